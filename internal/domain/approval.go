@@ -1,0 +1,85 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ApprovalID is a UUID, version 7.
+type ApprovalID string
+
+// ApprovalKind tells who asks and what an answer can be.
+type ApprovalKind string
+
+// ApprovalToolCall asks whether a call of one of our own tools may run.
+const ApprovalToolCall ApprovalKind = "toolCall"
+
+// ApprovalStatus is pending until the one decision, the expiry, or the end of the execution.
+type ApprovalStatus string
+
+const (
+	ApprovalPending   ApprovalStatus = "pending"
+	ApprovalApproved  ApprovalStatus = "approved"
+	ApprovalDenied    ApprovalStatus = "denied"
+	ApprovalExpired   ApprovalStatus = "expired"   // nobody answered in time
+	ApprovalCancelled ApprovalStatus = "cancelled" // withdrawn: the execution ended first
+)
+
+// Approval is an open question to a person about one tool call, and later its answer.
+type Approval struct {
+	ID               ApprovalID
+	Tenant           TenantID
+	Execution        ExecutionID
+	Kind             ApprovalKind
+	Call             ToolCall
+	WorkingDirectory string
+	ArgumentsHash    string // see approvals.Hash
+	Status           ApprovalStatus
+	Requested        time.Time
+	Expires          *time.Time // nil = never
+	Decision         *Decision  // nil while pending, and where no person decided
+	Resolved         *time.Time // by database time; nil while pending
+}
+
+// Verb is the word of a decision.
+type Verb string
+
+const (
+	Approve  Verb = "approve"
+	DenyCall Verb = "deny"
+)
+
+// RememberScope says how far a decision is remembered.
+type RememberScope string
+
+const (
+	RememberOnce      RememberScope = "once"
+	RememberExecution RememberScope = "execution" // the same tool with the same arguments, in this execution
+)
+
+// Decision is a person's answer to an approval.
+type Decision struct {
+	Verb          Verb            `json:"decision"`
+	Reason        string          `json:"reason,omitempty"`        // on deny, the model sees it
+	Arguments     json.RawMessage `json:"arguments,omitempty"`     // what the decider wrote in place of the shown ones
+	ArgumentsHash string          `json:"argumentsHash,omitempty"` // of Arguments; empty where they were not edited
+	Remember      RememberScope   `json:"remember"`
+	By            Actor           `json:"by"`
+}
+
+// Actor is who did something: an API key by id and name, never its secret.
+type Actor struct {
+	KeyID string `json:"keyId"`
+	Name  string `json:"name"`
+}
+
+// PermissionRule is a remembered answer. It allows one tool with one hash of arguments within one execution.
+type PermissionRule struct {
+	ID            string
+	Tenant        TenantID
+	Execution     ExecutionID
+	Tool          string
+	ArgumentsHash string
+	Approval      ApprovalID // the decision that it remembers
+	Created       time.Time
+}

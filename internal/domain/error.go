@@ -1,0 +1,123 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code names an error for programs. Codes are part of the contract and never change their meaning; internal/http maps
+// each to a status in one table.
+type Code string
+
+// Errors of a request.
+const (
+	CodeMalformed           Code = "malformed"           // not readable as what it should be
+	CodeInvalid             Code = "invalid"             // readable, but the value is not allowed
+	CodeUnknownModel        Code = "unknownModel"        // names a model that the registry does not have
+	CodeUnauthenticated     Code = "unauthenticated"     // no key, or none that holds
+	CodeForbidden           Code = "forbidden"           // the key lacks the scope
+	CodeNotFound            Code = "notFound"            // unknown, or somebody else's: the answers are the same
+	CodeConflict            Code = "conflict"            // contradicts the current state
+	CodeAlreadyDecided      Code = "alreadyDecided"      // somebody else decided otherwise
+	CodeArgumentsHash       Code = "argumentsHashDiffer" // what was approved is not what would run
+	CodeHashRequired        Code = "argumentsHashRequired"
+	CodeApprovalExpired     Code = "approvalExpired"
+	CodeApprovalCancelled   Code = "approvalCancelled"
+	CodeExecutionEnded      Code = "executionEnded"
+	CodeIdempotencyMismatch Code = "idempotencyKeyReused" // same key, other body
+	CodeCursorBeyondHead    Code = "cursorBeyondHead"
+	CodeUnavailable         Code = "unavailable"       // shutting down, or overloaded
+	CodeStorage             Code = "storageFailed"     // the database does not answer
+	CodeInternal            Code = "internal"          // a bug of ours; the message says nothing more
+	CodeStale               Code = "stale"             // written under an old epoch, or against a state that has moved on
+	CodePayloadTooLarge     Code = "payloadTooLarge"   // the body is over the limit
+	CodeUnsupportedMedia    Code = "unsupportedMedia"  // the body is not JSON
+	CodeMethodNotAllowed    Code = "methodNotAllowed"  // the route exists, the method does not
+	CodeMisdirected         Code = "misdirectedHost"   // the Host header names another site
+	CodeForeignOrigin       Code = "foreignOrigin"     // a web page of another origin sent it
+	CodeNotAcceptable       Code = "notAcceptable"     // no representation that the client accepts
+	CodeURITooLong          Code = "uriTooLong"        // the request line is over the limit
+	CodePreconditionFailed  Code = "preconditionError" // an Expect header that we do not meet
+)
+
+// Errors that end an execution or a tool call.
+const (
+	CodeLimitReached         Code = "limitReached"         // the model's token limit, or maxIterations
+	CodeRefused              Code = "refused"              // the model declined
+	CodeTimedOut             Code = "timedOut"             // timeoutSeconds of active time are over
+	CodeModelFailed          Code = "modelFailed"          // the provider answered with an error, also after retries
+	CodeModelUnauthorized    Code = "modelUnauthorized"    // the provider does not accept the key
+	CodeModelUnreachable     Code = "modelUnreachable"     // no connection to the provider
+	CodeModelStreamBroken    Code = "modelStreamBroken"    // the stream ended without saying how
+	CodeModelNotConfigured   Code = "modelNotConfigured"   // the key's environment variable is empty
+	CodeRecoveryLimit        Code = "recoveryLimit"        // taken up again and again without progress
+	CodeAgentFailed          Code = "agentFailed"          // the agent gave up for a reason without a code
+	CodeUnknownTool          Code = "unknownTool"          // the model named a tool that does not exist
+	CodeInvalidArguments     Code = "invalidArguments"     // the model's arguments do not fit the tool
+	CodeDenied               Code = "denied"               // a person said no
+	CodePolicyDenied         Code = "policyDenied"         // the capabilities say no
+	CodeSandboxUnavailable   Code = "sandboxUnavailable"   // nothing can confine the command, so it is not run
+	CodePathOutsideWorkspace Code = "pathOutsideWorkspace" // the path leaves the workspace
+	CodeToolFailed           Code = "toolFailed"           // it ran, and failed
+	CodeCancelled            Code = "cancelled"            // the execution was cancelled
+	CodeOutcomeUnknown       Code = "outcomeUnknown"       // it may have run when the process died
+)
+
+// Error carries a code for programs, a sentence that is safe to show to anyone, and a cause for the log alone.
+type Error struct {
+	Code    Code
+	Message string
+	Details []Detail // which parts of the input are wrong; may be empty
+	Cause   error    // never shown to a client
+}
+
+// Detail points at one wrong part of an input.
+type Detail struct {
+	Pointer string // RFC 6901 JSON pointer into the body, or the parameter's name
+	Message string
+}
+
+// Errorf returns an [*Error] with a formatted, safe message.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns a [CodeInvalid] error that points at one part of the input.
+func Invalid(pointer, format string, args ...any) *Error {
+	message := fmt.Sprintf(format, args...)
+	return &Error{Code: CodeInvalid, Message: message, Details: []Detail{{Pointer: pointer, Message: message}}}
+}
+
+// With returns e with its cause.
+func (e *Error) With(cause error) *Error {
+	e.Cause = cause
+	return e
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Cause)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// CodeOf returns the code of err; an error without one is internal.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+// FailureOf returns err as it may be stored and shown. The text of an error without a code is withheld: it may hold
+// anything, a connection string included.
+func FailureOf(err error) Failure {
+	var e *Error
+	if errors.As(err, &e) {
+		return Failure{Code: e.Code, Message: e.Message}
+	}
+	return Failure{Code: CodeInternal, Message: "Something went wrong inside Signoff; the server's log has the details."}
+}

@@ -1,0 +1,290 @@
+package domain
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is one fact in an execution's log.
+type Event struct {
+	Execution ExecutionID
+	Seq       int64 // 1, 2, 3 … within the execution
+	Type      EventType
+	Time      time.Time       // UTC, whole microseconds
+	Data      json.RawMessage // one JSON object, the encoded [Payload]
+}
+
+// EventType reads noun.happened.
+type EventType string
+
+const (
+	ExecutionCreatedType   EventType = "execution.created"
+	StateChangedType       EventType = "execution.stateChanged"
+	TurnStartedType        EventType = "turn.started"
+	TurnEndedType          EventType = "turn.ended"
+	AgentStartedType       EventType = "agent.started"
+	MessageDeltaType       EventType = "message.delta"
+	MessageCompletedType   EventType = "message.completed"
+	ThoughtDeltaType       EventType = "thought.delta"
+	ThoughtCompletedType   EventType = "thought.completed"
+	ToolCallRequestedType  EventType = "toolCall.requested"
+	ToolCallStartedType    EventType = "toolCall.started"
+	ToolCallUpdatedType    EventType = "toolCall.updated"
+	ToolCallCompletedType  EventType = "toolCall.completed"
+	ApprovalRequestedType  EventType = "approval.requested"
+	ApprovalResolvedType   EventType = "approval.resolved"
+	UsageUpdatedType       EventType = "usage.updated"
+	ModelRetryingType      EventType = "model.retrying"
+	ExecutionCompletedType EventType = "execution.completed"
+	ExecutionFailedType    EventType = "execution.failed"
+	ExecutionCancelledType EventType = "execution.cancelled"
+	ExecutionTimedOutType  EventType = "execution.timedOut"
+)
+
+// Terminal tells whether an event of this type is the last of its log.
+func (t EventType) Terminal() bool {
+	switch t {
+	case ExecutionCompletedType, ExecutionFailedType, ExecutionCancelledType, ExecutionTimedOutType:
+		return true
+	default:
+		return false
+	}
+}
+
+// Payload is the data of one type of event. The set is closed: each type has its struct below, its constant above and
+// its schema in api/openapi.yaml, and a test holds the three together.
+type Payload interface {
+	EventType() EventType
+}
+
+// NewEvent encodes payload as an event that has not got its seq and time yet: the log gives them.
+func NewEvent(execution ExecutionID, payload Payload) Event {
+	return Event{Execution: execution, Type: payload.EventType(), Data: mustMarshal(payload)}
+}
+
+type (
+	// ExecutionCreated is event 1 of every log.
+	ExecutionCreated struct {
+		Status Status `json:"status"` // always queued
+		Source Source `json:"source"`
+	}
+
+	// StateChanged tells every change of status but the last, which is the terminal event's.
+	StateChanged struct {
+		From   Status `json:"from"`
+		To     Status `json:"to"`
+		Reason string `json:"reason,omitempty"`
+	}
+
+	TurnStarted struct {
+		Turn int `json:"turn"`
+	}
+
+	TurnEnded struct {
+		Turn       int        `json:"turn"`
+		StopReason StopReason `json:"stopReason"`
+	}
+
+	// AgentStarted tells what answers the prompts from here on. It is written again after a restart.
+	AgentStarted struct {
+		Source  Source `json:"source"`
+		Sandbox string `json:"sandbox"` // what confines its commands: bubblewrap, namespaces, off, none
+	}
+
+	// MessageDelta is a piece of a message of the agent. Pieces follow each other without a hole: Offset is the
+	// number of UTF-8 bytes of the message before Text. Session fills in Turn and Offset.
+	MessageDelta struct {
+		MessageID string `json:"messageId"`
+		Turn      int    `json:"turn"`
+		Offset    int    `json:"offset"`
+		Text      string `json:"text"`
+	}
+
+	// MessageCompleted closes a message. A message that a restart or a failure cut short is Interrupted: its text was
+	// seen, but the model is asked again and does not remember it.
+	MessageCompleted struct {
+		MessageID   string `json:"messageId"`
+		Turn        int    `json:"turn"`
+		Length      int    `json:"length"` // UTF-8 bytes
+		Interrupted bool   `json:"interrupted,omitempty"`
+	}
+
+	// ThoughtDelta is a piece of the model's reasoning, numbered like a message.
+	ThoughtDelta struct {
+		MessageID string `json:"messageId"`
+		Turn      int    `json:"turn"`
+		Offset    int    `json:"offset"`
+		Text      string `json:"text"`
+	}
+
+	ThoughtCompleted struct {
+		MessageID   string `json:"messageId"`
+		Turn        int    `json:"turn"`
+		Length      int    `json:"length"`
+		Interrupted bool   `json:"interrupted,omitempty"`
+	}
+
+	// ToolCallRequested tells what the agent asks for, before anybody judged it. MessageID is the message that the
+	// call belongs to: the calls of one model answer share it.
+	ToolCallRequested struct {
+		ToolCallID string          `json:"toolCallId"`
+		MessageID  string          `json:"messageId"`
+		Turn       int             `json:"turn"`
+		Tool       string          `json:"tool"`
+		Class      Class           `json:"class,omitempty"` // empty for a tool that does not exist
+		Arguments  json.RawMessage `json:"arguments"`       // as the model wrote them; a string where they are not JSON
+		Summary    string          `json:"summary"`
+	}
+
+	// ToolCallStarted is in the log before the call runs, so that a restart knows that it may have happened.
+	ToolCallStarted struct {
+		ToolCallID string          `json:"toolCallId"`
+		Arguments  json.RawMessage `json:"arguments"`            // what runs
+		ApprovalID ApprovalID      `json:"approvalId,omitempty"` // empty where nobody had to be asked
+		AllowedBy  string          `json:"allowedBy"`            // capability, rule or decision
+		RuleID     string          `json:"ruleId,omitempty"`
+		Sandbox    string          `json:"sandbox,omitempty"` // what confines it, for a command
+	}
+
+	// ToolCallUpdated is a piece of what a running call prints, numbered like a message.
+	ToolCallUpdated struct {
+		ToolCallID string `json:"toolCallId"`
+		Offset     int    `json:"offset"`
+		Output     string `json:"output"`
+	}
+
+	// ToolCallCompleted is the one fate of a call. Output is the tool result that the model gets.
+	ToolCallCompleted struct {
+		ToolCallID string   `json:"toolCallId"`
+		Fate       Fate     `json:"fate"`
+		Output     string   `json:"output"`
+		Truncated  bool     `json:"truncated,omitempty"` // Output leaves out the middle
+		ExitCode   *int     `json:"exitCode,omitempty"`  // of a command
+		DurationMs int64    `json:"durationMs,omitempty"`
+		Error      *Failure `json:"error,omitempty"` // nil for succeeded
+	}
+
+	// ApprovalRequested carries all that a person needs to decide.
+	ApprovalRequested struct {
+		ApprovalID       ApprovalID      `json:"approvalId"`
+		ToolCallID       string          `json:"toolCallId"`
+		Kind             ApprovalKind    `json:"kind"`
+		Tool             string          `json:"tool"`
+		Arguments        json.RawMessage `json:"arguments"`
+		ArgumentsHash    string          `json:"argumentsHash"`
+		Summary          string          `json:"summary"`
+		WorkingDirectory string          `json:"workingDirectory"`
+		ExpiresAt        *time.Time      `json:"expiresAt"`
+	}
+
+	// ApprovalResolved tells how an approval ended: decided, expired, or withdrawn.
+	ApprovalResolved struct {
+		ApprovalID    ApprovalID     `json:"approvalId"`
+		ToolCallID    string         `json:"toolCallId"`
+		Status        ApprovalStatus `json:"status"`
+		Reason        string         `json:"reason,omitempty"`
+		Edited        bool           `json:"edited,omitempty"` // the decider wrote other arguments
+		ArgumentsHash string         `json:"argumentsHash,omitempty"`
+		Remember      RememberScope  `json:"remember,omitempty"`
+		DecidedBy     *Actor         `json:"decidedBy"` // nil where no person decided
+	}
+
+	// UsageUpdated replaces what was known of the execution's usage: it is a sum, never a difference.
+	UsageUpdated struct {
+		Usage Usage `json:"usage"`
+	}
+
+	// ModelRetrying tells that a model request failed and will be sent again.
+	ModelRetrying struct {
+		Attempt     int    `json:"attempt"` // the one that failed, from 1
+		MaxAttempts int    `json:"maxAttempts"`
+		DelayMs     int64  `json:"delayMs"`
+		Code        Code   `json:"code"`
+		Message     string `json:"message"`
+	}
+
+	// ExecutionEnded is the data of the four terminal events.
+	ExecutionEnded struct {
+		Status          Status       `json:"status"`
+		FinishReason    FinishReason `json:"finishReason"`
+		DurationSeconds float64      `json:"durationSeconds"`
+		Usage           Usage        `json:"usage"`
+		Error           *Failure     `json:"error"`
+		Reason          string       `json:"reason,omitempty"` // why it was cancelled, in the canceller's words
+		CancelledBy     *Actor       `json:"cancelledBy,omitempty"`
+	}
+)
+
+func (ExecutionCreated) EventType() EventType  { return ExecutionCreatedType }
+func (StateChanged) EventType() EventType      { return StateChangedType }
+func (TurnStarted) EventType() EventType       { return TurnStartedType }
+func (TurnEnded) EventType() EventType         { return TurnEndedType }
+func (AgentStarted) EventType() EventType      { return AgentStartedType }
+func (MessageDelta) EventType() EventType      { return MessageDeltaType }
+func (MessageCompleted) EventType() EventType  { return MessageCompletedType }
+func (ThoughtDelta) EventType() EventType      { return ThoughtDeltaType }
+func (ThoughtCompleted) EventType() EventType  { return ThoughtCompletedType }
+func (ToolCallRequested) EventType() EventType { return ToolCallRequestedType }
+func (ToolCallStarted) EventType() EventType   { return ToolCallStartedType }
+func (ToolCallUpdated) EventType() EventType   { return ToolCallUpdatedType }
+func (ToolCallCompleted) EventType() EventType { return ToolCallCompletedType }
+func (ApprovalRequested) EventType() EventType { return ApprovalRequestedType }
+func (ApprovalResolved) EventType() EventType  { return ApprovalResolvedType }
+func (UsageUpdated) EventType() EventType      { return UsageUpdatedType }
+func (ModelRetrying) EventType() EventType     { return ModelRetryingType }
+
+// EventType is the terminal event of the status that the execution ended in.
+func (e ExecutionEnded) EventType() EventType {
+	switch e.Status {
+	case StatusCompleted:
+		return ExecutionCompletedType
+	case StatusCancelled:
+		return ExecutionCancelledType
+	case StatusTimedOut:
+		return ExecutionTimedOutType
+	default:
+		return ExecutionFailedType
+	}
+}
+
+// Payload decodes the event's data into its struct.
+func (e Event) Payload() (Payload, error) {
+	decode, known := decoders[e.Type]
+	if !known {
+		return nil, fmt.Errorf("domain: no payload for event type %q", e.Type)
+	}
+	return decode(e.Data)
+}
+
+var decoders = map[EventType]func(json.RawMessage) (Payload, error){
+	ExecutionCreatedType:   decode[ExecutionCreated],
+	StateChangedType:       decode[StateChanged],
+	TurnStartedType:        decode[TurnStarted],
+	TurnEndedType:          decode[TurnEnded],
+	AgentStartedType:       decode[AgentStarted],
+	MessageDeltaType:       decode[MessageDelta],
+	MessageCompletedType:   decode[MessageCompleted],
+	ThoughtDeltaType:       decode[ThoughtDelta],
+	ThoughtCompletedType:   decode[ThoughtCompleted],
+	ToolCallRequestedType:  decode[ToolCallRequested],
+	ToolCallStartedType:    decode[ToolCallStarted],
+	ToolCallUpdatedType:    decode[ToolCallUpdated],
+	ToolCallCompletedType:  decode[ToolCallCompleted],
+	ApprovalRequestedType:  decode[ApprovalRequested],
+	ApprovalResolvedType:   decode[ApprovalResolved],
+	UsageUpdatedType:       decode[UsageUpdated],
+	ModelRetryingType:      decode[ModelRetrying],
+	ExecutionCompletedType: decode[ExecutionEnded],
+	ExecutionFailedType:    decode[ExecutionEnded],
+	ExecutionCancelledType: decode[ExecutionEnded],
+	ExecutionTimedOutType:  decode[ExecutionEnded],
+}
+
+func decode[P Payload](data json.RawMessage) (Payload, error) {
+	var payload P
+	if err := json.Unmarshal(data, &payload); err != nil {
+		return nil, fmt.Errorf("domain: event data: %w", err)
+	}
+	return payload, nil
+}

@@ -1,0 +1,172 @@
+package domain
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// ExecutionID is a UUID, version 7: ids sort by creation time.
+type ExecutionID string
+
+// TenantID separates the customers of one service. It comes from the key that a request carries, never from its body.
+type TenantID string
+
+// DefaultTenant owns what is created with the first token.
+const DefaultTenant TenantID = "default"
+
+// Execution is the durable unit that a client creates, follows and cancels.
+type Execution struct {
+	ID       ExecutionID
+	Tenant   TenantID
+	Request  Request
+	Status   Status
+	Turn     int // the current turn, from 1; 0 before the first
+	Rounds   int // model rounds with tool calls so far in this turn
+	Usage    Usage
+	Output   *Output // nil until the execution has ended
+	LastSeq  int64   // the seq of the newest event
+	Created  time.Time
+	Updated  time.Time
+	Ended    *time.Time
+	ByKey    string // id of the API key that created it
+	Recovery int    // how often a session had to take it up since it last made progress
+}
+
+// Request is what the client asked for, with the server's defaults filled in. It is stored as it stands and never
+// changes afterwards.
+type Request struct {
+	Source                 Source            `json:"source"`
+	Prompt                 string            `json:"prompt,omitempty"`
+	Messages               []InputMessage    `json:"messages,omitempty"`
+	SystemPrompt           string            `json:"systemPrompt,omitempty"` // replaces the persona, never the safety layer
+	Instructions           string            `json:"instructions,omitempty"` // appended to the system prompt
+	Capabilities           Capabilities      `json:"capabilities"`
+	MaxIterations          int               `json:"maxIterations"`
+	TimeoutSeconds         int               `json:"timeoutSeconds"`         // active time per turn; 0 = none
+	ApprovalTimeoutSeconds int               `json:"approvalTimeoutSeconds"` // 0 = never
+	WorkingDirectory       string            `json:"workingDirectory"`       // absolute, symlinks resolved, inside the root
+	Metadata               map[string]string `json:"metadata,omitempty"`
+}
+
+// InputMessage is one message of a conversation that the client brings along.
+type InputMessage struct {
+	Role    Role   `json:"role"` // user or assistant
+	Content string `json:"content"`
+}
+
+// SourceType tells what answers the prompts.
+type SourceType string
+
+const (
+	SourceInternal SourceType = "internal" // our loop over a model
+	SourceACP      SourceType = "acp"      // an external agent process
+)
+
+// Source names the agent: for the internal one a model of the registry.
+type Source struct {
+	Type  SourceType `json:"type"`
+	Model string     `json:"model,omitempty"`
+}
+
+// Usage counts tokens. Nil is unknown and never becomes 0: what a provider does not report is not invented.
+type Usage struct {
+	InputTokens      *int64   `json:"inputTokens"`
+	OutputTokens     *int64   `json:"outputTokens"`
+	ReasoningTokens  *int64   `json:"reasoningTokens"`
+	CacheReadTokens  *int64   `json:"cacheReadTokens"`
+	CacheWriteTokens *int64   `json:"cacheWriteTokens"`
+	TotalTokens      *int64   `json:"totalTokens"`
+	ContextUsed      *int64   `json:"contextUsed"`
+	ContextSize      *int64   `json:"contextSize"`
+	Cost             *float64 `json:"cost"`
+}
+
+// Add returns the sum of u and a further request's usage. A figure that only one of them knows is kept as it is; the
+// context figures are not sums, the newer one stands.
+func (u Usage) Add(more Usage) Usage {
+	return Usage{
+		InputTokens:      sum(u.InputTokens, more.InputTokens),
+		OutputTokens:     sum(u.OutputTokens, more.OutputTokens),
+		ReasoningTokens:  sum(u.ReasoningTokens, more.ReasoningTokens),
+		CacheReadTokens:  sum(u.CacheReadTokens, more.CacheReadTokens),
+		CacheWriteTokens: sum(u.CacheWriteTokens, more.CacheWriteTokens),
+		TotalTokens:      sum(u.TotalTokens, more.TotalTokens),
+		ContextUsed:      newer(u.ContextUsed, more.ContextUsed),
+		ContextSize:      newer(u.ContextSize, more.ContextSize),
+		Cost:             sum(u.Cost, more.Cost),
+	}
+}
+
+func sum[N int64 | float64](a, b *N) *N {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	total := *a + *b
+	return &total
+}
+
+func newer[N any](old, fresh *N) *N {
+	if fresh != nil {
+		return fresh
+	}
+	return old
+}
+
+// Output is how an execution ended. Text is the final message of the agent, also when it was cut short.
+type Output struct {
+	Text            string       `json:"text"`
+	FinishReason    FinishReason `json:"finishReason"`
+	DurationSeconds float64      `json:"durationSeconds"` // from creation to the end, waiting for people included
+	Error           *Failure     `json:"error"`           // nil where the execution completed
+}
+
+// Failure is an error as it is stored and shown: a code for programs, a sentence for people, no internals.
+type Failure struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
+
+// StopReason is why an agent ended its turn, in the words of ACP's PromptResponse
+// (https://agentclientprotocol.com/protocol/prompt-turn#stop-reasons) in our spelling.
+type StopReason string
+
+const (
+	StopEndTurn       StopReason = "endTurn"
+	StopMaxTokens     StopReason = "maxTokens"
+	StopMaxIterations StopReason = "maxIterations" // ACP: max_turn_requests
+	StopRefusal       StopReason = "refusal"
+	StopCancelled     StopReason = "cancelled"
+)
+
+// FinishReason is why an execution ended: its last turn's stop reason, or what ended it from outside.
+type FinishReason string
+
+const (
+	FinishEndTurn       FinishReason = "endTurn"
+	FinishMaxTokens     FinishReason = "maxTokens"
+	FinishMaxIterations FinishReason = "maxIterations"
+	FinishRefusal       FinishReason = "refusal"
+	FinishCancelled     FinishReason = "cancelled"
+	FinishTimeout       FinishReason = "timeout"
+	FinishError         FinishReason = "error"
+)
+
+// Marshal encodes r as it is stored.
+func (r Request) Marshal() json.RawMessage { return mustMarshal(r) }
+
+// mustMarshal encodes our own structs; they hold nothing that JSON cannot say, so a failure is a programming error.
+//
+// json.Marshal would write < as six bytes for the sake of old browsers, and streamed code is full of it.
+func mustMarshal(v any) json.RawMessage {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic("domain: cannot encode " + err.Error())
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
+}
