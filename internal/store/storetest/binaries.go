@@ -1,0 +1,181 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// findBinaries returns the folder with initdb, pg_ctl and postgres, and installs them where that is ours to do:
+// as root on Debian and its kin.
+func findBinaries() (string, error) {
+	if given := os.Getenv("PG_BIN"); given != "" {
+		if !complete(given) {
+			return "", fmt.Errorf("PG_BIN=%s lacks one of %s", given, strings.Join(programs, ", "))
+		}
+		return given, nil
+	}
+	if dir := installed(); dir != "" {
+		return dir, nil
+	}
+	osRelease, _ := os.ReadFile("/etc/os-release")
+	command := installCommand(runtime.GOOS, string(osRelease))
+	if os.Geteuid() != 0 || !strings.Contains(command, "apt-get") {
+		return "", fmt.Errorf("the PostgreSQL programs are not installed. Type: %s", command)
+	}
+	if err := aptInstall(); err != nil {
+		return "", fmt.Errorf("the PostgreSQL programs are not installed, and installing them failed: %w\nType: %s", err, command)
+	}
+	if dir := installed(); dir != "" {
+		return dir, nil
+	}
+	return "", errors.New("the package postgresql is installed, yet " + strings.Join(programs, ", ") + " are nowhere to be found; name their folder in PG_BIN")
+}
+
+var programs = []string{"initdb", "pg_ctl", "postgres"}
+
+// installed looks for the programs in the usual places.
+func installed() string {
+	for _, dir := range usualPlaces() {
+		if complete(dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func usualPlaces() []string {
+	var list []string
+	// A pg_config may come with the client library alone, so what it says is a hint like any other.
+	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
+		list = append(list, strings.TrimSpace(string(out)))
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin",          // Debian
+		"/usr/lib/postgresql*/bin",           // openSUSE, Gentoo
+		"/usr/libexec/postgresql*",           // Alpine
+		"/usr/pgsql-*/bin",                   // the PostgreSQL project's RPMs
+		"/usr/local/pgsql/bin",               // from source
+		"/opt/homebrew/opt/postgresql@*/bin", // Homebrew
+		"/usr/local/opt/postgresql@*/bin",    // Homebrew on Intel
+		"/Applications/Postgres.app/Contents/Versions/*/bin",
+	} {
+		found, _ := filepath.Glob(pattern)
+		newestFirst(found)
+		list = append(list, found...)
+	}
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		list = append(list, filepath.Dir(initdb))
+	}
+	return list
+}
+
+// newestFirst sorts paths by the last number in them: 17 before 9.6 before 9.
+func newestFirst(paths []string) {
+	version := func(path string) float64 {
+		fields := strings.FieldsFunc(path, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+		if len(fields) == 0 {
+			return 0
+		}
+		v, _ := strconv.ParseFloat(fields[len(fields)-1], 64)
+		return v
+	}
+	sort.SliceStable(paths, func(i, j int) bool { return version(paths[i]) > version(paths[j]) })
+}
+
+func complete(dir string) bool {
+	for _, program := range programs {
+		if info, err := os.Stat(filepath.Join(dir, program)); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// installCommand is the one command that brings the programs onto a machine of this kind.
+func installCommand(goos, osRelease string) string {
+	if goos == "darwin" {
+		return "brew install postgresql@17"
+	}
+	kind := " "
+	for line := range strings.Lines(osRelease) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if key == "ID" || key == "ID_LIKE" {
+			kind += strings.Trim(value, `"'`) + " "
+		}
+	}
+	for _, known := range []struct{ id, command string }{
+		{"debian", "sudo apt-get install -y postgresql"},
+		{"ubuntu", "sudo apt-get install -y postgresql"},
+		{"alpine", "sudo apk add postgresql"},
+		{"fedora", "sudo dnf install -y postgresql-server"},
+		{"rhel", "sudo dnf install -y postgresql-server"},
+		{"suse", "sudo zypper install -y postgresql-server"},
+		{"arch", "sudo pacman -S --noconfirm postgresql"},
+	} {
+		if strings.Contains(kind, " "+known.id+" ") {
+			return known.command
+		}
+	}
+	return "export PG_BIN=<the folder with initdb, pg_ctl and postgres>"
+}
+
+// aptInstall installs the package postgresql without letting it start a server of the machine's own.
+func aptInstall() error {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return err
+	}
+	// The packages of a test run come here at the same time; the first installs and the others find it done. A lock on
+	// a folder that every Debian has leaves no file behind.
+	lock, err := os.Open("/var/lib/dpkg")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	if err := flock(lock, syscall.LOCK_EX); err != nil {
+		return err
+	}
+	if installed() != "" {
+		return nil
+	}
+	const settings = "/etc/postgresql-common/createcluster.conf"
+	if _, err := os.Stat(settings); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(settings), 0o755); err != nil { //nolint:gosec // as the package itself makes it
+			return err
+		}
+		if err := os.WriteFile(settings, []byte("create_main_cluster = false\n"), 0o644); err != nil { //nolint:gosec // likewise
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	for _, args := range [][]string{
+		{"update", "-q"},
+		{"install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold", "postgresql"},
+	} {
+		cmd := exec.CommandContext(ctx, "apt-get", args...) //nolint:gosec // constants
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, tail(out, 2000))
+		}
+	}
+	return nil
+}
+
+func tail(b []byte, max int) []byte {
+	if len(b) > max {
+		b = b[len(b)-max:]
+	}
+	return bytes.TrimSpace(b)
+}
