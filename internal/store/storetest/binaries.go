@@ -151,10 +151,10 @@ func aptInstall() error {
 	}
 	const settings = "/etc/postgresql-common/createcluster.conf"
 	if _, err := os.Stat(settings); errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Dir(settings), 0o755); err != nil { //nolint:gosec // as the package itself makes it
+		if err := os.MkdirAll(filepath.Dir(settings), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(settings, []byte("create_main_cluster = false\n"), 0o644); err != nil { //nolint:gosec // likewise
+		if err := os.WriteFile(settings, []byte("create_main_cluster = false\n"), 0o644); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func aptInstall() error {
 		{"update", "-q"},
 		{"install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold", "postgresql"},
 	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...) //nolint:gosec // constants
+		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, tail(out, 2000))
@@ -173,9 +173,9 @@ func aptInstall() error {
 	return nil
 }
 
-func tail(b []byte, max int) []byte {
-	if len(b) > max {
-		b = b[len(b)-max:]
+func tail(b []byte, limit int) []byte {
+	if len(b) > limit {
+		b = b[len(b)-limit:]
 	}
 	return bytes.TrimSpace(b)
 }

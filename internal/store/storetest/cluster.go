@@ -126,7 +126,7 @@ func (c *cluster) makeFolder(as *syscall.Credential) error {
 		return err
 	}
 	if as != nil {
-		if err := os.Chmod(c.folder, 0o711); err != nil { //nolint:gosec // Postgres runs as another user and has to pass
+		if err := os.Chmod(c.folder, 0o711); err != nil {
 			return err
 		}
 		if err := os.Chown(home, int(as.Uid), int(as.Gid)); err != nil {
@@ -278,7 +278,7 @@ func stopPostmaster(data string) error {
 
 // postmasterPID returns the process that serves the data folder, or 0.
 func postmasterPID(data string) int {
-	content, err := os.ReadFile(filepath.Join(data, "postmaster.pid")) //nolint:gosec // in a folder that we made
+	content, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
 		return 0
 	}
@@ -292,12 +292,12 @@ func postmasterPID(data string) int {
 
 // runsPostmaster says whether the process is a server that was started over the data folder.
 func runsPostmaster(pid int, data string) bool {
-	args := ""
+	var args string
 	if _, err := os.Stat("/proc/self/cmdline"); err == nil {
 		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		args = strings.ReplaceAll(string(content), "\x00", " ") // empty for a zombie
 	} else {
-		content, _ := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec // a number
+		content, _ := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 		args = string(content)
 	}
 	return strings.Contains(args, " -D "+data+" ") || strings.HasSuffix(strings.TrimSpace(args), " -D "+data)
@@ -351,7 +351,7 @@ func (p postgres) log() string                { return filepath.Join(p.home, "lo
 // command prepares a child that sees nothing of our environment (PGDATA, PGPORT, an empty HOME), stands in a folder
 // that it may enter, and is in a process group of its own, so that a Ctrl-C in the terminal does not overtake us.
 func (p postgres) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...) //nolint:gosec // the arguments are ours
+	cmd := exec.Command(program, args...)
 	cmd.Dir = p.home
 	cmd.Env = []string{"PATH=" + p.bin + ":/usr/bin:/bin", "HOME=" + p.home, "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.as, Setpgid: true}

@@ -38,7 +38,7 @@ func helper() {
 // killedRun starts a cluster in another process and kills that process; the watchdog too, if it shall not do its work.
 func killedRun(t *testing.T, withWatchdog bool) (folder string) {
 	t.Helper()
-	run := exec.Command(os.Args[0]) //nolint:gosec // ourselves
+	run := exec.Command(os.Args[0])
 	run.Env = append(os.Environ(), helperVariable+"=1")
 	out, err := run.StdoutPipe()
 	if err != nil {
@@ -201,7 +201,7 @@ func TestNeedsItsPassword(t *testing.T) {
 
 func TestHostileEnvironment(t *testing.T) {
 	closed := t.TempDir()
-	if err := os.Chmod(closed, 0o700); err != nil { //nolint:gosec // the mode is the point
+	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", closed)
