@@ -1,0 +1,36 @@
+// Package api holds the contract: the OpenAPI document, and the types and the server interface generated from it.
+//
+// The document is written first and by hand. It lists what works and nothing else; internal/http checks every request
+// against it, serves it at /openapi.yaml, and a test keeps document and router together in both directions. The events
+// of an execution's log have schemas in the document but no types here: their Go shape is in internal/domain, and they
+// travel as the bytes that were encoded once for all followers.
+package api
+
+import (
+	_ "embed"
+	"encoding/json"
+	"time"
+)
+
+//go:generate go tool -modfile=../tools.mod oapi-codegen -config codegen.yaml openapi.yaml
+
+// Document is the contract, as it is served.
+//
+//go:embed openapi.yaml
+var Document []byte
+
+// Time is a moment as the contract writes it: RFC 3339, UTC, always with six digits of a second, so that times of the
+// same log sort as strings.
+type Time time.Time
+
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// MarshalJSON writes t as the contract says.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + time.Time(t).UTC().Format(timeLayout) + `"`), nil
+}
+
+// UnmarshalJSON reads any RFC 3339 time.
+func (t *Time) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, (*time.Time)(t))
+}
