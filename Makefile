@@ -1,0 +1,36 @@
+# `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
+.DEFAULT_GOAL := help
+.PHONY: help build generate demo run test test-short lint fmt clean
+
+TOOL := go tool -modfile=tools.mod
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Without cgo the binary needs no C compiler here and no C library there.
+build: ## Build bin/signoff
+	CGO_ENABLED=0 go build -trimpath -o bin/signoff ./cmd/server
+
+demo: build ## Build and run the demo: a scripted agent, an approval, the console; no model, no key
+	bin/signoff demo
+
+run: build ## Build and run the server
+	bin/signoff serve
+
+generate: ## Generate types and server interface from api/openapi.yaml
+	go generate ./api
+
+test: ## Vet, lint, and run every test under the race detector; prints how many ran
+	@scripts/test.sh
+
+test-short: ## Run the quick tests only, without vet, lint and the race detector
+	@scripts/test.sh --short
+
+lint: ## Run the linters of .golangci.yml
+	$(TOOL) golangci-lint run
+
+fmt: ## Format all Go code
+	$(TOOL) golangci-lint fmt
+
+clean: ## Remove what was built
+	rm -rf bin coverage.out

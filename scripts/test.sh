@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# The whole check: formatting, vet, lint, and every test under the race detector. All of it runs even when a part
+# fails, so that one run tells everything; the last line says how many tests ran.
+#
+#   scripts/test.sh [--short] [flags and packages of go test]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+short=
+if [ "${1:-}" = --short ]; then
+  short=1
+  shift
+fi
+
+tool=$(mktemp -d)
+trap 'rm -rf "$tool"' EXIT
+
+broken=()
+step() { # step <name> <command …>
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  if "$@"; then
+    echo "   ok ($((SECONDS - start)) s)"
+  else
+    echo "   FAILED ($((SECONDS - start)) s)"
+    broken+=("$name")
+  fi
+}
+
+# The generated code is committed, so that building needs nothing but Go; here it is held against its document.
+generated() {
+  sed "s|^output:.*|output: $tool/api.gen.go|" api/codegen.yaml >"$tool/codegen.yaml"
+  (cd api && go tool -modfile=../tools.mod oapi-codegen -config "$tool/codegen.yaml" openapi.yaml) || return 1
+  diff -u api/api.gen.go "$tool/api.gen.go" >"$tool/diff" && return 0
+  head -n 20 "$tool/diff"
+  echo "   api/api.gen.go is not what api/openapi.yaml says. Type: make generate"
+  return 1
+}
+
+flags=()
+if [ -n "$short" ]; then
+  flags+=(-short)
+else
+  step vet go vet ./...
+  step generated generated
+  step lint go tool -modfile=tools.mod golangci-lint run
+  # Cached results would be wrong here: many tests start programs and servers that Go's cache knows nothing of.
+  flags+=(-count=1)
+  # The race detector needs a C compiler. Go itself turns cgo off where there is none.
+  if [ "$(go env CGO_ENABLED)" = 1 ]; then
+    flags+=(-race)
+  else
+    echo "!! no C compiler here, so the tests run WITHOUT the race detector (Debian: apt-get install -y gcc libc6-dev)"
+  fi
+fi
+
+# vet has run, or is not wanted.
+flags+=(-vet=off -timeout 9m)
+[ $# -gt 0 ] || set -- ./...
+
+echo "== tests"
+go build -o "$tool/testreport" ./scripts/testreport
+go test -json "${flags[@]}" "$@" 2>&1 | "$tool/testreport" ${broken[@]+"${broken[@]}"}
