@@ -68,7 +68,7 @@ const (
 // Command is a child process that a tool wants to run inside the workspace.
 type Command struct {
 	Argv    []string      // Argv[0] is looked up on the sandbox's PATH
-	Dir     string        // absolute; the workspace, and the only folder that the child may write to
+	Dir     string        // absolute; the only folder that the child may write to. Empty: the host fills it in
 	Timeout time.Duration // 0 = until the context ends
 }
 

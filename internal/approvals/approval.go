@@ -1,0 +1,79 @@
+package approvals
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// New returns the open question about call; timeout 0 means that it never expires.
+func New(execution domain.Execution, call domain.ToolCall, hash string, timeout time.Duration, now time.Time) domain.Approval {
+	approval := domain.Approval{
+		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID,
+		Kind: domain.ApprovalToolCall, Call: call, WorkingDirectory: execution.Request.WorkingDirectory,
+		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now.UTC(),
+	}
+	if timeout > 0 {
+		expires := now.UTC().Add(timeout)
+		approval.Expires = &expires
+	}
+	return approval
+}
+
+// Requested is the event that shows approval.
+func Requested(approval domain.Approval) domain.ApprovalRequested {
+	return domain.ApprovalRequested{
+		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
+		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
+		WorkingDirectory: approval.WorkingDirectory, ExpiresAt: approval.Expires,
+	}
+}
+
+// Ended is how a pending approval ends without a person: expired, or cancelled with its execution. The event belongs
+// to the resolution: both or neither are written.
+func Ended(approval domain.Approval, status domain.ApprovalStatus) (store.Resolution, domain.ApprovalResolved) {
+	return store.Resolution{Approval: approval.ID, Status: status},
+		domain.ApprovalResolved{ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status}
+}
+
+// Granted returns the arguments that a decided approval lets run, after checking once more that they are the ones
+// whose hash was approved. It is called by the session right before the start, with the row as the store holds it.
+func Granted(approval domain.Approval) (json.RawMessage, error) {
+	if approval.Status != domain.ApprovalApproved || approval.Decision == nil {
+		return nil, domain.Errorf(domain.CodeConflict, "The approval is %s.", approval.Status)
+	}
+	call := approval.Call
+	if approval.Decision.Arguments != nil {
+		call.Arguments = approval.Decision.Arguments
+	}
+	hash, err := Hash(call, approval.WorkingDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("approvals: hash before the start: %w", err)
+	}
+	if hash != runs(approval, *approval.Decision) {
+		return nil, domain.Errorf(domain.CodeArgumentsHash, "What would run is not what was approved.")
+	}
+	return call.Arguments, nil
+}
+
+// Refusal is what the model is told of a call that a person did not let run.
+func Refusal(approval domain.Approval) (domain.Fate, domain.Failure) {
+	switch approval.Status {
+	case domain.ApprovalDenied:
+		message := "A person denied this call."
+		if approval.Decision != nil && approval.Decision.Reason != "" {
+			message = "A person denied this call and said: " + approval.Decision.Reason
+		}
+		return domain.FateDenied, domain.Failure{Code: domain.CodeDenied, Message: message}
+	case domain.ApprovalExpired:
+		return domain.FateExpired, domain.Failure{
+			Code:    domain.CodeApprovalExpired,
+			Message: "Nobody answered the request for approval in time, so the call did not run. This is not a refusal by a person.",
+		}
+	default:
+		return domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The call was withdrawn before it ran."}
+	}
+}

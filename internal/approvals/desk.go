@@ -1,0 +1,234 @@
+package approvals
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/gowebpki/jcs"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// Store is what the desk reads.
+type Store interface {
+	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
+	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+}
+
+// Log is where decisions are written; it rings whoever waits.
+type Log interface {
+	Commit(ctx context.Context, change store.Change) (store.Outcome, error)
+}
+
+// Tools checks arguments that a decider wrote.
+type Tools interface {
+	Check(tool string, arguments json.RawMessage, workingDirectory string) (summary string, err error)
+}
+
+// Desk takes the answers of people. Its methods may be called at once, on any replica.
+type Desk struct {
+	store Store
+	log   Log
+	tools Tools
+}
+
+// NewDesk returns a desk.
+func NewDesk(s Store, log Log, tools Tools) *Desk {
+	return &Desk{store: s, log: log, tools: tools}
+}
+
+// Answer is what a person says to an approval.
+type Answer struct {
+	Verb          domain.Verb
+	ArgumentsHash string // of what the decider has seen
+	Reason        string
+	Arguments     json.RawMessage // in place of the shown ones; nil = as shown
+	Remember      domain.RememberScope
+	By            domain.Actor
+	Unseen        bool // the key may approve without naming the hash
+}
+
+// Decide answers one approval and returns it as it then stands, also beside an error about its state.
+//
+// Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (what was seen is not what would run); CodeInvalid
+// and CodePolicyDenied (edited arguments); CodeAlreadyDecided (somebody decided otherwise);
+// CodeApprovalExpired and CodeApprovalCancelled (nobody decided in time).
+func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer Answer) (domain.Approval, error) {
+	approval, err := d.store.Approval(ctx, tenant, id)
+	if err != nil {
+		return domain.Approval{}, err
+	}
+	if approval.Status != domain.ApprovalPending {
+		return approval, settled(approval, answer)
+	}
+	decision, err := d.decision(ctx, approval, answer)
+	if err != nil {
+		return approval, err
+	}
+	_, err = d.log.Commit(ctx, decided(approval, decision))
+	if err != nil && domain.CodeOf(err) != domain.CodeStale {
+		return approval, err
+	}
+	return d.afterwards(ctx, approval, answer)
+}
+
+// afterwards reads what the one conditional update made of the approval: our decision, or the one that was faster.
+func (d *Desk) afterwards(ctx context.Context, before domain.Approval, answer Answer) (domain.Approval, error) {
+	approval, err := d.store.Approval(ctx, before.Tenant, before.ID)
+	if err != nil {
+		return domain.Approval{}, err
+	}
+	if approval.Status == domain.ApprovalPending { // refused, and still pending: only the clock of the database says that
+		return approval, errExpired(approval)
+	}
+	return approval, settled(approval, answer)
+}
+
+// decision checks an answer to a pending approval.
+func (d *Desk) decision(ctx context.Context, approval domain.Approval, answer Answer) (domain.Decision, error) {
+	decision := domain.Decision{Verb: answer.Verb, Reason: answer.Reason, Remember: answer.Remember, By: answer.By}
+	if decision.Remember == "" {
+		decision.Remember = domain.RememberOnce
+	}
+	if err := seen(approval, answer); err != nil {
+		return decision, err
+	}
+	if answer.Verb == domain.DenyCall {
+		return decision, deniable(answer)
+	}
+	if answer.Arguments == nil || sameJSON(answer.Arguments, approval.Call.Arguments) {
+		return decision, nil
+	}
+	decision.Arguments = answer.Arguments
+	hash, err := d.edited(ctx, approval, answer.Arguments)
+	decision.ArgumentsHash = hash
+	return decision, err
+}
+
+// seen holds the rule that nobody approves what was not shown. A hash that is sent must be right in any case.
+func seen(approval domain.Approval, answer Answer) error {
+	switch {
+	case answer.ArgumentsHash == approval.ArgumentsHash:
+		return nil
+	case answer.ArgumentsHash != "":
+		return domain.Errorf(domain.CodeArgumentsHash,
+			"The call that waits has other arguments than the ones that you decided on. Read the approval again.")
+	case answer.Verb == domain.Approve && !answer.Unseen:
+		return domain.Errorf(domain.CodeHashRequired,
+			"Send the argumentsHash of the approval that you have seen, or use a key with the scope approvals:decideUnseen.")
+	default:
+		return nil
+	}
+}
+
+func deniable(answer Answer) error {
+	if answer.Arguments != nil {
+		return domain.Invalid("/arguments", "A denied call does not run, so it takes no arguments.")
+	}
+	if answer.Remember != "" && answer.Remember != domain.RememberOnce {
+		return domain.Invalid("/remember", "Only an approval can be remembered; a denial stands for this call.")
+	}
+	return nil
+}
+
+// edited lets tool and policy look at the arguments that the decider wrote: what they block stays blocked.
+func (d *Desk) edited(ctx context.Context, approval domain.Approval, arguments json.RawMessage) (string, error) {
+	call := approval.Call
+	call.Arguments = arguments
+	if _, err := d.tools.Check(call.Tool, arguments, approval.WorkingDirectory); err != nil {
+		return "", domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
+	}
+	hash, err := Hash(call, approval.WorkingDirectory)
+	if err != nil {
+		return "", domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
+	}
+	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
+	if err != nil {
+		return "", err
+	}
+	action := Action{Tool: call.Tool, Class: call.Class, ArgumentsHash: hash}
+	if Judge(action, execution.Request.Capabilities, nil).Verdict == domain.Deny {
+		return "", domain.Errorf(domain.CodePolicyDenied, "The execution's capabilities do not allow the edited call.")
+	}
+	return hash, nil
+}
+
+// settled compares an answer with what became of the approval.
+func settled(approval domain.Approval, answer Answer) error {
+	switch approval.Status {
+	case domain.ApprovalExpired:
+		return errExpired(approval)
+	case domain.ApprovalCancelled:
+		return domain.Errorf(domain.CodeApprovalCancelled, "The approval was withdrawn before anybody decided.")
+	}
+	if same(*approval.Decision, approval.Call, answer) {
+		return nil
+	}
+	return domain.Errorf(domain.CodeAlreadyDecided, "%s has already decided: %s.", approval.Decision.By.Name, approval.Status)
+}
+
+// same tells whether answer repeats decision. Who repeats it and why does not matter: the outcome is what was wanted.
+func same(decision domain.Decision, call domain.ToolCall, answer Answer) bool {
+	remember := answer.Remember
+	if remember == "" {
+		remember = domain.RememberOnce
+	}
+	wanted, ran := answer.Arguments, decision.Arguments
+	if wanted == nil {
+		wanted = call.Arguments
+	}
+	if ran == nil {
+		ran = call.Arguments
+	}
+	return decision.Verb == answer.Verb && decision.Remember == remember && sameJSON(wanted, ran)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	canonicalA, errA := jcs.Transform(a)
+	canonicalB, errB := jcs.Transform(b)
+	return errA == nil && errB == nil && bytes.Equal(canonicalA, canonicalB)
+}
+
+func errExpired(approval domain.Approval) error {
+	return domain.Errorf(domain.CodeApprovalExpired, "Nobody decided before the approval expired at %s.",
+		approval.Expires.UTC().Format(time.RFC3339))
+}
+
+// decided is the change of a decision: the row while it is pending, the event, and the rule if one is wanted.
+func decided(approval domain.Approval, decision domain.Decision) store.Change {
+	status := domain.ApprovalApproved
+	if decision.Verb == domain.DenyCall {
+		status = domain.ApprovalDenied
+	}
+	change := store.Change{
+		Execution: approval.Execution,
+		Resolve:   []store.Resolution{{Approval: approval.ID, Status: status, Decision: &decision}},
+		Events: []domain.Event{domain.NewEvent(approval.Execution, domain.ApprovalResolved{
+			ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
+			Edited: decision.Arguments != nil, ArgumentsHash: runs(approval, decision), Remember: decision.Remember,
+			DecidedBy: &decision.By,
+		})},
+	}
+	if decision.Remember == domain.RememberExecution {
+		change.Remember = []domain.PermissionRule{{
+			ID: NewID(), Tenant: approval.Tenant, Execution: approval.Execution, Tool: approval.Call.Tool,
+			ArgumentsHash: runs(approval, decision), Approval: approval.ID, Created: time.Now().UTC(),
+		}}
+	}
+	return change
+}
+
+// runs is the hash of what a decision lets run.
+func runs(approval domain.Approval, decision domain.Decision) string {
+	if decision.ArgumentsHash != "" {
+		return decision.ArgumentsHash
+	}
+	return approval.ArgumentsHash
+}
+
+// NewID returns a fresh id: a UUID of version 7, so that rows made later sort later (RFC 9562).
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }

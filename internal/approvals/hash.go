@@ -1,0 +1,39 @@
+package approvals
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/gowebpki/jcs"
+
+	"signoff/internal/domain"
+)
+
+// shown is what a person approves: all that decides what will happen.
+type shown struct {
+	Tool             string          `json:"tool"`
+	Version          string          `json:"version"`
+	Arguments        json.RawMessage `json:"arguments"`
+	WorkingDirectory string          `json:"workingDirectory"`
+	Environment      []string        `json:"environment"` // names; the sandbox passes none of the server's on
+}
+
+// Hash names what a call would do: SHA-256, in hex, over canonical JSON (RFC 8785) of tool and version, arguments,
+// working directory and the names of the environment. Equal bytes run, or another hash is shown.
+func Hash(call domain.ToolCall, workingDirectory string) (string, error) {
+	plain, err := json.Marshal(shown{
+		Tool: call.Tool, Version: call.Version, Arguments: call.Arguments,
+		WorkingDirectory: workingDirectory, Environment: []string{},
+	})
+	if err != nil {
+		return "", fmt.Errorf("approvals: arguments are not JSON: %w", err)
+	}
+	canonical, err := jcs.Transform(plain)
+	if err != nil {
+		return "", fmt.Errorf("approvals: arguments have no canonical form: %w", err)
+	}
+	digest := sha256.Sum256(canonical)
+	return hex.EncodeToString(digest[:]), nil
+}

@@ -1,0 +1,199 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+)
+
+// Conversation is what the log of an execution amounts to: the messages as a model needs them, and what of the last
+// turn is unfinished. [Fold] builds it; a session that takes an execution up after a restart goes on from it.
+type Conversation struct {
+	Turn     int
+	Rounds   int       // answers with tool calls in this turn
+	Messages []Message // of all turns, without the messages that the client brought along
+	LastText string    // the newest whole message of the agent
+
+	Open  []OpenMessage // begun and not completed: what a broken stream left
+	Calls []OpenCall    // requested and without a fate
+
+	Usage Usage
+}
+
+// OpenMessage is a message or thought that was cut off.
+type OpenMessage struct {
+	MessageID string
+	Thought   bool
+	Length    int // UTF-8 bytes in the log
+}
+
+// OpenCall is a tool call without a fate.
+type OpenCall struct {
+	Call     ToolCall
+	Started  bool       // it may have run
+	Approval ApprovalID // asked for; empty where not
+}
+
+// Fold reads a log from its first event on. Events of types it does not know are passed over, so that an older
+// server can read a newer log.
+func Fold(events []Event) (Conversation, error) {
+	f := folder{texts: map[string]*answer{}, calls: map[string]*foldedCall{}}
+	for _, event := range events {
+		if _, known := decoders[event.Type]; !known {
+			continue
+		}
+		payload, err := event.Payload()
+		if err != nil {
+			return Conversation{}, err
+		}
+		f.take(payload)
+	}
+	return f.conversation(), nil
+}
+
+// folder collects answers in the order in which they began; a tool call belongs to the answer that asked for it.
+type folder struct {
+	turn    int
+	answers []*answer
+	texts   map[string]*answer
+	calls   map[string]*foldedCall
+	usage   Usage
+}
+
+// answer is what one request to the model brought: thought, text and tool calls share a message id.
+type answer struct {
+	id            string
+	turn          int
+	text, thought strings.Builder
+	textDone      bool
+	thoughtDone   bool
+	interrupted   bool
+	calls         []*foldedCall
+}
+
+type foldedCall struct {
+	call     ToolCall
+	approval ApprovalID
+	started  bool
+	done     bool
+	result   string
+}
+
+func (f *folder) take(payload Payload) {
+	switch p := payload.(type) {
+	case TurnStarted:
+		f.turn = p.Turn
+	case MessageDelta:
+		f.answer(p.MessageID).text.WriteString(p.Text)
+	case ThoughtDelta:
+		f.answer(p.MessageID).thought.WriteString(p.Text)
+	case MessageCompleted:
+		a := f.answer(p.MessageID)
+		a.textDone, a.interrupted = true, a.interrupted || p.Interrupted
+	case ThoughtCompleted:
+		a := f.answer(p.MessageID)
+		a.thoughtDone, a.interrupted = true, a.interrupted || p.Interrupted
+	case UsageUpdated:
+		f.usage = p.Usage
+	default:
+		f.takeCall(payload)
+	}
+}
+
+func (f *folder) takeCall(payload Payload) {
+	switch p := payload.(type) {
+	case ToolCallRequested:
+		a := f.answer(p.MessageID)
+		c := &foldedCall{call: ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary}}
+		a.calls, f.calls[p.ToolCallID] = append(a.calls, c), c
+	case ApprovalRequested:
+		f.call(p.ToolCallID).approval = p.ApprovalID
+	case ToolCallStarted:
+		c := f.call(p.ToolCallID)
+		c.started, c.call.Arguments = true, p.Arguments
+	case ToolCallCompleted:
+		c := f.call(p.ToolCallID)
+		c.done, c.result = true, p.Output
+	}
+}
+
+func (f *folder) answer(id string) *answer {
+	a, known := f.texts[id]
+	if !known {
+		a = &answer{id: id, turn: f.turn}
+		f.texts[id], f.answers = a, append(f.answers, a)
+	}
+	return a
+}
+
+func (f *folder) call(id string) *foldedCall {
+	c, known := f.calls[id]
+	if !known { // unreachable while sessions write the request first; a fate without a request must not stop a recovery
+		c = &foldedCall{}
+		f.calls[id] = c
+	}
+	return c
+}
+
+func (f *folder) conversation() Conversation {
+	conversation := Conversation{Turn: f.turn, Usage: f.usage}
+	for _, a := range f.answers {
+		conversation.Open = append(conversation.Open, a.open()...)
+		if a.whole() {
+			conversation.add(a, a.turn == f.turn)
+		}
+	}
+	return conversation
+}
+
+// open lists what of the answer was begun and not closed. Once the model has asked for a tool its text is whole.
+func (a *answer) open() []OpenMessage {
+	var open []OpenMessage
+	if a.thought.Len() > 0 && !a.thoughtDone {
+		open = append(open, OpenMessage{MessageID: a.id, Thought: true, Length: a.thought.Len()})
+	}
+	if a.text.Len() > 0 && !a.textDone {
+		open = append(open, OpenMessage{MessageID: a.id, Length: a.text.Len()})
+	}
+	return open
+}
+
+// whole tells whether the answer came to its end: only then does the model remember it.
+func (a *answer) whole() bool {
+	return !a.interrupted && (a.textDone || len(a.calls) > 0)
+}
+
+func (c *Conversation) add(a *answer, thisTurn bool) {
+	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String()}
+	for _, call := range a.calls {
+		message.ToolCalls = append(message.ToolCalls, call.call)
+	}
+	c.Messages = append(c.Messages, message)
+	if len(a.calls) == 0 {
+		c.LastText = message.Text
+		return
+	}
+	if message.Text != "" {
+		c.LastText = message.Text
+	}
+	if thisTurn {
+		c.Rounds++
+	}
+	for _, call := range a.calls {
+		if call.done {
+			c.Messages = append(c.Messages, Message{Role: RoleTool, Text: call.result, ToolCallID: call.call.ID})
+			continue
+		}
+		c.Calls = append(c.Calls, OpenCall{Call: call.call, Started: call.started, Approval: call.approval})
+	}
+}
+
+// Answered returns the history with results for calls that got their fate after the fold, in the order of the calls.
+func (c Conversation) Answered(results map[string]string) []Message {
+	history := slices.Clone(c.Messages)
+	for _, open := range c.Calls {
+		if result, known := results[open.Call.ID]; known {
+			history = append(history, Message{Role: RoleTool, Text: result, ToolCallID: open.Call.ID})
+		}
+	}
+	return history
+}

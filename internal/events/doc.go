@@ -1,0 +1,26 @@
+// Package events is the log: the one gate through which executions are written, and the one road on which they are
+// followed.
+//
+// # Model
+//
+// Every execution has a log of events numbered 1, 2, 3 … Whoever writes hands a [store.Change] to [Log.Commit] and
+// waits until it is in the database. One committer takes whatever all sessions have queued while the last commit ran:
+// an idle server commits at once, a busy one batches by itself, and nobody waits on purpose.
+//
+// Whoever reads calls [Log.Follow] with the last seq that it has seen. A [Follower] reads history from the store and
+// goes on live with no seam: each followed execution keeps a short tail of frames, encoded once for all followers, so
+// that a live follower costs no query. Who falls behind the tail reads the store again, page by page. There is no queue
+// per follower, so none can overflow.
+//
+// # Promises
+//
+//   - Durable before delivered: a frame is handed out only after its commit. Nobody sees an event that a crash could
+//     take back.
+//   - A follower sees every event after its cursor, in order, once. Live and replayed frames are the same bytes.
+//   - The truth is in the store; a wake-up is only a bell. A bell may ring for nothing, and a lost one costs latency,
+//     never an event: on a database that other replicas write to, a poll of one second stands behind it.
+//   - A change is whole or not there. An error that leaves that open says so ([store.ErrUnknownOutcome]); its writer
+//     must read the log before it goes on.
+//
+// All methods of [Log] may be called at once. A [Follower] and a [Watcher] belong to one goroutine each.
+package events

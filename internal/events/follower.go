@@ -1,0 +1,127 @@
+package events
+
+import (
+	"context"
+
+	"signoff/internal/domain"
+)
+
+// pageSize is how many events of the history are read at once.
+const pageSize = 200
+
+// Follower reads one execution's log from a cursor on, first from the store, then live.
+//
+//	for {
+//		frames, err := follower.Next(ctx)
+//		… write them; when there were none, wait for <-follower.Bell()
+//	}
+type Follower struct {
+	log   *Log
+	topic *topic
+	bell  chan struct{}
+	seq   int64 // of the last frame that was handed out
+	start int64 // the head when the follower began
+	ended bool
+}
+
+// Follow begins behind the event with seq after; 0 is the beginning. The caller has checked that the execution is
+// its tenant's, and calls Close in the end. A cursor beyond the head is domain.CodeCursorBeyondHead: it was not made
+// by this log, and to wait for it could mean to skip events.
+func (l *Log) Follow(ctx context.Context, id domain.ExecutionID, after int64) (*Follower, error) {
+	// The follower is known before the head is read, so an event is in the history or in the tail or in both,
+	// but never in neither.
+	t := l.topics.join(id)
+	f := &Follower{log: l, topic: t, bell: t.subscribe(true), seq: after}
+	head, err := l.store.Head(ctx, id)
+	if err == nil && after > head.LastSeq {
+		err = domain.Errorf(domain.CodeCursorBeyondHead,
+			"The log of this execution ends at event %d; there is no event %d to go on from.", head.LastSeq, after)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	t.learn(head.LastSeq)
+	f.start = head.LastSeq
+	f.ended = head.Terminal && after == head.LastSeq
+	return f, nil
+}
+
+// Next returns what lies behind the cursor and moves it, without waiting for anything new: no frames and no error
+// means that the follower has everything. It reads the store only while it is behind the live tail.
+func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
+	if f.ended {
+		return nil, nil
+	}
+	frames, covered, err := f.topic.after(f.seq)
+	if err != nil {
+		return nil, err
+	}
+	if !covered {
+		if frames, err = f.page(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(frames) > 0 {
+		last := frames[len(frames)-1]
+		f.seq, f.ended = last.Seq, last.Type.Terminal()
+	}
+	return frames, nil
+}
+
+func (f *Follower) page(ctx context.Context) ([]Frame, error) {
+	events, err := f.log.store.Events(ctx, f.topic.id, f.seq, pageSize)
+	if err != nil {
+		return nil, err
+	}
+	frames := make([]Frame, len(events))
+	for i, event := range events {
+		frames[i] = NewFrame(event)
+	}
+	return frames, nil
+}
+
+// Bell rings when Next may have more. It may ring for nothing.
+func (f *Follower) Bell() <-chan struct{} { return f.bell }
+
+// Live tells whether the history, as it stood when the follower began, has been handed out.
+func (f *Follower) Live() bool { return f.seq >= f.start }
+
+// Ended tells whether the terminal event has been handed out, now or before the cursor. Nothing comes after it.
+func (f *Follower) Ended() bool { return f.ended }
+
+// Close lets go of the tail.
+func (f *Follower) Close() {
+	f.topic.unsubscribe(f.bell, true)
+	f.log.topics.leave(f.topic)
+}
+
+// Watcher tells a session that somebody else wrote to its execution: a decision, or the wish to cancel it.
+type Watcher struct {
+	log   *Log
+	topic *topic
+	bell  chan struct{}
+}
+
+// Watch begins to listen; the caller calls Close in the end.
+func (l *Log) Watch(id domain.ExecutionID) *Watcher {
+	t := l.topics.join(id)
+	return &Watcher{log: l, topic: t, bell: t.subscribe(false)}
+}
+
+// Bell rings on every write, the session's own ones included.
+func (w *Watcher) Bell() <-chan struct{} { return w.bell }
+
+// Stirred counts the writes of others. When it has changed, the session looks at its approvals and at the wish to
+// cancel; it may change for nothing.
+func (w *Watcher) Stirred() int {
+	w.topic.mu.Lock()
+	defer w.topic.mu.Unlock()
+	return w.topic.stirred
+}
+
+// Close stops listening.
+func (w *Watcher) Close() {
+	w.topic.unsubscribe(w.bell, false)
+	w.log.topics.leave(w.topic)
+}

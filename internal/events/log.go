@@ -1,0 +1,276 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+const (
+	// maxBatch bounds a transaction: more changes than this wait for the next one.
+	maxBatch = 512
+	// commitTimeout ends a commit that the database does not answer.
+	commitTimeout = 30 * time.Second
+	// pollEvery is how late a write of another replica can be seen.
+	pollEvery = time.Second
+)
+
+// Store is what the log needs of the database.
+type Store interface {
+	Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error)
+	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
+	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
+	Heads(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]store.Head, error)
+	Shared() bool
+}
+
+var _ Store = (*store.Store)(nil)
+
+// Log writes and follows the events of all executions.
+type Log struct {
+	store Store
+
+	mu    sync.Mutex
+	queue []*request // in the order of arrival
+	bell  chan struct{}
+
+	topics topics
+
+	commits, changes, events atomic.Int64
+}
+
+// request is one waiting Commit.
+type request struct {
+	change store.Change
+	taken  bool // by the committer; from then on only it ends the request
+	done   chan struct{}
+	result result
+}
+
+type result struct {
+	outcome store.Outcome
+	err     error
+}
+
+// NewLog returns a log over s. It commits nothing until Run is called.
+func NewLog(s Store) *Log {
+	return &Log{store: s, bell: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}}}
+}
+
+// Run commits until ctx ends, and then what is still queued. It also polls a database that other replicas write to.
+func (l *Log) Run(ctx context.Context) {
+	var polling sync.WaitGroup
+	defer polling.Wait()
+	if l.store.Shared() {
+		polling.Go(func() { l.poll(ctx) })
+	}
+	for {
+		l.commitQueued(ctx)
+		select {
+		case <-l.bell:
+		case <-ctx.Done():
+			l.commitQueued(ctx)
+			return
+		}
+	}
+}
+
+// Commit writes change and returns once it is in the database and followers have been rung.
+//
+// When ctx ends while the change still waits in the queue it is taken out and nothing is written. Once the committer
+// has it, Commit stays for the answer whatever ctx says: a writer that does not know whether it has written could
+// write twice. Errors are those of [store.Outcome], or domain.CodeStorage for the whole batch.
+func (l *Log) Commit(ctx context.Context, change store.Change) (store.Outcome, error) {
+	r := &request{change: change, done: make(chan struct{})}
+	l.mu.Lock()
+	l.queue = append(l.queue, r)
+	l.mu.Unlock()
+	l.ring()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if l.withdraw(r) {
+			return store.Outcome{}, context.Cause(ctx)
+		}
+		<-r.done
+	}
+	if r.result.err != nil {
+		return store.Outcome{}, r.result.err
+	}
+	return r.result.outcome, r.result.outcome.Err
+}
+
+func (l *Log) ring() {
+	select {
+	case l.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Log) withdraw(r *request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.taken {
+		return false
+	}
+	for i, queued := range l.queue {
+		if queued == r {
+			l.queue = append(l.queue[:i], l.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// commitQueued commits batch after batch until the queue is empty. The context of Run must not abort a transaction
+// that others wait for, so only its values go along.
+func (l *Log) commitQueued(ctx context.Context) {
+	for batch := l.take(); len(batch) > 0; batch = l.take() {
+		l.commit(context.WithoutCancel(ctx), batch)
+	}
+}
+
+// take removes the next batch from the queue, at most one change of each execution: the second change of an execution
+// often depends on what became of the first.
+func (l *Log) take() []*request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var batch, left []*request
+	seen := map[domain.ExecutionID]bool{}
+	for _, r := range l.queue {
+		if seen[r.change.Execution] || len(batch) == maxBatch {
+			left = append(left, r)
+			continue
+		}
+		seen[r.change.Execution] = true
+		r.taken = true
+		batch = append(batch, r)
+	}
+	l.queue = left
+	return batch
+}
+
+func (l *Log) commit(ctx context.Context, batch []*request) {
+	changes := stamped(batch, time.Now())
+	outcomes, err := l.storeCommit(ctx, changes)
+	if err != nil && len(batch) > 1 && !errors.Is(err, store.ErrUnknownOutcome) {
+		slog.Warn("batch failed, committing its changes one by one", "changes", len(batch), "error", err)
+		for _, r := range batch {
+			l.commit(ctx, []*request{r})
+		}
+		return
+	}
+	l.commits.Add(1)
+	for i, r := range batch {
+		if err != nil {
+			r.finish(result{err: err})
+			continue
+		}
+		if outcomes[i].Err == nil {
+			l.publish(changes[i], outcomes[i])
+		}
+		r.finish(result{outcome: outcomes[i]})
+	}
+}
+
+func (l *Log) storeCommit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	return l.store.Commit(ctx, changes)
+}
+
+func (r *request) finish(result result) {
+	r.result = result
+	close(r.done)
+}
+
+// stamped gives all events of a batch its time: an event happened, for the outside, when it was committed.
+func stamped(batch []*request, now time.Time) []store.Change {
+	now = now.UTC().Truncate(time.Microsecond)
+	changes := make([]store.Change, len(batch))
+	for i, r := range batch {
+		for e := range r.change.Events {
+			r.change.Events[e].Time = now
+		}
+		changes[i] = r.change
+	}
+	return changes
+}
+
+// publish gives the events their seqs and hands them to whoever follows.
+func (l *Log) publish(change store.Change, outcome store.Outcome) {
+	first := outcome.LastSeq - int64(len(change.Events)) + 1
+	for i := range change.Events {
+		change.Events[i].Seq = first + int64(i)
+	}
+	l.changes.Add(1)
+	l.events.Add(int64(len(change.Events)))
+	if t := l.topics.find(change.Execution); t != nil {
+		t.publish(change.Events, change.Epoch == 0)
+	}
+}
+
+// Forget tells followers that the execution has been deleted: their next read ends with domain.CodeNotFound.
+func (l *Log) Forget(id domain.ExecutionID) {
+	if t := l.topics.find(id); t != nil {
+		t.forget()
+	}
+}
+
+// Stats counts since the start.
+type Stats struct {
+	Commits int64 // transactions
+	Changes int64 // changes in them
+	Events  int64 // events in those
+	Topics  int   // executions that are followed or watched now
+	Queued  int   // changes that wait for the committer now
+}
+
+// Stats returns the counters for the metrics.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	queued := len(l.queue)
+	l.mu.Unlock()
+	return Stats{
+		Commits: l.commits.Load(), Changes: l.changes.Load(), Events: l.events.Load(),
+		Topics: l.topics.count(), Queued: queued,
+	}
+}
+
+// poll rings for what other replicas have written.
+func (l *Log) poll(ctx context.Context) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.pollOnce(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *Log) pollOnce(ctx context.Context) {
+	ids := l.topics.ids()
+	if len(ids) == 0 {
+		return
+	}
+	heads, err := l.store.Heads(ctx, ids)
+	if err != nil {
+		slog.Warn("cannot poll for the writes of other replicas", "error", err)
+		return
+	}
+	for _, id := range ids {
+		if t := l.topics.find(id); t != nil {
+			head, known := heads[id]
+			t.polled(head, known)
+		}
+	}
+}

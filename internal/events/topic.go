@@ -1,0 +1,202 @@
+package events
+
+import (
+	"slices"
+	"sync"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+const (
+	tailFrames = 512
+	tailBytes  = 256 << 10
+)
+
+// topics holds the topic of each execution that somebody follows or watches at this moment.
+type topics struct {
+	mu   sync.Mutex
+	byID map[domain.ExecutionID]*topic
+}
+
+// join returns the topic of id with one more user; the user must call leave once.
+func (ts *topics) join(id domain.ExecutionID) *topic {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t, known := ts.byID[id]
+	if !known {
+		t = &topic{id: id, bell: -1}
+		ts.byID[id] = t
+	}
+	t.users++
+	return t
+}
+
+func (ts *topics) leave(t *topic) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t.users--
+	if t.users == 0 {
+		delete(ts.byID, t.id)
+	}
+}
+
+func (ts *topics) find(id domain.ExecutionID) *topic {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.byID[id]
+}
+
+func (ts *topics) ids() []domain.ExecutionID {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ids := make([]domain.ExecutionID, 0, len(ts.byID))
+	for id := range ts.byID {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (ts *topics) count() int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return len(ts.byID)
+}
+
+// topic is what followers of one execution share: the tail of frames and the bells.
+type topic struct {
+	id    domain.ExecutionID
+	users int // guarded by topics.mu
+
+	mu        sync.Mutex
+	head      int64   // the newest seq known to be in the store
+	tail      []Frame // without a hole, the last one at most at head
+	bytes     int
+	followers int  // frames are encoded only while there is one
+	gone      bool // the execution was deleted
+	stirred   int  // how often somebody who does not drive the execution wrote
+	bell      int64
+	bells     []chan struct{}
+}
+
+func (t *topic) publish(events []domain.Event, foreign bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if foreign {
+		t.stirred++
+	}
+	if t.followers > 0 {
+		for _, event := range events {
+			t.push(NewFrame(event))
+		}
+	}
+	if len(events) > 0 {
+		t.head = max(t.head, events[len(events)-1].Seq)
+	}
+	t.ringLocked()
+}
+
+// push appends to the tail. Where another replica wrote in between, the tail begins anew behind the hole, and
+// followers read the hole from the store.
+func (t *topic) push(frame Frame) {
+	if n := len(t.tail); n > 0 && t.tail[n-1].Seq+1 != frame.Seq {
+		t.tail, t.bytes = nil, 0
+	}
+	t.tail = append(t.tail, frame)
+	t.bytes += len(frame.SSE)
+	drop := 0
+	for len(t.tail)-drop > tailFrames || (t.bytes > tailBytes && len(t.tail)-drop > 1) {
+		t.bytes -= len(t.tail[drop].SSE)
+		drop++
+	}
+	if drop > 0 {
+		t.tail = slices.Delete(t.tail, 0, drop)
+	}
+}
+
+// after returns the frames behind seq. Where the tail does not reach back that far, covered is false.
+func (t *topic) after(seq int64) (frames []Frame, covered bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gone {
+		return nil, false, errDeleted(t.id)
+	}
+	if seq >= t.head {
+		return nil, true, nil
+	}
+	if len(t.tail) == 0 || t.tail[0].Seq > seq+1 {
+		return nil, false, nil
+	}
+	return slices.Clone(t.tail[seq+1-t.tail[0].Seq:]), true, nil
+}
+
+// learn raises the known head.
+func (t *topic) learn(head int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.head = max(t.head, head)
+}
+
+// polled takes what the store said. The bell of the store counts the writes of those who do not drive the execution.
+// The first reading stirs too: what happened before it is not known.
+func (t *topic) polled(head store.Head, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case !known:
+		t.gone = true
+	case head.LastSeq == t.head && head.Bell == t.bell:
+		return
+	default:
+		t.head = max(t.head, head.LastSeq)
+		if head.Bell != t.bell {
+			t.bell = head.Bell
+			t.stirred++
+		}
+	}
+	t.ringLocked()
+}
+
+func (t *topic) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone = true
+	t.ringLocked()
+}
+
+func (t *topic) subscribe(follower bool) chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	bell := make(chan struct{}, 1)
+	t.bells = append(t.bells, bell)
+	if follower {
+		t.followers++
+	}
+	return bell
+}
+
+func (t *topic) unsubscribe(bell chan struct{}, follower bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bells = slices.DeleteFunc(t.bells, func(b chan struct{}) bool { return b == bell })
+	if !follower {
+		return
+	}
+	t.followers--
+	if t.followers == 0 {
+		t.tail, t.bytes = nil, 0
+	}
+}
+
+func (t *topic) ringLocked() {
+	for _, bell := range t.bells {
+		select {
+		case bell <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func errDeleted(id domain.ExecutionID) error {
+	return domain.Errorf(domain.CodeNotFound, "Execution %s does not exist any more.", id)
+}

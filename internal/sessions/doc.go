@@ -1,0 +1,33 @@
+// Package sessions drives executions: a goroutine each, from queued to the terminal event.
+//
+// # Model
+//
+// The [Manager] starts executions, cancels them, takes up the ones whose driver died, and lets go of all on a drain.
+// Each live execution has a session. Its goroutine alone owns its fields. The agent runs in a goroutine of its own
+// and speaks to the session through an inbox; people speak through rows in the store, and a bell.
+//
+// The session takes what is in the inbox, turns it into one [store.Change], commits it, and only then answers whoever
+// waits. While the commit runs the inbox goes on filling, and consecutive deltas of one message become one event: so
+// a slow database makes events larger, not later.
+//
+// # States
+//
+// One method per state (states.go), each returns the next. While a turn runs the status is derived from what is open:
+// an approval, a running call, a message that streams. [session.to] is the only place where the status changes, and it
+// holds the table of [domain.Status.CanBecome].
+//
+// # Promises
+//
+//   - Every execution ends in exactly one terminal event, or is live under a valid lease, or waits for a driver.
+//   - A tool call has exactly one fate. `toolCall.started` is in the database before the call runs; a call that may
+//     have run when its driver died is outcomeUnknown and never runs again by itself.
+//   - Nothing is written under an old epoch: every change carries the epoch, and a refused one ends the session at
+//     once, without a further write.
+//   - A drain ends no turn as failed: what is in the log stays, and the next server goes on from it.
+//
+// # Lease
+//
+// Each replica has one row that it renews at a third of the time-to-live. It trusts the row only until the TTL minus
+// a margin, counted from before the renewal was sent. A replica that cannot renew ends its sessions before another
+// one may start them.
+package sessions

@@ -1,0 +1,54 @@
+package sessions
+
+import (
+	"slices"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// draft collects what one commit of the session writes, and whom it answers afterwards.
+type draft struct {
+	payloads []domain.Payload
+	asked    []domain.Approval
+	resolved []store.Resolution
+	replies  []func()
+	progress bool // the execution has come further: its recoveries count from 0 again
+	ended    *domain.ExecutionEnded
+	output   *domain.Output
+}
+
+func (d *draft) empty() bool { return len(d.payloads) == 0 }
+
+func (d *draft) add(payload domain.Payload) { d.payloads = append(d.payloads, payload) }
+
+// change is the transaction: the row as the session knows it, and the events in their order.
+func (d *draft) change(s *session) store.Change {
+	update := &store.Update{Status: s.status, Turn: s.turn, Rounds: s.rounds, Usage: &s.usage, Output: d.output}
+	change := store.Change{
+		Execution: s.execution.ID, Epoch: s.epoch, Update: update,
+		Ask: d.asked, Resolve: d.resolved, Progress: d.progress,
+	}
+	if d.textOnly() {
+		change.Update = nil // the row does not change with every word
+	}
+	for _, payload := range d.payloads {
+		change.Events = append(change.Events, domain.NewEvent(s.execution.ID, payload))
+	}
+	return change
+}
+
+func (d *draft) textOnly() bool {
+	return !slices.ContainsFunc(d.payloads, func(payload domain.Payload) bool {
+		_, id, _ := growing(payload)
+		return id == ""
+	})
+}
+
+// answer wakes the agents that wait. It is called after the commit and never before: a call that starts must be in
+// the log.
+func (d *draft) answer() {
+	for _, reply := range d.replies {
+		reply()
+	}
+}

@@ -1,0 +1,153 @@
+package sessions
+
+import (
+	"signoff/internal/domain"
+)
+
+// absorb turns what the agent has said into facts for the log, and keeps the session's own picture in step. The
+// status changes where it changes, so the log tells the story in its order.
+func (s *session) absorb(items []item) *draft {
+	d := &draft{}
+	for _, i := range items {
+		switch {
+		case i.delta != nil:
+			s.flowed(d, i.delta)
+		case i.ask != nil:
+			s.asked(d, i.ask)
+		case i.done != nil:
+			s.result = i.done
+			s.flowing = false
+		default:
+			s.fact(d, i.payload)
+		}
+		if s.result == nil {
+			s.derive(d)
+		}
+	}
+	return d
+}
+
+// derive sets the status of a running turn: the first that holds.
+func (s *session) derive(d *draft) {
+	status := domain.StatusWaiting
+	switch {
+	case s.anyCall(func(c *call) bool { return c.approval != nil }):
+		status = domain.StatusPendingToolApproval
+	case s.anyCall(func(c *call) bool { return c.running }):
+		status = domain.StatusExecutingTool
+	case s.flowing:
+		status = domain.StatusStreaming
+	}
+	s.to(d, status, "")
+}
+
+func (s *session) anyCall(is func(*call) bool) bool {
+	for _, c := range s.calls {
+		if is(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// to is the only place where the status changes.
+func (s *session) to(d *draft, status domain.Status, reason string) {
+	if s.status == status {
+		return
+	}
+	if !s.status.CanBecome(status) {
+		panic("sessions: no transition from " + string(s.status) + " to " + string(status))
+	}
+	d.add(domain.StateChanged{From: s.status, To: status, Reason: reason})
+	s.status = status
+}
+
+// flowed numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
+func (s *session) flowed(d *draft, piece *delta) {
+	text := piece.text.String()
+	open := s.text(piece.kind, piece.id)
+	offset := open.length
+	open.length += len(text)
+	switch piece.kind {
+	case domain.MessageDeltaType:
+		s.flowing = true
+		s.derive(d)
+		s.said.add(piece.id, text)
+		d.add(domain.MessageDelta{MessageID: piece.id, Turn: s.turn, Offset: offset, Text: text})
+	case domain.ThoughtDeltaType:
+		s.flowing = true
+		s.derive(d)
+		d.add(domain.ThoughtDelta{MessageID: piece.id, Turn: s.turn, Offset: offset, Text: text})
+	default:
+		d.add(domain.ToolCallUpdated{ToolCallID: piece.id, Offset: offset, Output: text})
+	}
+}
+
+func (s *session) text(kind domain.EventType, id string) *openText {
+	key := string(kind) + " " + id
+	open, known := s.texts[key]
+	if !known {
+		open = &openText{id: id, thought: kind == domain.ThoughtDeltaType}
+		s.texts[key] = open
+	}
+	return open
+}
+
+// endText forgets an open text and returns its length.
+func (s *session) endText(kind domain.EventType, id string) int {
+	length := s.text(kind, id).length
+	delete(s.texts, string(kind)+" "+id)
+	return length
+}
+
+// fact takes one finished statement of the agent.
+func (s *session) fact(d *draft, payload domain.Payload) {
+	switch p := payload.(type) {
+	case domain.MessageCompleted:
+		p.Turn, p.Length = s.turn, s.endText(domain.MessageDeltaType, p.MessageID)
+		s.flowing = false
+		d.progress = d.progress || !p.Interrupted
+		d.add(p)
+	case domain.ThoughtCompleted:
+		p.Turn, p.Length = s.turn, s.endText(domain.ThoughtDeltaType, p.MessageID)
+		s.flowing = false
+		d.add(p)
+	case domain.ToolCallRequested:
+		s.requested(d, p)
+	case domain.ToolCallCompleted:
+		s.completed(d, p)
+	case domain.UsageUpdated:
+		s.usage = p.Usage
+		d.add(p)
+	default:
+		d.add(payload)
+	}
+}
+
+func (s *session) requested(d *draft, p domain.ToolCallRequested) {
+	if _, known := s.calls[p.ToolCallID]; known {
+		return // a call is announced once
+	}
+	p.Turn = s.turn
+	s.flowing = false
+	if p.MessageID != s.round {
+		s.round = p.MessageID
+		s.rounds++
+	}
+	s.calls[p.ToolCallID] = &call{ToolCall: domain.ToolCall{
+		ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary,
+	}}
+	d.add(p)
+}
+
+// completed takes the fate of a call that the agent ran, or could not run. A second fate is not a fact: the first one
+// stands, also where the session gave it.
+func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
+	if _, open := s.calls[p.ToolCallID]; !open {
+		return
+	}
+	delete(s.calls, p.ToolCallID)
+	s.endText(domain.ToolCallUpdatedType, p.ToolCallID)
+	d.progress = true
+	d.add(p)
+}

@@ -1,0 +1,233 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// stopGrace is how long an agent may take to return after its turn was stopped.
+const stopGrace = 5 * time.Second
+
+// Why a turn is stopped, as its agent sees it.
+var (
+	errCancelled = errors.New("sessions: the execution was cancelled")
+	errTimedOut  = errors.New("sessions: the turn's time is over")
+	errDrain     = errors.New("sessions: the server shuts down")
+)
+
+// outcome is how an execution ends.
+type outcome struct {
+	status  domain.Status
+	finish  domain.FinishReason
+	stop    domain.StopReason // of the turn; empty where the agent did not say
+	failure *domain.Failure
+	wish    *store.CancelRequest
+}
+
+// stopped is the outcome of a turn that the agent ended. A limit is a failure with its text kept, since what the
+// client asked for was not reached.
+func stopped(stop domain.StopReason) outcome {
+	fail := func(finish domain.FinishReason, code domain.Code, message string) outcome {
+		return outcome{status: domain.StatusFailed, finish: finish, stop: stop, failure: &domain.Failure{Code: code, Message: message}}
+	}
+	switch stop {
+	case domain.StopEndTurn:
+		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: stop}
+	case domain.StopMaxTokens:
+		return fail(domain.FinishMaxTokens, domain.CodeLimitReached, "The model reached its limit of output tokens.")
+	case domain.StopMaxIterations:
+		return fail(domain.FinishMaxIterations, domain.CodeLimitReached, "The agent used up maxIterations.")
+	case domain.StopRefusal:
+		return fail(domain.FinishRefusal, domain.CodeRefused, "The model declined to go on.")
+	default: // an agent that says cancelled although nobody did
+		return fail(domain.FinishError, domain.CodeAgentFailed, "The agent stopped without finishing.")
+	}
+}
+
+func failed(failure domain.Failure) outcome {
+	return outcome{status: domain.StatusFailed, finish: domain.FinishError, failure: &failure}
+}
+
+func timedOut(seconds int) outcome {
+	failure := domain.Errorf(domain.CodeTimedOut, "The turn was active for longer than its timeoutSeconds of %d.", seconds)
+	return outcome{
+		status: domain.StatusTimedOut, finish: domain.FinishTimeout,
+		failure: &domain.Failure{Code: failure.Code, Message: failure.Message},
+	}
+}
+
+func (s *session) cancellation() outcome {
+	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.wish}
+}
+
+// cancelled tells whether somebody wants the execution cancelled. The wish is a row, so it is not lost with a
+// process, and it is read only when somebody has written.
+func (s *session) cancelled() bool {
+	if s.wish != nil {
+		return true
+	}
+	if s.watcher.Stirred() == s.stirred {
+		return false
+	}
+	return s.readWish()
+}
+
+func (s *session) readWish() bool {
+	wish, err := s.store.CancelRequest(context.Background(), s.execution.ID)
+	if err != nil {
+		slog.Warn("cannot read the wish to cancel", "execution", s.execution.ID, "error", err)
+		return false
+	}
+	s.wish = wish
+	return wish != nil
+}
+
+// silence stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
+// answer is kept that way, and a call that was ended half-way can tell how.
+func (s *session) silence(why error) error {
+	if s.stop == nil || s.result != nil {
+		return nil
+	}
+	s.closing = true
+	s.stop(why)
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	for s.result == nil {
+		select {
+		case <-s.inbox.bell:
+			if err := s.commit(s.absorb(s.inbox.take())); err != nil {
+				return err
+			}
+		case <-grace.C:
+			slog.Error("agent did not return after its turn was stopped", "execution", s.execution.ID)
+			return nil
+		}
+	}
+	return nil
+}
+
+// finish writes the terminal event, after everything that was still open has been closed, in one commit. An approval
+// that was decided in the same instant makes the change fail; then it is looked at again.
+func (s *session) finish(end outcome) state {
+	for {
+		err := s.commit(s.terminal(end))
+		if err == nil {
+			return nil
+		}
+		if domain.CodeOf(err) != domain.CodeStale || !s.dropDecided() {
+			return s.abandon(err)
+		}
+	}
+}
+
+// terminal drafts the end. It leaves the session as it is, so that it can be drafted again.
+func (s *session) terminal(end outcome) *draft {
+	d := &draft{progress: true}
+	s.closeTexts(d)
+	s.closeCalls(d)
+	if s.turn > 0 && end.stop != "" {
+		d.add(domain.TurnEnded{Turn: s.turn, StopReason: end.stop})
+	}
+	now := time.Now().UTC()
+	duration := now.Sub(s.execution.Created).Round(time.Millisecond).Seconds()
+	event := domain.ExecutionEnded{
+		Status: end.status, FinishReason: end.finish, DurationSeconds: duration, Usage: s.usage, Error: end.failure,
+	}
+	if end.wish != nil {
+		event.Reason, event.CancelledBy = end.wish.Reason, &end.wish.By
+	}
+	d.add(event)
+	d.ended = &event
+	d.output = &domain.Output{
+		Text: s.said.text.String(), FinishReason: end.finish, DurationSeconds: duration, Error: end.failure,
+	}
+	return d
+}
+
+func (s *session) closeTexts(d *draft) {
+	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
+		d.closeText(s.turn, *s.texts[key], key)
+	}
+}
+
+// closeCalls gives every open call its fate and withdraws what people were asked.
+func (s *session) closeCalls(d *draft) {
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		c := s.calls[id]
+		if c.approval != nil {
+			resolution, event := approvals.Ended(*c.approval, domain.ApprovalCancelled)
+			d.resolved = append(d.resolved, resolution)
+			d.add(event)
+		}
+		d.add(s.lastFate(c))
+	}
+}
+
+// lastFate is the fate of a call that the end of the execution overtakes. Only where the agent has not returned can
+// the call still be running.
+func (s *session) lastFate(c *call) domain.ToolCallCompleted {
+	fate, failure := domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The execution ended before this call ran."}
+	if c.running {
+		failure.Message = "The execution ended while this call was running; it was stopped."
+		if s.result == nil {
+			fate = domain.FateOutcomeUnknown
+			failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown}
+		}
+	}
+	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure}
+}
+
+// dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
+// not, the change was refused for another reason.
+func (s *session) dropDecided() bool {
+	rows, err := s.store.ApprovalsOf(context.Background(), s.execution.ID)
+	if err != nil {
+		return false
+	}
+	dropped := false
+	for _, row := range rows {
+		c, open := s.calls[row.Call.ID]
+		if open && c.approval != nil && c.approval.ID == row.ID && row.Status != domain.ApprovalPending {
+			c.approval, dropped = nil, true
+		}
+	}
+	return dropped
+}
+
+// handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
+// one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
+func (s *session) handOver() state {
+	s.closing = true
+	deadline := time.NewTimer(s.drainGrace)
+	defer deadline.Stop()
+	for s.result == nil && s.anyCall(func(c *call) bool { return c.running }) {
+		select {
+		case <-s.inbox.bell:
+			if err := s.commit(s.absorb(s.inbox.take())); err != nil {
+				return s.abandon(err)
+			}
+			continue
+		case <-deadline.C:
+		case <-s.lease.Done():
+		}
+		break
+	}
+	if s.result != nil && s.result.err == nil {
+		return s.conclude // it came to its end by itself
+	}
+	if err := s.silence(errDrain); err != nil {
+		return s.abandon(err)
+	}
+	if err := s.store.ReleaseExecution(context.Background(), s.execution.ID, s.epoch); err != nil {
+		return s.abandon(err)
+	}
+	return nil
+}

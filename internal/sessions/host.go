@@ -1,0 +1,47 @@
+package sessions
+
+import (
+	"context"
+	"io"
+	"io/fs"
+
+	"signoff/internal/domain"
+)
+
+// host is what the session offers its agent. It runs in the agent's goroutines and touches nothing of the session but
+// the inbox.
+type host struct {
+	inbox     *inbox
+	directory string
+	sandbox   Sandbox
+}
+
+var _ domain.Host = (*host)(nil)
+
+func (h *host) Emit(ctx context.Context, payload domain.Payload) error {
+	return h.inbox.say(ctx, payload)
+}
+
+func (h *host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {
+	question := &ask{call: call, reply: make(chan domain.Grant, 1)}
+	if err := h.inbox.put(item{ask: question}); err != nil {
+		return domain.Grant{}, err
+	}
+	select {
+	case grant := <-question.reply:
+		return grant, nil
+	case <-ctx.Done():
+		return domain.Grant{}, context.Cause(ctx)
+	}
+}
+
+func (h *host) OpenFile(_ context.Context, path string) (fs.File, error) {
+	return openFile(h.directory, path)
+}
+
+func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	if command.Dir == "" {
+		command.Dir = h.directory
+	}
+	return h.sandbox.Run(ctx, command, output)
+}

@@ -1,0 +1,308 @@
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/store"
+)
+
+// Store is what the manager and its sessions read, and the leases.
+type Store interface {
+	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error)
+	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
+	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
+	Rules(ctx context.Context, id domain.ExecutionID) ([]domain.PermissionRule, error)
+	CancelRequest(ctx context.Context, id domain.ExecutionID) (*store.CancelRequest, error)
+	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) error
+	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
+	Claim(ctx context.Context, replica store.ReplicaID, limit int) ([]store.Claimed, error)
+	Release(ctx context.Context, replica store.ReplicaID) error
+	ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error
+}
+
+var _ Store = (*store.Store)(nil)
+
+// OpenAgent makes the agent of an execution. It may take its time, and gives up when ctx ends.
+type OpenAgent func(ctx context.Context, execution domain.Execution) (domain.Agent, error)
+
+// NoSandbox is the name of a sandbox that can confine nothing and so runs nothing.
+const NoSandbox = "none"
+
+// Sandbox runs the commands of tools.
+type Sandbox interface {
+	Name() string
+	Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
+}
+
+// Config is how a manager is wired.
+type Config struct {
+	Replica    store.ReplicaID
+	LeaseTTL   time.Duration // 0 = 10 s
+	DrainGrace time.Duration // how long running calls may take to end on a drain; 0 = 10 s
+	Agents     map[domain.SourceType]OpenAgent
+	Sandbox    Sandbox
+}
+
+// Manager starts, cancels and takes up executions. Its methods may be called at once.
+type Manager struct {
+	replica    store.ReplicaID
+	ttl        time.Duration
+	drainGrace time.Duration
+	agents     map[domain.SourceType]OpenAgent
+	sandbox    Sandbox
+	store      Store
+	log        *events.Log
+
+	lease leaseholder
+
+	mu       sync.Mutex
+	live     map[domain.ExecutionID]*session
+	orphans  map[domain.ExecutionID]int64 // to be given back, by epoch
+	orphaned chan struct{}                // there is a new one
+	draining chan struct{}                // closes with the drain
+	running  sync.WaitGroup
+}
+
+// NewManager returns a manager that drives nothing until Run is called.
+func NewManager(config Config, s Store, log *events.Log) *Manager {
+	m := &Manager{
+		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace,
+		agents: config.Agents, sandbox: config.Sandbox, store: s, log: log,
+		live: map[domain.ExecutionID]*session{}, orphans: map[domain.ExecutionID]int64{},
+		orphaned: make(chan struct{}, 1), draining: make(chan struct{}),
+	}
+	if m.replica == "" {
+		m.replica = store.ReplicaID(uuid.NewString())
+	}
+	if m.ttl == 0 {
+		m.ttl = 10 * time.Second
+	}
+	if m.drainGrace == 0 {
+		m.drainGrace = 10 * time.Second
+	}
+	return m
+}
+
+// Start creates an execution and begins to drive it. When it returns, the execution and its first event are in the
+// database. With an idempotency key that was used before, it returns the first answer again (replayed), or
+// CodeIdempotencyMismatch where that came with another body.
+func (m *Manager) Start(
+	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
+) (execution domain.Execution, replayed bool, err error) {
+	lease, err := m.mayStart()
+	if err != nil {
+		return domain.Execution{}, false, err
+	}
+	execution = m.created(tenant, by, request)
+	s := m.session(execution, 1, lease)
+	_, err = m.log.Commit(ctx, store.Change{
+		Execution: execution.ID,
+		Epoch:     1,
+		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key},
+		Events: []domain.Event{domain.NewEvent(execution.ID, domain.ExecutionCreated{
+			Status: domain.StatusQueued, Source: request.Source,
+		})},
+	})
+	if err != nil {
+		s.watcher.Close()
+		return m.notStarted(ctx, tenant, execution.ID, key, err)
+	}
+	execution.LastSeq = 1
+	m.launch(s)
+	return execution, false, nil
+}
+
+func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domain.Request) domain.Execution {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	return domain.Execution{
+		ID: domain.ExecutionID(uuid.Must(uuid.NewV7()).String()), Tenant: tenant, Request: request,
+		Status: domain.StatusQueued, Created: now, Updated: now, ByKey: by.KeyID,
+	}
+}
+
+func (m *Manager) notStarted(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, key *store.Idempotency, err error,
+) (domain.Execution, bool, error) {
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		m.orphan(id, 1) // where it was created after all, it is driven all the same
+	}
+	if domain.CodeOf(err) != domain.CodeConflict || key == nil {
+		return domain.Execution{}, false, err
+	}
+	first, bodyHash, err := m.store.ExecutionByKey(ctx, tenant, key.Key)
+	if err != nil {
+		return domain.Execution{}, false, err
+	}
+	if !bytes.Equal(bodyHash, key.BodyHash) {
+		return domain.Execution{}, false, domain.Errorf(domain.CodeIdempotencyMismatch,
+			"This Idempotency-Key was used before with another body.")
+	}
+	return asCreated(first), true, nil
+}
+
+// asCreated is an execution as it was answered when it was created.
+func asCreated(e domain.Execution) domain.Execution {
+	e.Status, e.Turn, e.Rounds, e.LastSeq = domain.StatusQueued, 0, 0, 1
+	e.Usage, e.Output, e.Ended, e.Updated = domain.Usage{}, nil, nil, e.Created
+	return e
+}
+
+// session returns a session that listens already, so that nothing is missed between the first commit and its start.
+func (m *Manager) session(execution domain.Execution, epoch int64, lease context.Context) *session {
+	watcher := m.log.Watch(execution.ID)
+	return &session{
+		Manager: m, execution: execution, epoch: epoch, lease: lease, drain: m.draining,
+		inbox: newInbox(), watcher: watcher, stirred: watcher.Stirred(),
+		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
+		texts: map[string]*openText{}, calls: map[string]*call{},
+		earlier: map[string]domain.Approval{}, results: map[string]string{},
+	}
+}
+
+func (m *Manager) launch(s *session) {
+	m.mu.Lock()
+	m.live[s.execution.ID] = s
+	m.mu.Unlock()
+	m.running.Go(s.run)
+}
+
+func (m *Manager) left(s *session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.live[s.execution.ID] == s {
+		delete(m.live, s.execution.ID)
+	}
+}
+
+func (m *Manager) open(ctx context.Context, execution domain.Execution) (domain.Agent, error) {
+	open, known := m.agents[execution.Request.Source.Type]
+	if !known {
+		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", execution.Request.Source.Type)
+	}
+	return open(ctx, execution)
+}
+
+// cancelWait is how long Cancel waits for the end that it asked for.
+const cancelWait = 10 * time.Second
+
+// Cancel asks for the end of an execution, on whichever replica it is driven, and waits for it. The wish is in the
+// database before anybody acts on it. The execution is returned as it then stands: still live where its driver does
+// not answer. Cancelled again it is no error; ended otherwise it is CodeExecutionEnded.
+func (m *Manager) Cancel(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string, by domain.Actor,
+) (domain.Execution, error) {
+	execution, err := m.store.Execution(ctx, tenant, id)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	if execution.Status.Terminal() {
+		return execution, endedOtherwise(execution)
+	}
+	follower, err := m.log.Follow(ctx, id, execution.LastSeq)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	defer follower.Close()
+	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: reason, By: by}}
+	if _, err := m.log.Commit(ctx, wish); err != nil && domain.CodeOf(err) != domain.CodeStale {
+		return execution, err
+	}
+	if err := awaitEnd(ctx, follower); err != nil {
+		return execution, err
+	}
+	execution, err = m.store.Execution(ctx, tenant, id)
+	if err == nil && execution.Status.Terminal() {
+		err = endedOtherwise(execution)
+	}
+	return execution, err
+}
+
+// awaitEnd reads on until the terminal event, or until it has waited long enough.
+func awaitEnd(ctx context.Context, follower *events.Follower) error {
+	patience := time.NewTimer(cancelWait)
+	defer patience.Stop()
+	for {
+		frames, err := follower.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if follower.Ended() {
+			return nil
+		}
+		if len(frames) > 0 {
+			continue
+		}
+		select {
+		case <-follower.Bell():
+		case <-patience.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func endedOtherwise(execution domain.Execution) error {
+	if execution.Status == domain.StatusCancelled {
+		return nil
+	}
+	return domain.Errorf(domain.CodeExecutionEnded, "The execution has already ended: it is %s.", execution.Status)
+}
+
+// Delete removes an execution with everything that belongs to it. A live one is cancelled first.
+func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error {
+	execution, err := m.Cancel(ctx, tenant, id, "deleted", by)
+	if err != nil && domain.CodeOf(err) != domain.CodeExecutionEnded {
+		return err
+	}
+	if !execution.Status.Terminal() {
+		return domain.Errorf(domain.CodeUnavailable, "The execution has not stopped yet; delete it again in a moment.")
+	}
+	if err := m.store.Delete(ctx, tenant, id); err != nil {
+		return err
+	}
+	m.log.Forget(id)
+	return nil
+}
+
+// Live counts the sessions of this replica by the status of their executions. It is for the metrics.
+func (m *Manager) Live() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.live)
+}
+
+// Drain lets go of all executions and returns when their sessions have left, or with the cause of ctx. New ones are
+// refused from its beginning on.
+func (m *Manager) Drain(ctx context.Context) error {
+	m.mu.Lock()
+	select {
+	case <-m.draining:
+	default:
+		close(m.draining)
+	}
+	m.mu.Unlock()
+	left := make(chan struct{})
+	go func() {
+		m.running.Wait()
+		close(left)
+	}()
+	select {
+	case <-left:
+		return m.store.Release(ctx, m.replica)
+	case <-ctx.Done():
+		slog.Error("drain was cut short", "live", m.Live())
+		return context.Cause(ctx)
+	}
+}

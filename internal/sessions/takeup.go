@@ -1,0 +1,98 @@
+package sessions
+
+import (
+	"context"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// maxRecoveries is how often an execution is taken up without getting any further: one that takes its server down
+// each time must not do so for ever.
+const maxRecoveries = 3
+
+const outcomeUnknown = "The server stopped while this call was running, so it may have run, in part or in full. " +
+	"It is not run again by itself: find out what has happened before you repeat it."
+
+// takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
+// a message that broke off is interrupted, a call that may have run is outcomeUnknown.
+func (s *session) takeUp() state {
+	if s.readWish() {
+		return s.finish(s.cancellation())
+	}
+	if s.execution.Recovery > maxRecoveries {
+		return s.finish(failed(domain.Failure{
+			Code:    domain.CodeRecoveryLimit,
+			Message: "The execution was taken up three times without getting any further.",
+		}))
+	}
+	d := &draft{}
+	s.to(d, domain.StatusInitializing, "recovered")
+	s.closeTexts(d)
+	clear(s.texts)
+	for _, open := range s.resumed.Calls {
+		if open.Started {
+			c := s.calls[open.Call.ID]
+			s.refuse(d, c, domain.FateOutcomeUnknown, domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown})
+			s.results[c.ID] = outcomeUnknown
+		}
+	}
+	d.progress = false // closing what is broken is no progress
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	return s.initializing
+}
+
+// remember puts into the session what the log and the rows say of an execution that is taken up.
+func (s *session) remember(c domain.Conversation) error {
+	s.resumed = &c
+	s.turn, s.rounds = c.Turn, c.Rounds
+	s.said.add("", c.LastText)
+	for _, open := range c.Open {
+		kind := domain.MessageDeltaType
+		if open.Thought {
+			kind = domain.ThoughtDeltaType
+		}
+		s.text(kind, open.MessageID).length = open.Length
+	}
+	for _, open := range c.Calls {
+		s.calls[open.Call.ID] = &call{ToolCall: open.Call, running: open.Started}
+	}
+	rows, err := s.store.ApprovalsOf(context.Background(), s.execution.ID)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if open, known := s.calls[row.Call.ID]; known && !open.running {
+			s.earlier[row.Call.ID] = row
+		}
+	}
+	return s.loadRules()
+}
+
+// history is what the agent starts from: what the client brought along, and what is in the log.
+func (s *session) history() []domain.Message {
+	var history []domain.Message
+	for _, m := range s.execution.Request.Messages {
+		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
+	}
+	if prompt := s.execution.Request.Prompt; strings.TrimSpace(prompt) != "" {
+		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt})
+	}
+	if s.resumed == nil {
+		return history
+	}
+	return append(history, s.resumed.Answered(s.results)...)
+}
+
+// closeText drafts the end of a text that broke off.
+func (d *draft) closeText(turn int, open openText, key string) {
+	switch {
+	case strings.HasPrefix(key, string(domain.ToolCallUpdatedType)): // its call gets a fate, that is its end
+	case open.thought:
+		d.add(domain.ThoughtCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: true})
+	default:
+		d.add(domain.MessageCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: true})
+	}
+}
