@@ -1,0 +1,91 @@
+package llm
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"signoff/internal/domain"
+)
+
+const (
+	maxAttempts = 5
+	firstWait   = time.Second
+	longestWait = 60 * time.Second // also where the provider asks for more
+)
+
+// ask gets one whole answer, in as many attempts as that needs and may take. Each attempt speaks in a message of its
+// own, so that an interrupted one stays readable and is never continued by another answer's text.
+func (t *turn) ask(ctx context.Context) (answer, *message, error) {
+	question := request{system: t.system(), messages: orderly(t.history), tools: t.granted()}
+	waits := newWaits()
+	for attempt := 1; ; attempt++ {
+		said := newMessage(ctx, t.host, t.newMessageID(attempt))
+		got, err := t.agent.provider.Stream(ctx, question, said)
+		if err == nil {
+			return got, said, said.complete()
+		}
+		trouble, err := t.judge(ctx, said, err)
+		if err != nil {
+			return answer{}, nil, err
+		}
+		if !trouble.retry || attempt == maxAttempts {
+			return answer{}, nil, trouble.shown
+		}
+		if err := t.wait(ctx, attempt, trouble, waits.NextBackOff()); err != nil {
+			return answer{}, nil, err
+		}
+	}
+}
+
+// judge tells a failure of the provider, after closing what it had said, from the end of everything.
+func (t *turn) judge(ctx context.Context, said *message, err error) (*failure, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case said.err != nil: // the host takes nothing any more
+		return nil, said.err
+	}
+	if err := said.interrupt(); err != nil {
+		return nil, err
+	}
+	return failureOf(err), nil
+}
+
+// wait announces the wait, then waits. The provider's own wish goes before ours; the sessions that it has turned away
+// together should not all come back together, so there is chance in both.
+func (t *turn) wait(ctx context.Context, attempt int, trouble *failure, delay time.Duration) error {
+	if trouble.after > 0 {
+		delay = trouble.after + rand.N(trouble.after/10+time.Millisecond)
+	}
+	delay = min(delay, longestWait)
+	err := t.host.Emit(ctx, domain.ModelRetrying{
+		Attempt:     attempt,
+		MaxAttempts: maxAttempts,
+		DelayMs:     delay.Milliseconds(),
+		Code:        trouble.shown.Code,
+		Message:     trouble.shown.Message,
+	})
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func newWaits() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval:     firstWait,
+		RandomizationFactor: 0.5,
+		Multiplier:          2,
+		MaxInterval:         longestWait / 2, // with the chance, below the longest
+	}
+}

@@ -1,0 +1,184 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools"
+)
+
+const (
+	maxCalls         = 32        // of one answer
+	maxArgumentBytes = 256 << 10 // of one call; more is a model that has lost its way
+	shownArguments   = 1000      // bytes of arguments that are too long
+)
+
+// pendingCall is a call that has no result yet. flaw is why it cannot even be judged; then nobody is asked.
+type pendingCall struct {
+	domain.ToolCall
+	flaw error
+}
+
+// request puts the calls of an answer into the log, before anybody judges them.
+func (t *turn) request(ctx context.Context, messageID string, asked []modelCall) ([]pendingCall, error) {
+	calls := make([]pendingCall, 0, len(asked))
+	for i, wanted := range asked {
+		call := t.prepare(wanted, i)
+		calls = append(calls, call)
+		err := t.host.Emit(ctx, domain.ToolCallRequested{
+			ToolCallID: call.ID,
+			MessageID:  messageID,
+			Tool:       call.Tool,
+			Class:      call.Class,
+			Arguments:  call.Arguments,
+			Summary:    call.Summary,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return calls, nil
+}
+
+// prepare gives the call its id and checks it.
+func (t *turn) prepare(wanted modelCall, position int) pendingCall {
+	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(wanted.name)}
+	if len(wanted.arguments) > maxArgumentBytes {
+		call.Arguments = quoted(wanted.arguments[:shownArguments] + "…")
+		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
+			"The arguments have %d bytes; at most %d are allowed.", len(wanted.arguments), maxArgumentBytes))
+	}
+	call.Arguments = argumentsOf(wanted.arguments)
+	if position >= maxCalls {
+		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
+			"At most %d tool calls are allowed at once; this one is too many.", maxCalls))
+	}
+	return t.check(call)
+}
+
+// check has the tool read the arguments; it fills in what the tool says of itself.
+func (t *turn) check(call domain.ToolCall) pendingCall {
+	summary, err := t.agent.tools.Check(call.Tool, call.Arguments, t.agent.execution.Request.WorkingDirectory)
+	if err != nil {
+		return t.flawed(call, err)
+	}
+	tool, _ := t.agent.tools.Lookup(call.Tool)
+	definition := tool.Definition()
+	call.Version, call.Class, call.Summary = definition.Version, definition.Class, summary
+	return pendingCall{ToolCall: call}
+}
+
+func (t *turn) flawed(call domain.ToolCall, flaw error) pendingCall {
+	call.Summary = fmt.Sprintf("Call the tool %q with arguments that do not fit", call.Tool)
+	if tool, known := t.agent.tools.Lookup(call.Tool); known {
+		call.Class = tool.Definition().Class
+	} else {
+		call.Summary = fmt.Sprintf("Call the tool %q, which does not exist", call.Tool)
+	}
+	return pendingCall{ToolCall: call, flaw: flaw}
+}
+
+// argumentsOf keeps what the model wrote. What is not JSON becomes a JSON string, so that the log can hold it; for a
+// tool without parameters some models write nothing at all.
+func argumentsOf(written string) json.RawMessage {
+	switch {
+	case written == "":
+		return json.RawMessage("{}")
+	case json.Valid([]byte(written)):
+		return json.RawMessage(written)
+	default:
+		return quoted(written)
+	}
+}
+
+func quoted(text string) json.RawMessage {
+	encoded, err := json.Marshal(text)
+	if err != nil { // a string always encodes
+		panic("llm: " + err.Error())
+	}
+	return encoded
+}
+
+// settle gets a result for every call, all at once, and adds the results to the history in the order of the calls.
+// It returns when no call runs any more; the first error ends the others.
+func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
+	results := make([]domain.Message, len(calls))
+	group, running := errgroup.WithContext(ctx)
+	for i, call := range calls {
+		group.Go(func() error {
+			output, err := t.resolve(running, call)
+			results[i] = domain.Message{Role: domain.RoleTool, ToolCallID: call.ID, Text: output}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		if ended := ctx.Err(); ended != nil {
+			return ended
+		}
+		return err
+	}
+	t.history = append(t.history[:len(t.history):len(t.history)], results...)
+	return nil
+}
+
+// resolve brings one call to its end and returns what the model is told.
+func (t *turn) resolve(ctx context.Context, call pendingCall) (string, error) {
+	if call.flaw != nil {
+		failure := domain.FailureOf(call.flaw)
+		return failure.Message, t.host.Emit(ctx, domain.ToolCallCompleted{
+			ToolCallID: call.ID, Fate: domain.FateFailed, Output: failure.Message, Error: &failure,
+		})
+	}
+	grant, err := t.host.Authorize(ctx, call.ToolCall)
+	if err != nil {
+		return "", err
+	}
+	if !grant.Allowed {
+		return grant.Message, nil
+	}
+	call.Arguments = grant.Arguments
+	return t.run(ctx, call.ToolCall)
+}
+
+// run runs an allowed call. Of a run that ctx has cut off nothing is told: whether it is cancelled or its outcome
+// unknown depends on why the session ends, and only the session knows that.
+func (t *turn) run(ctx context.Context, call domain.ToolCall) (string, error) {
+	begun := time.Now()
+	result := t.runTool(ctx, call)
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	completed := domain.ToolCallCompleted{
+		ToolCallID: call.ID,
+		Fate:       domain.FateSucceeded,
+		Output:     result.Output,
+		Truncated:  result.Truncated,
+		ExitCode:   result.ExitCode,
+		DurationMs: time.Since(begun).Milliseconds(),
+		Error:      result.Failure,
+	}
+	if result.Failure != nil {
+		completed.Fate = domain.FateFailed
+	}
+	return result.Output, t.host.Emit(ctx, completed)
+}
+
+// runTool turns a panic into a failed call: a bug in one tool must not end the execution, much less the server.
+func (t *turn) runTool(ctx context.Context, call domain.ToolCall) (result tools.Result) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			t.agent.logger.ErrorContext(ctx, "tool panicked", "tool", call.Tool, "toolCallId", call.ID,
+				"executionId", t.agent.execution.ID, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
+			failure := domain.Failure{Code: domain.CodeInternal, Message: "The tool broke down. It may have done part of its work."}
+			result = tools.Result{Output: failure.Message, Failure: &failure}
+		}
+	}()
+	tool, _ := t.agent.tools.Lookup(call.Tool) // check has found it
+	return tool.Run(ctx, t.host, call)
+}

@@ -1,0 +1,40 @@
+// Package llm is the internal agent: a loop between a model and the tools.
+//
+// # The model
+//
+// A [Registry] knows the configured models by name and opens a [domain.Agent] for an execution. The agent answers one
+// prompt at a time. It sends the conversation to the model, hands on what the model thinks and says as it arrives,
+// and, when the answer asks for tools, has every call judged by the host, runs what may run, and asks again with the
+// results. It stops when the model stops asking.
+//
+// One request to a model is an attempt; the attempts that lead to one answer are a round; rounds make a turn. What
+// differs between vendors is behind one small interface, provider, with a file each: openai.go for all that speaks
+// chat completions, demo.go for a scripted model that needs no key.
+//
+// # Promises
+//
+//   - The host hears of everything before it happens: a call is requested, then authorized, then run, then completed,
+//     and each call has exactly one of these ends: the host's refusal or our completion.
+//   - A tool call is acted upon only after its answer has come to its end, so an attempt that breaks is always safe to
+//     repeat. What it had said is closed as interrupted, and the next attempt speaks in a new message.
+//   - A stream that just stops is a failure, not an end. Only a finish reason ends an answer.
+//   - Every wait before a repetition is announced first. Nothing is repeated that cannot get better.
+//   - All calls of an answer have a result before the model is asked again, in the order in which it asked.
+//   - An execution that was cut off between two of these steps goes on where its history ends: calls without a result
+//     are finished first.
+//   - Usage is a sum over the execution; what the provider does not report stays nil.
+//   - What a provider sends is bounded: a line, an event, an answer, and the time between two bytes.
+//   - Keys, addresses and the raw text of errors never reach an event. The environment is not read: everything is in
+//     [Config].
+//   - When ctx ends, Prompt returns and leaves nothing running. It emits nothing more: the fate of what was cut off is
+//     the session's to write.
+//
+// # Use
+//
+//	registry, err := llm.NewRegistry(llm.Config{
+//		Models:  map[string]llm.Model{"local": {Provider: "openai", Model: "qwen3", BaseURL: "http://127.0.0.1:11434/v1"}},
+//		Default: "local",
+//	}, tools.NewRegistry(tools.Bash{}, tools.Read{}))
+//	agent, err := registry.Open(ctx, execution)
+//	stop, err := agent.Prompt(ctx, host, prompt)
+package llm

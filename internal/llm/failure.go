@@ -1,0 +1,190 @@
+package llm
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"signoff/internal/domain"
+)
+
+const maxProviderText = 300 // characters of a provider's own words in a message
+
+// failure is what went wrong with a request to a model, and whether the same request may do better.
+type failure struct {
+	shown *domain.Error
+	retry bool
+	after time.Duration // the provider's wish; 0 = none
+}
+
+func (f *failure) Error() string { return f.shown.Error() }
+func (f *failure) Unwrap() error { return f.shown }
+
+// failureOf returns err as a failure; a provider that returns another error has a bug.
+func failureOf(err error) *failure {
+	var known *failure
+	if errors.As(err, &known) {
+		return known
+	}
+	return &failure{shown: domain.Errorf(domain.CodeModelFailed, "The request to the model failed.").With(err)}
+}
+
+// broken is the failure of an answer that began and did not end.
+func broken(cause error, format string, args ...any) *failure {
+	return &failure{shown: domain.Errorf(domain.CodeModelStreamBroken, format, args...).With(cause), retry: true}
+}
+
+// tooLarge is not worth another try: the model would do it again, and somebody pays for each time.
+func tooLarge(what string) *failure {
+	return &failure{shown: domain.Errorf(domain.CodeModelFailed, "The model's answer was given up: %s.", what)}
+}
+
+// errIdle means that the provider was silent for too long; see guard.
+var errIdle = errors.New("llm: no byte for too long")
+
+// statusError is an answer that is not a stream; see guard.
+type statusError struct {
+	status  int
+	header  http.Header
+	message string // of the provider, not yet fit to be shown
+	code    string
+}
+
+func (e *statusError) Error() string { return "llm: provider answered " + strconv.Itoa(e.status) }
+
+// classify tells what an error of the HTTP round trip or of the stream behind it means. secret is never shown.
+func classify(err error, model, secret string) *failure {
+	var (
+		answered *statusError
+		limit    *limitError
+		trip     *url.Error
+	)
+	switch {
+	case errors.As(err, &answered):
+		return answered.failure(model, secret)
+	case errors.As(err, &limit):
+		return tooLarge(limit.what)
+	case errors.Is(err, errIdle):
+		return broken(err, "The provider of model %q fell silent.", model)
+	case errors.As(err, &trip):
+		return &failure{retry: true, shown: domain.Errorf(domain.CodeModelUnreachable,
+			"No connection to the provider of model %q: %s.", model, connectionTrouble(err)).With(err)}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return broken(err, "The answer of model %q broke off.", model)
+	default:
+		return broken(err, "The answer of model %q cannot be read.", model)
+	}
+}
+
+// failure maps a status. What another attempt could change is repeated: overload, and errors of the server itself.
+func (e *statusError) failure(model, secret string) *failure {
+	said := shorten(e.message, secret)
+	switch {
+	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
+		return &failure{shown: domain.Errorf(domain.CodeModelUnauthorized,
+			"The provider of model %q does not accept the key (%d).", model, e.status).With(e)}
+	case said == "":
+		said = http.StatusText(e.status)
+	}
+	return &failure{
+		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q answered %d: %s", model, e.status, said).With(e),
+		retry: e.repeatable(),
+		after: retryAfter(e.header, time.Now()),
+	}
+}
+
+func (e *statusError) repeatable() bool {
+	switch e.status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusConflict:
+		return true
+	case http.StatusTooManyRequests:
+		return e.code != "insufficient_quota" // waiting does not fill an account
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	default:
+		return e.status >= 500
+	}
+}
+
+// retryAfter reads how long the provider wants us to wait; 0 where it does not say.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
+		return bounded(time.Millisecond, ms)
+	}
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 {
+		return bounded(time.Second, seconds)
+	}
+	if date, err := http.ParseTime(value); err == nil && date.After(now) {
+		return min(date.Sub(now), longestWait)
+	}
+	return 0
+}
+
+func bounded(unit time.Duration, n float64) time.Duration {
+	if n >= float64(longestWait/unit) {
+		return longestWait
+	}
+	return time.Duration(n * float64(unit))
+}
+
+// connectionTrouble says in a few words, without any address, why a connection failed.
+func connectionTrouble(err error) string {
+	var (
+		dns         *net.DNSError
+		certificate *tls.CertificateVerificationError
+		timeout     net.Error
+		system      syscall.Errno
+	)
+	switch {
+	case errors.As(err, &dns):
+		return "its host name is not known"
+	case errors.As(err, &certificate):
+		return "its certificate is not trusted"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "it did not answer in time"
+	case errors.As(err, &system):
+		return system.Error()
+	default:
+		return "the connection failed"
+	}
+}
+
+var (
+	addresses = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+`)
+	keys      = regexp.MustCompile(`\b(sk|pk|key|Bearer)[-_ ][A-Za-z0-9_*.\-]{8,}`)
+)
+
+// shorten makes a provider's words fit to be shown: one line, no address, no key, not long.
+func shorten(text, secret string) string {
+	if secret != "" {
+		text = strings.ReplaceAll(text, secret, "[key]")
+	}
+	text = addresses.ReplaceAllString(text, "[address]")
+	text = keys.ReplaceAllString(text, "[key]")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > maxProviderText {
+		text = fmt.Sprintf("%s…", string(runes[:maxProviderText-1]))
+	}
+	return text
+}

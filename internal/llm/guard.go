@@ -1,0 +1,188 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	maxLineBytes   = 4 << 20  // of a stream's line; some servers send a call's whole arguments in one
+	maxEventBytes  = 8 << 20  // of the lines up to an empty one, which the SDK collects without a bound
+	maxAnswerBytes = 8 << 20  // of text, thought and arguments together
+	maxErrorBytes  = 64 << 10 // of a body that tells an error
+)
+
+// guard stands between an SDK and the network, and does there what SDKs leave to chance: it keeps the status of every
+// error whatever its body looks like, follows no redirect with the key in its hand, and bounds what a server sends, in
+// size and in silence.
+type guard struct {
+	next http.RoundTripper
+	idle time.Duration // between two bytes, the first included
+}
+
+// RoundTrip implements http.RoundTripper. Its response is always a stream of events; anything else is a *statusError.
+func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(request.Context())
+	silence := time.AfterFunc(g.idle, func() { cancel(errIdle) })
+	response, err := g.next.RoundTrip(request.WithContext(ctx))
+	silence.Stop()
+	if err != nil {
+		defer cancel(nil)
+		return nil, causeOf(ctx, err)
+	}
+	response.Body = &guardedBody{ctx: ctx, cancel: cancel, body: response.Body, silence: silence, idle: g.idle}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode == http.StatusOK && kind != "application/json" && kind != "text/html" {
+		return response, nil
+	}
+	defer response.Body.Close()
+	return nil, readStatusError(response)
+}
+
+// readStatusError reads what the provider says of the error. A 200 that is no stream counts as a bad gateway: a
+// portal's login page, or a server that does not know how to stream.
+func readStatusError(response *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
+	if errors.Is(err, context.Canceled) || errors.Is(err, errIdle) {
+		return err
+	}
+	told := &statusError{status: response.StatusCode, header: response.Header}
+	told.message, told.code = errorText(body)
+	if told.message == "" && response.StatusCode < 300 {
+		told.message = "it did not send a stream of events"
+	}
+	return told
+}
+
+// errorText finds the sentence in the error bodies that are about: {"error": {"message", "code"}}, {"error": "text"},
+// {"detail": …}, {"message": …}, or plain text. A page of HTML says nothing.
+func errorText(body []byte) (message, code string) {
+	var told struct {
+		Error   json.RawMessage `json:"error"`
+		Detail  json.RawMessage `json:"detail"`
+		Message json.RawMessage `json:"message"`
+	}
+	if err := json.Unmarshal(body, &told); err != nil {
+		text := strings.TrimSpace(string(body))
+		if strings.HasPrefix(text, "<") || strings.HasPrefix(text, "{") {
+			return "", ""
+		}
+		return text, ""
+	}
+	for _, part := range []json.RawMessage{told.Error, told.Detail, told.Message} {
+		if message, code = partText(part); message != "" {
+			return message, code
+		}
+	}
+	return "", ""
+}
+
+// partText reads a string, an object with a message, or else the JSON as it stands.
+func partText(part json.RawMessage) (message, code string) {
+	var object struct {
+		Message string          `json:"message"`
+		Code    json.RawMessage `json:"code"`
+		Type    string          `json:"type"`
+	}
+	switch {
+	case len(part) == 0 || string(part) == "null":
+		return "", ""
+	case json.Unmarshal(part, &message) == nil:
+		return message, ""
+	case json.Unmarshal(part, &object) == nil && object.Message != "":
+		return object.Message, strings.Trim(string(object.Code), `"`)
+	default:
+		return string(part), ""
+	}
+}
+
+// guardedBody reads a stream within the limits.
+type guardedBody struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	body    io.ReadCloser
+	silence *time.Timer
+	idle    time.Duration
+
+	line    int  // bytes of the current line
+	event   int  // bytes of the current event's lines before it
+	comment bool // the current line is one
+}
+
+// Read counts the silence only while it waits: a reader that is slow itself must not be taken for a silent provider.
+func (b *guardedBody) Read(p []byte) (int, error) {
+	b.silence.Reset(b.idle)
+	n, err := b.body.Read(p)
+	b.silence.Stop()
+	if limit := b.count(p[:n]); limit != nil {
+		return 0, limit
+	}
+	if err != nil && err != io.EOF {
+		err = causeOf(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *guardedBody) Close() error {
+	b.silence.Stop()
+	b.cancel(nil)
+	return b.body.Close()
+}
+
+func (b *guardedBody) count(p []byte) error {
+	for len(p) > 0 {
+		if b.line == 0 {
+			b.comment = p[0] == ':'
+		}
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			b.line += len(p)
+			return b.check()
+		}
+		b.line += end
+		if err := b.check(); err != nil {
+			return err
+		}
+		b.endLine(end > 0 && p[end-1] == '\r')
+		p = p[end+1:]
+	}
+	return nil
+}
+
+func (b *guardedBody) endLine(carriageReturn bool) {
+	switch {
+	case b.line == 0 || (b.line == 1 && carriageReturn):
+		b.event = 0
+	case !b.comment:
+		b.event += b.line
+	}
+	b.line = 0
+}
+
+func (b *guardedBody) check() error {
+	if b.line > maxLineBytes || b.event+b.line > maxEventBytes {
+		return &limitError{what: "a single event of its stream is too long"}
+	}
+	return nil
+}
+
+// limitError means that a provider sent too much.
+type limitError struct{ what string }
+
+func (e *limitError) Error() string { return "llm: " + e.what }
+
+// causeOf tells silence from other errors: to the network code both are a cancelled context.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errIdle) {
+		return cause
+	}
+	return err
+}

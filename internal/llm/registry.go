@@ -1,0 +1,84 @@
+package llm
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools"
+)
+
+// Registry knows the models and opens agents. Its methods may be called at once from several goroutines.
+type Registry struct {
+	config Config
+	tools  *tools.Registry
+	probes map[string]*probe // by model name
+}
+
+// NewRegistry checks config. It connects to nothing.
+func NewRegistry(config Config, known *tools.Registry) (*Registry, error) {
+	config, err := config.normalized()
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{config: config, tools: known, probes: map[string]*probe{}}
+	for name, model := range config.Models {
+		r.probes[name] = &probe{model: model, transport: config.Transport}
+	}
+	return r, nil
+}
+
+// Names lists the models, sorted.
+func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.config.Models)) }
+
+// Default is the name of the model for executions that name none.
+func (r *Registry) Default() string { return r.config.Default }
+
+// Has tells whether name is a model; the empty name is the default.
+func (r *Registry) Has(name string) bool {
+	_, known := r.config.Models[r.resolve(name)]
+	return known
+}
+
+func (r *Registry) resolve(name string) string {
+	if name == "" {
+		return r.config.Default
+	}
+	return name
+}
+
+// Open returns the agent of an execution. It connects to nothing: a provider that does not answer shows in Prompt.
+func (r *Registry) Open(_ context.Context, execution domain.Execution) (domain.Agent, error) {
+	name := r.resolve(execution.Request.Source.Model)
+	model, known := r.config.Models[name]
+	if !known {
+		return nil, domain.Errorf(domain.CodeUnknownModel, "There is no model %q; there are: %s.",
+			name, strings.Join(r.Names(), ", "))
+	}
+	if model.missingKey() {
+		return nil, domain.Errorf(domain.CodeModelNotConfigured,
+			"Model %q has no key: the environment variable %s is empty.", name, model.APIKeyEnv)
+	}
+	return &agent{
+		name:      name,
+		model:     model,
+		provider:  r.provider(name, model),
+		tools:     r.tools,
+		logger:    r.config.Logger,
+		execution: execution,
+		usage:     execution.Usage,
+	}, nil
+}
+
+func (r *Registry) provider(name string, model Model) provider {
+	if model.Provider == ProviderDemo {
+		return demo{pace: r.config.DemoPace}
+	}
+	return newOpenAI(name, model, r.config.Transport, r.config.IdleTimeout)
+}
+
+// Close lets go of idle connections.
+func (r *Registry) Close() { (&http.Client{Transport: r.config.Transport}).CloseIdleConnections() }

@@ -1,0 +1,108 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+// fields are the members of one arguments object, by exact name.
+//
+// encoding/json would let {"command": "ls", "COMMAND": "rm"} decide for the second: it folds case and takes the last
+// one. A person who reads the first would have approved something else, so a tool's arguments are read by this.
+type fields map[string]json.RawMessage
+
+// readFields reads the members of arguments; known lists the names that the tool understands, for the messages.
+func readFields(arguments json.RawMessage, known string) (fields, error) {
+	if !utf8.Valid(arguments) {
+		return nil, invalid("The arguments are not valid UTF-8.")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return nil, invalid("The arguments must be one JSON object with %s.", known)
+	}
+	members := fields{}
+	for decoder.More() {
+		if err := members.read(decoder); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, broken(err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, invalid("Something follows the JSON object of the arguments; send one object only.")
+	}
+	return members, nil
+}
+
+func (f fields) read(decoder *json.Decoder) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return broken(err)
+	}
+	name, isName := token.(string)
+	if !isName {
+		return invalid("The arguments are not valid JSON.")
+	}
+	for other := range f {
+		if strings.EqualFold(other, name) {
+			return invalid("The field %q is there twice.", name)
+		}
+	}
+	var value json.RawMessage
+	if err := decoder.Decode(&value); err != nil {
+		return broken(err)
+	}
+	f[name] = value
+	return nil
+}
+
+// text reads a string that must be there and not be blank.
+func (f fields) text(name string, limit int) (string, error) {
+	raw, given := f[name]
+	if !given || string(raw) == "null" {
+		return "", invalid("The field %q is missing; it must be a string.", name)
+	}
+	var value string
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return "", invalid("The field %q must be a string.", name)
+	}
+	switch {
+	case strings.TrimSpace(value) == "":
+		return "", invalid("The field %q is empty.", name)
+	case strings.ContainsRune(value, 0):
+		return "", invalid("The field %q contains a NUL character.", name)
+	case len(value) > limit:
+		return "", invalid("The field %q has %d bytes; at most %d are allowed.", name, len(value), limit)
+	}
+	return value, nil
+}
+
+// number reads a whole number between low and high; fallback stands where the field is absent or null.
+func (f fields) number(name string, fallback, low, high int) (int, error) {
+	raw, given := f[name]
+	if !given || string(raw) == "null" {
+		return fallback, nil
+	}
+	var value float64 // some models write 30.0
+	if err := json.Unmarshal(raw, &value); err != nil || value != float64(int(value)) {
+		return 0, invalid("The field %q must be a whole number from %d to %d.", name, low, high)
+	}
+	if int(value) < low || int(value) > high {
+		return 0, invalid("The field %q must be from %d to %d.", name, low, high)
+	}
+	return int(value), nil
+}
+
+func broken(cause error) error {
+	return domain.Errorf(domain.CodeInvalidArguments, "The arguments are not valid JSON.").With(cause)
+}
+
+func invalid(format string, args ...any) error {
+	return domain.Errorf(domain.CodeInvalidArguments, format, args...)
+}

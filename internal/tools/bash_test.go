@@ -1,0 +1,344 @@
+package tools_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
+)
+
+// prints scripts a command that writes pieces and ends.
+func prints(ended domain.CommandResult, pieces ...string) func(context.Context, domain.Command, io.Writer) (domain.CommandResult, error) {
+	return func(_ context.Context, _ domain.Command, output io.Writer) (domain.CommandResult, error) {
+		for _, piece := range pieces {
+			if n, err := output.Write([]byte(piece)); n != len(piece) || err != nil {
+				return ended, errors.New("the output refused a write")
+			}
+		}
+		return ended, nil
+	}
+}
+
+func bash(t *testing.T, host *hosttest.Host, command string) tools.Result {
+	t.Helper()
+	arguments, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools.Bash{}.Run(t.Context(), host, domain.ToolCall{ID: "c", Tool: "bash", Arguments: arguments})
+}
+
+// live joins what was shown live, and fails where the pieces do not follow each other.
+func live(t *testing.T, host *hosttest.Host) string {
+	t.Helper()
+	var text strings.Builder
+	for _, update := range hosttest.Of[domain.ToolCallUpdated](host) {
+		if update.Offset != text.Len() {
+			t.Errorf("a piece has the offset %d, want %d", update.Offset, text.Len())
+		}
+		if update.Output == "" || len(update.Output) > 8<<10 || !utf8.ValidString(update.Output) {
+			t.Errorf("a piece of %d bytes, valid: %v", len(update.Output), utf8.ValidString(update.Output))
+		}
+		text.WriteString(update.Output)
+	}
+	return text.String()
+}
+
+func TestBashEnds(t *testing.T) {
+	tests := []struct {
+		name     string
+		ended    domain.CommandResult
+		output   string
+		want     string
+		exitCode int // -1 = none
+		failure  string
+	}{
+		{"success", domain.CommandResult{}, "hello\n", "hello\n", 0, ""},
+		{"silence", domain.CommandResult{}, "", "(no output)", 0, ""},
+		{"exit code", domain.CommandResult{ExitCode: 3}, "no such host\n", "no such host\nexit code 3", 3, "exit code 3"},
+		{"exit code alone", domain.CommandResult{ExitCode: 1}, "", "exit code 1", 1, "exit code 1"},
+		{"timeout", domain.CommandResult{ExitCode: 137, TimedOut: true}, "one",
+			"one\nThe command was killed: it had not ended after 120 seconds.", -1, "The command was killed: it had not ended after 120 seconds."},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			result := bash(t, &hosttest.Host{Command: prints(test.ended, test.output)}, "x")
+			if result.Output != test.want {
+				t.Errorf("output %q, want %q", result.Output, test.want)
+			}
+			if got := exitCode(result); got != test.exitCode {
+				t.Errorf("exit code %d, want %d", got, test.exitCode)
+			}
+			if got := message(result); got != test.failure {
+				t.Errorf("failure %q, want %q", got, test.failure)
+			}
+		})
+	}
+}
+
+func exitCode(result tools.Result) int {
+	if result.ExitCode == nil {
+		return -1
+	}
+	return *result.ExitCode
+}
+
+func message(result tools.Result) string {
+	if result.Failure == nil {
+		return ""
+	}
+	return result.Failure.Message
+}
+
+func TestBashRunsThePlainCommandLine(t *testing.T) {
+	var got domain.Command
+	host := &hosttest.Host{Command: func(_ context.Context, command domain.Command, _ io.Writer) (domain.CommandResult, error) {
+		got = command
+		return domain.CommandResult{}, nil
+	}}
+	call := domain.ToolCall{Arguments: json.RawMessage(`{"command": "echo 'a b'", "timeoutSeconds": 7, "why": "extra"}`)}
+	if result := (tools.Bash{}).Run(t.Context(), host, call); result.Failure != nil {
+		t.Fatal(result.Failure)
+	}
+	if strings.Join(got.Argv, "|") != "bash|-c|echo 'a b'" || got.Timeout != 7*time.Second || got.Dir != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestBashKeepsTheHostsCode(t *testing.T) {
+	host := &hosttest.Host{Command: func(_ context.Context, _ domain.Command, output io.Writer) (domain.CommandResult, error) {
+		io.WriteString(output, "begun")
+		return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable, "Nothing confines it.").With(errors.New("/secret/path"))
+	}}
+	result := bash(t, host, "x")
+	if result.Failure == nil || result.Failure.Code != domain.CodeSandboxUnavailable || result.Output != "begun\nNothing confines it." {
+		t.Errorf("got %+v %q", result.Failure, result.Output)
+	}
+	host.Command = func(context.Context, domain.Command, io.Writer) (domain.CommandResult, error) {
+		return domain.CommandResult{}, errors.New("/secret/path")
+	}
+	if result := bash(t, host, "x"); result.Failure.Code != domain.CodeToolFailed || strings.Contains(result.Output, "secret") {
+		t.Errorf("got %+v %q", result.Failure, result.Output)
+	}
+}
+
+func TestBashShowsOutputLive(t *testing.T) {
+	text := strings.Repeat("ä€😀x", 5000)
+	for _, size := range []int{1, 2, 3, 7, 4096, 100_000} {
+		var pieces []string
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			pieces, rest = append(pieces, rest[:n]), rest[n:]
+		}
+		host := &hosttest.Host{Command: prints(domain.CommandResult{}, pieces...)}
+		result := bash(t, host, "x")
+		if got := live(t, host); got != text {
+			t.Errorf("writes of %d bytes: live output differs, %d bytes of %d", size, len(got), len(text))
+		}
+		if events := len(host.Payloads()); events > 40 {
+			t.Errorf("writes of %d bytes: %d events", size, events)
+		}
+		if !result.Truncated || !utf8.ValidString(result.Output) {
+			t.Errorf("writes of %d bytes: truncated %v", size, result.Truncated)
+		}
+	}
+}
+
+func TestBashShowsASlowCommandSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := &hosttest.Host{}
+		host.Command = func(_ context.Context, _ domain.Command, output io.Writer) (domain.CommandResult, error) {
+			io.WriteString(output, "first ")
+			io.WriteString(output, "line\n")
+			time.Sleep(time.Second)
+			if got := live(t, host); got != "first line\n" {
+				t.Errorf("after a second %q is shown", got)
+			}
+			io.WriteString(output, "second")
+			return domain.CommandResult{}, nil
+		}
+		bash(t, host, "x")
+		if got := live(t, host); got != "first line\nsecond" || len(host.Payloads()) != 2 {
+			t.Errorf("%q in %d events", got, len(host.Payloads()))
+		}
+	})
+}
+
+func TestBashMendsInvalidBytes(t *testing.T) {
+	host := &hosttest.Host{Command: prints(domain.CommandResult{}, "a\xff", "b\xe2\x82", "c\xe2", "\x82", "\xac", "\xf0\x9f")}
+	result := bash(t, host, "x")
+	want := "a\uFFFDb\uFFFDc€\uFFFD"
+	if result.Output != want || live(t, host) != want {
+		t.Errorf("got %q and live %q, want %q", result.Output, live(t, host), want)
+	}
+}
+
+func TestBashBoundsWhatItKeeps(t *testing.T) {
+	line := strings.Repeat("€", 1000) + "\n"
+	host := &hosttest.Host{Command: func(_ context.Context, _ domain.Command, output io.Writer) (domain.CommandResult, error) {
+		io.WriteString(output, "BEGIN\n")
+		for range 10_000 {
+			io.WriteString(output, line)
+		}
+		io.WriteString(output, "END\n")
+		return domain.CommandResult{}, nil
+	}}
+	result := bash(t, host, "x")
+	if n := len(live(t, host)); n > 256<<10 || n < 255<<10 {
+		t.Errorf("%d bytes were shown live", n)
+	}
+	if len(result.Output) > 33<<10 || !strings.HasPrefix(result.Output, "BEGIN") || !strings.HasSuffix(result.Output, "END\n") {
+		t.Errorf("the model gets %d bytes", len(result.Output))
+	}
+	if !result.Truncated || !strings.Contains(result.Output, "bytes left out here") {
+		t.Error("the model is not told that something is left out")
+	}
+}
+
+func TestBashGoesOnWhenNobodyListens(t *testing.T) {
+	host := &hosttest.Host{
+		Command: prints(domain.CommandResult{}, strings.Repeat("x", 20_000), "end"),
+		Refuse:  func(domain.Payload) error { return errors.New("over") },
+	}
+	if result := bash(t, host, "x"); result.Failure != nil || !strings.HasSuffix(result.Output, "end") {
+		t.Errorf("got %+v", result.Failure)
+	}
+}
+
+func TestBashReallyRuns(t *testing.T) {
+	host := &hosttest.Host{Command: func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+		child := exec.CommandContext(ctx, command.Argv[0], command.Argv[1:]...)
+		child.Stdout, child.Stderr = output, output
+		err := child.Run()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return domain.CommandResult{ExitCode: exit.ExitCode()}, nil
+		}
+		return domain.CommandResult{}, err
+	}}
+	result := bash(t, host, "printf 'a\\nb\\n' | tail -1; echo oops >&2; exit 4")
+	if result.Output != "b\noops\nexit code 4" {
+		t.Errorf("got %q", result.Output)
+	}
+}
+
+func TestBashSummary(t *testing.T) {
+	tests := []struct{ name, command, want string }{
+		{"plain", "ls -l", "Run `ls -l` in /srv/run"},
+		{"newline", "ls\nrm -rf /", "Run `ls⏎rm -rf /` in /srv/run"},
+		{"escape", "echo \x1b[2K\r\t", "Run `echo ⟨U+001B⟩[2K⟨U+000D⟩⟨U+0009⟩` in /srv/run"},
+		{"bidi", "echo \u202Etxt.exe\u2066", "Run `echo ⟨U+202E⟩txt.exe⟨U+2066⟩` in /srv/run"},
+		{"invisible", "a\u200bb\u00a0c\u3164d\ufe0fe\u00ad\U000E0041", "Run `a⟨U+200B⟩b⟨U+00A0⟩c⟨U+3164⟩d⟨U+FE0F⟩e⟨U+00AD⟩⟨U+E0041⟩` in /srv/run"},
+		{"long", strings.Repeat("a", 1000) + "THE END", "Run `" + strings.Repeat("a", 200) +
+			" … (707 characters hidden) … " + strings.Repeat("a", 93) + "THE END` in /srv/run"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			arguments, _ := json.Marshal(map[string]string{"command": test.command})
+			got, err := tools.Bash{}.Check(arguments, "/srv/run")
+			if err != nil || got != test.want {
+				t.Errorf("got  %q, %v\nwant %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzBashSummaryIsOneVisibleLine(f *testing.F) {
+	f.Add("ls\n\u202e")
+	f.Fuzz(func(t *testing.T, command string) {
+		arguments, _ := json.Marshal(map[string]string{"command": command})
+		summary, err := tools.Bash{}.Check(arguments, "/srv")
+		if err != nil {
+			return
+		}
+		if strings.ContainsFunc(summary, func(r rune) bool { return r < ' ' || (r >= 0x7f && r < 0xa0) || (r >= 0x202a && r <= 0x202e) }) {
+			t.Errorf("a hidden character in %q", summary)
+		}
+	})
+}
+
+func TestBrokenArguments(t *testing.T) {
+	big := `{"command":"` + strings.Repeat("x", 100_001) + `"}`
+	tests := []struct{ name, tool, arguments, want string }{
+		{"nothing", "bash", ``, "must be one JSON object"},
+		{"no JSON", "bash", `{"command": "ls`, "not valid JSON"},
+		{"text", "bash", `"ls"`, "must be one JSON object"},
+		{"array", "bash", `["ls"]`, "must be one JSON object"},
+		{"null", "bash", `null`, "must be one JSON object"},
+		{"two objects", "bash", `{"command":"ls"}{"command":"rm"}`, "one object only"},
+		{"missing", "bash", `{"cmd":"ls"}`, `"command" is missing`},
+		{"null field", "bash", `{"command":null}`, `"command" is missing`},
+		{"number", "bash", `{"command":5}`, `"command" must be a string`},
+		{"blank", "bash", `{"command":" \n"}`, `"command" is empty`},
+		{"NUL", "bash", `{"command":"ls\u0000"}`, "NUL"},
+		{"huge", "bash", big, "100001 bytes; at most 100000"},
+		{"twice", "bash", `{"command":"ls","command":"rm"}`, `"command" is there twice`},
+		{"twice in another case", "bash", `{"command":"ls","COMMAND":"rm"}`, `"COMMAND" is there twice`},
+		{"not UTF-8", "bash", "{\"command\":\"ls \xff\"}", "UTF-8"},
+		{"timeout text", "bash", `{"command":"ls","timeoutSeconds":"soon"}`, "whole number from 1 to 600"},
+		{"timeout fraction", "bash", `{"command":"ls","timeoutSeconds":1.5}`, "whole number"},
+		{"timeout zero", "bash", `{"command":"ls","timeoutSeconds":0}`, "from 1 to 600"},
+		{"timeout long", "bash", `{"command":"ls","timeoutSeconds":601}`, "from 1 to 600"},
+		{"timeout absurd", "bash", `{"command":"ls","timeoutSeconds":1e300}`, "from 1 to 600"},
+		{"no path", "read", `{}`, `"path" is missing`},
+		{"offset", "read", `{"path":"a","offset":0}`, `"offset" must be from 1`},
+		{"limit", "read", `{"path":"a","limit":-1}`, `"limit" must be from 1`},
+	}
+	registry := tools.NewRegistry(tools.Bash{}, tools.Read{})
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := registry.Check(test.tool, json.RawMessage(test.arguments), "/srv")
+			if domain.CodeOf(err) != domain.CodeInvalidArguments || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			// What Check refuses, Run refuses too: a decider may have written it.
+			tool, _ := registry.Lookup(test.tool)
+			result := tool.Run(t.Context(), &hosttest.Host{}, domain.ToolCall{Arguments: json.RawMessage(test.arguments)})
+			if result.Failure == nil || result.Failure.Code != domain.CodeInvalidArguments {
+				t.Errorf("Run: %+v", result.Failure)
+			}
+		})
+	}
+	for _, tolerated := range []string{`{"command":"ls","timeoutSeconds":30.0}`, `{"command":"ls","timeoutSeconds":null,"reason":{"a":[1]}}`} {
+		if _, err := registry.Check("bash", json.RawMessage(tolerated), "/srv"); err != nil {
+			t.Errorf("%s: %v", tolerated, err)
+		}
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	registry := tools.NewRegistry(tools.Bash{}, tools.Read{})
+	_, err := registry.Check("rm\u202e", nil, "/srv")
+	if domain.CodeOf(err) != domain.CodeUnknownTool || !strings.Contains(err.Error(), "bash, read") {
+		t.Errorf("got %v", err)
+	}
+	for _, definition := range registry.Definitions() {
+		if _, known := registry.Lookup(definition.Name); !known {
+			t.Errorf("%s is advertised and not there", definition.Name)
+		}
+		var schema struct{ Type string }
+		if err := json.Unmarshal(definition.Schema, &schema); err != nil || schema.Type != "object" {
+			t.Errorf("%s: schema %v %v", definition.Name, schema, err)
+		}
+		if definition.Version == "" || definition.Class == "" || !bytes.ContainsRune([]byte(definition.Description), '.') {
+			t.Errorf("%s is incomplete: %+v", definition.Name, definition)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("two tools of one name were taken")
+		}
+	}()
+	tools.NewRegistry(tools.Bash{}, tools.Bash{})
+}

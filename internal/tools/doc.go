@@ -1,0 +1,25 @@
+// Package tools holds what the internal agent can do: one small interface, a tool per file, and beside each the text
+// that the model reads about it.
+//
+// # The model
+//
+// A [Tool] is judged before it runs. [Tool.Check] reads the arguments and says, in a sentence for the person who may
+// be woken to approve it, what would happen; it touches nothing. [Tool.Run] does it, through the [domain.Host] alone:
+// a tool never opens a file and never starts a process by itself, so what the host refuses cannot happen.
+//
+// # Promises
+//
+//   - What Check accepts is what Run does: both read the arguments with the same decoder, which refuses a field that
+//     is there twice. Otherwise a person could be shown one value while another one ran.
+//   - A summary is a single line of printable characters. A command cannot hide a newline, an escape sequence or a
+//     right-to-left override from the person who approves it.
+//   - What a tool holds in memory is bounded, whatever a file or a command says.
+//   - What goes wrong inside a tool is in its [Result], never a Go error: the model is told, and goes on.
+//
+// # Use
+//
+//	registry := tools.NewRegistry(tools.Bash{}, tools.Read{})
+//	summary, err := registry.Check("bash", arguments, "/srv/runbooks")
+//	tool, known := registry.Lookup("bash")
+//	result := tool.Run(ctx, host, call)
+package tools

@@ -1,0 +1,239 @@
+// Package hosttest is a scripted [domain.Host] for tests. It keeps what was emitted, and holds whoever uses it to the
+// host's rules: a call is requested before it is authorized, authorized at most once, and has exactly one fate; a
+// closed message or thought stays closed.
+package hosttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+// Host is the double. Its fields are the script; set them before use.
+type Host struct {
+	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error) // nil allows every call as it is
+	Command func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
+	Files   fs.FS
+	Refuse  func(payload domain.Payload) error // an error ends the session: every later Emit fails with it
+
+	mu       sync.Mutex
+	payloads []domain.Payload
+	over     error
+	problems []string
+	asked    map[string]bool // calls that were authorized
+	known    map[string]bool // calls that were requested
+	fates    map[string]domain.Fate
+	closed   map[string]bool // messages and thoughts, by kind and id
+}
+
+var _ domain.Host = (*Host)(nil)
+
+// Emit implements [domain.Host].
+func (h *Host) Emit(ctx context.Context, payload domain.Payload) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over == nil && h.Refuse != nil {
+		h.over = h.Refuse(payload)
+	}
+	if h.over != nil {
+		return h.over
+	}
+	h.judgeLocked(payload)
+	h.payloads = append(h.payloads, payload)
+	return nil
+}
+
+// Authorize implements [domain.Host].
+func (h *Host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {
+	h.mu.Lock()
+	if mark(&h.asked, call.ID) {
+		h.problem("the call %s was authorized twice", call.ID)
+	}
+	if h.fates[call.ID] != "" {
+		h.problem("the call %s was authorized after its fate", call.ID)
+	}
+	h.mu.Unlock()
+	grant := domain.Grant{Allowed: true, Arguments: call.Arguments}
+	if h.Grant != nil {
+		var err error
+		if grant, err = h.Grant(ctx, call); err != nil {
+			return grant, err
+		}
+	}
+	if !grant.Allowed {
+		h.mu.Lock()
+		h.fateLocked(call.ID, domain.FateDenied)
+		h.mu.Unlock()
+	}
+	return grant, nil
+}
+
+// OpenFile implements [domain.Host].
+func (h *Host) OpenFile(_ context.Context, path string) (fs.File, error) {
+	if strings.HasPrefix(path, "/") || strings.Contains(path, "..") {
+		return nil, domain.Errorf(domain.CodePathOutsideWorkspace, "The path leaves the workspace.")
+	}
+	if h.Files == nil {
+		return nil, fs.ErrNotExist
+	}
+	return h.Files.Open(path)
+}
+
+// Run implements [domain.Host].
+func (h *Host) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	if h.Command == nil {
+		return domain.CommandResult{}, errors.New("hosttest: no command is scripted")
+	}
+	return h.Command(ctx, command, output)
+}
+
+// Payloads returns what was emitted so far.
+func (h *Host) Payloads() []domain.Payload {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]domain.Payload(nil), h.payloads...)
+}
+
+// Of returns the emitted payloads of one type.
+func Of[P domain.Payload](h *Host) []P {
+	var found []P
+	for _, payload := range h.Payloads() {
+		if p, is := payload.(P); is {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Text is all the text that the agent said.
+func (h *Host) Text() string {
+	var text strings.Builder
+	for _, delta := range Of[domain.MessageDelta](h) {
+		text.WriteString(delta.Text)
+	}
+	return text.String()
+}
+
+// Thought is all the text that the agent thought.
+func (h *Host) Thought() string {
+	var text strings.Builder
+	for _, delta := range Of[domain.ThoughtDelta](h) {
+		text.WriteString(delta.Text)
+	}
+	return text.String()
+}
+
+// Fold turns what was emitted in one turn into the conversation that a restart would find, with Turn 1.
+func (h *Host) Fold(t testing.TB) domain.Conversation {
+	t.Helper()
+	events := []domain.Event{domain.NewEvent("x", domain.TurnStarted{Turn: 1})}
+	for _, payload := range h.Payloads() {
+		events = append(events, domain.NewEvent("x", payload))
+	}
+	conversation, err := domain.Fold(events)
+	if err != nil {
+		t.Fatalf("fold: %v", err)
+	}
+	return conversation
+}
+
+// Finish fails the test where a rule was broken. With whole, every message is closed and every call has its fate.
+func (h *Host) Finish(t testing.TB, whole bool) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, problem := range h.problems {
+		t.Error("host rule: " + problem)
+	}
+	if !whole {
+		return
+	}
+	for id := range h.known {
+		if h.fates[id] == "" {
+			t.Errorf("host rule: the call %s has no fate", id)
+		}
+	}
+	for _, payload := range h.payloads {
+		if kind, id := stream(payload); kind != "" && !h.closed[kind+id] {
+			t.Errorf("host rule: the %s %s was never completed", kind, id)
+			return
+		}
+	}
+}
+
+func (h *Host) judgeLocked(payload domain.Payload) {
+	if kind, id := stream(payload); kind != "" && h.closed[kind+id] {
+		h.problem("the %s %s goes on after its end", kind, id)
+	}
+	switch p := payload.(type) {
+	case domain.MessageCompleted:
+		h.closeLocked("message", p.MessageID)
+	case domain.ThoughtCompleted:
+		h.closeLocked("thought", p.MessageID)
+	case domain.ToolCallRequested:
+		if mark(&h.known, p.ToolCallID) {
+			h.problem("the call %s was requested twice", p.ToolCallID)
+		}
+	case domain.ToolCallCompleted:
+		h.fateLocked(p.ToolCallID, p.Fate)
+	case domain.ToolCallUpdated:
+		if h.fates[p.ToolCallID] != "" {
+			h.problem("the call %s prints after its fate", p.ToolCallID)
+		}
+	}
+}
+
+func (h *Host) closeLocked(kind, id string) {
+	if mark(&h.closed, kind+id) {
+		h.problem("the %s %s was completed twice", kind, id)
+	}
+}
+
+func (h *Host) fateLocked(id string, fate domain.Fate) {
+	if h.fates == nil {
+		h.fates = map[string]domain.Fate{}
+	}
+	if h.fates[id] != "" {
+		h.problem("the call %s has two fates, %s and %s", id, h.fates[id], fate)
+	}
+	if (fate == domain.FateSucceeded || fate == domain.FateDenied) && !h.asked[id] {
+		h.problem("the call %s ran unasked", id)
+	}
+	h.fates[id] = fate
+}
+
+func (h *Host) problem(format string, args ...any) {
+	h.problems = append(h.problems, fmt.Sprintf(format, args...))
+}
+
+// stream names the message or thought that a delta belongs to.
+func stream(payload domain.Payload) (kind, id string) {
+	switch p := payload.(type) {
+	case domain.MessageDelta:
+		return "message", p.MessageID
+	case domain.ThoughtDelta:
+		return "thought", p.MessageID
+	default:
+		return "", ""
+	}
+}
+
+// mark sets a key and tells whether it was set already.
+func mark(set *map[string]bool, key string) bool {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	was := (*set)[key]
+	(*set)[key] = true
+	return was
+}

@@ -1,0 +1,250 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+const (
+	readFieldNames = `"path" (string) and optionally "offset" and "limit" (whole numbers)`
+	maxPathBytes   = 4096
+	defaultLines   = 2000
+	maxReadBytes   = 256 << 10
+	sniffBytes     = 8000 // as git does it: a NUL in the beginning means binary
+)
+
+//go:embed read.md
+var readText string
+
+// Read gives the model a part of a text file. It streams: the size of the file does not matter.
+type Read struct{}
+
+var _ Tool = Read{}
+
+type readArguments struct {
+	path          string
+	offset, limit int // lines; offset counts from 1
+}
+
+// Definition implements [Tool].
+func (Read) Definition() Definition {
+	return Definition{
+		Name:        "read",
+		Version:     "1",
+		Class:       domain.ClassRead,
+		Description: readText,
+		Schema: json.RawMessage(`{
+			"type": "object",
+			"properties": {
+				"path": {"type": "string", "description": "The file, relative to the working directory."},
+				"offset": {"type": "integer", "minimum": 1, "description": "The first line to read, from 1. Default 1."},
+				"limit": {"type": "integer", "minimum": 1, "description": "How many lines to read. Default 2000."}
+			},
+			"required": ["path"]
+		}`),
+	}
+}
+
+// Check implements [Tool].
+func (Read) Check(arguments json.RawMessage, dir string) (string, error) {
+	parsed, err := readReadArguments(arguments)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Read %s in %s", code(parsed.path), shorten(visible(dir), 100, 100)), nil
+}
+
+// Run implements [Tool].
+func (Read) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Result {
+	parsed, err := readReadArguments(call.Arguments)
+	if err != nil {
+		return failed("", err)
+	}
+	file, err := host.OpenFile(ctx, parsed.path)
+	if err != nil {
+		return failed("", openError(err))
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return failed("", domain.Errorf(domain.CodeToolFailed, "This is a folder, not a file."))
+	}
+	text, truncated, err := readLines(ctx, file, parsed)
+	if err != nil {
+		return failed("", err)
+	}
+	return Result{Output: text, Truncated: truncated}
+}
+
+// openError says what a model can make use of; the text of a system error is not passed on.
+func openError(err error) error {
+	var coded *domain.Error
+	switch {
+	case errors.As(err, &coded):
+		return coded
+	case errors.Is(err, fs.ErrNotExist):
+		return domain.Errorf(domain.CodeToolFailed, "There is no such file.").With(err)
+	case errors.Is(err, fs.ErrPermission):
+		return domain.Errorf(domain.CodeToolFailed, "The file may not be read.").With(err)
+	default:
+		return domain.Errorf(domain.CodeToolFailed, "The file cannot be opened.").With(err)
+	}
+}
+
+// readLines reads the lines that were asked for and says, on a line of its own, what it left out and how to go on.
+func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text string, truncated bool, err error) {
+	lines := lineReader{ctx: ctx, source: bufio.NewReaderSize(file, 64<<10)}
+	if err := lines.refuseBinary(); err != nil {
+		return "", false, err
+	}
+	skipped, err := lines.skip(wanted.offset - 1)
+	if err != nil {
+		return "", false, err
+	}
+	if skipped < wanted.offset-1 || (wanted.offset > 1 && lines.atEnd()) {
+		return "", false, domain.Errorf(domain.CodeInvalidArguments,
+			"The file has %d lines; offset %d is behind its end.", skipped, wanted.offset)
+	}
+	body, count, err := lines.collect(wanted.limit)
+	if err != nil {
+		return "", false, err
+	}
+	text = strings.ToValidUTF8(string(body), "\uFFFD")
+	switch {
+	case lines.cut:
+		note := fmt.Sprintf("[Line %d is longer than can be shown and was cut. Use a command such as `cut -c` or `jq`.]",
+			wanted.offset+count)
+		return joinLines(text, note), true, nil
+	case lines.more || !lines.atEnd():
+		note := fmt.Sprintf("[Lines %d to %d. The file goes on: read with offset %d.]",
+			wanted.offset, wanted.offset+count-1, wanted.offset+count)
+		return joinLines(text, note), true, nil
+	case text == "":
+		return "(the file is empty)", false, nil
+	default:
+		return text, false, nil
+	}
+}
+
+// lineReader walks over lines without ever holding more than it may show.
+type lineReader struct {
+	ctx    context.Context
+	source *bufio.Reader
+	cut    bool // the first line did not fit, not even alone
+	more   bool // a line was taken off the source and dropped, because it did not fit after the others
+}
+
+func (l *lineReader) refuseBinary() error {
+	beginning, err := l.source.Peek(sniffBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return unreadable(err)
+	}
+	if bytes.IndexByte(beginning, 0) >= 0 {
+		return domain.Errorf(domain.CodeToolFailed, "This is a binary file; it cannot be read as text.")
+	}
+	return nil
+}
+
+// skip passes over n lines and returns how many there were.
+func (l *lineReader) skip(n int) (skipped int, err error) {
+	for skipped < n {
+		piece, err := l.slice()
+		if err != nil {
+			return skipped, err
+		}
+		if len(piece) == 0 {
+			return skipped, nil
+		}
+		if piece[len(piece)-1] == '\n' || l.atEnd() {
+			skipped++
+		}
+	}
+	return skipped, nil
+}
+
+// collect takes up to n lines, as far as they fit. A first line that does not fit is taken in part.
+func (l *lineReader) collect(n int) (body []byte, count int, err error) {
+	for count < n {
+		begin := len(body)
+		for {
+			piece, err := l.slice()
+			if err != nil {
+				return nil, 0, err
+			}
+			body = append(body, piece...)
+			if len(body) > maxReadBytes {
+				return l.overflow(body, begin, count)
+			}
+			if len(piece) == 0 || piece[len(piece)-1] == '\n' {
+				break
+			}
+		}
+		if len(body) == begin {
+			return body, count, nil
+		}
+		count++
+	}
+	return body, count, nil
+}
+
+// overflow drops the line that does not fit, so that the next read can begin with it; it cuts it where it is the only
+// one, because another read would get no further.
+func (l *lineReader) overflow(body []byte, begin, count int) ([]byte, int, error) {
+	if count > 0 {
+		l.more = true
+		return body[:begin], count, nil
+	}
+	l.cut = true
+	return body[:runeCut(string(body), maxReadBytes)], 0, nil
+}
+
+// slice returns the next piece of a line, with its line feed where that is reached; nothing at the end of the file.
+func (l *lineReader) slice() ([]byte, error) {
+	if err := l.ctx.Err(); err != nil {
+		return nil, domain.Errorf(domain.CodeCancelled, "The reading was cancelled.").With(err)
+	}
+	piece, err := l.source.ReadSlice('\n')
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, unreadable(err)
+	}
+	return piece, nil
+}
+
+func (l *lineReader) atEnd() bool {
+	_, err := l.source.Peek(1)
+	return err != nil
+}
+
+func unreadable(cause error) error {
+	return domain.Errorf(domain.CodeToolFailed, "The file cannot be read.").With(cause)
+}
+
+func readReadArguments(arguments json.RawMessage) (readArguments, error) {
+	members, err := readFields(arguments, readFieldNames)
+	if err != nil {
+		return readArguments{}, err
+	}
+	path, err := members.text("path", maxPathBytes)
+	if err != nil {
+		return readArguments{}, err
+	}
+	offset, err := members.number("offset", 1, 1, math.MaxInt32)
+	if err != nil {
+		return readArguments{}, err
+	}
+	limit, err := members.number("limit", defaultLines, 1, math.MaxInt32)
+	if err != nil {
+		return readArguments{}, err
+	}
+	return readArguments{path: path, offset: offset, limit: limit}, nil
+}

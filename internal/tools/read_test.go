@@ -1,0 +1,111 @@
+package tools_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
+)
+
+func numbered(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "line %d\n", i+1)
+	}
+	return text.String()
+}
+
+func TestRead(t *testing.T) {
+	wide := strings.Repeat("x", 100<<10) + "\n"
+	files := fstest.MapFS{
+		"short":  {Data: []byte("one\ntwo\nthree")},
+		"empty":  {},
+		"lines":  {Data: []byte(numbered(5000))},
+		"binary": {Data: []byte("ELF\x00\x01")},
+		"latin":  {Data: []byte("caf\xe9\n")},
+		"wide":   {Data: []byte(wide + wide + wide + "tail\n")},
+		"giant":  {Data: []byte("first\n" + strings.Repeat("€", 1<<20) + "\nlast\n")},
+		"folder": {Mode: fs.ModeDir},
+	}
+	tests := []struct {
+		name, arguments string
+		want            string // the beginning of the output
+		end             string // its end
+		truncated       bool
+		code            domain.Code
+	}{
+		{"all", `{"path":"short"}`, "one\ntwo\nthree", "three", false, ""},
+		{"part", `{"path":"short","offset":2,"limit":1}`, "two\n[Lines 2 to 2.", "read with offset 3.]", true, ""},
+		{"last line", `{"path":"short","offset":3}`, "three", "three", false, ""},
+		{"behind the end", `{"path":"short","offset":4}`, "The file has 3 lines; offset 4", "end.", false, domain.CodeInvalidArguments},
+		{"behind the end with a line feed", `{"path":"lines","offset":5001}`, "The file has 5000 lines", "end.", false, domain.CodeInvalidArguments},
+		{"empty", `{"path":"empty"}`, "(the file is empty)", "", false, ""},
+		{"default limit", `{"path":"lines"}`, "line 1\n", "line 2000\n[Lines 1 to 2000. The file goes on: read with offset 2001.]", true, ""},
+		{"the end", `{"path":"lines","offset":4999}`, "line 4999\nline 5000\n", "line 5000\n", false, ""},
+		{"exactly the end", `{"path":"lines","offset":4999,"limit":2}`, "line 4999\nline 5000\n", "line 5000\n", false, ""},
+		{"binary", `{"path":"binary"}`, "This is a binary file", "", false, domain.CodeToolFailed},
+		{"latin", `{"path":"latin"}`, "caf\uFFFD\n", "", false, ""},
+		{"byte cap at a line", `{"path":"wide"}`, "xxx", "[Lines 1 to 2. The file goes on: read with offset 3.]", true, ""},
+		{"byte cap goes on", `{"path":"wide","offset":3}`, "xxx", "x\ntail\n", false, ""},
+		{"line before a giant", `{"path":"giant"}`, "first\n[Lines 1 to 1.", "offset 2.]", true, ""},
+		{"giant line", `{"path":"giant","offset":2}`, "€€", "[Line 2 is longer than can be shown and was cut. Use a command such as `cut -c` or `jq`.]", true, ""},
+		{"after a giant line", `{"path":"giant","offset":3}`, "last\n", "", false, ""},
+		{"folder", `{"path":"folder"}`, "This is a folder", "", false, domain.CodeToolFailed},
+		{"missing", `{"path":"nothing"}`, "There is no such file.", "", false, domain.CodeToolFailed},
+		{"outside", `{"path":"../etc/passwd"}`, "The path leaves the workspace.", "", false, domain.CodePathOutsideWorkspace},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			result := tools.Read{}.Run(t.Context(), &hosttest.Host{Files: files}, domain.ToolCall{Arguments: []byte(test.arguments)})
+			if !strings.HasPrefix(result.Output, test.want) || !strings.HasSuffix(result.Output, test.end) {
+				t.Errorf("got %.60q … %.100q", result.Output, result.Output[max(0, len(result.Output)-100):])
+			}
+			if result.Truncated != test.truncated || len(result.Output) > 257<<10 {
+				t.Errorf("truncated %v, %d bytes", result.Truncated, len(result.Output))
+			}
+			var code domain.Code
+			if result.Failure != nil {
+				code = result.Failure.Code
+			}
+			if code != test.code {
+				t.Errorf("code %q, want %q", code, test.code)
+			}
+		})
+	}
+}
+
+// endless is a file that never ends, with lines that never end.
+type endless struct{ fs.FileInfo }
+
+func (endless) Stat() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+func (endless) Close() error               { return nil }
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+func (e endless) Open(string) (fs.File, error) { return e, nil }
+
+func TestReadEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	call := domain.ToolCall{Arguments: []byte(`{"path":"zero","offset":1000}`)}
+	result := tools.Read{}.Run(ctx, &hosttest.Host{Files: endless{}}, call)
+	if result.Failure == nil || result.Failure.Code != domain.CodeCancelled {
+		t.Errorf("got %+v", result.Failure)
+	}
+}
+
+func TestReadSummary(t *testing.T) {
+	got, err := tools.Read{}.Check([]byte(`{"path":"logs/\u202egol"}`), "/srv")
+	if want := "Read `logs/⟨U+202E⟩gol` in /srv"; err != nil || got != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -1,0 +1,70 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"signoff/internal/domain"
+)
+
+// Tool is one thing that the internal agent can do. A tool has no state: its methods may be called at once from
+// several goroutines, also for several executions.
+type Tool interface {
+	// Definition says what the model is told, and what power the tool needs.
+	Definition() Definition
+
+	// Check reads the arguments and says in a sentence for a person what would happen, where; dir is the working
+	// directory. Broken arguments are a [*domain.Error] with [domain.CodeInvalidArguments], whose message helps the
+	// model to mend them. Fields that the tool does not know are tolerated, because weak models add them.
+	Check(arguments json.RawMessage, dir string) (summary string, err error)
+
+	// Run does it, with call.Arguments, which a decider may have written anew since Check. It blocks until the work
+	// is over or ctx ends, whichever is first. What went wrong is in the result.
+	Run(ctx context.Context, host domain.Host, call domain.ToolCall) Result
+}
+
+// Definition is what a tool is called, what it needs, and what the model reads about it.
+type Definition struct {
+	Name        string
+	Version     string // part of what a person signs: raise it when the same arguments come to mean something else
+	Class       domain.Class
+	Description string
+	Schema      json.RawMessage // a JSON Schema object
+}
+
+// Result is what became of a run.
+type Result struct {
+	Output    string // for the model
+	Truncated bool   // Output leaves something out, and says so
+	ExitCode  *int   // of a command that came to its own end
+	Failure   *domain.Failure
+}
+
+// failed is the result for err, after whatever output there was.
+func failed(output string, err error) Result {
+	failure := failureOf(err)
+	return Result{Output: joinLines(output, failure.Message), Failure: &failure}
+}
+
+// failureOf keeps the code of an error that has one. For a tool, an error without a code is a failed run and not a
+// bug of the server; its text is withheld all the same, because it may name paths outside of the workspace.
+func failureOf(err error) domain.Failure {
+	var coded *domain.Error
+	if errors.As(err, &coded) {
+		return domain.FailureOf(coded)
+	}
+	return domain.Failure{Code: domain.CodeToolFailed, Message: "The tool could not do its work."}
+}
+
+// joinLines puts note on a line of its own after text.
+func joinLines(text, note string) string {
+	switch {
+	case text == "":
+		return note
+	case text[len(text)-1] == '\n':
+		return text + note
+	default:
+		return text + "\n" + note
+	}
+}
