@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// ApprovalFilter chooses from the approvals of a tenant. Zero values choose all.
+type ApprovalFilter struct {
+	Execution domain.ExecutionID
+	Status    []domain.ApprovalStatus
+	Cursor    string // Next of the page before
+	Limit     int
+}
+
+const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
+	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments, resolved_us`
+
+func scanApproval(row scanner) (domain.Approval, error) {
+	var (
+		a                          domain.Approval
+		arguments                  []byte
+		requested                  int64
+		expires, resolved          sql.NullInt64
+		decision, decidedArguments sql.NullString
+	)
+	err := row.Scan(&a.ID, &a.Tenant, &a.Execution, &a.Kind, &a.Call.ID, &a.Call.Tool, &a.Call.Version, &a.Call.Class,
+		&arguments, &a.Call.Summary, &a.WorkingDirectory, &a.ArgumentsHash, &a.Status, &requested, &expires,
+		&decision, &decidedArguments, &resolved)
+	if err != nil {
+		return a, err
+	}
+	if len(arguments) > 0 {
+		a.Call.Arguments = json.RawMessage(arguments)
+	}
+	a.Requested, a.Expires, a.Resolved = timeOf(requested), optionalTime(expires), optionalTime(resolved)
+	if !decision.Valid {
+		return a, nil
+	}
+	a.Decision = new(domain.Decision)
+	err = decode("decision", decision.String, a.Decision)
+	if decidedArguments.Valid {
+		a.Decision.Arguments = json.RawMessage(decidedArguments.String)
+	}
+	return a, err
+}
+
+// Approval returns one approval. One of another tenant is not found.
+func (s *Store) Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error) {
+	a, err := one(ctx, s.read, scanApproval,
+		`select `+approvalColumns+` from approvals where id = $1 and tenant_id = $2`, text(string(id)), text(string(tenant)))
+	return a, s.found(err, "approval")
+}
+
+// Approvals lists the approvals of a tenant as an inbox: what has waited longest comes first.
+func (s *Store) Approvals(ctx context.Context, tenant domain.TenantID, filter ApprovalFilter) (Page[domain.Approval], error) {
+	var where conditions
+	where.add(`tenant_id = $%d`, text(string(tenant)))
+	in(&where, `status`, filter.Status)
+	if filter.Execution != "" {
+		where.add(`execution_id = $%d`, text(string(filter.Execution)))
+	}
+	if filter.Cursor != "" {
+		after, err := parseCursor("approvals", filter.Cursor)
+		if err != nil {
+			return Page[domain.Approval]{}, err
+		}
+		where.add(`(requested_us, id) > ($%d, $%d)`, after.us, after.id)
+	}
+	limit := pageLimit(filter.Limit)
+	where.add(`true order by requested_us, id limit $%d`, limit+1)
+	items, err := collect(ctx, s.read, scanApproval,
+		`select `+approvalColumns+` from approvals where `+where.String(), where.args...)
+	if err != nil {
+		return Page[domain.Approval]{}, s.failed("list approvals", err)
+	}
+	return page(items, limit, func(a domain.Approval) cursor {
+		return cursor{"approvals", a.Requested.UnixMicro(), string(a.ID)}
+	}), nil
+}
+
+// ApprovalsOf returns all approvals of an execution, the oldest first. It asks for no tenant: who calls drives it.
+func (s *Store) ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error) {
+	all, err := collect(ctx, s.read, scanApproval,
+		`select `+approvalColumns+` from approvals where execution_id = $1 order by requested_us, id`, text(string(execution)))
+	if err != nil {
+		return nil, s.failed("read the approvals of an execution", err)
+	}
+	return all, nil
+}
+
+// Rules returns what decisions left behind for an execution, the oldest first. It asks for no tenant: who calls drives
+// the execution.
+func (s *Store) Rules(ctx context.Context, execution domain.ExecutionID) ([]domain.PermissionRule, error) {
+	all, err := collect(ctx, s.read, scanRule, `
+		select id, tenant_id, execution_id, tool, arguments_hash, approval_id, created_us
+		from permission_rules where execution_id = $1 order by created_us, id`, text(string(execution)))
+	if err != nil {
+		return nil, s.failed("read permission rules", err)
+	}
+	return all, nil
+}
+
+func scanRule(row scanner) (domain.PermissionRule, error) {
+	var (
+		rule    domain.PermissionRule
+		created int64
+	)
+	err := row.Scan(&rule.ID, &rule.Tenant, &rule.Execution, &rule.Tool, &rule.ArgumentsHash, &rule.Approval, &created)
+	rule.Created = timeOf(created)
+	return rule, err
+}
+
+// Now is the time of the database: of expiries and leases.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	now, err := one(ctx, s.read, func(row scanner) (us int64, err error) { return us, row.Scan(&us) }, `select now_us()`)
+	if err != nil {
+		return time.Time{}, s.failed("read the clock", err)
+	}
+	return timeOf(now), nil
+}

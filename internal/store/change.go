@@ -1,0 +1,82 @@
+package store
+
+import (
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// Change is one transaction as a value: everything that one step of an execution writes, or nothing of it.
+//
+// The named constructors of the packages that make changes build the legal ones; the store only checks what it alone
+// can see, inside the transaction: that the epoch still holds, that an approval is still pending, that an idempotency
+// key is new. Where a check fails the change is refused as a whole and the outcome says why.
+type Change struct {
+	Execution domain.ExecutionID
+
+	// Epoch is the writer's claim to drive the execution. 0 is written by somebody who does not drive it: a decision
+	// or a cancel request, from any replica.
+	Epoch int64
+
+	Create   *Creation               // the execution's first change
+	Update   *Update                 // the execution row
+	Ask      []domain.Approval       // new approvals, pending
+	Resolve  []Resolution            // pending approvals that end here
+	Remember []domain.PermissionRule // rules that a decision leaves behind
+	Cancel   *CancelRequest          // asks the driver to stop; kept once, the first one stands
+	Progress bool                    // the execution got on: its count of take-overs starts again
+
+	// Events get their seq in the transaction, in this order: the last one gets Outcome.LastSeq. Execution, Type, Time
+	// and Data are set by the caller. Data that is not UTF-8 is replaced here by what is stored.
+	Events []domain.Event
+}
+
+// Creation inserts an execution, driven by Owner from its first moment on under epoch 1.
+type Creation struct {
+	Execution   domain.Execution
+	Owner       ReplicaID
+	Idempotency *Idempotency // nil without a key
+}
+
+// Idempotency makes a repeated create give the first answer again.
+type Idempotency struct {
+	Key      string // as the client sent it; unique per tenant
+	BodyHash []byte // of the request that came with it: another body under the same key is an error
+}
+
+// Update overwrites the columns of the execution row that are set, and the time of its last update. Only the driver
+// may: a change under epoch 0 has none.
+type Update struct {
+	From   domain.Status // what the writer believes it is; only for the error text of a broken transition
+	Status domain.Status // "" keeps it; a terminal one ends the execution, and nothing is written after this change
+	Turn   int           // 0 keeps it; otherwise Rounds is written with it, also where it is 0
+	Rounds int           // 0 keeps it, where Turn does
+	Usage  *domain.Usage
+	Output *domain.Output // with a terminal status
+	Ended  *time.Time     // with a terminal status; nil: now, by database time
+}
+
+// Resolution ends one pending approval. Status approved and denied carry a decision and are refused once database
+// time has passed the expiry; expired is refused before it; cancelled is allowed at any time.
+type Resolution struct {
+	Approval domain.ApprovalID
+	Status   domain.ApprovalStatus
+	Decision *domain.Decision
+}
+
+// CancelRequest is a wish from outside; the driver turns it into the terminal state.
+type CancelRequest struct {
+	Reason string       `json:"reason,omitempty"`
+	By     domain.Actor `json:"by"`
+}
+
+// Outcome tells what became of one change of a batch.
+type Outcome struct {
+	// LastSeq is the seq of the change's last event, or the head where it had none.
+	LastSeq int64
+	// Err is nil where the change is in the database. Otherwise nothing of it is:
+	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, or an approval was not
+	//     pending, or not in time;
+	//   - domain.CodeConflict: the idempotency key is taken, or the id of something new.
+	Err error
+}

@@ -1,0 +1,200 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+// Commit writes a batch of changes in one transaction, at most one change for each execution, and tells of each what
+// became of it. A change that is refused leaves nothing; the others of the batch are written. An error means that
+// nothing of the batch is in the database, except where it wraps [ErrUnknownOutcome].
+func (s *Store) Commit(ctx context.Context, changes []Change) ([]Outcome, error) {
+	if err := checkBatch(changes); err != nil {
+		return nil, err
+	}
+	makeText(changes)
+	b := newBatch(ctx, s, changes)
+	for {
+		err := s.transact(ctx, "commit changes", b.write)
+		switch {
+		case err == nil:
+			return b.outcomes, nil
+		case !errors.Is(err, errAgain): // which comes at most once for each change
+			return nil, err
+		}
+	}
+}
+
+// errAgain: a change was refused after something of it had been written, so the transaction starts again without it.
+var errAgain = domain.Errorf(domain.CodeInternal, "a change was refused half-way")
+
+// checkBatch finds what only a bug of the caller can bring.
+func checkBatch(changes []Change) error {
+	seen := make(map[domain.ExecutionID]bool, len(changes))
+	for i := range changes {
+		c := &changes[i]
+		switch {
+		case c.Execution == "" || string(c.Execution) != text(string(c.Execution)):
+			return broken(c, "it names no execution")
+		case seen[c.Execution]:
+			return broken(c, "it is the second one of the execution in its batch")
+		case c.Create != nil && c.Create.Execution.ID != c.Execution:
+			return broken(c, "it creates another execution")
+		case c.Create != nil && c.Epoch != 1:
+			return broken(c, "it creates an execution under another epoch than 1")
+		case c.Epoch == 0 && c.Update != nil:
+			return broken(c, "it updates an execution without driving it")
+		case c.Update != nil && c.Update.Status != "" && !c.Update.Status.Known():
+			return broken(c, fmt.Sprintf("there is no status %q", c.Update.Status))
+		}
+		seen[c.Execution] = true
+	}
+	return nil
+}
+
+func broken(c *Change, why string) error {
+	return domain.Errorf(domain.CodeInternal, "A change of execution %s is not well formed: %s.", c.Execution, why)
+}
+
+// makeText replaces data that an engine could not keep as it is.
+func makeText(changes []Change) {
+	for i := range changes {
+		for j := range changes[i].Events {
+			if event := &changes[i].Events[j]; !utf8.Valid(event.Data) {
+				event.Data = []byte(text(string(event.Data)))
+			}
+		}
+	}
+}
+
+// batch is changes on their way into the database.
+type batch struct {
+	store    *Store
+	ctx      context.Context
+	changes  []Change
+	order    []int         // of the changes, by execution: the order of their locks
+	banned   map[int]error // changes that were refused after they had written something
+	outcomes []Outcome     // of the newest attempt; a change with an error is left out
+
+	tx      *sql.Tx                          // of the newest attempt, and so are
+	heads   map[domain.ExecutionID]takenHead // what it gave
+	written map[int]bool                     // the changes that have something in it
+	again   bool                             // one of those was refused
+}
+
+// takenHead is what the update of a head gives: the last seq of the change, and the tenant.
+type takenHead struct {
+	lastSeq int64
+	tenant  string
+}
+
+func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
+	b := &batch{store: s, ctx: ctx, changes: changes, order: make([]int, len(changes)), banned: map[int]error{}}
+	for i := range b.order {
+		b.order[i] = i
+	}
+	slices.SortFunc(b.order, func(i, j int) int { return cmp.Compare(changes[i].Execution, changes[j].Execution) })
+	return b
+}
+
+// write takes the steps in the order in which every writer takes its locks: approvals, then heads, each by id. So two
+// replicas cannot wait for each other.
+func (b *batch) write(tx *sql.Tx) error {
+	b.begin(tx)
+	steps := []func() error{
+		b.takeKeys, b.createExecutions, b.createHeads, b.resolveApprovals, b.takeHeads,
+		b.appendEvents, b.updateExecutions, b.askApprovals, b.rememberRules, b.requestCancels,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+		if b.again {
+			return errAgain
+		}
+	}
+	for i, c := range b.live {
+		b.outcomes[i].LastSeq = b.heads[c.Execution].lastSeq
+	}
+	return nil
+}
+
+// begin forgets what an earlier attempt found. Only what it banned stays out: the reason for any other refusal may
+// have been rolled back with it.
+func (b *batch) begin(tx *sql.Tx) {
+	b.tx, b.again = tx, false
+	b.heads, b.written = map[domain.ExecutionID]takenHead{}, map[int]bool{}
+	b.outcomes = make([]Outcome, len(b.changes))
+	for i, why := range b.banned {
+		b.outcomes[i].Err = why
+	}
+}
+
+// live walks the changes that are not refused, by execution.
+func (b *batch) live(yield func(int, *Change) bool) {
+	for _, i := range b.order {
+		if b.outcomes[i].Err == nil && !yield(i, &b.changes[i]) {
+			return
+		}
+	}
+}
+
+func (b *batch) refuse(i int, why error) {
+	b.outcomes[i].Err = why
+	if b.written[i] {
+		b.banned[i], b.again = why, true
+	}
+}
+
+// row is a row of a list, and the change that it comes from.
+type row struct {
+	change int
+	values []any
+}
+
+// run runs a statement that reads rows as the table v, where there are any, and returns the ids of the rows that it
+// wrote: its last clause is `returning` with one text column.
+func (b *batch) run(spec string, rows []row, statement string) (map[string]bool, error) {
+	ids := map[string]bool{}
+	kinds := columns(spec)
+	for part := range slices.Chunk(rows, rowsAtOnce) {
+		given := list{columns: kinds}
+		for _, row := range part {
+			given.rows = append(given.rows, row.values)
+		}
+		with, args := b.store.dialect.withList("v", given)
+		found, err := collect(b.ctx, b.tx, scanText, with+statement, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range found {
+			ids[id] = true
+		}
+	}
+	return ids, nil
+}
+
+// rowsAtOnce keeps a statement below the limits on parameters: 20 columns at most, 32,766 of them in SQLite.
+const rowsAtOnce = 1000
+
+// settle notes for each row whether its change has written: a row whose id (its first value) is not in done was
+// passed over by the statement, and refuses its change.
+func (b *batch) settle(rows []row, done map[string]bool, why error) {
+	for _, row := range rows {
+		if done[row.values[0].(string)] {
+			b.written[row.change] = true
+		}
+	}
+	for _, row := range rows {
+		if !done[row.values[0].(string)] {
+			b.refuse(row.change, why)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// resolveApprovals ends pending approvals: the first who comes here wins. A decision must be in time and an expiry must
+// be due, both by the clock of the database; a withdrawal is possible at any time.
+func (b *batch) resolveApprovals() error {
+	var rows []row
+	for i, c := range b.live {
+		for _, r := range c.Resolve {
+			decision, arguments, err := decisionValues(r.Decision)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row{i, []any{text(string(r.Approval)), string(c.Execution), string(r.Status), decision, arguments}})
+		}
+	}
+	slices.SortStableFunc(rows, byID)
+	resolved, err := b.run(`target text, execution text, status text, decision text, arguments text`, rows, `,
+		locked (approval) as (
+			select id from approvals where id in (select target from v) order by id`+b.store.dialect.lock+`)
+		update approvals as a set
+			status = v.status, decision = v.decision, decided_arguments = v.arguments, resolved_us = now_us()
+		from v join locked on locked.approval = v.target
+		where a.id = v.target and a.execution_id = v.execution and a.status = 'pending' and case v.status
+			when 'cancelled' then true
+			when 'expired' then a.expires_us <= now_us()
+			else a.expires_us is null or a.expires_us > now_us() end
+		returning id`)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, resolved, stale("The approval is not pending any more, or it is not the time for this."))
+	return nil
+}
+
+func byID(a, b row) int { return cmp.Compare(a.values[0].(string), b.values[0].(string)) }
+
+// decisionValues keeps the decider's arguments apart from the rest: encoding would change their bytes.
+func decisionValues(d *domain.Decision) (decision, arguments any, err error) {
+	if d == nil {
+		return nil, nil, nil
+	}
+	rest := *d
+	rest.Arguments = nil
+	if decision, err = encode(rest); err != nil {
+		return nil, nil, err
+	}
+	return decision, optionalText(string(d.Arguments)), nil
+}
+
+func (b *batch) askApprovals() error {
+	var rows []row
+	for i, c := range b.live {
+		for j := range c.Ask {
+			a := &c.Ask[j]
+			rows = append(rows, row{i, []any{text(string(a.ID)), b.heads[c.Execution].tenant, string(c.Execution), text(string(a.Kind)),
+				text(a.Call.ID), text(a.Call.Tool), text(a.Call.Version), text(string(a.Call.Class)), text(string(a.Call.Arguments)),
+				text(a.Call.Summary), text(a.WorkingDirectory), text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires)}})
+		}
+	}
+	asked, err := b.run(`id text, tenant text, execution text, kind text, call_id text, tool text, tool_version text,
+		class text, arguments text, summary text, working_directory text, arguments_hash text, requested bigint, expires bigint`,
+		rows, `
+		insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
+			working_directory, arguments_hash, status, requested_us, expires_us)
+		select id, tenant, execution, kind, call_id, tool, tool_version, class, arguments, summary,
+			working_directory, arguments_hash, 'pending', requested, expires
+		from v where true on conflict (id) do nothing returning id`)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, asked, domain.Errorf(domain.CodeConflict, "There is an approval with this id."))
+	return nil
+}
+
+func (b *batch) rememberRules() error {
+	var rows []row
+	for i, c := range b.live {
+		for _, r := range c.Remember {
+			rows = append(rows, row{i, []any{text(r.ID), b.heads[c.Execution].tenant, string(c.Execution), text(r.Tool),
+				text(r.ArgumentsHash), text(string(r.Approval)), r.Created.UnixMicro()}})
+		}
+	}
+	remembered, err := b.run(`id text, tenant text, execution text, tool text, arguments_hash text, approval text, created bigint`,
+		rows, `
+		insert into permission_rules (id, tenant_id, execution_id, tool, arguments_hash, approval_id, created_us)
+		select id, tenant, execution, tool, arguments_hash, approval, created
+		from v where true on conflict (id) do nothing returning id`)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, remembered, domain.Errorf(domain.CodeConflict, "There is a permission rule with this id."))
+	return nil
+}

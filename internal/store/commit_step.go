@@ -1,0 +1,168 @@
+package store
+
+import (
+	"signoff/internal/domain"
+)
+
+// takeHeads is the heart: one update checks the epoch, hands out the sequence numbers and holds the row until the
+// transaction ends, so that nobody else gets numbers in between.
+func (b *batch) takeHeads() error {
+	var rows []row
+	for i, c := range b.live {
+		if c.Create != nil {
+			continue // its head was inserted with its numbers taken
+		}
+		ends := c.Update != nil && c.Update.Status.Terminal()
+		rows = append(rows, row{i, []any{string(c.Execution), c.Epoch, int64(len(c.Events)), flag(c.Progress), flag(ends)}})
+	}
+	for len(rows) > 0 {
+		part := rows[:min(len(rows), rowsAtOnce)]
+		rows = rows[len(part):]
+		if err := b.takeSome(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *batch) takeSome(rows []row) error {
+	given := list{columns: columns(`id text, driver bigint, events bigint, progress bigint, ends bigint`)}
+	for _, row := range rows {
+		given.rows = append(given.rows, row.values)
+	}
+	with, args := b.store.dialect.withList("v", given)
+	type head struct {
+		id string
+		takenHead
+	}
+	heads, err := collect(b.ctx, b.tx, func(row scanner) (h head, err error) {
+		return h, row.Scan(&h.id, &h.lastSeq, &h.tenant)
+	}, with+`, locked (head) as (
+			select execution_id from execution_heads where execution_id in (select id from v)
+			order by execution_id`+b.store.dialect.lock+`)
+		update execution_heads as h set
+			last_seq = h.last_seq + v.events,
+			bell = h.bell + case when v.driver = 0 then 1 else 0 end,
+			recoveries = case when v.progress = 1 then 0 else h.recoveries end,
+			ended = v.ends
+		from v join locked on locked.head = v.id
+		where h.execution_id = v.id and (v.driver = 0 or v.driver = h.epoch) and h.ended = 0
+		returning execution_id, last_seq, tenant_id`, args...)
+	if err != nil {
+		return err
+	}
+	taken := make(map[string]bool, len(heads))
+	for _, head := range heads {
+		taken[head.id] = true
+		b.heads[domain.ExecutionID(head.id)] = head.takenHead
+	}
+	b.settle(rows, taken, stale("The execution is driven by somebody else, has ended, or is gone."))
+	return nil
+}
+
+func (b *batch) appendEvents() error {
+	var rows []row
+	for i, c := range b.live {
+		head := b.heads[c.Execution]
+		seq := head.lastSeq - int64(len(c.Events))
+		for j := range c.Events {
+			seq++
+			event := &c.Events[j]
+			rows = append(rows, row{i, []any{string(c.Execution), seq, head.tenant, text(string(event.Type)),
+				event.Time.UnixMicro(), string(event.Data)}})
+		}
+	}
+	return b.insert(`id text, seq bigint, tenant text, type text, time bigint, data text`, rows, `
+		insert into events (execution_id, seq, tenant_id, type, time_us, data)
+		select id, seq, tenant, type, time, data from v where true`)
+}
+
+// insert is run for a statement that cannot pass a row over.
+func (b *batch) insert(spec string, rows []row, statement string) error {
+	given := list{columns: columns(spec)}
+	for len(rows) > 0 {
+		part := rows[:min(len(rows), rowsAtOnce)]
+		rows = rows[len(part):]
+		given.rows = given.rows[:0]
+		for _, row := range part {
+			given.rows = append(given.rows, row.values)
+		}
+		with, args := b.store.dialect.withList("v", given)
+		if _, err := b.tx.ExecContext(b.ctx, with+statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *batch) updateExecutions() error {
+	var rows []row
+	for i, c := range b.live {
+		if c.Update == nil {
+			continue
+		}
+		values, err := updateValues(c)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row{i, values})
+	}
+	// The head has already refused what comes after the end; asked again here, because this is the rule of the row.
+	updated, err := b.run(`target text, status text, turn bigint, rounds bigint, usage text, output text, ends bigint, ended bigint`,
+		rows, `
+		update executions as e set
+			status = coalesce(v.status, e.status),
+			turn = coalesce(v.turn, e.turn),
+			rounds = coalesce(v.rounds, e.rounds),
+			usage = coalesce(v.usage, e.usage),
+			output = coalesce(v.output, e.output),
+			ended_us = case when v.ends = 1 then coalesce(v.ended, now_us()) else e.ended_us end,
+			updated_us = now_us()
+		from v where id = v.target and e.status not in ('completed', 'failed', 'cancelled', 'timedOut')
+		returning id`)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, updated, stale("The execution has ended."))
+	return nil
+}
+
+func updateValues(c *Change) ([]any, error) {
+	u := c.Update
+	values := []any{string(c.Execution), optionalText(string(u.Status)), nil, nil, nil, nil, flag(u.Status.Terminal()), micros(u.Ended)}
+	if u.Turn != 0 {
+		values[2] = int64(u.Turn)
+	}
+	if u.Turn != 0 || u.Rounds != 0 {
+		values[3] = int64(u.Rounds)
+	}
+	var err error
+	if u.Usage != nil {
+		if values[4], err = encode(u.Usage); err != nil {
+			return nil, err
+		}
+	}
+	if u.Output != nil {
+		if values[5], err = encode(u.Output); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// requestCancels keeps the first wish of each execution; a later one changes nothing and is no error.
+func (b *batch) requestCancels() error {
+	var rows []row
+	for i, c := range b.live {
+		if c.Cancel == nil {
+			continue
+		}
+		request, err := encode(c.Cancel)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row{i, []any{string(c.Execution), request}})
+	}
+	return b.insert(`id text, request text`, rows, `
+		update executions as e set cancel = v.request, updated_us = now_us() from v where e.id = v.id and e.cancel is null`)
+}

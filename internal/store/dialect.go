@@ -1,0 +1,71 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+)
+
+// dialect is all that differs between the two engines in one SQL text.
+type dialect struct {
+	name   string // the folder below migrations
+	shared bool   // other processes write, too
+
+	// rows renders a list as a select or values clause with placeholders from $first on.
+	rows func(list list, first int) (string, []any)
+
+	// lock and skipLocked end a select that locks its rows, and that passes over locked ones. One writer needs neither.
+	lock, skipLocked string
+
+	// fault tells what an error of the driver means.
+	fault func(err error, committing bool) fault
+
+	// noTable tells whether err says that the table is not there.
+	noTable func(err error) bool
+}
+
+// fault is what an error means for the transaction that met it.
+type fault int
+
+const (
+	permanent fault = iota // the same again would fail the same
+	transient              // nothing was written, and the same again may succeed
+	unknown                // the commit may have happened
+)
+
+// list is a small table that travels with a statement as parameters, in place of a statement for each row.
+type list struct {
+	columns []column
+	rows    [][]any // string, int64, []byte or nil each
+}
+
+// column is the name and the type of one column of a list: text, bigint or bytea.
+type column struct{ name, kind string }
+
+// columns reads "id text, epoch bigint".
+func columns(spec string) []column {
+	var all []column
+	for part := range strings.SplitSeq(spec, ",") {
+		name, kind, ok := strings.Cut(strings.TrimSpace(part), " ")
+		if !ok {
+			panic(fmt.Sprintf("store: column %q has no type", part))
+		}
+		all = append(all, column{name, kind})
+	}
+	return all
+}
+
+// withList renders `with name (columns) as (rows)`, the head of a statement that reads list as a table. The statement's
+// own parameters are $1 … $own.
+func (d *dialect) withList(name string, list list, own ...any) (string, []any) {
+	var b strings.Builder
+	b.WriteString("with " + name + " (")
+	for i, column := range list.columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(column.name)
+	}
+	rows, args := d.rows(list, len(own)+1)
+	b.WriteString(") as (" + rows + ")")
+	return b.String(), append(own[:len(own):len(own)], args...)
+}

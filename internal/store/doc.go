@@ -1,0 +1,34 @@
+// Package store keeps executions, their logs, their approvals and the leases on them, in SQLite or in Postgres.
+//
+// # The model
+//
+// An execution has a row that clients see, a narrow head that every change updates, and a log of events numbered
+// 1, 2, 3 …. The head hands out the numbers and knows the epoch: the number of the claim under which a replica drives
+// the execution. Both are settled by one update of one row, so fencing and numbering need no further lock, and the
+// order of the log is the order of the commits.
+//
+// All that sessions and approvals write goes through [Store.Commit]: a batch of [Change] values, each a transaction
+// as a value, in one transaction of the database. Everything else reads, or is about leases and keys.
+//
+// # Promises
+//
+//   - A change is in the database as a whole or not at all. A refused one leaves nothing, and does not disturb the
+//     others of its batch.
+//   - When Commit returns, what it accepted survives the death of the process, and of the machine where its disk keeps
+//     what it said it wrote.
+//   - The log of an execution has no hole and no double, also for a reader in the middle of a write.
+//   - A change under an old epoch writes nothing. A change with epoch 0 comes from somebody who does not drive the
+//     execution; it rings the head's bell, so that a driver elsewhere sees that somebody wrote.
+//   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
+//   - Approvals expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
+//   - Text is read back byte for byte, as far as it is UTF-8: what is not becomes U+FFFD on the way in, on both
+//     engines, since Postgres cannot keep it.
+//   - A tenant sees nothing of another: what is foreign is not found.
+//
+// # Two engines
+//
+// One text of SQL serves both. Where the engines differ is in [dialect], and nowhere else. SQLite has one writer, so
+// it proves nothing about concurrency: the suite in storetest runs on both, always.
+//
+// Errors are [*domain.Error]. CodeStorage means that the database did not do its work; the cause says why.
+package store

@@ -1,0 +1,30 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"signoff/internal/domain"
+)
+
+// ErrUnknownOutcome is in the chain of an error where the connection was lost after the commit had been sent: the
+// changes are in the database as a whole or not at all, and nobody knows which. Who must know reads the head.
+var ErrUnknownOutcome = errors.New("the connection was lost during the commit, so its outcome is unknown")
+
+// failed wraps an error of the database with what was being done.
+func (s *Store) failed(doing string, err error) error {
+	var coded *domain.Error
+	if errors.As(err, &coded) {
+		return err
+	}
+	return domain.Errorf(domain.CodeStorage, "The database did not do its work.").
+		With(fmt.Errorf("store: %s: %w", doing, err))
+}
+
+func stale(format string, args ...any) error {
+	return domain.Errorf(domain.CodeStale, format, args...)
+}
+
+func notFound(noun string) error {
+	return domain.Errorf(domain.CodeNotFound, "There is no such %s.", noun)
+}

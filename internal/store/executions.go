@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"signoff/internal/domain"
+)
+
+// ExecutionFilter chooses from the executions of a tenant. Zero values choose all.
+type ExecutionFilter struct {
+	Status     []domain.Status
+	SourceType domain.SourceType
+	Cursor     string // Next of the page before
+	Limit      int
+}
+
+const executionColumns = `e.id, e.tenant_id, e.request, e.status, e.turn, e.rounds, e.usage, e.output, h.last_seq,
+	e.created_us, e.updated_us, e.ended_us, e.created_by, h.recoveries`
+
+const executionTables = ` from executions e join execution_heads h on h.execution_id = e.id `
+
+func scanExecution(row scanner) (domain.Execution, error) {
+	var (
+		e                domain.Execution
+		request, usage   string
+		output           sql.NullString
+		created, updated int64
+		ended            sql.NullInt64
+	)
+	err := row.Scan(&e.ID, &e.Tenant, &request, &e.Status, &e.Turn, &e.Rounds, &usage, &output, &e.LastSeq,
+		&created, &updated, &ended, &e.ByKey, &e.Recovery)
+	if err != nil {
+		return e, err
+	}
+	e.Created, e.Updated, e.Ended = timeOf(created), timeOf(updated), optionalTime(ended)
+	if output.Valid {
+		e.Output = new(domain.Output)
+		err = decode("output", output.String, e.Output)
+	}
+	return e, errors.Join(err, decode("request", request, &e.Request), decode("usage", usage, &e.Usage))
+}
+
+// Execution returns one execution. One of another tenant is not found.
+func (s *Store) Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
+	e, err := one(ctx, s.read, scanExecution,
+		`select `+executionColumns+executionTables+`where e.id = $1 and e.tenant_id = $2`, text(string(id)), text(string(tenant)))
+	return e, s.found(err, "execution")
+}
+
+// ExecutionByKey returns the execution that was created under an idempotency key, and the hash of the body that came
+// with it.
+func (s *Store) ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error) {
+	var bodyHash []byte
+	e, err := one(ctx, s.read, func(row scanner) (domain.Execution, error) {
+		return scanExecution(scanFirst{row, &bodyHash})
+	}, `select k.body_hash, `+executionColumns+executionTables+
+		`join idempotency_keys k on k.execution_id = e.id where k.tenant_id = $1 and k.key = $2`, text(string(tenant)), text(key))
+	return e, bodyHash, s.found(err, "idempotency key")
+}
+
+// scanFirst is a row with one column before those that the scanning function knows.
+type scanFirst struct {
+	row   scanner
+	first any
+}
+
+func (s scanFirst) Scan(into ...any) error { return s.row.Scan(append([]any{s.first}, into...)...) }
+
+// Executions lists the executions of a tenant, the newest first.
+func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter ExecutionFilter) (Page[domain.Execution], error) {
+	var where conditions
+	where.add(`e.tenant_id = $%d`, text(string(tenant)))
+	in(&where, `e.status`, filter.Status)
+	if filter.SourceType != "" {
+		where.add(`e.source_type = $%d`, text(string(filter.SourceType)))
+	}
+	if filter.Cursor != "" {
+		after, err := parseCursor("executions", filter.Cursor)
+		if err != nil {
+			return Page[domain.Execution]{}, err
+		}
+		where.add(`(e.created_us, e.id) < ($%d, $%d)`, after.us, after.id)
+	}
+	limit := pageLimit(filter.Limit)
+	where.add(`true order by e.created_us desc, e.id desc limit $%d`, limit+1)
+	items, err := collect(ctx, s.read, scanExecution,
+		`select `+executionColumns+executionTables+`where `+where.String(), where.args...)
+	if err != nil {
+		return Page[domain.Execution]{}, s.failed("list executions", err)
+	}
+	return page(items, limit, func(e domain.Execution) cursor {
+		return cursor{"executions", e.Created.UnixMicro(), string(e.ID)}
+	}), nil
+}
+
+// CancelRequest returns the wish to stop the execution; nil where nobody has one.
+func (s *Store) CancelRequest(ctx context.Context, id domain.ExecutionID) (*CancelRequest, error) {
+	request, err := one(ctx, s.read, func(row scanner) (*CancelRequest, error) {
+		var stored sql.NullString
+		if err := row.Scan(&stored); err != nil || !stored.Valid {
+			return nil, err
+		}
+		request := new(CancelRequest)
+		return request, decode("cancel", stored.String, request)
+	}, `select cancel from executions where id = $1`, text(string(id)))
+	return request, s.found(err, "execution")
+}
+
+// Delete removes an execution that has ended, with all that belongs to it. A live one is a conflict.
+func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) error {
+	return s.transact(ctx, "delete an execution", func(tx *sql.Tx) error {
+		// Approvals before the head, as in Commit, so that the two cannot deadlock.
+		_, err := collect(ctx, tx, scanText, `select id from approvals where execution_id = $1 order by id`+s.dialect.lock,
+			text(string(id)))
+		if err != nil {
+			return err
+		}
+		ended, err := one(ctx, tx, func(row scanner) (ended bool, err error) {
+			return ended, row.Scan(&ended)
+		}, `select ended = 1 from execution_heads where execution_id = $1 and tenant_id = $2`+s.dialect.lock,
+			text(string(id)), text(string(tenant)))
+		if err != nil {
+			return s.found(err, "execution")
+		}
+		if !ended {
+			return domain.Errorf(domain.CodeConflict, "The execution has not ended; cancel it first.")
+		}
+		_, err = tx.ExecContext(ctx, `delete from executions where id = $1`, text(string(id)))
+		return err
+	})
+}
+
+// found turns the lack of a row into the error for a client.
+func (s *Store) found(err error, noun string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrNoRows):
+		return notFound(noun)
+	default:
+		return s.failed("read "+noun, err)
+	}
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+
+	"signoff/internal/domain"
+)
+
+var sqliteDialect = &dialect{
+	name:    "sqlite",
+	rows:    sqliteRows,
+	fault:   sqliteFault,
+	noTable: sqliteNoTable,
+}
+
+// The clock of the database is the clock of the process: there is only one. A test inside a synctest bubble sees the
+// bubble's time.
+func init() {
+	sqlite.MustRegisterScalarFunction("now_us", 0,
+		func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+			return time.Now().UnixMicro(), nil
+		})
+}
+
+// openSQLite opens the file twice. Writers queue in Go for one connection, where waiting is fair, and not in SQLite,
+// where it is a poll; readers never wait for them (WAL).
+func openSQLite(config Config) (*Store, error) {
+	path, err := filepath.Abs(config.Path)
+	if err != nil || config.Path == "" {
+		return nil, domain.Errorf(domain.CodeStorage, "The path of the database file is not usable.").With(err)
+	}
+	if err := createPrivate(path); err != nil {
+		return nil, domain.Errorf(domain.CodeStorage, "The database file cannot be opened.").With(err)
+	}
+	write, err := sql.Open("sqlite", sqliteName(path, "journal_mode(wal)", "synchronous(full)"))
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeStorage, "The database file cannot be opened.").With(err)
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", sqliteName(path, "query_only(1)"))
+	if err != nil {
+		write.Close()
+		return nil, domain.Errorf(domain.CodeStorage, "The database file cannot be opened.").With(err)
+	}
+	read.SetMaxOpenConns(config.MaxConns)
+	read.SetMaxIdleConns(config.MaxConns)
+	return &Store{write: write, read: read, dialect: sqliteDialect, path: path,
+		closing: []func() error{read.Close, write.Close}}, nil
+}
+
+// createPrivate makes the file readable by its owner alone; the log beside it gets the same mode.
+func createPrivate(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func sqliteName(path string, pragmas ...string) string {
+	query := url.Values{"_txlock": {"immediate"}, "_pragma": append(pragmas,
+		"busy_timeout(10000)", "foreign_keys(1)", "fullfsync(1)")}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
+}
+
+func sqliteRows(list list, first int) (string, []any) {
+	var b strings.Builder
+	b.WriteString("values ")
+	args := make([]any, 0, len(list.rows)*len(list.columns))
+	for i, row := range list.rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for j, value := range row {
+			b.WriteByte("(,"[min(j, 1)])
+			fmt.Fprintf(&b, "$%d", first+len(args))
+			args = append(args, value)
+		}
+		b.WriteByte(')')
+	}
+	return b.String(), args
+}
+
+// sqliteFault: SQLite answers a commit, so its outcome is known, except where the disk failed under it.
+func sqliteFault(err error, committing bool) fault {
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return permanent
+	}
+	switch failure.Code() & 0xff { // the rest of the code says more of the same
+	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED:
+		return transient
+	case sqlitelib.SQLITE_IOERR:
+		if committing {
+			return unknown
+		}
+	}
+	return permanent
+}
+
+// sqliteNoTable goes by the text: the code says only that the statement is wrong.
+func sqliteNoTable(err error) bool { return strings.Contains(err.Error(), "no such table") }

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// ReplicaID names one run of one server process. It is made anew at every start.
+type ReplicaID string
+
+// Config says where the data lies. Zero values of the sizes mean the defaults.
+type Config struct {
+	DatabaseURL string // of a Postgres; empty means SQLite
+	Path        string // of the SQLite file, used when DatabaseURL is empty
+
+	MaxConns    int           // Postgres: connections of the pool. SQLite: readers beside the one writer
+	ConnTimeout time.Duration // how long Open and every later connect may take
+}
+
+const (
+	defaultMaxConns    = 16
+	defaultConnTimeout = 10 * time.Second
+)
+
+// Store is the open database. All methods may be called at once from several goroutines.
+type Store struct {
+	write *sql.DB // SQLite: one connection, whose transactions take the write lock when they begin
+	read  *sql.DB // Postgres: the same as write
+
+	dialect *dialect
+	path    string // of the SQLite file
+	closing []func() error
+}
+
+// Open connects and proves that the database answers. It does not touch the schema: see [Store.Migrate] and
+// [Store.CheckSchema].
+func Open(ctx context.Context, config Config) (*Store, error) {
+	if config.MaxConns <= 0 {
+		config.MaxConns = defaultMaxConns
+	}
+	if config.ConnTimeout <= 0 {
+		config.ConnTimeout = defaultConnTimeout
+	}
+	open := openSQLite
+	if config.DatabaseURL != "" {
+		open = openPostgres
+	}
+	s, err := open(config)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, config.ConnTimeout)
+	defer cancel()
+	if err := s.Ping(ctx); err != nil {
+		s.Close()
+		return nil, domain.Errorf(domain.CodeStorage, "The database cannot be opened.").With(err)
+	}
+	return s, nil
+}
+
+// Shared tells whether other replicas may write to this database.
+func (s *Store) Shared() bool { return s.dialect.shared }
+
+// Ping asks the database for an answer.
+func (s *Store) Ping(ctx context.Context) error {
+	for _, db := range []*sql.DB{s.write, s.read} {
+		var one int
+		if err := db.QueryRowContext(ctx, `select 1`).Scan(&one); err != nil {
+			return s.failed("ping", err)
+		}
+	}
+	return nil
+}
+
+// Close lets go of the database. What runs fails.
+func (s *Store) Close() error {
+	var first error
+	for _, closing := range s.closing {
+		if err := closing(); err != nil && first == nil {
+			first = err
+		}
+	}
+	if first != nil {
+		return s.failed("close", first)
+	}
+	return nil
+}
