@@ -1,0 +1,279 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of one process. There is none on memory: sanitizers and JavaScript engines reserve far more addresses than
+// they use, so a limit that they survive would be none. The supervisor counts what the whole tree really uses.
+const (
+	maxFileSize  = 4 << 30
+	maxOpenFiles = 4096
+	maxThreads   = 4096 // of the user, counted in our user namespace, so only set where there is one
+)
+
+// confine is the last stage: it gives up everything that the command must not have, and becomes the command. All of
+// it happens on one thread, the one that execs; what the others still hold dies with them.
+func confine(args []string) int {
+	runtime.LockOSThread()
+	p, err := planFrom(args)
+	if err != nil {
+		return complain(err)
+	}
+	trouble, err := standardFiles()
+	if err != nil {
+		return complain(err)
+	}
+	unix.Umask(0o022)
+	unix.Setsid() // fails where we lead a session already
+	program, missing := exec.LookPath(p.Argv[0]) // on the PATH of our own environment, which is the command's
+	if err := p.restrict(); err != nil {
+		unix.Write(trouble, []byte(err.Error()))
+		return 1
+	}
+	unix.Write(trouble, []byte(ready))
+	if missing == nil {
+		missing = syscall.Exec(program, p.Argv, os.Environ())
+	}
+	return explain(p.Argv[0], missing)
+}
+
+// standardFiles leaves the command /dev/null, and the output twice. Everything else closes at the exec. It returns the
+// descriptor that was standard error, for our own troubles.
+func standardFiles() (trouble int, err error) {
+	if trouble, err = unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3); err != nil {
+		return 0, fmt.Errorf("sandbox: arranging descriptors: %w", err)
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("sandbox: opening /dev/null: %w", err)
+	}
+	for from, to := range map[int]int{null: 0, 1: 2} {
+		if err := unix.Dup3(from, to, 0); err != nil {
+			return 0, fmt.Errorf("sandbox: arranging descriptors: %w", err)
+		}
+	}
+	return trouble, closeOnExec()
+}
+
+func closeOnExec() error {
+	err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	open, err := os.ReadDir("/proc/self/fd") // before Linux 5.11
+	if err != nil {
+		return fmt.Errorf("sandbox: listing descriptors: %w", err)
+	}
+	for _, entry := range open {
+		var fd int
+		if _, err := fmt.Sscan(entry.Name(), &fd); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+// explain says on the output why a program was not run, with the exit code that a shell would give.
+func explain(name string, err error) int {
+	code := exitNotExecutable
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+		code = exitNotFound
+		err = fmt.Errorf("no such program in the sandbox (PATH is %s)", searchPath)
+	}
+	fmt.Printf("signoff: %s: %v\n", filepath.Base(name), err)
+	return code
+}
+
+// restrict gives up what the method says. Its order matters: each step takes away what an earlier one needed.
+func (p plan) restrict() error {
+	offerToOOMKiller()
+	if !p.Method.walled() {
+		return dropAmbient()
+	}
+	for _, step := range []struct {
+		doing string
+		do    func() error
+	}{
+		{"leaving the server's keyring", newKeyring},
+		{"setting limits", limits},
+		{"restricting files (Landlock)", p.landlock},
+		{"dropping capabilities", dropCapabilities},
+		{"forbidding new privileges", noNewPrivileges},
+		{"filtering system calls", filterSystemCalls},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("sandbox: %s: %w", step.doing, err)
+		}
+	}
+	return nil
+}
+
+// offerToOOMKiller has the kernel kill the command, not the server, when memory runs out.
+func offerToOOMKiller() {
+	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+}
+
+// newKeyring leaves the session keyring that the server may have been started with.
+func newKeyring() error {
+	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
+	if err == unix.ENOSYS || err == unix.EPERM { // no keyrings, or a container that forbids them: nothing to leave
+		return nil
+	}
+	return err
+}
+
+func limits() error {
+	if os.Getuid() != 0 { // the kernel exempts root
+		if err := lower(unix.RLIMIT_NPROC, maxThreads); err != nil {
+			return err
+		}
+	}
+	for resource, limit := range map[int]uint64{
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: maxFileSize, unix.RLIMIT_NOFILE: maxOpenFiles,
+	} {
+		if err := lower(resource, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lower sets a limit for good, but never raises one.
+func lower(resource int, limit uint64) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(resource, &now); err != nil {
+		return err
+	}
+	limit = min(limit, now.Max)
+	return unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit})
+}
+
+func noNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
+
+func dropAmbient() error {
+	err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	if err != nil {
+		return fmt.Errorf("sandbox: dropping ambient capabilities: %w", err)
+	}
+	return nil
+}
+
+// dropCapabilities leaves none. The bounding set goes, too, where we may still do that; bubblewrap does not leave us the
+// right. Either way, an exec that may give no new privileges, which is the next step, gives root nothing back.
+func dropCapabilities() error {
+	if err := dropAmbient(); err != nil {
+		return err
+	}
+	for capability := range uintptr(unix.CAP_LAST_CAP + 1) {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
+		if err != nil && err != unix.EPERM && err != unix.EINVAL { // EINVAL: a kernel that does not know it yet
+			return err
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}
+
+// Landlock stands behind the mounts: what is not mounted cannot be reached, and what Landlock does not name cannot be
+// reached either, should a mount ever let something through.
+const (
+	landlockRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	landlockTouch = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | landlockDevice
+	// landlockDevice came with ABI 5, so it is cut off for older kernels.
+	landlockDevice = unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV | unix.LANDLOCK_ACCESS_FS_READ_DIR
+)
+
+// landlockABI asks the kernel; 0 is a kernel without Landlock.
+func landlockABI() int {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(version)
+}
+
+// landlockRights lists the rights that each ABI can restrict: 13 at first, then refer, truncate and ioctl on devices.
+// Those that came later concern sockets, and the network is not there.
+func landlockRights(abi int) uint64 {
+	switch {
+	case abi >= 5:
+		return 1<<16 - 1
+	case abi >= 3:
+		return 1<<15 - 1
+	case abi == 2:
+		return 1<<14 - 1
+	default:
+		return 1<<13 - 1
+	}
+}
+
+// landlock restricts this thread, strictly: either as far as this kernel can, or it fails.
+func (p plan) landlock() error {
+	if p.Landlock < 2 {
+		return nil // ABI 1 forbids every rename between folders, which breaks more than it protects
+	}
+	rights := landlockRights(p.Landlock)
+	attributes := unix.LandlockRulesetAttr{Handled_access_fs: rights}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)),
+		unsafe.Sizeof(attributes.Handled_access_fs), 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(int(fd))
+	if err := p.landlockRules(int(fd), rights); err != nil {
+		return err
+	}
+	if err := noNewPrivileges(); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func (p plan) landlockRules(ruleset int, rights uint64) error {
+	rules := map[string]uint64{
+		"/": unix.LANDLOCK_ACCESS_FS_READ_DIR, "/etc": landlockRead, "/proc": landlockRead, "/dev": landlockTouch,
+		"/tmp": rights, "/dev/shm": rights, p.Dir: rights,
+	}
+	for _, folder := range systemFolders {
+		rules[folder] = landlockRead
+	}
+	for path, allowed := range rules {
+		if err := landlockAllow(ruleset, path, allowed&rights); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func landlockAllow(ruleset int, path string, allowed uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: allowed, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+// plan is everything that a stage needs to know. It travels as JSON.
+type plan struct {
+	Method   method
+	Dir      string   // the workspace, absolute, without symlinks
+	Guards   []guard  // parts of the workspace that get a mount of their own
+	Tools    tools    // where things are on this machine
+	Argv     []string `json:",omitempty"`
+	Landlock int      // the ABI that the kernel speaks; 0 = none
+}
+
+// tools is what was found on this machine.
+type tools struct {
+	Bubblewrap string // path; empty where it is not installed
+	SizedTmpfs bool   // bubblewrap can limit a tmpfs
+}
+
+// guard is a part of the workspace that is not simply writable. A mount point cannot be renamed or removed, which is
+// all that pinned is for: without it, `mv .git x` would carry the read-only hooks away and make room for new ones.
+type guard struct {
+	Path string // relative to the workspace
+	As   guardKind
+}
+
+type guardKind string
+
+const (
+	pinned   guardKind = "pinned"
+	readOnly guardKind = "readOnly"
+	hidden   guardKind = "hidden"
+)
+
+// systemFolders are what programs need. Where one is a symlink, as /bin is on most systems, it stays one.
+var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
+// systemFiles is the part of /etc that programs need and that holds no secrets. /etc/shadow, host keys and service
+// configuration with passwords are what "all of /etc" would mean to a server that runs as root.
+var systemFiles = []string{
+	"/etc/alternatives", "/etc/bash.bashrc", "/etc/ca-certificates", "/etc/debian_version", "/etc/fonts", "/etc/group",
+	"/etc/hosts", "/etc/inputrc", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/locale.alias",
+	"/etc/localtime", "/etc/magic", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd",
+	"/etc/pki/tls/certs", "/etc/profile", "/etc/protocols", "/etc/services", "/etc/shells", "/etc/ssl/certs",
+	"/etc/ssl/openssl.cnf", "/etc/terminfo", "/etc/timezone",
+}
+
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// environment is all that a command gets to see, whatever the server was started with.
+//
+// Home is the throw-away /tmp, so that no command finds a .bashrc or .gitconfig that an earlier one has planted. With
+// the walls off, /tmp is everybody's, and home is the workspace.
+func (p plan) environment() []string {
+	home := "/tmp"
+	if !p.Method.walled() {
+		home = p.Dir
+	}
+	return []string{"PATH=" + searchPath, "HOME=" + home, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"}
+}
+
+func (s *Sandbox) plan(command domain.Command) (plan, error) {
+	dir, err := workspace(command.Dir)
+	if err != nil {
+		return plan{}, err
+	}
+	if err := wellFormed(command.Argv); err != nil {
+		return plan{}, err
+	}
+	guards, err := s.config.guards(dir)
+	if err != nil {
+		return plan{}, err
+	}
+	return plan{
+		Method: s.method, Dir: dir, Guards: guards, Tools: s.tools, Argv: command.Argv, Landlock: landlockABI(),
+	}, nil
+}
+
+// wellFormed refuses what would not arrive as it was shown: JSON would replace bytes that are not UTF-8.
+func wellFormed(argv []string) error {
+	if len(argv) == 0 || argv[0] == "" {
+		return domain.Errorf(domain.CodeInvalidArguments, "The command is empty.")
+	}
+	for _, arg := range argv {
+		if !utf8.ValidString(arg) || strings.ContainsRune(arg, 0) {
+			return domain.Errorf(domain.CodeInvalidArguments, "The command contains bytes that are not text.")
+		}
+	}
+	return nil
+}
+
+// workspace resolves dir and refuses folders that cannot be a workspace: they would open up what is to be closed.
+func workspace(dir string) (string, error) {
+	if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
+		return "", domain.Errorf(domain.CodeInvalidArguments, "The working directory %q is not an absolute path.", dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", domain.Errorf(domain.CodeToolFailed, "The working directory is not a folder.").With(err)
+	}
+	if real == "/tmp" || real == "/" || isSystem(real) {
+		return "", domain.Errorf(domain.CodeInvalidArguments, "The folder %s of the system cannot be a workspace.", real)
+	}
+	return real, nil
+}
+
+func isSystem(dir string) bool {
+	if slices.Contains(systemFolders, dir) {
+		return true
+	}
+	for _, root := range []string{"/proc", "/dev", "/sys", "/etc"} {
+		if within(root, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// within tells whether path is root or lies below it.
+func within(root, path string) bool {
+	relative, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(relative)
+}
+
+// guards lists the mounts inside the workspace, parents first, so that what is built later lies on top.
+func (c Config) guards(dir string) ([]guard, error) {
+	var all []guard
+	add := func(path string, as guardKind) {
+		for _, parent := range parents(path) {
+			if !slices.ContainsFunc(all, func(g guard) bool { return g.Path == parent }) {
+				all = append(all, guard{parent, pinned})
+			}
+		}
+		all = slices.DeleteFunc(all, func(g guard) bool { return g.Path == path })
+		all = append(all, guard{path, as})
+	}
+	for _, path := range c.ReadOnly {
+		if err := protect(dir, path, readOnly, add); err != nil {
+			return nil, err
+		}
+	}
+	protectGit(dir, add)
+	for _, path := range c.Hidden {
+		if err := protect(dir, path, hidden, add); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b guard) int { return strings.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// parents lists the folders between the workspace and path: "a/b/c" has "a" and "a/b".
+func parents(path string) []string {
+	var all []string
+	for parent := filepath.Dir(path); parent != "."; parent = filepath.Dir(parent) {
+		all = append(all, parent)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// protect guards path where it lies strictly inside dir and exists. A symlink on the way is refused: it was planted
+// after the server started, and what it leads to is not what was to be protected.
+func protect(dir, path string, as guardKind, add func(string, guardKind)) error {
+	relative, err := filepath.Rel(dir, path)
+	if err != nil || relative == "." || !filepath.IsLocal(relative) {
+		return nil
+	}
+	for _, part := range append(parents(relative), relative) {
+		info, err := os.Lstat(filepath.Join(dir, part))
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return domain.Errorf(domain.CodeSandboxUnavailable,
+				"A protected folder inside the workspace was replaced by a link, so commands are not run.").With(err)
+		}
+	}
+	add(relative, as)
+	return nil
+}
+
+// protectGit keeps a command from leaving code behind that git runs later, outside. A .git that is a file, as in a
+// linked worktree, names the folder with the hooks, so it is read-only itself.
+func protectGit(dir string, add func(string, guardKind)) {
+	info, err := os.Lstat(filepath.Join(dir, ".git"))
+	switch {
+	case err != nil:
+	case info.Mode().IsRegular():
+		add(".git", readOnly)
+	case info.IsDir():
+		for _, name := range []string{"config", "config.worktree", "hooks", "modules"} {
+			path := filepath.Join(".git", name)
+			if info, err := os.Lstat(filepath.Join(dir, path)); err == nil && info.Mode()&os.ModeSymlink == 0 {
+				add(path, readOnly)
+			}
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sizes of what lives in memory inside the walls. The count of memory does not see it, so it is bounded by itself.
+const (
+	tmpSize = 1 << 30
+	shmSize = 256 << 20
+)
+
+// Mounts of the system carry no privileges and no devices.
+const (
+	writableMount = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	readOnlyMount = writableMount | unix.MOUNT_ATTR_RDONLY
+	deviceMount   = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
+)
+
+// devices is what programs expect to find in /dev.
+var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// Of /proc, the first can be written by uid 0 even without capabilities, which reaches the host: core_pattern names a
+// program that the kernel runs as root. The second tells of the host's memory and keys.
+var (
+	procReadOnly = []string{"sys", "sysrq-trigger", "irq", "bus", "fs"}
+	procCovered  = []string{"kcore", "keys", "timer_list", "latency_stats", "sched_debug", "acpi", "scsi"}
+)
+
+// staging is where the new root is put together: any folder will do, and this one is everywhere.
+const staging = "/tmp"
+
+// root is a mount tree under construction. The first error stops all further work.
+type root struct {
+	err error
+}
+
+// grip is a copy of a mount, held by its descriptor, not yet in any tree. All are taken while the old root is still
+// in sight, so the new root can cover whatever it is built upon.
+type grip struct {
+	fd     int
+	folder bool
+	target string
+}
+
+// buildRoot makes the workspace and the system all that there is, and moves in.
+func (p plan) buildRoot() error {
+	unix.Umask(0)
+	defer unix.Umask(0o022)
+	r := &root{}
+	system := r.gripSystem()
+	workspace := r.grip(p.Dir, p.Dir, writableMount)
+	devices := r.gripDevices()
+
+	r.tmpfs("", "mode=0755,size=1m")
+	for _, one := range system {
+		r.place(one)
+	}
+	r.links()
+	r.dev(devices)
+	r.proc()
+	r.tmpfs("/tmp", fmt.Sprintf("mode=1777,size=%d", tmpSize))
+	r.place(workspace)
+	r.guard(p.Dir, p.Guards)
+	r.seal("/dev")
+	r.moveIn()
+	r.chdir(p.Dir)
+	return r.err
+}
+
+func (r *root) fail(doing string, err error) {
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("sandbox: %s: %w", doing, err)
+	}
+}
+
+// gripSystem takes the folders and files of the system; symlinks are made anew later.
+func (r *root) gripSystem() []grip {
+	var all []grip
+	for _, folder := range systemFolders {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() {
+			all = append(all, r.grip(folder, folder, readOnlyMount))
+		}
+	}
+	for _, file := range systemFiles {
+		if _, err := os.Stat(file); err == nil {
+			all = append(all, r.grip(file, file, readOnlyMount))
+		}
+	}
+	return all
+}
+
+func (r *root) gripDevices() []grip {
+	var all []grip
+	for _, name := range devices {
+		path := "/dev/" + name
+		all = append(all, r.grip(path, path, deviceMount))
+	}
+	return all
+}
+
+// grip copies the mount at source with everything mounted below it.
+func (r *root) grip(source, target string, attributes uint64) grip {
+	if r.err != nil {
+		return grip{}
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		r.fail("opening "+source, err)
+		return grip{}
+	}
+	fd, err := clone(unix.AT_FDCWD, source, attributes)
+	r.fail("taking hold of "+source, err)
+	return grip{fd: fd, folder: info.IsDir(), target: target}
+}
+
+// clone copies a mount. Attributes hold for what is mounted below it, too.
+func clone(dir int, path string, attributes uint64) (int, error) {
+	flags := uint(unix.OPEN_TREE_CLONE | unix.O_CLOEXEC | unix.AT_RECURSIVE)
+	if path == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	fd, err := unix.OpenTree(dir, path, flags)
+	if err != nil {
+		return -1, err
+	}
+	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attributes})
+	return fd, err
+}
+
+// place mounts a grip in the new root, and makes a mount point for it.
+func (r *root) place(g grip) {
+	if r.err != nil {
+		return
+	}
+	target := staging + g.target
+	r.fail("making a mount point for "+g.target, mountPoint(target, g.folder))
+	if r.err != nil {
+		return
+	}
+	r.fail("mounting "+g.target, unix.MoveMount(g.fd, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH))
+	unix.Close(g.fd)
+}
+
+func mountPoint(path string, folder bool) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	if folder {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, nil, 0o644)
+}
+
+func (r *root) tmpfs(target, options string) {
+	if r.err != nil {
+		return
+	}
+	r.fail("making a mount point for "+target, mountPoint(staging+target, true))
+	r.fail("mounting a tmpfs", unix.Mount("tmpfs", staging+target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options))
+}
+
+func (r *root) link(to, name string) {
+	if r.err == nil {
+		r.fail("linking "+name, os.Symlink(to, staging+name))
+	}
+}
+
+func (r *root) links() {
+	for _, folder := range systemFolders {
+		if to, err := os.Readlink(folder); err == nil {
+			r.link(to, folder)
+		}
+	}
+	for _, folder := range []string{"/var", "/run"} {
+		r.fail("making "+folder, os.MkdirAll(staging+folder, 0o755))
+	}
+	r.link("../tmp", "/var/tmp") // relative, because a workspace may lie there
+}
+
+func (r *root) dev(devices []grip) {
+	r.tmpfs("/dev", "mode=0755,size=64k")
+	for _, device := range devices {
+		r.place(device)
+	}
+	for name, to := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+		"ptmx": "pts/ptmx",
+	} {
+		r.link(to, "/dev/"+name)
+	}
+	r.tmpfs("/dev/shm", fmt.Sprintf("mode=1777,size=%d", shmSize))
+	if r.err == nil {
+		r.fail("making /dev/pts", os.Mkdir(staging+"/dev/pts", 0o755))
+		r.fail("mounting /dev/pts", unix.Mount("devpts", staging+"/dev/pts", "devpts",
+			unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"))
+	}
+}
+
+func (r *root) proc() {
+	if r.err != nil {
+		return
+	}
+	r.fail("making /proc", os.Mkdir(staging+"/proc", 0o755))
+	if r.err == nil {
+		r.err = mountProc(staging + "/proc")
+	}
+	for _, name := range procReadOnly {
+		r.cover("/proc/"+name, "/proc/"+name)
+	}
+	for _, name := range procCovered {
+		r.hide("/proc/" + name)
+	}
+}
+
+// cover mounts source, read-only, over target; both are in the new root.
+func (r *root) cover(source, target string) {
+	if _, err := os.Lstat(staging + target); r.err != nil || err != nil {
+		return
+	}
+	fd, err := clone(unix.AT_FDCWD, staging+source, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
+	r.fail("covering "+target, err)
+	r.place(grip{fd: fd, target: target})
+}
+
+func (r *root) hide(target string) {
+	info, err := os.Lstat(staging + target)
+	switch {
+	case r.err != nil || err != nil:
+	case info.IsDir():
+		r.tmpfs(target, "mode=0555,size=4k")
+		r.seal(target)
+	default:
+		r.cover("/dev/null", target)
+	}
+}
+
+// seal makes one mount read-only, and leaves alone what is mounted below it.
+func (r *root) seal(target string) {
+	if r.err == nil {
+		r.fail("sealing "+target, unix.MountSetattr(unix.AT_FDCWD, staging+target, 0,
+			&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+	}
+}
+
+// guard gives parts of the workspace mounts of their own. Another command may work in the same workspace right now
+// and put links in the way: so the path is resolved once, to a descriptor, and no link is followed.
+func (r *root) guard(dir string, guards []guard) {
+	for _, g := range guards {
+		if r.err != nil {
+			return
+		}
+		r.fail("guarding "+g.Path+" of the workspace", guardOne(staging+dir, g))
+	}
+}
+
+func guardOne(workspace string, g guard) error {
+	base, err := unix.Open(workspace, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(base)
+	spot, err := unix.Openat2(base, g.Path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(spot)
+	cover, err := coverFor(spot, g.As)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(cover)
+	return unix.MoveMount(cover, "", spot, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// coverFor returns what to mount on spot: itself, or where it is to be hidden, something empty.
+func coverFor(spot int, as guardKind) (int, error) {
+	switch as {
+	case pinned:
+		return clone(spot, "", writableMount)
+	case readOnly:
+		return clone(spot, "", readOnlyMount)
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(spot, &stat); err != nil {
+		return -1, err
+	}
+	if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return emptyFolder()
+	}
+	return clone(unix.AT_FDCWD, staging+"/dev/null", deviceMount|unix.MOUNT_ATTR_RDONLY)
+}
+
+// emptyFolder makes a file system with nothing in it, mounted nowhere yet.
+func emptyFolder() (int, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, readOnlyMount)
+}
+
+// moveIn makes the new root the root, and lets go of the old one.
+func (r *root) moveIn() {
+	if r.err != nil {
+		return
+	}
+	r.fail("entering the new root", unix.Chdir(staging))
+	r.fail("changing the root", unix.PivotRoot(".", "."))
+	r.fail("leaving the old root", unix.Unmount(".", unix.MNT_DETACH))
+	r.chdir("/")
+	if r.err == nil {
+		r.fail("sealing the root", unix.MountSetattr(unix.AT_FDCWD, "/", 0,
+			&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+	}
+}
+
+func (r *root) chdir(dir string) {
+	if r.err == nil {
+		r.fail("entering "+strings.TrimPrefix(dir, staging), unix.Chdir(dir))
+	}
+}

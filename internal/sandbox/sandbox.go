@@ -1,0 +1,235 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// Mode is what the operator asks for.
+type Mode string
+
+const (
+	ModeAuto       Mode = "auto" // the best kind that works here
+	ModeBubblewrap Mode = "bubblewrap"
+	ModeNamespaces Mode = "namespaces"
+	ModeOff        Mode = "off" // no walls; the supervisor still buries everything
+)
+
+// Kind is what isolates commands.
+type Kind string
+
+const (
+	KindBubblewrap Kind = "bubblewrap"
+	KindNamespaces Kind = "namespaces"
+	KindOff        Kind = "off"
+	KindNone       Kind = "none" // nothing works: every command is refused
+)
+
+// Config is what the operator decides.
+type Config struct {
+	Mode Mode
+
+	// Hidden files and folders are covered inside a workspace that contains them: the server's own data, for one. What
+	// lies outside of the workspace is out of sight anyway. Paths that do not exist are skipped.
+	Hidden []string
+
+	// ReadOnly files and folders keep their content inside a workspace that contains them: the server's configuration
+	// names commands to run, so a command that could write it would run outside after the next start.
+	ReadOnly []string
+}
+
+// Sandbox runs commands. Its methods may be called by any number of goroutines at once.
+type Sandbox struct {
+	kind    Kind
+	method  method
+	config  Config
+	tools   tools
+	reports []Probe
+}
+
+// Report tells what works on this machine, for people.
+type Report struct {
+	Active Kind
+	Probes []Probe // in the order of preference
+}
+
+// Probe is what became of trying one kind.
+type Probe struct {
+	Kind   Kind
+	Works  bool
+	Detail string // one sentence: how it works, or why it does not
+}
+
+// method is how a kind is really done; off has two ways.
+type method string
+
+const (
+	byBubblewrap   method = "bubblewrap"
+	byNamespaces   method = "namespaces"
+	byPIDNamespace method = "pidNamespace" // off: nothing but the PID namespace that lets nobody survive
+	bySubreaper    method = "subreaper"    // off, where not even that can be had
+)
+
+// walled tells whether the method keeps a command inside its workspace.
+func (m method) walled() bool { return m == byBubblewrap || m == byNamespaces }
+
+// attempts lists every way in the order of preference.
+var attempts = []struct {
+	kind   Kind
+	method method
+}{
+	{KindBubblewrap, byBubblewrap},
+	{KindNamespaces, byNamespaces},
+	{KindOff, byPIDNamespace},
+	{KindOff, bySubreaper},
+}
+
+const probeTimeout = 10 * time.Second
+
+// New tries out what works here. A kind asked for by name that does not work is an error; auto always succeeds, and
+// refuses every command where nothing works.
+func New(ctx context.Context, config Config) (*Sandbox, error) {
+	if config.Mode == "" {
+		config.Mode = ModeAuto
+	}
+	s := &Sandbox{kind: KindNone, config: config, tools: findTools()}
+	if err := s.settlePaths(); err != nil {
+		return nil, err
+	}
+	for _, attempt := range attempts {
+		s.try(ctx, attempt.kind, attempt.method)
+	}
+	return s, s.verdict(ctx)
+}
+
+// settlePaths follows symlinks once, on the operator's word; later, inside a workspace, none is followed.
+func (s *Sandbox) settlePaths() (err error) {
+	if s.config.Hidden, err = settled(s.config.Hidden); err != nil {
+		return err
+	}
+	s.config.ReadOnly, err = settled(s.config.ReadOnly)
+	return err
+}
+
+func settled(paths []string) ([]string, error) {
+	var real []string
+	for _, path := range paths {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("sandbox: path to protect: %w", err)
+		}
+		if resolved, err := filepath.EvalSymlinks(absolute); err == nil {
+			absolute = resolved
+		}
+		real = append(real, absolute)
+	}
+	return real, nil
+}
+
+// try runs a trivial command and takes the kind if it works, is wanted, and nothing better was found before.
+func (s *Sandbox) try(ctx context.Context, kind Kind, m method) {
+	if last := len(s.reports) - 1; last >= 0 && s.reports[last].Kind == kind {
+		if s.reports[last].Works {
+			return
+		}
+		s.reports = s.reports[:last]
+	}
+	detail, err := s.probe(ctx, m)
+	if err != nil {
+		detail = reason(err)
+	}
+	s.reports = append(s.reports, Probe{Kind: kind, Works: err == nil, Detail: detail})
+	if err == nil && s.kind == KindNone && s.config.Mode.wants(kind) {
+		s.kind, s.method = kind, m
+	}
+}
+
+// wants tells whether the operator allows the kind. Off is never taken by itself.
+func (m Mode) wants(kind Kind) bool {
+	if m == ModeAuto {
+		return kind != KindOff
+	}
+	return string(m) == string(kind)
+}
+
+func (s *Sandbox) verdict(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	switch s.config.Mode {
+	case ModeAuto:
+		return nil
+	case ModeBubblewrap, ModeNamespaces, ModeOff:
+		if s.kind != KindNone {
+			return nil
+		}
+		return domain.Errorf(domain.CodeSandboxUnavailable, "The sandbox %q does not work here. %s",
+			s.config.Mode, s.why(Kind(s.config.Mode)))
+	default:
+		return domain.Errorf(domain.CodeInvalid, "The sandbox is auto, bubblewrap, namespaces or off, not %q.", s.config.Mode)
+	}
+}
+
+func (s *Sandbox) why(kind Kind) string {
+	for _, probe := range s.reports {
+		if probe.Kind == kind {
+			return probe.Detail
+		}
+	}
+	return ""
+}
+
+// reason makes one sentence of an error.
+func reason(err error) string {
+	text := err.Error()
+	if e, ok := err.(*domain.Error); ok {
+		text = e.Message
+		if e.Cause != nil {
+			text = e.Cause.Error()
+		}
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.TrimSuffix(text, ".") + "."
+}
+
+// Name is the kind in use.
+func (s *Sandbox) Name() string { return string(s.kind) }
+
+// Report tells what was found when the sandbox was made.
+func (s *Sandbox) Report() Report { return Report{Active: s.kind, Probes: s.reports} }
+
+// Run runs command and copies what it prints, stdout and stderr in their order, to output as it comes. It returns when
+// the command and all its descendants are dead, which is at most about two seconds after command.Timeout or the end of
+// ctx. The end of ctx is an error, its cause; the end of the timeout is a result with TimedOut set.
+//
+// A program that does not exist is a result with exit code 127, one that cannot be executed 126, and output says so,
+// as a shell does it. An error without a result means that the command was not run, or that what became of it is
+// unknown.
+//
+// A Write that blocks does not hold up the killing. Where one is still blocked two seconds after, Run returns without
+// it, and no other begins.
+func (s *Sandbox) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	if s.kind == KindNone {
+		return domain.CommandResult{}, s.refusal()
+	}
+	if ctx.Err() != nil {
+		return domain.CommandResult{}, context.Cause(ctx)
+	}
+	plan, err := s.plan(command)
+	if err != nil {
+		return domain.CommandResult{}, err
+	}
+	return plan.run(ctx, command.Timeout, output)
+}
+
+func (s *Sandbox) refusal() error {
+	return domain.Errorf(domain.CodeSandboxUnavailable, "Commands are not run, because nothing here can confine them. "+
+		"Install bubblewrap, or allow unprivileged user namespaces, or set SIGNOFF_SANDBOX=off to run them without "+
+		"walls; `signoff doctor` shows what was tried.")
+}

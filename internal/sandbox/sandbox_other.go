@@ -1,0 +1,27 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+var errNotLinux = errors.New("Signoff can confine commands on Linux only")
+
+// Intercept does nothing here: there are no stages.
+func Intercept() {}
+
+func findTools() tools { return tools{} }
+
+func landlockABI() int { return 0 }
+
+func (s *Sandbox) probe(context.Context, method) (string, error) { return "", errNotLinux }
+
+func (p plan) run(context.Context, time.Duration, io.Writer) (domain.CommandResult, error) {
+	return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable, "%v.", errNotLinux)
+}

@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// The hidden first arguments. Each stage finds its descriptors in the same places:
+//
+//	              0                      1                2
+//	supervisor    orders of the server   the output       the report to the server
+//	warden        the supervisor's life  the output       trouble, for the supervisor
+//	confine       anything               the output       trouble, for the supervisor
+//	the command   /dev/null              the output       the output
+//
+// What a stage or bubblewrap complains about on standard error is thus never mistaken for the command's output, and a
+// panic of ours never vanishes.
+const (
+	superviseArg = "__supervise"
+	wardenArg    = "__warden"
+	confineArg   = "__confine"
+)
+
+// ready is what confine writes as trouble when the walls stand and only the exec is left. Without it, an exit code is
+// not the command's.
+const ready = "signoff: ready\n"
+
+// Exit codes of a shell for a program that is not there or cannot be executed.
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+const self = "/proc/self/exe" // also right when the file on disk was replaced by a new version
+
+// Intercept is the hidden entry point of the stages: main calls it first. It returns at once in a process that was
+// not started as a stage, and never in one that was.
+func Intercept() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case superviseArg:
+		os.Exit(supervise())
+	case wardenArg:
+		os.Exit(ward(os.Args[2:]))
+	case confineArg:
+		os.Exit(confine(os.Args[2:]))
+	}
+}
+
+// stage returns the arguments of a stage: the plan, then the command as it is.
+func (p plan) stage(name string) []string {
+	argv := p.Argv
+	p.Argv = nil
+	encoded, err := json.Marshal(p)
+	if err != nil {
+		panic("sandbox: a plan is plain data: " + err.Error())
+	}
+	return append([]string{"signoff", name, string(encoded)}, argv...)
+}
+
+func planFrom(args []string) (plan, error) {
+	var p plan
+	if len(args) < 2 {
+		return p, fmt.Errorf("sandbox: this argument is for internal use")
+	}
+	if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
+		return p, fmt.Errorf("sandbox: reading the plan: %w", err)
+	}
+	p.Argv = args[1:]
+	return p, nil
+}
+
+func findTools() tools {
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		return tools{}
+	}
+	help, _ := exec.Command(path, "--help").CombinedOutput()
+	return tools{Bubblewrap: path, SizedTmpfs: strings.Contains(string(help), "--size")}
+}
+
+// complain tells the stage above what went wrong.
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}

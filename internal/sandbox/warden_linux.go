@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The warden is PID 1 of the namespaces that we make ourselves. It builds the walls, starts the command, buries
+// orphans, and takes everything with it when it ends.
+
+// ward is the warden's stage. It exits as the command did.
+func ward(args []string) int {
+	p, err := planFrom(args)
+	if err != nil {
+		return complain(err)
+	}
+	go dieWithSupervisor()
+	if err := p.settle(); err != nil {
+		return complain(err)
+	}
+	command, err := p.startConfined()
+	if err != nil {
+		return complain(fmt.Errorf("sandbox: starting the last stage: %w", err))
+	}
+	return waitFor(command)
+}
+
+// dieWithSupervisor stands beside the parent-death signal, which the kernel forgets on some changes of credentials.
+func dieWithSupervisor() {
+	io.Copy(io.Discard, os.Stdin)
+	os.Exit(128 + int(unix.SIGKILL))
+}
+
+// settle makes the namespaces what the command is to see.
+func (p plan) settle() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("sandbox: keeping mounts private: %w", err)
+	}
+	if !p.Method.walled() {
+		return mountProc("/proc")
+	}
+	if err := p.buildRoot(); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte("sandbox")); err != nil {
+		return fmt.Errorf("sandbox: setting the host name: %w", err)
+	}
+	return loopbackUp()
+}
+
+func mountProc(target string) error {
+	err := unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	if err == unix.EPERM {
+		return fmt.Errorf("sandbox: the kernel refuses a fresh /proc, as it does where parts of /proc are covered up, "+
+			"in most containers: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("sandbox: mounting /proc: %w", err)
+	}
+	return nil
+}
+
+// loopbackUp lets programs inside talk to themselves, as test suites do. It leads nowhere else.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil // a kernel without IPv4 has nothing to bring up
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request); err != nil {
+		return fmt.Errorf("sandbox: bringing up the loopback: %w", err)
+	}
+	return nil
+}
+
+// startConfined starts the last stage. The warden makes itself opaque first, so that no command can look into it or
+// borrow its descriptors.
+func (p plan) startConfined() (int, error) {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return 0, err
+	}
+	return syscall.ForkExec(self, p.stage(confineArg), &syscall.ProcAttr{
+		Dir: p.Dir, Env: p.environment(), Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{AmbientCaps: ambient()},
+	})
+}
+
+// waitFor buries orphans until the command itself has ended.
+func waitFor(command int) int {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return complain(fmt.Errorf("sandbox: waiting for the command: %w", err))
+		case pid == command:
+			return exitCode(status)
+		}
+	}
+}
+
+// wardenCaps is what it takes to build the walls. An ordinary user keeps his id inside, and would lose all of it at
+// the exec of the stage, were it not ambient.
+var wardenCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+
+func ambient() []uintptr {
+	if privileged() {
+		return nil
+	}
+	return wardenCaps
+}
+
+// privileged tells whether namespaces can be made without a user namespace: root, unless in a container that is not
+// trusted with it.
+func privileged() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&header, &data[0]) != nil || os.Geteuid() != 0 {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// unshare sets the namespaces that a warden is born into.
+func (p plan) unshare(attr *syscall.SysProcAttr) {
+	attr.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
+	if p.Method.walled() {
+		attr.Cloneflags |= unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	}
+	if privileged() {
+		return
+	}
+	attr.Cloneflags |= unix.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	attr.AmbientCaps = wardenCaps
+}
