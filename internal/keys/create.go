@@ -1,0 +1,122 @@
+package keys
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// Store is where keys lie.
+type Store interface {
+	CreateKey(ctx context.Context, key store.Key) error
+	KeyByID(ctx context.Context, id string) (store.Key, error)
+	HasKeys(ctx context.Context) (bool, error)
+	TouchKey(ctx context.Context, id string) error
+}
+
+var _ Store = (*store.Store)(nil)
+
+// Order says what kind of key is wanted.
+type Order struct {
+	Tenant  domain.TenantID // empty: the default tenant
+	Name    string          // whose key it is; decisions are shown under it
+	Scopes  []string
+	Expires *time.Time // nil: never
+}
+
+// Create makes and stores a key. The token is returned here and nowhere else.
+func Create(ctx context.Context, s Store, order Order) (token string, key store.Key, err error) {
+	token, key, err = mint(order)
+	if err != nil {
+		return "", store.Key{}, err
+	}
+	if err := s.CreateKey(ctx, key); err != nil {
+		return "", store.Key{}, err
+	}
+	return token, key, nil
+}
+
+func mint(order Order) (token string, key store.Key, err error) {
+	scopes, err := ParseScopes(order.Scopes)
+	if err != nil {
+		return "", store.Key{}, err
+	}
+	if order.Tenant == "" {
+		order.Tenant = domain.DefaultTenant
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	switch {
+	case !printable(order.Name, 100):
+		return "", store.Key{}, domain.Invalid("name", "A key needs a name of 1 to 100 printable characters.")
+	case !printable(string(order.Tenant), 100):
+		return "", store.Key{}, domain.Invalid("tenant", "A tenant has 1 to 100 printable characters.")
+	case order.Expires != nil && !order.Expires.After(now):
+		return "", store.Key{}, domain.Invalid("expires", "The key would have expired already.")
+	}
+	token, id, hash := newToken()
+	key = store.Key{ID: id, Tenant: order.Tenant, Name: order.Name, Hash: hash, Created: now, Expires: order.Expires}
+	for _, scope := range scopes {
+		key.Scopes = append(key.Scopes, string(scope))
+	}
+	return token, key, nil
+}
+
+func printable(text string, limit int) bool {
+	if strings.TrimSpace(text) == "" || len(text) > limit {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// FirstToken makes the first key, with every scope, and writes its token to path, readable by the owner alone. It does
+// so only while the database has never had a key, and tells whether it did.
+//
+// The file is written first: a crash between the two leaves a token that opens nothing and is replaced at the next
+// start, never a database whose only key nobody has.
+func FirstToken(ctx context.Context, s Store, path string) (made bool, err error) {
+	if some, err := s.HasKeys(ctx); some || err != nil {
+		return false, err
+	}
+	order := Order{Name: "first token"}
+	for _, scope := range Scopes {
+		order.Scopes = append(order.Scopes, string(scope))
+	}
+	token, key, err := mint(order)
+	if err != nil {
+		return false, err
+	}
+	if err := writePrivate(path, token+"\n"); err != nil {
+		return false, err
+	}
+	return true, s.CreateKey(ctx, key)
+}
+
+// writePrivate replaces path as a whole. The file has its final mode before it has its content.
+func writePrivate(path, content string) error {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(folder, ".token-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // it is gone after the rename
+	_, err = file.WriteString(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

@@ -1,0 +1,54 @@
+package keys
+
+import (
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// Scope is one thing that a key may do.
+type Scope string
+
+const (
+	ExecutionsRead        Scope = "executions:read"
+	ExecutionsWrite       Scope = "executions:write" // create and delete
+	ExecutionsCancel      Scope = "executions:cancel"
+	EventsRead            Scope = "events:read"
+	ApprovalsRead         Scope = "approvals:read"
+	ApprovalsDecide       Scope = "approvals:decide"
+	ApprovalsDecideUnseen Scope = "approvals:decideUnseen" // approve without naming the hash of what was shown
+	AgentsRead            Scope = "agents:read"            // agents and models
+	MetricsRead           Scope = "metrics:read"
+)
+
+// Scopes lists every scope.
+var Scopes = []Scope{
+	ExecutionsRead, ExecutionsWrite, ExecutionsCancel, EventsRead, ApprovalsRead, ApprovalsDecide,
+	ApprovalsDecideUnseen, AgentsRead, MetricsRead,
+}
+
+// ParseScopes checks names and returns them sorted, each once. No scope at all is an error: such a key opens nothing.
+func ParseScopes(names []string) ([]Scope, error) {
+	var scopes []Scope
+	for _, name := range names {
+		scope := Scope(strings.TrimSpace(name))
+		if !slices.Contains(Scopes, scope) {
+			return nil, domain.Invalid("scopes", "There is no scope %q; there are %s.", name, scopeNames())
+		}
+		scopes = append(scopes, scope)
+	}
+	if len(scopes) == 0 {
+		return nil, domain.Invalid("scopes", "A key needs at least one scope of %s.", scopeNames())
+	}
+	slices.Sort(scopes)
+	return slices.Compact(scopes), nil
+}
+
+func scopeNames() string {
+	names := make([]string, len(Scopes))
+	for i, scope := range Scopes {
+		names[i] = string(scope)
+	}
+	return strings.Join(names, ", ")
+}

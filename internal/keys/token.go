@@ -1,0 +1,59 @@
+package keys
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"strings"
+)
+
+const (
+	prefix      = "sgn"
+	idBytes     = 8
+	secretBytes = 32
+)
+
+// newToken returns a fresh token, its id and the hash of its secret.
+func newToken() (token, id string, hash []byte) {
+	id = randomHex(idBytes)
+	secret := randomHex(secretBytes)
+	return prefix + "_" + id + "_" + secret, id, hashSecret(secret)
+}
+
+// parseToken takes a token apart. It is strict, so that garbage never reaches the database.
+func parseToken(token string) (id, secret string, ok bool) {
+	parts := strings.Split(token, "_")
+	if len(parts) != 3 || parts[0] != prefix || !isHex(parts[1], idBytes) || !isHex(parts[2], secretBytes) {
+		return "", "", false
+	}
+	return parts[1], parts[2], true
+}
+
+func hashSecret(secret string) []byte {
+	hash := sha256.Sum256([]byte(secret))
+	return hash[:]
+}
+
+// sameSecret compares in constant time. An empty stored hash fits nothing.
+func sameSecret(secret string, hash []byte) bool {
+	return len(hash) == sha256.Size && subtle.ConstantTimeCompare(hashSecret(secret), hash) == 1
+}
+
+func randomHex(bytes int) string {
+	buffer := make([]byte, bytes)
+	rand.Read(buffer) //nolint:errcheck // never fails: crypto/rand ends the program where there is no randomness
+	return hex.EncodeToString(buffer)
+}
+
+func isHex(text string, bytes int) bool {
+	if len(text) != 2*bytes {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
