@@ -1,0 +1,56 @@
+# syntax=docker/dockerfile:1
+#
+#   docker build -t signoff:dev .                               the service
+#   docker build -t signoff:dev-node --target runtime-node .    the same with Node.js, for agents that need it
+#
+# Pin the base images by digest where you build for production.
+
+FROM golang:1.26-trixie AS build
+WORKDIR /src
+# Modules first: they change less often than the code.
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+# Without cgo: the binary then depends on nothing in the image below.
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 go build -trimpath -o /out/signoff ./cmd/server
+
+FROM debian:trixie-slim AS base
+# bash and git are what agents and the command tool work with, ca-certificates is for talking to models, bubblewrap is
+# the sandbox that commands run in.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends bash bubblewrap ca-certificates git \
+    && rm -rf /var/lib/apt/lists/*
+# A number, so that Kubernetes can see that it is not root. /data and /workspace belong to it; a volume that is mounted
+# there for the first time inherits that.
+RUN groupadd --gid 10001 signoff \
+    && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin signoff \
+    && install -d -o 10001 -g 10001 -m 0700 /data \
+    && install -d -o 10001 -g 10001 -m 0750 /workspace
+COPY --from=build /out/signoff /usr/local/bin/signoff
+ENV SIGNOFF_DATA_DIR=/data \
+    SIGNOFF_WORKSPACE_ROOT=/workspace \
+    SIGNOFF_CONFIG=/etc/signoff/signoff.yaml
+# SIGNOFF_ADDR stays at 127.0.0.1:8080: who wants the service to be reachable says so, and needs a key first.
+USER 10001:10001
+WORKDIR /workspace
+VOLUME ["/data", "/workspace"]
+EXPOSE 8080
+# Drains for SIGNOFF_DRAIN_SECONDS, then ends; give it longer than that before a kill.
+STOPSIGNAL SIGTERM
+# No HEALTHCHECK: Compose and Kubernetes each bring their own.
+ENTRYPOINT ["signoff"]
+CMD ["serve"]
+
+FROM node:24-trixie-slim AS node
+
+FROM base AS runtime-node
+COPY --from=node /usr/local/bin/node /usr/local/bin/node
+COPY --from=node /usr/local/lib/node_modules /usr/local/lib/node_modules
+USER root
+RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \
+    && ln -s ../lib/node_modules/npm/bin/npx-cli.js /usr/local/bin/npx
+USER 10001:10001
+
+# The last stage is what a build without --target makes.
+FROM base AS runtime
