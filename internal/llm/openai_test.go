@@ -1,0 +1,361 @@
+package llm_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools/hosttest"
+)
+
+// TestVendors is what was seen of servers that speak chat completions, the correct and the others.
+func TestVendors(t *testing.T) {
+	tests := []struct {
+		name    string
+		replies []reply
+		text    string
+		thought string
+		calls   []string // tool and arguments of the requested calls
+		stop    domain.StopReason
+		code    domain.Code
+		retries int
+		says    string // part of the final error
+	}{
+		{name: "plain text", replies: []reply{streams(delta(`{"role":"assistant","content":""}`), says("Hel"), says("lo"), ends("stop"), done)}, text: "Hello", stop: "endTurn"},
+		{name: "nothing to say", replies: []reply{streams(ends("stop"), done)}, stop: "endTurn"},
+		{name: "no [DONE]", replies: []reply{streams(says("Hi"), ends("stop"))}, text: "Hi", stop: "endTurn"},
+		{name: "token limit", replies: []reply{streams(says("Hi"), ends("length"), done)}, text: "Hi", stop: "maxTokens"},
+		{name: "token limit within a call", replies: []reply{streams(callsBash(0, "rm -rf build"), ends("length"), done)}, stop: "maxTokens"},
+		{name: "content filter", replies: []reply{streams(ends("content_filter"), done)}, stop: "refusal"},
+		{name: "refusal", replies: []reply{streams(delta(`{"refusal":"I will not."}`), ends("stop"), done)}, text: "I will not.", stop: "refusal"},
+		{name: "parallel calls", replies: []reply{
+			streams(callsBash(0, "a"), callsBash(1, "b"), ends("tool_calls"), done), saysOnly("ok"),
+		}, calls: []string{`bash {"command":"a"}`, `bash {"command":"b"}`}, text: "ok", stop: "endTurn"},
+		{name: "interleaved pieces", replies: []reply{streams(
+			calls(`{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}`),
+			calls(`{"index":1,"id":"b","type":"function","function":{"name":"read","arguments":""}}`),
+			calls(`{"index":0,"function":{"arguments":"{\"comm"}}`),
+			calls(`{"index":1,"function":{"arguments":"{\"path\":"}}`),
+			calls(`{"index":0,"function":{"arguments":"and\":\"x\"}"}}`),
+			calls(`{"index":1,"function":{"arguments":"\"y\"}"}}`),
+			ends("tool_calls"), done), saysOnly("ok"),
+		}, calls: []string{`bash {"command":"x"}`, `read {"path":"y"}`}, text: "ok", stop: "endTurn"},
+		{name: "missing index", replies: []reply{streams(
+			calls(`{"id":"a","function":{"name":"bash","arguments":"{\"command\":"}}`),
+			calls(`{"function":{"arguments":"\"x\"}"}}`),
+			calls(`{"id":"b","function":{"name":"bash","arguments":"{\"command\":\"y\"}"}}`),
+			ends("tool_calls"), done), saysOnly("ok"),
+		}, calls: []string{`bash {"command":"x"}`, `bash {"command":"y"}`}, text: "ok", stop: "endTurn"},
+		{name: "missing index and id", replies: []reply{streams(
+			delta(`{"tool_calls":[{"function":{"name":"bash","arguments":"{\"command\":\"x\"}"}},{"function":{"name":"bash","arguments":"{\"command\":\"y\"}"}}]}`),
+			ends("stop"), done), saysOnly("ok"),
+		}, calls: []string{`bash {"command":"x"}`, `bash {"command":"y"}`}, text: "ok", stop: "endTurn"},
+		{name: "index 0 for all", replies: []reply{streams(
+			calls(`{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":\"x\"}"}}`),
+			calls(`{"index":0,"id":"b","function":{"name":"bash","arguments":"{\"command\":\"y\"}"}}`),
+			ends("tool_calls"), done), saysOnly("ok"),
+		}, calls: []string{`bash {"command":"x"}`, `bash {"command":"y"}`}, text: "ok", stop: "endTurn"},
+		{name: "same id for all", replies: []reply{streams(
+			calls(`{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":\"x\"}"}}`),
+			calls(`{"index":1,"id":"a","function":{"name":"bash","arguments":"{\"command\":\"y\"}"}}`),
+			ends("tool_calls"), done), saysOnly("ok"),
+		}, calls: []string{`bash {"command":"x"}`, `bash {"command":"y"}`}, text: "ok", stop: "endTurn"},
+		{name: "a new id for every piece", replies: []reply{streams(
+			calls(`{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"comm"}}`),
+			calls(`{"index":0,"id":"b","function":{"arguments":"and\":"}}`),
+			calls(`{"index":0,"id":"c","function":{"name":"bash","arguments":"\"x\"}"}}`),
+			ends("tool_calls"), done), saysOnly("ok"),
+		}, calls: []string{`bash {"command":"x"}`}, text: "ok", stop: "endTurn"},
+		{name: "the chunk's id changes", replies: []reply{streams(
+			`{"id":"1","choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"id":"2","choices":[{"index":0,"delta":{"content":"b"}}]}`,
+			`{"id":"3","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`),
+		}, text: "ab", stop: "endTurn"},
+		{name: "calls but the reason is stop", replies: []reply{streams(callsBash(0, "a"), ends("stop"), done), saysOnly("ok")},
+			calls: []string{`bash {"command":"a"}`}, text: "ok", stop: "endTurn"},
+		{name: "comments keep it alive", replies: []reply{streams(": ping\n\n", says("a"), ": ping\n\n", ":\n\n", says("b"), ends("stop"), done)}, text: "ab", stop: "endTurn"},
+		{name: "CRLF and other fields", replies: []reply{streams("event: x\r\n", "data: "+says("a")+"\r\n\r\n", "data:"+ends("stop")+"\r\n\r\n", "data: [DONE]\r\n\r\n")}, text: "a", stop: "endTurn"},
+		{name: "a second choice", replies: []reply{streams(`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"yes"}}]}`, ends("stop"), done)}, text: "yes", stop: "endTurn"},
+		{name: "reasoning_content", replies: []reply{streams(delta(`{"reasoning_content":"Hm"}`), delta(`{"reasoning_content":"m."}`), says("Yes"), ends("stop"), done)},
+			thought: "Hmm.", text: "Yes", stop: "endTurn"},
+		{name: "reasoning", replies: []reply{streams(delta(`{"reasoning":"Hmm.","content":""}`), delta(`{"content":"Yes","reasoning":null}`), ends("stop"), done)},
+			thought: "Hmm.", text: "Yes", stop: "endTurn"},
+		{name: "both reasoning fields", replies: []reply{streams(delta(`{"reasoning":"Hmm.","reasoning_content":"Hmm."}`), says("Yes"), ends("stop"), done)},
+			thought: "Hmm.", text: "Yes", stop: "endTurn"},
+		{name: "thought after text", replies: []reply{streams(delta(`{"reasoning":"A"}`), says("one "), delta(`{"reasoning":"B"}`), says("two"), ends("stop"), done)},
+			thought: "AB", text: "one two", stop: "endTurn"},
+		{name: "think tags", replies: []reply{streams(says("<thi"), says("nk>\nHmm."), says("</"), says("think>\n\n"), says("Yes <think>"), ends("stop"), done)},
+			thought: "Hmm.", text: "Yes <think>", stop: "endTurn"},
+		{name: "only blank text before a call", replies: []reply{streams(says("\n\n"), callsBash(0, "a"), ends("tool_calls"), done), saysOnly("ok")},
+			calls: []string{`bash {"command":"a"}`}, text: "ok", stop: "endTurn"},
+		{name: "error chunk", replies: []reply{streams(says("par"), `{"error":{"message":"overloaded","code":502}}`), saysOnly("ok")}, text: "parok", stop: "endTurn", retries: 1},
+		{name: "error chunk of a kind that stays", replies: []reply{streams(`{"error":{"message":"context too long","code":400}}`)}, code: domain.CodeModelFailed, says: "context too long"},
+		{name: "error chunk without a code", replies: []reply{streams(`{"error":"boom"}`)}, code: domain.CodeModelFailed, says: "boom", retries: 4},
+		{name: "error chunk after the end", replies: []reply{streams(says("ok"), ends("stop"), `{"error":"boom"}`)}, text: "ok", stop: "endTurn"},
+		{name: "finish reason error", replies: []reply{streams(says("par"), ends("error"), done), saysOnly("ok")}, text: "parok", stop: "endTurn", retries: 1},
+		{name: "cut short", replies: []reply{streams(says("par"))}, text: "parparparparpar", code: domain.CodeModelStreamBroken, retries: 4},
+		{name: "cut short in a call, then well", replies: []reply{
+			streams(says("par"), calls(`{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":\"x\"}"}}`)), saysOnly("ok"),
+		}, text: "parok", stop: "endTurn", retries: 1},
+		{name: "cut short before anything", replies: []reply{streams(), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
+		{name: "only [DONE]", replies: []reply{streams(done), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
+		{name: "broken JSON", replies: []reply{streams(says("a"), `{"choices":[`), saysOnly("ok")}, text: "aok", stop: "endTurn", retries: 1},
+		{name: "429 with Retry-After", replies: []reply{answers(429, http.Header{"Retry-After": {"7"}}, `{"error":{"message":"slow down"}}`), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
+		{name: "empty account", replies: []reply{answers(429, nil, `{"error":{"message":"quota","code":"insufficient_quota"}}`)}, code: domain.CodeModelFailed, says: "quota"},
+		{name: "500 then well", replies: []reply{answers(500, nil, ""), answers(503, nil, ""), answers(529, nil, ""), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 3},
+		{name: "500 for ever", replies: []reply{answers(500, nil, `{"error":{"message":"oh"}}`)}, code: domain.CodeModelFailed, says: "answered 500: oh", retries: 4},
+		{name: "401", replies: []reply{answers(401, nil, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`)}, code: domain.CodeModelUnauthorized, says: "does not accept the key"},
+		{name: "403", replies: []reply{answers(403, nil, ``)}, code: domain.CodeModelUnauthorized},
+		{name: "404", replies: []reply{answers(404, nil, `{"error":{"message":"model 'x' not found"}}`)}, code: domain.CodeModelFailed, says: "answered 404: model 'x' not found"},
+		{name: "HTML error", replies: []reply{answers(400, http.Header{"Content-Type": {"text/html"}}, "<html>Bad</html>")}, code: domain.CodeModelFailed, says: "answered 400: Bad Request"},
+		{name: "HTML with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Log in</html>")}, code: domain.CodeModelFailed, says: "did not send a stream"},
+		{name: "JSON with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, `{"error":"no such model"}`)}, code: domain.CodeModelFailed, says: "no such model"},
+		{name: "a redirect", replies: []reply{answers(307, http.Header{"Location": {"http://evil.test/"}}, "")}, code: domain.CodeModelFailed, says: "307"},
+		{name: "error is text", replies: []reply{answers(400, nil, `{"error":"no tools for you"}`)}, code: domain.CodeModelFailed, says: "answered 400: no tools for you"},
+		{name: "detail", replies: []reply{answers(422, nil, `{"detail":[{"loc":["body"],"msg":"field required"}]}`)}, code: domain.CodeModelFailed, says: "field required"},
+		{name: "a sentence with address and key", replies: []reply{answers(400, nil, `{"error":"see https://vendor.test/secret?x=1 for `+testKey+"\u202e\\n"+strings.Repeat("y", 1000)+`"}`)},
+			code: domain.CodeModelFailed, says: "see [address] for [key] yyy"},
+		{name: "a huge line", replies: []reply{streams(says(strings.Repeat("x", 5<<20)))}, code: domain.CodeModelFailed, says: "single event"},
+		{name: "a huge event", replies: []reply{streams(strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 9))}, code: domain.CodeModelFailed, says: "single event"},
+		{name: "a never-ending answer", replies: []reply{streams(strings.Repeat("data: "+delta(`{"reasoning":"`+strings.Repeat("x", 1<<20)+`"}`)+"\n\n", 9))},
+			thought: strings.Repeat("x", 8<<20), code: domain.CodeModelFailed, says: "longer than 8 MiB"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			v := &vendor{replies: test.replies}
+			host := &hosttest.Host{Command: prints("done\n")}
+			stop, err := ask(t, v, host)
+			want(t, "stop reason", stop, test.stop)
+			want(t, "text", host.Text(), test.text)
+			if host.Thought() != test.thought {
+				t.Errorf("thought: got %.80q", host.Thought())
+			}
+			if diff := cmp.Diff(test.calls, requested(host)); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			want(t, "retries", len(hosttest.Of[domain.ModelRetrying](host)), test.retries)
+			checkError(t, err, test.code, test.says)
+		})
+	}
+}
+
+func requested(host *hosttest.Host) []string {
+	var list []string
+	for _, call := range hosttest.Of[domain.ToolCallRequested](host) {
+		list = append(list, call.Tool+" "+string(call.Arguments))
+	}
+	return list
+}
+
+func checkError(t *testing.T, err error, code domain.Code, part string) {
+	t.Helper()
+	if code == "" {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	failure := domain.FailureOf(err)
+	if failure.Code != code || !strings.Contains(failure.Message, part) {
+		t.Errorf("got %+v, want %s with %q", failure, code, part)
+	}
+	if len([]rune(failure.Message)) > 400 || strings.Contains(failure.Message, testKey) || strings.Contains(failure.Message, "://") {
+		t.Errorf("the message is not fit to be shown: %s", failure.Message)
+	}
+}
+
+// TestThinkTagsSplitAnywhere cuts one answer at every byte into two chunks.
+func TestThinkTagsSplitAnywhere(t *testing.T) {
+	const whole = "\n<think>Is 1 < 2? </thin Yes.</think>\n\nIt <b>is</b>."
+	for cut := range len(whole) + 1 {
+		host := &hosttest.Host{}
+		v := &vendor{replies: []reply{streams(says(whole[:cut]), says(whole[cut:]), ends("stop"), done)}}
+		if _, err := ask(t, v, host); err != nil {
+			t.Fatal(err)
+		}
+		if host.Thought() != "Is 1 < 2? </thin Yes." || host.Text() != "It <b>is</b>." {
+			t.Errorf("cut at %d: thought %q, text %q", cut, host.Thought(), host.Text())
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	number := func(n int64) *int64 { return &n }
+	const full = `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,` +
+		`"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":5}}}`
+	tests := []struct {
+		name    string
+		replies []reply
+		want    []domain.Usage
+	}{
+		{"missing", []reply{saysOnly("ok")}, nil},
+		{"null", []reply{streams(`{"choices":[],"usage":null}`, ends("stop"), done)}, nil},
+		{"present", []reply{streams(says("ok"), ends("stop"), full, done)}, []domain.Usage{{
+			InputTokens: number(110), OutputTokens: number(20), TotalTokens: number(120), ReasoningTokens: number(5),
+			CacheReadTokens: number(0), ContextUsed: number(120), ContextSize: number(1000),
+		}}},
+		{"in part", []reply{streams(ends("stop"), `{"choices":[],"usage":{"completion_tokens":7}}`, done)}, []domain.Usage{{
+			InputTokens: number(10), OutputTokens: number(7), ContextSize: number(1000),
+		}}},
+		{"two rounds", []reply{
+			streams(callsBash(0, "a"), ends("tool_calls"), full, done),
+			streams(says("ok"), ends("stop"), `{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":1,"total_tokens":201}}`, done),
+		}, []domain.Usage{{
+			InputTokens: number(110), OutputTokens: number(20), TotalTokens: number(120), ReasoningTokens: number(5),
+			CacheReadTokens: number(0), ContextUsed: number(120), ContextSize: number(1000),
+		}, {
+			InputTokens: number(310), OutputTokens: number(21), TotalTokens: number(321), ReasoningTokens: number(5),
+			CacheReadTokens: number(0), ContextUsed: number(201), ContextSize: number(1000),
+		}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			host := &hosttest.Host{Command: prints("")}
+			e := execution()
+			e.Usage.InputTokens = number(10) // spent before a restart
+			synctest.Test(t, func(t *testing.T) {
+				if _, err := open(t, config(&vendor{replies: test.replies}), e).Prompt(t.Context(), host, prompt("Go")); err != nil {
+					t.Fatal(err)
+				}
+			})
+			var got []domain.Usage
+			for _, update := range hosttest.Of[domain.UsageUpdated](host) {
+				got = append(got, update.Usage)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	tests := []struct {
+		name      string
+		header    http.Header
+		low, high time.Duration
+	}{
+		{"seconds", http.Header{"Retry-After": {"7"}}, 7 * time.Second, 8 * time.Second},
+		{"fraction", http.Header{"Retry-After": {"2.5"}}, 2500 * time.Millisecond, 3 * time.Second},
+		{"milliseconds", http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"9"}}, 1500 * time.Millisecond, 2 * time.Second},
+		{"an hour", http.Header{"Retry-After": {"3600"}}, time.Minute, time.Minute},
+		{"an age", http.Header{"Retry-After": {"1e300"}}, time.Minute, time.Minute},
+		{"nonsense", http.Header{"Retry-After": {"soon"}}, 500 * time.Millisecond, 1500 * time.Millisecond},
+		{"nothing", nil, 500 * time.Millisecond, 1500 * time.Millisecond},
+		{"a date", nil, 29 * time.Second, 34 * time.Second},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				header := test.header
+				if test.name == "a date" {
+					header = http.Header{"Retry-After": {time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat)}}
+				}
+				v := &vendor{replies: []reply{answers(503, header, ""), saysOnly("ok")}}
+				host, begun := &hosttest.Host{}, time.Now()
+				if _, err := open(t, config(v), execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
+					t.Fatal(err)
+				}
+				waited := time.Since(begun)
+				if waited < test.low || waited > test.high {
+					t.Errorf("waited %v", waited)
+				}
+				told := hosttest.Of[domain.ModelRetrying](host)[0]
+				if told.Attempt != 1 || told.MaxAttempts != 5 || told.Code != domain.CodeModelFailed || told.DelayMs != waited.Milliseconds() {
+					t.Errorf("told %+v, waited %v", told, waited)
+				}
+			})
+		})
+	}
+}
+
+func TestInterruptedAnswerIsClosedAndNotRemembered(t *testing.T) {
+	v := &vendor{replies: []reply{
+		streams(delta(`{"reasoning":"Hm"}`), says("half of"), callsBash(0, "rm x")),
+		streams(delta(`{"reasoning":"Again"}`)),
+		streams(says("whole"), callsBash(0, "ls"), ends("tool_calls"), done),
+		saysOnly("end"),
+	}}
+	host := &hosttest.Host{Command: prints("files")}
+	if _, err := ask(t, v, host); err != nil {
+		t.Fatal(err)
+	}
+	var interrupted, whole int
+	for _, completed := range hosttest.Of[domain.MessageCompleted](host) {
+		if completed.Interrupted {
+			interrupted++
+		} else {
+			whole++
+		}
+	}
+	want(t, "interrupted messages", interrupted, 1)
+	want(t, "whole messages", whole, 2)
+	want(t, "calls", len(requested(host)), 1)
+	for _, message := range v.requests()[3].body.Messages {
+		if strings.Contains(message.Content, "half of") {
+			t.Error("the model is shown what it had begun to say")
+		}
+	}
+	conversation := host.Fold(t)
+	want(t, "open messages", len(conversation.Open), 0)
+	want(t, "last text", conversation.LastText, "end")
+}
+
+func TestRequestIsComplete(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-of-another-account")
+	t.Setenv("OPENAI_BASE_URL", "http://another.test/")
+	t.Setenv("OPENAI_ORG_ID", "another")
+	t.Setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-of-another-account")
+	v := &vendor{replies: []reply{saysOnly("ok")}}
+	if _, err := ask(t, v, &hosttest.Host{}); err != nil {
+		t.Fatal(err)
+	}
+	got := v.requests()[0]
+	want(t, "address", got.url, "http://vendor.test/prefix/v1/chat/completions")
+	want(t, "key", got.key, "Bearer "+testKey)
+	want(t, "model", got.body.Model, "vendor-model")
+	want(t, "stream", got.body.Stream && got.body.StreamOptions.IncludeUsage, true)
+	want(t, "roles", got.body.Messages[0].Role+" "+got.body.Messages[1].Role, "system user")
+}
+
+func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-of-another-account")
+	v := &vendor{replies: []reply{saysOnly("ok")}}
+	c := config(v)
+	model := c.Models["test"]
+	model.APIKey, model.APIKeyEnv = "", ""
+	c.Models["test"] = model
+	if _, err := open(t, c, execution()).Prompt(t.Context(), &hosttest.Host{}, prompt("Go")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "key", v.requests()[0].key, "")
+}
+
+func TestManyParallelCallsKeepTheirOrder(t *testing.T) {
+	var parts []string
+	for i := range 20 {
+		parts = append(parts, callsBash(i, strconv.Itoa(i)))
+	}
+	v := &vendor{replies: []reply{streams(append(parts, ends("tool_calls"), done)...), saysOnly("ok")}}
+	host := &hosttest.Host{Command: echoes}
+	if _, err := ask(t, v, host); err != nil {
+		t.Fatal(err)
+	}
+	messages := v.requests()[1].body.Messages
+	assistant := messages[2]
+	want(t, "calls", len(assistant.ToolCalls), 20)
+	ids := map[string]bool{}
+	for i, call := range assistant.ToolCalls {
+		result := messages[3+i]
+		want(t, "result's call", result.ToolCallID, call.ID)
+		want(t, "result", result.Content, fmt.Sprintf("ran %d", i))
+		ids[call.ID] = true
+	}
+	want(t, "different ids", len(ids), 20)
+}

@@ -1,0 +1,134 @@
+package llm_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm"
+	"signoff/internal/tools"
+)
+
+func TestConfigIsChecked(t *testing.T) {
+	good := llm.Model{Provider: "openai", Model: "m"}
+	with := func(change func(*llm.Model)) map[string]llm.Model {
+		model := good
+		change(&model)
+		return map[string]llm.Model{"x": model}
+	}
+	tests := []struct {
+		name   string
+		config llm.Config
+		want   string
+	}{
+		{"no models", llm.Config{}, "default model"},
+		{"no default", llm.Config{Models: map[string]llm.Model{"a": good, "b": good}}, "default model"},
+		{"unknown default", llm.Config{Models: map[string]llm.Model{"a": good}, Default: "b"}, `"b"`},
+		{"provider", llm.Config{Models: with(func(m *llm.Model) { m.Provider = "oracle" })}, "demo, openai"},
+		{"model", llm.Config{Models: with(func(m *llm.Model) { m.Model = "" })}, "name for it"},
+		{"address", llm.Config{Models: with(func(m *llm.Model) { m.BaseURL = "localhost:11434" })}, "http or https"},
+		{"password", llm.Config{Models: with(func(m *llm.Model) { m.BaseURL = "http://u:secret@host/v1" })}, "more than host and path"},
+		{"key in the address", llm.Config{Models: with(func(m *llm.Model) { m.BaseURL = "http://host/v1?key=secret" })}, "more than host and path"},
+		{"window", llm.Config{Models: with(func(m *llm.Model) { m.ContextWindow = -1 })}, "negative"},
+		{"name", llm.Config{Models: map[string]llm.Model{" ": good}}, "no name"},
+	}
+	for _, test := range tests {
+		_, err := llm.NewRegistry(test.config, tools.NewRegistry())
+		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	c := llm.Config{Default: "a", Models: map[string]llm.Model{
+		"a": {Provider: "demo"}, "b": {Provider: "openai", Model: "m", APIKeyEnv: "B_KEY"},
+	}}
+	registry, err := llm.NewRegistry(c, tools.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	want(t, "names", strings.Join(registry.Names(), " "), "a b")
+	want(t, "has", registry.Has("a") && registry.Has("b") && registry.Has("") && !registry.Has("c"), true)
+	want(t, "default", registry.Default(), "a")
+	for name, code := range map[string]domain.Code{"b": domain.CodeModelNotConfigured, "c": domain.CodeUnknownModel} {
+		e := execution()
+		e.Request.Source.Model = name
+		if _, err := registry.Open(t.Context(), e); domain.CodeOf(err) != code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	transport := roundTripper(func(request *http.Request) (*http.Response, error) {
+		mu.Lock()
+		asked[request.URL.String()]++
+		mu.Unlock()
+		switch request.URL.Host {
+		case "down.test":
+			return nil, errors.New("dial tcp 10.0.0.1: refused")
+		case "slow.test":
+			return neverAnswers(request)
+		case "ok.test":
+			if request.Header.Get("Authorization") != "Bearer "+testKey {
+				return answers(400, nil, "")(request)
+			}
+			return answers(200, nil, `{"data":[]}`)(request)
+		default:
+			var status int
+			fmt.Sscanf(request.URL.Host, "s%d.test", &status)
+			return answers(status, nil, "")(request)
+		}
+	})
+	model := func(host string) llm.Model {
+		return llm.Model{Provider: "openai", Model: "m", BaseURL: "http://" + host + "/v1/", APIKey: testKey}
+	}
+	c := llm.Config{Default: "demo", Transport: transport, Models: map[string]llm.Model{
+		"demo": {Provider: "demo"}, "ok": model("ok.test"), "down": model("down.test"), "slow": model("slow.test"),
+		"401": model("s401.test"), "404": model("s404.test"), "500": model("s500.test"),
+		"keyless": {Provider: "openai", Model: "m", APIKeyEnv: "SOME_KEY"},
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		registry, err := llm.NewRegistry(c, tools.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		got := registry.Models(t.Context())
+		want(t, "took", time.Since(begun), 2*time.Second)
+		wanted := []llm.ModelInfo{
+			{Name: "401", Provider: "openai", Model: "m", Reason: "The provider does not accept the key."},
+			{Name: "404", Provider: "openai", Model: "m", Available: true},
+			{Name: "500", Provider: "openai", Model: "m", Reason: "The provider answers with an error."},
+			{Name: "demo", Provider: "demo", Default: true, Available: true},
+			{Name: "down", Provider: "openai", Model: "m", Reason: "No connection: the connection failed."},
+			{Name: "keyless", Provider: "openai", Model: "m", Reason: "The environment variable SOME_KEY is empty."},
+			{Name: "ok", Provider: "openai", Model: "m", Available: true},
+			{Name: "slow", Provider: "openai", Model: "m", Reason: "No connection: it did not answer in time."},
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		registry.Models(t.Context())
+		want(t, "probes", asked["http://ok.test/v1/models"], 1)
+		time.Sleep(31 * time.Second)
+		registry.Models(t.Context())
+		want(t, "probes after a while", asked["http://ok.test/v1/models"], 2)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
