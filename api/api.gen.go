@@ -292,6 +292,7 @@ const (
 	ProblemCodeNotFound              ProblemCode = "notFound"
 	ProblemCodePathOutsideWorkspace  ProblemCode = "pathOutsideWorkspace"
 	ProblemCodePayloadTooLarge       ProblemCode = "payloadTooLarge"
+	ProblemCodePolicyDenied          ProblemCode = "policyDenied"
 	ProblemCodeSandboxUnavailable    ProblemCode = "sandboxUnavailable"
 	ProblemCodeStale                 ProblemCode = "stale"
 	ProblemCodeStorageFailed         ProblemCode = "storageFailed"
@@ -348,6 +349,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodePathOutsideWorkspace:
 		return true
 	case ProblemCodePayloadTooLarge:
+		return true
+	case ProblemCodePolicyDenied:
 		return true
 	case ProblemCodeSandboxUnavailable:
 		return true
@@ -864,6 +867,7 @@ type Problem struct {
 	// | `modelNotConfigured` | 422 | the model's key is not set on the server |
 	// | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
+	// | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
 	// | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 	// | `headersTooLarge` | 431 | the headers are over the limit |
 	// | `internal` | 500 | a bug of ours |
@@ -929,6 +933,7 @@ type Problem struct {
 // | `modelNotConfigured` | 422 | the model's key is not set on the server |
 // | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
+// | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
 // | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 // | `headersTooLarge` | 431 | the headers are over the limit |
 // | `internal` | 500 | a bug of ours |

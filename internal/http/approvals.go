@@ -1,0 +1,88 @@
+package http
+
+import (
+	"context"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/keys"
+	"signoff/internal/store"
+)
+
+// ListApprovals is the inbox.
+func (s *Server) ListApprovals(ctx context.Context, request api.ListApprovalsRequestObject) (api.ListApprovalsResponseObject, error) {
+	page, err := s.reader.Approvals(ctx, who(ctx).Tenant, store.ApprovalFilter{
+		Status: []domain.ApprovalStatus{domain.ApprovalStatus(value(request.Params.Status, api.ApprovalStatusPending))},
+		Cursor: value(request.Params.Cursor, ""),
+		Limit:  value(request.Params.Limit, defaultLimit),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.ListApprovals200JSONResponse{Items: toApprovals(page.Items), NextCursor: textOrNull(page.Next)}, nil
+}
+
+// ListExecutionApprovals shows all approvals that one execution ever asked for.
+func (s *Server) ListExecutionApprovals(ctx context.Context, request api.ListExecutionApprovalsRequestObject) (api.ListExecutionApprovalsResponseObject, error) {
+	execution, err := s.execution(ctx, request.Id)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.reader.ApprovalsOf(ctx, execution.ID)
+	if err != nil {
+		return nil, err
+	}
+	return api.ListExecutionApprovals200JSONResponse{Items: toApprovals(all)}, nil
+}
+
+// GetApproval shows everything that a person needs to decide.
+func (s *Server) GetApproval(ctx context.Context, request api.GetApprovalRequestObject) (api.GetApprovalResponseObject, error) {
+	id, err := approvalID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	approval, err := s.reader.Approval(ctx, who(ctx).Tenant, id)
+	return api.GetApproval200JSONResponse(toApproval(approval)), err
+}
+
+// DecideApproval hands an answer to the desk, which lets exactly one win.
+func (s *Server) DecideApproval(ctx context.Context, request api.DecideApprovalRequestObject) (api.DecideApprovalResponseObject, error) {
+	id, err := approvalID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	by := who(ctx)
+	approval, err := s.approvals.Decide(ctx, by.Tenant, id, toAnswer(*request.Body, by.Actor, by.May(keys.ApprovalsDecideUnseen)))
+	if err != nil {
+		return nil, overApproval(approval, err)
+	}
+	return api.DecideApproval200JSONResponse(toApproval(approval)), nil
+}
+
+// overApproval adds the approval to an error about its state, so that the loser of a race sees the winner at once.
+func overApproval(approval domain.Approval, err error) error {
+	switch domain.CodeOf(err) {
+	case domain.CodeAlreadyDecided, domain.CodeArgumentsHash, domain.CodeHashRequired, domain.CodeApprovalExpired,
+		domain.CodeApprovalCancelled, domain.CodeConflict, domain.CodeStale, domain.CodeExecutionEnded:
+		if approval.ID != "" {
+			shown := toApproval(approval)
+			return &conflict{error: err, approval: &shown}
+		}
+	}
+	return err
+}
+
+func toApprovals(all []domain.Approval) []api.Approval {
+	items := make([]api.Approval, len(all))
+	for i, approval := range all {
+		items[i] = toApproval(approval)
+	}
+	return items
+}
+
+func approvalID(id string) (domain.ApprovalID, error) {
+	if !uuidText.MatchString(id) {
+		return "", domain.Errorf(domain.CodeNotFound, "There is no such approval.")
+	}
+	return domain.ApprovalID(id), nil
+}

@@ -1,0 +1,43 @@
+// Package http is the HTTP side of Signoff: it turns requests into calls and what comes back into the contract's words.
+//
+// # The way of a request
+//
+// [Server.routes] shows it on one screen.
+//
+//	observe   names the request, counts and logs it, turns a panic into a 500          observe.go
+//	guard     head too large, foreign Host (421), page of another origin (403)         guard.go
+//	routing   404, 405                                                                 server.go
+//	admit     401, 403, then query, headers and body against the document              auth.go params.go body.go json.go
+//	generated binds parameters and body to Go types                                    signoff/api
+//	method    one per route, a file per resource                                       executions.go approvals.go events.go …
+//	wire      the only place where the contract's and the domain's shapes meet         wire.go
+//
+// Every error on this way is an error value. [Server.fail] turns it into application/problem+json by one table from
+// codes to statuses, in problem.go; no other code picks a status for a problem.
+//
+// # The document decides
+//
+// Routes, parameters, bodies and scopes are in api/openapi.yaml, and nowhere a second time. The server interface is
+// generated from it, requests are checked against it, and the scope that a route needs is read from it. A route without
+// a scope does not start. Tests hold router, answers and events against it.
+//
+// The checks of kin-openapi are used by schema, not by its request filter: the filter takes duplicate names, trailing
+// data and unknown query parameters, answers a wrong type of content with 400, and prints the sent value in its errors.
+//
+// # Streams
+//
+// A stream (sse.go) is a loop over an [events.Follower]: write what is there, wait for the bell. Every write has a
+// deadline of its own, so a client that does not read is cut after ten seconds, and resumes by id when it is back. There
+// is no queue per client. A stream ends after the terminal event, when the server drains, when its key is revoked and
+// when the execution is deleted. A client that goes away cancels nothing: nothing here cancels an execution but
+// [Server.CancelExecution] and [Server.DeleteExecution].
+//
+// # Promises
+//
+//   - No input causes a 5xx, and nothing is half-created: all checks come before the first call.
+//   - Another tenant's things are answered exactly like what does not exist.
+//   - No answer, log line or metric holds a token, a body, or the text of an error that has no code.
+//
+// What net/http itself answers before a handler is called (a request line that is not HTTP, no Host header in HTTP/1.1,
+// heads of more than 64 KiB, an unknown Expect) is plain text; there is no way to hook into that.
+package http

@@ -1,0 +1,123 @@
+package http
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+)
+
+const (
+	typeStream = "text/event-stream"
+	typeJSON   = "application/json"
+
+	defaultEventLimit = 200
+)
+
+// ListEvents gives the log of an execution, as a stream or as a page.
+func (s *Server) ListEvents(ctx context.Context, request api.ListEventsRequestObject) (api.ListEventsResponseObject, error) {
+	execution, err := s.execution(ctx, request.Id)
+	if err != nil {
+		return nil, err
+	}
+	after, err := strconv.ParseInt(value(request.Params.LastEventID, value(request.Params.After, "0")), 10, 64)
+	if err != nil { // unreachable: the document allows 1 to 18 digits
+		return nil, malformed("The cursor is not one that this service gave out.")
+	}
+	switch negotiate(infoOf(ctx).accept) {
+	case typeJSON:
+		return s.eventPage(ctx, execution, after, value(request.Params.Limit, defaultEventLimit))
+	case typeStream:
+		if request.Params.Limit != nil {
+			return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
+		}
+		return s.eventStream(ctx, execution, after)
+	default:
+		return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
+	}
+}
+
+// negotiate picks what the client likes best; the stream where it does not care.
+func negotiate(accept []string) string {
+	if len(accept) == 0 {
+		return typeStream
+	}
+	stream, page := 0.0, 0.0
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		media, parameters, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		quality := 1.0
+		if q, given := parameters["q"]; given {
+			if quality, err = strconv.ParseFloat(q, 64); err != nil {
+				continue
+			}
+		}
+		if media == typeStream || media == "text/*" || media == "*/*" {
+			stream = max(stream, quality)
+		}
+		if media == typeJSON || media == "application/*" {
+			page = max(page, quality)
+		}
+	}
+	switch {
+	case page > stream:
+		return typeJSON
+	case stream > 0:
+		return typeStream
+	default:
+		return ""
+	}
+}
+
+// eventPage reads a page through a follower, so that its events are byte for byte those of the stream.
+func (s *Server) eventPage(ctx context.Context, execution domain.Execution, after int64, limit int) (api.ListEventsResponseObject, error) {
+	follower, err := s.events.Follow(ctx, execution.ID, after)
+	if err != nil {
+		return nil, err
+	}
+	defer follower.Close()
+	var frames []events.Frame
+	for len(frames) <= limit { // one more tells that there is a next page
+		more, err := follower.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(more) == 0 {
+			return eventPage{frames: frames}, nil
+		}
+		frames = append(frames, more...)
+	}
+	return eventPage{frames: frames[:limit], more: true}, nil
+}
+
+type eventPage struct {
+	frames []events.Frame
+	more   bool
+}
+
+// VisitListEventsResponse writes the bytes that the log encoded.
+func (p eventPage) VisitListEventsResponse(w http.ResponseWriter) error {
+	body := []byte(`{"items":[`)
+	for i, frame := range p.frames {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, frame.JSON()...)
+	}
+	body = append(body, `],"nextCursor":`...)
+	if p.more {
+		body = strconv.AppendQuote(body, strconv.FormatInt(p.frames[len(p.frames)-1].Seq, 10))
+	} else {
+		body = append(body, "null"...)
+	}
+	w.Header().Set("Content-Type", typeJSON)
+	_, err := w.Write(append(body, "}\n"...))
+	return err
+}

@@ -1,0 +1,224 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+const maxWait = 60 // seconds
+
+// CreateExecution starts an execution. With Prefer: wait=N it stays for the end.
+func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutionRequestObject) (api.CreateExecutionResponseObject, error) {
+	wait, err := preferredWait(request.Params.Prefer)
+	if err != nil {
+		return nil, err
+	}
+	order, err := s.toRequest(*request.Body)
+	if err != nil {
+		return nil, err
+	}
+	var idempotency *store.Idempotency
+	if request.Params.IdempotencyKey != nil {
+		idempotency = &store.Idempotency{Key: *request.Params.IdempotencyKey, BodyHash: infoOf(ctx).bodyHash}
+	}
+	by := who(ctx)
+	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, idempotency)
+	if err != nil {
+		return nil, err
+	}
+	response := api.CreateExecution201JSONResponse{}
+	response.Headers.Location = new("/executions/" + string(execution.ID))
+	if replayed {
+		response.Headers.IdempotencyReplayed = new("true")
+	}
+	if wait > 0 {
+		response.Headers.PreferenceApplied = new(fmt.Sprintf("wait=%d", wait))
+		if execution, err = s.awaitEnd(ctx, execution, wait); err != nil {
+			return nil, err
+		}
+	}
+	response.Body, err = s.shown(ctx, execution)
+	return response, err
+}
+
+// ListExecutions shows a page, the newest first.
+func (s *Server) ListExecutions(ctx context.Context, request api.ListExecutionsRequestObject) (api.ListExecutionsResponseObject, error) {
+	filter := store.ExecutionFilter{
+		Cursor: value(request.Params.Cursor, ""),
+		Limit:  value(request.Params.Limit, defaultLimit),
+	}
+	for _, status := range value(request.Params.Status, nil) {
+		filter.Status = append(filter.Status, domain.Status(status))
+	}
+	page, err := s.reader.Executions(ctx, who(ctx).Tenant, filter)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]api.Execution, len(page.Items))
+	for i, execution := range page.Items {
+		if items[i], err = s.shown(ctx, execution); err != nil {
+			return nil, err
+		}
+	}
+	return api.ListExecutions200JSONResponse{Items: items, NextCursor: textOrNull(page.Next)}, nil
+}
+
+const defaultLimit = 50
+
+// GetExecution shows one execution, at once or when it has ended.
+func (s *Server) GetExecution(ctx context.Context, request api.GetExecutionRequestObject) (api.GetExecutionResponseObject, error) {
+	execution, err := s.execution(ctx, request.Id)
+	if err != nil {
+		return nil, err
+	}
+	if wait := value(request.Params.Wait, 0); wait > 0 {
+		if execution, err = s.awaitEnd(ctx, execution, wait); err != nil {
+			return nil, err
+		}
+	}
+	shown, err := s.shown(ctx, execution)
+	return api.GetExecution200JSONResponse(shown), err
+}
+
+// CancelExecution stops an execution.
+func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutionRequestObject) (api.CancelExecutionResponseObject, error) {
+	id, err := executionID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	reason := ""
+	if request.Body != nil {
+		reason = value(request.Body.Reason, "")
+	}
+	by := who(ctx)
+	execution, err := s.sessions.Cancel(ctx, by.Tenant, id, reason, by.Actor)
+	if err != nil {
+		return nil, s.overExecution(ctx, execution, err)
+	}
+	shown, err := s.shown(ctx, execution)
+	if err != nil {
+		return nil, err
+	}
+	if execution.Status.Terminal() {
+		return api.CancelExecution200JSONResponse(shown), nil
+	}
+	return api.CancelExecution202JSONResponse(shown), nil
+}
+
+// DeleteExecution removes an execution with everything that belongs to it.
+func (s *Server) DeleteExecution(ctx context.Context, request api.DeleteExecutionRequestObject) (api.DeleteExecutionResponseObject, error) {
+	id, err := executionID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	by := who(ctx)
+	return api.DeleteExecution204Response{}, s.sessions.Delete(ctx, by.Tenant, id, by.Actor)
+}
+
+// execution reads the execution that a path names.
+func (s *Server) execution(ctx context.Context, id string) (domain.Execution, error) {
+	known, err := executionID(id)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	return s.reader.Execution(ctx, who(ctx).Tenant, known)
+}
+
+// shown adds what waits for a person.
+func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Execution, error) {
+	var pending []domain.Approval
+	if execution.Status == domain.StatusPendingToolApproval {
+		var err error
+		if pending, err = s.reader.ApprovalsOf(ctx, execution.ID); err != nil {
+			return api.Execution{}, err
+		}
+	}
+	return toExecution(execution, pending), nil
+}
+
+// overExecution adds the execution to an error about its state.
+func (s *Server) overExecution(ctx context.Context, execution domain.Execution, err error) error {
+	if execution.ID == "" || domain.CodeOf(err) != domain.CodeExecutionEnded {
+		return err
+	}
+	shown, readErr := s.shown(ctx, execution)
+	if readErr != nil {
+		return err
+	}
+	return &conflict{error: err, execution: &shown}
+}
+
+// awaitEnd follows the execution until it ends, the time is over or the server drains, and reads it again. Waiting
+// costs no query.
+func (s *Server) awaitEnd(ctx context.Context, execution domain.Execution, seconds int) (domain.Execution, error) {
+	if execution.Status.Terminal() {
+		return execution, nil
+	}
+	if err := s.untilEnd(ctx, execution, time.Duration(seconds)*time.Second); err != nil {
+		return execution, err
+	}
+	return s.reader.Execution(ctx, execution.Tenant, execution.ID)
+}
+
+func (s *Server) untilEnd(ctx context.Context, execution domain.Execution, limit time.Duration) error {
+	follower, err := s.events.Follow(ctx, execution.ID, execution.LastSeq)
+	if err != nil {
+		return err
+	}
+	defer follower.Close()
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	for {
+		frames, err := follower.Next(ctx)
+		switch {
+		case err != nil:
+			return err
+		case follower.Ended():
+			return nil
+		case len(frames) > 0:
+			continue
+		}
+		select {
+		case <-follower.Bell():
+		case <-over.C:
+			return nil
+		case <-s.draining:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// preferredWait reads wait=N of a Prefer header (RFC 7240). Preferences of other names are none of our business.
+func preferredWait(prefer *string) (seconds int, err error) {
+	for preference := range strings.SplitSeq(value(prefer, ""), ",") {
+		name, wanted, _ := strings.Cut(preference, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+			continue
+		}
+		seconds, err = strconv.Atoi(strings.Trim(strings.TrimSpace(wanted), `"`))
+		if err != nil || seconds < 0 || seconds > maxWait {
+			return 0, domain.Invalid("Prefer", "wait must be a whole number from 0 to %d.", maxWait)
+		}
+	}
+	return seconds, nil
+}
+
+var uuidText = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// executionID answers a malformed id like one that does not exist, without asking the database.
+func executionID(id string) (domain.ExecutionID, error) {
+	if !uuidText.MatchString(id) {
+		return "", domain.Errorf(domain.CodeNotFound, "There is no such execution.")
+	}
+	return domain.ExecutionID(id), nil
+}

@@ -1,0 +1,70 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"signoff/api"
+	"signoff/internal/domain"
+)
+
+const pingTimeout = 2 * time.Second
+
+// GetIndex tells who answers here.
+func (s *Server) GetIndex(context.Context, api.GetIndexRequestObject) (api.GetIndexResponseObject, error) {
+	return api.GetIndex200JSONResponse{Service: api.IndexServiceSignoff, Version: s.version, Document: "/openapi.yaml"}, nil
+}
+
+// GetHealth is for liveness: it fails only where the process does not answer at all.
+func (s *Server) GetHealth(context.Context, api.GetHealthRequestObject) (api.GetHealthResponseObject, error) {
+	return api.GetHealth200JSONResponse{Status: api.HealthStatusOk}, nil
+}
+
+// GetReadiness tells whether to send traffic here.
+func (s *Server) GetReadiness(ctx context.Context, _ api.GetReadinessRequestObject) (api.GetReadinessResponseObject, error) {
+	if s.isDraining() {
+		return nil, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if err := s.reader.Ping(ctx); err != nil {
+		return nil, domain.Errorf(domain.CodeStorage, "The database does not answer.").With(err)
+	}
+	return api.GetReadiness200JSONResponse{Status: api.HealthStatusReady}, nil
+}
+
+// GetDocument serves the contract.
+func (s *Server) GetDocument(context.Context, api.GetDocumentRequestObject) (api.GetDocumentResponseObject, error) {
+	return document{}, nil
+}
+
+type document struct{}
+
+func (document) VisitGetDocumentResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, err := w.Write(api.Document)
+	return err
+}
+
+// GetMetrics serves what was counted.
+func (s *Server) GetMetrics(ctx context.Context, _ api.GetMetricsRequestObject) (api.GetMetricsResponseObject, error) {
+	return exposition{ctx, s.metrics}, nil
+}
+
+type exposition struct {
+	ctx     context.Context
+	metrics *metrics
+}
+
+func (e exposition) VisitGetMetricsResponse(w http.ResponseWriter) error {
+	// A request without headers: the classic text format, not compressed, whatever the client prefers.
+	r, err := http.NewRequestWithContext(e.ctx, http.MethodGet, "/metrics", http.NoBody)
+	if err != nil {
+		return err
+	}
+	promhttp.HandlerFor(e.metrics.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+	return nil
+}

@@ -1,0 +1,100 @@
+package http
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"signoff/internal/domain"
+)
+
+// places are parameters that say where to go on. One that cannot be read is a syntax error, not a wrong value: no
+// client makes up cursors.
+var places = map[string]bool{"cursor": true, "after": true, "Last-Event-ID": true}
+
+// checkParameters holds the query and the headers against the document. An unknown query parameter is an error: it
+// would be a filter that does not filter.
+func checkParameters(r *http.Request, o *operation) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return malformed("The query cannot be read.")
+	}
+	described := map[string]bool{}
+	problem := &domain.Error{Code: domain.CodeInvalid, Message: "Some of the input is not allowed; see errors."}
+	for _, p := range o.parameters {
+		var values []string
+		switch p.In {
+		case openapi3.ParameterInQuery:
+			values = query[p.Name]
+			described[p.Name] = true
+		case openapi3.ParameterInHeader:
+			values = r.Header.Values(p.Name)
+		}
+		if wrong := checkParameter(p, values); wrong != nil {
+			if places[p.Name] {
+				wrong.Code, wrong.Message = domain.CodeMalformed, p.Name+" is not one that this service gave out."
+				return wrong
+			}
+			problem.Details, problem.Message = append(problem.Details, wrong.Details...), wrong.Message
+		}
+	}
+	for name := range query {
+		if !described[name] {
+			problem.Details = append(problem.Details, domain.Detail{Pointer: name, Message: "is not a known parameter"})
+			problem.Message = "This route does not know a parameter that was sent."
+		}
+	}
+	switch len(problem.Details) {
+	case 0:
+		return nil
+	case 1:
+		return problem
+	default:
+		problem.Message = "Some of the input is not allowed; see errors."
+		return problem
+	}
+}
+
+func checkParameter(p *openapi3.Parameter, values []string) *domain.Error {
+	schema := p.Schema.Value
+	list := schema.Type.Is(openapi3.TypeArray)
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) > 1 && !list {
+		return domain.Invalid(p.Name, "%s must be given once.", p.Name)
+	}
+	for _, value := range values {
+		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+			return domain.Invalid(p.Name, "%s must be text in UTF-8 without U+0000.", p.Name)
+		}
+	}
+	var value any = parameterValue(schema, values[0])
+	if list {
+		items := make([]any, len(values))
+		for i := range values {
+			items[i] = parameterValue(schema.Items.Value, values[i])
+		}
+		value = items
+	}
+	if err := schema.VisitJSON(value, openapi3.MultiErrors()); err != nil {
+		return invalid(p.Name, err)
+	}
+	return nil
+}
+
+var wholeNumber = regexp.MustCompile(`^-?[0-9]{1,18}$`)
+
+// parameterValue is the text of a parameter as the JSON that the schema speaks of. What is not a number stays text,
+// and the schema refuses it.
+func parameterValue(schema *openapi3.Schema, text string) any {
+	if schema.Type.Is(openapi3.TypeInteger) && wholeNumber.MatchString(text) {
+		return json.Number(text)
+	}
+	return text
+}

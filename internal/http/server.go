@@ -1,0 +1,272 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"signoff/api"
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/keys"
+	"signoff/internal/store"
+)
+
+// Sessions starts and stops executions.
+type Sessions interface {
+	// Start creates an execution and begins to drive it. Replayed tells that an equal request had created it before;
+	// another body under the same key is domain.CodeIdempotencyMismatch.
+	Start(ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request,
+		idempotency *store.Idempotency) (execution domain.Execution, replayed bool, err error)
+
+	// Cancel asks an execution to stop and waits a few seconds for it. It returns the execution as it stands, also
+	// beside domain.CodeExecutionEnded, where it had ended otherwise.
+	Cancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string,
+		by domain.Actor) (domain.Execution, error)
+
+	// Delete cancels a live execution and removes it with all that belongs to it.
+	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error
+}
+
+// Approvals takes decisions. Decide returns the approval as it stands, also beside an error about its state.
+type Approvals interface {
+	Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer approvals.Answer) (domain.Approval, error)
+}
+
+// Log follows executions.
+type Log interface {
+	Follow(ctx context.Context, id domain.ExecutionID, after int64) (*events.Follower, error)
+}
+
+// Reader reads what is stored. What belongs to another tenant is domain.CodeNotFound.
+type Reader interface {
+	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+	Executions(ctx context.Context, tenant domain.TenantID, filter store.ExecutionFilter) (store.Page[domain.Execution], error)
+	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
+	Approvals(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter) (store.Page[domain.Approval], error)
+	ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error)
+	Ping(ctx context.Context) error
+}
+
+// Models is the registry of models.
+type Models interface {
+	Models(ctx context.Context) []ModelInfo
+	Has(name string) bool
+	Names() []string
+	Default() string // empty: none
+}
+
+// ModelInfo is what may be shown of a model.
+type ModelInfo struct {
+	Name, Provider, Model string
+	Default, Available    bool
+	Reason                string // why it is not available
+	ContextWindow         int64  // 0: unknown
+}
+
+// Workspace finds the folder that a request names. An empty name is the root.
+type Workspace interface {
+	Resolve(directory string) (absolute string, err error)
+}
+
+// Keys tells whose a token is, and whether a key that was good still is.
+type Keys interface {
+	Verify(ctx context.Context, token string) (keys.Principal, error)
+	Holds(ctx context.Context, keyID string) error
+}
+
+var (
+	_ Log       = (*events.Log)(nil)
+	_ Reader    = (*store.Store)(nil)
+	_ Keys      = (*keys.Verifier)(nil)
+	_ Approvals = (*approvals.Desk)(nil)
+)
+
+// Config is what a server is made of. Zero values of the last block mean the defaults.
+type Config struct {
+	Sessions  Sessions
+	Approvals Approvals
+	Log       Log
+	Reader    Reader
+	Models    Models
+	Workspace Workspace
+	Keys      Keys
+
+	Version    string
+	Hosts      []string               // host names, with or without a port, that requests may name beside the loopback ones
+	Collectors []prometheus.Collector // metrics of other packages
+	Logger     *slog.Logger
+	MaxStreams int
+	Shutdown   time.Duration // how long Serve waits for requests under way after its context has ended
+}
+
+const (
+	defaultMaxStreams = 20_000
+	defaultShutdown   = 10 * time.Second
+
+	headerTimeout = 5 * time.Second
+	idleTimeout   = 60 * time.Second
+	// writeTimeout bounds a whole answer but for streams, which set a deadline per write. It is longer than the
+	// longest wait that a client can ask for.
+	writeTimeout = 90 * time.Second
+)
+
+// Server is the HTTP side of Signoff.
+type Server struct {
+	sessions  Sessions
+	approvals Approvals
+	events    Log
+	reader    Reader
+	models    Models
+	workspace Workspace
+	keys      Keys
+
+	contract   *contract
+	hosts      hosts
+	metrics    *metrics
+	log        *slog.Logger
+	version    string
+	maxStreams int64
+	shutdown   time.Duration
+	router     chi.Router
+
+	streams  atomic.Int64
+	draining chan struct{} // closed by Drain
+	drain    sync.Once
+}
+
+var _ api.StrictServerInterface = (*Server)(nil)
+
+// NewServer returns a server that is ready to serve. It fails only on a broken document or colliding metrics.
+func NewServer(config Config) (*Server, error) {
+	contract, err := loadContract()
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newMetrics(config.Collectors)
+	if err != nil {
+		return nil, fmt.Errorf("http: metrics: %w", err)
+	}
+	s := &Server{
+		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
+		models: config.Models, workspace: config.Workspace, keys: config.Keys,
+		contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
+		version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
+		draining: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if s.maxStreams <= 0 {
+		s.maxStreams = defaultMaxStreams
+	}
+	if s.shutdown <= 0 {
+		s.shutdown = defaultShutdown
+	}
+	s.router = s.routes()
+	return s, nil
+}
+
+// routes is the way of a request. The routes themselves are those of the document; [api.ServerInterface] lists them
+// all, and api.HandlerWithOptions binds each to its method on this server:
+//
+//	GET  /                              operations.go   GET    /executions/{id}             executions.go
+//	GET  /healthz /readyz               operations.go   DELETE /executions/{id}             executions.go
+//	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel      executions.go
+//	GET  /agents /models                registry.go     GET    /executions/{id}/events      events.go, sse.go
+//	POST /executions                    executions.go   GET    /executions/{id}/approvals   approvals.go
+//	GET  /executions                    executions.go   GET    /approvals                   approvals.go
+//	                                                    GET POST /approvals/{id}            approvals.go
+func (s *Server) routes() chi.Router {
+	router := chi.NewRouter()
+	router.Use(s.observe, s.guard)
+	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, domain.Errorf(domain.CodeNotFound, "There is no such route."))
+	})
+	router.MethodNotAllowed(s.methodNotAllowed)
+	strict := api.NewStrictHandlerWithOptions(s, nil, api.StrictHTTPServerOptions{
+		RequestErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+			s.fail(w, r, undecodable(err))
+		},
+		ResponseErrorHandlerFunc: s.fail,
+	})
+	api.HandlerWithOptions(strict, api.ChiServerOptions{
+		BaseRouter: router.With(s.admit),
+		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+			s.fail(w, r, undecodable(err))
+		},
+	})
+	return router
+}
+
+func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{"DELETE", "GET", "POST"} {
+		if s.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
+			allowed = append(allowed, method)
+		}
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	s.fail(w, r, domain.Errorf(domain.CodeMethodNotAllowed, "This route takes %s.", strings.Join(allowed, ", ")))
+}
+
+// Handler serves everything; for tests, and for those who bring their own server.
+func (s *Server) Handler() http.Handler { return s.router }
+
+// Serve answers on listener until ctx ends, then drains, waits for the requests under way and returns. A clean end is
+// no error.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:                      s.router,
+		ReadHeaderTimeout:            headerTimeout,
+		IdleTimeout:                  idleTimeout,
+		WriteTimeout:                 writeTimeout,
+		MaxHeaderBytes:               2 * maxHeaders, // between the two limits the answer is a problem of ours
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		s.Drain()
+		return err
+	case <-ctx.Done():
+	}
+	s.Drain()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.shutdown)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("http: requests were cut off: %w", err), server.Close())
+	}
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
+}
+
+// Drain makes the server step aside: /readyz says no, streams end with a hint to come back, waits return. It takes
+// requests as before, so that those who have not heard of it yet are served; call it first, some time before the
+// context of Serve ends.
+func (s *Server) Drain() { s.drain.Do(func() { close(s.draining) }) }
+
+func (s *Server) isDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}

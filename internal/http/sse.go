@@ -1,0 +1,200 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"time"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+)
+
+const (
+	// frameTimeout cuts a client that does not read. It resumes by id when it comes back, so nothing is lost, and
+	// nothing is buffered for it meanwhile.
+	frameTimeout = 10 * time.Second
+	// heartbeatEvery keeps proxies from closing a quiet stream, and finds clients that went away unseen.
+	heartbeatEvery = 15 * time.Second
+	// maxWrite bounds what must pass within frameTimeout, so that a slow line is not taken for a dead one.
+	maxWrite = 64 << 10
+)
+
+// eventStream opens a stream. Whoever has everything of an execution that has ended gets 204, the one status that
+// makes an EventSource stop.
+func (s *Server) eventStream(ctx context.Context, execution domain.Execution, after int64) (api.ListEventsResponseObject, error) {
+	if execution.Status.Terminal() && after == execution.LastSeq {
+		return api.ListEvents204Response{}, nil
+	}
+	if s.streams.Add(1) > s.maxStreams {
+		s.streams.Add(-1)
+		return nil, domain.Errorf(domain.CodeUnavailable, "There are too many open streams.")
+	}
+	follower, err := s.events.Follow(ctx, execution.ID, after)
+	if err != nil {
+		s.streams.Add(-1)
+		return nil, err
+	}
+	return &stream{
+		server: s, ctx: ctx, keyID: who(ctx).Actor.KeyID, execution: execution.ID, follower: follower, seq: after,
+	}, nil
+}
+
+// stream writes one execution's log to one client.
+type stream struct {
+	server    *Server
+	ctx       context.Context // the request's: it ends when the client goes away
+	keyID     string
+	execution domain.ExecutionID
+	follower  *events.Follower
+
+	w      http.ResponseWriter
+	buffer bytes.Buffer
+	seq    int64 // of the last frame in the buffer or sent
+	synced bool
+}
+
+// VisitListEventsResponse runs until the terminal event, until the client goes away or stops reading, or until the
+// server drains. Only the first has anything to do with the execution; after the others it goes on, and the client may
+// resume.
+func (t *stream) VisitListEventsResponse(w http.ResponseWriter) error {
+	defer t.server.streams.Add(-1)
+	defer t.follower.Close()
+	t.server.metrics.streams.Inc()
+	defer t.server.metrics.streams.Dec()
+
+	t.w = w
+	w.Header().Set("Content-Type", typeStream)
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
+	w.WriteHeader(http.StatusOK)
+	t.hint()
+	if err := t.run(); err != nil {
+		t.broken(err)
+	}
+	return nil // the response has begun; there is nothing more to answer
+}
+
+func (t *stream) run() error {
+	heartbeat := time.NewTimer(heartbeatEvery)
+	defer heartbeat.Stop()
+	for {
+		if reason := t.over(); reason != "" {
+			return t.bye(reason)
+		}
+		frames, err := t.follower.Next(t.ctx)
+		if err != nil && domain.CodeOf(err) == domain.CodeNotFound {
+			return t.bye("the execution was deleted")
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.put(frames); err != nil {
+			return err
+		}
+		switch {
+		case t.follower.Ended():
+			return nil
+		case len(frames) > 0:
+			heartbeat.Reset(heartbeatEvery)
+			continue // there may be more, so no waiting
+		}
+		select {
+		case <-t.follower.Bell():
+		case <-heartbeat.C:
+			heartbeat.Reset(heartbeatEvery)
+			t.buffer.WriteString(": heartbeat\n\n")
+		case <-t.server.draining:
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+	}
+}
+
+// over tells why the stream must end although the execution goes on. It is asked before every write: a key that was
+// revoked gets nothing more. While nobody can tell whether it still holds, nothing is written either, since that
+// comes from the same database.
+func (t *stream) over() (reason string) {
+	if t.server.isDraining() {
+		return "the server is stopping, come back in a moment"
+	}
+	if domain.CodeOf(t.server.keys.Holds(t.ctx, t.keyID)) == domain.CodeUnauthenticated {
+		return "the key does not hold any more"
+	}
+	return ""
+}
+
+// put sends what is ready in as few writes as possible, and marks where history ends and live begins.
+func (t *stream) put(frames []events.Frame) error {
+	for _, frame := range frames {
+		t.buffer.Write(frame.SSE)
+		t.seq = frame.Seq
+		if t.buffer.Len() >= maxWrite {
+			if err := t.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	t.server.metrics.sent.Add(float64(len(frames)))
+	if !t.synced && t.follower.Live() && !t.follower.Ended() {
+		t.synced = true
+		fmt.Fprintf(&t.buffer, "event: stream.synced\ndata: {\"type\":\"stream.synced\",\"executionId\":%q,\"lastSeq\":%d}\n\n",
+			t.execution, t.seq)
+	}
+	return t.flush()
+}
+
+// bye ends a stream that is not at its end. A comment tells people why; the client comes back by itself.
+func (t *stream) bye(reason string) error {
+	t.hint()
+	t.buffer.WriteString(": " + reason + "\n\n")
+	return t.flush()
+}
+
+// hint tells when to come back. It is jittered, or all clients of a restarted server would do so in one moment.
+func (t *stream) hint() { fmt.Fprintf(&t.buffer, "retry: %d\n\n", 2000+rand.IntN(1000)) }
+
+// flush writes the buffer under a deadline of its own. The server's deadline for whole answers does not count here.
+func (t *stream) flush() error {
+	if t.buffer.Len() == 0 {
+		return nil
+	}
+	control := http.NewResponseController(t.w)
+	err := control.SetWriteDeadline(time.Now().Add(frameTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return gone{err}
+	}
+	if _, err := t.w.Write(t.buffer.Bytes()); err != nil {
+		return gone{err}
+	}
+	if err := control.Flush(); err != nil {
+		return gone{err}
+	}
+	if t.buffer.Cap() > 4*maxWrite {
+		t.buffer = bytes.Buffer{} // one huge frame must not be paid for as long as the stream lives
+	}
+	t.buffer.Reset()
+	return nil
+}
+
+// gone is an error of the connection.
+type gone struct{ error }
+
+func (g gone) Unwrap() error { return g.error }
+
+func (t *stream) broken(err error) {
+	var lost gone
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		t.server.metrics.cut.Inc()
+		infoOf(t.ctx).abandoned = true
+	case t.ctx.Err() != nil || errors.As(err, &lost):
+		infoOf(t.ctx).abandoned = true
+	default:
+		t.server.log.WarnContext(t.ctx, "stream broke off", "requestId", infoOf(t.ctx).requestID, "error", err)
+	}
+}
