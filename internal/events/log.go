@@ -36,9 +36,10 @@ var _ Store = (*store.Store)(nil)
 type Log struct {
 	store Store
 
-	mu    sync.Mutex
-	queue []*request // in the order of arrival
-	bell  chan struct{}
+	mu     sync.Mutex
+	queue  []*request // in the order of arrival
+	closed bool       // Run has ended: nothing is committed any more
+	bell   chan struct{}
 
 	topics topics
 
@@ -63,7 +64,7 @@ func NewLog(s Store) *Log {
 	return &Log{store: s, bell: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}}}
 }
 
-// Run commits until ctx ends, and then what is still queued. It also polls a database that other replicas write to.
+// Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. It also polls a database that other replicas write to.
 func (l *Log) Run(ctx context.Context) {
 	var polling sync.WaitGroup
 	defer polling.Wait()
@@ -75,10 +76,18 @@ func (l *Log) Run(ctx context.Context) {
 		select {
 		case <-l.bell:
 		case <-ctx.Done():
+			l.close()
 			l.commitQueued(ctx)
 			return
 		}
 	}
+}
+
+// close refuses what comes from now on: a writer must not wait for a committer that has gone.
+func (l *Log) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 }
 
 // Commit writes change and returns once it is in the database and followers have been rung.
@@ -88,10 +97,9 @@ func (l *Log) Run(ctx context.Context) {
 // write twice. Errors are those of [store.Outcome], or domain.CodeStorage for the whole batch.
 func (l *Log) Commit(ctx context.Context, change store.Change) (store.Outcome, error) {
 	r := &request{change: change, done: make(chan struct{})}
-	l.mu.Lock()
-	l.queue = append(l.queue, r)
-	l.mu.Unlock()
-	l.ring()
+	if !l.enqueue(r) {
+		return store.Outcome{}, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
+	}
 	select {
 	case <-r.done:
 	case <-ctx.Done():
@@ -106,11 +114,18 @@ func (l *Log) Commit(ctx context.Context, change store.Change) (store.Outcome, e
 	return r.result.outcome, r.result.outcome.Err
 }
 
-func (l *Log) ring() {
+func (l *Log) enqueue(r *request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.queue = append(l.queue, r)
 	select {
 	case l.bell <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 func (l *Log) withdraw(r *request) bool {

@@ -29,7 +29,10 @@ func (d *draft) change(s *session) store.Change {
 		Execution: s.execution.ID, Epoch: s.epoch, Update: update,
 		Ask: d.asked, Resolve: d.resolved, Progress: d.progress,
 	}
-	if d.textOnly() {
+	switch {
+	case d.ended != nil:
+		update.Status = d.ended.Status
+	case d.textOnly():
 		change.Update = nil // the row does not change with every word
 	}
 	for _, payload := range d.payloads {

@@ -42,35 +42,30 @@ func (l *leaseholder) renewed(trusted time.Time) {
 	defer l.mu.Unlock()
 	if l.ctx == nil {
 		l.ctx, l.lose = context.WithCancelCause(context.Background())
-		l.over = time.AfterFunc(time.Until(trusted), l.end)
+		l.over = time.AfterFunc(time.Until(trusted), func() {
+			slog.Error("lease lost, its executions are let go")
+			l.end(errLeaseLost)
+		})
 		return
 	}
 	l.over.Reset(time.Until(trusted))
 }
 
-func (l *leaseholder) end() {
+// end ends the lease, if there is one: those who hold it may not write any more.
+func (l *leaseholder) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx != nil {
-		slog.Error("lease lost, its executions are let go")
 		l.over.Stop()
-		l.lose(errLeaseLost)
+		l.lose(why)
 		l.ctx = nil
-	}
-}
-
-func (l *leaseholder) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ctx != nil {
-		l.over.Stop()
 	}
 }
 
 // Run renews the lease and takes up executions that nobody drives, until ctx ends. It returns the error of the first
 // renewal, since a server that cannot write is not to serve.
 func (m *Manager) Run(ctx context.Context, ready func()) error {
-	defer m.lease.close()
+	defer m.lease.end(errOver) // what was not drained is let go, unwritten
 	if err := m.renew(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,154 @@
+// Package eventstest holds the oracle of the tests: what must be true of every log, whatever happened to it.
+package eventstest
+
+import (
+	"fmt"
+
+	"signoff/internal/domain"
+)
+
+// Broken lists how a log breaks the invariants of the design; empty is well. A log that has not ended is checked as
+// far as it goes.
+func Broken(log []domain.Event) []string {
+	c := checker{texts: map[string]int{}, calls: map[string]*fate{}, approvals: map[domain.ApprovalID]int{}}
+	for i, event := range log {
+		c.event(int64(i+1), event)
+	}
+	if c.ended {
+		c.end()
+	}
+	return c.broken
+}
+
+type checker struct {
+	status    domain.Status
+	texts     map[string]int // bytes so far
+	calls     map[string]*fate
+	approvals map[domain.ApprovalID]int // how often resolved
+	ended     bool
+	broken    []string
+}
+
+type fate struct{ starts, fates int }
+
+func (c *checker) failf(seq int64, format string, args ...any) {
+	c.broken = append(c.broken, fmt.Sprintf("event %d: ", seq)+fmt.Sprintf(format, args...))
+}
+
+func (c *checker) event(want int64, event domain.Event) {
+	if event.Seq != want {
+		c.failf(want, "has seq %d", event.Seq)
+	}
+	if c.ended {
+		c.failf(want, "%s comes after the terminal event", event.Type)
+	}
+	c.ended = event.Type.Terminal()
+	payload, err := event.Payload()
+	if err != nil {
+		c.failf(want, "%v", err)
+		return
+	}
+	c.state(want, payload)
+	c.text(want, payload)
+	c.call(want, payload)
+}
+
+func (c *checker) state(seq int64, payload domain.Payload) {
+	switch p := payload.(type) {
+	case domain.ExecutionCreated:
+		if seq != 1 {
+			c.failf(seq, "created is not the first event")
+		}
+		c.status = p.Status
+	case domain.StateChanged:
+		if p.From != c.status || !p.From.CanBecome(p.To) {
+			c.failf(seq, "state %s says that it goes from %s to %s", c.status, p.From, p.To)
+		}
+		c.status = p.To
+	case domain.ExecutionEnded:
+		if !c.status.CanBecome(p.Status) {
+			c.failf(seq, "ends as %s from %s", p.Status, c.status)
+		}
+		c.status = p.Status
+	}
+}
+
+func (c *checker) text(seq int64, payload domain.Payload) {
+	grow := func(key string, offset int, text string) {
+		if offset != c.texts[key] {
+			c.failf(seq, "offset %d of %s where %d bytes were written", offset, key, c.texts[key])
+		}
+		c.texts[key] += len(text)
+	}
+	closed := func(key string, length int) {
+		if length != c.texts[key] {
+			c.failf(seq, "%s is completed with length %d, its pieces have %d", key, length, c.texts[key])
+		}
+	}
+	switch p := payload.(type) {
+	case domain.MessageDelta:
+		grow("message "+p.MessageID, p.Offset, p.Text)
+	case domain.ThoughtDelta:
+		grow("thought "+p.MessageID, p.Offset, p.Text)
+	case domain.ToolCallUpdated:
+		grow("output "+p.ToolCallID, p.Offset, p.Output)
+	case domain.MessageCompleted:
+		closed("message "+p.MessageID, p.Length)
+	case domain.ThoughtCompleted:
+		closed("thought "+p.MessageID, p.Length)
+	}
+}
+
+func (c *checker) call(seq int64, payload domain.Payload) {
+	switch p := payload.(type) {
+	case domain.ToolCallRequested:
+		if c.calls[p.ToolCallID] != nil {
+			c.failf(seq, "call %s is requested twice", p.ToolCallID)
+		}
+		c.calls[p.ToolCallID] = &fate{}
+	case domain.ToolCallStarted:
+		if f := c.known(seq, p.ToolCallID); f != nil {
+			f.starts++
+			if f.starts > 1 || f.fates > 0 {
+				c.failf(seq, "call %s starts again", p.ToolCallID)
+			}
+		}
+	case domain.ToolCallCompleted:
+		if f := c.known(seq, p.ToolCallID); f != nil {
+			f.fates++
+			if f.fates > 1 {
+				c.failf(seq, "call %s has a second fate", p.ToolCallID)
+			}
+			if p.Fate == domain.FateSucceeded && f.starts == 0 {
+				c.failf(seq, "call %s succeeded without a start", p.ToolCallID)
+			}
+		}
+	case domain.ApprovalRequested:
+		c.approvals[p.ApprovalID] = 0
+	case domain.ApprovalResolved:
+		c.approvals[p.ApprovalID]++
+		if n := c.approvals[p.ApprovalID]; n != 1 {
+			c.failf(seq, "approval %s is resolved %d times", p.ApprovalID, n)
+		}
+	}
+}
+
+func (c *checker) known(seq int64, id string) *fate {
+	if c.calls[id] == nil {
+		c.failf(seq, "call %s was never requested", id)
+	}
+	return c.calls[id]
+}
+
+func (c *checker) end() {
+	for id, f := range c.calls {
+		if f.fates != 1 {
+			c.broken = append(c.broken, fmt.Sprintf("call %s has %d fates at the end", id, f.fates))
+		}
+	}
+	for id, n := range c.approvals {
+		if n != 1 {
+			c.broken = append(c.broken, fmt.Sprintf("approval %s was resolved %d times at the end", id, n))
+		}
+	}
+}

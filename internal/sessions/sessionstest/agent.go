@@ -1,0 +1,124 @@
+// Package sessionstest has the scripted agent, the main double of the tests: it says, asks and waits as it is told.
+package sessionstest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"signoff/internal/domain"
+)
+
+// Script is one turn of an agent.
+type Script func(ctx context.Context, t *Turn) (domain.StopReason, error)
+
+// Turn is what a script works with. Its methods return the error that ends the turn.
+type Turn struct {
+	Host   domain.Host
+	Prompt domain.Prompt
+	ctx    context.Context
+}
+
+// Agent plays a script on every prompt.
+type Agent struct {
+	Script Script
+	Closed chan struct{} // closes with the agent; may be nil
+}
+
+var _ domain.Agent = (*Agent)(nil)
+
+// Prompt plays the script.
+func (a *Agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
+	return a.Script(ctx, &Turn{Host: host, Prompt: prompt, ctx: ctx})
+}
+
+// Close tells who waits for it.
+func (a *Agent) Close() error {
+	if a.Closed != nil {
+		close(a.Closed)
+	}
+	return nil
+}
+
+// Open returns a function that opens agents with this script.
+func Open(script Script) func(context.Context, domain.Execution) (domain.Agent, error) {
+	return func(context.Context, domain.Execution) (domain.Agent, error) { return &Agent{Script: script}, nil }
+}
+
+// Say streams text in pieces and closes the message.
+func (t *Turn) Say(id string, pieces ...string) error {
+	for _, piece := range pieces {
+		if err := t.Host.Emit(t.ctx, domain.MessageDelta{MessageID: id, Text: piece}); err != nil {
+			return err
+		}
+	}
+	return t.Host.Emit(t.ctx, domain.MessageCompleted{MessageID: id})
+}
+
+// Think streams a thought.
+func (t *Turn) Think(id, text string) error {
+	if err := t.Host.Emit(t.ctx, domain.ThoughtDelta{MessageID: id, Text: text}); err != nil {
+		return err
+	}
+	return t.Host.Emit(t.ctx, domain.ThoughtCompleted{MessageID: id})
+}
+
+// Want announces a call.
+func (t *Turn) Want(message string, call domain.ToolCall) error {
+	return t.Host.Emit(t.ctx, domain.ToolCallRequested{
+		ToolCallID: call.ID, MessageID: message, Tool: call.Tool, Class: call.Class,
+		Arguments: call.Arguments, Summary: call.Summary,
+	})
+}
+
+// Use authorizes an announced call and, where it may run, runs it with run.
+func (t *Turn) Use(call domain.ToolCall, run func(arguments json.RawMessage) string) (domain.Grant, error) {
+	grant, err := t.Host.Authorize(t.ctx, call)
+	if err != nil || !grant.Allowed {
+		return grant, err
+	}
+	return grant, t.Host.Emit(t.ctx, domain.ToolCallCompleted{
+		ToolCallID: call.ID, Fate: domain.FateSucceeded, Output: run(grant.Arguments),
+	})
+}
+
+// Bash is a call of class execute.
+func Bash(id, command string) domain.ToolCall {
+	return domain.ToolCall{
+		ID: id, Tool: "bash", Version: "1", Class: domain.ClassExecute,
+		Arguments: json.RawMessage(`{"command":` + strconv.Quote(command) + `}`), Summary: "Run " + command,
+	}
+}
+
+// Sandbox runs nothing; it answers each command with its last argument.
+type Sandbox struct{ Kind string }
+
+// Name returns the kind that the test wants to be in force.
+func (s Sandbox) Name() string {
+	if s.Kind == "" {
+		return "off"
+	}
+	return s.Kind
+}
+
+// Run echoes.
+func (s Sandbox) Run(_ context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	_, err := io.Copy(output, bytes.NewBufferString(command.Argv[len(command.Argv)-1]))
+	return domain.CommandResult{}, err
+}
+
+// AnyTool accepts all arguments that have a command.
+type AnyTool struct{}
+
+// Check looks for the command.
+func (AnyTool) Check(_ string, arguments json.RawMessage, _ string) (string, error) {
+	var a struct {
+		Command string `json:"command"`
+	}
+	if err := json.Unmarshal(arguments, &a); err != nil || a.Command == "" {
+		return "", domain.Errorf(domain.CodeInvalidArguments, "command is missing")
+	}
+	return "Run " + a.Command, nil
+}

@@ -1,0 +1,265 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// resuming is a script that behaves like the internal agent after a restart: it goes on with the calls that the
+// history leaves open, and says in the end what it was given.
+func resuming(starts *atomic.Int32) sessionstest.Script {
+	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		call := sessionstest.Bash("c1", "ls")
+		history := t.Prompt.History
+		last := history[len(history)-1]
+		switch {
+		case last.Role == domain.RoleUser:
+			if err := t.Want("m1", call); err != nil {
+				return "", err
+			}
+		case last.Role == domain.RoleTool:
+			return domain.StopEndTurn, t.Say("m2", "told: "+last.Text)
+		}
+		grant, err := t.Use(call, func(json.RawMessage) string { starts.Add(1); return "ran" })
+		if err != nil {
+			return "", err
+		}
+		if !grant.Allowed {
+			return domain.StopEndTurn, t.Say("m2", "refused: "+grant.Message)
+		}
+		return domain.StopEndTurn, t.Say("m2", "done")
+	}
+}
+
+// killed ends a server the way SIGKILL would, as far as one process can: its sessions are cut off from the log, and
+// its lease is over.
+func (w *world) killed() {
+	w.t.Helper()
+	w.stop()
+	for w.manager.Live() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := w.store.ForgetReplicas(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestPendingApprovalSurvivesAKill(t *testing.T) {
+	s := storetest.SQLite(t)
+	var starts atomic.Int32
+	first := newWorld(t, s, resuming(&starts))
+	id := first.start()
+	before := first.approvals(id, 1)[0]
+	first.killed()
+
+	second := newWorld(t, s, resuming(&starts))
+	second.reach(id, domain.StatusPendingToolApproval)
+	after := second.approvals(id, 1)
+	if len(after) != 1 {
+		t.Fatalf("%d approvals after the restart", len(after))
+	}
+	if diff := cmp.Diff(before, after[0]); diff != "" {
+		t.Error("the approval has changed:", diff)
+	}
+	second.decide(after[0])
+	if end := second.ended(id); end.Status != domain.StatusCompleted || end.Output.Text != "done" || starts.Load() != 1 {
+		t.Errorf("%s, %q, %d starts", end.Status, end.Output.Text, starts.Load())
+	}
+}
+
+func TestDecidedWhileNobodyDrives(t *testing.T) {
+	s := storetest.SQLite(t)
+	var starts atomic.Int32
+	first := newWorld(t, s, resuming(&starts))
+	id := first.start()
+	approval := first.approvals(id, 1)[0]
+	first.killed()
+
+	second := newWorld(t, s, resuming(&starts))
+	second.decide(approval)
+	if end := second.ended(id); end.Status != domain.StatusCompleted || starts.Load() != 1 {
+		t.Errorf("%s, %d starts", end.Status, starts.Load())
+	}
+}
+
+func TestStartedCallIsOutcomeUnknownAfterAKill(t *testing.T) {
+	s := storetest.SQLite(t)
+	var starts atomic.Int32
+	hang := make(chan struct{})
+	defer close(hang)
+	first := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		call := sessionstest.Bash("c1", "ls")
+		_ = t.Want("m1", call)
+		_, err := t.Use(call, func(json.RawMessage) string { starts.Add(1); <-hang; return "" })
+		return "", err
+	})
+	id := first.start()
+	first.decide(first.approvals(id, 1)[0])
+	first.reach(id, domain.StatusExecutingTool)
+	first.killed()
+
+	second := newWorld(t, s, resuming(&starts))
+	end := second.ended(id)
+	if end.Status != domain.StatusCompleted || starts.Load() != 1 {
+		t.Errorf("%s, %d starts", end.Status, starts.Load())
+	}
+	fates := payloads[domain.ToolCallCompleted](t, second.events(id))
+	if len(fates) != 1 || fates[0].Fate != domain.FateOutcomeUnknown || end.Output.Text != "told: "+fates[0].Output {
+		t.Errorf("fates %+v, output %q", fates, end.Output.Text)
+	}
+}
+
+func TestBrokenMessageIsInterruptedAndAskedAgain(t *testing.T) {
+	s := storetest.SQLite(t)
+	first := newWorld(t, s, stuck[domain.StatusStreaming])
+	id := first.start()
+	first.reach(id, domain.StatusStreaming)
+	first.killed()
+
+	second := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if n := len(t.Prompt.History); n != 1 {
+			return "", domain.Errorf(domain.CodeInternal, "the broken message is in the history: %d", n)
+		}
+		return domain.StopEndTurn, t.Say("m-again", "a whole sentence")
+	})
+	end := second.ended(id)
+	if end.Status != domain.StatusCompleted || end.Output.Text != "a whole sentence" {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+	done := payloads[domain.MessageCompleted](t, second.events(id))
+	if len(done) != 2 || !done[0].Interrupted || done[1].Interrupted {
+		t.Errorf("completed: %+v", done)
+	}
+}
+
+func TestDrainHandsOver(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		var starts atomic.Int32
+		first := newWorld(t, s, resuming(&starts))
+		id := first.start()
+		approval := first.approvals(id, 1)[0]
+		first.drain()
+		if got := first.execution(id).Status; got.Terminal() {
+			t.Fatalf("a drain ended the execution as %s", got)
+		}
+		second := newWorld(t, s, resuming(&starts))
+		second.reach(id, domain.StatusPendingToolApproval)
+		second.decide(approval)
+		if end := second.ended(id); end.Status != domain.StatusCompleted || starts.Load() != 1 {
+			t.Errorf("%s, %d starts", end.Status, starts.Load())
+		}
+	})
+}
+
+func TestDrainLetsARunningCallEnd(t *testing.T) {
+	s := storetest.SQLite(t)
+	running, finish := make(chan struct{}), make(chan struct{})
+	first := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		call := sessionstest.Bash("c1", "ls")
+		call.Class = domain.ClassRead
+		_ = t.Want("m1", call)
+		if _, err := t.Use(call, func(json.RawMessage) string { close(running); <-finish; return "whole" }); err != nil {
+			return "", err
+		}
+		return domain.StopEndTurn, t.Say("m2", "done")
+	})
+	id := first.start()
+	<-running
+	time.AfterFunc(50*time.Millisecond, func() { close(finish) })
+	first.drain()
+	fates := payloads[domain.ToolCallCompleted](t, first.events(id))
+	if len(fates) != 1 || fates[0].Output != "whole" {
+		t.Errorf("fates: %+v", fates)
+	}
+}
+
+func TestStaleDriverWritesNothing(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		speak := make(chan struct{})
+		first := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			<-speak
+			return domain.StopEndTurn, t.Say("m", "from the grave")
+		})
+		id := first.start()
+		first.reach(id, domain.StatusWaiting)
+		head, err := s.Head(context.Background(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Another replica takes the execution while the first one sleeps.
+		if err := s.ReleaseExecution(context.Background(), id, head.Epoch); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Heartbeat(context.Background(), "thief", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if claimed, err := s.Claim(context.Background(), "thief", 10); err != nil || len(claimed) != 1 {
+			t.Fatalf("claimed %v, %v", claimed, err)
+		}
+		close(speak)
+		for first.manager.Live() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if log := first.events(id); int64(len(log)) != head.LastSeq {
+			t.Errorf("%d events, %d before the take-over", len(log), head.LastSeq)
+		}
+	})
+}
+
+// takenUp waits until the execution was taken up n times.
+func (w *world) takenUp(id domain.ExecutionID, n int) {
+	w.t.Helper()
+	w.follow(id, func(f events.Frame) bool {
+		if strings.Contains(string(f.JSON()), `"reason":"recovered"`) {
+			n--
+		}
+		return n == 0
+	})
+}
+
+func TestRecoveryLimit(t *testing.T) {
+	s := storetest.SQLite(t)
+	script := stuck[domain.StatusStreaming]
+	w := newWorld(t, s, script)
+	id := w.start()
+	w.reach(id, domain.StatusStreaming)
+	for n := range 3 {
+		w.killed()
+		w = newWorld(t, s, script)
+		w.takenUp(id, n+1)
+	}
+	w.killed()
+	w = newWorld(t, s, script)
+	end := w.ended(id)
+	if end.Status != domain.StatusFailed || end.Output.Error.Code != domain.CodeRecoveryLimit {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+}
+
+func TestCancelSurvivesAKill(t *testing.T) {
+	s := storetest.SQLite(t)
+	first := newWorld(t, s, stuck[domain.StatusWaiting])
+	id := first.start()
+	first.reach(id, domain.StatusWaiting)
+	first.killed()
+	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: "late", By: alice}}
+	if _, err := s.Commit(context.Background(), []store.Change{wish}); err != nil {
+		t.Fatal(err)
+	}
+	second := newWorld(t, s, stuck[domain.StatusWaiting])
+	if end := second.ended(id); end.Status != domain.StatusCancelled {
+		t.Errorf("ended as %s", end.Status)
+	}
+}
