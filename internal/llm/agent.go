@@ -133,11 +133,12 @@ func (t *turn) newMessageID(attempt int) string {
 // system is the text before the conversation.
 func (t *turn) system() string { return systemPrompt(t.agent.execution.Request) }
 
-// granted lists the tools that the model is told of: those whose class is not denied anyway.
+// granted lists the tools that the model is told of: a tool whose class is denied would only waste rounds.
 func (t *turn) granted() []tools.Definition {
 	var granted []tools.Definition
 	for _, definition := range t.agent.tools.Definitions() {
-		if t.agent.execution.Request.Capabilities.Of(definition.Class) != domain.Deny {
+		switch t.agent.execution.Request.Capabilities.Of(definition.Class) {
+		case domain.Allow, domain.Ask:
 			granted = append(granted, definition)
 		}
 	}

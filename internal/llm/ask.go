@@ -31,6 +31,8 @@ func (t *turn) ask(ctx context.Context) (answer, *message, error) {
 		if err != nil {
 			return answer{}, nil, err
 		}
+		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.execution.ID,
+			"model", t.agent.name, "attempt", attempt, "error", trouble.shown)
 		if !trouble.retry || attempt == maxAttempts {
 			return answer{}, nil, trouble.shown
 		}
@@ -58,7 +60,7 @@ func (t *turn) judge(ctx context.Context, said *message, err error) (*failure, e
 // together should not all come back together, so there is chance in both.
 func (t *turn) wait(ctx context.Context, attempt int, trouble *failure, delay time.Duration) error {
 	if trouble.after > 0 {
-		delay = trouble.after + rand.N(trouble.after/10+time.Millisecond)
+		delay = trouble.after + rand.N(trouble.after/10+time.Millisecond) //nolint:gosec // chance, not a secret
 	}
 	delay = min(delay, longestWait)
 	err := t.host.Emit(ctx, domain.ModelRetrying{

@@ -156,6 +156,8 @@ func connectionTrouble(err error) string {
 		return "it did not answer in time"
 	case errors.As(err, &system):
 		return system.Error()
+	case errors.Is(err, io.EOF):
+		return "it closed the connection"
 	default:
 		return "the connection failed"
 	}

@@ -42,7 +42,7 @@ func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	if response.StatusCode == http.StatusOK && kind != "application/json" && kind != "text/html" {
 		return response, nil
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	return nil, readStatusError(response)
 }
 
@@ -105,7 +105,7 @@ func partText(part json.RawMessage) (message, code string) {
 
 // guardedBody reads a stream within the limits.
 type guardedBody struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // of the request whose body this is; Read has no other way to it
 	cancel  context.CancelCauseFunc
 	body    io.ReadCloser
 	silence *time.Timer
@@ -124,7 +124,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	if limit := b.count(p[:n]); limit != nil {
 		return 0, limit
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = causeOf(b.ctx, err)
 	}
 	return n, err

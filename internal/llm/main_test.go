@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -72,7 +73,7 @@ func (v *vendor) RoundTrip(request *http.Request) (*http.Response, error) {
 		if err := json.NewDecoder(request.Body).Decode(&seen.body); err != nil {
 			return nil, err
 		}
-		request.Body.Close()
+		_ = request.Body.Close()
 	}
 	v.mu.Lock()
 	n := len(v.asked)
@@ -159,6 +160,7 @@ func config(transport http.RoundTripper) llm.Config {
 			APIKey: testKey, APIKeyEnv: "TEST_KEY", ContextWindow: 1000,
 		}},
 		Transport: transport,
+		Logger:    slog.New(slog.DiscardHandler),
 	}
 }
 

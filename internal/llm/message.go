@@ -14,7 +14,7 @@ import (
 // Thought ends where text begins. A model that thinks again after it has spoken does so under an id of its own,
 // because a closed thought stays closed for everybody who has read it.
 type message struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // of the attempt, which a message does not outlive
 	host domain.Host
 	id   string
 
@@ -41,12 +41,12 @@ func (m *message) Text(text string) error {
 		if text = m.hold(text, false); text == "" {
 			return m.err
 		}
-		m.endThought(false)
 		m.speaking = true
 	}
 	if text == "" {
 		return m.err
 	}
+	m.endThought(false)
 	m.text.WriteString(text)
 	return m.emit(domain.MessageDelta{MessageID: m.id, Text: text})
 }
@@ -87,7 +87,7 @@ func (m *message) hold(text string, thought bool) string {
 func (m *message) complete() error {
 	m.endThought(false)
 	if m.speaking {
-		m.emit(domain.MessageCompleted{MessageID: m.id})
+		_ = m.emit(domain.MessageCompleted{MessageID: m.id})
 	}
 	return m.err
 }
@@ -96,7 +96,7 @@ func (m *message) complete() error {
 func (m *message) interrupt() error {
 	m.endThought(true)
 	if m.speaking {
-		m.emit(domain.MessageCompleted{MessageID: m.id, Interrupted: true})
+		_ = m.emit(domain.MessageCompleted{MessageID: m.id, Interrupted: true})
 	}
 	return m.err
 }
@@ -107,10 +107,10 @@ func (m *message) endThought(interrupted bool) {
 	}
 	m.thinking = false
 	m.thoughts++
-	m.emit(domain.ThoughtCompleted{MessageID: m.thoughtID, Interrupted: interrupted})
+	_ = m.emit(domain.ThoughtCompleted{MessageID: m.thoughtID, Interrupted: interrupted})
 }
 
-// emit keeps the host's first error: what it refused once is not offered again.
+// emit keeps the host's first error, for everybody to return: what it refused once is not offered again.
 func (m *message) emit(payload domain.Payload) error {
 	if m.err == nil {
 		m.err = m.host.Emit(m.ctx, payload)

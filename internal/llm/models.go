@@ -83,8 +83,8 @@ func (p *probe) ask(ctx context.Context) string {
 	if err != nil {
 		return "No connection: " + connectionTrouble(err) + "."
 	}
-	defer response.Body.Close()
-	io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again
 	switch {
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
 		return "The provider does not accept the key."

@@ -53,7 +53,7 @@ func (o *openAI) Stream(ctx context.Context, request request, sink sink) (answer
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := o.chat.NewStreaming(ctx, o.params(request))
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	reader := &openAIReader{sink: sink, split: thinkSplitter{sink: sink}}
 	for stream.Next() {
 		if err := reader.take(stream.Current()); err != nil {

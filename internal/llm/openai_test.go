@@ -145,6 +145,25 @@ func TestVendors(t *testing.T) {
 	}
 }
 
+// TestAThoughtThatComesLate gets an id of its own, and ends where text goes on.
+func TestAThoughtThatComesLate(t *testing.T) {
+	v := &vendor{replies: []reply{streams(delta(`{"reasoning":"A"}`), says("one "), delta(`{"reasoning":"B"}`), says("two"),
+		delta(`{"reasoning":"C"}`), ends("stop"), done)}}
+	host := &hosttest.Host{}
+	if _, err := ask(t, v, host); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, thought := range hosttest.Of[domain.ThoughtCompleted](host) {
+		ids[thought.MessageID] = true
+	}
+	want(t, "thoughts", len(ids), 3)
+	want(t, "messages", len(hosttest.Of[domain.MessageCompleted](host)), 1)
+	conversation := host.Fold(t)
+	want(t, "open", len(conversation.Open), 0)
+	want(t, "remembered text", conversation.LastText, "one two")
+}
+
 func requested(host *hosttest.Host) []string {
 	var list []string
 	for _, call := range hosttest.Of[domain.ToolCallRequested](host) {

@@ -2,8 +2,8 @@ package llm_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -87,8 +87,10 @@ func TestModels(t *testing.T) {
 			}
 			return answers(200, nil, `{"data":[]}`)(request)
 		default:
-			var status int
-			fmt.Sscanf(request.URL.Host, "s%d.test", &status)
+			status, err := strconv.Atoi(strings.TrimSuffix(request.URL.Host, ".test")[1:])
+			if err != nil {
+				return nil, err
+			}
 			return answers(status, nil, "")(request)
 		}
 	})

@@ -90,13 +90,16 @@ func TestRealConnectionRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	listener.Close()
+	_ = listener.Close()
 	c := config(&http.Transport{})
 	model := c.Models["test"]
 	model.BaseURL = "http://" + address
 	c.Models["test"] = model
 	host := &hosttest.Host{Refuse: func(domain.Payload) error { cancel(); return nil }} // one attempt is enough
-	open(t, c, execution()).Prompt(ctx, host, prompt("Go"))
+	_, err = open(t, c, execution()).Prompt(ctx, host, prompt("Go"))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 	told := hosttest.Of[domain.ModelRetrying](host)
 	if len(told) != 1 || told[0].Code != domain.CodeModelUnreachable || !strings.HasSuffix(told[0].Message, ": connection refused.") {
 		t.Errorf("told %+v", told)

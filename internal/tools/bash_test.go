@@ -118,7 +118,7 @@ func TestBashRunsThePlainCommandLine(t *testing.T) {
 
 func TestBashKeepsTheHostsCode(t *testing.T) {
 	host := &hosttest.Host{Command: func(_ context.Context, _ domain.Command, output io.Writer) (domain.CommandResult, error) {
-		io.WriteString(output, "begun")
+		_, _ = io.WriteString(output, "begun")
 		return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable, "Nothing confines it.").With(errors.New("/secret/path"))
 	}}
 	result := bash(t, host, "x")
@@ -159,13 +159,13 @@ func TestBashShowsASlowCommandSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := &hosttest.Host{}
 		host.Command = func(_ context.Context, _ domain.Command, output io.Writer) (domain.CommandResult, error) {
-			io.WriteString(output, "first ")
-			io.WriteString(output, "line\n")
+			_, _ = io.WriteString(output, "first ")
+			_, _ = io.WriteString(output, "line\n")
 			time.Sleep(time.Second)
 			if got := live(t, host); got != "first line\n" {
 				t.Errorf("after a second %q is shown", got)
 			}
-			io.WriteString(output, "second")
+			_, _ = io.WriteString(output, "second")
 			return domain.CommandResult{}, nil
 		}
 		bash(t, host, "x")
@@ -187,11 +187,11 @@ func TestBashMendsInvalidBytes(t *testing.T) {
 func TestBashBoundsWhatItKeeps(t *testing.T) {
 	line := strings.Repeat("€", 1000) + "\n"
 	host := &hosttest.Host{Command: func(_ context.Context, _ domain.Command, output io.Writer) (domain.CommandResult, error) {
-		io.WriteString(output, "BEGIN\n")
+		_, _ = io.WriteString(output, "BEGIN\n")
 		for range 10_000 {
-			io.WriteString(output, line)
+			_, _ = io.WriteString(output, line)
 		}
-		io.WriteString(output, "END\n")
+		_, _ = io.WriteString(output, "END\n")
 		return domain.CommandResult{}, nil
 	}}
 	result := bash(t, host, "x")
@@ -236,6 +236,7 @@ func TestBashReallyRuns(t *testing.T) {
 func TestBashSummary(t *testing.T) {
 	tests := []struct{ name, command, want string }{
 		{"plain", "ls -l", "Run `ls -l` in /srv/run"},
+		{"backtick", "ls` in /tmp", "Run ``ls` in /tmp`` in /srv/run"},
 		{"newline", "ls\nrm -rf /", "Run `ls⏎rm -rf /` in /srv/run"},
 		{"escape", "echo \x1b[2K\r\t", "Run `echo ⟨U+001B⟩[2K⟨U+000D⟩⟨U+0009⟩` in /srv/run"},
 		{"bidi", "echo \u202Etxt.exe\u2066", "Run `echo ⟨U+202E⟩txt.exe⟨U+2066⟩` in /srv/run"},

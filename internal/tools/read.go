@@ -75,7 +75,7 @@ func (Read) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 	if err != nil {
 		return failed("", openError(err))
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return failed("", domain.Errorf(domain.CodeToolFailed, "This is a folder, not a file."))
 	}
@@ -103,11 +103,11 @@ func openError(err error) error {
 
 // readLines reads the lines that were asked for and says, on a line of its own, what it left out and how to go on.
 func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text string, truncated bool, err error) {
-	lines := lineReader{ctx: ctx, source: bufio.NewReaderSize(file, 64<<10)}
+	lines := lineReader{source: bufio.NewReaderSize(file, 64<<10)}
 	if err := lines.refuseBinary(); err != nil {
 		return "", false, err
 	}
-	skipped, err := lines.skip(wanted.offset - 1)
+	skipped, err := lines.skip(ctx, wanted.offset-1)
 	if err != nil {
 		return "", false, err
 	}
@@ -115,7 +115,7 @@ func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text 
 		return "", false, domain.Errorf(domain.CodeInvalidArguments,
 			"The file has %d lines; offset %d is behind its end.", skipped, wanted.offset)
 	}
-	body, count, err := lines.collect(wanted.limit)
+	body, count, err := lines.collect(ctx, wanted.limit)
 	if err != nil {
 		return "", false, err
 	}
@@ -138,7 +138,6 @@ func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text 
 
 // lineReader walks over lines without ever holding more than it may show.
 type lineReader struct {
-	ctx    context.Context
 	source *bufio.Reader
 	cut    bool // the first line did not fit, not even alone
 	more   bool // a line was taken off the source and dropped, because it did not fit after the others
@@ -156,9 +155,9 @@ func (l *lineReader) refuseBinary() error {
 }
 
 // skip passes over n lines and returns how many there were.
-func (l *lineReader) skip(n int) (skipped int, err error) {
+func (l *lineReader) skip(ctx context.Context, n int) (skipped int, err error) {
 	for skipped < n {
-		piece, err := l.slice()
+		piece, err := l.slice(ctx)
 		if err != nil {
 			return skipped, err
 		}
@@ -173,11 +172,11 @@ func (l *lineReader) skip(n int) (skipped int, err error) {
 }
 
 // collect takes up to n lines, as far as they fit. A first line that does not fit is taken in part.
-func (l *lineReader) collect(n int) (body []byte, count int, err error) {
+func (l *lineReader) collect(ctx context.Context, n int) (body []byte, count int, err error) {
 	for count < n {
 		begin := len(body)
 		for {
-			piece, err := l.slice()
+			piece, err := l.slice(ctx)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -209,8 +208,8 @@ func (l *lineReader) overflow(body []byte, begin, count int) ([]byte, int, error
 }
 
 // slice returns the next piece of a line, with its line feed where that is reached; nothing at the end of the file.
-func (l *lineReader) slice() ([]byte, error) {
-	if err := l.ctx.Err(); err != nil {
+func (l *lineReader) slice(ctx context.Context) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
 		return nil, domain.Errorf(domain.CodeCancelled, "The reading was cancelled.").With(err)
 	}
 	piece, err := l.source.ReadSlice('\n')

@@ -49,7 +49,13 @@ func shorten(line string, head, tail int) string {
 		string(runes[:head]), length-head-tail, string(runes[length-tail:]))
 }
 
-// code is text as it stands in a summary.
+// code is text as it stands in a summary, between more backticks than it has in a row itself: a command must not be
+// able to end its own quotation and go on with a sentence of ours.
 func code(text string) string {
-	return "`" + shorten(visible(text), 200, 100) + "`"
+	line := shorten(visible(text), 200, 100)
+	fence := "`"
+	for strings.Contains(line, fence) {
+		fence += "`"
+	}
+	return fence + line + fence
 }

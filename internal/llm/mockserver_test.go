@@ -1,0 +1,172 @@
+package llm_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
+)
+
+// TestMockServer speaks to a server that others have written and keep: @copilotkit/aimock, from npm. Our own doubles
+// send what we believe of OpenAI's protocol; this one sends what somebody else believes.
+func TestMockServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs a server from npm")
+	}
+	base := startMockServer(t)
+	for name, test := range map[string]func(*testing.T, string){
+		"text, reasoning and parallel calls": mockParallelCalls,
+		"a torn connection":                  mockTornConnection,
+		"a rate limit":                       mockRateLimit,
+		"a refused request":                  mockRefusedRequest,
+		"the list of models":                 mockModels,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, base) })
+	}
+}
+
+func mockParallelCalls(t *testing.T, base string) {
+	host := &hosttest.Host{
+		Command: prints("up 3 days\n"),
+		Files:   fstest.MapFS{"notes.txt": {Data: []byte("ok\n")}},
+	}
+	stop, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), host, prompt("Please check both hosts."))
+	want(t, "error", err, nil)
+	want(t, "stop", stop, domain.StopEndTurn)
+	host.Finish(t, true)
+	want(t, "thought", host.Thought(), "Two hosts, two independent checks. I can ask for both at once.")
+	want(t, "text", host.Text(), "I look at both hosts.Both are well – the first is up for 3 days, the notes say “ok” 👍.")
+	want(t, "calls", strings.Join(requested(host), " | "), `bash {"command":"uptime --pretty"} | read {"path":"notes.txt"}`)
+	want(t, "successes", strings.Count(fates(host), "succeeded"), 2)
+	usage := hosttest.Of[domain.UsageUpdated](host)
+	want(t, "input tokens", *usage[len(usage)-1].Usage.InputTokens, 900)
+	want(t, "context used", *usage[len(usage)-1].Usage.ContextUsed, 520)
+}
+
+func mockTornConnection(t *testing.T, base string) {
+	host := &hosttest.Host{}
+	_, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), host, prompt("Please break off once."))
+	want(t, "error", err, nil)
+	host.Finish(t, true)
+	if begun, whole := strings.CutSuffix(host.Text(), "Whole."); !whole || !strings.HasPrefix(begun, "This") {
+		t.Errorf("text %q", host.Text())
+	}
+	want(t, "code", hosttest.Of[domain.ModelRetrying](host)[0].Code, domain.CodeModelStreamBroken)
+}
+
+func mockRateLimit(t *testing.T, base string) {
+	host := &hosttest.Host{}
+	_, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), host, prompt("Please overload once."))
+	want(t, "error", err, nil)
+	want(t, "text", host.Text(), "Calm again.")
+	told := hosttest.Of[domain.ModelRetrying](host)
+	if len(told) != 1 || told[0].DelayMs < 1000 || told[0].DelayMs > 1200 || !strings.Contains(told[0].Message, "429: Rate limited") {
+		t.Errorf("told %+v", told)
+	}
+}
+
+func mockRefusedRequest(t *testing.T, base string) {
+	_, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), &hosttest.Host{}, prompt("A bad request."))
+	checkError(t, err, domain.CodeModelFailed, "answered 400: The model cannot do this")
+}
+
+func mockModels(t *testing.T, base string) {
+	registry, err := llm.NewRegistry(mockConfig(t, base), tools.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	if infos := registry.Models(t.Context()); !infos[0].Available {
+		t.Errorf("got %+v", infos)
+	}
+}
+
+func mockConfig(t *testing.T, base string) llm.Config {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return llm.Config{Transport: transport, Logger: slog.New(slog.DiscardHandler), Models: map[string]llm.Model{
+		"mock": {Provider: "openai", Model: "mock", BaseURL: base + "/v1", ContextWindow: 8000},
+	}}
+}
+
+// startMockServer installs the server and runs it on a free port of loopback until the test ends.
+func startMockServer(t *testing.T) (base string) {
+	t.Helper()
+	folder := installMockServer(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	server := exec.CommandContext(ctx, "node", filepath.Join(folder, "node_modules/@copilotkit/aimock/dist/cli.js"),
+		"--port", "0", "--host", "127.0.0.1", "--fixtures", "fixtures.json", "--chunk-size", "7", "--strict")
+	server.Dir = folder
+	output, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stderr = server.Stdout
+	if err := server.Start(); err != nil {
+		t.Fatalf("node, which this test needs, cannot be started: %v", err)
+	}
+	read := make(chan struct{})
+	address := make(chan string, 1)
+	go func() {
+		defer close(read)
+		findAddress(bufio.NewScanner(output), address)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-read
+		_ = server.Wait() // it was killed
+	})
+	select {
+	case base = <-address:
+		return base
+	case <-time.After(30 * time.Second):
+		t.Fatal("the mock server did not say within 30 seconds where it listens")
+		return ""
+	}
+}
+
+// findAddress reads to the end, so that the server never waits for a reader.
+func findAddress(lines *bufio.Scanner, address chan<- string) {
+	listening := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+	for lines.Scan() {
+		if found := listening.FindString(lines.Text()); found != "" {
+			select {
+			case address <- found:
+			default:
+			}
+		}
+	}
+}
+
+func installMockServer(t *testing.T) (folder string) {
+	t.Helper()
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Fatal("npm is not on the PATH; this test installs its server with it (Debian: apt-get install -y npm)")
+	}
+	folder = t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("testdata/mockserver")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	install.Dir = folder
+	if output, err := install.CombinedOutput(); err != nil {
+		t.Fatal(fmt.Errorf("npm cannot install the mock server: %w\n%s", err, output))
+	}
+	return folder
+}
