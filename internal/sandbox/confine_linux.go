@@ -35,7 +35,7 @@ func confine(args []string) int {
 		return complain(err)
 	}
 	unix.Umask(0o022)
-	unix.Setsid() // fails where we lead a session already
+	unix.Setsid()                                // fails where we lead a session already
 	program, missing := exec.LookPath(p.Argv[0]) // on the PATH of our own environment, which is the command's
 	if err := p.restrict(); err != nil {
 		unix.Write(trouble, []byte(err.Error()))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 )
 
 // The hidden first arguments. Each stage finds its descriptors in the same places:
@@ -37,18 +38,19 @@ const (
 const self = "/proc/self/exe" // also right when the file on disk was replaced by a new version
 
 // Intercept is the hidden entry point of the stages: main calls it first. It returns at once in a process that was
-// not started as a stage, and never in one that was.
+// not started as a stage, and never in one that was. The stages leave without the runtime's farewell, for which a
+// binary built with the race detector takes a second.
 func Intercept() {
 	if len(os.Args) < 2 {
 		return
 	}
 	switch os.Args[1] {
 	case superviseArg:
-		os.Exit(supervise())
+		syscall.Exit(supervise())
 	case wardenArg:
-		os.Exit(ward(os.Args[2:]))
+		syscall.Exit(ward(os.Args[2:]))
 	case confineArg:
-		os.Exit(confine(os.Args[2:]))
+		syscall.Exit(confine(os.Args[2:]))
 	}
 }
 

@@ -32,7 +32,7 @@ func ward(args []string) int {
 // dieWithSupervisor stands beside the parent-death signal, which the kernel forgets on some changes of credentials.
 func dieWithSupervisor() {
 	io.Copy(io.Discard, os.Stdin)
-	os.Exit(128 + int(unix.SIGKILL))
+	syscall.Exit(128 + int(unix.SIGKILL))
 }
 
 // settle makes the namespaces what the command is to see.

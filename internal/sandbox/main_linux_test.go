@@ -1,0 +1,202 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"signoff/internal/domain"
+)
+
+// TestMain serves the stages, as main does, and two roles of the tests' own: a server that gets killed, and a program
+// that tries to break out.
+func TestMain(m *testing.M) {
+	Intercept()
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "__server":
+			serverRole(os.Args[2:])
+		case "__attack":
+			os.Exit(attackRole(os.Args[2:]))
+		}
+	}
+	fmt.Fprintln(os.Stderr, "sandbox tests run as uid", os.Getuid(), "with", methodsHere())
+	goleak.VerifyTestMain(m)
+}
+
+var allMethods = []method{byBubblewrap, byNamespaces, byPIDNamespace, bySubreaper}
+
+func open(m method) *Sandbox { return &Sandbox{kind: KindOff, method: m, tools: findTools()} }
+
+// methodsHere says which kinds the tests can reach, so that none is missing unnoticed.
+func methodsHere() string {
+	var all []string
+	for _, m := range allMethods {
+		verdict := "yes"
+		if _, err := open(m).probe(context.Background(), m); err != nil {
+			verdict = "NO: " + reason(err)
+		}
+		all = append(all, fmt.Sprintf("%s: %s", m, verdict))
+	}
+	return strings.Join(all, "; ")
+}
+
+// each runs a test once for every method that works here. Only bubblewrap may be missing.
+func each(t *testing.T, methods []method, test func(t *testing.T, s *Sandbox)) {
+	for _, m := range methods {
+		t.Run(string(m), func(t *testing.T) {
+			s := open(m)
+			if _, err := s.probe(t.Context(), m); err != nil {
+				if m == byBubblewrap {
+					t.Skip("NOT TESTED, bubblewrap does not work here:", err)
+				}
+				t.Fatal(err)
+			}
+			test(t, s)
+		})
+	}
+}
+
+var walled = []method{byBubblewrap, byNamespaces}
+
+// folder makes a temporary folder that an ordinary user's commands can reach, too.
+func folder(t testing.TB) string {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	return dir
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, path, text string) string {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+func content(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	return string(text)
+}
+
+// shell runs a script that must at least be run.
+func shell(t testing.TB, s *Sandbox, dir, script string) (string, domain.CommandResult) {
+	t.Helper()
+	return run(t, s, domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Timeout: time.Minute})
+}
+
+func run(t testing.TB, s *Sandbox, command domain.Command) (string, domain.CommandResult) {
+	t.Helper()
+	var output bytes.Buffer
+	result, err := s.Run(t.Context(), command, &output)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", command.Argv, err, output.String())
+	}
+	return output.String(), result
+}
+
+// mark returns an argument for sleep that no other process has, to find it again from outside.
+func mark() string {
+	return fmt.Sprintf("300.%d%d", os.Getpid(), marks.Add(1))
+}
+
+var marks atomic.Int64
+
+// alive counts the processes of this machine with mark in their arguments, zombies not included: those have none.
+func alive(mark string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		if bytes.Contains(text, []byte("sleep\x00"+mark)) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func wantDead(t testing.TB, mark string) {
+	t.Helper()
+	if pids := alive(mark); len(pids) > 0 {
+		t.Errorf("%d processes have survived: %v", len(pids), pids)
+	}
+}
+
+func eventually(t testing.TB, within time.Duration, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}
+
+func descriptors(t testing.TB) int {
+	all, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	return len(all)
+}
+
+// binary copies this test program into the workspace, where a command can start it.
+func binary(t testing.TB, dir string) string {
+	t.Helper()
+	in, err := os.Open(self)
+	must(t, err)
+	defer in.Close()
+	path := filepath.Join(dir, "attack")
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	must(t, err)
+	_, err = io.Copy(out, in)
+	must(t, err)
+	must(t, out.Close())
+	return path
+}
+
+// serverRole is a server with one command, for being killed.
+func serverRole(args []string) {
+	command := domain.Command{Argv: []string{"sh", "-c", args[2]}, Dir: args[1]}
+	_, err := open(method(args[0])).Run(context.Background(), command, os.Stdout)
+	fmt.Println("the command has ended:", err)
+	os.Exit(1)
+}
+
+// TestOrdinaryUser runs all other tests again as a user without any rights.
+func TestOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("this is the ordinary user already")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "signoff-nobody-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chown(dir, nobody, nobody))
+	tests := exec.Command(self, "-test.v", "-test.timeout=5m", "-test.run=^Test", "-test.skip=^TestOrdinaryUser$")
+	tests.Dir = dir
+	tests.Env = []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	tests.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	output, err := tests.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	t.Logf("%s", output)
+}

@@ -1,0 +1,369 @@
+package sandbox
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"signoff/internal/domain"
+)
+
+func TestWorkspaceIsWritable(t *testing.T) {
+	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+		dir := folder(t)
+		output, result := shell(t, s, dir, "mkdir a b && echo hello > a/file && mv a/file b/file && cat b/file && pwd")
+		if want := "hello\n" + dir + "\n"; output != want || result.ExitCode != 0 {
+			t.Fatalf("exit code %d, output %q", result.ExitCode, output)
+		}
+		if got := content(t, filepath.Join(dir, "b/file")); got != "hello\n" {
+			t.Fatalf("outside, the file holds %q", got)
+		}
+	})
+}
+
+func TestToolsWork(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		output, result := shell(t, s, folder(t), `set -e
+			echo x > /tmp/x; cat /tmp/x; echo y > /dev/shm/y; echo z > /var/tmp/z; cat /tmp/z
+			echo out > /dev/stdout; echo err > /dev/stderr; head -c 4 /dev/urandom > r; echo gone > /dev/null
+			awk 'BEGIN { print 6*7 }' | sort; grep -c processor /proc/cpuinfo > /dev/null; umask; ls / > /dev/null`)
+		if want := "x\nz\nout\nerr\n42\n0022\n"; output != want || result.ExitCode != 0 {
+			t.Fatalf("exit code %d, output %q", result.ExitCode, output)
+		}
+	})
+}
+
+func TestOutsideCannotBeWritten(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		parent := folder(t)
+		dir, sibling := filepath.Join(parent, "ws"), filepath.Join(parent, "ws-evil")
+		must(t, os.MkdirAll(dir, 0o755))
+		must(t, os.MkdirAll(sibling, 0o777))
+		home, _ := os.UserHomeDir()
+		for _, place := range []string{"/etc", "/usr", "/usr/bin", "/", "/dev", "/proc/sys/kernel", "/var", "/run", home, sibling,
+			parent, dir + "/../ws-evil", "/proc/1/root", "/proc/self/root/etc"} {
+			name := "signoff-" + mark()
+			shell(t, s, dir, fmt.Sprintf("mkdir -p '%s'; echo bad > '%s/%s'; echo bad > '%s/passwd'", place, place, name, place))
+			if _, err := os.Stat(filepath.Join(place, name)); err == nil {
+				os.Remove(filepath.Join(place, name))
+				t.Errorf("%s was written", place)
+			}
+		}
+		if strings.Contains(content(t, "/etc/passwd"), "bad") {
+			t.Error("/etc/passwd was overwritten")
+		}
+	})
+}
+
+func TestSystemIsReadOnly(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		for _, script := range []string{
+			"echo x > /usr/x", "echo x > /etc/x", "echo x >> /etc/passwd", "echo x > /x", "echo x > /dev/x", "echo x > /run/x",
+			"echo core > /proc/sys/kernel/core_pattern", "echo b > /proc/sysrq-trigger", "echo 1 > /proc/sys/vm/drop_caches",
+			"mount -t tmpfs none /tmp", "mount -o remount,rw /usr", "umount /usr", "unshare -r true", "unshare -m true",
+			"chroot / true", "mknod disk b 254 0", "nsenter -t 1 -m true", "chown 12345 .", "hostname other", "dmesg",
+		} {
+			if output, result := shell(t, s, folder(t), script); result.ExitCode == 0 {
+				t.Errorf("%q has worked: %s", script, output)
+			}
+		}
+	})
+}
+
+func TestSecretsAreOutOfSight(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		secret := write(t, filepath.Join(folder(t), "secret"), "canary")
+		must(t, os.Chmod(secret, 0o666))
+		dir := folder(t)
+		must(t, os.Symlink(secret, filepath.Join(dir, "link")))
+		for _, path := range []string{secret, "link", "/etc/shadow", "/root/.profile", "/proc/1/root" + secret,
+			"/proc/self/cwd/../" + secret, fmt.Sprintf("/proc/%d/environ", os.Getpid()), "/proc/kcore", "/sys/kernel", "/home", "/opt",
+			"/etc/ssh", "/var/lib", "/var/log"} {
+			if output, result := shell(t, s, dir, "ls '"+path+"' && cat '"+path+"'/*; cat '"+path+"'"); result.ExitCode == 0 {
+				t.Errorf("%s can be read: %q", path, output)
+			}
+		}
+	})
+}
+
+func TestLinksAreNotWrittenThrough(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		outside, dir := folder(t), folder(t)
+		file := write(t, filepath.Join(outside, "file"), "good")
+		must(t, os.Symlink(file, filepath.Join(dir, "file")))
+		must(t, os.Symlink(outside, filepath.Join(dir, "folder")))
+		shell(t, s, dir, "echo bad > file; echo bad > folder/file; echo bad > folder/new; ln "+file+" hard; echo bad > hard")
+		if got := content(t, file); got != "good" {
+			t.Errorf("the file outside holds %q", got)
+		}
+		if _, err := os.Stat(filepath.Join(outside, "new")); err == nil {
+			t.Error("a file was made outside")
+		}
+	})
+}
+
+func TestProcessesAreOutOfSight(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		output, _ := shell(t, s, folder(t), "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo; ls -d /proc/[0-9]* | wc -l")
+		if strings.Contains(output, "-test.") {
+			t.Errorf("the server is in sight: %s", output)
+		}
+		for _, pid := range []int{os.Getpid(), os.Getppid()} {
+			if _, result := shell(t, s, folder(t), fmt.Sprintf("kill -0 %d", pid)); result.ExitCode == 0 {
+				t.Errorf("a signal reaches process %d", pid)
+			}
+		}
+	})
+}
+
+func TestNoNetwork(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close()
+	abstract, err := net.Listen("unix", "@signoff-"+mark())
+	must(t, err)
+	defer abstract.Close()
+	socket := filepath.Join(folder(t), "socket")
+	file, err := net.Listen("unix", socket)
+	must(t, err)
+	defer file.Close()
+	go accept(listener)
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		dir := folder(t)
+		binary(t, dir)
+		for _, to := range []string{"tcp " + listener.Addr().String(), "unix " + abstract.Addr().String(), "unix " + socket,
+			"udp 8.8.8.8:53", "tcp 169.254.169.254:80"} {
+			output, result := shell(t, s, dir, "./attack __attack dial "+to)
+			if result.ExitCode != 1 || !strings.Contains(output, "refused: ") {
+				t.Errorf("%s: exit code %d, %s", to, result.ExitCode, output)
+			}
+		}
+		if output, result := shell(t, s, dir, "./attack __attack loopback"); result.ExitCode != 0 {
+			t.Errorf("the loopback inside does not work: %s", output)
+		}
+		if output, _ := shell(t, s, dir, "cat /proc/net/dev | grep -vE 'Inter|face| lo:'"); output != "" {
+			t.Errorf("there are interfaces: %s", output)
+		}
+	})
+}
+
+func accept(listener net.Listener) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		connection.Close()
+	}
+}
+
+func TestNoPrivileges(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		output, _ := shell(t, s, folder(t), "grep -E '^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status")
+		zero := "0000000000000000"
+		want := fmt.Sprintf("CapInh:\t%s\nCapPrm:\t%s\nCapEff:\t%s\nCapAmb:\t%s\nNoNewPrivs:\t1\nSeccomp:\t2\n", zero, zero, zero, zero)
+		if output != want {
+			t.Errorf("the command has:\n%s", output)
+		}
+		output, _ = shell(t, s, folder(t), "ulimit -c; ulimit -n")
+		if want := fmt.Sprintf("0\n%d\n", maxOpenFiles); output != want {
+			t.Errorf("limits: %q", output)
+		}
+	})
+}
+
+func TestSystemCallsAreFiltered(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		dir := folder(t)
+		binary(t, dir)
+		output, result := shell(t, s, dir, "./attack __attack calls")
+		if result.ExitCode != 0 {
+			t.Errorf("exit code %d:\n%s", result.ExitCode, output)
+		}
+	})
+}
+
+// attackRole runs inside the walls.
+func attackRole(args []string) int {
+	switch args[0] {
+	case "dial":
+		connection, err := net.DialTimeout(args[1], args[2], 2*time.Second)
+		if err == nil && args[1] == "udp" {
+			_, err = connection.Write([]byte("x"))
+		}
+		if err != nil {
+			fmt.Println("refused:", err)
+			return 1
+		}
+		fmt.Println("connected")
+		return 0
+	case "loopback":
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		go accept(listener)
+		if _, err := net.Dial("tcp", listener.Addr().String()); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
+	case "calls":
+		return attackCalls()
+	case "memory":
+		return attackMemory()
+	}
+	return 2
+}
+
+func attackCalls() (failed int) {
+	for name, call := range map[string][]uintptr{
+		"unshare user":  {unix.SYS_UNSHARE, unix.CLONE_NEWUSER},
+		"clone user":    {unix.SYS_CLONE, unix.CLONE_NEWUSER | uintptr(unix.SIGCHLD)},
+		"clone3":        {unix.SYS_CLONE3, 0, 0},
+		"keyctl":        {unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(3), 1},
+		"bpf":           {unix.SYS_BPF, 0, 0, 0},
+		"io_uring":      {unix.SYS_IO_URING_SETUP, 1, 0},
+		"perf":          {unix.SYS_PERF_EVENT_OPEN, 0, 0, 0, 0, 0},
+		"userfaultfd":   {unix.SYS_USERFAULTFD, 1},
+		"vsock":         {unix.SYS_SOCKET, unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+		"alg":           {unix.SYS_SOCKET, unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+		"packet":        {unix.SYS_SOCKET, unix.AF_PACKET, unix.SOCK_RAW, 0},
+		"raw":           {unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
+		"x32 getpid":    {x32Bit + unix.SYS_GETPID},
+		"open_tree":     {unix.SYS_OPEN_TREE, ^uintptr(99), 0, unix.OPEN_TREE_CLONE},
+		"set time":      {unix.SYS_SETTIMEOFDAY, 0, 0},
+		"raise a limit": {unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, 0, 0},
+	} {
+		if name == "raise a limit" {
+			if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: maxOpenFiles + 1, Max: maxOpenFiles + 1}) == nil {
+				fmt.Println(name, "has worked")
+				failed = 1
+			}
+			continue
+		}
+		call = append(call, make([]uintptr, 7-len(call))...)
+		result, _, errno := syscall.RawSyscall6(call[0], call[1], call[2], call[3], call[4], call[5], call[6])
+		if errno != unix.EPERM && errno != unix.ENOSYS && errno != unix.EAFNOSUPPORT {
+			fmt.Println(name, "gives", result, errno)
+			failed = 1
+		}
+	}
+	return failed
+}
+
+func TestEnvironmentIsClean(t *testing.T) {
+	t.Setenv("SIGNOFF_CANARY", "canary-of-the-environment")
+	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+		dir := folder(t)
+		output, _ := shell(t, s, dir, "env | sort; cat /proc/self/environ /proc/$PPID/environ /proc/1/environ")
+		if strings.Contains(output, "canary") || strings.Contains(output, "SIGNOFF") {
+			t.Errorf("the environment of the server is visible: %s", output)
+		}
+		output, _ = shell(t, s, dir, "env | sort | cut -d= -f1 | tr '\\n' ' '")
+		if want := "HOME LANG PATH PWD TERM TMPDIR "; output != want {
+			t.Errorf("environment: %s", output)
+		}
+	})
+}
+
+func TestNoDescriptorIsInherited(t *testing.T) {
+	read, write, err := os.Pipe()
+	must(t, err)
+	defer read.Close()
+	defer write.Close()
+	leak, err := unix.Dup(int(write.Fd())) // without close-on-exec, as a careless library would
+	must(t, err)
+	defer unix.Close(leak)
+	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+		output, _ := shell(t, s, folder(t), "cd /proc/self/fd && echo * && readlink 0")
+		if output != "0 1 2 3\n/dev/null\n" && output != "0 1 2\n/dev/null\n" { // 3 is the shell reading the folder
+			t.Errorf("descriptors: %s", output)
+		}
+	})
+}
+
+func TestGitIsGuarded(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		dir := folder(t)
+		config := write(t, filepath.Join(dir, ".git/config"), "good")
+		write(t, filepath.Join(dir, ".git/hooks/pre-commit.sample"), "good")
+		shell(t, s, dir, `echo bad > .git/config; echo bad > .git/hooks/pre-commit; rm -rf .git/hooks .git/config
+			mv .git x; mv .git/hooks .git/y; mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit; echo bad > .git/config`)
+		if got := content(t, config); got != "good" {
+			t.Errorf("the config is %q", got)
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git/hooks/pre-commit")); err == nil {
+			t.Error("a hook was planted")
+		}
+		if _, result := shell(t, s, dir, "echo ok > .git/index"); result.ExitCode != 0 {
+			t.Error("the rest of .git cannot be written")
+		}
+	})
+}
+
+func TestHiddenAndReadOnly(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		dir := folder(t)
+		database := write(t, filepath.Join(dir, "var/data/signoff.db"), "canary")
+		token := write(t, filepath.Join(dir, "token"), "canary")
+		config := write(t, filepath.Join(dir, "signoff.yaml"), "good")
+		s.config = Config{Hidden: []string{filepath.Dir(database), token, "/nowhere"}, ReadOnly: []string{config}}
+		output, _ := shell(t, s, dir, `cat var/data/* token; ls -A var/data; mv var other; rm -rf var/data
+			echo bad > signoff.yaml; mv signoff.yaml y; echo bad > token; echo bad > var/data/new; cat signoff.yaml; echo > var/ok`)
+		if strings.Contains(output, "canary") || strings.Contains(output, "signoff.db") {
+			t.Errorf("the data is in sight: %s", output)
+		}
+		if got := content(t, database) + content(t, token) + content(t, config); got != "canarycanarygood" {
+			t.Errorf("outside, the files hold %q", got)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "var/ok")); err != nil {
+			t.Error("the folder beside the data cannot be written")
+		}
+	})
+}
+
+func TestPlantedLinkIsRefused(t *testing.T) {
+	dir := folder(t)
+	must(t, os.Symlink("/etc", filepath.Join(dir, "data")))
+	s := open(byNamespaces)
+	s.config.Hidden = []string{filepath.Join(dir, "data")}
+	_, err := s.Run(t.Context(), domain.Command{Argv: []string{"true"}, Dir: dir}, nil)
+	if domain.CodeOf(err) != domain.CodeSandboxUnavailable {
+		t.Errorf("a link in place of a hidden folder: %v", err)
+	}
+}
+
+func TestWorkspaceInOddPlaces(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		parents := []string{"/var/tmp"}
+		if os.Getuid() == 0 {
+			parents = append(parents, "/usr/local/src", "/run", "/opt", "/root")
+		}
+		for _, parent := range parents {
+			dir, err := os.MkdirTemp(parent, "signoff odd' ")
+			must(t, err)
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			if output, result := shell(t, s, dir, "echo fine > file && cat file"); result.ExitCode != 0 {
+				t.Errorf("%s: %s", dir, output)
+			}
+		}
+	})
+}
+
+func TestSystemCannotBeTheWorkspace(t *testing.T) {
+	s := open(byNamespaces)
+	for _, dir := range []string{"/", "/usr", "/etc", "/etc/ssl", "/proc/self", "/dev/shm", "/tmp", "relative", "", "/nowhere", "/etc/passwd"} {
+		if _, err := s.Run(t.Context(), domain.Command{Argv: []string{"true"}, Dir: dir}, nil); err == nil {
+			t.Errorf("%q was taken", dir)
+		}
+	}
+}
