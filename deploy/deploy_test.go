@@ -390,21 +390,26 @@ func TestSeccompProfile(t *testing.T) {
 			allowed[name] = len(rule.Args) == 0
 		}
 	}
-	for _, name := range []string{"clone", "unshare", "mount", "umount2", "pivot_root", "seccomp", "landlock_restrict_self"} {
+	for _, name := range []string{
+		"clone", "unshare", "mount", "umount2", "pivot_root", "seccomp", "landlock_restrict_self",
+		"open_tree", "move_mount", "mount_setattr", "fsopen", "fsconfig", "fsmount",
+	} {
 		if !allowed[name] {
 			t.Errorf("the sandbox needs %s", name)
 		}
 	}
 	for _, name := range []string{
 		"bpf", "perf_event_open", "kexec_load", "init_module", "finit_module", "delete_module", "reboot", "swapon", "setns",
-		"add_key", "keyctl", "request_key", "io_uring_setup", "userfaultfd", "open_by_handle_at", "ptrace", "process_vm_readv",
-		"fsopen", "fsmount", "move_mount", "mount_setattr", "iopl", "ioperm", "settimeofday", "clock_settime", "syslog",
+		"add_key", "request_key", "io_uring_setup", "userfaultfd", "open_by_handle_at", "ptrace", "process_vm_readv",
+		"fspick", "iopl", "ioperm", "settimeofday", "clock_settime", "syslog",
 	} {
 		if _, found := allowed[name]; found {
 			t.Errorf("%s is allowed", name)
 		}
 	}
-	if allowed["socket"] {
-		t.Error("sockets of any family are allowed")
+	for _, name := range []string{"socket", "keyctl", "personality"} {
+		if allowed[name] {
+			t.Errorf("%s is allowed whatever its arguments", name)
+		}
 	}
 }
