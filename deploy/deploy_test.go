@@ -359,6 +359,7 @@ func TestSeccompProfile(t *testing.T) {
 	var profile struct {
 		DefaultAction   string `json:"defaultAction"`
 		DefaultErrnoRet int    `json:"defaultErrnoRet"`
+		Architectures   []string
 		Syscalls        []struct {
 			Comment string   `json:"comment"`
 			Names   []string `json:"names"`
@@ -377,6 +378,10 @@ func TestSeccompProfile(t *testing.T) {
 	}
 	if profile.DefaultAction != "SCMP_ACT_ERRNO" || profile.DefaultErrnoRet != 38 {
 		t.Errorf("what is not named is answered with %s %d, want ENOSYS", profile.DefaultAction, profile.DefaultErrnoRet)
+	}
+	// A call by the numbers of an architecture that is not listed kills its thread, where it should be refused.
+	if !slices.Contains(profile.Architectures, "SCMP_ARCH_X32") || !slices.Contains(profile.Architectures, "SCMP_ARCH_AARCH64") {
+		t.Errorf("architectures: %v", profile.Architectures)
 	}
 	allowed := map[string]bool{} // true when for all arguments
 	for _, rule := range profile.Syscalls {
