@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/http"
+	"signoff/internal/keys"
+	"signoff/internal/llm"
+	"signoff/internal/sandbox"
+	"signoff/internal/sessions"
+	"signoff/internal/store"
+	"signoff/internal/tools"
+)
+
+// App is one server: everything wired, nothing running yet.
+type App struct {
+	config   Config
+	store    *store.Store
+	unlock   func() error
+	keys     *keys.Verifier
+	sandbox  *sandbox.Sandbox
+	models   *llm.Registry
+	log      *events.Log
+	manager  *sessions.Manager
+	server   *http.Server
+	listener net.Listener
+
+	// FirstToken tells that this start made the first token.
+	FirstToken bool
+}
+
+// Open builds a server from its configuration: it opens and migrates the database, looks after the keys, probes the
+// sandbox and listens. It holds nothing where it fails.
+func Open(ctx context.Context, config Config, models registry) (app *App, err error) {
+	a := &App{config: config}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+			app = nil
+		}
+	}()
+	for _, step := range []func(context.Context) error{a.openStore, a.openKeys, a.openSandbox} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	known := tools.NewRegistry(tools.Bash{}, tools.Read{})
+	if a.models, err = models.openModels(known); err != nil {
+		return nil, err
+	}
+	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	a.log = events.NewLog(a.store)
+	a.manager = sessions.NewManager(sessions.Config{
+		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox,
+		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: a.models.Open},
+	}, a.store, a.log)
+	a.server, err = http.NewServer(http.Config{
+		Sessions: a.manager, Approvals: approvals.NewDesk(a.store, a.log, known), Log: a.log, Reader: a.store,
+		Models: models.models(a.models), Workspace: workspace, Keys: a.keys,
+		Version: version, Hosts: config.AllowedHosts, MaxStreams: config.MaxStreams, Collectors: a.collectors(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, a.listen(ctx)
+}
+
+func (a *App) openStore(ctx context.Context) (err error) {
+	if a.store, err = a.config.openStore(ctx); err != nil {
+		return err
+	}
+	if a.unlock, err = a.store.LockServer(); err != nil {
+		return err
+	}
+	if err := a.store.Migrate(ctx); err != nil {
+		return err
+	}
+	return a.store.ForgetReplicas(ctx)
+}
+
+// openKeys makes the first token, but never for an address that others can reach: there, a key must have been made on
+// purpose before anything listens.
+func (a *App) openKeys(ctx context.Context) (err error) {
+	a.keys = keys.NewVerifier(a.store)
+	if a.config.loopback() {
+		a.FirstToken, err = keys.FirstToken(ctx, a.store, a.config.tokenFile())
+		return err
+	}
+	some, err := a.store.HasKeys(ctx)
+	if err == nil && !some {
+		err = usagef("%s can be reached from other machines, and there are no API keys yet.\n"+
+			"Create one first: signoff keys create --name me --scopes all", a.config.Addr)
+	}
+	return err
+}
+
+func (a *App) openSandbox(ctx context.Context) (err error) {
+	if a.sandbox, err = sandbox.New(ctx, a.config.sandboxConfig()); err != nil {
+		return usageError{err}
+	}
+	switch a.sandbox.Name() {
+	case sessions.NoSandbox:
+		slog.Warn("no sandbox works here, so commands are refused; `signoff doctor` tells why")
+	case string(sandbox.KindOff):
+		slog.Warn("SIGNOFF_SANDBOX=off: commands run unconfined")
+	}
+	return nil
+}
+
+func (a *App) listen(ctx context.Context) (err error) {
+	var config net.ListenConfig
+	if a.listener, err = config.Listen(ctx, "tcp", a.config.Addr); err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", a.config.Addr, err)
+	}
+	return nil
+}
+
+// Addr is the address that it listens on.
+func (a *App) Addr() string { return a.listener.Addr().String() }
+
+// Run serves until ctx ends, then lets go of everything in the order in which nothing is lost: clients are told to
+// come back, sessions hand over, requests end, and only then the log stops. ready is called when requests are taken.
+func (a *App) Run(ctx context.Context, ready func()) error {
+	logs, stopLog := context.WithCancel(context.WithoutCancel(ctx))
+	managers, stopManager := context.WithCancel(context.WithoutCancel(ctx))
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	var running, logging sync.WaitGroup
+	defer logging.Wait()
+	defer stopLog()
+	defer running.Wait()
+	defer stopManager()
+	defer stopServing()
+
+	failed := make(chan error, 2)
+	started := make(chan struct{})
+	logging.Go(func() { a.log.Run(logs) })
+	running.Go(func() { failed <- a.manager.Run(managers, func() { close(started) }) })
+	select {
+	case <-started:
+	case err := <-failed:
+		return err
+	}
+	served := make(chan error, 1)
+	running.Go(func() { served <- a.server.Serve(serving, a.listener) })
+	ready()
+	select {
+	case <-ctx.Done():
+	case err := <-served:
+		return errors.Join(err, a.drain())
+	case err := <-failed:
+		return err
+	}
+	err := a.drain()
+	stopServing()
+	return errors.Join(err, <-served)
+}
+
+// drain tells clients first, then lets sessions hand over.
+func (a *App) drain() error {
+	slog.Info("draining", "live", a.manager.Live())
+	a.server.Drain()
+	ctx, cancel := context.WithTimeout(context.Background(), a.config.drain())
+	defer cancel()
+	return a.manager.Drain(ctx)
+}
+
+// Close lets go of what Open has taken.
+func (a *App) Close() error {
+	var errs []error
+	if a.listener != nil {
+		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if a.keys != nil {
+		a.keys.Close()
+	}
+	if a.models != nil {
+		a.models.Close()
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	if a.unlock != nil {
+		errs = append(errs, a.unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// collectors are the metrics of the engine.
+func (a *App) collectors() []prometheus.Collector {
+	gauge := func(name, help string, read func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
+	}
+	counter := func(name, help string, read func() float64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
+	}
+	return []prometheus.Collector{
+		gauge("signoff_executions_live", "Executions that this replica drives.",
+			func() float64 { return float64(a.manager.Live()) }),
+		gauge("signoff_log_queued", "Changes that wait for the committer.",
+			func() float64 { return float64(a.log.Stats().Queued) }),
+		gauge("signoff_log_topics", "Executions that are followed or driven here.",
+			func() float64 { return float64(a.log.Stats().Topics) }),
+		counter("signoff_log_commits_total", "Transactions of the log.",
+			func() float64 { return float64(a.log.Stats().Commits) }),
+		counter("signoff_log_changes_total", "Changes in them.",
+			func() float64 { return float64(a.log.Stats().Changes) }),
+		counter("signoff_log_events_total", "Events in them.",
+			func() float64 { return float64(a.log.Stats().Events) }),
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+
+	"signoff/internal/sandbox"
+	"signoff/internal/store"
+)
+
+// prefix of all variables that are read; nothing else of the environment is, but the keys of models that the registry
+// names.
+const prefix = "SIGNOFF"
+
+// Config is what the operator sets by SIGNOFF_* variables. The field names are the variables' names: a tag would make
+// envconfig read the name without the prefix too, and DATABASE_URL is often somebody else's.
+type Config struct {
+	Addr          string   `split_words:"true" default:"127.0.0.1:8080"`
+	DataDir       string   `split_words:"true" default:"./data"`
+	DatabaseURL   string   `split_words:"true"`
+	Config        string   `split_words:"true"` // the YAML file; empty: ./signoff.yaml where there is one
+	WorkspaceRoot string   `split_words:"true" default:"."`
+	Sandbox       string   `split_words:"true" default:"auto"`
+	LogLevel      string   `split_words:"true" default:"info"`
+	LogFormat     string   `split_words:"true" default:"auto"` // text, json; auto: text on a terminal
+	DrainSeconds  int      `split_words:"true" default:"30"`
+	LeaseSeconds  int      `split_words:"true" default:"10"`
+	MaxStreams    int      `split_words:"true" default:"20000"`
+	AllowedHosts  []string `split_words:"true"`
+}
+
+// readConfig reads the environment. A variable that is set and empty counts as not set: compose files write
+// `${NAME:-}` for "the default, please". A variable that nobody reads is a mistake, most often a typing error.
+func readConfig() (Config, error) {
+	var c Config
+	if err := unsetEmpty(); err != nil {
+		return c, err
+	}
+	if err := envconfig.Process(prefix, &c); err != nil {
+		return c, usageError{plainly(err)}
+	}
+	if unknown := unknownVariables(); len(unknown) > 0 {
+		return c, usagef("there is no setting %s; docs/configuration.md lists them all", strings.Join(unknown, ", "))
+	}
+	for i := range c.AllowedHosts {
+		c.AllowedHosts[i] = strings.TrimSpace(c.AllowedHosts[i])
+	}
+	return c, c.validate()
+}
+
+func unsetEmpty() error {
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, prefix+"_") && value == "" {
+			if err := os.Unsetenv(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settings lists the variables, for the check, the documentation's test and doctor.
+var settings = []string{
+	"ADDR", "DATA_DIR", "DATABASE_URL", "CONFIG", "WORKSPACE_ROOT", "SANDBOX", "LOG_LEVEL", "LOG_FORMAT",
+	"DRAIN_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
+}
+
+// unknownVariables leaves SIGNOFF_TEST_* to the tests, SIGNOFF_TOKEN and SIGNOFF_URL to whoever writes clients.
+func unknownVariables() []string {
+	var unknown []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		setting, ours := strings.CutPrefix(name, prefix+"_")
+		known := slices.Contains(settings, setting) || setting == "TOKEN" || setting == "URL" || strings.HasPrefix(setting, "TEST_")
+		if ours && !known {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// plainly shortens envconfig's message, which tells Go's types.
+func plainly(err error) error {
+	var parse *envconfig.ParseError
+	if errors.As(err, &parse) {
+		return errors.New(parse.KeyName + " is not a " + strings.TrimPrefix(parse.TypeName, "*") + ": " + parse.Value)
+	}
+	return err
+}
+
+func (c Config) validate() error {
+	switch {
+	case !slices.Contains([]string{"auto", "bubblewrap", "namespaces", "off"}, c.Sandbox):
+		return usagef("SIGNOFF_SANDBOX is auto, bubblewrap, namespaces or off, not %q", c.Sandbox)
+	case !slices.Contains([]string{"auto", "text", "json"}, c.LogFormat):
+		return usagef("SIGNOFF_LOG_FORMAT is auto, text or json, not %q", c.LogFormat)
+	case c.DrainSeconds < 1 || c.DrainSeconds > 3600:
+		return usagef("SIGNOFF_DRAIN_SECONDS is 1 to 3600, not %d", c.DrainSeconds)
+	case c.LeaseSeconds < 1 || c.LeaseSeconds > 300:
+		return usagef("SIGNOFF_LEASE_SECONDS is 1 to 300, not %d", c.LeaseSeconds)
+	case c.MaxStreams < 1:
+		return usagef("SIGNOFF_MAX_STREAMS is at least 1, not %d", c.MaxStreams)
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return usagef("SIGNOFF_ADDR is host:port, not %q", c.Addr)
+	}
+	_, err := c.logLevel()
+	return err
+}
+
+func (c Config) logLevel() (level slog.Level, err error) {
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return level, usagef("SIGNOFF_LOG_LEVEL is debug, info, warn or error, not %q", c.LogLevel)
+	}
+	return level, nil
+}
+
+// loopback tells whether only this machine can reach the address. An empty host means all interfaces.
+func (c Config) loopback() bool {
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (c Config) tokenFile() string { return filepath.Join(c.DataDir, "token") }
+
+func (c Config) drain() time.Duration { return time.Duration(c.DrainSeconds) * time.Second }
+
+func (c Config) lease() time.Duration { return time.Duration(c.LeaseSeconds) * time.Second }
+
+func (c Config) storeConfig() store.Config {
+	return store.Config{DatabaseURL: c.DatabaseURL, Path: filepath.Join(c.DataDir, "signoff.db")}
+}
+
+// openStore opens the database, and makes the data folder where it lies in one.
+func (c Config) openStore(ctx context.Context) (*store.Store, error) {
+	if c.DatabaseURL == "" {
+		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+			return nil, usagef("the data folder cannot be made: %w", err)
+		}
+	}
+	return store.Open(ctx, c.storeConfig())
+}
+
+// sandboxConfig protects what is the server's own where it lies inside the workspace, as it does by default: the data
+// folder holds the token, and the configuration names programs and hosts.
+func (c Config) sandboxConfig() sandbox.Config {
+	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: []string{c.configFile()}}
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm"
+	"signoff/internal/sessions"
+)
+
+const demoPrompt = "What does this machine look like? Look before you answer."
+
+// demo starts a server of its own in a temporary folder and goes through the main job with the public API alone:
+// create, follow, decide.
+func demo(ctx context.Context, args []string, std stdio) error {
+	if err := noArguments("demo", args, std); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "signoff-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	config, err := demoConfig(folder)
+	if err != nil {
+		return err
+	}
+	config.setLogger(std.err)
+	app, err := Open(ctx, config, registry{Models: modelSection{
+		Default: "demo", Models: map[string]model{"demo": {Provider: llm.ProviderDemo}},
+	}})
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	ready := make(chan struct{})
+	go func() { ended <- app.Run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		return err
+	}
+	err = walkThrough(ctx, app, std)
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// demoConfig takes the sandbox from the environment and nothing else: the demo must not touch what is configured.
+func demoConfig(folder string) (Config, error) {
+	config, err := readConfig()
+	if err != nil {
+		return config, err
+	}
+	workspace := filepath.Join(folder, "workspace")
+	if err := os.Mkdir(workspace, 0o700); err != nil {
+		return config, err
+	}
+	note := "Welcome to Signoff.\nAn agent can look at this folder, and nothing else of this machine.\n"
+	if err := os.WriteFile(filepath.Join(workspace, "README.txt"), []byte(note), 0o600); err != nil {
+		return config, err
+	}
+	config.Addr, config.DataDir, config.DatabaseURL = "127.0.0.1:0", filepath.Join(folder, "data"), ""
+	config.WorkspaceRoot, config.LogLevel, config.Config, config.AllowedHosts = workspace, "error", "", nil
+	return config, nil
+}
+
+func walkThrough(ctx context.Context, app *App, std stdio) error {
+	token, err := os.ReadFile(app.config.tokenFile())
+	if err != nil {
+		return err
+	}
+	w := &walk{
+		api: client{base: "http://" + app.Addr(), token: strings.TrimSpace(string(token))},
+		std: std, answers: bufio.NewReader(std.in), asks: terminal(std.in),
+	}
+	fmt.Fprintf(std.out, "A server runs on %s, with a scripted model that needs no key (sandbox: %s).\n", w.api.base, app.sandbox.Name())
+	if app.sandbox.Name() == sessions.NoSandbox {
+		fmt.Fprintln(std.out, "No sandbox works here, so the command will be refused. To go on, install bubblewrap or allow\n"+
+			"user namespaces (signoff doctor tells more), or run it unconfined: SIGNOFF_SANDBOX=off make demo")
+	}
+	var execution struct {
+		ID string `json:"id"`
+	}
+	body := map[string]any{"source": map[string]string{"type": "internal"}, "prompt": demoPrompt}
+	if err := w.api.call(ctx, "POST", "/executions", body, &execution); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "\nPOST /executions                 created %s\n", execution.ID)
+	fmt.Fprintf(std.out, "GET  /executions/%.8s…/events  following\n\n  prompt: %s\n", execution.ID, demoPrompt)
+	if err := w.follow(ctx, execution.ID); err != nil {
+		return err
+	}
+	return w.result(ctx, execution.ID)
+}
+
+// walk is one person who follows an execution.
+type walk struct {
+	api     client
+	std     stdio
+	answers *bufio.Reader
+	asks    bool   // there is somebody to ask
+	last    string // the kind of text that was printed last
+}
+
+// follow reads the stream to its end and answers what is asked on the way.
+func (w *walk) follow(ctx context.Context, id string) error {
+	response, err := w.api.send(ctx, "GET", "/executions/"+id+"/events", nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !is {
+			continue
+		}
+		var event domain.Event
+		if err := json.Unmarshal(data, &event); err != nil {
+			return err
+		}
+		if err := w.show(ctx, event); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// show prints an event as a person wants to read it.
+func (w *walk) show(ctx context.Context, event domain.Event) error {
+	if event.Type == "stream.synced" {
+		return nil
+	}
+	payload, err := event.Payload()
+	if err != nil {
+		return nil //nolint:nilerr // a type that this client does not know is passed over, as every client should
+	}
+	switch p := payload.(type) {
+	case domain.ThoughtDelta:
+		w.text("thinks: ", p.Text)
+	case domain.MessageDelta:
+		w.text("says:   ", p.Text)
+	case domain.StateChanged:
+		w.line("state:  " + string(p.To))
+	case domain.ApprovalRequested:
+		return w.decide(ctx, p)
+	case domain.ToolCallStarted:
+		w.line("runs:   allowed by " + p.AllowedBy + ", sandbox " + p.Sandbox)
+	case domain.ToolCallCompleted:
+		w.line("result: " + string(p.Fate) + "\n" + strings.TrimRight(indent(indent(p.Output)), "\n"))
+	case domain.ExecutionEnded:
+		w.line("ended:  " + string(p.Status) + " (" + string(p.FinishReason) + ")")
+	}
+	return nil
+}
+
+func (w *walk) text(kind, text string) {
+	if w.last != kind {
+		fmt.Fprintf(w.std.out, "\n  %s", kind)
+		w.last = kind
+	}
+	fmt.Fprint(w.std.out, strings.ReplaceAll(text, "\n", "\n          "))
+}
+
+func (w *walk) line(text string) {
+	fmt.Fprint(w.std.out, "\n  "+text)
+	w.last = ""
+}
+
+// decide shows what would run and asks. Where nobody can be asked it says so and approves.
+func (w *walk) decide(ctx context.Context, p domain.ApprovalRequested) error {
+	w.line("ASKS:   " + p.Summary)
+	fmt.Fprintf(w.std.out, "\n          nothing runs until somebody decides; it expires at %s\n", p.ExpiresAt.Local().Format(time.TimeOnly))
+	answer := map[string]any{"decision": "approve", "argumentsHash": p.ArgumentsHash}
+	if yes, err := w.yes(); err != nil {
+		return err
+	} else if !yes {
+		answer["decision"], answer["reason"] = "deny", "The person at the demo said no."
+	}
+	fmt.Fprintf(w.std.out, "          POST /approvals/%.8s…  %s", p.ApprovalID, answer["decision"])
+	return w.api.call(ctx, "POST", "/approvals/"+string(p.ApprovalID), answer, nil)
+}
+
+func (w *walk) yes() (bool, error) {
+	if !w.asks {
+		fmt.Fprintln(w.std.out, "\n          No terminal here, so the demo approves by itself.")
+		return true, nil
+	}
+	for {
+		fmt.Fprint(w.std.out, "\n          Approve? [y/n] ")
+		line, err := w.answers.ReadString('\n')
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+func (w *walk) result(ctx context.Context, id string) error {
+	var execution struct {
+		Status  string `json:"status"`
+		LastSeq int64  `json:"lastSeq"`
+		Output  struct {
+			Text string `json:"text"`
+		} `json:"output"`
+	}
+	if err := w.api.call(ctx, "GET", "/executions/"+id, nil, &execution); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.std.out, "\n\nGET  /executions/%.8s…         %s after %d events\n\n%s\n", id, execution.Status, execution.LastSeq, indent(execution.Output.Text))
+	fmt.Fprint(w.std.out, "Where to go next:\n  make run            a server of your own; it prints the three curls\n"+
+		"  README.md           a real model in one line of configuration\n  docs/               configuration, states, the API's document is api/openapi.yaml\n")
+	if execution.Status != string(domain.StatusCompleted) {
+		return errors.New("the demo's execution did not complete")
+	}
+	return nil
+}
+
+// client calls the public API.
+type client struct{ base, token string }
+
+func (c client) send(ctx context.Context, method, path string, body any) (*nethttp.Response, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	request, err := nethttp.NewRequestWithContext(ctx, method, c.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Body = io.NopCloser(bytes.NewReader(encoded))
+		request.ContentLength = int64(len(encoded))
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	response, err := nethttp.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= nethttp.StatusBadRequest {
+		defer response.Body.Close()
+		problem, _ := io.ReadAll(io.LimitReader(response.Body, 8<<10))
+		return nil, fmt.Errorf("%s %s answers %s: %s", method, path, response.Status, problem)
+	}
+	return response, nil
+}
+
+func (c client) call(ctx context.Context, method, path string, body, into any) error {
+	response, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}

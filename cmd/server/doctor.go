@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+
+	"signoff/internal/domain"
+	"signoff/internal/sandbox"
+	"signoff/internal/sessions"
+	"signoff/internal/store"
+	"signoff/internal/tools"
+)
+
+// doctor tells what works here, a line each, and fails where something that is configured does not. It changes
+// nothing: no file, no folder, no schema.
+func doctor(ctx context.Context, args []string, std stdio) error {
+	if err := noArguments("doctor", args, std); err != nil {
+		return err
+	}
+	config, models, err := settle(std)
+	if err != nil {
+		return err
+	}
+	d := &diagnosis{out: std.out}
+	d.configuration(config)
+	d.database(ctx, config)
+	d.sandbox(ctx, config)
+	d.models(ctx, models)
+	if d.broken {
+		return errors.New("something that is configured does not work")
+	}
+	return nil
+}
+
+// diagnosis prints findings and remembers whether one is bad.
+type diagnosis struct {
+	out    io.Writer
+	broken bool
+}
+
+func (d *diagnosis) good(what, detail string) { fmt.Fprintf(d.out, "ok    %-22s %s\n", what, detail) }
+
+func (d *diagnosis) note(what, detail string) { fmt.Fprintf(d.out, "-     %-22s %s\n", what, detail) }
+
+func (d *diagnosis) bad(what string, err error) {
+	d.broken = true
+	detail := err.Error()
+	var coded *domain.Error
+	if errors.As(err, &coded) {
+		detail = sentence(coded)
+	}
+	fmt.Fprintf(d.out, "FAIL  %-22s %s\n", what, detail)
+}
+
+func (d *diagnosis) configuration(config Config) {
+	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot)
+	if err != nil {
+		d.bad("workspace", err)
+		return
+	}
+	d.good("workspace", workspace.Root())
+	if config.loopback() {
+		d.good("address", config.Addr+", this machine only")
+	} else {
+		d.note("address", config.Addr+", reachable from other machines; put TLS in front of it")
+	}
+}
+
+func (d *diagnosis) database(ctx context.Context, config Config) {
+	name := "SQLite in " + config.DataDir
+	if config.DatabaseURL != "" {
+		name = "Postgres"
+	}
+	if _, err := os.Stat(config.storeConfig().Path); config.DatabaseURL == "" && errors.Is(err, fs.ErrNotExist) {
+		d.note("database", name+": not there yet; the first start makes it")
+		return
+	}
+	s, err := store.Open(ctx, config.storeConfig())
+	if err != nil {
+		d.bad("database", err)
+		return
+	}
+	defer s.Close()
+	if err := s.CheckSchema(ctx); err != nil {
+		d.bad("database schema", err)
+		return
+	}
+	d.good("database", name)
+}
+
+func (d *diagnosis) sandbox(ctx context.Context, config Config) {
+	box, err := sandbox.New(ctx, config.sandboxConfig())
+	if err != nil {
+		d.bad("sandbox", err)
+		return
+	}
+	for _, probe := range box.Report().Probes {
+		report := d.note
+		if probe.Works {
+			report = d.good
+		}
+		report("sandbox "+string(probe.Kind), probe.Detail)
+	}
+	if box.Name() == sessions.NoSandbox {
+		d.bad("sandbox", errors.New("nothing works, so commands are refused. Install bubblewrap, allow user namespaces, or set SIGNOFF_SANDBOX=off"))
+	} else {
+		d.good("sandbox in use", box.Name())
+	}
+	if path, err := exec.LookPath("bash"); err == nil {
+		d.good("bash", path)
+	} else {
+		d.bad("bash", errors.New("not found; the bash tool needs it"))
+	}
+}
+
+func (d *diagnosis) models(ctx context.Context, models registry) {
+	opened, err := models.openModels(tools.NewRegistry(tools.Bash{}, tools.Read{}))
+	if err != nil {
+		d.bad("models", err)
+		return
+	}
+	defer opened.Close()
+	for _, info := range opened.Models(ctx) {
+		if info.Available {
+			d.good("model "+info.Name, info.Provider+" "+info.Model)
+		} else {
+			d.bad("model "+info.Name, errors.New(info.Reason))
+		}
+	}
+}

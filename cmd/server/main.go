@@ -1,0 +1,130 @@
+// Command signoff runs AI agents for runbooks and holds their tool calls until a person signs off.
+//
+// This is the one place that reads the environment, the command line and the configuration file, and that knows all
+// packages: main.go finds the sub-command, config.go and registry.go read what the operator says, app.go wires and
+// starts and stops. Every other package is given plain values.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"signoff/internal/domain"
+	"signoff/internal/sandbox"
+)
+
+// version is set by the release build: -ldflags "-X main.version=v1.2.3".
+var version = "dev"
+
+// Exit codes, as the documentation has them.
+const (
+	exitOK     = 0
+	exitFailed = 1 // it was tried and did not work
+	exitUsage  = 2 // it was not even tried: the command line, the configuration or the environment is wrong
+)
+
+func main() {
+	// The supervisor of a command is this same binary, started with a hidden argument; such a process never gets past
+	// this line.
+	sandbox.Intercept()
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// command is one sub-command. It returns what it could not do; usage errors are [usageError].
+type command struct {
+	name, summary string
+	run           func(ctx context.Context, args []string, std stdio) error
+}
+
+// stdio is what a command talks to.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func commands() []command {
+	return []command{
+		{"serve", "run the server (the default)", serve},
+		{"demo", "show the whole thing once: an agent, a stream, an approval", demo},
+		{"migrate", "bring the database to this version's schema", migrate},
+		{"keys", "create, list and revoke API keys", manageKeys},
+		{"doctor", "tell what works on this machine: configuration, database, sandbox, models", doctor},
+		{"version", "print the version", printVersion},
+	}
+}
+
+// run finds the sub-command and turns its error into an exit code. The first signal ends the context, the second one
+// the process.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	name := "serve"
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	if name == "help" || name == "-h" || name == "--help" {
+		usage(out)
+		return exitOK
+	}
+	for _, c := range commands() {
+		if c.name == name {
+			return exitCode(c.run(ctx, args, stdio{in: in, out: out, err: errOut}), errOut)
+		}
+	}
+	fmt.Fprintf(errOut, "signoff: there is no command %q.\n\n", name)
+	usage(errOut)
+	return exitUsage
+}
+
+func usage(out io.Writer) {
+	fmt.Fprint(out, "Signoff runs AI agents for runbooks and holds their tool calls until a person signs off.\n\nUsage: signoff [command]\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(out, "  %-9s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(out, "\nSettings come from SIGNOFF_* variables and signoff.yaml; docs/configuration.md lists them.\n")
+}
+
+// usageError is a mistake of the operator that can be mended by reading the message.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func exitCode(err error, errOut io.Writer) int {
+	var (
+		mistake usageError
+		coded   *domain.Error
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &mistake):
+		fmt.Fprintln(errOut, "signoff:", mistake.error)
+		return exitUsage
+	case errors.As(err, &coded):
+		fmt.Fprintln(errOut, "signoff:", sentence(coded))
+		return exitFailed
+	default:
+		fmt.Fprintln(errOut, "signoff:", err)
+		return exitFailed
+	}
+}
+
+// sentence tells an operator, who may see more than a client, also the cause.
+func sentence(e *domain.Error) string {
+	if e.Cause == nil {
+		return e.Message
+	}
+	return fmt.Sprintf("%s (%v)", e.Message, e.Cause)
+}
+
+func printVersion(_ context.Context, _ []string, std stdio) error {
+	_, err := fmt.Fprintln(std.out, "signoff", version)
+	return err
+}

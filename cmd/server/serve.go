@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// serve runs the server until it is told to stop.
+func serve(ctx context.Context, args []string, std stdio) error {
+	if err := noArguments("serve", args, std); err != nil {
+		return err
+	}
+	config, models, err := settle(std)
+	if err != nil {
+		return err
+	}
+	app, err := Open(ctx, config, models)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := app.Close(); err != nil {
+			slog.Warn("did not close cleanly", "error", err)
+		}
+	}()
+	return app.Run(ctx, func() { app.welcome(std.err) })
+}
+
+// settle reads all that the operator says, and sets up logging as they want it.
+func settle(std stdio) (Config, registry, error) {
+	config, err := readConfig()
+	if err != nil {
+		return config, registry{}, err
+	}
+	config.setLogger(std.err)
+	models, err := config.readRegistry()
+	return config, models, err
+}
+
+func (c Config) setLogger(out io.Writer) {
+	level, err := c.logLevel()
+	if err != nil {
+		level = slog.LevelInfo // unreachable: the configuration was validated
+	}
+	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewJSONHandler(out, options)
+	if c.LogFormat == "text" || (c.LogFormat == "auto" && terminal(out)) {
+		handler = slog.NewTextHandler(out, options)
+	}
+	slog.SetDefault(slog.New(handler))
+}
+
+func terminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// welcome says where the server is and what to type next. The token itself stays in its file.
+func (a *App) welcome(out io.Writer) {
+	fmt.Fprintf(out, "\nSignoff %s listens on http://%s (sandbox: %s)\n", version, a.Addr(), a.sandbox.Name())
+	if !a.config.loopback() {
+		return
+	}
+	if a.FirstToken {
+		fmt.Fprintf(out, "The first API token was made; it lies in %s and may do everything.\n", a.config.tokenFile())
+	}
+	fmt.Fprintln(out, "\nTry it from another terminal:\n\n"+indent(curls(a.Addr(), a.config.tokenFile()))+"\nStop it with Ctrl-C.")
+}
+
+// curls are the three routes, ready to paste.
+func curls(addr, tokenFile string) string {
+	return strings.NewReplacer("ADDR", addr, "TOKENFILE", tokenFile).Replace(
+		`export SIGNOFF_URL=http://ADDR SIGNOFF_TOKEN=$(cat TOKENFILE)
+
+# create an execution; the answer has its id
+curl -sS $SIGNOFF_URL/executions -H "Authorization: Bearer $SIGNOFF_TOKEN" \
+  -H 'Content-Type: application/json' \
+  -d '{"source": {"type": "internal"}, "prompt": "What does this machine look like?"}'
+
+# follow it live; with the id of the last event in a Last-Event-ID header it goes on from there
+curl -sSN $SIGNOFF_URL/executions/EXECUTION_ID/events -H "Authorization: Bearer $SIGNOFF_TOKEN"
+
+# see what waits for you, and decide it
+curl -sS $SIGNOFF_URL/approvals -H "Authorization: Bearer $SIGNOFF_TOKEN"
+curl -sS $SIGNOFF_URL/approvals/APPROVAL_ID -H "Authorization: Bearer $SIGNOFF_TOKEN" \
+  -H 'Content-Type: application/json' -d '{"decision": "approve"}'
+`)
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n"
+}
+
+// flags returns a flag set that reports mistakes as usage errors.
+func flags(name string, std stdio) *flag.FlagSet {
+	set := flag.NewFlagSet("signoff "+name, flag.ContinueOnError)
+	set.SetOutput(std.err)
+	return set
+}
+
+func noArguments(name string, args []string, std stdio) error {
+	set := flags(name, std)
+	if err := set.Parse(args); err != nil {
+		return usageError{err}
+	}
+	if set.NArg() > 0 {
+		return usagef("signoff %s takes no arguments, not %q; settings are SIGNOFF_* variables", name, set.Arg(0))
+	}
+	return nil
+}
