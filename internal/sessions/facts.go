@@ -110,8 +110,7 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 		d.add(p)
 	case domain.ThoughtCompleted:
 		p.Turn, p.Length = s.turn, s.endText(domain.ThoughtDeltaType, p.MessageID)
-		s.flowing = false
-		d.add(p)
+		d.add(p) // text follows a thought, so the status stays
 	case domain.ToolCallRequested:
 		s.requested(d, p)
 	case domain.ToolCallCompleted:
