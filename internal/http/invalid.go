@@ -3,6 +3,8 @@ package http
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -14,12 +16,20 @@ import (
 // Parameter is the name of the query parameter or header; empty for a body.
 func invalid(parameter string, err error) *domain.Error {
 	problem := &domain.Error{Code: domain.CodeInvalid, Message: "Some of the input is not allowed; see errors."}
+	unknown := map[string]bool{} // objects whose unknown fields are listed already
 	collect(err, func(wrong *openapi3.SchemaError) {
-		detail := domain.Detail{Pointer: pointer(wrong.JSONPointer()), Message: complaint(wrong)}
-		if parameter != "" {
-			detail.Pointer = parameter
+		at := pointer(wrong.JSONPointer())
+		switch {
+		case parameter != "":
+			at = parameter
+		case wrong.SchemaField == "properties": // one error for each unknown field, and none says which
+			if !unknown[at] {
+				unknown[at] = true
+				problem.Details = append(problem.Details, unknownFields(wrong)...)
+			}
+			return
 		}
-		problem.Details = append(problem.Details, detail)
+		problem.Details = append(problem.Details, domain.Detail{Pointer: at, Message: complaint(wrong)})
 	})
 	if len(problem.Details) == 0 { // unreachable while the validator speaks in schema errors
 		problem.Details = []domain.Detail{{Pointer: parameter, Message: "is not allowed"}}
@@ -50,13 +60,22 @@ func collect(err error, take func(*openapi3.SchemaError)) {
 	take(wrong)
 }
 
+func unknownFields(wrong *openapi3.SchemaError) (details []domain.Detail) {
+	object, _ := wrong.Value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if wrong.Schema.Properties[name] == nil && len(details) < maxDetails {
+			at := pointer(append(wrong.JSONPointer(), name))
+			details = append(details, domain.Detail{Pointer: at, Message: "is not a known field"})
+		}
+	}
+	return details
+}
+
 func complaint(wrong *openapi3.SchemaError) string {
 	schema := wrong.Schema
 	switch wrong.SchemaField {
 	case "required":
 		return "is required"
-	case "properties", "additionalProperties":
-		return "is not a known field"
 	case "type":
 		return "must be " + article(schema.Type)
 	case "nullable":

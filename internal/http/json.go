@@ -94,8 +94,8 @@ func (p *parser) object(depth int) (any, error) {
 			return nil, err
 		}
 		name := token.(string) // the decoder lets nothing else be a name
+		p.check(name)          // points at the object, since a pointer must not hold it either
 		p.path = append(p.path, name)
-		p.check(name)
 		if _, double := object[name]; double {
 			return nil, p.at(malformed("A name stands twice in the same object."))
 		}

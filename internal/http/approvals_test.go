@@ -1,0 +1,124 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+func TestOneOf32RacingDecidersWins(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("ask df")
+	approval, hash := h.pending(id)
+	won, lost := 0, 0
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range 32 {
+		all.Go(func() {
+			a := h.ask("POST", "/approvals/"+approval, fmt.Sprintf(
+				`{"decision":"approve","argumentsHash":"%s","arguments":{"command":"df %d"}}`, hash, i))
+			mu.Lock()
+			defer mu.Unlock()
+			switch a.status {
+			case 200:
+				won++
+			case 409:
+				lost++
+				if a.problem(409, domain.CodeAlreadyDecided).text("approval", "decision", "decidedBy", "name") != "ann" {
+					t.Errorf("%s", a.body)
+				}
+			default:
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		})
+	}
+	all.Wait()
+	if won != 1 || lost != 31 {
+		t.Errorf("%d won, %d lost", won, lost)
+	}
+	h.ended(id)
+	winner := h.ask("GET", "/approvals/"+approval, "").want(200)
+	arguments, err := json.Marshal(winner.get("decision", "arguments"))
+	must(t, err)
+	again := fmt.Sprintf(`{"decision":"approve","argumentsHash":"%s","arguments":%s}`, hash, arguments)
+	h.ask("POST", "/approvals/"+approval, again).want(200)
+	h.ask("POST", "/approvals/"+approval, `{"decision":"deny"}`).problem(409, domain.CodeAlreadyDecided)
+}
+
+func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("ask df")
+	approval, hash := h.pending(id)
+	careful := h.key("", "approvals:decide")
+	a := h.ask("POST", "/approvals/"+approval, `{"decision":"approve"}`, "Authorization", "Bearer "+careful).
+		problem(428, domain.CodeHashRequired)
+	if a.text("approval", "argumentsHash") != hash {
+		t.Errorf("%s", a.body)
+	}
+	a = h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"00"}`).problem(409, domain.CodeArgumentsHash)
+	if a.text("approval", "status") != "pending" {
+		t.Errorf("%s", a.body)
+	}
+	h.ask("POST", "/approvals/"+approval, `{"decision":"approve"}`).want(200) // the key may decide unseen
+	h.ended(id)
+}
+
+func TestDenyEditAndRemember(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("ask df")
+	approval, hash := h.pending(id)
+	path := "/approvals/" + approval
+	h.ask("POST", path, `{"decision":"deny","arguments":{"command":"ls"}}`).problem(422, domain.CodeInvalid)
+	h.ask("POST", path, `{"decision":"deny","remember":"execution"}`).problem(422, domain.CodeInvalid)
+	a := h.ask("POST", path, `{"decision":"approve","argumentsHash":"`+hash+`","arguments":{"cmd":"ls"}}`).problem(422, domain.CodeInvalid)
+	if a.text("errors", "0", "pointer") != "/arguments" {
+		t.Errorf("%s", a.body)
+	}
+	a = h.ask("POST", path, `{"decision":"deny","reason":"Not on a Friday."}`).want(200)
+	if a.text("status") != "denied" || a.text("decision", "reason") != "Not on a Friday." || a.text("decision", "remember") != "once" {
+		t.Errorf("%s", a.body)
+	}
+	h.ended(id)
+
+	id = h.create("ask df")
+	approval, hash = h.pending(id)
+	a = h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`","arguments":{"command":"df /"},"remember":"execution"}`).want(200)
+	if a.text("decision", "arguments", "command") != "df /" || a.text("decision", "argumentsHash") == hash || a.text("decision", "remember") != "execution" {
+		t.Errorf("%s", a.body)
+	}
+	h.ended(id)
+}
+
+func TestTooLateIs410(t *testing.T) {
+	h := newHouse(t)
+	body := `{"source":{"type":"internal"},"prompt":"ask df","approvalTimeoutSeconds":1}`
+	id := h.ask("POST", "/executions", body).want(201).text("id")
+	approval, hash := h.pending(id)
+	h.ended(id)
+	a := h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).problem(410, domain.CodeApprovalExpired)
+	if a.text("approval", "status") != "expired" || a.get("approval", "decision") != nil {
+		t.Errorf("%s", a.body)
+	}
+
+	id = h.create("ask df")
+	approval, hash = h.pending(id)
+	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).problem(410, domain.CodeApprovalCancelled)
+}
+
+func TestTheInboxIsReadPageByPage(t *testing.T) {
+	h := newHouse(t)
+	for range 3 {
+		h.pending(h.create("ask df"))
+		time.Sleep(time.Millisecond)
+	}
+	first := h.ask("GET", "/approvals?limit=2", "").want(200)
+	second := h.ask("GET", "/approvals?limit=2&cursor="+first.text("nextCursor"), "").want(200)
+	if first.count("items") != 2 || second.count("items") != 1 || second.get("nextCursor") != nil {
+		t.Errorf("%s\n%s", first.body, second.body)
+	}
+}

@@ -1,0 +1,279 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/go-chi/chi/v5"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+)
+
+// tight is the document with every object closed: an answer with a field that the document does not have fails.
+var tight = sync.OnceValue(func() *openapi3.T {
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder)
+	document, err := openapi3.NewLoader().LoadFromData(api.Document)
+	if err != nil {
+		panic(err)
+	}
+	document.Servers = nil
+	closed := false
+	for _, schema := range document.Components.Schemas {
+		if schema.Value.Type.Is("object") && schema.Value.AdditionalProperties.Has == nil && schema.Value.AdditionalProperties.Schema == nil {
+			schema.Value.AdditionalProperties.Has = &closed
+		}
+	}
+	return document
+})
+
+// check holds an answer against the document.
+func check(h *house, r *http.Request, a answer) {
+	h.Helper()
+	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+		if a.header.Get(name) != want {
+			h.Errorf("%s %s: %s is %q", r.Method, r.URL.Path, name, a.header.Get(name))
+		}
+	}
+	if len(a.header.Get("X-Request-Id")) != 36 || a.header.Get("Access-Control-Allow-Origin") != "" {
+		h.Errorf("%s %s: headers %v", r.Method, r.URL.Path, a.header)
+	}
+	if a.status >= 400 {
+		checkProblem(h, r, a)
+	}
+	route := chi.NewRouteContext()
+	if !h.server.router.Match(route, r.Method, r.URL.Path) {
+		if a.status < 400 {
+			h.Errorf("%s %s is not in the document and answers %d", r.Method, r.URL.Path, a.status)
+		}
+		return
+	}
+	pattern := route.RoutePattern()
+	item := tight().Paths.Value(pattern)
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: r,
+			Route:   &routers.Route{Spec: tight(), Path: pattern, PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)},
+		},
+		Status: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
+		h.Errorf("%s %s answers %d against the document: %v\n%s", r.Method, r.URL.Path, a.status, err, a.body)
+	}
+}
+
+func checkProblem(h *house, r *http.Request, a answer) {
+	h.Helper()
+	if a.header.Get("Content-Type") != "application/problem+json" {
+		h.Errorf("%s %s: %d is %q: %s", r.Method, r.URL.Path, a.status, a.header.Get("Content-Type"), a.body)
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	checkSchema(h, "Problem", a.body)
+	if id := a.text("requestId"); id != a.header.Get("X-Request-Id") || a.text("instance") != "urn:uuid:"+id {
+		h.Errorf("requestId %s does not fit the header", id)
+	}
+	if len(a.body) > 8<<10 && a.get("approval") == nil && a.get("execution") == nil {
+		h.Errorf("a problem of %d bytes", len(a.body))
+	}
+	if answers[domain.Code(a.text("code"))].status != a.status || a.get("status") != float64(a.status) {
+		h.Errorf("code %s with status %d", a.text("code"), a.status)
+	}
+	if a.status == 503 && a.header.Get("Retry-After") == "" || a.status == 401 && a.header.Get("WWW-Authenticate") == "" {
+		h.Errorf("%d lacks a header: %v", a.status, a.header)
+	}
+}
+
+func checkSchema(t testing.TB, name string, data []byte) {
+	t.Helper()
+	value, err := parseJSON(data)
+	must(t, err)
+	if err := tight().Components.Schemas[name].Value.VisitJSON(value, openapi3.MultiErrors(), openapi3.VisitAsResponse()); err != nil {
+		t.Errorf("%s against its schema: %v\n%s", name, err, data)
+	}
+}
+
+// checkFrame holds an event of a stream against its schema, and its fields against each other.
+func checkFrame(t testing.TB, f frame) {
+	t.Helper()
+	if f.event == "stream.synced" {
+		if f.id != "" {
+			t.Errorf("stream.synced has the id %s", f.id)
+		}
+		checkSchema(t, "StreamSynced", []byte(f.data))
+		return
+	}
+	checkSchema(t, "Event", []byte(f.data))
+	var event struct {
+		Seq  json.Number
+		Type string
+	}
+	must(t, json.Unmarshal([]byte(f.data), &event))
+	if event.Seq.String() != f.id || event.Type != f.event {
+		t.Errorf("frame %s %s carries %s", f.id, f.event, f.data)
+	}
+}
+
+func TestRouterAndDocumentAgreeInBothDirections(t *testing.T) {
+	h := newHouse(t)
+	routed := map[string]bool{}
+	must(t, chi.Walk(h.server.router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		routed[method+" "+route] = true
+		return nil
+	}))
+	if !maps.Equal(routed, asSet(maps.Keys(h.server.contract.operations))) {
+		t.Errorf("router  %v\ndocument %v", slices.Sorted(maps.Keys(routed)), slices.Sorted(maps.Keys(h.server.contract.operations)))
+	}
+}
+
+func asSet(names func(func(string) bool)) map[string]bool {
+	set := map[string]bool{}
+	for name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+func TestEveryRouteSaysWhoMayCallIt(t *testing.T) {
+	public := map[string]bool{"GET /": true, "GET /healthz": true, "GET /readyz": true, "GET /openapi.yaml": true}
+	c, err := loadContract()
+	must(t, err)
+	for route, o := range c.operations {
+		if o.public != public[route] {
+			t.Errorf("%s: public is %v", route, o.public)
+		}
+		if !o.public && o.scope == "" {
+			t.Errorf("%s has no scope", route)
+		}
+	}
+}
+
+func TestTheDocumentListsEveryCodeWithItsStatus(t *testing.T) {
+	schema := tight().Components.Schemas["ProblemCode"].Value
+	documented := map[string]bool{}
+	for _, code := range schema.Enum {
+		documented[code.(string)] = true
+	}
+	for code, answer := range answers {
+		if !documented[string(code)] {
+			t.Errorf("%s is not in the document", code)
+		}
+		if line := "| `" + string(code) + "` | " + http.StatusText(answer.status); answer.title == "" || line == "" {
+			t.Errorf("%s has no title", code)
+		}
+		if !strings.Contains(schema.Description, "| `"+string(code)+"` | "+itoa(answer.status)+" |") {
+			t.Errorf("the document's table does not say that %s is %d", code, answer.status)
+		}
+		delete(documented, string(code))
+	}
+	if len(documented) > 0 {
+		t.Errorf("documented, but never sent: %v", documented)
+	}
+}
+
+func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
+
+// payloads has each payload twice: as small as it gets, and with everything.
+func payloads() []domain.Payload {
+	someone, one := &domain.Actor{KeyID: "k", Name: "ann"}, 1
+	soon, many, price := time.Date(2026, 7, 1, 8, 0, 0, 5000, time.UTC), int64(7), 0.25
+	id := "0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11"
+	usage := domain.Usage{
+		InputTokens: &many, OutputTokens: &many, ReasoningTokens: &many, CacheReadTokens: &many, CacheWriteTokens: &many,
+		TotalTokens: &many, ContextUsed: &many, ContextSize: &many, Cost: &price,
+	}
+	failure := &domain.Failure{Code: domain.CodeToolFailed, Message: "It failed."}
+	source := domain.Source{Type: domain.SourceInternal, Model: "demo"}
+	arguments := json.RawMessage(`{"command":"df"}`)
+	all := []domain.Payload{
+		domain.ExecutionCreated{Status: domain.StatusQueued, Source: domain.Source{Type: domain.SourceInternal}},
+		domain.ExecutionCreated{Status: domain.StatusQueued, Source: source},
+		domain.StateChanged{From: domain.StatusQueued, To: domain.StatusInitializing},
+		domain.StateChanged{From: domain.StatusWaiting, To: domain.StatusStreaming, Reason: "why"},
+		domain.TurnStarted{Turn: 1},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+		domain.AgentStarted{Source: source, Sandbox: "bubblewrap"},
+		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "a"},
+		domain.MessageCompleted{MessageID: "m", Turn: 1},
+		domain.MessageCompleted{MessageID: "m", Turn: 1, Length: 1, Interrupted: true},
+		domain.ThoughtDelta{MessageID: "m", Turn: 1, Text: "a"},
+		domain.ThoughtCompleted{MessageID: "m", Turn: 1},
+		domain.ThoughtCompleted{MessageID: "m", Turn: 1, Interrupted: true},
+		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Arguments: json.RawMessage(`"{broken"`)},
+		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: arguments, Summary: "Run df"},
+		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "capability"},
+		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, ApprovalID: domain.ApprovalID(id), AllowedBy: "rule", RuleID: id, Sandbox: "off"},
+		domain.ToolCallUpdated{ToolCallID: "c", Output: "x"},
+		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
+		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", Truncated: true, ExitCode: &one, DurationMs: 1, Error: failure},
+		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w"},
+		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", ExpiresAt: &soon},
+		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalExpired},
+		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Reason: "r", Edited: true, ArgumentsHash: "h", Remember: domain.RememberExecution, DecidedBy: someone},
+		domain.UsageUpdated{}, domain.UsageUpdated{Usage: usage},
+		domain.ModelRetrying{Attempt: 1, MaxAttempts: 3, DelayMs: 10, Code: domain.CodeModelUnreachable, Message: "m"},
+	}
+	for _, status := range []domain.Status{domain.StatusCompleted, domain.StatusFailed, domain.StatusCancelled, domain.StatusTimedOut} {
+		all = append(all, domain.ExecutionEnded{Status: status, FinishReason: domain.FinishEndTurn},
+			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishCancelled, DurationSeconds: 1.5, Usage: usage, Error: failure, Reason: "r", CancelledBy: someone})
+	}
+	return all
+}
+
+func TestEveryEventFitsItsSchemaAndEverySchemaHasItsEvent(t *testing.T) {
+	mapping := tight().Components.Schemas["Event"].Value.Discriminator.Mapping
+	seen := map[string]bool{}
+	for _, payload := range payloads() {
+		event := domain.NewEvent("0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11", payload)
+		event.Seq, event.Time = 1, time.Now()
+		checkSchema(t, "Event", events.NewFrame(event).JSON())
+		seen[string(event.Type)] = true
+		if _, err := event.Payload(); err != nil {
+			t.Errorf("%s: %v", event.Type, err)
+		}
+	}
+	if documented := asSet(maps.Keys(mapping)); !maps.Equal(seen, documented) {
+		t.Errorf("events  %v\ndocument %v", slices.Sorted(maps.Keys(seen)), slices.Sorted(maps.Keys(documented)))
+	}
+}
+
+func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
+	words := func(schema string) (words []string) {
+		for _, word := range tight().Components.Schemas[schema].Value.Enum {
+			words = append(words, word.(string))
+		}
+		return words
+	}
+	var statuses []string
+	for _, status := range domain.Statuses {
+		statuses = append(statuses, string(status))
+	}
+	if !slices.Equal(words("ExecutionStatus"), statuses) {
+		t.Errorf("statuses %v", words("ExecutionStatus"))
+	}
+	if got := words("ApprovalStatus"); !slices.Equal(got, []string{"pending", "approved", "denied", "expired", "cancelled"}) {
+		t.Errorf("approval statuses %v", got)
+	}
+}
+
+func TestExamplesOfTheDocumentAreValid(t *testing.T) {
+	document, err := openapi3.NewLoader().LoadFromData(api.Document)
+	must(t, err)
+	must(t, document.Validate(context.Background(), openapi3.EnableExamplesValidation()))
+}

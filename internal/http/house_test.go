@@ -1,0 +1,461 @@
+package http
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/keys"
+	"signoff/internal/sessions"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a whole server on SQLite with a scripted agent; every answer that a test gets is held against the document.
+type house struct {
+	testing.TB
+	server  *Server
+	store   *store.Store
+	log     *events.Log
+	manager *sessions.Manager
+	logs    *syncBuffer
+	url     string
+	token   string // with every scope, of the default tenant
+	root    string // of the workspace
+}
+
+func newHouse(t testing.TB, change ...func(*Config)) *house {
+	t.Helper()
+	h := &house{TB: t, store: storetest.SQLite(t), logs: &syncBuffer{}, root: t.TempDir()}
+	h.log = events.NewLog(h.store)
+	h.manager = sessions.NewManager(sessions.Config{
+		Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second,
+		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
+	}, h.store, h.log)
+	workspace, err := sessions.NewWorkspace(h.root)
+	must(t, err)
+	h.run()
+
+	verifier := keys.NewVerifier(h.store)
+	t.Cleanup(verifier.Close)
+	config := Config{
+		Sessions: h.manager, Approvals: approvals.NewDesk(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
+		Reader: h.store, Models: shelf{"demo"}, Workspace: workspace, Keys: verifier, Version: "test",
+		Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	h.server, err = NewServer(config)
+	must(t, err)
+	server := httptest.NewServer(h.server.Handler())
+	t.Cleanup(func() {
+		h.server.Drain()
+		server.Close()
+	})
+	h.url = server.URL
+	h.token = h.key("", everyScope()...)
+	return h
+}
+
+func (h *house) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	logCtx, cancelLog := context.WithCancel(context.Background())
+	var managers, logs sync.WaitGroup
+	logs.Go(func() { h.log.Run(logCtx) })
+	ready := make(chan struct{})
+	managers.Go(func() {
+		if err := h.manager.Run(ctx, func() { close(ready) }); err != nil {
+			h.Error(err)
+		}
+	})
+	<-ready
+	h.Cleanup(func() {
+		cancel()
+		managers.Wait()
+		cancelLog()
+		logs.Wait()
+	})
+}
+
+// script does what the prompt says.
+func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+	word, rest, _ := strings.Cut(t.Prompt.History[len(t.Prompt.History)-1].Text, " ")
+	switch word {
+	case "hang":
+		<-ctx.Done()
+		return "", ctx.Err()
+	case "ask":
+		if err := t.Think("m1", "Disks, then."); err != nil {
+			return "", err
+		}
+		call := sessionstest.Bash("c1", rest)
+		if err := t.Want("m1", call); err != nil {
+			return "", err
+		}
+		if _, err := t.Use(call, func(arguments json.RawMessage) string { return string(arguments) }); err != nil {
+			return "", err
+		}
+	case "many":
+		count, err := strconv.Atoi(rest)
+		if err != nil {
+			return "", err
+		}
+		for i := range count {
+			if err := t.Say(fmt.Sprintf("m%d", i), "piece\u2028 <b>&\r\nid: 99\n\n"); err != nil {
+				return "", err
+			}
+		}
+	}
+	return domain.StopEndTurn, t.Say("end", "done: ", rest)
+}
+
+// shelf is a registry of models.
+type shelf []string
+
+func (s shelf) Models(context.Context) []ModelInfo {
+	infos := make([]ModelInfo, len(s))
+	for i, name := range s {
+		infos[i] = ModelInfo{Name: name, Provider: "demo", Model: name, Default: i == 0, Available: true, ContextWindow: 4096}
+	}
+	return infos
+}
+
+func (s shelf) Has(name string) bool {
+	for _, known := range s {
+		if known == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (s shelf) Names() []string { return s }
+
+func (s shelf) Default() string {
+	if len(s) == 0 {
+		return ""
+	}
+	return s[0]
+}
+
+func everyScope() []string {
+	var names []string
+	for _, scope := range keys.Scopes {
+		names = append(names, string(scope))
+	}
+	return names
+}
+
+// key makes a key and returns its token.
+func (h *house) key(tenant domain.TenantID, scopes ...string) string {
+	h.Helper()
+	token, _, err := keys.Create(h.Context(), h.store, keys.Order{Tenant: tenant, Name: "ann", Scopes: scopes})
+	must(h, err)
+	return token
+}
+
+// answer is a response that was read to its end.
+type answer struct {
+	testing.TB
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ask sends a request. Extra are header names and values; one that is empty takes the header away.
+func (h *house) ask(method, path, body string, extra ...string) answer {
+	h.Helper()
+	r := h.request(method, path, body, extra...)
+	response, err := client.Do(r)
+	must(h, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	must(h, err)
+	a := answer{h, response.StatusCode, response.Header, content}
+	check(h, r, a)
+	return a
+}
+
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+
+func (h *house) request(method, path, body string, extra ...string) *http.Request {
+	h.Helper()
+	r, err := http.NewRequestWithContext(h.Context(), method, h.url+path, strings.NewReader(body))
+	must(h, err)
+	if body == "" {
+		r.Body, r.ContentLength = http.NoBody, 0
+	} else {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("Authorization", "Bearer "+h.token)
+	for i := 0; i < len(extra); i += 2 {
+		switch name, value := extra[i], extra[i+1]; {
+		case name == "Host":
+			r.Host = value
+		case value == "":
+			r.Header.Del(name)
+		default:
+			r.Header.Set(name, value)
+		}
+	}
+	return r
+}
+
+func (a answer) want(status int) answer {
+	a.Helper()
+	if a.status != status {
+		a.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// problem checks status and code.
+func (a answer) problem(status int, code domain.Code) answer {
+	a.Helper()
+	a.want(status)
+	if got := a.get("code"); got != string(code) {
+		a.Fatalf("code %v, want %s: %s", got, code, a.body)
+	}
+	return a
+}
+
+// get walks into the body: names, and numbers for arrays.
+func (a answer) get(path ...string) any {
+	a.Helper()
+	var value any
+	must(a, json.Unmarshal(a.body, &value))
+	for _, step := range path {
+		switch node := value.(type) {
+		case map[string]any:
+			value = node[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(node) {
+				a.Fatalf("no %q in %s", step, a.body)
+			}
+			value = node[i]
+		default:
+			a.Fatalf("no %q in %s", step, a.body)
+		}
+	}
+	return value
+}
+
+func (a answer) text(path ...string) string {
+	a.Helper()
+	text, ok := a.get(path...).(string)
+	if !ok {
+		a.Fatalf("%v is no string in %s", path, a.body)
+	}
+	return text
+}
+
+func (a answer) count(path ...string) int {
+	a.Helper()
+	list, ok := a.get(path...).([]any)
+	if !ok {
+		a.Fatalf("%v is no list in %s", path, a.body)
+	}
+	return len(list)
+}
+
+// create starts an execution and returns its id.
+func (h *house) create(prompt string, extra ...string) string {
+	h.Helper()
+	body, err := json.Marshal(map[string]any{"source": map[string]string{"type": "internal"}, "prompt": prompt})
+	must(h, err)
+	return h.ask("POST", "/executions", string(body), extra...).want(201).text("id")
+}
+
+// ended waits until the execution has ended.
+func (h *house) ended(id string) answer {
+	h.Helper()
+	a := h.ask("GET", "/executions/"+id+"?wait=30", "").want(200)
+	if a.get("endedAt") == nil {
+		h.Fatalf("it has not ended: %s", a.body)
+	}
+	return a
+}
+
+// pending waits until the execution asks, and returns the approval's id and hash.
+func (h *house) pending(id string) (approval, hash string) {
+	h.Helper()
+	s := h.follow(id)
+	defer s.close()
+	for {
+		if frame := s.next(); frame.event == "approval.requested" {
+			var event struct {
+				Data struct{ ApprovalID, ArgumentsHash string }
+			}
+			must(h, json.Unmarshal([]byte(frame.data), &event))
+			return event.Data.ApprovalID, event.Data.ArgumentsHash
+		}
+	}
+}
+
+// listener is a client of a stream.
+type listener struct {
+	testing.TB
+	response *http.Response
+	parser   *parserSSE
+	cancel   context.CancelFunc
+}
+
+func (h *house) follow(id string, extra ...string) *listener {
+	h.Helper()
+	return h.followURL("/executions/"+id+"/events", extra...)
+}
+
+func (h *house) followURL(path string, extra ...string) *listener {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(h.Context(), 30*time.Second)
+	response, err := client.Do(h.request("GET", path, "", extra...).WithContext(ctx))
+	must(h, err)
+	if response.StatusCode != 200 || response.Header.Get("Content-Type") != typeStream {
+		body, _ := io.ReadAll(response.Body)
+		h.Fatalf("status %d, %s: %s", response.StatusCode, response.Header, body)
+	}
+	return &listener{h, response, newParserSSE(response.Body), cancel}
+}
+
+func (l *listener) close() {
+	l.cancel()
+	l.response.Body.Close()
+}
+
+// next returns the next event, checked against its schema; one without data is a mark, a comment or the end.
+func (l *listener) next() frame {
+	l.Helper()
+	for {
+		frame, err := l.parser.next()
+		if err != nil {
+			l.Fatalf("the stream ended: %v", err)
+		}
+		if frame.data != "" {
+			checkFrame(l, frame)
+			return frame
+		}
+	}
+}
+
+// all reads to the end of the stream.
+func (l *listener) all() (frames []frame) {
+	l.Helper()
+	defer l.close()
+	for {
+		frame, err := l.parser.next()
+		if errors.Is(err, io.EOF) {
+			return frames
+		}
+		must(l, err)
+		if frame.data != "" {
+			checkFrame(l, frame)
+		}
+		frames = append(frames, frame)
+	}
+}
+
+// frame is one block of a stream: an event, or a comment or retry hint alone.
+type frame struct {
+	id, event, data, retry, comment string
+	raw                             string
+}
+
+// parserSSE is a strict reader of server-sent events: it knows our fields and no others, each at most once, and one
+// kind of line end.
+type parserSSE struct{ lines *bufio.Reader }
+
+func newParserSSE(r io.Reader) *parserSSE { return &parserSSE{bufio.NewReader(r)} }
+
+func (p *parserSSE) next() (f frame, err error) {
+	for {
+		line, err := p.lines.ReadString('\n')
+		if err != nil {
+			if errors.Is(err, io.EOF) && line+f.raw != "" {
+				err = io.ErrUnexpectedEOF
+			}
+			return f, err
+		}
+		f.raw += line
+		if strings.ContainsAny(line, "\r\x00") {
+			return f, fmt.Errorf("a control character in %q", line)
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			return f, nil
+		}
+		name, value, ok := strings.Cut(line, ": ")
+		into := map[string]*string{"": &f.comment, "id": &f.id, "event": &f.event, "data": &f.data, "retry": &f.retry}[name]
+		if !ok || into == nil || *into != "" || value == "" {
+			return f, fmt.Errorf("not a line of ours: %q", line)
+		}
+		*into = value
+	}
+}
+
+// syncBuffer is a buffer for a logger.
+type syncBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *syncBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(data)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Fatalf("not within ten seconds: %s", what)
+}
+
+// dial opens a bare connection, for requests that no client would send.
+func (h *house) dial() net.Conn {
+	h.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+	must(h, err)
+	h.Cleanup(func() { connection.Close() })
+	must(h, connection.SetDeadline(time.Now().Add(20*time.Second)))
+	return connection
+}

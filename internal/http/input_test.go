@@ -1,0 +1,389 @@
+package http
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+type badInput struct {
+	name, body string
+	status     int
+	code       domain.Code
+	pointer    string // of the first error; empty: none wanted
+}
+
+const valid = `"source":{"type":"internal"},"prompt":"say x"`
+
+// badCreates are bodies that POST /executions refuses.
+func badCreates() []badInput {
+	syntax := func(name, body string) badInput { return badInput{name, body, 400, domain.CodeMalformed, ""} }
+	wrong := func(name, fields, pointer string) badInput {
+		return badInput{name, "{" + fields + "}", 422, domain.CodeInvalid, pointer}
+	}
+	with := func(name, field, pointer string) badInput { return wrong(name, valid+","+field, pointer) }
+	rows := []badInput{
+		// Not readable.
+		syntax("not JSON", `prompt`),
+		syntax("half", `{"prompt":"x`),
+		syntax("half an object", `{"prompt":"x"`),
+		syntax("trailing comma", `{`+valid+`,}`),
+		syntax("single quotes", `{'prompt':'x'}`),
+		syntax("comment", `{`+valid+`} // why`),
+		syntax("trailing data", `{`+valid+`} {}`),
+		syntax("trailing letter", `{`+valid+`}x`),
+		syntax("trailing bracket", `{`+valid+`}]`),
+		syntax("two values", `{}{}`),
+		syntax("blank", "  \r\n\t "),
+		syntax("NaN", `{`+valid+`,"maxIterations":NaN}`),
+		syntax("Infinity", `{`+valid+`,"maxIterations":Infinity}`),
+		syntax("leading zero", `{`+valid+`,"maxIterations":01}`),
+		syntax("plus", `{`+valid+`,"maxIterations":+1}`),
+		syntax("hex", `{`+valid+`,"maxIterations":0x1}`),
+		syntax("raw control character", "{\"source\":{\"type\":\"internal\"},\"prompt\":\"a\x01b\"}"),
+		syntax("raw NUL", "{\"source\":{\"type\":\"internal\"},\"prompt\":\"a\x00b\"}"),
+		syntax("raw line feed", "{\"prompt\":\"a\nb\"}"),
+		syntax("invalid UTF-8", "{"+strings.Replace(valid, "say x", "a\xffb", 1)+"}"),
+		syntax("cut UTF-8", "{"+strings.Replace(valid, "say x", "\xe2\x82", 1)+"}"),
+		syntax("encoded surrogate", "{"+strings.Replace(valid, "say x", "\xed\xa0\x80", 1)+"}"),
+		syntax("UTF-16", "\xff\xfe{\x00}\x00"),
+		syntax("byte order mark", "\xef\xbb\xbf{"+valid+"}"),
+		syntax("lone high surrogate", `{`+strings.Replace(valid, "say x", `a\ud800b`, 1)+`}`),
+		syntax("lone low surrogate", `{`+strings.Replace(valid, "say x", `a\uDC00`, 1)+`}`),
+		syntax("high and high", `{`+strings.Replace(valid, "say x", `\ud800\ud800`, 1)+`}`),
+		syntax("high at the end", `{`+strings.Replace(valid, "say x", `\ud83d`, 1)+`}`),
+		syntax("surrogate in a name", `{`+valid+`,"metadata":{"a\ud800":"b"}}`),
+		syntax("broken escape", `{`+strings.Replace(valid, "say x", `\u12g4`, 1)+`}`),
+		{"duplicate name", `{` + valid + `,"prompt":"y"}`, 400, domain.CodeMalformed, "/prompt"},
+		{"duplicate by escape", `{` + valid + `,"pro\u006dpt":"y"}`, 400, domain.CodeMalformed, "/prompt"},
+		{"duplicate below", `{` + valid + `,"metadata":{"a":"1","a":"1"}}`, 400, domain.CodeMalformed, "/metadata/a"},
+		syntax("65 levels", strings.Repeat("[", 65)+strings.Repeat("]", 65)),
+		syntax("65 levels below a field", `{"metadata":`+strings.Repeat(`{"a":`, 64)+"1"+strings.Repeat("}", 64)+"}"),
+		syntax("20,000 open brackets", strings.Repeat("[", 20000)),
+
+		// Readable, and wrong.
+		{"an array", `[]`, 422, domain.CodeInvalid, ""},
+		{"null", `null`, 422, domain.CodeInvalid, ""},
+		{"a string", `"x"`, 422, domain.CodeInvalid, ""},
+		{"a number", `1`, 422, domain.CodeInvalid, ""},
+		{"64 levels", strings.Repeat("[", 64) + strings.Repeat("]", 64), 422, domain.CodeInvalid, ""},
+		{"1e400 alone", `1e400`, 422, domain.CodeInvalid, ""},
+		wrong("empty object", ``, "/source"),
+		wrong("no source", `"prompt":"x"`, "/source"),
+		wrong("source is a string", `"source":"internal","prompt":"x"`, "/source"),
+		wrong("source is null", `"source":null,"prompt":"x"`, "/source"),
+		wrong("source without a type", `"source":{},"prompt":"x"`, "/source/type"),
+		wrong("unknown source", `"source":{"type":"magic"},"prompt":"x"`, "/source/type"),
+		wrong("acp is not there yet", `"source":{"type":"acp"},"prompt":"x"`, "/source/type"),
+		wrong("source type of another case", `"source":{"type":"Internal"},"prompt":"x"`, "/source/type"),
+		wrong("extra in source", `"source":{"type":"internal","agent":"x"},"prompt":"x"`, "/source/agent"),
+		wrong("empty model", `"source":{"type":"internal","model":""},"prompt":"x"`, "/source/model"),
+		wrong("null model", `"source":{"type":"internal","model":null},"prompt":"x"`, "/source/model"),
+		{"unknown model", `{"source":{"type":"internal","model":"gpt-9"},"prompt":"x"}`, 422, domain.CodeUnknownModel, "/source/model"},
+		{"model with SQL", `{"source":{"type":"internal","model":"' or 1=1 --"},"prompt":"x"}`, 422, domain.CodeUnknownModel, "/source/model"},
+		wrong("neither prompt nor messages", `"source":{"type":"internal"}`, "/prompt"),
+		with("both prompt and messages", `"messages":[{"role":"user","content":"x"}]`, "/messages"),
+		wrong("empty prompt", `"source":{"type":"internal"},"prompt":""`, "/prompt"),
+		wrong("blank prompt", `"source":{"type":"internal"},"prompt":" \n"`, "/prompt"),
+		wrong("null prompt", `"source":{"type":"internal"},"prompt":null`, "/prompt"),
+		wrong("prompt is a number", `"source":{"type":"internal"},"prompt":1`, "/prompt"),
+		wrong("prompt of another case", `"source":{"type":"internal"},"Prompt":"x"`, "/Prompt"),
+		wrong("NUL in the prompt", `"source":{"type":"internal"},"prompt":"a\u0000b"`, "/prompt"),
+		with("NUL in a name", `"metadata":{"a\u0000":"b"}`, "/metadata"),
+		with("NUL in a value", `"metadata":{"a":"\u0000"}`, "/metadata/a"),
+		wrong("no messages", `"source":{"type":"internal"},"messages":[]`, "/messages"),
+		wrong("messages is an object", `"source":{"type":"internal"},"messages":{}`, "/messages"),
+		wrong("message is a string", `"source":{"type":"internal"},"messages":["x"]`, "/messages/0"),
+		wrong("message without a role", `"source":{"type":"internal"},"messages":[{"content":"x"}]`, "/messages/0/role"),
+		wrong("message without content", `"source":{"type":"internal"},"messages":[{"role":"user"}]`, "/messages/0/content"),
+		wrong("message of the system", `"source":{"type":"internal"},"messages":[{"role":"system","content":"x"}]`, "/messages/0/role"),
+		wrong("message with a name", `"source":{"type":"internal"},"messages":[{"role":"user","content":"x","name":"y"}]`, "/messages/0/name"),
+		wrong("empty content", `"source":{"type":"internal"},"messages":[{"role":"user","content":""}]`, "/messages/0/content"),
+		wrong("the assistant speaks last", `"source":{"type":"internal"},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]`, "/messages/1/role"),
+		with("unknown field", `"colour":"red"`, "/colour"),
+		with("unknown field with a slash", `"a/b~c":1`, "/a~1b~0c"),
+		with("prototype", `"__proto__":{}`, "/__proto__"),
+		with("tenant", `"tenantId":"acme"`, "/tenantId"),
+		with("status", `"status":"completed"`, "/status"),
+		with("id", `"id":"`+someID+`"`, "/id"),
+		with("a field of a later issue", `"keepOpen":true`, "/keepOpen"),
+		with("snake case", `"max_iterations":5`, "/max_iterations"),
+		with("maxIterations 0", `"maxIterations":0`, "/maxIterations"),
+		with("maxIterations 501", `"maxIterations":501`, "/maxIterations"),
+		with("maxIterations -1", `"maxIterations":-1`, "/maxIterations"),
+		with("maxIterations 1.5", `"maxIterations":1.5`, "/maxIterations"),
+		with("maxIterations 5.0", `"maxIterations":5.0`, "/maxIterations"),
+		with("maxIterations 5e0", `"maxIterations":5e0`, "/maxIterations"),
+		with("maxIterations 1e400", `"maxIterations":1e400`, "/maxIterations"),
+		with("maxIterations beyond int64", `"maxIterations":99999999999999999999`, "/maxIterations"),
+		with("maxIterations is a string", `"maxIterations":"5"`, "/maxIterations"),
+		with("maxIterations is null", `"maxIterations":null`, "/maxIterations"),
+		with("maxIterations is a boolean", `"maxIterations":true`, "/maxIterations"),
+		with("timeoutSeconds -1", `"timeoutSeconds":-1`, "/timeoutSeconds"),
+		with("timeoutSeconds 86401", `"timeoutSeconds":86401`, "/timeoutSeconds"),
+		with("approvalTimeoutSeconds -1", `"approvalTimeoutSeconds":-1`, "/approvalTimeoutSeconds"),
+		with("approvalTimeoutSeconds over 30 days", `"approvalTimeoutSeconds":2592001`, "/approvalTimeoutSeconds"),
+		with("capabilities is a list", `"capabilities":["read"]`, "/capabilities"),
+		with("capability execute: allow", `"capabilities":{"execute":"allow"}`, "/capabilities/execute"),
+		with("capability read: yes", `"capabilities":{"read":"yes"}`, "/capabilities/read"),
+		with("capability as a boolean", `"capabilities":{"read":true}`, "/capabilities/read"),
+		with("unknown capability", `"capabilities":{"network":"allow"}`, "/capabilities/network"),
+		with("systemPrompt is a list", `"systemPrompt":[]`, "/systemPrompt"),
+		with("systemPrompt too long", `"systemPrompt":"`+strings.Repeat("a", 200001)+`"`, "/systemPrompt"),
+		with("instructions too long", `"instructions":"`+strings.Repeat("a", 200001)+`"`, "/instructions"),
+		with("workingDirectory is a number", `"workingDirectory":1`, "/workingDirectory"),
+		with("workingDirectory too long", `"workingDirectory":"`+strings.Repeat("a", 4097)+`"`, "/workingDirectory"),
+		with("workingDirectory outside", `"workingDirectory":"../.."`, "/workingDirectory"),
+		with("metadata is a list", `"metadata":[]`, "/metadata"),
+		with("metadata value is a number", `"metadata":{"a":1}`, "/metadata/a"),
+		with("metadata value too long", `"metadata":{"a":"`+strings.Repeat("a", 513)+`"}`, "/metadata/a"),
+		with("metadata with an empty name", `"metadata":{"":"a"}`, "/metadata/"),
+		with("metadata with a blank in a name", `"metadata":{"a b":"a"}`, "/metadata/a b"),
+		with("metadata with a long name", `"metadata":{"`+strings.Repeat("a", 65)+`":"a"}`, "/metadata/"+strings.Repeat("a", 65)),
+		with("metadata with 33 names", `"metadata":{`+manyNames(33)+`}`, "/metadata"),
+	}
+	return rows
+}
+
+func manyNames(count int) string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"n%d":"v"`, i)
+	}
+	return strings.Join(names, ",")
+}
+
+func TestBadBodies(t *testing.T) {
+	h := newHouse(t)
+	for _, row := range badCreates() {
+		a := h.ask("POST", "/executions", row.body)
+		h.wrong(row, a)
+	}
+	h.ask("POST", "/executions", "").problem(400, domain.CodeMalformed)
+	h.ask("POST", "/executions", "{"+valid+"}").want(201)
+	h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"say \ud83d\ude00 \\ud800 \u00e9"}`).want(201)
+}
+
+func (h *house) wrong(row badInput, a answer) {
+	h.Helper()
+	code, pointer := "", ""
+	if a.status >= 400 {
+		code = a.text("code")
+		if a.get("errors") != nil {
+			pointer = a.text("errors", "0", "pointer")
+		}
+	}
+	if a.status != row.status || code != string(row.code) || pointer != row.pointer {
+		h.Errorf("%s: %d %s %q, want %d %s %q: %.600s", row.name, a.status, code, pointer, row.status, row.code, row.pointer, a.body)
+	}
+	if len(row.body) > 2000 && len(a.body) > 2000 {
+		h.Errorf("%s: the answer has %d bytes", row.name, len(a.body))
+	}
+}
+
+func TestEveryWrongPartIsToldAtOnce(t *testing.T) {
+	h := newHouse(t)
+	a := h.ask("POST", "/executions", `{"prompt":1,"maxIterations":0,"capabilities":{"read":"x"},"foo":1}`).problem(422, domain.CodeInvalid)
+	var pointers []string
+	for i := range a.count("errors") {
+		pointers = append(pointers, a.text("errors", fmt.Sprint(i), "pointer"))
+	}
+	if got := strings.Join(pointers, " "); got != "/capabilities/read /foo /maxIterations /prompt /source" {
+		t.Errorf("%s: %s", got, a.body)
+	}
+	var fields strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&fields, `,"field%d%s":1`, i, strings.Repeat("x", 100))
+	}
+	a = h.ask("POST", "/executions", "{"+valid+fields.String()+"}").problem(422, domain.CodeInvalid)
+	if a.count("errors") != maxDetails {
+		t.Errorf("%d errors", a.count("errors"))
+	}
+}
+
+func TestBadDecisions(t *testing.T) {
+	h := newHouse(t)
+	approval, _ := h.pending(h.create("ask df"))
+	for _, row := range []badInput{
+		{"no decision", `{}`, 422, domain.CodeInvalid, "/decision"},
+		{"unknown decision", `{"decision":"maybe"}`, 422, domain.CodeInvalid, "/decision"},
+		{"boolean decision", `{"decision":true}`, 422, domain.CodeInvalid, "/decision"},
+		{"approved as a boolean", `{"approved":true,"decision":"approve"}`, 422, domain.CodeInvalid, "/approved"},
+		{"empty hash", `{"decision":"approve","argumentsHash":""}`, 422, domain.CodeInvalid, "/argumentsHash"},
+		{"null hash", `{"decision":"approve","argumentsHash":null}`, 422, domain.CodeInvalid, "/argumentsHash"},
+		{"arguments are a string", `{"decision":"approve","arguments":"df"}`, 422, domain.CodeInvalid, "/arguments"},
+		{"arguments are a list", `{"decision":"approve","arguments":["df"]}`, 422, domain.CodeInvalid, "/arguments"},
+		{"duplicate in arguments", `{"decision":"approve","arguments":{"command":"df","command":"rm"}}`, 400, domain.CodeMalformed, "/arguments/command"},
+		{"NUL in arguments", `{"decision":"approve","arguments":{"command":"a\u0000"}}`, 422, domain.CodeInvalid, "/arguments/command"},
+		{"1e400 in arguments", `{"decision":"approve","arguments":{"command":"df","n":1e400}}`, 422, domain.CodeInvalid, "/arguments"},
+		{"remember for ever", `{"decision":"approve","remember":"global"}`, 422, domain.CodeInvalid, "/remember"},
+		{"remember as an object", `{"decision":"approve","remember":{"scope":"once"}}`, 422, domain.CodeInvalid, "/remember"},
+		{"reason too long", `{"decision":"deny","reason":"` + strings.Repeat("a", 2001) + `"}`, 422, domain.CodeInvalid, "/reason"},
+		{"decided by somebody else", `{"decision":"approve","decidedBy":{"name":"root"}}`, 422, domain.CodeInvalid, "/decidedBy"},
+	} {
+		h.wrong(row, h.ask("POST", "/approvals/"+approval, row.body))
+	}
+	if a := h.ask("GET", "/approvals/"+approval, "").want(200); a.text("status") != "pending" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestBadRequestsAroundTheBody(t *testing.T) {
+	h := newHouse(t)
+	const body = "{" + valid + "}"
+	ended := h.create("say x")
+	last := h.ended(ended).get("lastSeq").(float64)
+	events := "/executions/" + ended + "/events"
+	for _, row := range []struct {
+		name, method, path, body string
+		status                   int
+		code                     domain.Code
+		pointer                  string
+		headers                  []string
+	}{
+		{"no content type", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", ""}},
+		{"form", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{"plain text", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "text/plain"}},
+		{"almost JSON", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "application/jsonx"}},
+		{"JSON patch", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "application/merge-patch+json"}},
+		{"Latin-1", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "application/json; charset=latin1"}},
+		{"two types", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "application/json, text/plain"}},
+		{"gzip", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Encoding", "gzip"}},
+		{"unknown encoding", "POST", "/executions", body, 415, domain.CodeUnsupportedMedia, "", []string{"Content-Encoding", "zebra"}},
+		{"plain cancel", "POST", "/executions/" + ended + "/cancel", "{}", 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "text/plain"}},
+		{"null as cancel", "POST", "/executions/" + ended + "/cancel", "null", 422, domain.CodeInvalid, "", nil},
+		{"unknown field of cancel", "POST", "/executions/" + ended + "/cancel", `{"force":true}`, 422, domain.CodeInvalid, "/force", nil},
+		{"body over 1 MiB", "POST", "/executions", `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413, domain.CodePayloadTooLarge, "", nil},
+		{"body of a GET", "GET", "/executions", "{}", 400, domain.CodeMalformed, "", nil},
+		{"body of a DELETE", "DELETE", "/executions/" + someID, "{}", 400, domain.CodeMalformed, "", nil},
+		{"unknown parameter", "GET", "/executions?page=2", "", 422, domain.CodeInvalid, "page", nil},
+		{"unknown parameter of a POST", "POST", "/executions?dryRun=true", body, 422, domain.CodeInvalid, "dryRun", nil},
+		{"parameter of another case", "GET", "/executions?Limit=2", "", 422, domain.CodeInvalid, "Limit", nil},
+		{"broken escape", "GET", "/executions?limit=%zz", "", 400, domain.CodeMalformed, "", nil},
+		{"semicolon", "GET", "/executions?limit=1;cursor=x", "", 400, domain.CodeMalformed, "", nil},
+		{"limit 0", "GET", "/executions?limit=0", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit 201", "GET", "/executions?limit=201", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit -1", "GET", "/executions?limit=-1", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit abc", "GET", "/executions?limit=abc", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit 1.0", "GET", "/executions?limit=1.0", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit with a plus", "GET", "/executions?limit=%2B1", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit empty", "GET", "/executions?limit=", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit beyond int64", "GET", "/executions?limit=99999999999999999999", "", 422, domain.CodeInvalid, "limit", nil},
+		{"limit twice", "GET", "/executions?limit=1&limit=2", "", 422, domain.CodeInvalid, "limit", nil},
+		{"unknown status", "GET", "/executions?status=done", "", 422, domain.CodeInvalid, "status", nil},
+		{"one known and one unknown status", "GET", "/executions?status=failed&status=done", "", 422, domain.CodeInvalid, "status", nil},
+		{"empty status", "GET", "/executions?status=", "", 422, domain.CodeInvalid, "status", nil},
+		{"NUL in status", "GET", "/executions?status=%00", "", 422, domain.CodeInvalid, "status", nil},
+		{"unknown approval status", "GET", "/approvals?status=open", "", 422, domain.CodeInvalid, "status", nil},
+		{"invented cursor", "GET", "/executions?cursor=abc", "", 400, domain.CodeMalformed, "", nil},
+		{"cursor of another list", "GET", "/executions?cursor=YXBwcm92YWxzOjE6YQ", "", 400, domain.CodeMalformed, "", nil},
+		{"empty cursor", "GET", "/executions?cursor=", "", 400, domain.CodeMalformed, "cursor", nil},
+		{"cursor with NUL", "GET", "/approvals?cursor=%00", "", 400, domain.CodeMalformed, "cursor", nil},
+		{"cursor with SQL", "GET", "/approvals?cursor=%27%20or%201%3D1", "", 400, domain.CodeMalformed, "", nil},
+		{"endless cursor", "GET", "/approvals?cursor=" + strings.Repeat("a", 600), "", 400, domain.CodeMalformed, "cursor", nil},
+		{"wait 61", "GET", "/executions/" + ended + "?wait=61", "", 422, domain.CodeInvalid, "wait", nil},
+		{"wait -1", "GET", "/executions/" + ended + "?wait=-1", "", 422, domain.CodeInvalid, "wait", nil},
+		{"Prefer wait=61", "POST", "/executions", body, 422, domain.CodeInvalid, "Prefer", []string{"Prefer", "wait=61"}},
+		{"Prefer wait=soon", "POST", "/executions", body, 422, domain.CodeInvalid, "Prefer", []string{"Prefer", "wait=soon"}},
+		{"idempotency key too long", "POST", "/executions", body, 422, domain.CodeInvalid, "Idempotency-Key", []string{"Idempotency-Key", strings.Repeat("a", 256)}},
+		{"idempotency key with a blank", "POST", "/executions", body, 422, domain.CodeInvalid, "Idempotency-Key", []string{"Idempotency-Key", "a b"}},
+		{"idempotency key in UTF-8", "POST", "/executions", body, 422, domain.CodeInvalid, "Idempotency-Key", []string{"Idempotency-Key", "é"}},
+		{"id of another shape", "GET", "/executions/1", "", 404, domain.CodeNotFound, "", nil},
+		{"id in upper case", "GET", "/executions/" + strings.ToUpper(ended), "", 404, domain.CodeNotFound, "", nil},
+		{"id with SQL", "GET", "/executions/%27%20or%201%3D1%20--", "", 404, domain.CodeNotFound, "", nil},
+		{"id with NUL", "GET", "/executions/%00", "", 404, domain.CodeNotFound, "", nil},
+		{"id with dots", "GET", "/executions/..%2f..%2fetc", "", 404, domain.CodeNotFound, "", nil},
+		{"overlong id", "GET", "/executions/" + strings.Repeat("a", 4000), "", 404, domain.CodeNotFound, "", nil},
+		{"trailing slash", "GET", "/executions/", "", 404, domain.CodeNotFound, "", nil},
+		{"double slash", "GET", "//executions", "", 404, domain.CodeNotFound, "", nil},
+		{"unknown route", "GET", "/sessions", "", 404, domain.CodeNotFound, "", nil},
+		{"unknown approval", "POST", "/approvals/" + someID, `{"decision":"deny"}`, 404, domain.CodeNotFound, "", nil},
+		{"cancel of an unknown execution", "POST", "/executions/" + someID + "/cancel", "", 404, domain.CodeNotFound, "", nil},
+		{"PUT", "PUT", "/executions", body, 405, domain.CodeMethodNotAllowed, "", nil},
+		{"PATCH", "PATCH", "/executions/" + ended, "{}", 405, domain.CodeMethodNotAllowed, "", nil},
+		{"OPTIONS", "OPTIONS", "/executions", "", 405, domain.CodeMethodNotAllowed, "", nil},
+		{"HEAD", "HEAD", "/executions", "", 405, "", "", nil},
+		{"invented method", "BREW", "/executions", "", 405, domain.CodeMethodNotAllowed, "", nil},
+		{"URI over 8 KiB", "GET", "/executions?cursor=" + strings.Repeat("a", maxURI), "", 414, domain.CodeURITooLong, "", nil},
+		{"headers over 32 KiB", "GET", "/executions", "", 431, codeHeadersTooLarge, "", []string{"X-Large", strings.Repeat("a", maxHeaders)}},
+		{"stream with a limit", "GET", events + "?limit=5", "", 422, domain.CodeInvalid, "limit", nil},
+		{"events as XML", "GET", events, "", 406, domain.CodeNotAcceptable, "", []string{"Accept", "application/xml"}},
+		{"events refused", "GET", events, "", 406, domain.CodeNotAcceptable, "", []string{"Accept", "text/event-stream;q=0"}},
+		{"page limit 1001", "GET", events + "?limit=1001", "", 422, domain.CodeInvalid, "limit", []string{"Accept", typeJSON}},
+		{"cursor abc", "GET", events + "?after=abc", "", 400, domain.CodeMalformed, "after", nil},
+		{"cursor -1", "GET", events + "?after=-1", "", 400, domain.CodeMalformed, "after", nil},
+		{"cursor 1.5", "GET", events + "?after=1.5", "", 400, domain.CodeMalformed, "after", nil},
+		{"cursor empty", "GET", events + "?after=", "", 400, domain.CodeMalformed, "after", nil},
+		{"cursor beyond int64", "GET", events + "?after=99999999999999999999", "", 400, domain.CodeMalformed, "after", nil},
+		{"cursor beyond the head", "GET", fmt.Sprintf("%s?after=%v", events, last+1), "", 409, domain.CodeCursorBeyondHead, "", nil},
+		{"page beyond the head", "GET", fmt.Sprintf("%s?after=%v", events, last+1), "", 409, domain.CodeCursorBeyondHead, "", []string{"Accept", typeJSON}},
+		{"Last-Event-ID abc", "GET", events, "", 400, domain.CodeMalformed, "Last-Event-ID", []string{"Last-Event-ID", "abc"}},
+		{"Last-Event-ID beyond the head", "GET", events + "?after=1", "", 409, domain.CodeCursorBeyondHead, "", []string{"Last-Event-ID", "999999"}},
+	} {
+		a := h.ask(row.method, row.path, row.body, row.headers...)
+		if row.method == "HEAD" {
+			a.want(405)
+			continue
+		}
+		h.wrong(badInput{row.name, row.body, row.status, row.code, row.pointer}, a)
+		if row.status == 405 && a.header.Get("Allow") == "" {
+			t.Errorf("%s: no Allow", row.name)
+		}
+	}
+	if allow := h.ask("PUT", "/executions", body).header.Get("Allow"); allow != "GET, POST" {
+		t.Errorf("Allow: %s", allow)
+	}
+	h.ask("POST", "/executions", body, "Content-Type", "Application/JSON; Charset=UTF-8", "Content-Encoding", "identity").want(201)
+	h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"`+strings.Repeat("a", 999_000)+`"}`).want(201)
+}
+
+func TestAChunkedBodyIsBoundedToo(t *testing.T) {
+	h := newHouse(t)
+	for _, row := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/executions", `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413},
+		{"POST", "/executions", "{" + valid + "}", 201},
+		{"POST", "/executions", "", 400},
+		{"GET", "/executions", "x", 400},
+		{"GET", "/executions", "", 200},
+	} {
+		r := h.request(row.method, row.path, "")
+		r.Header.Set("Content-Type", "application/json")
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(row.body)), -1
+		response, err := client.Do(r)
+		must(t, err)
+		body, err := io.ReadAll(response.Body)
+		must(t, err)
+		response.Body.Close()
+		check(h, r, answer{t, response.StatusCode, response.Header, body}.want(row.status))
+	}
+}
+
+func TestABodyThatBreaksOff(t *testing.T) {
+	h := newHouse(t)
+	connection := h.dial()
+	fmt.Fprintf(connection, "POST /executions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"pro\r\nzz\r\n", h.token)
+	answer, err := io.ReadAll(connection)
+	must(t, err)
+	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) || !bytes.Contains(answer, []byte(`"code":"malformed"`)) {
+		t.Errorf("%s", answer)
+	}
+}
+
+func TestPointersSurviveAnything(t *testing.T) {
+	for path, want := range map[string]string{"a": "/a", "a/b": "/a~1b", "~": "/~0", "": "/"} {
+		if got := pointer([]string{path}); got != want {
+			t.Errorf("%q: %q", path, got)
+		}
+	}
+	if got := shorten(strings.Repeat("é", 10), 5); got != "éé…" {
+		t.Errorf("%q", got)
+	}
+}
