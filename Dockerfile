@@ -26,14 +26,16 @@ RUN apt-get update \
 RUN groupadd --gid 10001 signoff \
     && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin signoff \
     && install -d -o 10001 -g 10001 -m 0700 /data \
-    && install -d -o 10001 -g 10001 -m 0750 /workspace
+    && install -d -o 10001 -g 10001 -m 0750 /workspace \
+    && install -d -m 0755 /etc/signoff
 COPY --from=build /out/signoff /usr/local/bin/signoff
 ENV SIGNOFF_DATA_DIR=/data \
-    SIGNOFF_WORKSPACE_ROOT=/workspace \
-    SIGNOFF_CONFIG=/etc/signoff/signoff.yaml
+    SIGNOFF_WORKSPACE_ROOT=/workspace
 # SIGNOFF_ADDR stays at 127.0.0.1:8080: who wants the service to be reachable says so, and needs a key first.
 USER 10001:10001
-WORKDIR /workspace
+# ./signoff.yaml, which names the programs that may be started, is looked for here: a folder of root's, and never the
+# workspace, where an agent could write one. Without the file there is the demo model and nothing else.
+WORKDIR /etc/signoff
 VOLUME ["/data", "/workspace"]
 EXPOSE 8080
 # Drains for SIGNOFF_DRAIN_SECONDS, then ends; give it longer than that before a kill.

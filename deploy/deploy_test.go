@@ -316,7 +316,7 @@ func TestDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stages []string
-	user, installs := "", ""
+	user, workdir, installs := "", "", ""
 	for line := range strings.Lines(strings.ReplaceAll(string(content), "\\\n", " ")) {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -330,6 +330,8 @@ func TestDockerfile(t *testing.T) {
 			}
 		case "USER":
 			user = words[1]
+		case "WORKDIR":
+			workdir = words[1]
 		case "RUN":
 			installs += line
 		case "ADD":
@@ -338,6 +340,9 @@ func TestDockerfile(t *testing.T) {
 	}
 	if user != "10001:10001" {
 		t.Errorf("the last USER is %q", user)
+	}
+	if workdir != "/etc/signoff" {
+		t.Errorf("./signoff.yaml would be read from %s: an agent must not be able to write it", workdir)
 	}
 	if stages[len(stages)-1] != "runtime" || !slices.Contains(stages, "runtime-node") {
 		t.Errorf("stages: %v", stages)
