@@ -16,7 +16,7 @@ func (b *batch) takeKeys() error {
 			continue
 		}
 		e, key := &c.Create.Execution, c.Create.Idempotency
-		rows = append(rows, row{i, []any{string(c.Execution), text(string(e.Tenant)), text(key.Key), key.BodyHash, e.Created.UnixMicro()}})
+		rows = append(rows, row{i, []any{string(c.Execution), text(string(e.Tenant)), text(key.Key), append(make([]byte, 0, 32), key.BodyHash...), e.Created.UnixMicro()}})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { // the order of the locks
 		return cmp.Or(cmp.Compare(a.values[1].(string), b.values[1].(string)), cmp.Compare(a.values[2].(string), b.values[2].(string)))

@@ -53,7 +53,11 @@ func parseCursor(list, opaque string) (cursor, error) {
 	if err != nil {
 		return cursor{}, malformed.With(err)
 	}
-	return cursor{list: list, us: us, id: parts[2]}, nil
+	c := cursor{list: list, us: us, id: parts[2]}
+	if c.String() != opaque { // the decoder passes over line breaks, the parser over a plus sign
+		return cursor{}, malformed
+	}
+	return c, nil
 }
 
 // page cuts items, which were read with one more than limit, and puts the cursor of the last one kept.

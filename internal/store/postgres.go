@@ -1,9 +1,153 @@
+// go.mod has no puddle yet, which pgxpool needs: after the next `go mod tidy` remove this line, the next, and postgres_missing.go.
+//go:build tidied
+
 package store
 
 import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
 	"signoff/internal/domain"
 )
 
-func openPostgres(Config) (*Store, error) {
-	return nil, domain.Errorf(domain.CodeStorage, "Postgres is not there yet.")
+var postgresDialect = &dialect{
+	name:       "postgres",
+	shared:     true,
+	rows:       postgresRows,
+	lock:       " for no key update",
+	skipLocked: " for no key update skip locked",
+	fault:      postgresFault,
+	noTable:    func(err error) bool { return sqlState(err) == "42P01" },
+}
+
+// openPostgres says nothing of a URL that it cannot read: the part that is wrong may hold the password.
+func openPostgres(config Config) (*Store, error) {
+	settings, err := pgxpool.ParseConfig(config.DatabaseURL)
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeStorage, "The database URL is not readable. "+
+			"It must look like postgres://user:password@host:5432/database?sslmode=require.")
+	}
+	settings.MaxConns = int32(min(config.MaxConns, 1000))
+	settings.MaxConnLifetime = time.Hour
+	settings.MaxConnLifetimeJitter = 10 * time.Minute
+	settings.ConnConfig.ConnectTimeout = config.ConnTimeout
+	settings.AfterConnect = setSession
+	pool, err := pgxpool.NewWithConfig(context.Background(), settings) // which connects later
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeStorage, "The database cannot be opened.").With(err)
+	}
+	db := stdlib.OpenDBFromPool(pool)
+	closePool := func() error { pool.Close(); return nil }
+	return &Store{write: db, read: db, dialect: postgresDialect, closing: []func() error{db.Close, closePool}}, nil
+}
+
+// setSession makes sure of what the promises rest on, whatever the defaults of the server are: that a commit is on the
+// disk when it returns, that a statement sees what was committed before it, and that a replica which froze in the
+// middle of a transaction does not keep its locks.
+func setSession(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `
+		select set_config('default_transaction_isolation', 'read committed', false),
+			set_config('idle_in_transaction_session_timeout', '60s', false),
+			set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), false)`)
+	return err
+}
+
+// postgresRows passes each column as one array. The text of the statement is the same for any number of rows, so it is
+// prepared once.
+func postgresRows(list list, first int) (string, []any) {
+	arrays := make([]string, len(list.columns))
+	args := make([]any, len(list.columns))
+	for i, column := range list.columns {
+		arrays[i] = fmt.Sprintf("$%d::%s[]", first+i, column.kind)
+		switch column.kind {
+		case "text":
+			args[i] = array[string](list.rows, i)
+		case "bigint":
+			args[i] = array[int64](list.rows, i)
+		case "bytea":
+			args[i] = array[[]byte](list.rows, i)
+		default:
+			panic("store: no array for columns of type " + column.kind)
+		}
+	}
+	return "select * from unnest(" + strings.Join(arrays, ", ") + ")", args
+}
+
+// array is one column of rows; nil is null.
+func array[T any](rows [][]any, column int) []*T {
+	values := make([]T, len(rows))
+	pointers := make([]*T, len(rows))
+	for i, row := range rows {
+		if row[column] != nil {
+			values[i] = row[column].(T)
+			pointers[i] = &values[i]
+		}
+	}
+	return pointers
+}
+
+// postgresFault: an answer of the server is the outcome. Without one, anything but a commit was rolled back, and a
+// commit may have happened, whatever the driver says: after a connection that broke under a commit, pgx reports that
+// it was closed before anything was sent, and calls that safe to retry.
+func postgresFault(err error, committing bool) fault {
+	var coded *domain.Error
+	state := sqlState(err)
+	switch {
+	case errors.As(err, &coded), errors.Is(err, pgx.ErrTxCommitRollback):
+		return permanent
+	case slices.Contains(again, state):
+		return transient
+	case state != "" && !lostSession(state):
+		return permanent
+	case committing:
+		return unknown
+	case state != "" || lostConnection(err):
+		return transient
+	}
+	return permanent
+}
+
+// again lists what fails in passing: serialization, deadlock, a lock that was not to be had, too many connections.
+var again = []string{"40001", "40P01", "55P03", "53300"}
+
+// lostSession tells whether the server ended the session with its answer.
+func lostSession(state string) bool {
+	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "25P03"
+}
+
+func lostConnection(err error) bool {
+	var network net.Error
+	var connect *pgconn.ConnectError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	case pgconn.SafeToRetry(err), errors.As(err, &network), errors.As(err, &connect):
+		return true
+	}
+	for _, lost := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	return false
+}
+
+func sqlState(err error) string {
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) {
+		return answer.Code
+	}
+	return ""
 }

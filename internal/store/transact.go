@@ -64,7 +64,7 @@ func (s *Store) once(ctx context.Context, do func(tx *sql.Tx) error) (fault, err
 		return s.dialect.fault(err, false), err
 	}
 	defer conn.Close()
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitLimit)
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	tx, err := conn.BeginTx(whole, nil)
 	if err != nil {
@@ -78,6 +78,7 @@ func (s *Store) once(ctx context.Context, do func(tx *sql.Tx) error) (fault, err
 		rollBack(tx)
 		return permanent, context.Cause(ctx)
 	}
+	defer time.AfterFunc(commitLimit, cancel).Stop()
 	if err := tx.Commit(); err != nil {
 		return s.dialect.fault(err, true), err
 	}

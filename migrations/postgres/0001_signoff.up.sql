@@ -1,5 +1,5 @@
 -- Times are whole microseconds since 1970, UTC. Columns with JSON are text: what was written is read back byte for
--- byte, which jsonb does not do. Every table names its tenant.
+-- byte, which jsonb does not do. Every table names its tenant. Ids compare by byte: it is quicker, and they sort by age.
 
 -- The clock of expiries and leases. clock_timestamp, not now(): a transaction that waited for a lock must see that
 -- time has passed.
@@ -7,7 +7,7 @@ create function now_us() returns bigint language sql volatile parallel safe
     return (extract(epoch from clock_timestamp()) * 1000000)::bigint;
 
 create table executions (
-    id          text primary key,
+    id          text collate "C" primary key,
     tenant_id   text not null,
     request     text not null,
     status      text not null check (status in (
@@ -32,7 +32,7 @@ create index executions_by_status on executions (tenant_id, status, created_us d
 -- The narrow row that every change updates: it hands out the sequence numbers and refuses stale epochs. Free space in
 -- each page and no index on what changes with every event keep those updates within the page (HOT).
 create table execution_heads (
-    execution_id text primary key references executions (id) on delete cascade,
+    execution_id text collate "C" primary key references executions (id) on delete cascade,
     tenant_id    text not null,
     last_seq     bigint not null,
     epoch        bigint not null,
@@ -47,7 +47,7 @@ create index execution_heads_live on execution_heads (owner) where ended = 0;
 -- A freshly filled log without statistics is read by a sort instead of along its key: 18 ms instead of 0.4. So it is
 -- analysed early.
 create table events (
-    execution_id text not null references executions (id) on delete cascade,
+    execution_id text collate "C" not null references executions (id) on delete cascade,
     seq          bigint not null, -- 1, 2, 3 … without a hole
     tenant_id    text not null,
     type         text not null,
@@ -57,9 +57,9 @@ create table events (
 ) with (autovacuum_analyze_threshold = 500, autovacuum_analyze_scale_factor = 0.02);
 
 create table approvals (
-    id                text primary key,
+    id                text collate "C" primary key,
     tenant_id         text not null,
-    execution_id      text not null references executions (id) on delete cascade,
+    execution_id      text collate "C" not null references executions (id) on delete cascade,
     kind              text not null,
     call_id           text not null,
     tool              text not null,
@@ -82,9 +82,9 @@ create index approvals_of_execution on approvals (execution_id, requested_us, id
 create index approvals_to_expire on approvals (expires_us) where status = 'pending' and expires_us is not null;
 
 create table permission_rules (
-    id             text primary key,
+    id             text collate "C" primary key,
     tenant_id      text not null,
-    execution_id   text not null references executions (id) on delete cascade,
+    execution_id   text collate "C" not null references executions (id) on delete cascade,
     tool           text not null,
     arguments_hash text not null,
     approval_id    text not null, -- the decision that it remembers
@@ -98,7 +98,7 @@ create table idempotency_keys (
     key          text not null,
     body_hash    bytea not null,
     -- Deferred: the key is taken before the execution is written, so that a taken one is found before anything is.
-    execution_id text not null references executions (id) on delete cascade deferrable initially deferred,
+    execution_id text collate "C" not null references executions (id) on delete cascade deferrable initially deferred,
     created_us   bigint not null,
     primary key (tenant_id, key)
 );
@@ -106,7 +106,7 @@ create table idempotency_keys (
 create index idempotency_keys_of_execution on idempotency_keys (execution_id);
 
 create table api_keys (
-    id           text primary key,
+    id           text collate "C" primary key,
     tenant_id    text not null,
     name         text not null,
     hash         bytea not null,
@@ -121,7 +121,7 @@ create index api_keys_of_tenant on api_keys (tenant_id, created_us, id);
 
 -- A replica lives as long as its lease. Executions of one that does not are anybody's.
 create table replicas (
-    id             text primary key,
+    id             text collate "C" primary key,
     lease_until_us bigint not null,
     started_us     bigint not null
 );

@@ -38,3 +38,29 @@ func OnBoth(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, SQLite(t)) })
 	t.Run("Postgres", func(t *testing.T) { test(t, Open(t, store.Config{DatabaseURL: Postgres(t)})) })
 }
+
+// Replicas returns n stores over one fresh database: on Postgres each with connections of its own, as the replicas of a
+// service have them; on SQLite the same store n times, since one server has the file to itself.
+type Replicas func(tb testing.TB, n int) []*store.Store
+
+// SQLiteReplicas and PostgresReplicas are the two engines for [Run].
+var (
+	SQLiteReplicas Replicas = func(tb testing.TB, n int) []*store.Store {
+		tb.Helper()
+		s := SQLite(tb)
+		all := make([]*store.Store, n)
+		for i := range all {
+			all[i] = s
+		}
+		return all
+	}
+	PostgresReplicas Replicas = func(tb testing.TB, n int) []*store.Store {
+		tb.Helper()
+		url := Postgres(tb)
+		all := make([]*store.Store, n)
+		for i := range all {
+			all[i] = Open(tb, store.Config{DatabaseURL: url, MaxConns: 8})
+		}
+		return all
+	}
+)

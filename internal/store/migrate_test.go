@@ -1,0 +1,232 @@
+package store_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+	"signoff/migrations"
+)
+
+// onEmpty runs test on an empty database of each engine. open opens one more store over it.
+func onEmpty(t *testing.T, test func(t *testing.T, open func() *store.Store)) {
+	t.Helper()
+	for name, config := range map[string]store.Config{
+		"SQLite":   {Path: filepath.Join(t.TempDir(), "signoff.db")},
+		"Postgres": {DatabaseURL: storetest.Postgres(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func() *store.Store {
+				s, err := store.Open(t.Context(), config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = s.Close() })
+				return s
+			})
+		})
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		s := open()
+		if err := s.CheckSchema(t.Context()); !tells(err, "`signoff migrate`") {
+			t.Errorf("an empty database: %v", err)
+		}
+		errs := make(chan error)
+		for range 3 {
+			go func() { errs <- open().Migrate(t.Context()) }()
+		}
+		for range 3 {
+			if err := <-errs; err != nil {
+				t.Errorf("three at once: %v", err)
+			}
+		}
+		if err := s.CheckSchema(t.Context()); err != nil {
+			t.Error(err)
+		}
+		create(t, s, "x")
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Errorf("once more: %v", err)
+		}
+		if _, err := s.Head(t.Context(), "x"); err != nil {
+			t.Errorf("once more, and the data is gone: %v", err)
+		}
+	})
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		s := open()
+		newer := with(t, "9999_future.up.sql", `create table future (id text)`)
+		if err := s.MigrateFrom(t.Context(), newer); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckFrom(t.Context(), newer); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
+			if !tells(err, "9999", "newer") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// A migration that fails leaves the schema of the one before it, and the next try needs no repair.
+func TestFailingMigration(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		s := open()
+		statements := `create table half (id text); insert into half values ('x');`
+		err := s.MigrateFrom(t.Context(), with(t, "9999_bad.up.sql", statements+` insert into nowhere values (1);`))
+		if !tells(err, "run `signoff migrate` again") || !strings.Contains(err.Error(), "nowhere") {
+			t.Errorf("%v", err)
+		}
+		if err := s.CheckSchema(t.Context()); err != nil {
+			t.Errorf("after the failure: %v", err)
+		}
+		create(t, s, "x")
+		if err := s.MigrateFrom(t.Context(), with(t, "9999_good.up.sql", statements)); err != nil {
+			t.Errorf("after the repair: %v", err)
+		}
+	})
+}
+
+func TestDirtySchema(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		s := open()
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.DB().ExecContext(t.Context(), `update schema_migrations set dirty = true`); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
+			if !tells(err, "`signoff migrate -force 1`", "`signoff migrate -force 0`") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := s.ForceVersion(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Error(err)
+		}
+		create(t, s, "x")
+	})
+}
+
+func TestMigrateGivesUpWithItsContext(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		slow := fstest.MapFS{}
+		for _, engine := range []string{"sqlite", "postgres"} {
+			slow[engine+"/0001_slow.up.sql"] = &fstest.MapFile{Data: []byte(map[string]string{
+				"sqlite":   `create table n as with recursive n (i) as (select 1 union all select i + 1 from n) select i from n where i < 0 limit 1`,
+				"postgres": `select pg_sleep(600)`,
+			}[engine])}
+		}
+		s := open()
+		began := time.Now()
+		if err := s.MigrateFrom(ctx, slow); err == nil || time.Since(began) > 20*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Errorf("and then: %v", err)
+		}
+	})
+}
+
+func TestSecondServerOnAFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "signoff.db")
+	one := storetest.Open(t, store.Config{Path: path})
+	two := storetest.Open(t, store.Config{Path: path})
+	unlock, err := one.LockServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := two.LockServer(); !tells(err, "Another server", path) {
+		t.Errorf("%v", err)
+	}
+	if err := two.Migrate(t.Context()); err != nil {
+		t.Errorf("`signoff migrate` beside a server: %v", err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := two.LockServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); err != nil {
+		t.Error(err)
+	}
+
+	replicas := storetest.PostgresReplicas(t, 2)
+	for _, s := range replicas {
+		unlock, err := s.LockServer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = unlock() }()
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	folder := t.TempDir()
+	s := storetest.Open(t, store.Config{Path: filepath.Join(folder, "signoff.db")})
+	create(t, s, "x")
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) < 3 {
+		t.Fatal(entries, err)
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", entry.Name(), info.Mode(), err)
+		}
+	}
+}
+
+// tells tells whether err has the code of the store and all parts in the text that is shown.
+func tells(err error, parts ...string) bool {
+	if domain.CodeOf(err) != domain.CodeStorage {
+		return false
+	}
+	for _, part := range parts {
+		if !strings.Contains(domain.FailureOf(err).Message, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// with is the migrations of the binary and one more.
+func with(t *testing.T, name, statements string) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, engine := range []string{"sqlite", "postgres"} {
+		names, err := fs.Glob(migrations.Files, engine+"/*.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			content, err := fs.ReadFile(migrations.Files, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = &fstest.MapFile{Data: content}
+		}
+		files[engine+"/"+name] = &fstest.MapFile{Data: []byte(statements)}
+	}
+	return files
+}

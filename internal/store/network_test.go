@@ -1,0 +1,192 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// A commit whose answer is lost has an unknown outcome, and is never simply tried again: it may have happened.
+func TestLostAnswerToACommit(t *testing.T) {
+	for name, c := range map[string]struct {
+		cut  cut
+		want int
+	}{
+		"after the server got it":  {cut{on: "commit\x00", forward: true}, 2},
+		"before the server got it": {cut{on: "commit\x00"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, proxy := proxied(t)
+			create(t, s, "x")
+			proxy.arm(c.cut)
+			_, err := s.Commit(t.Context(), []store.Change{says("x", 1, 2)})
+			if !errors.Is(err, store.ErrUnknownOutcome) || domain.CodeOf(err) != domain.CodeStorage {
+				t.Fatalf("%v", err)
+			}
+			for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				if got := len(storetest.Log(t, s, "x")); got == c.want {
+					break
+				} else if time.Now().After(end) {
+					t.Fatalf("%d events, want %d", got, c.want)
+				}
+			}
+			commit(t, s, says("x", 1, 1)) // and it goes on
+		})
+	}
+}
+
+// A connection that breaks before the commit has written nothing, so Commit tries again by itself.
+func TestLostConnectionIsTriedAgain(t *testing.T) {
+	for _, on := range []string{"begin", "update execution_heads", "insert into events"} {
+		t.Run(on, func(t *testing.T) {
+			s, proxy := proxied(t)
+			create(t, s, "x")
+			commit(t, s, says("x", 1, 1)) // and the statements are prepared: their text is sent once
+			proxy.drop()
+			proxy.arm(cut{on: on})
+			commit(t, s, says("x", 1, 2))
+			if !proxy.fired() {
+				t.Fatal("nothing was cut")
+			}
+			if got := len(storetest.Log(t, s, "x")); got != 3 {
+				t.Errorf("%d events", got)
+			}
+		})
+	}
+}
+
+func TestServerThatIsGone(t *testing.T) {
+	s, proxy := proxied(t)
+	create(t, s, "x")
+	proxy.close()
+	_, err := s.Commit(t.Context(), []store.Change{says("x", 1, 1)})
+	if domain.CodeOf(err) != domain.CodeStorage || errors.Is(err, store.ErrUnknownOutcome) {
+		t.Errorf("%v", err)
+	}
+}
+
+// proxied is a store whose connections pass a proxy that can cut them.
+func proxied(t *testing.T) (*store.Store, *proxy) {
+	t.Helper()
+	target, err := url.Parse(storetest.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProxy(t, target.Host)
+	target.Host = p.listener.Addr().String()
+	return storetest.Open(t, store.Config{DatabaseURL: target.String(), MaxConns: 2}), p
+}
+
+// cut says when a connection is to be cut: when the client sends a message with a text in it.
+type cut struct {
+	on      string
+	forward bool // the server gets the message, and only its answer is lost
+}
+
+type proxy struct {
+	listener net.Listener
+	target   string
+	armed    atomic.Pointer[cut]
+
+	mu    sync.Mutex
+	conns []net.Conn
+	done  sync.WaitGroup
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, target: target}
+	p.done.Go(p.accept)
+	t.Cleanup(func() {
+		p.close()
+		p.done.Wait()
+	})
+	return p
+}
+
+func (p *proxy) arm(c cut)   { p.armed.Store(&c) }
+func (p *proxy) fired() bool { return p.armed.Load() == nil }
+
+// drop ends the connections that there are.
+func (p *proxy) drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range p.conns {
+		_ = conn.Close()
+	}
+	p.conns = nil
+}
+
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.drop()
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, client, server)
+		p.mu.Unlock()
+		p.done.Go(func() { p.forward(client, server) })
+		p.done.Go(func() {
+			_, _ = io.Copy(client, server)
+			_ = client.Close()
+		})
+	}
+}
+
+func (p *proxy) forward(client, server net.Conn) {
+	defer func() { _ = server.Close() }()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(buffer)
+		if c := p.armed.Load(); c != nil && bytes.Contains(buffer[:n], []byte(c.on)) && p.armed.CompareAndSwap(c, nil) {
+			_ = client.Close()
+			if c.forward {
+				_, _ = server.Write(buffer[:n])
+				time.Sleep(100 * time.Millisecond) // the server answers to nobody
+			}
+			return
+		}
+		if err != nil {
+			return
+		}
+		if _, err := server.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// silent is the address of a server that accepts and says nothing.
+func silent(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}

@@ -1,0 +1,131 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+func claimers(w *world) {
+	const executions, claimers = 200, 8
+	ids := w.createMany(executions) // of replica "one", which never had a lease
+	for i := range claimers {
+		w.heartbeat(replicaName(i))
+	}
+	all := atOnce(claimers, func(i int) (mine []domain.ExecutionID) {
+		for empty := 0; empty < 3; { // an empty hand may mean that the others hold all locks
+			claimed, err := w.replicas[i%2].Claim(w.ctx, replicaName(i), 1+i)
+			if err != nil {
+				w.Error(err)
+				return mine
+			}
+			if len(claimed) == 0 {
+				empty++
+			}
+			for _, c := range claimed {
+				if c.Epoch != 2 || c.Execution.Recovery != 1 {
+					w.Errorf("%s: epoch %d, recovery %d", c.Execution.ID, c.Epoch, c.Execution.Recovery)
+				}
+				mine = append(mine, c.Execution.ID)
+			}
+		}
+		return mine
+	})
+	got := slices.Concat(all...)
+	if !slices.Equal(sorted(got), sorted(ids)) {
+		w.Errorf("%d claims of %d executions, %d of them different", len(got), executions, len(slices.Compact(sorted(got))))
+	}
+	for i, mine := range all {
+		for _, id := range mine {
+			if head, err := w.s.Head(w.ctx, id); err != nil || head.Owner != replicaName(i) || head.Epoch != 2 {
+				w.Errorf("%+v is not of %s: %v", head, replicaName(i), err)
+			}
+		}
+	}
+}
+
+func claimCounts(w *world) {
+	id := w.create()
+	w.heartbeat("two")
+	for round := 1; round <= 3; round++ {
+		claimed, err := w.s.Claim(w.ctx, "two", 1)
+		w.must(err)
+		if len(claimed) != 1 || claimed[0].Epoch != int64(round+1) || claimed[0].Execution.Recovery != round ||
+			claimed[0].Execution.ID != id || claimed[0].Execution.Request.Prompt != "hello" {
+			w.Fatalf("round %d: %+v", round, claimed)
+		}
+		w.refused(w.s.ReleaseExecution(w.ctx, id, int64(round)), domain.CodeStale)
+		w.accepted(said(id, int64(round+1), 1)) // no progress
+		w.must(w.s.ReleaseExecution(w.ctx, id, int64(round+1)))
+	}
+	w.accepted(store.Change{Execution: id, Epoch: 4, Progress: true})
+	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 0 {
+		w.Errorf("after progress: %d, %v", e.Recovery, err)
+	}
+	w.refused(w.s.ReleaseExecution(w.ctx, domain.ExecutionID(newID()), 1), domain.CodeStale)
+}
+
+func heartbeats(w *world) {
+	id := w.create()
+	w.heartbeat("one")
+	w.heartbeat("two")
+	if claimed, err := w.s.Claim(w.ctx, "two", 10); err != nil || len(claimed) != 0 {
+		w.Fatalf("claimed from the living: %v, %v", claimed, err)
+	}
+	w.must(w.s.Heartbeat(w.ctx, "one", 0)) // over at once
+	claimed, err := w.s.Claim(w.ctx, "two", 10)
+	w.must(err)
+	if len(claimed) != 1 || claimed[0].Execution.ID != id {
+		w.Fatalf("the lease was over: %v", claimed)
+	}
+	w.heartbeat("one") // too late
+	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
+	if claimed, err := w.s.Claim(w.ctx, "one", 10); err != nil || len(claimed) != 0 {
+		w.Errorf("claimed from the living: %v, %v", claimed, err)
+	}
+}
+
+func claimWithoutLease(w *world) {
+	w.create()
+	if claimed, err := w.s.Claim(w.ctx, "nobody", 10); err != nil || len(claimed) != 0 {
+		w.Errorf("%v, %v", claimed, err)
+	}
+	w.must(w.s.Heartbeat(w.ctx, "late", -time.Second))
+	if claimed, err := w.s.Claim(w.ctx, "late", 10); err != nil || len(claimed) != 0 {
+		w.Errorf("%v, %v", claimed, err)
+	}
+}
+
+func release(w *world) {
+	w.heartbeat("one")
+	w.heartbeat("two")
+	ids := w.createMany(5)
+	w.accepted(ending(ids[4], 1))
+	w.must(w.s.Release(w.ctx, "one"))
+	claimed, err := w.s.Claim(w.ctx, "two", 3)
+	w.must(err)
+	if len(claimed) != 3 {
+		w.Fatalf("%d claimed", len(claimed))
+	}
+	rest, err := w.s.Claim(w.ctx, "two", 10)
+	w.must(err)
+	if len(rest) != 1 {
+		w.Fatalf("%d claimed", len(rest))
+	}
+	head, err := w.s.Head(w.ctx, ids[4])
+	w.must(err)
+	if head.Epoch != 1 {
+		w.Errorf("the ended one: %+v", head)
+	}
+	w.must(w.s.Release(w.ctx, "nobody"))
+
+	w.must(w.s.ForgetReplicas(w.ctx))
+	w.heartbeat("three")
+	claimed, err = w.s.Claim(w.ctx, "three", 10)
+	w.must(err)
+	if want := map[bool]int{true: 0, false: 4}[w.s.Shared()]; len(claimed) != want {
+		w.Errorf("after ForgetReplicas %d could be claimed, want %d", len(claimed), want)
+	}
+}

@@ -1,0 +1,411 @@
+package storetest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+func pastTheEnd(w *world) {
+	id := w.create()
+	w.accepted(said(id, 1, 4))
+	for _, c := range []struct {
+		after int64
+		limit int
+		want  []int64
+	}{
+		{0, 2, []int64{1, 2}}, {3, 10, []int64{4, 5}}, {5, 10, nil}, {6, 10, nil}, {math.MaxInt64, 10, nil},
+		{math.MaxInt64 - 1, 10, nil}, {-5, 1, []int64{1}}, {math.MinInt64, 2, []int64{1, 2}}, {0, 0, nil}, {0, -1, nil},
+		{0, math.MaxInt, []int64{1, 2, 3, 4, 5}}, {4, math.MaxInt, []int64{5}},
+	} {
+		events, err := w.s.Events(w.ctx, id, c.after, c.limit)
+		w.must(err)
+		var got []int64
+		for _, event := range events {
+			got = append(got, event.Seq)
+		}
+		if !slices.Equal(got, c.want) {
+			w.Errorf("after %d, at most %d: %v, want %v", c.after, c.limit, got, c.want)
+		}
+	}
+}
+
+// stablePages: what was there when the reader began comes exactly once, in order, whatever is added; also where many
+// have the same time.
+func stablePages(w *world) {
+	at := now().Add(-time.Hour)
+	add := func(created time.Time) domain.ExecutionID {
+		c := creation(domain.ExecutionID(newID()))
+		c.Create.Execution.Created = created
+		a := approval(c.Execution)
+		a.Requested = created
+		c.Ask = []domain.Approval{a}
+		w.accepted(c)
+		return c.Execution
+	}
+	var there []domain.ExecutionID
+	for i := range 25 {
+		there = append(there, add(at.Add(time.Duration(i/6)*time.Second)))
+	}
+	var newest []domain.ExecutionID
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Cursor: cursor, Limit: 4})
+		w.must(err)
+		for _, e := range page.Items {
+			newest = append(newest, e.ID)
+		}
+		cursor = page.Next
+		add(now()) // newer than all: before the reader's place
+	}
+	slices.Reverse(newest)
+	if !slices.Equal(newest, there) {
+		w.Errorf("executions: %v, want %v", newest, there)
+	}
+
+	var oldest []domain.ExecutionID
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		page, err := w.s.Approvals(w.ctx, tenant, store.ApprovalFilter{Cursor: cursor, Limit: 4})
+		w.must(err)
+		for _, a := range page.Items {
+			oldest = append(oldest, a.Execution)
+		}
+		cursor = page.Next
+		if len(oldest) < 20 {
+			add(at.Add(-time.Second)) // older than all
+		}
+	}
+	if len(oldest) < len(there) || !slices.Equal(oldest[:2], there[:2]) && len(slices.Compact(sorted(oldest))) != len(oldest) {
+		w.Errorf("approvals: %v", oldest)
+	}
+	for _, id := range there {
+		if n := count(oldest, func(one domain.ExecutionID) bool { return one == id }); n != 1 {
+			w.Errorf("the approval of %s came %d times", id, n)
+		}
+	}
+
+	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1 << 30})
+	w.must(err)
+	if page.Next != "" || len(page.Items) < 25 {
+		w.Errorf("a page without bounds has %d items, next %q", len(page.Items), page.Next)
+	}
+}
+
+func malformedCursors(w *world) {
+	w.createMany(3)
+	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1})
+	w.must(err)
+	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	for _, cursor := range []string{"x", "%%%", page.Next + "=", page.Next + "\n", "'; drop table executions; --",
+		encode("executions:x:id"), encode("executions:1"), encode("executions:1:"), encode("approvals2:1:a"),
+		encode("executions:1:\x00"), encode("executions:99999999999999999999:a"), encode("")} {
+		if cursor == "" {
+			continue
+		}
+		_, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Cursor: cursor})
+		w.refused(err, domain.CodeMalformed)
+		_, err = w.s.Approvals(w.ctx, tenant, store.ApprovalFilter{Cursor: cursor})
+		w.refused(err, domain.CodeMalformed)
+	}
+	_, err = w.s.Approvals(w.ctx, tenant, store.ApprovalFilter{Cursor: page.Next})
+	w.refused(err, domain.CodeMalformed)
+	_, err = w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Cursor: page.Next})
+	w.must(err)
+}
+
+func filters(w *world) {
+	queued, waiting, acp := w.create(), w.create(), creation(domain.ExecutionID(newID()))
+	w.accepted(store.Change{Execution: waiting, Epoch: 1, Update: &store.Update{Status: domain.StatusWaiting}})
+	acp.Create.Execution.Request.Source = domain.Source{Type: domain.SourceACP}
+	w.accepted(acp)
+	for _, c := range []struct {
+		filter store.ExecutionFilter
+		want   []domain.ExecutionID
+	}{
+		{store.ExecutionFilter{}, []domain.ExecutionID{acp.Execution, waiting, queued}},
+		{store.ExecutionFilter{Status: []domain.Status{domain.StatusWaiting}}, []domain.ExecutionID{waiting}},
+		{store.ExecutionFilter{Status: []domain.Status{domain.StatusWaiting, domain.StatusQueued}}, []domain.ExecutionID{acp.Execution, waiting, queued}},
+		{store.ExecutionFilter{Status: []domain.Status{"bogus"}}, nil},
+		{store.ExecutionFilter{SourceType: domain.SourceACP}, []domain.ExecutionID{acp.Execution}},
+		{store.ExecutionFilter{SourceType: domain.SourceACP, Status: []domain.Status{domain.StatusWaiting}}, nil},
+	} {
+		page, err := w.s.Executions(w.ctx, tenant, c.filter)
+		w.must(err)
+		var got []domain.ExecutionID
+		for _, e := range page.Items {
+			got = append(got, e.ID)
+		}
+		if !slices.Equal(sorted(got), sorted(c.want)) || page.Next != "" {
+			w.Errorf("%+v: %v, want %v", c.filter, got, c.want)
+		}
+	}
+
+	one, two := w.asked(queued, 0), w.asked(waiting, 0)
+	w.accepted(resolved(queued, one, domain.ApprovalDenied, "k"))
+	for _, c := range []struct {
+		filter store.ApprovalFilter
+		want   []domain.ApprovalID
+	}{
+		{store.ApprovalFilter{}, []domain.ApprovalID{one, two}},
+		{store.ApprovalFilter{Status: []domain.ApprovalStatus{domain.ApprovalPending}}, []domain.ApprovalID{two}},
+		{store.ApprovalFilter{Execution: queued}, []domain.ApprovalID{one}},
+		{store.ApprovalFilter{Execution: queued, Status: []domain.ApprovalStatus{domain.ApprovalPending}}, nil},
+	} {
+		page, err := w.s.Approvals(w.ctx, tenant, c.filter)
+		w.must(err)
+		var got []domain.ApprovalID
+		for _, a := range page.Items {
+			got = append(got, a.ID)
+		}
+		if !slices.Equal(sorted(got), sorted(c.want)) {
+			w.Errorf("%+v: %v, want %v", c.filter, got, c.want)
+		}
+	}
+}
+
+func idempotentCreate(w *world) {
+	try := func(key string) store.Change {
+		c := creation(domain.ExecutionID(newID()))
+		c.Create.Idempotency = &store.Idempotency{Key: key, BodyHash: []byte(c.Execution)}
+		return c
+	}
+	check := func(key string, changes []store.Change, outcomes []store.Outcome) {
+		w.Helper()
+		e, hash, err := w.s.ExecutionByKey(w.ctx, tenant, key)
+		w.must(err)
+		for i, outcome := range outcomes {
+			_, err := w.s.Execution(w.ctx, tenant, changes[i].Execution)
+			if won := changes[i].Execution == e.ID; won {
+				w.must(outcome.Err)
+				w.must(err)
+				if string(hash) != string(e.ID) {
+					w.Errorf("the hash is of another body")
+				}
+				continue
+			}
+			w.refused(outcome.Err, domain.CodeConflict)
+			w.refused(err, domain.CodeNotFound)
+		}
+	}
+	changes := make([]store.Change, 20)
+	for i := range changes {
+		changes[i] = try("at once")
+	}
+	check("at once", changes, atOnce(len(changes), func(i int) store.Outcome {
+		outcomes, err := w.replicas[i%2].Commit(w.ctx, changes[i:i+1])
+		if err != nil {
+			w.Error(err)
+			return store.Outcome{}
+		}
+		return outcomes[0]
+	}))
+	for i := range changes {
+		changes[i] = try("in one batch")
+	}
+	outcomes, err := w.s.Commit(w.ctx, changes)
+	w.must(err)
+	check("in one batch", changes, outcomes)
+	if page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{}); err != nil || len(page.Items) != 2 {
+		w.Errorf("%d executions, %v", len(page.Items), err)
+	}
+
+	// Of two with one key the first has the id of an execution that is there: it is out, so the second must be in.
+	taken, free := try("second chance"), try("second chance")
+	taken.Execution = changes[0].Execution
+	if outcomes[0].Err != nil {
+		taken.Execution = w.create()
+	}
+	taken.Create.Execution.ID = taken.Execution
+	outcomes, err = w.s.Commit(w.ctx, []store.Change{taken, free})
+	w.must(err)
+	w.refused(outcomes[0].Err, domain.CodeConflict)
+	w.must(outcomes[1].Err)
+}
+
+func keyPerTenant(w *world) {
+	for _, tenant := range []domain.TenantID{"a", "b"} {
+		c := creation(domain.ExecutionID(newID()))
+		c.Create.Execution.Tenant = tenant
+		c.Create.Idempotency = &store.Idempotency{Key: "k", BodyHash: []byte(tenant)}
+		w.accepted(c)
+		e, hash, err := w.s.ExecutionByKey(w.ctx, tenant, "k")
+		w.must(err)
+		if e.ID != c.Execution || string(hash) != string(tenant) {
+			w.Errorf("tenant %s got %s", tenant, e.ID)
+		}
+	}
+}
+
+// tenants: every method that takes a tenant, asked by another one.
+func tenants(w *world) {
+	id := domain.ExecutionID(newID())
+	c := creation(id)
+	c.Create.Idempotency = &store.Idempotency{Key: "k", BodyHash: []byte{1}}
+	w.accepted(c)
+	a := w.asked(id, 0)
+	w.must(w.s.CreateKey(w.ctx, store.Key{ID: "key", Tenant: tenant, Created: now(), Hash: []byte("h")}))
+
+	const other = domain.TenantID("other")
+	_, err := w.s.Execution(w.ctx, other, id)
+	w.refused(err, domain.CodeNotFound)
+	_, _, err = w.s.ExecutionByKey(w.ctx, other, "k")
+	w.refused(err, domain.CodeNotFound)
+	_, err = w.s.Approval(w.ctx, other, a)
+	w.refused(err, domain.CodeNotFound)
+	w.refused(w.s.RevokeKey(w.ctx, other, "key"), domain.CodeNotFound)
+	if page, err := w.s.Executions(w.ctx, other, store.ExecutionFilter{}); err != nil || len(page.Items) != 0 {
+		w.Errorf("executions: %v, %v", page, err)
+	}
+	if page, err := w.s.Approvals(w.ctx, other, store.ApprovalFilter{Execution: id}); err != nil || len(page.Items) != 0 {
+		w.Errorf("approvals: %v, %v", page, err)
+	}
+	if keys, err := w.s.Keys(w.ctx, other); err != nil || len(keys) != 0 {
+		w.Errorf("keys: %v, %v", keys, err)
+	}
+	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1})
+	w.must(err)
+	w.accepted(creation(domain.ExecutionID(newID())))
+	page, err = w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1})
+	w.must(err)
+	if stolen, err := w.s.Executions(w.ctx, other, store.ExecutionFilter{Cursor: page.Next}); err != nil || len(stolen.Items) != 0 {
+		w.Errorf("by another tenant's cursor: %v, %v", stolen, err)
+	}
+	w.accepted(ending(id, 1))
+	w.refused(w.s.Delete(w.ctx, other, id), domain.CodeNotFound)
+	_, err = w.s.Execution(w.ctx, tenant, id)
+	w.must(err)
+}
+
+func deletes(w *world) {
+	id := domain.ExecutionID(newID())
+	c := creation(id)
+	c.Create.Idempotency = &store.Idempotency{Key: "k", BodyHash: []byte{1}}
+	w.accepted(c)
+	a := w.asked(id, 0)
+	decided := resolved(id, a, domain.ApprovalApproved, "k")
+	decided.Remember = []domain.PermissionRule{{ID: newID(), Created: now()}}
+	w.accepted(decided)
+	neighbour := w.create()
+	w.asked(neighbour, 0)
+
+	w.untouched(id, func() { w.refused(w.s.Delete(w.ctx, tenant, id), domain.CodeConflict) })
+	w.accepted(ending(id, 1))
+	w.untouched(neighbour, func() { w.must(w.s.Delete(w.ctx, tenant, id)) })
+	w.refused(w.s.Delete(w.ctx, tenant, id), domain.CodeNotFound)
+
+	_, err := w.s.Execution(w.ctx, tenant, id)
+	w.refused(err, domain.CodeNotFound)
+	_, err = w.s.Head(w.ctx, id)
+	w.refused(err, domain.CodeNotFound)
+	_, err = w.s.Approval(w.ctx, tenant, a)
+	w.refused(err, domain.CodeNotFound)
+	_, _, err = w.s.ExecutionByKey(w.ctx, tenant, "k")
+	w.refused(err, domain.CodeNotFound)
+	events, err := w.s.Events(w.ctx, id, 0, 10)
+	w.must(err)
+	rules, err := w.s.Rules(w.ctx, id)
+	w.must(err)
+	if len(events) != 0 || len(rules) != 0 {
+		w.Errorf("left behind: %d events, %d rules", len(events), len(rules))
+	}
+	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
+	again := creation(domain.ExecutionID(newID()))
+	again.Create.Idempotency = &store.Idempotency{Key: "k"}
+	w.accepted(again)
+}
+
+func deleteUnderWrite(w *world) {
+	for range 15 {
+		id := w.create()
+		a := w.asked(id, 0)
+		w.accepted(store.Change{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusFailed}})
+		errs := atOnce(6, func(i int) error {
+			if i == 0 {
+				return w.replicas[0].Delete(w.ctx, tenant, id)
+			}
+			outcomes, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, domain.ApprovalApproved, fmt.Sprint(i))})
+			if err == nil && domain.CodeOf(outcomes[0].Err) != domain.CodeStale {
+				return fmt.Errorf("an ended execution took a change: %v", outcomes[0].Err)
+			}
+			return err
+		})
+		for _, err := range errs {
+			w.must(err)
+		}
+	}
+}
+
+func heads(w *world) {
+	ids := w.createMany(3)
+	w.accepted(said(ids[1], 0, 2))
+	w.accepted(ending(ids[2], 1))
+	all, err := w.s.Heads(w.ctx, append(ids, domain.ExecutionID(newID()), ids[0]))
+	w.must(err)
+	if len(all) != 3 {
+		w.Fatalf("%d heads", len(all))
+	}
+	for _, id := range ids {
+		head, err := w.s.Head(w.ctx, id)
+		w.must(err)
+		if head != all[id] {
+			w.Errorf("%+v is not %+v", all[id], head)
+		}
+	}
+	if want := (store.Head{Execution: ids[1], LastSeq: 3, Epoch: 1, Owner: "one", Bell: 1}); all[ids[1]] != want {
+		w.Errorf("%+v, want %+v", all[ids[1]], want)
+	}
+	if !all[ids[2]].Terminal || all[ids[0]].Terminal {
+		w.Error("terminal is the wrong one")
+	}
+	if all, err := w.s.Heads(w.ctx, nil); err != nil || len(all) != 0 {
+		w.Errorf("no heads: %v, %v", all, err)
+	}
+}
+
+func keys(w *world) {
+	if has, err := w.s.HasKeys(w.ctx); err != nil || has {
+		w.Fatalf("a fresh database has keys: %v, %v", has, err)
+	}
+	expires := now().Add(time.Hour)
+	key := store.Key{ID: "k1", Tenant: tenant, Name: "first", Hash: []byte{0, 255, 1}, Scopes: []string{"a", "b:c"}, Created: now(), Expires: &expires}
+	w.must(w.s.CreateKey(w.ctx, key))
+	w.must(w.s.CreateKey(w.ctx, store.Key{ID: "k2", Tenant: tenant, Hash: []byte("h"), Created: now()}))
+	w.refused(w.s.CreateKey(w.ctx, key), domain.CodeConflict)
+	got, err := w.s.KeyByID(w.ctx, "k1")
+	w.must(err)
+	if fmt.Sprintf("%+v", got.Scopes) != "[a b:c]" || string(got.Hash) != string(key.Hash) || !got.Expires.Equal(expires) ||
+		!got.Created.Equal(key.Created) || got.Revoked != nil || got.LastUsed != nil || got.Name != "first" || got.Tenant != tenant {
+		w.Errorf("%+v", got)
+	}
+	w.must(w.s.TouchKey(w.ctx, "k1"))
+	first, err := w.s.KeyByID(w.ctx, "k1")
+	w.must(err)
+	w.must(w.s.TouchKey(w.ctx, "k1"))
+	second, err := w.s.KeyByID(w.ctx, "k1")
+	w.must(err)
+	if first.LastUsed == nil || !first.LastUsed.Equal(*second.LastUsed) {
+		w.Errorf("touched: %v, again: %v", first.LastUsed, second.LastUsed)
+	}
+	w.must(w.s.RevokeKey(w.ctx, tenant, "k1"))
+	first, err = w.s.KeyByID(w.ctx, "k1")
+	w.must(err)
+	w.must(w.s.RevokeKey(w.ctx, tenant, "k1"))
+	second, err = w.s.KeyByID(w.ctx, "k1")
+	w.must(err)
+	if first.Revoked == nil || !first.Revoked.Equal(*second.Revoked) {
+		w.Errorf("revoked: %v, again: %v", first.Revoked, second.Revoked)
+	}
+	w.refused(w.s.RevokeKey(w.ctx, tenant, "k3"), domain.CodeNotFound)
+	_, err = w.s.KeyByID(w.ctx, "k3")
+	w.refused(err, domain.CodeNotFound)
+	if keys, err := w.s.Keys(w.ctx, tenant); err != nil || len(keys) != 2 || keys[0].ID != "k1" {
+		w.Errorf("%v, %v", keys, err)
+	}
+	if has, err := w.s.HasKeys(w.ctx); err != nil || !has {
+		w.Errorf("%v, %v", has, err)
+	}
+}

@@ -1,0 +1,161 @@
+// go.mod has no rapid yet: after the next `go mod tidy` remove this line and the next.
+//go:build tidied
+
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+func init() {
+	cases = append(cases, struct {
+		name string
+		run  func(w *world)
+	}{"sequence and epoch follow the model", model})
+}
+
+// model runs random changes, claims and releases against a few lines that say what must come out.
+func model(w *world) {
+	rapid.Check(w.T, func(t *rapid.T) {
+		m := &modelled{world: w, t: t, heads: map[domain.ExecutionID]*store.Head{}, alive: map[store.ReplicaID]bool{}, name: newID()}
+		t.Repeat(map[string]func(*rapid.T){
+			"create":    m.create,
+			"commit":    m.commitBatch,
+			"heartbeat": m.beat,
+			"die":       m.die,
+			"claim":     m.claim,
+			"release":   m.release,
+			"":          m.check,
+		})
+		for _, id := range m.ids { // or the next run would claim them
+			if !m.heads[id].Terminal {
+				w.accepted(ending(id, m.heads[id].Epoch))
+			}
+		}
+	})
+}
+
+type modelled struct {
+	*world
+	t     *rapid.T
+	name  string
+	ids   []domain.ExecutionID
+	heads map[domain.ExecutionID]*store.Head
+	alive map[store.ReplicaID]bool
+}
+
+func (m *modelled) replica(t *rapid.T) store.ReplicaID {
+	return store.ReplicaID(fmt.Sprint(m.name, "-", rapid.IntRange(0, 2).Draw(t, "replica")))
+}
+
+func (m *modelled) create(t *rapid.T) {
+	if len(m.ids) == 5 {
+		t.Skip("enough")
+	}
+	id, owner := domain.ExecutionID(newID()), m.replica(t)
+	c := creation(id)
+	c.Create.Owner = owner
+	m.accepted(c)
+	m.ids = append(m.ids, id)
+	m.heads[id] = &store.Head{Execution: id, LastSeq: 1, Epoch: 1, Owner: owner}
+}
+
+func (m *modelled) commitBatch(t *rapid.T) {
+	var changes []store.Change
+	for _, id := range m.ids {
+		if !rapid.Bool().Draw(t, "in") {
+			continue
+		}
+		epoch := max(0, m.heads[id].Epoch+rapid.Int64Range(-1, 1).Draw(t, "epoch"))
+		if rapid.Bool().Draw(t, "right") {
+			epoch = m.heads[id].Epoch
+		}
+		c := said(id, epoch, rapid.IntRange(0, 4).Draw(t, "events"))
+		if epoch != 0 && rapid.IntRange(0, 9).Draw(t, "end") == 0 {
+			c = ending(id, epoch)
+		}
+		changes = append(changes, c)
+	}
+	outcomes, err := m.replicas[rapid.IntRange(0, 1).Draw(t, "store")].Commit(m.ctx, changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range changes {
+		head := m.heads[c.Execution]
+		if head.Terminal || c.Epoch != 0 && c.Epoch != head.Epoch {
+			if domain.CodeOf(outcomes[i].Err) != domain.CodeStale {
+				t.Fatalf("%+v must be refused of %+v: %v", c, head, outcomes[i].Err)
+			}
+			continue
+		}
+		head.LastSeq += int64(len(c.Events))
+		head.Terminal = c.Update != nil
+		if c.Epoch == 0 {
+			head.Bell++
+		}
+		if outcomes[i].Err != nil || outcomes[i].LastSeq != head.LastSeq {
+			t.Fatalf("%+v: %+v, want %+v", c, outcomes[i], head)
+		}
+	}
+}
+
+func (m *modelled) beat(t *rapid.T) {
+	r := m.replica(t)
+	m.must(m.s.Heartbeat(m.ctx, r, time.Hour))
+	m.alive[r] = true
+}
+
+func (m *modelled) die(t *rapid.T) {
+	r := m.replica(t)
+	m.must(m.s.Heartbeat(m.ctx, r, -time.Second))
+	m.alive[r] = false
+}
+
+func (m *modelled) claim(t *rapid.T) {
+	r := m.replica(t)
+	claimed, err := m.s.Claim(m.ctx, r, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for _, head := range m.heads {
+		if m.alive[r] && !head.Terminal && !m.alive[head.Owner] {
+			head.Owner = r
+			head.Epoch++
+			want++
+		}
+	}
+	if len(claimed) != want {
+		t.Fatalf("%d claimed, want %d", len(claimed), want)
+	}
+}
+
+func (m *modelled) release(t *rapid.T) {
+	r := m.replica(t)
+	m.must(m.s.Release(m.ctx, r))
+	m.alive[r] = false
+	for _, head := range m.heads {
+		if !head.Terminal && head.Owner == r {
+			head.Owner = ""
+		}
+	}
+}
+
+func (m *modelled) check(t *rapid.T) {
+	got, err := m.s.Heads(m.ctx, m.ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range m.ids {
+		if got[id] != *m.heads[id] {
+			t.Fatalf("%+v, want %+v", got[id], *m.heads[id])
+		}
+		m.log(id)
+	}
+}
