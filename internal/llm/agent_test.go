@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -448,6 +450,7 @@ func TestCancelInEveryPhase(t *testing.T) {
 				}
 				want(t, "took", time.Since(begun), 0)
 				want(t, "fates", fates(host), "")
+				want(t, "closed messages", len(hosttest.Of[domain.MessageCompleted](host)), 0)
 				host.Finish(t, false)
 			})
 		})
@@ -482,7 +485,13 @@ func TestASlowReaderIsNoSilentVendor(t *testing.T) {
 			once.Do(func() { time.Sleep(time.Hour) })
 			return nil
 		}}
-		v := &vendor{replies: []reply{streams(says("a"), says("b"), ends("stop"), done)}}
+		trickles := func(request *http.Request) (*http.Response, error) {
+			response, err := streams()(request)
+			answer := strings.NewReader(events(says("a"), says("b"), ends("stop"), done))
+			response.Body = &hangingBody{ctx: request.Context(), rest: iotest.OneByteReader(answer)}
+			return response, err
+		}
+		v := &vendor{replies: []reply{trickles}}
 		if _, err := open(t, config(v), execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
 			t.Fatal(err)
 		}

@@ -44,14 +44,11 @@ func (t *turn) ask(ctx context.Context) (answer, *message, error) {
 
 // judge tells a failure of the provider, after closing what it had said, from the end of everything.
 func (t *turn) judge(ctx context.Context, said *message, err error) (*failure, error) {
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case said.err != nil: // the host takes nothing any more
-		return nil, said.err
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended
 	}
-	if err := said.interrupt(); err != nil {
-		return nil, err
+	if over := said.interrupt(); over != nil { // the host takes nothing any more, which may be what err is about
+		return nil, over
 	}
 	return failureOf(err), nil
 }

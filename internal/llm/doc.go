@@ -26,8 +26,8 @@
 //   - What a provider sends is bounded: a line, an event, an answer, and the time between two bytes.
 //   - Keys, addresses and the raw text of errors never reach an event. The environment is not read: everything is in
 //     [Config].
-//   - When ctx ends, Prompt returns and leaves nothing running. It emits nothing more: the fate of what was cut off is
-//     the session's to write.
+//   - When ctx ends, Prompt returns and leaves nothing running. It closes no message and gives no call a fate: what
+//     became of what was cut off is the session's to write.
 //
 // # Use
 //

@@ -165,7 +165,7 @@ func connectionTrouble(err error) string {
 
 var (
 	addresses = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+`)
-	keys      = regexp.MustCompile(`\b(sk|pk|key|Bearer)[-_ ][A-Za-z0-9_*.\-]{8,}`)
+	keys      = regexp.MustCompile(`\b(?:(?:sk|pk|key)[-_]|Bearer )[A-Za-z0-9_*.\-]{8,}`)
 )
 
 // shorten makes a provider's words fit to be shown: one line, no address, no key, not long.

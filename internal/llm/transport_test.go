@@ -34,11 +34,14 @@ func hangsAfter(body string) reply {
 
 type hangingBody struct {
 	ctx  context.Context
-	rest *strings.Reader
+	rest io.Reader
 }
 
 func (b *hangingBody) Close() error { return nil }
 func (b *hangingBody) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
 	if n, err := b.rest.Read(p); err != io.EOF {
 		return n, err
 	}

@@ -30,6 +30,7 @@ func TestRead(t *testing.T) {
 		"binary": {Data: []byte("ELF\x00\x01")},
 		"latin":  {Data: []byte("caf\xe9\n")},
 		"wide":   {Data: []byte(wide + wide + wide + "tail\n")},
+		"edge":   {Data: []byte(strings.Repeat(strings.Repeat("x", 131_050)+"\n", 2) + strings.Repeat("y", 100))},
 		"giant":  {Data: []byte("first\n" + strings.Repeat("€", 1<<20) + "\nlast\n")},
 		"folder": {Mode: fs.ModeDir},
 	}
@@ -53,6 +54,7 @@ func TestRead(t *testing.T) {
 		{"latin", `{"path":"latin"}`, "caf\uFFFD\n", "", false, ""},
 		{"byte cap at a line", `{"path":"wide"}`, "xxx", "[Lines 1 to 2. The file goes on: read with offset 3.]", true, ""},
 		{"byte cap goes on", `{"path":"wide","offset":3}`, "xxx", "x\ntail\n", false, ""},
+		{"byte cap before the last line", `{"path":"edge"}`, "xxx", "[Lines 1 to 2. The file goes on: read with offset 3.]", true, ""},
 		{"line before a giant", `{"path":"giant"}`, "first\n[Lines 1 to 1.", "offset 2.]", true, ""},
 		{"giant line", `{"path":"giant","offset":2}`, "€€", "[Line 2 is longer than can be shown and was cut. Use a command such as `cut -c` or `jq`.]", true, ""},
 		{"after a giant line", `{"path":"giant","offset":3}`, "last\n", "", false, ""},

@@ -35,11 +35,8 @@ type Host struct {
 
 var _ domain.Host = (*Host)(nil)
 
-// Emit implements [domain.Host].
-func (h *Host) Emit(ctx context.Context, payload domain.Payload) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// Emit implements [domain.Host]. // It takes what is emitted after ctx has ended, so that a test sees it.
+func (h *Host) Emit(_ context.Context, payload domain.Payload) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over == nil && h.Refuse != nil {
