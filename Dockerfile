@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 #
-#   docker build -t signoff:dev .                               the service
+#   docker build -t signoff:dev .                               the service; --build-arg VERSION=v1.2.3 for a release
 #   docker build -t signoff:dev-node --target runtime-node .    the same with Node.js, for agents that need it
 #
 # Pin the base images by digest where you build for production.
@@ -11,9 +11,10 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
+ARG VERSION=dev
 # Without cgo: the binary then depends on nothing in the image below.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 go build -trimpath -o /out/signoff ./cmd/server
+    CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=${VERSION}" -o /out/signoff ./cmd/server
 
 FROM debian:trixie-slim AS base
 # bash and git are what agents and the command tool work with, ca-certificates is for talking to models, bubblewrap is
