@@ -1,6 +1,3 @@
-// go.mod has no puddle yet, which pgxpool needs: after the next `go mod tidy` remove this line, the next, and postgres_missing.go.
-//go:build tidied
-
 package store
 
 import (
