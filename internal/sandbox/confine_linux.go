@@ -19,7 +19,7 @@ import (
 const (
 	maxFileSize  = 4 << 30
 	maxOpenFiles = 4096
-	maxThreads   = 4096 // of the user, counted in our user namespace, so only set where there is one
+	maxThreads   = 2048 // of the user, counted in our user namespace, so only set where there is one
 )
 
 // confine is the last stage: it gives up everything that the command must not have, and becomes the command. All of
@@ -98,6 +98,7 @@ func explain(name string, err error) int {
 // restrict gives up what the method says. Its order matters: each step takes away what an earlier one needed.
 func (p plan) restrict() error {
 	offerToOOMKiller()
+	giveWay()
 	if !p.Method.walled() {
 		return dropAmbient()
 	}
@@ -122,6 +123,12 @@ func (p plan) restrict() error {
 // offerToOOMKiller has the kernel kill the command, not the server, when memory runs out.
 func offerToOOMKiller() {
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+}
+
+// giveWay puts the command behind the server and the supervisor on the processor. Among equals, the supervisor of a
+// fork bomb would get its turn after ten thousand others, and kill too late.
+func giveWay() {
+	unix.Setpriority(unix.PRIO_PROCESS, 0, 10)
 }
 
 // newKeyring leaves the session keyring that the server may have been started with.

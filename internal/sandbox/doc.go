@@ -36,12 +36,18 @@
 // The fourth kind, off, is the operator's explicit word that commands need no walls. They still run below the
 // supervisor, in a PID namespace where that can be had, so that nothing survives.
 //
+// # Use
+//
+// main calls [Intercept] before anything else: it is the entry of the stages. After that, [New] finds out what works,
+// [Sandbox.Report] says it to people, and [Sandbox.Run] runs commands.
+//
 // # Promises
 //
 //   - Run returns within about two seconds of the timeout or the cancel, with the output so far.
 //   - When Run has returned, every process of the command is dead, also what called setsid or forked twice.
 //   - When the server dies, the same holds a moment later.
-//   - The command sees none of the server's environment, files, processes or descriptors.
+//   - The command inherits nothing of the server's environment and descriptors; inside walls, it sees none of its
+//     files and processes either.
 //   - .git/hooks and .git/config are read-only inside, and cannot be moved away: they would run outside, later.
 //
 // # Limits of this package

@@ -38,7 +38,9 @@ func TestMain(m *testing.M) {
 
 var allMethods = []method{byBubblewrap, byNamespaces, byPIDNamespace, bySubreaper}
 
-func open(m method) *Sandbox { return &Sandbox{kind: KindOff, method: m, tools: findTools()} }
+func open(m method) *Sandbox {
+	return &Sandbox{kind: KindOff, method: m, tools: findTools(), memory: usableMemory()}
+}
 
 // methodsHere says which kinds the tests can reach, so that none is missing unnoticed.
 func methodsHere() string {

@@ -18,6 +18,7 @@ type plan struct {
 	Tools    tools    // where things are on this machine
 	Argv     []string `json:",omitempty"`
 	Landlock int      // the ABI that the kernel speaks; 0 = none
+	Memory   uint64   // bytes that the whole tree may use
 }
 
 // tools is what was found on this machine.
@@ -81,7 +82,8 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 		return plan{}, err
 	}
 	return plan{
-		Method: s.method, Dir: dir, Guards: guards, Tools: s.tools, Argv: command.Argv, Landlock: landlockABI(),
+		Method: s.method, Dir: dir, Guards: guards, Tools: s.tools, Argv: command.Argv,
+		Landlock: landlockABI(), Memory: s.memory,
 	}, nil
 }
 

@@ -50,6 +50,7 @@ type Sandbox struct {
 	method  method
 	config  Config
 	tools   tools
+	memory  uint64 // for the tree of one command
 	reports []Probe
 }
 
@@ -98,7 +99,7 @@ func New(ctx context.Context, config Config) (*Sandbox, error) {
 	if config.Mode == "" {
 		config.Mode = ModeAuto
 	}
-	s := &Sandbox{kind: KindNone, config: config, tools: findTools()}
+	s := &Sandbox{kind: KindNone, config: config, tools: findTools(), memory: usableMemory()}
 	if err := s.settlePaths(); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ func Intercept() {}
 
 func findTools() tools { return tools{} }
 
+func usableMemory() uint64 { return 0 }
+
 func landlockABI() int { return 0 }
 
 func (s *Sandbox) probe(context.Context, method) (string, error) { return "", errNotLinux }

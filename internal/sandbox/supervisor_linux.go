@@ -28,7 +28,7 @@ type supervisor struct {
 }
 
 const (
-	censusInterval = 100 * time.Millisecond
+	censusInterval = 50 * time.Millisecond
 	killInterval   = 2 * time.Millisecond // between two rounds: each round's dead leave their children to us
 	troubleLimit   = 4 << 10
 )
@@ -134,8 +134,8 @@ func (s *supervisor) census() {
 	switch {
 	case processes > maxProcesses:
 		s.excess = fmt.Sprintf("more than %d processes", maxProcesses)
-	case memory > maxMemory():
-		s.excess = fmt.Sprintf("more than %d MiB of memory", maxMemory()>>20)
+	case memory > s.plan.Memory:
+		s.excess = fmt.Sprintf("more than %d MiB of memory", s.plan.Memory>>20)
 	}
 }
 

@@ -14,22 +14,22 @@ import (
 
 const maxProcesses = 512
 
-// maxMemory is for a whole tree: 8 GiB, or half of a machine that has less than twice that.
-var maxMemory = sync.OnceValue(func() uint64 {
+// usableMemory is what a whole tree may use: 8 GiB, or half of a machine that has less than twice that.
+func usableMemory() uint64 {
 	limit := uint64(8 << 30)
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		limit = min(limit, uint64(info.Totalram)*uint64(info.Unit)/2)
 	}
 	return limit
-})
+}
 
-// count walks the tree below pid.
+// count walks the tree below pid. It stops at one process too many: a fork bomb grows faster than it can be walked.
 func count(pid int) (processes int, memory uint64) {
-	for _, child := range children(pid) {
-		below, used := count(child)
-		processes += 1 + below
-		memory += used + resident(child)
+	for unseen := children(pid); len(unseen) > 0 && processes <= maxProcesses; processes++ {
+		next := unseen[0]
+		unseen = append(unseen[1:], children(next)...)
+		memory += resident(next)
 	}
 	return processes, memory
 }
@@ -48,10 +48,10 @@ func resident(pid int) uint64 {
 
 // children lists the processes whose parent is pid.
 func children(pid int) []int {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if len(lists) == 0 {
+	if !childrenListed() {
 		return childrenBySearch(pid)
 	}
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var all []int
 	for _, list := range lists {
 		text, _ := os.ReadFile(list)
@@ -64,7 +64,14 @@ func children(pid int) []int {
 	return all
 }
 
-// childrenBySearch is for kernels that do not keep the list (CONFIG_PROC_CHILDREN).
+// childrenListed tells whether the kernel keeps the list (CONFIG_PROC_CHILDREN). It is asked once, about ourselves:
+// asked about a process that has just died, it would send us searching, in the middle of a fork bomb.
+var childrenListed = sync.OnceValue(func() bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	return err == nil
+})
+
+// childrenBySearch looks at every process there is.
 func childrenBySearch(pid int) []int {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var all []int
