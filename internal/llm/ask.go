@@ -57,7 +57,7 @@ func (t *turn) judge(ctx context.Context, said *message, err error) (*failure, e
 // together should not all come back together, so there is chance in both.
 func (t *turn) wait(ctx context.Context, attempt int, trouble *failure, delay time.Duration) error {
 	if trouble.after > 0 {
-		delay = trouble.after + rand.N(trouble.after/10+time.Millisecond) //nolint:gosec // chance, not a secret
+		delay = trouble.after + rand.N(trouble.after/10+time.Millisecond)
 	}
 	delay = min(delay, longestWait)
 	err := t.host.Emit(ctx, domain.ModelRetrying{
