@@ -1,0 +1,339 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// client speaks the public API.
+type client struct {
+	t     *testing.T
+	base  string
+	token string
+}
+
+// with is the same client with another token.
+func (c client) with(token string) client { c.token = token; return c }
+
+type headers map[string]string
+
+// do sends a request and returns the answer with its body read.
+func (c client) do(method, path string, body any, extra ...headers) (*http.Response, []byte) {
+	c.t.Helper()
+	response, err := c.try(context.Background(), method, path, body, extra...)
+	must(c.t, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	must(c.t, err)
+	return response, content
+}
+
+func (c client) try(ctx context.Context, method, path string, body any, extra ...headers) (*http.Response, error) {
+	var reader io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(b)
+	default:
+		encoded, err := json.Marshal(b)
+		if err != nil {
+			return nil, err
+		}
+		reader = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, reader)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range extra {
+		for name, value := range h {
+			request.Header.Set(name, value)
+		}
+	}
+	return http.DefaultTransport.RoundTrip(request)
+}
+
+// want sends a request, expects a status and decodes the answer.
+func want[T any](c client, status int, method, path string, body any, extra ...headers) T {
+	c.t.Helper()
+	response, content := c.do(method, path, body, extra...)
+	var into T
+	if response.StatusCode != status {
+		c.t.Fatalf("%s %s: %s instead of %d: %s", method, path, response.Status, status, content)
+	}
+	if len(content) > 0 {
+		if err := json.Unmarshal(content, &into); err != nil {
+			c.t.Fatalf("%s %s: %v: %s", method, path, err, content)
+		}
+	}
+	return into
+}
+
+type problem struct {
+	Code     string `json:"code"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail"`
+	Approval *approval
+	Errors   []struct{ Pointer, Message string }
+}
+
+// refused expects a problem with a code.
+func (c client) refused(status int, code, method, path string, body any, extra ...headers) problem {
+	c.t.Helper()
+	response, content := c.do(method, path, body, extra...)
+	var p problem
+	if response.StatusCode != status || json.Unmarshal(content, &p) != nil || p.Code != code {
+		c.t.Fatalf("%s %s: %s %s, want %d %s", method, path, response.Status, content, status, code)
+	}
+	if got := response.Header.Get("Content-Type"); got != "application/problem+json" {
+		c.t.Fatalf("%s %s: a problem of type %s", method, path, got)
+	}
+	return p
+}
+
+type execution struct {
+	ID               string `json:"id"`
+	Status           string `json:"status"`
+	LastSeq          int64  `json:"lastSeq"`
+	PendingApprovals []struct {
+		ID string `json:"id"`
+	} `json:"pendingApprovals"`
+	Output *struct {
+		Text         string `json:"text"`
+		FinishReason string `json:"finishReason"`
+		Error        *struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	} `json:"output"`
+}
+
+type approval struct {
+	ID            string          `json:"id"`
+	ExecutionID   string          `json:"executionId"`
+	Status        string          `json:"status"`
+	Arguments     json.RawMessage `json:"arguments"`
+	ArgumentsHash string          `json:"argumentsHash"`
+	ExpiresAt     *time.Time      `json:"expiresAt"`
+	Decision      *struct {
+		Decision  string `json:"decision"`
+		DecidedBy struct {
+			Name string `json:"name"`
+		} `json:"decidedBy"`
+	} `json:"decision"`
+}
+
+type list[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// object is a JSON object that a test writes down.
+type object = map[string]any
+
+// create starts an execution.
+func (c client) create(change ...object) execution {
+	c.t.Helper()
+	body := object{"source": object{"type": "internal"}, "prompt": "go"}
+	for _, more := range change {
+		for name, value := range more {
+			body[name] = value
+		}
+	}
+	return want[execution](c, http.StatusCreated, "POST", "/executions", body)
+}
+
+func (c client) get(id string) execution {
+	c.t.Helper()
+	return want[execution](c, http.StatusOK, "GET", "/executions/"+id, nil)
+}
+
+// ended waits for the end of an execution by long polls.
+func (c client) ended(id string) execution {
+	c.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
+		if e := want[execution](c, http.StatusOK, "GET", "/executions/"+id+"?wait=20", nil); domain.Status(e.Status).Terminal() {
+			return e
+		}
+	}
+	c.t.Fatalf("execution %s does not end, it is %s", id, c.get(id).Status)
+	panic("unreachable")
+}
+
+// reach waits for a status.
+func (c client) reach(id string, status domain.Status) {
+	c.t.Helper()
+	c.eventually("status "+string(status), func() bool { return c.get(id).Status == string(status) })
+}
+
+// asked waits until n approvals of an execution are pending.
+func (c client) asked(id string, n int) []approval {
+	c.t.Helper()
+	var all []approval
+	c.eventually(fmt.Sprintf("%d approvals", n), func() bool {
+		all = want[list[approval]](c, http.StatusOK, "GET", "/executions/"+id+"/approvals", nil).Items
+		pending := 0
+		for _, a := range all {
+			if a.Status == "pending" {
+				pending++
+			}
+		}
+		return pending >= n
+	})
+	return all
+}
+
+func (c client) eventually(what string, holds func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("it does not come to %s", what)
+		}
+	}
+}
+
+// decide answers an approval.
+func (c client) decide(a approval, change ...object) approval {
+	c.t.Helper()
+	body := object{"decision": "approve", "argumentsHash": a.ArgumentsHash}
+	for _, more := range change {
+		for name, value := range more {
+			body[name] = value
+		}
+	}
+	return want[approval](c, http.StatusOK, "POST", "/approvals/"+a.ID, body)
+}
+
+// wireEvent is an event as it came over the wire, with its bytes.
+type wireEvent struct {
+	Seq         int64           `json:"seq"`
+	Type        string          `json:"type"`
+	Time        time.Time       `json:"time"`
+	ExecutionID string          `json:"executionId"`
+	Data        json.RawMessage `json:"data"`
+	raw         string
+}
+
+// page reads the whole log as JSON pages.
+func (c client) page(id string) []wireEvent {
+	c.t.Helper()
+	var all []wireEvent
+	for after := int64(0); ; {
+		page := want[struct {
+			Items []json.RawMessage `json:"items"`
+		}](c, http.StatusOK, "GET", "/executions/"+id+"/events?limit=200&after="+strconv.FormatInt(after, 10), nil,
+			headers{"Accept": "application/json"})
+		if len(page.Items) == 0 {
+			return all
+		}
+		for _, raw := range page.Items {
+			event := wireEvent{raw: string(raw)}
+			must(c.t, json.Unmarshal(raw, &event))
+			all = append(all, event)
+		}
+		after = all[len(all)-1].Seq
+	}
+}
+
+// follow reads the stream from behind seq on and hands each event to take, until take says stop or the stream ends.
+// It tells whether the server ended it with 204: there is nothing more.
+func (c client) follow(ctx context.Context, id string, after int64, take func(wireEvent) (more bool)) (done bool, err error) {
+	response, err := c.try(ctx, "GET", "/executions/"+id+"/events", nil, headers{
+		"Last-Event-ID": strconv.FormatInt(after, 10), "Accept": "text/event-stream",
+	})
+	if err != nil {
+		return false, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNoContent {
+		return true, nil
+	}
+	if response.StatusCode != http.StatusOK {
+		content, _ := io.ReadAll(response.Body)
+		return false, fmt.Errorf("stream: %s: %s", response.Status, content)
+	}
+	id, kind := "", ""
+	scanner := lines(response.Body)
+	for scanner.Scan() {
+		line := scanner.Text()
+		switch {
+		case strings.HasPrefix(line, "id: "):
+			id = line[len("id: "):]
+		case strings.HasPrefix(line, "event: "):
+			kind = line[len("event: "):]
+		case strings.HasPrefix(line, "data: "):
+			event := wireEvent{raw: line[len("data: "):]}
+			if kind == "stream.synced" {
+				continue
+			}
+			if err := json.Unmarshal([]byte(event.raw), &event); err != nil {
+				return false, err
+			}
+			if strconv.FormatInt(event.Seq, 10) != id || event.Type != kind {
+				return false, fmt.Errorf("frame %s %s carries %s", id, kind, event.raw)
+			}
+			if !take(event) {
+				return false, nil
+			}
+		}
+	}
+	return false, scanner.Err()
+}
+
+// read follows an execution from the beginning to its end on one connection, reconnecting where it breaks.
+func (c client) read(id string) []wireEvent {
+	c.t.Helper()
+	var all []wireEvent
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		after := int64(0)
+		if len(all) > 0 {
+			after = all[len(all)-1].Seq
+		}
+		done, err := c.follow(ctx, id, after, func(e wireEvent) bool { all = append(all, e); return true })
+		must(c.t, err)
+		if done {
+			return all
+		}
+	}
+}
+
+func asDomain(t *testing.T, log []wireEvent) []domain.Event {
+	t.Helper()
+	events := make([]domain.Event, len(log))
+	for i, e := range log {
+		events[i] = domain.Event{
+			Execution: domain.ExecutionID(e.ExecutionID), Seq: e.Seq, Type: domain.EventType(e.Type), Time: e.Time, Data: e.Data,
+		}
+	}
+	return events
+}
+
+// of returns the data of all events of one type.
+func of[P domain.Payload](t *testing.T, log []wireEvent) []P {
+	t.Helper()
+	var all []P
+	for _, event := range asDomain(t, log) {
+		payload, err := event.Payload()
+		must(t, err)
+		if p, ok := payload.(P); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}

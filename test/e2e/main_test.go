@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"signoff/internal/store/storetest"
+)
+
+// binary is the server under test, built once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(built(m)) }
+
+func built(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "signoff-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	binary = filepath.Join(folder, "signoff")
+	build := exec.Command("go", "build", raceFlag, "-o", binary, "signoff/cmd/server")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot build the server:", err)
+		return 1
+	}
+	return storetest.Main(m)
+}
+
+// onBoth runs a test on both engines.
+func onBoth(t *testing.T, test func(t *testing.T, engine engine)) {
+	t.Run("SQLite", func(t *testing.T) { t.Parallel(); test(t, engine{}) })
+	t.Run("Postgres", func(t *testing.T) { t.Parallel(); test(t, engine{url: postgres(t)}) })
+}
+
+// engine is the database of a test; without a URL each server has a file of its own.
+type engine struct{ url string }
+
+func postgres(t *testing.T) string { return storetest.Postgres(t) }

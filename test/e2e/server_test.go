@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"signoff/internal/events/eventstest"
+)
+
+// server is one process of the binary, and the folders that outlive it.
+type server struct {
+	t         *testing.T
+	home      string // data and workspace lie here
+	workspace string
+	env       []string
+	process   *exec.Cmd
+	exited    chan struct{}
+	stderr    *output
+	client
+}
+
+// output collects what a process prints and tells when a line comes.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// newServer prepares a server over an engine and a model; start starts it.
+func newServer(t *testing.T, e engine, m *model, env ...string) *server {
+	t.Helper()
+	home := t.TempDir()
+	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace")}
+	must(t, os.Mkdir(s.workspace, 0o755))
+	config := filepath.Join(home, "signoff.yaml")
+	must(t, os.WriteFile(config, []byte("models:\n  default: test\n  test: {provider: openai, model: m, baseUrl: \""+m.url()+"\"}\n"), 0o600))
+	s.env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
+		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + filepath.Join(home, "data"), "SIGNOFF_CONFIG=" + config,
+		"SIGNOFF_WORKSPACE_ROOT=" + s.workspace, "SIGNOFF_DATABASE_URL=" + e.url, "SIGNOFF_LEASE_SECONDS=2",
+		"SIGNOFF_DRAIN_SECONDS=10", "SIGNOFF_LOG_LEVEL=info",
+	}, env...)
+	t.Cleanup(func() {
+		if s.running() {
+			s.stop()
+		}
+		if t.Failed() {
+			t.Logf("the server said:\n%s", s.stderr)
+		}
+	})
+	return s
+}
+
+// up starts a new server and waits until it answers.
+func up(t *testing.T, e engine, m *model, env ...string) *server {
+	t.Helper()
+	s := newServer(t, e, m, env...)
+	s.start()
+	return s
+}
+
+var listens = regexp.MustCompile(`listens on (http://\S+)`)
+
+// start runs the process, and again after it was stopped or killed, over the same data.
+func (s *server) start() {
+	s.t.Helper()
+	s.launch()
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		if found := listens.FindStringSubmatch(s.stderr.String()); found != nil {
+			s.client.base = found[1]
+			break
+		}
+		if !s.running() || time.Now().After(deadline) {
+			s.t.Fatalf("the server does not come up:\n%s", s.stderr)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.client.t = s.t
+	if s.client.token == "" {
+		s.client.token = s.readToken()
+	}
+}
+
+func (s *server) launch(args ...string) {
+	s.t.Helper()
+	s.stderr = &output{}
+	s.process = exec.Command(binary, args...)
+	s.process.Env, s.process.Dir, s.process.Stderr = s.env, s.home, s.stderr
+	must(s.t, s.process.Start())
+	s.exited = make(chan struct{})
+	go func(process *exec.Cmd, exited chan struct{}) {
+		_ = process.Wait()
+		close(exited)
+	}(s.process, s.exited)
+}
+
+// readToken is the first token; a replica that found keys in its database has none, and makes one.
+func (s *server) readToken() string {
+	s.t.Helper()
+	token, err := os.ReadFile(filepath.Join(s.home, "data", "token"))
+	if err == nil {
+		return strings.TrimSpace(string(token))
+	}
+	return s.newKey("--name", "test", "--scopes", "all")
+}
+
+// newKey makes a key with the command line.
+func (s *server) newKey(args ...string) string {
+	s.t.Helper()
+	out, errOut, code := s.command(append([]string{"keys", "create"}, args...)...)
+	if code != 0 {
+		s.t.Fatalf("keys create: exit %d: %s", code, errOut)
+	}
+	return strings.TrimSpace(out)
+}
+
+// command runs a sub-command with the server's environment.
+func (s *server) command(args ...string) (out, errOut string, code int) {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	c := exec.Command(binary, args...)
+	c.Env, c.Dir, c.Stdout, c.Stderr = s.env, s.home, &stdout, &stderr
+	err := c.Run()
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		s.t.Fatal(err)
+	}
+	return stdout.String(), stderr.String(), c.ProcessState.ExitCode()
+}
+
+func (s *server) running() bool {
+	if s.process == nil {
+		return false
+	}
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill is SIGKILL.
+func (s *server) kill() {
+	s.t.Helper()
+	must(s.t, s.process.Process.Kill())
+	<-s.exited
+}
+
+// stop is SIGTERM, and expects a clean end.
+func (s *server) stop() {
+	s.t.Helper()
+	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-s.exited:
+	case <-time.After(40 * time.Second):
+		must(s.t, s.process.Process.Kill())
+		<-s.exited
+		s.t.Errorf("the server did not stop on SIGTERM:\n%s", s.stderr)
+		return
+	}
+	if code := s.process.ProcessState.ExitCode(); code != 0 {
+		s.t.Errorf("the server ended with exit code %d:\n%s", code, s.stderr)
+	}
+	if strings.Contains(s.stderr.String(), "DATA RACE") {
+		s.t.Errorf("the race detector spoke:\n%s", s.stderr)
+	}
+}
+
+// sound holds the log of an execution against the invariants and returns it.
+func (s *server) sound(id string) []wireEvent {
+	s.t.Helper()
+	log := s.page(id)
+	for _, broken := range eventstest.Broken(asDomain(s.t, log)) {
+		s.t.Error(broken)
+	}
+	return log
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines reads SSE lines without a limit on their length.
+func lines(r io.Reader) *bufio.Scanner {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, 16<<20)
+	return scanner
+}
