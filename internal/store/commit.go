@@ -169,7 +169,7 @@ func (b *batch) run(spec string, rows []row, statement string) (map[string]bool,
 		for _, row := range part {
 			given.rows = append(given.rows, row.values)
 		}
-		with, args := b.store.dialect.withList("v", given)
+		with, args := b.store.dialect.with(given)
 		found, err := collect(b.ctx, b.tx, scanText, with+statement, args...)
 		if err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ func (b *batch) takeSome(rows []row) error {
 	for _, row := range rows {
 		given.rows = append(given.rows, row.values)
 	}
-	with, args := b.store.dialect.withList("v", given)
+	with, args := b.store.dialect.with(given)
 	type head struct {
 		id string
 		takenHead
@@ -87,7 +87,7 @@ func (b *batch) insert(spec string, rows []row, statement string) error {
 		for _, row := range part {
 			given.rows = append(given.rows, row.values)
 		}
-		with, args := b.store.dialect.withList("v", given)
+		with, args := b.store.dialect.with(given)
 		if _, err := b.tx.ExecContext(b.ctx, with+statement, args...); err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ type dialect struct {
 	name   string // the folder below migrations
 	shared bool   // other processes write, too
 
-	// rows renders a list as a select or values clause with placeholders from $first on.
-	rows func(list list, first int) (string, []any)
+	// rows renders a list as a select or values clause with placeholders from $1 on.
+	rows func(list list) (string, []any)
 
 	// lock and skipLocked end a select that locks its rows, and that passes over locked ones. One writer needs neither.
 	lock, skipLocked string
@@ -54,18 +54,12 @@ func columns(spec string) []column {
 	return all
 }
 
-// withList renders `with name (columns) as (rows)`, the head of a statement that reads list as a table. The statement's
-// own parameters are $1 … $own.
-func (d *dialect) withList(name string, list list, own ...any) (string, []any) {
-	var b strings.Builder
-	b.WriteString("with " + name + " (")
+// with renders `with v (columns) as (rows)`, the head of a statement that reads list as the table v.
+func (d *dialect) with(list list) (string, []any) {
+	names := make([]string, len(list.columns))
 	for i, column := range list.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(column.name)
+		names[i] = column.name
 	}
-	rows, args := d.rows(list, len(own)+1)
-	b.WriteString(") as (" + rows + ")")
-	return b.String(), append(own[:len(own):len(own)], args...)
+	rows, args := d.rows(list)
+	return "with v (" + strings.Join(names, ", ") + ") as (" + rows + ")", args
 }

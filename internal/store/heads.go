@@ -49,7 +49,7 @@ func (s *Store) Heads(ctx context.Context, ids []domain.ExecutionID) (map[domain
 		for _, id := range some {
 			wanted.rows = append(wanted.rows, []any{text(string(id))})
 		}
-		with, args := s.dialect.withList("v", wanted)
+		with, args := s.dialect.with(wanted)
 		found, err := collect(ctx, s.read, scanHead,
 			with+` select `+headColumns+` from v join execution_heads h on h.execution_id = v.id`, args...)
 		if err != nil {

@@ -57,11 +57,25 @@ func (s *Store) claimed(ctx context.Context, tx *sql.Tx, ids []string) ([]Claime
 	for _, id := range ids {
 		won.rows = append(won.rows, []any{id})
 	}
-	with, args := s.dialect.withList("v", won)
-	return collect(ctx, tx, func(row scanner) (c Claimed, err error) {
-		c.Execution, err = scanExecution(scanFirst{row, &c.Epoch})
-		return c, err
-	}, with+` select h.epoch, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
+	with, args := s.dialect.with(won)
+	return collect(ctx, tx, scanClaimed,
+		with+` select h.epoch, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
+}
+
+func scanClaimed(row scanner) (c Claimed, err error) {
+	c.Execution, err = scanExecution(scanFirst{row, &c.Epoch})
+	return c, err
+}
+
+// Owned returns all that a replica may drive. After a [Store.Claim] or a creation whose outcome stayed unknown it tells
+// what came of it: an execution that its owner does not know of would wait as long as the owner lives.
+func (s *Store) Owned(ctx context.Context, replica ReplicaID) ([]Claimed, error) {
+	owned, err := collect(ctx, s.read, scanClaimed, `select h.epoch, `+executionColumns+executionTables+
+		`where h.ended = 0 and h.owner = $1 order by e.created_us, e.id`, text(string(replica)))
+	if err != nil {
+		return nil, s.failed("read what a replica drives", err)
+	}
+	return owned, nil
 }
 
 // Release ends a replica in good order: what it drives is anybody's at once.

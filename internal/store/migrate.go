@@ -34,25 +34,38 @@ func (s *Store) ForceVersion(ctx context.Context, version int) error {
 	if version == 0 {
 		version = -1 // golang-migrate's word for it
 	}
-	return s.withMigrator(ctx, migrations.Files, func(m *migrate.Migrate) error { return m.Force(version) })
+	err := s.withMigrator(ctx, migrations.Files, func(m *migrate.Migrate) error { return m.Force(version) })
+	if err != nil {
+		return s.failed("force the schema version", err)
+	}
+	return nil
 }
 
 func (s *Store) migrate(ctx context.Context, files fs.FS) error {
+	if err := s.migratable(ctx, files); err != nil {
+		return err
+	}
+	err := s.withMigrator(ctx, files, (*migrate.Migrate).Up)
+	if err == nil || errors.Is(err, migrate.ErrNoChange) {
+		return nil
+	}
+	if overtaken := s.migratable(ctx, files); overtaken != nil { // by a newer binary, in the meantime
+		return overtaken
+	}
+	return domain.Errorf(domain.CodeStorage, "A migration of the database failed and was rolled back; nothing has "+
+		"changed. Remove the cause, then run `signoff migrate` again.").With(err)
+}
+
+// migratable tells whether the schema is one that files can go on from.
+func (s *Store) migratable(ctx context.Context, files fs.FS) error {
 	newest, err := newestVersion(files, s.dialect.name)
 	if err != nil {
 		return err
 	}
-	return s.withMigrator(ctx, files, func(m *migrate.Migrate) error {
-		if at, dirty, err := s.schemaVersion(ctx); err != nil || dirty || at > newest {
-			return cmp.Or(err, unusable(at, newest, dirty))
-		}
-		err := m.Up()
-		if err == nil || errors.Is(err, migrate.ErrNoChange) {
-			return nil
-		}
-		return domain.Errorf(domain.CodeStorage, "A migration of the database failed and was rolled back; nothing has "+
-			"changed. Remove the cause, then run `signoff migrate` again.").With(err)
-	})
+	if at, dirty, err := s.schemaVersion(ctx); err != nil || dirty || at > newest {
+		return cmp.Or(err, unusable(at, newest, dirty))
+	}
+	return nil
 }
 
 func (s *Store) withMigrator(ctx context.Context, files fs.FS, do func(*migrate.Migrate) error) error {
@@ -60,26 +73,23 @@ func (s *Store) withMigrator(ctx context.Context, files fs.FS, do func(*migrate.
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer func() { _ = unlock() }()
 	source, err := iofs.New(files, s.dialect.name)
 	if err != nil {
 		return s.failed("read the migrations", err)
 	}
-	defer source.Close()
+	defer func() { _ = source.Close() }()
 	driver, err := newMigrator(ctx, s)
 	if err != nil {
 		return s.failed("open the database for migrations", err)
 	}
-	defer driver.Close()
+	defer func() { _ = driver.Close() }()
 	m, err := migrate.NewWithInstance("migrations", source, s.dialect.name, driver)
 	if err != nil {
 		return s.failed("open the migrations", err)
 	}
 	m.LockTimeout = time.Hour // another replica may have much to do; ctx ends the wait sooner
-	if err := do(m); err != nil {
-		return s.failed("migrate", err)
-	}
-	return nil
+	return do(m)
 }
 
 func (s *Store) checkSchema(ctx context.Context, files fs.FS) error {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"signoff/internal/domain"
 	"signoff/internal/store"
@@ -62,6 +65,81 @@ func TestLostConnectionIsTriedAgain(t *testing.T) {
 				t.Errorf("%d events", got)
 			}
 		})
+	}
+}
+
+// The server ends all connections again and again, wherever they are. What was acknowledged is there; what was not is
+// there only where the outcome was unknown; and the logs have no hole.
+func TestTerminatedConnections(t *testing.T) {
+	address := storetest.Postgres(t)
+	s := storetest.Open(t, store.Config{DatabaseURL: address, MaxConns: 8})
+	const writers = 6
+	ids := []domain.ExecutionID{"a", "b", "c"}
+	for _, id := range ids {
+		create(t, s, id)
+	}
+	over := terminateConnections(t, address)
+	var accepted, unknown, failed atomic.Int64
+	var group sync.WaitGroup
+	for i := range writers {
+		group.Go(func() {
+			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+				outcomes, err := s.Commit(context.Background(), []store.Change{says(ids[i%3], 1, 1), says(ids[(i+1)%3], 1, 1)})
+				switch {
+				case errors.Is(err, store.ErrUnknownOutcome):
+					unknown.Add(2)
+				case err != nil:
+					failed.Add(2)
+				case outcomes[0].Err != nil || outcomes[1].Err != nil:
+					t.Error(outcomes)
+				default:
+					accepted.Add(2)
+				}
+			}
+		})
+	}
+	group.Wait()
+	kills := over()
+	stored := int64(0)
+	for _, id := range ids {
+		stored += int64(len(storetest.Log(t, s, id)))
+	}
+	t.Logf("%d connections ended; %d events accepted, %d unknown, %d failed, %d stored", kills, accepted.Load(), unknown.Load(), failed.Load(), stored)
+	if stored < accepted.Load() || stored > accepted.Load()+unknown.Load() || accepted.Load() == 0 || kills == 0 {
+		t.Error("these do not fit together")
+	}
+}
+
+// terminateConnections begins to end all connections to a database, and returns what stops that and counts.
+func terminateConnections(t *testing.T, address string) (over func() (kills int)) {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped, kills := make(chan struct{}), make(chan struct{}), 0
+	go func() {
+		defer close(stopped)
+		defer func() { _ = conn.Close(ctx) }()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(30 * time.Millisecond):
+			}
+			tag, err := conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
+				where datname = current_database() and pid <> pg_backend_pid()`)
+			if err != nil {
+				t.Error(err)
+			}
+			kills += int(tag.RowsAffected())
+		}
+	}()
+	return func() int {
+		close(stop)
+		<-stopped
+		return kills
 	}
 }
 

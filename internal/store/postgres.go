@@ -63,11 +63,11 @@ func setSession(ctx context.Context, conn *pgx.Conn) error {
 
 // postgresRows passes each column as one array. The text of the statement is the same for any number of rows, so it is
 // prepared once.
-func postgresRows(list list, first int) (string, []any) {
+func postgresRows(list list) (string, []any) {
 	arrays := make([]string, len(list.columns))
 	args := make([]any, len(list.columns))
 	for i, column := range list.columns {
-		arrays[i] = fmt.Sprintf("$%d::%s[]", first+i, column.kind)
+		arrays[i] = fmt.Sprintf("$%d::%s[]", i+1, column.kind)
 		switch column.kind {
 		case "text":
 			args[i] = array[string](list.rows, i)

@@ -33,8 +33,8 @@ func init() {
 		})
 }
 
-// openSQLite opens the file twice. Writers queue in Go for one connection, where waiting is fair, and not in SQLite,
-// where it is a poll; readers never wait for them (WAL).
+// openSQLite opens the file twice. Writers queue in Go for one connection, where the next one is woken, and not in
+// SQLite, where each of them polls; readers never wait for them (WAL).
 func openSQLite(config Config) (*Store, error) {
 	path, err := filepath.Abs(config.Path)
 	if err != nil || config.Path == "" {
@@ -74,7 +74,7 @@ func sqliteName(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
 }
 
-func sqliteRows(list list, first int) (string, []any) {
+func sqliteRows(list list) (string, []any) {
 	var b strings.Builder
 	b.WriteString("values ")
 	args := make([]any, 0, len(list.rows)*len(list.columns))
@@ -84,7 +84,7 @@ func sqliteRows(list list, first int) (string, []any) {
 		}
 		for j, value := range row {
 			b.WriteByte("(,"[min(j, 1)])
-			fmt.Fprintf(&b, "$%d", first+len(args))
+			fmt.Fprintf(&b, "$%d", len(args)+1)
 			args = append(args, value)
 		}
 		b.WriteByte(')')

@@ -78,6 +78,7 @@ create table approvals (
 );
 
 create index approvals_inbox on approvals (tenant_id, status, requested_us, id);
+create index approvals_by_age on approvals (tenant_id, requested_us, id);
 create index approvals_of_execution on approvals (execution_id, requested_us, id);
 create index approvals_to_expire on approvals (expires_us) where status = 'pending' and expires_us is not null;
 

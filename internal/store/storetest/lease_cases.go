@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -65,6 +67,24 @@ func claimCounts(w *world) {
 		w.Errorf("after progress: %d, %v", e.Recovery, err)
 	}
 	w.refused(w.s.ReleaseExecution(w.ctx, domain.ExecutionID(newID()), 1), domain.CodeStale)
+}
+
+func owned(w *world) {
+	w.heartbeat("two")
+	ids := w.createMany(3)
+	w.accepted(ending(ids[2], 1))
+	claimed, err := w.s.Claim(w.ctx, "two", 1)
+	w.must(err)
+	two, err := w.s.Owned(w.ctx, "two")
+	w.must(err)
+	if diff := cmp.Diff(claimed, two); diff != "" || len(claimed) != 1 {
+		w.Error(diff)
+	}
+	one, err := w.s.Owned(w.ctx, "one")
+	w.must(err)
+	if len(one) != 1 || one[0].Epoch != 1 || one[0].Execution.ID == two[0].Execution.ID || one[0].Execution.ID == ids[2] {
+		w.Errorf("%+v", one)
+	}
 }
 
 func heartbeats(w *world) {

@@ -266,10 +266,8 @@ func tenants(w *world) {
 	if keys, err := w.s.Keys(w.ctx, other); err != nil || len(keys) != 0 {
 		w.Errorf("keys: %v, %v", keys, err)
 	}
-	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1})
-	w.must(err)
 	w.accepted(creation(domain.ExecutionID(newID())))
-	page, err = w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1})
+	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1})
 	w.must(err)
 	if stolen, err := w.s.Executions(w.ctx, other, store.ExecutionFilter{Cursor: page.Next}); err != nil || len(stolen.Items) != 0 {
 		w.Errorf("by another tenant's cursor: %v, %v", stolen, err)
@@ -329,7 +327,7 @@ func deleteUnderWrite(w *world) {
 			}
 			outcomes, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, domain.ApprovalApproved, fmt.Sprint(i))})
 			if err == nil && domain.CodeOf(outcomes[0].Err) != domain.CodeStale {
-				return fmt.Errorf("an ended execution took a change: %v", outcomes[0].Err)
+				return fmt.Errorf("an ended execution took a change: %w", outcomes[0].Err)
 			}
 			return err
 		})

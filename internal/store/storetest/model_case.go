@@ -1,6 +1,3 @@
-// go.mod has no rapid yet: after the next `go mod tidy` remove this line and the next.
-//go:build tidied
-
 package storetest
 
 import (
@@ -12,13 +9,6 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
-
-func init() {
-	cases = append(cases, struct {
-		name string
-		run  func(w *world)
-	}{"sequence and epoch follow the model", model})
-}
 
 // model runs random changes, claims and releases against a few lines that say what must come out.
 func model(w *world) {
