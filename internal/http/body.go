@@ -70,9 +70,9 @@ func refuseBody(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if r.ContentLength < 0 { // chunked, perhaps without a chunk
-		defer deadline(w, bodyTimeout)()
 		var one [1]byte
 		if n, err := io.ReadFull(r.Body, one[:]); n == 0 && errors.Is(err, io.EOF) {
+			endBodyDeadline(w)
 			return nil
 		}
 	}
@@ -98,7 +98,6 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
-	defer deadline(w, bodyTimeout)()
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -110,17 +109,23 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case len(data) > maxBody:
 		return nil, tooLarge()
 	}
+	endBodyDeadline(w)
 	return data, nil
 }
 
-// deadline bounds what is read from the connection until the returned function is called. Left set, it would later
-// look like a client that went away.
-func deadline(w http.ResponseWriter, timeout time.Duration) (clear func()) {
-	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Now().Add(timeout)) != nil {
-		return func() {} // a recorder in a test
+// beginBodyDeadline bounds how long a body may take to arrive. It is set before anything looks at the request, and
+// stays where the request is refused: net/http reads what is left of a body after the handler has returned, and would
+// wait for it as long as the client likes.
+func beginBodyDeadline(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:errcheck // a recorder has none
 	}
-	return func() { control.SetReadDeadline(time.Time{}) } //nolint:errcheck // it worked a moment ago
+}
+
+// endBodyDeadline is called when the body has been read to its end. Left set, the deadline would later look like a
+// client that went away.
+func endBodyDeadline(w http.ResponseWriter) {
+	http.NewResponseController(w).SetReadDeadline(time.Time{}) //nolint:errcheck // a recorder has none
 }
 
 func tooLarge() error {

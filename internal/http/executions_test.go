@@ -80,10 +80,15 @@ func TestPreferWaitAndLongPollStayForTheEnd(t *testing.T) {
 	if took := time.Since(began); took < time.Second || took > 5*time.Second {
 		t.Errorf("wait=1 took %v", took)
 	}
-	time.AfterFunc(200*time.Millisecond, func() { h.ask("POST", "/executions/"+id+"/cancel", "") })
+	cancelled := make(chan struct{})
+	time.AfterFunc(200*time.Millisecond, func() {
+		defer close(cancelled)
+		h.ask("POST", "/executions/"+id+"/cancel", "")
+	})
 	if a := h.ask("GET", "/executions/"+id+"?wait=30", "").want(200); a.text("status") != "cancelled" {
 		t.Errorf("%s", a.body)
 	}
+	<-cancelled
 }
 
 func TestIdempotencyKeys(t *testing.T) {

@@ -69,6 +69,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		i.response = &response{ResponseWriter: w}
 		r = r.WithContext(context.WithValue(r.Context(), infoKey{}, i))
 		secure(w.Header(), i.requestID)
+		beginBodyDeadline(w, r)
 		defer s.observed(r, i, began)
 		defer s.recover(i.response, r, i)
 		next.ServeHTTP(i.response, r)

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"signoff/api"
 	"signoff/internal/domain"
@@ -107,7 +110,7 @@ func problemDetails(err error) *[]api.ProblemDetail {
 	details := make([]api.ProblemDetail, 0, len(coded.Details))
 	for _, d := range coded.Details {
 		details = append(details, api.ProblemDetail{
-			Pointer: shorten(d.Pointer, maxDetailLength), Message: shorten(d.Message, maxDetailLength),
+			Pointer: shorten(printable(d.Pointer), maxDetailLength), Message: shorten(d.Message, maxDetailLength),
 		})
 	}
 	sort.SliceStable(details, func(i, j int) bool { return details[i].Pointer < details[j].Pointer })
@@ -149,6 +152,16 @@ func writeProblem(w http.ResponseWriter, problem api.Problem) {
 	header.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(problem.Status)
 	w.Write(append(body, '\n')) //nolint:errcheck // the client went away
+}
+
+// printable keeps out what no reader of an answer expects: a name that the client made up can hold anything.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 }
 
 func shorten(text string, limit int) string {
