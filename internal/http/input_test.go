@@ -258,6 +258,7 @@ func TestBadRequestsAroundTheBody(t *testing.T) {
 		{"null as cancel", "POST", "/executions/" + ended + "/cancel", "null", 422, domain.CodeInvalid, "", nil},
 		{"unknown field of cancel", "POST", "/executions/" + ended + "/cancel", `{"force":true}`, 422, domain.CodeInvalid, "/force", nil},
 		{"body over 1 MiB", "POST", "/executions", `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413, domain.CodePayloadTooLarge, "", nil},
+		{"body of 5 MiB", "POST", "/executions", strings.Repeat("a", 5*maxBody), 413, domain.CodePayloadTooLarge, "", nil},
 		{"body of a GET", "GET", "/executions", "{}", 400, domain.CodeMalformed, "", nil},
 		{"body of a DELETE", "DELETE", "/executions/" + someID, "{}", 400, domain.CodeMalformed, "", nil},
 		{"unknown parameter", "GET", "/executions?page=2", "", 422, domain.CodeInvalid, "page", nil},

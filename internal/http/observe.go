@@ -121,10 +121,16 @@ func (s *Server) observed(r *http.Request, i *info, began time.Time) {
 	if i.response.Header().Get("Content-Type") != typeStream {
 		s.metrics.durations.WithLabelValues(method, route).Observe(took.Seconds())
 	}
-	s.log.LogAttrs(r.Context(), slog.LevelInfo, "request",
+	level := slog.LevelInfo
+	if probes[route] && status < http.StatusBadRequest {
+		level = slog.LevelDebug // every few seconds, and nobody wants to read it
+	}
+	s.log.LogAttrs(r.Context(), level, "request",
 		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("requestId", i.requestID), slog.String("keyId", i.principal.Actor.KeyID))
 }
+
+var probes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
 
 var knownMethods = map[string]bool{
 	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true, "TRACE": true, "CONNECT": true,

@@ -151,7 +151,7 @@ func writeProblem(w http.ResponseWriter, problem api.Problem) {
 	}
 	header.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(problem.Status)
-	w.Write(append(body, '\n')) //nolint:errcheck // the client went away
+	w.Write(append(body, '\n'))
 }
 
 // printable keeps out what no reader of an answer expects: a name that the client made up can hold anything.

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -215,7 +214,7 @@ func toDecision(d *domain.Decision) *api.Decision {
 		Remember: api.Remember(d.Remember), DecidedBy: api.Actor{KeyId: d.By.KeyID, Name: d.By.Name},
 	}
 	if d.Arguments != nil {
-		out.Arguments = new(json.RawMessage(d.Arguments))
+		out.Arguments = &d.Arguments
 	}
 	return out
 }

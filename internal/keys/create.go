@@ -107,7 +107,7 @@ func writePrivate(path, content string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it is gone after the rename
+	defer os.Remove(file.Name()) // it is gone after the rename
 	_, err = file.WriteString(content)
 	if err == nil {
 		err = file.Sync()

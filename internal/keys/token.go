@@ -42,7 +42,7 @@ func sameSecret(secret string, hash []byte) bool {
 
 func randomHex(bytes int) string {
 	buffer := make([]byte, bytes)
-	rand.Read(buffer) //nolint:errcheck // never fails: crypto/rand ends the program where there is no randomness
+	rand.Read(buffer) // never fails: crypto/rand ends the program where there is no randomness
 	return hex.EncodeToString(buffer)
 }
 
