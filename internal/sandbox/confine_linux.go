@@ -19,8 +19,10 @@ import (
 const (
 	maxFileSize  = 4 << 30
 	maxOpenFiles = 4096
-	maxThreads   = 2048 // of the user, counted in our user namespace, so only set where there is one
 )
+
+// maxThreads bounds the whole tree in the kernel, threads included: compilers start some for each processor.
+func maxThreads() int { return max(1024, 32*runtime.NumCPU()) }
 
 // confine is the last stage: it gives up everything that the command must not have, and becomes the command. All of
 // it happens on one thread, the one that execs; what the others still hold dies with them.
@@ -100,14 +102,14 @@ func (p plan) restrict() error {
 	offerToOOMKiller()
 	giveWay()
 	if !p.Method.walled() {
-		return dropAmbient()
+		return errors.Join(p.limitThreads(), dropAmbient())
 	}
 	for _, step := range []struct {
 		doing string
 		do    func() error
 	}{
 		{"leaving the server's keyring", newKeyring},
-		{"setting limits", limits},
+		{"setting limits", p.limits},
 		{"restricting files (Landlock)", p.landlock},
 		{"dropping capabilities", dropCapabilities},
 		{"forbidding new privileges", noNewPrivileges},
@@ -140,11 +142,18 @@ func newKeyring() error {
 	return err
 }
 
-func limits() error {
-	if os.Getuid() != 0 { // the kernel exempts root
-		if err := lower(unix.RLIMIT_NPROC, maxThreads); err != nil {
-			return err
-		}
+// limitThreads stops a fork bomb before the supervisor has counted it. The kernel counts per user and user namespace:
+// without one of our own, what the user runs elsewhere would count, too, and root is exempt.
+func (p plan) limitThreads() error {
+	if os.Getuid() == 0 || p.Method == bySubreaper {
+		return nil
+	}
+	return lower(unix.RLIMIT_NPROC, uint64(maxThreads()))
+}
+
+func (p plan) limits() error {
+	if err := p.limitThreads(); err != nil {
+		return err
 	}
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: maxFileSize, unix.RLIMIT_NOFILE: maxOpenFiles,

@@ -42,12 +42,21 @@ func open(m method) *Sandbox {
 	return &Sandbox{kind: KindOff, method: m, tools: findTools(), memory: usableMemory()}
 }
 
+var probed = map[method]error{}
+
+func works(m method) error {
+	if _, known := probed[m]; !known {
+		_, probed[m] = open(m).probe(context.Background(), m)
+	}
+	return probed[m]
+}
+
 // methodsHere says which kinds the tests can reach, so that none is missing unnoticed.
 func methodsHere() string {
 	var all []string
 	for _, m := range allMethods {
 		verdict := "yes"
-		if _, err := open(m).probe(context.Background(), m); err != nil {
+		if err := works(m); err != nil {
 			verdict = "NO: " + reason(err)
 		}
 		all = append(all, fmt.Sprintf("%s: %s", m, verdict))
@@ -60,7 +69,7 @@ func each(t *testing.T, methods []method, test func(t *testing.T, s *Sandbox)) {
 	for _, m := range methods {
 		t.Run(string(m), func(t *testing.T) {
 			s := open(m)
-			if _, err := s.probe(t.Context(), m); err != nil {
+			if err := works(m); err != nil {
 				if m == byBubblewrap {
 					t.Skip("NOT TESTED, bubblewrap does not work here:", err)
 				}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -211,7 +212,7 @@ func (r *root) proc() {
 	}
 	r.fail("making /proc", os.Mkdir(staging+"/proc", 0o755))
 	if r.err == nil {
-		r.err = mountProc(staging + "/proc")
+		r.err = errors.Join(mountProc(staging+"/proc"), limitProcesses(staging+"/proc"))
 	}
 	for _, name := range procReadOnly {
 		r.cover("/proc/"+name, "/proc/"+name)

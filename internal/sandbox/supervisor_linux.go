@@ -196,7 +196,7 @@ func (s *supervisor) hear(trouble *os.File) {
 	s.trouble <- string(text)
 }
 
-// binaryFD is where the first stage below the supervisor finds this binary, which does not exist inside the walls.
+// binaryFD is where bubblewrap finds this binary, which does not exist inside the walls.
 const binaryFD = 3
 
 // fork starts what the method begins with.
@@ -204,10 +204,10 @@ func (p plan) fork(files []uintptr) (int, error) {
 	attr := &syscall.ProcAttr{Dir: p.Dir, Env: p.environment(), Files: files, Sys: &syscall.SysProcAttr{}}
 	attr.Sys.Pdeathsig = syscall.SIGKILL
 	attr.Sys.Setsid = true
-	switch p.Method {
-	case byBubblewrap:
+	switch {
+	case p.Method == byBubblewrap && !privileged():
 		return syscall.ForkExec(p.Tools.Bubblewrap, p.bubblewrap(), attr)
-	case bySubreaper:
+	case p.Method == bySubreaper:
 		return syscall.ForkExec(self, p.stage(confineArg), attr)
 	default:
 		attr.Dir = "/"

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,7 +47,7 @@ func resident(pid int) uint64 {
 	return (all - min(all, shared)) * uint64(os.Getpagesize())
 }
 
-// children lists the processes whose parent is pid.
+// children lists the processes whose parent is pid, or the first few hundred of them.
 func children(pid int) []int {
 	if !childrenListed() {
 		return childrenBySearch(pid)
@@ -54,7 +55,7 @@ func children(pid int) []int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var all []int
 	for _, list := range lists {
-		text, _ := os.ReadFile(list)
+		text := beginning(list)
 		for field := range bytes.FieldsSeq(text) {
 			if child, err := strconv.Atoi(string(field)); err == nil {
 				all = append(all, child)
@@ -62,6 +63,18 @@ func children(pid int) []int {
 		}
 	}
 	return all
+}
+
+// beginning reads as much of a list as holds more than [maxProcesses]. The list of a fork bomb's first process grows
+// while it is read, and each of its lines takes the kernel longer than the one before: it has no end.
+func beginning(list string) []byte {
+	file, err := os.Open(list)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	text, _ := io.ReadAll(io.LimitReader(file, 8*(maxProcesses+1)))
+	return text[:bytes.LastIndexByte(text, ' ')+1] // the last number may be cut off
 }
 
 // childrenListed tells whether the kernel keeps the list (CONFIG_PROC_CHILDREN). It is asked once, about ourselves:

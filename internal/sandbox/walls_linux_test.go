@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -218,6 +219,9 @@ func attackRole(args []string) int {
 		return 0
 	case "calls":
 		return attackCalls()
+	case "threads":
+		count, _ := strconv.Atoi(args[1])
+		return attackThreads(count)
 	case "memory":
 		return attackMemory()
 	}

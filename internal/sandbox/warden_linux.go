@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +11,8 @@ import (
 )
 
 // The warden is PID 1 of the namespaces that we make ourselves. It builds the walls, starts the command, buries
-// orphans, and takes everything with it when it ends.
+// orphans, and takes everything with it when it ends. As root, bubblewrap runs below one, too, for the limit on
+// processes.
 
 // ward is the warden's stage. It exits as the command did.
 func ward(args []string) int {
@@ -22,9 +24,9 @@ func ward(args []string) int {
 	if err := p.settle(); err != nil {
 		return complain(err)
 	}
-	command, err := p.startConfined()
+	command, err := p.startNext()
 	if err != nil {
-		return complain(fmt.Errorf("sandbox: starting the last stage: %w", err))
+		return complain(fmt.Errorf("sandbox: starting the next stage: %w", err))
 	}
 	return waitFor(command)
 }
@@ -40,8 +42,8 @@ func (p plan) settle() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("sandbox: keeping mounts private: %w", err)
 	}
-	if !p.Method.walled() {
-		return mountProc("/proc")
+	if p.Method != byNamespaces {
+		return errors.Join(mountProc("/proc"), limitProcesses("/proc"))
 	}
 	if err := p.buildRoot(); err != nil {
 		return err
@@ -64,6 +66,31 @@ func mountProc(target string) error {
 	return nil
 }
 
+// limitProcesses puts the bound on a fork bomb into the kernel, where root is concerned: RLIMIT_NPROC does not hold for
+// root, and a supervisor among ten thousand running processes gets no processor time to kill them with.
+//
+// Before Linux 6.14 this setting is not the namespace's own but the whole machine's, so there it is left alone.
+func limitProcesses(proc string) error {
+	if !processLimitIsOurs() || !privileged() {
+		return nil
+	}
+	err := os.WriteFile(proc+"/sys/kernel/pid_max", fmt.Appendf(nil, "%d", maxThreads()), 0)
+	if err != nil {
+		return fmt.Errorf("sandbox: limiting processes: %w", err)
+	}
+	return nil
+}
+
+func processLimitIsOurs() bool {
+	var name unix.Utsname
+	var major, minor int
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	_, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
+	return err == nil && (major > 6 || major == 6 && minor >= 14)
+}
+
 // loopbackUp lets programs inside talk to themselves, as test suites do. It leads nowhere else.
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -82,16 +109,25 @@ func loopbackUp() error {
 	return nil
 }
 
-// startConfined starts the last stage. The warden makes itself opaque first, so that no command can look into it or
-// borrow its descriptors.
-func (p plan) startConfined() (int, error) {
+// startNext starts the last stage, or bubblewrap that does. The warden makes itself opaque first, so that no command
+// can look into it or borrow its descriptors.
+func (p plan) startNext() (int, error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return 0, err
 	}
-	return syscall.ForkExec(self, p.stage(confineArg), &syscall.ProcAttr{
-		Dir: p.Dir, Env: p.environment(), Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{AmbientCaps: ambient()},
-	})
+	attr := &syscall.ProcAttr{
+		Dir: p.Dir, Env: p.environment(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{AmbientCaps: ambient()},
+	}
+	if p.Method != byBubblewrap {
+		return syscall.ForkExec(self, p.stage(confineArg), attr)
+	}
+	binary, err := os.Open(self)
+	if err != nil {
+		return 0, err
+	}
+	defer binary.Close()
+	attr.Files = append(attr.Files, binary.Fd())
+	return syscall.ForkExec(p.Tools.Bubblewrap, p.bubblewrap(), attr)
 }
 
 // waitFor buries orphans until the command itself has ended.
@@ -134,7 +170,7 @@ func privileged() bool {
 // unshare sets the namespaces that a warden is born into.
 func (p plan) unshare(attr *syscall.SysProcAttr) {
 	attr.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
-	if p.Method.walled() {
+	if p.Method == byNamespaces {
 		attr.Cloneflags |= unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	}
 	if privileged() {
