@@ -22,11 +22,12 @@ func (b *batch) resolveApprovals() error {
 	}
 	slices.SortStableFunc(rows, byID)
 	resolved, err := b.run(`target text, execution text, status text, decision text, arguments text`, rows, `,
-		locked (approval) as (
-			select id from approvals where id in (select target from v) order by id`+b.store.dialect.lock+`)
+		locked as (
+			select v.target, v.execution, v.status, v.decision, v.arguments from v join approvals on id = v.target
+			order by id`+b.store.dialect.lock+`)
 		update approvals as a set
 			status = v.status, decision = v.decision, decided_arguments = v.arguments, resolved_us = now_us()
-		from v join locked on locked.approval = v.target
+		from locked as v
 		where a.id = v.target and a.execution_id = v.execution and a.status = 'pending' and case v.status
 			when 'cancelled' then true
 			when 'expired' then a.expires_us <= now_us()

@@ -37,15 +37,15 @@ func (b *batch) takeSome(rows []row) error {
 	}
 	heads, err := collect(b.ctx, b.tx, func(row scanner) (h head, err error) {
 		return h, row.Scan(&h.id, &h.lastSeq, &h.tenant)
-	}, with+`, locked (head) as (
-			select execution_id from execution_heads where execution_id in (select id from v)
+	}, with+`, locked as (
+			select v.id, v.driver, v.events, v.progress, v.ends from v join execution_heads on execution_id = v.id
 			order by execution_id`+b.store.dialect.lock+`)
 		update execution_heads as h set
 			last_seq = h.last_seq + v.events,
 			bell = h.bell + case when v.driver = 0 then 1 else 0 end,
 			recoveries = case when v.progress = 1 then 0 else h.recoveries end,
 			ended = v.ends
-		from v join locked on locked.head = v.id
+		from locked as v
 		where h.execution_id = v.id and (v.driver = 0 or v.driver = h.epoch) and h.ended = 0
 		returning execution_id, last_seq, tenant_id`, args...)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 const (
 	attempts    = 6
 	firstPause  = 5 * time.Millisecond
-	commitLimit = 30 * time.Second // for the COMMIT itself, which no caller may interrupt
+	commitLimit = 30 * time.Second // for the COMMIT alone, which no caller may interrupt
 )
 
 // transact runs do in one transaction. What fails in passing (a deadlock, a lost connection) is tried again after a
