@@ -114,7 +114,8 @@ func (t *topic) push(frame Frame) {
 	}
 }
 
-// after returns the frames behind seq. Where the tail does not reach back that far, covered is false.
+// after returns the frames behind seq. Where the tail does not hold the very next one, covered is false: it may not
+// reach back that far, and where another replica has written it does not reach the head.
 func (t *topic) after(seq int64) (frames []Frame, covered bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,7 +125,7 @@ func (t *topic) after(seq int64) (frames []Frame, covered bool, err error) {
 	if seq >= t.head {
 		return nil, true, nil
 	}
-	if len(t.tail) == 0 || t.tail[0].Seq > seq+1 {
+	if n := len(t.tail); n == 0 || seq+1 < t.tail[0].Seq || seq+1 > t.tail[n-1].Seq {
 		return nil, false, nil
 	}
 	return slices.Clone(t.tail[seq+1-t.tail[0].Seq:]), true, nil

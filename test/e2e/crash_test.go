@@ -134,7 +134,7 @@ func TestDrain(t *testing.T) {
 			_, err := s.follow(context.Background(), waiting, 0, func(wireEvent) bool { return true })
 			ended <- err
 		}()
-		s.eventually("a stream", func() bool { return strings.Contains(s.metrics(), "signoff_streams 1") || len(ended) > 0 })
+		s.eventually("a stream", func() bool { return strings.Contains(s.metrics(), "signoff_http_streams 1") || len(ended) > 0 })
 		s.stop()
 		if err := <-ended; err != nil {
 			t.Error("the stream broke instead of ending:", err)
@@ -225,7 +225,10 @@ func TestReplicas(t *testing.T) {
 	id := first.create().ID
 	a := second.asked(id, 1)[0]
 	followed := make(chan []wireEvent, 1)
-	go func() { followed <- second.read(id) }()
+	go func() {
+		defer close(followed)
+		followed <- second.read(id)
+	}()
 	second.decide(a)
 	first.ended(id)
 	if log := first.sound(id); !equal(<-followed, log) {

@@ -1,0 +1,399 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	code := storetest.Main(m)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+const replica store.ReplicaID = "r1"
+
+// world is a store with a log that runs.
+type world struct {
+	t   testing.TB
+	s   *store.Store
+	log *events.Log
+}
+
+func newWorld(t testing.TB, s *store.Store) *world {
+	t.Helper()
+	w := &world{t: t, s: s, log: run(t, s)}
+	if err := s.Heartbeat(context.Background(), replica, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run starts a log that stops with the test.
+func run(t testing.TB, s events.Store) *events.Log {
+	log := events.NewLog(s)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { log.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	return log
+}
+
+func (w *world) create() domain.ExecutionID {
+	w.t.Helper()
+	id := domain.ExecutionID(uuid.Must(uuid.NewV7()).String())
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	_, err := w.log.Commit(context.Background(), store.Change{
+		Execution: id, Epoch: 1,
+		Create: &store.Creation{Owner: replica, Execution: domain.Execution{
+			ID: id, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: now, Updated: now,
+			Request: domain.Request{Source: domain.Source{Type: domain.SourceInternal}, Capabilities: domain.DefaultCapabilities},
+		}},
+		Events: []domain.Event{domain.NewEvent(id, domain.ExecutionCreated{Status: domain.StatusQueued})},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+func say(id domain.ExecutionID, text string) store.Change {
+	return store.Change{Execution: id, Epoch: 1, Events: []domain.Event{domain.NewEvent(id, domain.MessageDelta{MessageID: "m", Text: text})}}
+}
+
+func (w *world) commit(log *events.Log, change store.Change) store.Outcome {
+	w.t.Helper()
+	outcome, err := log.Commit(context.Background(), change)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return outcome
+}
+
+func (w *world) end(id domain.ExecutionID) {
+	w.t.Helper()
+	ended := domain.ExecutionEnded{Status: domain.StatusFailed, FinishReason: domain.FinishError}
+	w.commit(w.log, store.Change{
+		Execution: id, Epoch: 1,
+		Update: &store.Update{Status: domain.StatusFailed, Output: &domain.Output{FinishReason: domain.FinishError}},
+		Events: []domain.Event{domain.NewEvent(id, ended)},
+	})
+}
+
+func (w *world) follow(log *events.Log, id domain.ExecutionID, after int64) *events.Follower {
+	w.t.Helper()
+	f, err := log.Follow(context.Background(), id, after)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(f.Close)
+	return f
+}
+
+// reads takes n frames, waiting for the bell where there are none.
+func (w *world) reads(f *events.Follower, n int) []events.Frame {
+	w.t.Helper()
+	var all []events.Frame
+	patience := time.After(20 * time.Second)
+	for len(all) < n {
+		frames, err := f.Next(context.Background())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if all = append(all, frames...); len(frames) > 0 {
+			continue
+		}
+		select {
+		case <-f.Bell():
+		case <-patience:
+			w.t.Fatalf("%d frames of %d", len(all), n)
+		}
+	}
+	return all
+}
+
+func TestFollowersSeeEverythingOnce(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		id := w.create()
+		const said = 700 // more than the tail holds
+		var followers sync.WaitGroup
+		for range 8 {
+			f := w.follow(w.log, id, 0)
+			followers.Go(func() {
+				for i, frame := range w.reads(f, said+1) {
+					if frame.Seq != int64(i+1) {
+						t.Errorf("frame %d has seq %d", i+1, frame.Seq)
+						return
+					}
+				}
+			})
+		}
+		for i := range said {
+			w.commit(w.log, say(id, fmt.Sprint(i)))
+		}
+		followers.Wait()
+	})
+}
+
+func TestLiveAndReplayedFramesAreTheSameBytes(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		id := w.create()
+		live := w.follow(w.log, id, 0)
+		w.reads(live, 1)
+		for _, text := range []string{"plain", "two\nlines\r\n", "</script> & \u2028 \x00 \\", "Grüße 👍"} {
+			w.commit(w.log, say(id, text))
+		}
+		replayed := w.reads(w.follow(w.log, id, 1), 4)
+		for i, frame := range w.reads(live, 4) {
+			if string(frame.SSE) != string(replayed[i].SSE) {
+				t.Errorf("live %q, replayed %q", frame.SSE, replayed[i].SSE)
+			}
+		}
+	})
+}
+
+func TestEndOfALog(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t))
+	id := w.create()
+	live := w.follow(w.log, id, 0)
+	w.reads(live, 1)
+	w.end(id)
+	w.reads(live, 1)
+	if !live.Ended() || !live.Live() {
+		t.Error("the follower does not know that the log has ended")
+	}
+	if late := w.follow(w.log, id, 2); !late.Ended() {
+		t.Error("a follower that begins behind the end does not know it")
+	}
+	if _, err := w.log.Follow(context.Background(), id, 3); domain.CodeOf(err) != domain.CodeCursorBeyondHead {
+		t.Errorf("beyond the head: %v", err)
+	}
+	if _, err := w.log.Follow(context.Background(), "unknown", 0); domain.CodeOf(err) != domain.CodeNotFound {
+		t.Errorf("of nothing: %v", err)
+	}
+}
+
+// TestTwoReplicas: a replica that has committed something of its own, a decision, must not take its tail for the whole.
+func TestTwoReplicas(t *testing.T) {
+	url := storetest.Postgres(t)
+	s := storetest.Open(t, store.Config{DatabaseURL: url})
+	w := newWorld(t, s)
+	other := run(t, storetest.Open(t, store.Config{DatabaseURL: url}))
+	id := w.create()
+	f := w.follow(other, id, 0)
+	w.reads(f, 1)
+
+	decision := say(id, "decided")
+	decision.Epoch = 0
+	w.commit(other, decision)
+	w.reads(f, 1)
+	for i := range 5 {
+		w.commit(w.log, say(id, fmt.Sprint(i)))
+	}
+	w.reads(f, 5)
+	w.commit(other, decision)
+	w.commit(w.log, say(id, "last"))
+	all := w.reads(f, 2)
+	if got := all[len(all)-1].Seq; got != 9 {
+		t.Errorf("the last event is %d", got)
+	}
+}
+
+// TestStirred: a session must hear of what others write, and is not disturbed by itself.
+func TestStirred(t *testing.T) {
+	url := storetest.Postgres(t)
+	w := newWorld(t, storetest.Open(t, store.Config{DatabaseURL: url}))
+	other := run(t, storetest.Open(t, store.Config{DatabaseURL: url}))
+	id := w.create()
+	watcher := w.log.Watch(id)
+	defer watcher.Close()
+	stirs := func(why string, than int) int {
+		for patience := time.After(20 * time.Second); watcher.Stirred() == than; {
+			select {
+			case <-watcher.Bell():
+			case <-patience:
+				t.Fatalf("not stirred by %s", why)
+			}
+		}
+		return watcher.Stirred()
+	}
+	first := stirs("the first poll", 0)
+	w.commit(w.log, say(id, "own"))
+	if watcher.Stirred() != first {
+		t.Error("stirred by the driver's own write")
+	}
+	foreign := say(id, "foreign")
+	foreign.Epoch = 0
+	w.commit(w.log, foreign)
+	second := stirs("a write on this replica", first)
+	foreign.Events = nil
+	foreign.Cancel = &store.CancelRequest{Reason: "enough"}
+	w.commit(other, foreign)
+	stirs("a write on the other replica", second)
+}
+
+func TestDeletedWhileFollowed(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		id := w.create()
+		f := w.follow(w.log, id, 0)
+		w.reads(f, 1)
+		w.log.Forget(id)
+		<-f.Bell()
+		if _, err := f.Next(context.Background()); domain.CodeOf(err) != domain.CodeNotFound {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// slow is a store whose commits take their time, and which can fail.
+type slow struct {
+	events.Store
+	takes time.Duration
+	fail  func([]store.Change) error
+
+	mu      sync.Mutex
+	batches [][]store.Change
+}
+
+func (s *slow) Commit(_ context.Context, changes []store.Change) ([]store.Outcome, error) {
+	time.Sleep(s.takes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		if err := s.fail(changes); err != nil {
+			return nil, err
+		}
+	}
+	s.batches = append(s.batches, changes)
+	return make([]store.Outcome, len(changes)), nil
+}
+
+func (s *slow) Shared() bool { return false }
+
+func TestGroupCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{takes: time.Second}
+		log := run(t, s)
+		var writers sync.WaitGroup
+		write := func(id domain.ExecutionID) {
+			writers.Go(func() {
+				if _, err := log.Commit(context.Background(), say(id, "x")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		write("first")
+		synctest.Wait() // the committer is at work on it
+		for i := range 100 {
+			write(domain.ExecutionID(fmt.Sprint(i)))
+		}
+		write("0") // a second change of an execution waits for the first
+		begun := time.Now()
+		writers.Wait()
+		if took := time.Since(begun); took != 3*time.Second || len(s.batches) != 3 {
+			t.Errorf("%d batches in %s", len(s.batches), took)
+		}
+		if len(s.batches[1]) != 100 {
+			t.Errorf("%d changes in the second batch", len(s.batches[1]))
+		}
+	})
+}
+
+func TestOneBadChangeDoesNotTakeTheOthersDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{takes: time.Second, fail: func(changes []store.Change) error {
+			for _, change := range changes {
+				if change.Execution == "bad" {
+					return domain.Errorf(domain.CodeStorage, "cannot be stored")
+				}
+			}
+			return nil
+		}}
+		log := run(t, s)
+		var writers sync.WaitGroup
+		for _, id := range []domain.ExecutionID{"good", "bad", "fine"} {
+			writers.Go(func() {
+				if _, err := log.Commit(context.Background(), say(id, "x")); (err != nil) != (id == "bad") {
+					t.Errorf("%s: %v", id, err)
+				}
+			})
+		}
+		writers.Wait()
+	})
+}
+
+func TestUnknownOutcomeIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		s := &slow{takes: time.Second, fail: func([]store.Change) error {
+			tries++
+			return domain.Errorf(domain.CodeStorage, "cut").With(store.ErrUnknownOutcome)
+		}}
+		log := run(t, s)
+		var writers sync.WaitGroup
+		for _, id := range []domain.ExecutionID{"a", "b"} {
+			writers.Go(func() {
+				if _, err := log.Commit(context.Background(), say(id, "x")); !errors.Is(err, store.ErrUnknownOutcome) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		writers.Wait()
+		if tries > 2 {
+			t.Errorf("%d tries", tries)
+		}
+	})
+}
+
+func TestWithdrawnWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{takes: time.Minute}
+		log := run(t, s)
+		var writers sync.WaitGroup
+		writers.Go(func() { _, _ = log.Commit(context.Background(), say("first", "x")) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := log.Commit(ctx, say("second", "x")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		writers.Wait()
+		if len(s.batches) != 1 {
+			t.Errorf("%d batches: the withdrawn change was written", len(s.batches))
+		}
+	})
+}
+
+func TestALogThatHasStoppedRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := events.NewLog(&slow{})
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		log.Run(ctx)
+		if _, err := log.Commit(context.Background(), say("a", "x")); domain.CodeOf(err) != domain.CodeUnavailable {
+			t.Errorf("got %v", err)
+		}
+	})
+}
