@@ -54,7 +54,8 @@
 //
 // Memory and the number of processes are counted by the supervisor some times a second, over the whole tree: a fast
 // command overshoots for a moment. Behind that, the kernel bounds the number of threads, except for root before Linux
-// 6.14: there a fork bomb can outrun the supervisor and stall the machine, so a server should not run as root. The disk is limited per file, not in sum. In the kind off, where no PID namespace
-// can be had, a hostile command can kill its own supervisor and escape it. Against code that attacks the kernel
-// itself, use a virtual machine.
+// 6.14: there a fork bomb can outrun the supervisor and stall the machine, so a server should not run as root. The disk
+// is limited per file, not in sum. In the kind off, an ordinary user's commands live in a user namespace, where sudo
+// does not work; where no namespace can be had, a hostile command can kill its own supervisor and escape it. Against
+// code that attacks the kernel itself, use a virtual machine.
 package sandbox
