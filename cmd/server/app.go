@@ -58,13 +58,13 @@ func Open(ctx context.Context, config Config, models registry) (app *App, err er
 	if a.models, err = models.openModels(known); err != nil {
 		return nil, err
 	}
-	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot)
+	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot, config.DataDir)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	a.log = events.NewLog(a.store)
 	a.manager = sessions.NewManager(sessions.Config{
-		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox,
+		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox, Workspace: workspace,
 		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: a.models.Open},
 	}, a.store, a.log)
 	a.server, err = http.NewServer(http.Config{

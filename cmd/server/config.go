@@ -93,7 +93,7 @@ func unknownVariables() []string {
 func plainly(err error) error {
 	var parse *envconfig.ParseError
 	if errors.As(err, &parse) {
-		return errors.New(parse.KeyName + " is not a " + strings.TrimPrefix(parse.TypeName, "*") + ": " + parse.Value)
+		return errors.New(parse.KeyName + " is not a number: " + parse.Value)
 	}
 	return err
 }

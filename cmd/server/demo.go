@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"signoff/internal/domain"
-	"signoff/internal/llm"
 	"signoff/internal/sessions"
 )
 
@@ -37,9 +36,7 @@ func demo(ctx context.Context, args []string, std stdio) error {
 		return err
 	}
 	config.setLogger(std.err)
-	app, err := Open(ctx, config, registry{Models: modelSection{
-		Default: "demo", Models: map[string]model{"demo": {Provider: llm.ProviderDemo}},
-	}})
+	app, err := Open(ctx, config, demoModels())
 	if err != nil {
 		return err
 	}
@@ -257,7 +254,7 @@ func (c client) send(ctx context.Context, method, path string, body any) (*netht
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Authorization", "Bearer "+c.token)
-	response, err := nethttp.DefaultClient.Do(request)
+	response, err := nethttp.DefaultTransport.RoundTrip(request) // a client's timeout would end the stream
 	if err != nil {
 		return nil, err
 	}

@@ -152,16 +152,3 @@ func revokeKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 	_, err := fmt.Fprintf(std.err, "Key %s is revoked; running servers stop taking it within seconds.\n", set.Arg(0))
 	return err
 }
-
-// migrate brings the schema up to date, for deployments that do this before the first new server starts.
-func migrate(ctx context.Context, args []string, std stdio) error {
-	if err := noArguments("migrate", args, std); err != nil {
-		return err
-	}
-	s, err := openMigrated(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(std.err, "The database has the schema of this version.")
-	return s.Close()
-}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -62,11 +63,19 @@ func (s *modelSection) UnmarshalYAML(unmarshal func(any) error) error {
 		}
 		var m model
 		if err := yaml.UnmarshalWithOptions(raw, &m, yaml.Strict()); err != nil {
-			return errors.New("models." + name + ": " + yaml.FormatError(err, false, false))
+			return errors.New("models." + name + ": " + withoutPlace(yaml.FormatError(err, false, false)))
 		}
 		s.Models[name] = m
 	}
 	return nil
+}
+
+// withoutPlace cuts "[1:1] " off: the place is one in the entry alone, not in the file.
+func withoutPlace(message string) string {
+	if _, text, found := strings.Cut(message, "] "); found && strings.HasPrefix(message, "[") {
+		return text
+	}
+	return message
 }
 
 func (c Config) configFile() string {
@@ -76,11 +85,40 @@ func (c Config) configFile() string {
 	return defaultConfigFile
 }
 
+// demoModels is all there is where nothing is configured.
+func demoModels() registry {
+	return registry{Models: modelSection{Default: "demo", Models: map[string]model{"demo": {Provider: llm.ProviderDemo}}}}
+}
+
+// firstConfig is the file that the first start leaves, for people to go on from.
+const firstConfig = `# The models that executions can use; docs/configuration.md has more. Change it and start the server again.
+models:
+  default: demo
+  demo: {provider: demo}   # a script that needs no key
+  # local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1"}
+  # openai: {provider: openai, model: gpt-5, apiKeyEnv: OPENAI_API_KEY}
+`
+
+// makeConfig leaves a first configuration file where none was named and there is none. It is not only for comfort: by
+// default the file lies in the workspace. One that is there is read-only to commands; one that is not could be made
+// by a command, and the next start would send keys wherever it says. Where the server may not write, neither can they.
+func (c Config) makeConfig() error {
+	if c.Config != "" {
+		return nil
+	}
+	file, err := os.OpenFile(c.configFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil //nolint:nilerr // it is there, or cannot be there
+	}
+	_, err = file.WriteString(firstConfig)
+	return errors.Join(err, file.Close())
+}
+
 // readRegistry reads the configuration file. Where there is none and none was named, the demo model is all there is.
 func (c Config) readRegistry() (registry, error) {
 	content, err := os.ReadFile(c.configFile())
 	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
-		return registry{Models: modelSection{Default: "demo", Models: map[string]model{"demo": {Provider: llm.ProviderDemo}}}}, nil
+		return demoModels(), nil
 	}
 	if err != nil {
 		return registry{}, usagef("the configuration file cannot be read: %w", err)

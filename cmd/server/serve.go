@@ -17,7 +17,7 @@ func serve(ctx context.Context, args []string, std stdio) error {
 	if err := noArguments("serve", args, std); err != nil {
 		return err
 	}
-	config, models, err := settle(std)
+	config, models, err := settle(std, Config.makeConfig)
 	if err != nil {
 		return err
 	}
@@ -33,13 +33,19 @@ func serve(ctx context.Context, args []string, std stdio) error {
 	return app.Run(ctx, func() { app.welcome(std.err) })
 }
 
-// settle reads all that the operator says, and sets up logging as they want it.
-func settle(std stdio) (Config, registry, error) {
+// settle reads all that the operator says, and sets up logging as they want it. Before the file is read, prepare may
+// make it.
+func settle(std stdio, prepare ...func(Config) error) (Config, registry, error) {
 	config, err := readConfig()
 	if err != nil {
 		return config, registry{}, err
 	}
 	config.setLogger(std.err)
+	for _, step := range prepare {
+		if err := step(config); err != nil {
+			return config, registry{}, err
+		}
+	}
 	models, err := config.readRegistry()
 	return config, models, err
 }

@@ -11,13 +11,14 @@ import (
 
 // New returns the open question about call; timeout 0 means that it never expires.
 func New(execution domain.Execution, call domain.ToolCall, hash string, timeout time.Duration, now time.Time) domain.Approval {
+	now = now.UTC().Truncate(time.Microsecond) // as it is stored: row and event must show the same instant
 	approval := domain.Approval{
 		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID,
 		Kind: domain.ApprovalToolCall, Call: call, WorkingDirectory: execution.Request.WorkingDirectory,
-		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now.UTC(),
+		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
 	}
 	if timeout > 0 {
-		expires := now.UTC().Add(timeout)
+		expires := now.Add(timeout)
 		approval.Expires = &expires
 	}
 	return approval

@@ -26,18 +26,17 @@ const (
 	CodeExecutionEnded      Code = "executionEnded"
 	CodeIdempotencyMismatch Code = "idempotencyKeyReused" // same key, other body
 	CodeCursorBeyondHead    Code = "cursorBeyondHead"
-	CodeUnavailable         Code = "unavailable"       // shutting down, or overloaded
-	CodeStorage             Code = "storageFailed"     // the database does not answer
-	CodeInternal            Code = "internal"          // a bug of ours; the message says nothing more
-	CodeStale               Code = "stale"             // written under an old epoch, or against a state that has moved on
-	CodePayloadTooLarge     Code = "payloadTooLarge"   // the body is over the limit
-	CodeUnsupportedMedia    Code = "unsupportedMedia"  // the body is not JSON
-	CodeMethodNotAllowed    Code = "methodNotAllowed"  // the route exists, the method does not
-	CodeMisdirected         Code = "misdirectedHost"   // the Host header names another site
-	CodeForeignOrigin       Code = "foreignOrigin"     // a web page of another origin sent it
-	CodeNotAcceptable       Code = "notAcceptable"     // no representation that the client accepts
-	CodeURITooLong          Code = "uriTooLong"        // the request line is over the limit
-	CodePreconditionFailed  Code = "preconditionError" // an Expect header that we do not meet
+	CodeUnavailable         Code = "unavailable"      // shutting down, or overloaded
+	CodeStorage             Code = "storageFailed"    // the database does not answer
+	CodeInternal            Code = "internal"         // a bug of ours; the message says nothing more
+	CodeStale               Code = "stale"            // written under an old epoch, or against a state that has moved on
+	CodePayloadTooLarge     Code = "payloadTooLarge"  // the body is over the limit
+	CodeUnsupportedMedia    Code = "unsupportedMedia" // the body is not JSON
+	CodeMethodNotAllowed    Code = "methodNotAllowed" // the route exists, the method does not
+	CodeMisdirected         Code = "misdirectedHost"  // the Host header names another site
+	CodeForeignOrigin       Code = "foreignOrigin"    // a web page of another origin sent it
+	CodeNotAcceptable       Code = "notAcceptable"    // no representation that the client accepts
+	CodeURITooLong          Code = "uriTooLong"       // the request line is over the limit
 )
 
 // Errors that end an execution or a tool call.

@@ -13,6 +13,7 @@ import (
 type host struct {
 	inbox     *inbox
 	directory string
+	workspace *Workspace
 	sandbox   Sandbox
 }
 
@@ -36,7 +37,7 @@ func (h *host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Gran
 }
 
 func (h *host) OpenFile(_ context.Context, path string) (fs.File, error) {
-	return openFile(h.directory, path)
+	return h.workspace.open(h.directory, path)
 }
 
 func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {

@@ -125,6 +125,9 @@ func (m *Manager) takeUp(ctx context.Context) error {
 			return nil //nolint:nilerr // draining, or without a lease: nothing is taken up
 		}
 		claimed, err := m.store.Claim(ctx, m.replica, claimBatch)
+		if errors.Is(err, store.ErrUnknownOutcome) {
+			return errors.Join(err, m.findUnknown(ctx))
+		}
 		if err != nil {
 			return err
 		}
@@ -135,6 +138,23 @@ func (m *Manager) takeUp(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// findUnknown gives back what this replica owns without knowing: a claim may have worked although its answer was lost,
+// and as long as this replica lives nobody else would take those executions.
+func (m *Manager) findUnknown(ctx context.Context) error {
+	owned, err := m.store.Owned(ctx, m.replica)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range owned {
+		if _, live := m.live[c.Execution.ID]; !live {
+			m.orphans[c.Execution.ID] = c.Epoch
+		}
+	}
+	return nil
 }
 
 func (m *Manager) resume(c store.Claimed, lease context.Context) {

@@ -27,6 +27,7 @@ type Store interface {
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) error
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
 	Claim(ctx context.Context, replica store.ReplicaID, limit int) ([]store.Claimed, error)
+	Owned(ctx context.Context, replica store.ReplicaID) ([]store.Claimed, error)
 	Release(ctx context.Context, replica store.ReplicaID) error
 	ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error
 }
@@ -52,6 +53,7 @@ type Config struct {
 	DrainGrace time.Duration // how long running calls may take to end on a drain; 0 = 10 s
 	Agents     map[domain.SourceType]OpenAgent
 	Sandbox    Sandbox
+	Workspace  *Workspace
 }
 
 // Manager starts, cancels and takes up executions. Its methods may be called at once.
@@ -61,6 +63,7 @@ type Manager struct {
 	drainGrace time.Duration
 	agents     map[domain.SourceType]OpenAgent
 	sandbox    Sandbox
+	workspace  *Workspace
 	store      Store
 	log        *events.Log
 
@@ -78,7 +81,7 @@ type Manager struct {
 func NewManager(config Config, s Store, log *events.Log) *Manager {
 	m := &Manager{
 		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace,
-		agents: config.Agents, sandbox: config.Sandbox, store: s, log: log,
+		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, store: s, log: log,
 		live: map[domain.ExecutionID]*session{}, orphans: map[domain.ExecutionID]int64{},
 		orphaned: make(chan struct{}, 1), draining: make(chan struct{}),
 	}

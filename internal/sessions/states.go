@@ -84,7 +84,7 @@ func (s *session) prompt() {
 	s.stop = stop
 	s.clock = newClock(time.Duration(s.execution.Request.TimeoutSeconds) * time.Second)
 	prompt := domain.Prompt{Turn: s.turn, Rounds: s.rounds, History: s.history()}
-	h := &host{inbox: s.inbox, directory: s.execution.Request.WorkingDirectory, sandbox: s.sandbox}
+	h := &host{inbox: s.inbox, directory: s.execution.Request.WorkingDirectory, workspace: s.workspace, sandbox: s.sandbox}
 	agent, inbox := s.agent, s.inbox
 	go func() {
 		result := &turnResult{}

@@ -4,24 +4,38 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"signoff/internal/domain"
 )
 
-// Workspace is the folder below which every execution works.
+// Workspace is the folder below which every execution works, but for what is hidden in it.
 type Workspace struct {
-	root string // absolute, symlinks resolved
+	root   string   // absolute, symlinks resolved
+	hidden []string // the same
 }
 
-// NewWorkspace returns the workspace below root, which must be an existing folder.
-func NewWorkspace(root string) (*Workspace, error) {
+// NewWorkspace returns the workspace below root, which must be an existing folder. Hidden files and folders, the
+// server's own data for one, are out of the reach of executions also where they lie inside; they need not exist yet.
+func NewWorkspace(root string, hidden ...string) (*Workspace, error) {
 	resolved, err := resolve(root)
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeInvalid, "The workspace root %s is not a folder that can be used.", root).With(err)
 	}
-	return &Workspace{root: resolved}, nil
+	w := &Workspace{root: resolved}
+	for _, path := range hidden {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, domain.Errorf(domain.CodeInvalid, "The path %s cannot be hidden.", path).With(err)
+		}
+		if real, err := filepath.EvalSymlinks(absolute); err == nil {
+			absolute = real
+		}
+		w.hidden = append(w.hidden, absolute)
+	}
+	return w, nil
 }
 
 // Root returns the folder, absolute and with symlinks resolved.
@@ -37,11 +51,20 @@ func (w *Workspace) Resolve(directory string) (string, error) {
 	if err != nil {
 		return "", domain.Invalid("/workingDirectory", "This folder does not exist inside the workspace.").With(err)
 	}
-	if resolved != w.root && !strings.HasPrefix(resolved, strings.TrimSuffix(w.root, "/")+"/") {
+	if !within(w.root, resolved) || w.hides(resolved) {
 		// The same words as for a folder that does not exist: an answer must not tell what lies outside.
 		return "", domain.Invalid("/workingDirectory", "This folder does not exist inside the workspace.")
 	}
 	return resolved, nil
+}
+
+func (w *Workspace) hides(resolved string) bool {
+	return slices.ContainsFunc(w.hidden, func(hidden string) bool { return within(hidden, resolved) })
+}
+
+// within tells whether path is folder or lies in it; both are absolute and clean.
+func within(folder, path string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
 func resolve(directory string) (string, error) {
@@ -63,22 +86,12 @@ func resolve(directory string) (string, error) {
 	return resolved, nil
 }
 
-// openFile opens a regular file below directory for reading. [os.Root] holds the boundary against `..` and symlinks
-// also while somebody swaps them; devices and pipes are refused here, since reading them could block for ever.
-func openFile(directory, path string) (fs.File, error) {
-	if resolved, err := filepath.EvalSymlinks(directory); err != nil || resolved != directory {
-		return nil, domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory is gone or was replaced.")
-	}
-	relative := path
-	if filepath.IsAbs(path) {
-		inside, err := filepath.Rel(directory, path)
-		if err != nil {
-			return nil, outside(path)
-		}
-		relative = inside
-	}
-	if !filepath.IsLocal(relative) {
-		return nil, outside(path)
+// open opens a regular file below directory for reading. [os.Root] holds the boundary against `..` and symlinks also
+// while somebody swaps them; devices and pipes are refused, since reading them could block for ever.
+func (w *Workspace) open(directory, path string) (fs.File, error) {
+	relative, err := local(directory, path)
+	if err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(directory)
 	if err != nil {
@@ -89,11 +102,47 @@ func openFile(directory, path string) (fs.File, error) {
 	if err != nil {
 		return nil, opening(path, err)
 	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+	if err := w.readable(file, filepath.Join(directory, relative), path); err != nil {
 		file.Close()
-		return nil, domain.Errorf(domain.CodeToolFailed, "%s is not a regular file.", path)
+		return nil, err
 	}
 	return file, nil
+}
+
+// local is path as seen from directory, where it does not leave it by its own words.
+func local(directory, path string) (string, error) {
+	if resolved, err := filepath.EvalSymlinks(directory); err != nil || resolved != directory {
+		return "", domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory is gone or was replaced.")
+	}
+	relative := path
+	if filepath.IsAbs(path) {
+		inside, err := filepath.Rel(directory, path)
+		if err != nil {
+			return "", outside(path)
+		}
+		relative = inside
+	}
+	if !filepath.IsLocal(relative) {
+		return "", outside(path)
+	}
+	return relative, nil
+}
+
+// readable looks at the file that was opened, not at its name. The place that the name leads to now must be the very
+// file that is open, so a symlink that is swapped in between gains nothing.
+func (w *Workspace) readable(file *os.File, absolute, path string) error {
+	opened, err := file.Stat()
+	if err != nil || !opened.Mode().IsRegular() {
+		return domain.Errorf(domain.CodeToolFailed, "%s is not a regular file.", path)
+	}
+	place, err := filepath.EvalSymlinks(absolute)
+	if err != nil {
+		return opening(path, err)
+	}
+	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(place) {
+		return outside(path)
+	}
+	return nil
 }
 
 func outside(path string) error {

@@ -49,7 +49,7 @@ func newWorld(t testing.TB, s *store.Store, script sessionstest.Script, change .
 	t.Helper()
 	w := &world{t: t, store: s, log: events.NewLog(s), patience: time.Minute}
 	w.config = sessions.Config{
-		Sandbox: sessionstest.Sandbox{}, LeaseTTL: 10 * time.Second, DrainGrace: time.Second,
+		Sandbox: sessionstest.Sandbox{}, Workspace: &sessions.Workspace{}, LeaseTTL: 10 * time.Second, DrainGrace: time.Second,
 		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
 	}
 	for _, c := range change {

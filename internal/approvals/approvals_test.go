@@ -1,0 +1,277 @@
+package approvals_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+func TestJudge(t *testing.T) {
+	rule := domain.PermissionRule{ID: "r", Tool: "bash", ArgumentsHash: "h"}
+	run := approvals.Action{Tool: "bash", Class: domain.ClassExecute, ArgumentsHash: "h"}
+	read := approvals.Action{Tool: "read", Class: domain.ClassRead, ArgumentsHash: "h"}
+	for name, test := range map[string]struct {
+		action       approvals.Action
+		capabilities domain.Capabilities
+		rules        []domain.PermissionRule
+		want         approvals.Judgement
+	}{
+		"a denied class is denied": {run, domain.Capabilities{Execute: domain.Deny}, nil,
+			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
+		"whatever is remembered": {run, domain.Capabilities{Execute: domain.Deny}, []domain.PermissionRule{rule},
+			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
+		"an unset capability denies": {run, domain.Capabilities{}, nil,
+			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
+		"an unknown class is denied": {approvals.Action{Tool: "x", Class: "fly"}, domain.DefaultCapabilities, nil,
+			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
+		"an unknown verdict denies": {run, domain.Capabilities{Execute: "maybe"}, nil,
+			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
+		"a rule allows what it covers": {run, domain.DefaultCapabilities, []domain.PermissionRule{rule},
+			approvals.Judgement{Verdict: domain.Allow, By: approvals.ByRule, RuleID: "r"}},
+		"a rule of another tool does not": {approvals.Action{Tool: "bash2", Class: domain.ClassExecute, ArgumentsHash: "h"},
+			domain.DefaultCapabilities, []domain.PermissionRule{rule}, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
+		"a rule of other arguments does not": {approvals.Action{Tool: "bash", Class: domain.ClassExecute, ArgumentsHash: "other"},
+			domain.DefaultCapabilities, []domain.PermissionRule{rule}, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
+		"an empty hash matches nothing": {approvals.Action{Tool: "bash", Class: domain.ClassExecute}, domain.DefaultCapabilities,
+			[]domain.PermissionRule{{ID: "r", Tool: "bash"}}, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
+		"reading is allowed":       {read, domain.DefaultCapabilities, nil, approvals.Judgement{Verdict: domain.Allow, By: approvals.ByCapability}},
+		"reading can ask":          {read, domain.Capabilities{Read: domain.Ask}, nil, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
+		"running always asks":      {run, domain.DefaultCapabilities, nil, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
+		"even where it says allow": {run, domain.Capabilities{Execute: domain.Allow}, nil, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, approvals.Judge(test.action, test.capabilities, test.rules)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func call(arguments string) domain.ToolCall {
+	return domain.ToolCall{ID: "c", Tool: "bash", Version: "1", Class: domain.ClassExecute, Arguments: json.RawMessage(arguments)}
+}
+
+func hash(t *testing.T, call domain.ToolCall, directory string) string {
+	t.Helper()
+	h, err := approvals.Hash(call, directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestHash(t *testing.T) {
+	base := hash(t, call(`{"command": "ls", "n": 1}`), "/w")
+	if got := hash(t, call(`{"n":1.0,"command":"\u006cs"}`), "/w"); got != base {
+		t.Error("the same arguments in another spelling have another hash")
+	}
+	version, tool := call(`{"command": "ls", "n": 1}`), call(`{"command": "ls", "n": 1}`)
+	version.Version, tool.Tool = "2", "bash2"
+	for what, other := range map[string]string{
+		"arguments": hash(t, call(`{"command": "ls ", "n": 1}`), "/w"), "directory": hash(t, call(`{"command": "ls", "n": 1}`), "/w2"),
+		"version": hash(t, version, "/w"), "tool": hash(t, tool, "/w"),
+	} {
+		if other == base {
+			t.Errorf("another %s has the same hash", what)
+		}
+	}
+	for _, broken := range []string{``, `{`, `{"a": 1e400}`} {
+		if _, err := approvals.Hash(call(broken), "/w"); err == nil {
+			t.Errorf("%q has a hash", broken)
+		}
+	}
+}
+
+func TestGranted(t *testing.T) {
+	now := time.Now()
+	fresh := func() domain.Approval {
+		a := approvals.New(domain.Execution{}, call(`{"command":"ls"}`), hash(t, call(`{"command":"ls"}`), ""), time.Hour, now)
+		a.Status, a.Decision = domain.ApprovalApproved, &domain.Decision{Verb: domain.Approve}
+		return a
+	}
+	if arguments, err := approvals.Granted(fresh()); err != nil || string(arguments) != `{"command":"ls"}` {
+		t.Errorf("%s, %v", arguments, err)
+	}
+	edited := fresh()
+	edited.Decision.Arguments = json.RawMessage(`{"command":"pwd"}`)
+	edited.Decision.ArgumentsHash = hash(t, call(`{"command":"pwd"}`), "")
+	if arguments, err := approvals.Granted(edited); err != nil || string(arguments) != `{"command":"pwd"}` {
+		t.Errorf("edited: %s, %v", arguments, err)
+	}
+	for what, tamper := range map[string]func(*domain.Approval){
+		"other arguments":        func(a *domain.Approval) { a.Call.Arguments = json.RawMessage(`{"command":"rm -rf /"}`) },
+		"another directory":      func(a *domain.Approval) { a.WorkingDirectory = "/etc" },
+		"another tool":           func(a *domain.Approval) { a.Call.Tool = "sudo" },
+		"edited without a hash":  func(a *domain.Approval) { a.Decision.Arguments = json.RawMessage(`{"command":"rm"}`) },
+		"not decided":            func(a *domain.Approval) { a.Decision = nil },
+		"denied":                 func(a *domain.Approval) { a.Status = domain.ApprovalDenied },
+		"pending":                func(a *domain.Approval) { a.Status = domain.ApprovalPending },
+		"expired":                func(a *domain.Approval) { a.Status = domain.ApprovalExpired },
+		"arguments without form": func(a *domain.Approval) { a.Call.Arguments = json.RawMessage(`{`) },
+	} {
+		a := fresh()
+		tamper(&a)
+		if arguments, err := approvals.Granted(a); err == nil {
+			t.Errorf("%s: granted %s", what, arguments)
+		}
+	}
+}
+
+// rows is a store with one approval, and a log that decides it the way the database does.
+type rows struct {
+	approval domain.Approval
+	refuse   error // what Commit answers instead
+	changes  []store.Change
+}
+
+func (r *rows) Approval(context.Context, domain.TenantID, domain.ApprovalID) (domain.Approval, error) {
+	return r.approval, nil
+}
+
+func (r *rows) Execution(context.Context, domain.TenantID, domain.ExecutionID) (domain.Execution, error) {
+	return domain.Execution{Request: domain.Request{Capabilities: domain.DefaultCapabilities}}, nil
+}
+
+func (r *rows) Commit(_ context.Context, change store.Change) (store.Outcome, error) {
+	if r.refuse != nil {
+		return store.Outcome{}, r.refuse
+	}
+	r.changes = append(r.changes, change)
+	r.approval.Status, r.approval.Decision = change.Resolve[0].Status, change.Resolve[0].Decision
+	return store.Outcome{}, nil
+}
+
+func (r *rows) Check(_ string, arguments json.RawMessage, _ string) (string, error) {
+	if !strings.Contains(string(arguments), "command") {
+		return "", domain.Errorf(domain.CodeInvalidArguments, "command is missing")
+	}
+	return "", nil
+}
+
+var alice, bob = domain.Actor{KeyID: "1", Name: "alice"}, domain.Actor{KeyID: "2", Name: "bob"}
+
+func desk(t *testing.T) (*rows, *approvals.Desk, string) {
+	t.Helper()
+	h := hash(t, call(`{"command":"ls"}`), "")
+	r := &rows{approval: approvals.New(domain.Execution{}, call(`{"command":"ls"}`), h, time.Hour, time.Now())}
+	return r, approvals.NewDesk(r, r, r), h
+}
+
+func TestDecide(t *testing.T) {
+	const right = "RIGHT" // stands for the hash of what is shown
+	for name, test := range map[string]struct {
+		answer approvals.Answer
+		code   domain.Code // empty: decided
+	}{
+		"approve":                      {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right}, ""},
+		"approve unseen":               {approvals.Answer{Verb: domain.Approve}, domain.CodeHashRequired},
+		"approve unseen, trusted":      {approvals.Answer{Verb: domain.Approve, Unseen: true}, ""},
+		"approve something else":       {approvals.Answer{Verb: domain.Approve, ArgumentsHash: "x"}, domain.CodeArgumentsHash},
+		"a wrong hash, trusted":        {approvals.Answer{Verb: domain.Approve, ArgumentsHash: "x", Unseen: true}, domain.CodeArgumentsHash},
+		"deny":                         {approvals.Answer{Verb: domain.DenyCall, Reason: "no"}, ""},
+		"deny with a wrong hash":       {approvals.Answer{Verb: domain.DenyCall, ArgumentsHash: "x"}, domain.CodeArgumentsHash},
+		"deny and edit":                {approvals.Answer{Verb: domain.DenyCall, Arguments: json.RawMessage(`{"command":"x"}`)}, domain.CodeInvalid},
+		"deny and remember":            {approvals.Answer{Verb: domain.DenyCall, Remember: domain.RememberExecution}, domain.CodeInvalid},
+		"edit":                         {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{"command":"x"}`)}, ""},
+		"edit into what cannot run":    {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{}`)}, domain.CodeInvalid},
+		"edit into what has no form":   {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{"command":1e400}`)}, domain.CodeInvalid},
+		"edit and remember":            {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{"command":"x"}`), Remember: domain.RememberExecution}, ""},
+		"the shown arguments are none": {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{ "command": "ls" }`)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, d, h := desk(t)
+			if test.answer.ArgumentsHash == right {
+				test.answer.ArgumentsHash = h
+			}
+			test.answer.By = alice
+			got, err := d.Decide(context.Background(), "", "", test.answer)
+			if test.code != "" {
+				if domain.CodeOf(err) != test.code || len(r.changes) != 0 || got.Status != domain.ApprovalPending {
+					t.Errorf("%v with %d changes and status %s, want %s and nothing decided", err, len(r.changes), got.Status, test.code)
+				}
+				return
+			}
+			if err != nil || len(r.changes) != 1 || got.Decision.By != alice {
+				t.Fatalf("%v, %d changes, %+v", err, len(r.changes), got.Decision)
+			}
+			if edited := got.Decision.Arguments != nil; edited != strings.HasPrefix(name, "edit") {
+				t.Errorf("edited: %v", edited)
+			}
+			if got.Status == domain.ApprovalApproved {
+				if _, err := approvals.Granted(got); err != nil {
+					t.Errorf("what was approved is not granted: %v", err)
+				}
+			}
+			if rules := r.changes[0].Remember; len(rules) > 0 != (test.answer.Remember == domain.RememberExecution) {
+				t.Errorf("rules: %+v", rules)
+			} else if len(rules) > 0 && (rules[0].ArgumentsHash != got.Decision.ArgumentsHash || rules[0].Tool != "bash") {
+				t.Errorf("the rule covers %+v", rules[0])
+			}
+		})
+	}
+}
+
+func TestDecideAgain(t *testing.T) {
+	r, d, h := desk(t)
+	first := approvals.Answer{Verb: domain.Approve, ArgumentsHash: h, By: alice}
+	if _, err := d.Decide(context.Background(), "", "", first); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		answer approvals.Answer
+		code   domain.Code
+	}{
+		"the same":                {approvals.Answer{Verb: domain.Approve, ArgumentsHash: h, By: alice}, ""},
+		"by somebody else":        {approvals.Answer{Verb: domain.Approve, By: bob, Reason: "me too"}, ""},
+		"with once spelled out":   {approvals.Answer{Verb: domain.Approve, Remember: domain.RememberOnce}, ""},
+		"with the same arguments": {approvals.Answer{Verb: domain.Approve, Arguments: json.RawMessage(`{"command" : "ls"}`)}, ""},
+		"otherwise":               {approvals.Answer{Verb: domain.DenyCall, By: bob}, domain.CodeAlreadyDecided},
+		"with other arguments":    {approvals.Answer{Verb: domain.Approve, Arguments: json.RawMessage(`{"command":"x"}`)}, domain.CodeAlreadyDecided},
+		"remembered":              {approvals.Answer{Verb: domain.Approve, Remember: domain.RememberExecution}, domain.CodeAlreadyDecided},
+	} {
+		got, err := d.Decide(context.Background(), "", "", test.answer)
+		if code := domain.CodeOf(err); (err != nil || test.code != "") && code != test.code {
+			t.Errorf("%s: %v, want %q", name, err, test.code)
+		}
+		if got.Decision == nil || got.Decision.By != alice {
+			t.Errorf("%s: the answer does not say who won: %+v", name, got.Decision)
+		}
+	}
+	if len(r.changes) != 1 {
+		t.Errorf("%d changes", len(r.changes))
+	}
+}
+
+func TestDecideTooLate(t *testing.T) {
+	for status, code := range map[domain.ApprovalStatus]domain.Code{
+		domain.ApprovalExpired: domain.CodeApprovalExpired, domain.ApprovalCancelled: domain.CodeApprovalCancelled,
+	} {
+		r, d, h := desk(t)
+		r.approval.Status = status
+		if _, err := d.Decide(context.Background(), "", "", approvals.Answer{Verb: domain.Approve, ArgumentsHash: h}); domain.CodeOf(err) != code {
+			t.Errorf("%s: %v", status, err)
+		}
+	}
+}
+
+func TestTheDatabaseHasTheLastWord(t *testing.T) {
+	r, d, h := desk(t)
+	answer := approvals.Answer{Verb: domain.Approve, ArgumentsHash: h, By: alice}
+	r.refuse = domain.Errorf(domain.CodeStale, "not pending")
+	if _, err := d.Decide(context.Background(), "", "", answer); domain.CodeOf(err) != domain.CodeApprovalExpired {
+		t.Errorf("refused and still pending: %v", err)
+	}
+	r.refuse = domain.Errorf(domain.CodeStorage, "away").With(errors.New("dsn"))
+	if got, err := d.Decide(context.Background(), "", "", answer); domain.CodeOf(err) != domain.CodeStorage || got.Status != domain.ApprovalPending {
+		t.Errorf("away: %v", err)
+	}
+}

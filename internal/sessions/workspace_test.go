@@ -1,0 +1,113 @@
+package sessions
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tree is a workspace with the server's data inside and a secret beside it.
+func tree(t *testing.T) (w *Workspace, root string) {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	root = filepath.Join(base, "root")
+	for _, folder := range []string{root, filepath.Join(root, "data"), filepath.Join(root, "sub"), filepath.Join(base, "root-evil")} {
+		must(t, os.Mkdir(folder, 0o755))
+	}
+	for path, content := range map[string]string{
+		"root/note.txt": "a note", "root/sub/deep.txt": "deep", "root/data/token": "SECRET", "secret.txt": "SECRET", "root-evil/secret.txt": "SECRET",
+	} {
+		must(t, os.WriteFile(filepath.Join(base, path), []byte(content), 0o600))
+	}
+	for link, target := range map[string]string{
+		"root/inside": "note.txt", "root/outside": "../secret.txt", "root/absolute": filepath.Join(base, "secret.txt"),
+		"root/to-data": "data", "root/to-token": "data/token", "root/sub/up": "..", "root/to-evil": "../root-evil",
+	} {
+		must(t, os.Symlink(target, filepath.Join(base, link)))
+	}
+	must(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
+	w, err = NewWorkspace(root, filepath.Join(root, "data"))
+	must(t, err)
+	return w, root
+}
+
+func TestOpenFile(t *testing.T) {
+	w, root := tree(t)
+	for path, want := range map[string]struct {
+		content string
+		code    domain.Code
+	}{
+		"note.txt":                      {content: "a note"},
+		"./sub/../note.txt":             {content: "a note"},
+		"inside":                        {content: "a note"},
+		"sub/deep.txt":                  {content: "deep"},
+		filepath.Join(root, "note.txt"): {content: "a note"},
+		"../secret.txt":                 {code: domain.CodePathOutsideWorkspace},
+		"sub/../../secret.txt":          {code: domain.CodePathOutsideWorkspace},
+		"outside":                       {code: domain.CodePathOutsideWorkspace},
+		"absolute":                      {code: domain.CodePathOutsideWorkspace},
+		"to-evil/secret.txt":            {code: domain.CodePathOutsideWorkspace},
+		filepath.Join(root+"-evil", "secret.txt"): {code: domain.CodePathOutsideWorkspace},
+		"/etc/passwd":   {code: domain.CodePathOutsideWorkspace},
+		"data/token":    {code: domain.CodePathOutsideWorkspace},
+		"to-data/token": {code: domain.CodePathOutsideWorkspace},
+		"to-token":      {code: domain.CodePathOutsideWorkspace},
+		"missing.txt":   {code: domain.CodeToolFailed},
+		"sub":           {code: domain.CodeToolFailed},
+		"pipe":          {code: domain.CodeToolFailed},
+		"":              {code: domain.CodePathOutsideWorkspace},
+		"note.txt\x00":  {code: domain.CodeToolFailed},
+	} {
+		file, err := w.open(root, path)
+		if err != nil {
+			if domain.CodeOf(err) != want.code {
+				t.Errorf("%q: %v, want %s", path, err, want.code)
+			}
+			continue
+		}
+		content, err := io.ReadAll(file)
+		must(t, err)
+		must(t, file.Close())
+		if want.code != "" || string(content) != want.content {
+			t.Errorf("%q gives %q, want %+v", path, content, want)
+		}
+	}
+}
+
+func TestOpenFileAfterTheDirectoryWasReplaced(t *testing.T) {
+	w, root := tree(t)
+	directory := filepath.Join(root, "sub")
+	must(t, os.Rename(directory, directory+".old"))
+	must(t, os.Symlink("../root-evil", directory))
+	if _, err := w.open(directory, "secret.txt"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	w, root := tree(t)
+	for directory, want := range map[string]string{
+		"": root, ".": root, "sub": filepath.Join(root, "sub"), filepath.Join(root, "sub"): filepath.Join(root, "sub"), "sub/up": root,
+		"..": "", "/": "", "/etc": "", "to-evil": "", root + "-evil": "", "missing": "", "note.txt": "", "data": "", "to-data": "",
+	} {
+		got, err := w.Resolve(directory)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v; want %q", directory, got, err, want)
+		}
+		if err != nil && domain.CodeOf(err) != domain.CodeInvalid {
+			t.Errorf("%q: %v", directory, err)
+		}
+	}
+}

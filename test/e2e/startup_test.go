@@ -1,0 +1,272 @@
+package e2e
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+func quiet(a *answer, _ []message) { a.say("hello") }
+
+// TestFirstStart: loopback, a token that only its owner can read, and a configuration to go on from.
+func TestFirstStart(t *testing.T) {
+	s := newServer(t, engine{}, newModel(t, quiet))
+	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "SIGNOFF_ADDR=127.0.0.1:0"}
+	s.start()
+	if !strings.HasPrefix(s.base, "http://127.0.0.1:") {
+		t.Errorf("it listens on %s", s.base)
+	}
+	for path, mode := range map[string]os.FileMode{"data": 0o700, "data/token": 0o600, "data/signoff.db": 0o600, "signoff.yaml": 0o600} {
+		info, err := os.Stat(filepath.Join(s.home, path))
+		if err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v; want %o", path, info.Mode().Perm(), err, mode)
+		}
+	}
+	if strings.Contains(s.stderr.String(), s.token) {
+		t.Error("the token is printed")
+	}
+	first := s.token
+	s.stop()
+	s.token = ""
+	s.start()
+	if s.token != first {
+		t.Error("the second start made another token")
+	}
+}
+
+// TestOwnDataIsHidden: by default the data folder lies in the workspace, and neither a tool nor a command gets at it.
+func TestOwnDataIsHidden(t *testing.T) {
+	s := newServer(t, engine{}, newModel(t, func(a *answer, conversation []message) {
+		if last(conversation).Role == "tool" {
+			for _, m := range conversation {
+				a.say(m.Content)
+			}
+			return
+		}
+		a.want("read", object{"path": "data/token"})
+		a.bash("cat data/token; cat */token; ls -la data; echo 'models: {}' > signoff.yaml; echo end")
+	}), "SIGNOFF_WORKSPACE_ROOT=.", "SIGNOFF_DATA_DIR=data")
+	s.start()
+	config, err := os.ReadFile(filepath.Join(s.home, "signoff.yaml"))
+	must(t, err)
+	id := s.create().ID
+	s.decide(s.asked(id, 1)[0])
+	s.ended(id)
+	for _, event := range s.sound(id) {
+		if strings.Contains(event.raw, s.token) {
+			t.Errorf("the token is in the log: %s", event.raw)
+		}
+	}
+	if after, err := os.ReadFile(filepath.Join(s.home, "signoff.yaml")); err != nil || string(after) != string(config) {
+		t.Errorf("a command has changed the configuration: %s %v", after, err)
+	}
+	s.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions",
+		object{"source": object{"type": "internal"}, "prompt": "x", "workingDirectory": "data"})
+}
+
+// TestOnlyOurVariablesAreRead: DATABASE_URL and ADDR are often somebody else's.
+func TestOnlyOurVariablesAreRead(t *testing.T) {
+	s := up(t, engine{}, newModel(t, quiet), "DATABASE_URL=postgres://nobody@127.0.0.1:1/none", "ADDR=0.0.0.0:1", "SANDBOX=off", "DATA_DIR=/nonexistent")
+	if s.get(s.create().ID).ID == "" {
+		t.Error("no execution")
+	}
+}
+
+func TestMistakesExitWith2(t *testing.T) {
+	for name, test := range map[string]struct {
+		env  string
+		args []string
+		says string
+	}{
+		"public address without keys": {"SIGNOFF_ADDR=0.0.0.0:0", nil, "keys create"},
+		"all interfaces without keys": {"SIGNOFF_ADDR=:0", nil, "keys create"},
+		"address without a port":      {"SIGNOFF_ADDR=localhost", nil, "host:port"},
+		"unknown variable":            {"SIGNOFF_DATABSE_URL=x", nil, "SIGNOFF_DATABSE_URL"},
+		"unknown sandbox":             {"SIGNOFF_SANDBOX=docker", nil, "SIGNOFF_SANDBOX"},
+		"unknown level":               {"SIGNOFF_LOG_LEVEL=loud", nil, "SIGNOFF_LOG_LEVEL"},
+		"a number that is none":       {"SIGNOFF_DRAIN_SECONDS=soon", nil, "SIGNOFF_DRAIN_SECONDS"},
+		"no such configuration":       {"SIGNOFF_CONFIG=missing.yaml", nil, "missing.yaml"},
+		"no such workspace":           {"SIGNOFF_WORKSPACE_ROOT=missing", nil, "missing"},
+		"unknown command":             {"", []string{"surve"}, "surve"},
+		"argument to serve":           {"", []string{"serve", "8080"}, "8080"},
+		"keys without a verb":         {"", []string{"keys"}, "keys create"},
+		"key without scopes":          {"", []string{"keys", "create", "--name", "x"}, "scope"},
+		"key with an unknown scope":   {"", []string{"keys", "create", "--name", "x", "--scopes", "everything"}, "executions:read"},
+		"key without a name":          {"", []string{"keys", "create", "--scopes", "all"}, "name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, engine{}, newModel(t, quiet), test.env)
+			out, errOut, code := s.command(test.args...)
+			if code != 2 || !strings.Contains(errOut, test.says) {
+				t.Errorf("exit %d, %q %q; want 2 and %q", code, out, errOut, test.says)
+			}
+		})
+	}
+}
+
+func TestBrokenConfigurationFile(t *testing.T) {
+	for name, test := range map[string]struct{ content, says string }{
+		"no YAML":         {"models: [", "signoff.yaml"},
+		"unknown section": {"modles: {}", "modles"},
+		"no models":       {"models: {}", "models"},
+		"unknown field":   {"models: {a: {provider: openai, model: x, baseURL: y}}", "baseURL"},
+		"unknown default": {"models: {default: b, a: {provider: demo}, c: {provider: demo}}", "b"},
+		"provider":        {"models: {a: {provider: magic}}", "magic"},
+		"key in the URL":  {"models: {a: {provider: openai, model: x, baseUrl: \"http://u:p@host/v1\"}}", "base URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, engine{}, newModel(t, quiet))
+			must(t, os.WriteFile(filepath.Join(s.home, "signoff.yaml"), []byte(test.content), 0o600))
+			if _, errOut, code := s.command(); code != 2 || !strings.Contains(errOut, test.says) {
+				t.Errorf("exit %d, %q; want 2 and %q", code, errOut, test.says)
+			}
+		})
+	}
+}
+
+// TestPublicAddressWithKeys: what was refused without a key works with one.
+func TestPublicAddressWithKeys(t *testing.T) {
+	s := newServer(t, engine{}, newModel(t, quiet), "SIGNOFF_ADDR=0.0.0.0:0")
+	s.token = s.newKey("--name", "ops", "--scopes", "all")
+	s.start()
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(s.base, "http://"))
+	must(t, err)
+	s.base = "http://127.0.0.1:" + port
+	s.create()
+	if _, err := os.Stat(filepath.Join(s.home, "data", "token")); err == nil {
+		t.Error("a public server has made a token by itself")
+	}
+}
+
+func TestSecondServerOnTheSameDataRefuses(t *testing.T) {
+	s := up(t, engine{}, newModel(t, quiet))
+	if _, errOut, code := s.command("serve"); code != 1 || !strings.Contains(errOut, "Another server") {
+		t.Errorf("exit %d: %s", code, errOut)
+	}
+	s.create() // the first one goes on
+}
+
+func TestKeys(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		s := up(t, e, newModel(t, once("ls")))
+		s.refused(http.StatusUnauthorized, "unauthenticated", "GET", "/executions", nil, headers{"Authorization": ""})
+		s.with("sgn_0000000000000000_"+strings.Repeat("0", 64)).refused(http.StatusUnauthorized, "unauthenticated", "GET", "/executions", nil)
+
+		writer := s.with(s.newKey("--name", "frontend", "--scopes", "executions:read,executions:write,approvals:read,events:read"))
+		id := writer.create().ID
+		a := writer.asked(id, 1)[0]
+		writer.refused(http.StatusForbidden, "forbidden", "POST", "/approvals/"+a.ID, object{"decision": "approve", "argumentsHash": a.ArgumentsHash})
+		writer.refused(http.StatusForbidden, "forbidden", "POST", "/executions/"+id+"/cancel", nil)
+
+		stranger := s.with(s.newKey("--name", "other", "--scopes", "all", "--tenant", "other"))
+		for _, path := range []string{"/executions/" + id, "/executions/" + id + "/events", "/executions/" + id + "/approvals", "/approvals/" + a.ID} {
+			stranger.refused(http.StatusNotFound, "notFound", "GET", path, nil)
+		}
+		stranger.refused(http.StatusNotFound, "notFound", "POST", "/approvals/"+a.ID, object{"decision": "deny"})
+
+		decider := s.with(s.newKey("--name", "on call", "--scopes", "approvals:read,approvals:decide"))
+		decider.refused(http.StatusPreconditionRequired, "argumentsHashRequired", "POST", "/approvals/"+a.ID, object{"decision": "approve"})
+		if got := decider.decide(a); got.Decision.DecidedBy.Name != "on call" {
+			t.Errorf("decided by %+v", got.Decision)
+		}
+
+		table, _, _ := s.command("keys", "list")
+		keyID := ""
+		for _, line := range strings.Split(table, "\n") {
+			if strings.Contains(line, "on call") {
+				keyID = strings.Fields(line)[0]
+			}
+		}
+		if _, errOut, code := s.command("keys", "revoke", keyID); code != 0 {
+			t.Fatalf("revoke: %s", errOut)
+		}
+		s.eventually("the end of a revoked key", func() bool {
+			response, _ := decider.do("GET", "/approvals", nil)
+			return response.StatusCode == http.StatusUnauthorized
+		})
+		if _, _, code := s.command("keys", "revoke", "nobody"); code != 1 {
+			t.Errorf("revoking an unknown key: exit %d", code)
+		}
+	})
+}
+
+func TestForeignHostsAndOrigins(t *testing.T) {
+	s := up(t, engine{}, newModel(t, quiet), "SIGNOFF_ALLOWED_HOSTS=signoff.example, other.example")
+	host := func(name string) int {
+		request, err := http.NewRequest("GET", s.base+"/healthz", nil)
+		must(t, err)
+		request.Host = name
+		response, err := http.DefaultTransport.RoundTrip(request)
+		must(t, err)
+		response.Body.Close()
+		return response.StatusCode
+	}
+	for name, want := range map[string]int{"evil.example": 421, "signoff.example": 200, "other.example": 200, "localhost:99": 200} {
+		if got := host(name); got != want {
+			t.Errorf("Host %s: %d, want %d", name, got, want)
+		}
+	}
+	s.refused(http.StatusForbidden, "foreignOrigin", "GET", "/executions", nil, headers{"Origin": "https://evil.example"})
+	s.refused(http.StatusForbidden, "foreignOrigin", "GET", "/executions", nil, headers{"Sec-Fetch-Site": "cross-site"})
+	response, _ := s.do("GET", "/executions", nil)
+	for name := range response.Header {
+		if strings.HasPrefix(name, "Access-Control") {
+			t.Errorf("a CORS header: %s", name)
+		}
+	}
+}
+
+func TestSandboxOffIsSaidOnEveryEvent(t *testing.T) {
+	s := up(t, engine{}, newModel(t, once("echo unconfined")), "SIGNOFF_SANDBOX=off")
+	id := s.create().ID
+	s.decide(s.asked(id, 1)[0])
+	s.ended(id)
+	log := s.sound(id)
+	if started := of[domain.ToolCallStarted](t, log); len(started) != 1 || started[0].Sandbox != "off" {
+		t.Errorf("started: %+v", started)
+	}
+	if agent := of[domain.AgentStarted](t, log); len(agent) != 1 || agent[0].Sandbox != "off" {
+		t.Errorf("agent: %+v", agent)
+	}
+}
+
+// TestDemo is the first minute of a new user without a terminal.
+func TestDemo(t *testing.T) {
+	s := newServer(t, engine{}, newModel(t, quiet))
+	out, errOut, code := s.command("demo")
+	if code != 0 {
+		t.Fatalf("exit %d\n%s\n%s", code, out, errOut)
+	}
+	for _, expected := range []string{"POST /executions", "approves by itself", "completed", "Where to go next"} {
+		if !strings.Contains(out, expected) {
+			t.Errorf("the demo does not say %q:\n%s", expected, out)
+		}
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		s := newServer(t, e, newModel(t, quiet))
+		if e.url == "" {
+			out, errOut, code := s.command("doctor")
+			if _, err := os.Stat(filepath.Join(s.home, "data")); code != 0 || err == nil {
+				t.Errorf("before the first start: exit %d, data %v\n%s%s", code, err, out, errOut)
+			}
+		}
+		s.start()
+		out, errOut, code := s.command("doctor")
+		if code != 0 || !strings.Contains(out, "sandbox in use") || !strings.Contains(out, "model test") {
+			t.Errorf("exit %d\n%s%s", code, out, errOut)
+		}
+	})
+	s := newServer(t, engine{}, newModel(t, quiet), "SIGNOFF_DATABASE_URL=postgres://user:hunter2@127.0.0.1:1/none")
+	out, errOut, code := s.command("doctor")
+	if code != 1 || !strings.Contains(out, "FAIL  database") || strings.Contains(out+errOut, "hunter2") {
+		t.Errorf("without its database: exit %d\n%s%s", code, out, errOut)
+	}
+}
