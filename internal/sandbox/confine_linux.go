@@ -37,13 +37,13 @@ func confine(args []string) int {
 		return complain(err)
 	}
 	unix.Umask(0o022)
-	unix.Setsid()                                // fails where we lead a session already
+	_, _ = unix.Setsid()                         // fails where we lead a session already
 	program, missing := exec.LookPath(p.Argv[0]) // on the PATH of our own environment, which is the command's
 	if err := p.restrict(); err != nil {
-		unix.Write(trouble, []byte(err.Error()))
+		_, _ = unix.Write(trouble, []byte(err.Error()))
 		return 1
 	}
-	unix.Write(trouble, []byte(ready))
+	_, _ = unix.Write(trouble, []byte(ready))
 	if missing == nil {
 		missing = syscall.Exec(program, p.Argv, os.Environ())
 	}
@@ -124,13 +124,13 @@ func (p plan) restrict() error {
 
 // offerToOOMKiller has the kernel kill the command, not the server, when memory runs out.
 func offerToOOMKiller() {
-	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }
 
 // giveWay puts the command behind the server and the supervisor on the processor. Among equals, the supervisor of a
 // fork bomb would get its turn after ten thousand others, and kill too late.
 func giveWay() {
-	unix.Setpriority(unix.PRIO_PROCESS, 0, 10)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 10)
 }
 
 // newKeyring leaves the session keyring that the server may have been started with.

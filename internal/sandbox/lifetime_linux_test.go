@@ -197,7 +197,7 @@ func TestServerKilled(t *testing.T) {
 		must(t, server.Start())
 		eventually(t, 10*time.Second, "three processes run", func() bool { return len(alive(m)) == 3 })
 		must(t, server.Process.Kill())
-		server.Wait()
+		_ = server.Wait()
 		eventually(t, 5*time.Second, "all are dead", func() bool { return len(alive(m)) == 0 })
 	})
 }

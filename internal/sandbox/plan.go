@@ -178,7 +178,7 @@ func parents(path string) []string {
 func protect(dir, path string, as guardKind, add func(string, guardKind)) error {
 	relative, err := filepath.Rel(dir, path)
 	if err != nil || relative == "." || !filepath.IsLocal(relative) {
-		return nil
+		return nil //nolint:nilerr // a path that has no place relative to dir does not lie in it
 	}
 	for _, part := range append(parents(relative), relative) {
 		info, err := os.Lstat(filepath.Join(dir, part))

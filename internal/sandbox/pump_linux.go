@@ -61,12 +61,12 @@ func (p *pump) carryRest(buffer []byte) {
 const maxPipeSize = 1 << 20 // what an ordinary user can blow a pipe up to
 
 func (p *pump) readNow(buffer []byte) (n int) {
-	p.pipe.SetReadDeadline(time.Time{})
+	_ = p.pipe.SetReadDeadline(time.Time{})
 	raw, err := p.pipe.SyscallConn()
 	if err != nil {
 		return 0
 	}
-	raw.Read(func(fd uintptr) bool {
+	_ = raw.Read(func(fd uintptr) bool {
 		n, _ = unix.Read(int(fd), buffer)
 		return true
 	})
@@ -93,7 +93,7 @@ func (p *pump) open() bool {
 
 // drain is called when everything is dead. A writer that is merely slow gets its time until ctx ends.
 func (p *pump) drain(ctx context.Context) {
-	p.pipe.SetReadDeadline(time.Now())
+	_ = p.pipe.SetReadDeadline(time.Now())
 	select {
 	case <-p.done:
 		return

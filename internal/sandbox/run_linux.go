@@ -97,20 +97,20 @@ func (p plan) start(output io.Writer) (*running, error) {
 // send gives the first order. Where that fails, the supervisor is dead or dying, and its report says more than the
 // error would.
 func (r *running) send(p plan) {
-	r.control.SetWriteDeadline(time.Now().Add(killGrace))
-	json.NewEncoder(r.control).Encode(order{Start: &p})
+	_ = r.control.SetWriteDeadline(time.Now().Add(killGrace))
+	_ = json.NewEncoder(r.control).Encode(order{Start: &p})
 }
 
 // listen reads the report, and drops what is beyond the limit rather than block the one who writes it.
 func (r *running) listen(pipe *os.File) {
 	defer pipe.Close()
 	text, _ := io.ReadAll(io.LimitReader(pipe, reportLimit))
-	io.Copy(io.Discard, pipe)
+	_, _ = io.Copy(io.Discard, pipe)
 	r.report <- text
 }
 
 func (r *running) reap() {
-	r.supervisor.Wait() // how it ended is in the report, or there is none
+	_ = r.supervisor.Wait() // how it ended is in the report, or there is none
 	close(r.exited)
 }
 
@@ -126,7 +126,7 @@ func (r *running) wait(ctx context.Context) (report, error) {
 	select {
 	case <-r.exited:
 	case <-time.After(killGrace):
-		r.supervisor.Process.Kill() // takes PID 1 of the command's namespace with it
+		_ = r.supervisor.Process.Kill() // takes PID 1 of the command's namespace with it
 	}
 	r.output.drain(ctx)
 	select {
@@ -161,7 +161,7 @@ func (r *running) result(ctx context.Context, end report, err error) (domain.Com
 	result := domain.CommandResult{ExitCode: end.ExitCode, Duration: time.Since(r.started)}
 	stopped := ctx.Err() != nil && (end.Killed || err != nil)
 	switch {
-	case stopped && context.Cause(ctx) == errTimeout:
+	case stopped && errors.Is(context.Cause(ctx), errTimeout):
 		result.ExitCode, result.TimedOut = 128+int(syscall.SIGKILL), true
 		return result, nil
 	case stopped:

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -189,7 +190,8 @@ func (s *Sandbox) why(kind Kind) string {
 // reason makes one sentence of an error.
 func reason(err error) string {
 	text := err.Error()
-	if e, ok := err.(*domain.Error); ok {
+	var e *domain.Error
+	if errors.As(err, &e) {
 		text = e.Message
 		if e.Cause != nil {
 			text = e.Cause.Error()

@@ -56,13 +56,13 @@ func Intercept() {
 
 // stage returns the arguments of a stage: the plan, then the command as it is.
 func (p plan) stage(name string) []string {
-	argv := p.Argv
-	p.Argv = nil
-	encoded, err := json.Marshal(p)
+	bare := p
+	bare.Argv = nil
+	encoded, err := json.Marshal(bare)
 	if err != nil {
 		panic("sandbox: a plan is plain data: " + err.Error())
 	}
-	return append([]string{"signoff", name, string(encoded)}, argv...)
+	return append([]string{"signoff", name, string(encoded)}, p.Argv...)
 }
 
 func planFrom(args []string) (plan, error) {

@@ -43,10 +43,10 @@ func supervise() int {
 	orders := json.NewDecoder(os.Stdin)
 	var first order
 	if err := orders.Decode(&first); err != nil || first.Start == nil {
-		return complain(fmt.Errorf("sandbox: no order to start anything: %v", err))
+		return complain(fmt.Errorf("sandbox: no order to start anything: %w", err))
 	}
 	s := &supervisor{plan: *first.Start, trouble: make(chan string, 1)}
-	json.NewEncoder(os.Stderr).Encode(s.run(orders))
+	_ = json.NewEncoder(os.Stderr).Encode(s.run(orders))
 	return 0
 }
 
@@ -120,7 +120,7 @@ func (s *supervisor) reap() bool {
 // the next round; those in a PID namespace die with its PID 1. So no id is used that somebody else may have waited for.
 func killChildren() {
 	for _, pid := range children(os.Getpid()) {
-		unix.Kill(pid, unix.SIGKILL)
+		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }
 
@@ -192,7 +192,7 @@ func (s *supervisor) launch() error {
 // hear collects what the stages complain about. They all have the pipe open, so it ends when they are dead.
 func (s *supervisor) hear(trouble *os.File) {
 	text, _ := io.ReadAll(io.LimitReader(trouble, troubleLimit))
-	io.Copy(io.Discard, trouble)
+	_, _ = io.Copy(io.Discard, trouble)
 	s.trouble <- string(text)
 }
 

@@ -20,7 +20,7 @@ func usableMemory() uint64 {
 	limit := uint64(8 << 30)
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
-		limit = min(limit, uint64(info.Totalram)*uint64(info.Unit)/2)
+		limit = min(limit, info.Totalram*uint64(info.Unit)/2)
 	}
 	return limit
 }

@@ -33,7 +33,7 @@ func ward(args []string) int {
 
 // dieWithSupervisor stands beside the parent-death signal, which the kernel forgets on some changes of credentials.
 func dieWithSupervisor() {
-	io.Copy(io.Discard, os.Stdin)
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	syscall.Exit(128 + int(unix.SIGKILL))
 }
 

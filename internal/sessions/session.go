@@ -103,7 +103,10 @@ func (s *session) crashed() {
 			s.abandon(fmt.Errorf("sessions: panic after panic: %v", r))
 		}
 	}()
-	s.silence(errCrashed)
+	if err := s.silence(errCrashed); err != nil {
+		s.abandon(err)
+		return
+	}
 	s.finish(failed(domain.FailureOf(errCrashed)))
 }
 

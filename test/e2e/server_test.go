@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -143,7 +144,8 @@ func (s *server) command(args ...string) (out, errOut string, code int) {
 	c := exec.Command(binary, args...)
 	c.Env, c.Dir, c.Stdout, c.Stderr = s.env, s.home, &stdout, &stderr
 	err := c.Run()
-	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
 		s.t.Fatal(err)
 	}
 	return stdout.String(), stderr.String(), c.ProcessState.ExitCode()
