@@ -1,22 +1,15 @@
 package llm_test
 
 import (
-	"bufio"
-	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/llm"
+	"signoff/internal/llm/mocktest"
 	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
 )
@@ -27,7 +20,7 @@ func TestMockServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs a server from npm")
 	}
-	base := startMockServer(t)
+	base := mocktest.Start(t)
 	for name, test := range map[string]func(*testing.T, string){
 		"text, reasoning and parallel calls": mockParallelCalls,
 		"a torn connection":                  mockTornConnection,
@@ -101,72 +94,4 @@ func mockConfig(t *testing.T, base string) llm.Config {
 	return llm.Config{Transport: transport, Logger: slog.New(slog.DiscardHandler), Models: map[string]llm.Model{
 		"mock": {Provider: "openai", Model: "mock", BaseURL: base + "/v1", ContextWindow: 8000},
 	}}
-}
-
-// startMockServer installs the server and runs it on a free port of loopback until the test ends.
-func startMockServer(t *testing.T) (base string) {
-	t.Helper()
-	folder := installMockServer(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, "node", filepath.Join(folder, "node_modules/@copilotkit/aimock/dist/cli.js"),
-		"--port", "0", "--host", "127.0.0.1", "--fixtures", "fixtures.json", "--chunk-size", "7", "--strict")
-	server.Dir = folder
-	output, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Stderr = server.Stdout
-	if err := server.Start(); err != nil {
-		t.Fatalf("node, which this test needs, cannot be started: %v", err)
-	}
-	read := make(chan struct{})
-	address := make(chan string, 1)
-	go func() {
-		defer close(read)
-		findAddress(bufio.NewScanner(output), address)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-read
-		_ = server.Wait() // it was killed
-	})
-	select {
-	case base = <-address:
-		return base
-	case <-time.After(30 * time.Second):
-		t.Fatal("the mock server did not say within 30 seconds where it listens")
-		return ""
-	}
-}
-
-// findAddress reads to the end, so that the server never waits for a reader.
-func findAddress(lines *bufio.Scanner, address chan<- string) {
-	listening := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-	for lines.Scan() {
-		if found := listening.FindString(lines.Text()); found != "" {
-			select {
-			case address <- found:
-			default:
-			}
-		}
-	}
-}
-
-func installMockServer(t *testing.T) (folder string) {
-	t.Helper()
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Fatal("npm is not on the PATH; this test installs its server with it (Debian: apt-get install -y npm)")
-	}
-	folder = t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS("testdata/mockserver")); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	install.Dir = folder
-	if output, err := install.CombinedOutput(); err != nil {
-		t.Fatal(fmt.Errorf("npm cannot install the mock server: %w\n%s", err, output))
-	}
-	return folder
 }

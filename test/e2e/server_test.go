@@ -48,8 +48,11 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
+// provider is where the server finds its model.
+type provider interface{ url() string }
+
 // newServer prepares a server over an engine and a model; start starts it.
-func newServer(t *testing.T, e engine, m *model, env ...string) *server {
+func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	t.Helper()
 	home := t.TempDir()
 	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace")}
@@ -74,7 +77,7 @@ func newServer(t *testing.T, e engine, m *model, env ...string) *server {
 }
 
 // up starts a new server and waits until it answers.
-func up(t *testing.T, e engine, m *model, env ...string) *server {
+func up(t *testing.T, e engine, m provider, env ...string) *server {
 	t.Helper()
 	s := newServer(t, e, m, env...)
 	s.start()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/mocktest"
 )
 
 func TestStreamThinkApprove(t *testing.T) {
@@ -193,4 +194,43 @@ func TestParallelCallsAndRead(t *testing.T) {
 			t.Errorf("codes: %v", codes)
 		}
 	})
+}
+
+// mock is a model server that others have written.
+type mock string
+
+func (m mock) url() string { return string(m) + "/v1" }
+
+// TestRealInput: text, reasoning and parallel tool calls from a server that knows nothing of us.
+func TestRealInput(t *testing.T) {
+	base := mock(mocktest.Start(t))
+	for name, e := range map[string]engine{"SQLite": {}, "Postgres": {url: postgres(t)}} {
+		t.Run(name, func(t *testing.T) {
+			s := up(t, e, base)
+			must(t, os.WriteFile(filepath.Join(s.workspace, "notes.txt"), []byte("ok\n"), 0o600))
+			id := s.create(object{"prompt": "Please check both hosts."}).ID
+			s.decide(s.asked(id, 1)[0])
+			end := s.ended(id)
+			if end.Status != "completed" || !strings.Contains(end.Output.Text, "the notes say “ok” 👍") {
+				t.Errorf("ended: %+v %+v", end, end.Output)
+			}
+			log := s.sound(id)
+			thought := ""
+			for _, p := range of[domain.ThoughtDelta](t, log) {
+				thought += p.Text
+			}
+			calls := of[domain.ToolCallRequested](t, log)
+			if thought != "Two hosts, two independent checks. I can ask for both at once." || len(calls) != 2 || calls[0].MessageID != calls[1].MessageID {
+				t.Errorf("thought %q, calls %+v", thought, calls)
+			}
+			for _, fate := range of[domain.ToolCallCompleted](t, log) {
+				if fate.Fate != domain.FateSucceeded {
+					t.Errorf("fate: %+v", fate)
+				}
+			}
+			if usage := of[domain.UsageUpdated](t, log); len(usage) != 2 || *usage[1].Usage.InputTokens != 900 {
+				t.Errorf("usage: %+v", usage)
+			}
+		})
+	}
 }
