@@ -28,6 +28,16 @@ step() { # step <name> <command …>
   fi
 }
 
+# Each fuzz target gets some seconds beyond its seeds, which run with the tests. What it finds lands in testdata.
+fuzz() {
+  local target package
+  grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' internal |
+    sed -E 's|^(.*)/[^/]+_test.go:[0-9]+:func (Fuzz.*)$|\1 \2|' |
+    while read -r package target; do
+      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZ_SECONDS:-5}s" "./$package" || return 1
+    done
+}
+
 # The generated code is committed, so that building needs nothing but Go; here it is held against its document.
 generated() {
   sed "s|^output:.*|output: $tool/api.gen.go|" api/codegen.yaml >"$tool/codegen.yaml"
@@ -44,6 +54,7 @@ if [ -n "$short" ]; then
 else
   step vet go vet ./...
   step generated generated
+  step fuzz fuzz
   step lint go tool -modfile=tools.mod golangci-lint run
   # Cached results would be wrong here: many tests start programs and servers that Go's cache knows nothing of.
   flags+=(-count=1)

@@ -3,7 +3,7 @@ package sessions_test
 import (
 	"context"
 	"encoding/json"
-	"strings"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/domain"
-	"signoff/internal/events"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -221,17 +220,29 @@ func TestStaleDriverWritesNothing(t *testing.T) {
 // takenUp waits until the execution was taken up n times.
 func (w *world) takenUp(id domain.ExecutionID, n int) {
 	w.t.Helper()
-	w.follow(id, func(f events.Frame) bool {
-		if strings.Contains(string(f.JSON()), `"reason":"recovered"`) {
-			n--
+	for deadline := time.Now().Add(w.patience); ; time.Sleep(time.Millisecond) {
+		head, err := w.store.Head(context.Background(), id)
+		if err != nil {
+			w.t.Fatal(err)
 		}
-		return n == 0
-	})
+		if head.Epoch == int64(n+1) { // the first driver's is 1
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("taken up %d times of %d", head.Epoch-1, n)
+		}
+	}
 }
 
 func TestRecoveryLimit(t *testing.T) {
 	s := storetest.SQLite(t)
-	script := stuck[domain.StatusStreaming]
+	var attempts atomic.Int32
+	script := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		id := fmt.Sprint("m", attempts.Add(1)) // a message id is used once
+		_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: id, Text: "half a sen"})
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
 	w := newWorld(t, s, script)
 	id := w.start()
 	w.reach(id, domain.StatusStreaming)

@@ -23,7 +23,10 @@ type leakFree struct{ m *testing.M }
 func (l leakFree) Run() int {
 	code := l.m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		// golang-migrate reads a file ahead, and where the one before failed nobody takes it up. A server or a
+		// `signoff migrate` whose migration fails ends with it.
+		ahead := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migration).Buffer")
+		if err := goleak.Find(ahead); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
