@@ -154,12 +154,34 @@ func (s *session) commit(d *draft) error {
 	}
 }
 
-// abandon ends the session without a further write. Whoever claims the execution next goes on from the log.
+// abandon ends the session without a further write. Whoever claims the execution next goes on from the log; it may be
+// this server, at once, so what the agent runs must be dead before.
 func (s *session) abandon(why error) state {
 	slog.Warn("session abandoned", "execution", s.execution.ID, "epoch", s.epoch, "why", why)
-	if s.stop != nil {
-		s.stop(errOver)
-	}
+	s.mute()
 	s.orphan(s.execution.ID, s.epoch)
 	return nil
+}
+
+// mute stops the agent and waits until it has returned, or its grace is over. What it still says is not heard.
+func (s *session) mute() {
+	if s.stop == nil || s.result != nil {
+		return
+	}
+	s.stop(errOver)
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	for {
+		select {
+		case <-s.inbox.bell:
+			for _, i := range s.inbox.take() {
+				if i.done != nil {
+					return
+				}
+			}
+		case <-grace.C:
+			slog.Error("agent did not return after its session was abandoned", "execution", s.execution.ID)
+			return
+		}
+	}
 }
