@@ -48,10 +48,26 @@ generated() {
   return 1
 }
 
+# A new machine may lack what the tests run beside Go: a C compiler for the race detector, npm for the model server that
+# others keep. Postgres is looked after by the tests themselves. Root on Debian gets them; everybody else is told.
+provide() {
+  local missing=()
+  command -v gcc >/dev/null || missing+=(gcc libc6-dev)
+  command -v npm >/dev/null || missing+=(npm)
+  [ ${#missing[@]} -eq 0 ] && return 0
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } >"$tool/apt" 2>&1 && return 0
+    tail -n 20 "$tool/apt"
+  fi
+  echo "   type: sudo apt-get install -y ${missing[*]}"
+  return 1
+}
+
 flags=()
 if [ -n "$short" ]; then
   flags+=(-short)
 else
+  step provide provide
   step vet go vet ./...
   step generated generated
   step fuzz fuzz
