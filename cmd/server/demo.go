@@ -184,7 +184,7 @@ func (w *walk) decide(ctx context.Context, p domain.ApprovalRequested) error {
 	w.line("ASKS:   " + p.Summary)
 	fmt.Fprintf(w.std.out, "\n          nothing runs until somebody decides; it expires at %s\n", p.ExpiresAt.Local().Format(time.TimeOnly))
 	answer := map[string]any{"decision": "approve", "argumentsHash": p.ArgumentsHash}
-	if yes, err := w.yes(); err != nil {
+	if yes, err := w.yes(ctx); err != nil {
 		return err
 	} else if !yes {
 		answer["decision"], answer["reason"] = "deny", "The person at the demo said no."
@@ -193,14 +193,14 @@ func (w *walk) decide(ctx context.Context, p domain.ApprovalRequested) error {
 	return w.api.call(ctx, "POST", "/approvals/"+string(p.ApprovalID), answer, nil)
 }
 
-func (w *walk) yes() (bool, error) {
+func (w *walk) yes(ctx context.Context) (bool, error) {
 	if !w.asks {
 		fmt.Fprintln(w.std.out, "\n          No terminal here, so the demo approves by itself.")
 		return true, nil
 	}
 	for {
 		fmt.Fprint(w.std.out, "\n          Approve? [y/n] ")
-		line, err := w.answers.ReadString('\n')
+		line, err := w.answer(ctx)
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
 			return true, nil
@@ -213,6 +213,25 @@ func (w *walk) yes() (bool, error) {
 		if err != nil {
 			return false, err
 		}
+	}
+}
+
+// answer reads a line. Ctrl-C ends the demo also while it waits; the reader is left to the end of the process.
+func (w *walk) answer(ctx context.Context) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		line, err := w.answers.ReadString('\n')
+		done <- read{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", errors.New("the demo was stopped")
 	}
 }
 
