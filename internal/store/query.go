@@ -16,8 +16,25 @@ type querier interface {
 // scanner is a row.
 type scanner interface{ Scan(into ...any) error }
 
+// readers reads outside of a transaction. A reading that fails in passing is done again: after a restart of the database a
+// pool is full of connections that are dead and do not know it.
+type readers struct {
+	*sql.DB
+	fault func(err error, committing bool) fault
+}
+
 // collect reads all rows of a query.
 func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	from, again := q.(readers)
+	for attempt := 1; ; attempt++ {
+		all, err := collectOnce(ctx, q, scan, query, args...)
+		if err == nil || !again || attempt == attempts || ctx.Err() != nil || from.fault(err, false) != transient {
+			return all, err
+		}
+	}
+}
+
+func collectOnce[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func openSQLite(config Config) (*Store, error) {
 	}
 	read.SetMaxOpenConns(config.MaxConns)
 	read.SetMaxIdleConns(config.MaxConns)
-	return &Store{write: write, read: read, dialect: sqliteDialect, path: path,
+	return &Store{write: write, read: readers{read, sqliteDialect.fault}, dialect: sqliteDialect, path: path,
 		closing: []func() error{read.Close, write.Close}}, nil
 }
 

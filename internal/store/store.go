@@ -28,7 +28,7 @@ const (
 // Store is the open database. All methods may be called at once from several goroutines.
 type Store struct {
 	write *sql.DB // SQLite: one connection, whose transactions take the write lock when they begin
-	read  *sql.DB // Postgres: the same as write
+	read  readers // Postgres: the same as write
 
 	dialect *dialect
 	path    string // of the SQLite file
@@ -66,7 +66,7 @@ func (s *Store) Shared() bool { return s.dialect.shared }
 
 // Ping asks the database for an answer.
 func (s *Store) Ping(ctx context.Context) error {
-	for _, db := range []*sql.DB{s.write, s.read} {
+	for _, db := range []*sql.DB{s.write, s.read.DB} {
 		var one int
 		if err := db.QueryRowContext(ctx, `select 1`).Scan(&one); err != nil {
 			return s.failed("ping", err)

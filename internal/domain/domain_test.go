@@ -1,0 +1,231 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+)
+
+func TestTerminalStatesNeverChange(t *testing.T) {
+	for _, from := range domain.Statuses {
+		leaves := false
+		for _, to := range domain.Statuses {
+			if from == to && from.CanBecome(to) {
+				t.Errorf("%s becomes itself", from)
+			}
+			leaves = leaves || from.CanBecome(to)
+		}
+		if leaves == from.Terminal() {
+			t.Errorf("%s: terminal %v, leads somewhere %v", from, from.Terminal(), leaves)
+		}
+	}
+}
+
+func TestEveryStatusIsReachedAndCanEnd(t *testing.T) {
+	reached := map[domain.Status]bool{domain.StatusQueued: true}
+	for range domain.Statuses {
+		for from := range reached {
+			for _, to := range domain.Statuses {
+				if from.CanBecome(to) {
+					reached[to] = true
+				}
+			}
+		}
+	}
+	for _, status := range domain.Statuses {
+		if !reached[status] {
+			t.Errorf("%s is never reached", status)
+		}
+		if !status.Terminal() && !status.CanBecome(domain.StatusCancelled) {
+			t.Errorf("%s cannot be cancelled", status)
+		}
+	}
+	if domain.Status("dreaming").Known() || domain.Status("dreaming").CanBecome(domain.StatusFailed) {
+		t.Error("an unknown status is taken for a known one")
+	}
+}
+
+// all is one payload of each type, with every field set where that is short.
+var all = []domain.Payload{
+	domain.ExecutionCreated{Status: domain.StatusQueued, Source: domain.Source{Type: domain.SourceInternal, Model: "m"}},
+	domain.StateChanged{From: domain.StatusQueued, To: domain.StatusInitializing, Reason: "r"},
+	domain.TurnStarted{Turn: 1}, domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+	domain.AgentStarted{Source: domain.Source{Type: domain.SourceInternal}, Sandbox: "off"},
+	domain.MessageDelta{MessageID: "m", Turn: 1, Offset: 3, Text: "<a href='x'>&\u2028\x00"},
+	domain.MessageCompleted{MessageID: "m", Turn: 1, Length: 9, Interrupted: true},
+	domain.ThoughtDelta{MessageID: "m", Turn: 1, Text: "hm"}, domain.ThoughtCompleted{MessageID: "m", Turn: 1, Length: 2},
+	domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: json.RawMessage(`{"a":1}`)},
+	domain.ToolCallStarted{ToolCallID: "c", Arguments: json.RawMessage(`{"a":1}`), ApprovalID: "a", AllowedBy: "decision"},
+	domain.ToolCallUpdated{ToolCallID: "c", Offset: 1, Output: "x"},
+	domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateFailed, Output: "x", Error: &domain.Failure{Code: domain.CodeToolFailed, Message: "m"}},
+	domain.ApprovalRequested{ApprovalID: "a", ToolCallID: "c", Kind: domain.ApprovalToolCall, Arguments: json.RawMessage(`{}`)},
+	domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalDenied, DecidedBy: &domain.Actor{KeyID: "k", Name: "n"}},
+	domain.UsageUpdated{}, domain.ModelRetrying{Attempt: 1, MaxAttempts: 5, Code: domain.CodeModelFailed},
+	domain.ExecutionEnded{Status: domain.StatusCompleted}, domain.ExecutionEnded{Status: domain.StatusFailed},
+	domain.ExecutionEnded{Status: domain.StatusCancelled}, domain.ExecutionEnded{Status: domain.StatusTimedOut},
+}
+
+func TestPayloadsSurviveTheLog(t *testing.T) {
+	seen := map[domain.EventType]bool{}
+	for _, payload := range all {
+		event := domain.NewEvent("e", payload)
+		seen[event.Type] = true
+		got, err := event.Payload()
+		if err != nil {
+			t.Errorf("%s: %v", event.Type, err)
+		}
+		if diff := cmp.Diff(payload, got); diff != "" {
+			t.Errorf("%s: %s", event.Type, diff)
+		}
+		if strings.ContainsAny(string(event.Data), "\n\r") {
+			t.Errorf("%s is not one line: %s", event.Type, event.Data)
+		}
+	}
+	terminal := 0
+	for kind := range seen {
+		if kind.Terminal() {
+			terminal++
+		}
+	}
+	if len(seen) != 21 || terminal != 4 {
+		t.Errorf("%d types, %d terminal", len(seen), terminal)
+	}
+	if _, err := (domain.Event{Type: "dream.dreamt"}).Payload(); err == nil {
+		t.Error("an unknown type has a payload")
+	}
+}
+
+func TestTextIsNotBlownUp(t *testing.T) {
+	code := strings.Repeat("<b>&</b>", 100)
+	if data := domain.NewEvent("e", domain.MessageDelta{MessageID: "m", Text: code}).Data; len(data) > len(code)+100 {
+		t.Errorf("%d bytes for %d", len(data), len(code))
+	}
+}
+
+func log(payloads ...domain.Payload) []domain.Event {
+	events := make([]domain.Event, len(payloads))
+	for i, payload := range payloads {
+		events[i] = domain.NewEvent("e", payload)
+	}
+	return events
+}
+
+func requested(message, call string) domain.ToolCallRequested {
+	return domain.ToolCallRequested{ToolCallID: call, MessageID: message, Tool: "bash", Arguments: json.RawMessage(`{}`)}
+}
+
+func TestFold(t *testing.T) {
+	started := func(call, arguments string) domain.ToolCallStarted {
+		return domain.ToolCallStarted{ToolCallID: call, Arguments: json.RawMessage(arguments)}
+	}
+	for name, test := range map[string]struct {
+		log  []domain.Event
+		want func(c domain.Conversation) bool
+	}{
+		"an empty log": {nil, func(c domain.Conversation) bool { return c.Turn == 0 && len(c.Messages) == 0 }},
+		"a whole message": {
+			log(domain.TurnStarted{Turn: 1}, domain.ThoughtDelta{MessageID: "m", Text: "hm"}, domain.ThoughtCompleted{MessageID: "m"},
+				domain.MessageDelta{MessageID: "m", Text: "a"}, domain.MessageDelta{MessageID: "m", Text: "b"}, domain.MessageCompleted{MessageID: "m"}),
+			func(c domain.Conversation) bool {
+				return c.Turn == 1 && c.Rounds == 0 && c.LastText == "ab" && len(c.Open) == 0 &&
+					len(c.Messages) == 1 && c.Messages[0].Text == "ab" && c.Messages[0].Thought == "hm"
+			}},
+		"a message that broke off is not remembered": {
+			log(domain.MessageDelta{MessageID: "m", Text: "half"}),
+			func(c domain.Conversation) bool {
+				return len(c.Messages) == 0 && len(c.Open) == 1 && c.Open[0] == domain.OpenMessage{MessageID: "m", Length: 4}
+			}},
+		"an interrupted one neither": {
+			log(domain.MessageDelta{MessageID: "m", Text: "half"}, domain.MessageCompleted{MessageID: "m", Interrupted: true}),
+			func(c domain.Conversation) bool { return len(c.Messages) == 0 && len(c.Open) == 0 }},
+		"a thought that broke off": {
+			log(domain.ThoughtDelta{MessageID: "m", Text: "hm"}),
+			func(c domain.Conversation) bool { return len(c.Open) == 1 && c.Open[0].Thought }},
+		"an answered call": {
+			log(domain.TurnStarted{Turn: 1}, requested("m", "c"), started("c", `{"edited":true}`), domain.ToolCallCompleted{ToolCallID: "c", Output: "out"}),
+			func(c domain.Conversation) bool {
+				return c.Rounds == 1 && len(c.Calls) == 0 && len(c.Messages) == 2 &&
+					string(c.Messages[0].ToolCalls[0].Arguments) == `{"edited":true}` && c.Messages[1].Text == "out" && c.Messages[1].ToolCallID == "c"
+			}},
+		"parallel calls share a round, and open ones are told apart": {
+			log(domain.TurnStarted{Turn: 1}, requested("m", "c1"), requested("m", "c2"), requested("m", "c3"),
+				domain.ApprovalRequested{ApprovalID: "a", ToolCallID: "c2"}, started("c3", `{}`), domain.ToolCallCompleted{ToolCallID: "c1", Output: "x"}),
+			func(c domain.Conversation) bool {
+				return c.Rounds == 1 && len(c.Messages[0].ToolCalls) == 3 && len(c.Calls) == 2 &&
+					c.Calls[0].Approval == "a" && !c.Calls[0].Started && c.Calls[1].Started
+			}},
+		"rounds of an earlier turn do not count": {
+			log(domain.TurnStarted{Turn: 1}, requested("m1", "c1"), domain.ToolCallCompleted{ToolCallID: "c1"}, domain.TurnStarted{Turn: 2}),
+			func(c domain.Conversation) bool { return c.Turn == 2 && c.Rounds == 0 && len(c.Messages) == 2 }},
+		"types of a newer server are passed over": {
+			append(log(domain.TurnStarted{Turn: 1}), domain.Event{Type: "dream.dreamt", Data: json.RawMessage(`{`)}),
+			func(c domain.Conversation) bool { return c.Turn == 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := domain.Fold(test.log)
+			if err != nil || !test.want(c) {
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
+	}
+	if _, err := domain.Fold([]domain.Event{{Type: domain.TurnStartedType, Data: json.RawMessage(`{`)}}); err == nil {
+		t.Error("broken data is folded")
+	}
+}
+
+func TestAnswered(t *testing.T) {
+	c, err := domain.Fold(log(requested("m", "c1"), requested("m", "c2")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := c.Answered(map[string]string{"c2": "unknown"})
+	if len(history) != 2 || history[1].ToolCallID != "c2" || len(c.Messages) != 1 {
+		t.Errorf("%+v", history)
+	}
+}
+
+func TestUsageAdd(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	sum := domain.Usage{InputTokens: n(1), ContextUsed: n(5)}.Add(domain.Usage{InputTokens: n(2), OutputTokens: n(3), ContextUsed: n(7)})
+	if *sum.InputTokens != 3 || *sum.OutputTokens != 3 || *sum.ContextUsed != 7 || sum.CacheReadTokens != nil {
+		t.Errorf("%+v", sum)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cause := errors.New("password=hunter2")
+	err := fmt.Errorf("outer: %w", domain.Errorf(domain.CodeStorage, "The %s is away.", "database").With(cause))
+	if domain.CodeOf(err) != domain.CodeStorage || !errors.Is(err, cause) {
+		t.Errorf("%v", err)
+	}
+	for _, e := range []error{err, cause} {
+		if failure := domain.FailureOf(e); strings.Contains(failure.Message, "hunter2") {
+			t.Errorf("the cause is shown: %+v", failure)
+		}
+	}
+	if domain.CodeOf(cause) != domain.CodeInternal {
+		t.Error("an error without a code has one")
+	}
+	if e := domain.Invalid("/a", "%d is wrong", 5); e.Details[0].Pointer != "/a" || e.Details[0].Message != "5 is wrong" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	c := domain.Capabilities{Read: domain.Allow, Execute: domain.Ask}
+	for class, want := range map[domain.Class]domain.Verdict{domain.ClassRead: domain.Allow, domain.ClassExecute: domain.Ask, "fly": domain.Deny} {
+		if got := c.Of(class); got != want {
+			t.Errorf("%s: %s", class, got)
+		}
+	}
+	if !slices.Contains(domain.Statuses, domain.StatusIdle) {
+		t.Error("idle is gone")
+	}
+}
