@@ -82,10 +82,26 @@ func (d *Desk) afterwards(ctx context.Context, before domain.Approval, answer An
 	if err != nil {
 		return domain.Approval{}, err
 	}
-	if approval.Status == domain.ApprovalPending { // refused, and still pending: only the clock of the database says that
-		return approval, errExpired(approval)
+	if approval.Status == domain.ApprovalPending {
+		return approval, d.refused(ctx, approval)
 	}
 	return approval, settled(approval, answer)
+}
+
+// refused tells why a decision was not taken although the approval is pending: its time is over by the clock of the
+// database and its session has not noted it yet, or its execution has ended this very moment.
+func (d *Desk) refused(ctx context.Context, approval domain.Approval) error {
+	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
+	switch {
+	case err != nil:
+		return err
+	case execution.Status.Terminal():
+		return domain.Errorf(domain.CodeApprovalCancelled, "The execution has ended: it is %s.", execution.Status)
+	case approval.Expires != nil:
+		return errExpired(approval)
+	default:
+		return domain.Errorf(domain.CodeUnavailable, "The decision could not be taken; try it again.")
+	}
 }
 
 // decision checks an answer to a pending approval.
@@ -194,8 +210,11 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 func errExpired(approval domain.Approval) error {
-	return domain.Errorf(domain.CodeApprovalExpired, "Nobody decided before the approval expired at %s.",
-		approval.Expires.UTC().Format(time.RFC3339))
+	when := ""
+	if approval.Expires != nil {
+		when = " at " + approval.Expires.UTC().Format(time.RFC3339)
+	}
+	return domain.Errorf(domain.CodeApprovalExpired, "Nobody decided before the approval expired%s.", when)
 }
 
 // decided is the change of a decision: the row while it is pending, the event, and the rule if one is wanted.

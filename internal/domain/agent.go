@@ -32,7 +32,9 @@ type Prompt struct {
 // goroutine sends arrives in its order, across methods.
 type Host interface {
 	// Emit puts a fact into the log. It does not wait for the database, and blocks only while megabytes of earlier
-	// facts are still unwritten. The session fills in turn and offset of deltas. It fails when the session is over.
+	// facts are still unwritten. The session fills in turn and offset of deltas. It fails when the session is over, and
+	// for a fact that is not the agent's to tell: an agent speaks of messages, thoughts, the requests, output and fates
+	// of its calls, usage and retries. What comes for a message or call that is closed is not a fact and is dropped.
 	Emit(ctx context.Context, payload Payload) error
 
 	// Authorize asks whether an already emitted call may run, and waits for a person where policy says so. When it

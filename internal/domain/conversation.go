@@ -15,15 +15,14 @@ type Conversation struct {
 
 	Open  []OpenMessage // begun and not completed: what a broken stream left
 	Calls []OpenCall    // requested and without a fate
-
-	Usage Usage
 }
 
-// OpenMessage is a message or thought that was cut off.
+// OpenMessage is a message or thought that was not closed.
 type OpenMessage struct {
 	MessageID string
 	Thought   bool
-	Length    int // UTF-8 bytes in the log
+	Length    int  // UTF-8 bytes in the log
+	Whole     bool // nothing of it is missing: the model went on to ask for a tool
 }
 
 // OpenCall is a tool call without a fate.
@@ -56,7 +55,6 @@ type folder struct {
 	answers []*answer
 	texts   map[string]*answer
 	calls   map[string]*foldedCall
-	usage   Usage
 }
 
 // answer is what one request to the model brought: thought, text and tool calls share a message id.
@@ -92,8 +90,6 @@ func (f *folder) take(payload Payload) {
 	case ThoughtCompleted:
 		a := f.answer(p.MessageID)
 		a.thoughtDone, a.interrupted = true, a.interrupted || p.Interrupted
-	case UsageUpdated:
-		f.usage = p.Usage
 	default:
 		f.takeCall(payload)
 	}
@@ -135,7 +131,7 @@ func (f *folder) call(id string) *foldedCall {
 }
 
 func (f *folder) conversation() Conversation {
-	conversation := Conversation{Turn: f.turn, Usage: f.usage}
+	conversation := Conversation{Turn: f.turn}
 	for _, a := range f.answers {
 		conversation.Open = append(conversation.Open, a.open()...)
 		if a.whole() {
@@ -145,21 +141,22 @@ func (f *folder) conversation() Conversation {
 	return conversation
 }
 
-// open lists what of the answer was begun and not closed. Once the model has asked for a tool its text is whole.
+// open lists what of the answer was begun and not closed.
 func (a *answer) open() []OpenMessage {
 	var open []OpenMessage
 	if a.thought.Len() > 0 && !a.thoughtDone {
-		open = append(open, OpenMessage{MessageID: a.id, Thought: true, Length: a.thought.Len()})
+		open = append(open, OpenMessage{MessageID: a.id, Thought: true, Length: a.thought.Len(), Whole: len(a.calls) > 0})
 	}
 	if a.text.Len() > 0 && !a.textDone {
-		open = append(open, OpenMessage{MessageID: a.id, Length: a.text.Len()})
+		open = append(open, OpenMessage{MessageID: a.id, Length: a.text.Len(), Whole: len(a.calls) > 0})
 	}
 	return open
 }
 
-// whole tells whether the answer came to its end: only then does the model remember it.
+// whole tells whether the answer came to its end: only then does the model remember it. An answer that has asked for a
+// tool has, whatever was noted of its text: its calls must not be forgotten, they need a fate.
 func (a *answer) whole() bool {
-	return !a.interrupted && (a.textDone || len(a.calls) > 0)
+	return len(a.calls) > 0 || (a.textDone && !a.interrupted)
 }
 
 func (c *Conversation) add(a *answer, thisTurn bool) {

@@ -19,6 +19,8 @@ const (
 	commitTimeout = 30 * time.Second
 	// pollEvery is how late a write of another replica can be seen.
 	pollEvery = time.Second
+	// pollTimeout gives a poll up that the database does not answer: the next one may have another connection.
+	pollTimeout = 5 * time.Second
 )
 
 // Store is what the log needs of the database.
@@ -174,7 +176,7 @@ func (l *Log) take() []*request {
 func (l *Log) commit(ctx context.Context, batch []*request) {
 	changes := stamped(batch, time.Now())
 	outcomes, err := l.storeCommit(ctx, changes)
-	if err != nil && len(batch) > 1 && !errors.Is(err, store.ErrUnknownOutcome) {
+	if err != nil && len(batch) > 1 && separable(err) {
 		slog.Warn("batch failed, committing its changes one by one", "changes", len(batch), "error", err)
 		for _, r := range batch {
 			l.commit(ctx, []*request{r})
@@ -192,6 +194,12 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 		}
 		r.finish(result{outcome: outcomes[i]})
 	}
+}
+
+// separable tells whether a batch may have failed because of one of its changes. Where nobody knows what happened they
+// are not written again, and where the database does not answer, asking once per change would take an age.
+func separable(err error) bool {
+	return !errors.Is(err, store.ErrUnknownOutcome) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 func (l *Log) storeCommit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
@@ -273,19 +281,26 @@ func (l *Log) poll(ctx context.Context) {
 }
 
 func (l *Log) pollOnce(ctx context.Context) {
-	ids := l.topics.ids()
-	if len(ids) == 0 {
+	topics := l.topics.all()
+	if len(topics) == 0 {
 		return
 	}
+	ids := make([]domain.ExecutionID, 0, len(topics))
+	for t := range topics {
+		ids = append(ids, t.id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
 	heads, err := l.store.Heads(ctx, ids)
 	if err != nil {
 		slog.Warn("cannot poll for the writes of other replicas", "error", err)
 		return
 	}
-	for _, id := range ids {
-		if t := l.topics.find(id); t != nil {
-			head, known := heads[id]
-			t.polled(head, known)
+	for t, before := range topics {
+		if head, known := heads[t.id]; known {
+			t.polled(head)
+		} else {
+			t.missing(before)
 		}
 	}
 }

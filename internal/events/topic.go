@@ -47,14 +47,15 @@ func (ts *topics) find(id domain.ExecutionID) *topic {
 	return ts.byID[id]
 }
 
-func (ts *topics) ids() []domain.ExecutionID {
+// all returns the topics with the heads that they know at this moment.
+func (ts *topics) all() map[*topic]int64 {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ids := make([]domain.ExecutionID, 0, len(ts.byID))
-	for id := range ts.byID {
-		ids = append(ids, id)
+	all := make(map[*topic]int64, len(ts.byID))
+	for _, t := range ts.byID {
+		all[t] = t.known()
 	}
-	return ids
+	return all
 }
 
 func (ts *topics) count() int {
@@ -138,22 +139,32 @@ func (t *topic) learn(head int64) {
 	t.head = max(t.head, head)
 }
 
-// polled takes what the store said. The bell of the store counts the writes of those who do not drive the execution.
-// The first reading stirs too: what happened before it is not known.
-func (t *topic) polled(head store.Head, known bool) {
+func (t *topic) known() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case !known:
-		t.gone = true
-	case head.LastSeq == t.head && head.Bell == t.bell:
+	return t.head
+}
+
+// missing takes that the store does not have the execution. A session listens before it creates, so only what was
+// known before the store was asked can have been deleted.
+func (t *topic) missing(before int64) {
+	if before > 0 {
+		t.forget()
+	}
+}
+
+// polled takes what the store said. The bell of the store counts the writes of those who do not drive the execution.
+// The first reading stirs too: what happened before it is not known.
+func (t *topic) polled(head store.Head) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if head.LastSeq <= t.head && head.Bell == t.bell {
 		return
-	default:
-		t.head = max(t.head, head.LastSeq)
-		if head.Bell != t.bell {
-			t.bell = head.Bell
-			t.stirred++
-		}
+	}
+	t.head = max(t.head, head.LastSeq)
+	if head.Bell != t.bell {
+		t.bell = head.Bell
+		t.stirred++
 	}
 	t.ringLocked()
 }

@@ -1,11 +1,12 @@
 package sessions
 
 import (
-	"context"
+	"errors"
 	"time"
 
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
+	"signoff/internal/store"
 )
 
 // asked judges a call that the agent wants to run.
@@ -14,21 +15,24 @@ func (s *session) asked(d *draft, a *ask) {
 		return // the asker's context has ended, or will; the call gets its fate with the end of the turn
 	}
 	c := s.announced(d, a.call)
-	if c.ask != nil || c.running {
+	if c == nil || c.ask != nil || c.running {
 		a.reply <- domain.Grant{Message: "This call was already judged."}
 		return
 	}
 	c.ask = a
 	c.Version = a.call.Version
-	if row, known := s.earlier[c.ID]; known {
-		delete(s.earlier, c.ID)
-		s.askedBefore(d, c, row)
-		return
+	switch row, decided := s.decided[c.ID]; {
+	case decided:
+		delete(s.decided, c.ID)
+		s.settle(d, c, row)
+	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
+		d.progress = true
+	default:
+		s.judge(d, c)
 	}
-	s.judge(d, c)
 }
 
-// announced returns the call, and announces it where the agent did not.
+// announced returns the call, and announces it where the agent did not. Nil: it has had its fate.
 func (s *session) announced(d *draft, asked domain.ToolCall) *call {
 	if c, known := s.calls[asked.ID]; known {
 		return c
@@ -38,18 +42,6 @@ func (s *session) announced(d *draft, asked domain.ToolCall) *call {
 		Arguments: asked.Arguments, Summary: asked.Summary,
 	})
 	return s.calls[asked.ID]
-}
-
-// askedBefore goes on with the approval that an earlier driver asked for. It may have been decided while nobody
-// listened, so the session looks once more after this commit.
-func (s *session) askedBefore(d *draft, c *call, earlier domain.Approval) {
-	if earlier.Status != domain.ApprovalPending {
-		s.settle(d, c, earlier)
-		return
-	}
-	c.approval = &earlier
-	s.doubtful = true
-	s.derive(d)
 }
 
 func (s *session) judge(d *draft, c *call) {
@@ -104,7 +96,7 @@ func (s *session) start(d *draft, c *call, started domain.ToolCallStarted) {
 
 // refuse gives a call its fate without running it; the model reads the failure's message as the result.
 func (s *session) refuse(d *draft, c *call, fate domain.Fate, failure domain.Failure) {
-	delete(s.calls, c.ID)
+	s.endCall(c)
 	d.progress = true
 	d.add(domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
 	s.reply(d, c, domain.Grant{Message: failure.Message})
@@ -116,23 +108,29 @@ func (s *session) reply(d *draft, c *call, grant domain.Grant) {
 	}
 }
 
-// decisions reads the approvals again and acts on those that are not pending any more.
+// decisions reads the approvals again and acts on those that are not pending any more. The rules are read after the
+// rows: a decision and the rule that it leaves are one transaction, so whoever sees the one sees the other.
 func (s *session) decisions() (*draft, error) {
-	s.stirred = s.watcher.Stirred()
 	d := &draft{}
 	if !s.anyCall(func(c *call) bool { return c.approval != nil }) {
 		return d, nil
 	}
-	if err := s.loadRules(); err != nil {
+	ctx, cancel := s.reading()
+	defer cancel()
+	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
+	if err != nil {
 		return nil, err
 	}
-	rows, err := s.store.ApprovalsOf(context.Background(), s.execution.ID)
-	if err != nil {
+	if s.rules, err = s.store.Rules(ctx, s.execution.ID); err != nil {
 		return nil, err
 	}
 	for _, row := range rows {
 		c, open := s.calls[row.Call.ID]
-		if open && c.approval != nil && c.approval.ID == row.ID && row.Status != domain.ApprovalPending {
+		switch {
+		case !open || c.approval == nil || c.approval.ID != row.ID || row.Status == domain.ApprovalPending:
+		case c.ask == nil: // taken up, and the agent has not come back to it yet
+			c.approval, s.decided[c.ID] = nil, row
+		default:
 			s.settle(d, c, row)
 		}
 	}
@@ -160,11 +158,6 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	})
 }
 
-func (s *session) loadRules() (err error) {
-	s.rules, err = s.store.Rules(context.Background(), s.execution.ID)
-	return err
-}
-
 // nextExpiry rings when the first open approval expires; never where none does.
 func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
 	var first *time.Time
@@ -184,7 +177,7 @@ func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
 const clockSkew = 200 * time.Millisecond
 
 // expire ends the approvals whose time is over, each in a change of its own: one that was answered at the last moment
-// must not keep the others open.
+// must not keep the others open. What became of them is then read like any other decision.
 func (s *session) expire() state {
 	now := time.Now()
 	for _, c := range s.calls {
@@ -195,24 +188,18 @@ func (s *session) expire() state {
 			return s.abandon(err)
 		}
 	}
-	return s.current()
+	return s.sync
 }
 
 func (s *session) expireOne(c *call) error {
 	resolution, event := approvals.Ended(*c.approval, domain.ApprovalExpired)
 	change := (&draft{payloads: []domain.Payload{event}}).change(s)
 	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
-	_, err := s.log.Commit(context.Background(), change)
-	if err != nil && domain.CodeOf(err) != domain.CodeStale && domain.CodeOf(err) != domain.CodeStorage {
+	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
+	c.approval.Expires = &again
+	_, err := s.log.Commit(s.lease, change)
+	if code := domain.CodeOf(err); err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
 		return err
 	}
-	d, err := s.decisions()
-	if err != nil {
-		return err
-	}
-	if c.approval != nil { // still pending by the database's clock, or the database is away
-		again := time.Now().Add(clockSkew)
-		c.approval.Expires = &again
-	}
-	return s.commit(d)
+	return nil
 }

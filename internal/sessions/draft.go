@@ -3,6 +3,7 @@ package sessions
 import (
 	"slices"
 
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -19,6 +20,13 @@ type draft struct {
 }
 
 func (d *draft) empty() bool { return len(d.payloads) == 0 }
+
+// withdraw ends an open question that nobody has answered and nobody needs answered any more.
+func (d *draft) withdraw(approval domain.Approval) {
+	resolution, event := approvals.Ended(approval, domain.ApprovalCancelled)
+	d.resolved = append(d.resolved, resolution)
+	d.add(event)
+}
 
 func (d *draft) add(payload domain.Payload) { d.payloads = append(d.payloads, payload) }
 

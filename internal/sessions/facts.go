@@ -64,6 +64,9 @@ func (s *session) to(d *draft, status domain.Status, reason string) {
 
 // flowed numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
 func (s *session) flowed(d *draft, piece *delta) {
+	if s.closed[textKey(piece.kind, piece.id)] || !s.speaks(piece) {
+		return
+	}
 	text := piece.text.String()
 	open := s.text(piece.kind, piece.id)
 	offset := open.length
@@ -83,8 +86,16 @@ func (s *session) flowed(d *draft, piece *delta) {
 	}
 }
 
+// speaks tells whether a piece of output is of a call that is open: what is printed after its fate is lost.
+func (s *session) speaks(piece *delta) bool {
+	_, open := s.calls[piece.id]
+	return open || piece.kind != domain.ToolCallUpdatedType
+}
+
+func textKey(kind domain.EventType, id string) string { return string(kind) + " " + id }
+
 func (s *session) text(kind domain.EventType, id string) *openText {
-	key := string(kind) + " " + id
+	key := textKey(kind, id)
 	open, known := s.texts[key]
 	if !known {
 		open = &openText{id: id, thought: kind == domain.ThoughtDeltaType}
@@ -93,24 +104,33 @@ func (s *session) text(kind domain.EventType, id string) *openText {
 	return open
 }
 
-// endText forgets an open text and returns its length.
-func (s *session) endText(kind domain.EventType, id string) int {
-	length := s.text(kind, id).length
-	delete(s.texts, string(kind)+" "+id)
-	return length
+// endText closes a text that is open and returns its length. Each is closed once.
+func (s *session) endText(kind domain.EventType, id string) (length int, ended bool) {
+	key := textKey(kind, id)
+	open, known := s.texts[key]
+	if !known {
+		return 0, false
+	}
+	delete(s.texts, key)
+	s.closed[key] = true
+	return open.length, true
 }
 
 // fact takes one finished statement of the agent.
 func (s *session) fact(d *draft, payload domain.Payload) {
 	switch p := payload.(type) {
 	case domain.MessageCompleted:
-		p.Turn, p.Length = s.turn, s.endText(domain.MessageDeltaType, p.MessageID)
-		s.flowing = false
-		d.progress = d.progress || !p.Interrupted
-		d.add(p)
+		if length, ended := s.endText(domain.MessageDeltaType, p.MessageID); ended {
+			p.Turn, p.Length = s.turn, length
+			s.flowing = false
+			d.progress = d.progress || !p.Interrupted
+			d.add(p)
+		}
 	case domain.ThoughtCompleted:
-		p.Turn, p.Length = s.turn, s.endText(domain.ThoughtDeltaType, p.MessageID)
-		d.add(p) // text follows a thought, so the status stays
+		if length, ended := s.endText(domain.ThoughtDeltaType, p.MessageID); ended {
+			p.Turn, p.Length = s.turn, length
+			d.add(p) // text follows a thought, so the status stays
+		}
 	case domain.ToolCallRequested:
 		s.requested(d, p)
 	case domain.ToolCallCompleted:
@@ -124,7 +144,7 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 }
 
 func (s *session) requested(d *draft, p domain.ToolCallRequested) {
-	if _, known := s.calls[p.ToolCallID]; known {
+	if _, open := s.calls[p.ToolCallID]; open || s.closed[p.ToolCallID] {
 		return // a call is announced once
 	}
 	p.Turn = s.turn
@@ -142,11 +162,22 @@ func (s *session) requested(d *draft, p domain.ToolCallRequested) {
 // completed takes the fate of a call that the agent ran, or could not run. A second fate is not a fact: the first one
 // stands, also where the session gave it.
 func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
-	if _, open := s.calls[p.ToolCallID]; !open {
+	c, open := s.calls[p.ToolCallID]
+	if !open {
 		return
 	}
-	delete(s.calls, p.ToolCallID)
-	s.endText(domain.ToolCallUpdatedType, p.ToolCallID)
+	if c.approval != nil { // the agent gave up while a person was asked
+		d.withdraw(*c.approval)
+		s.reply(d, c, domain.Grant{Message: "The call has ended without an answer."})
+	}
+	s.endCall(c)
 	d.progress = true
 	d.add(p)
+}
+
+// endCall forgets a call that has its fate; its id is never used again.
+func (s *session) endCall(c *call) {
+	delete(s.calls, c.ID)
+	s.closed[c.ID] = true
+	s.endText(domain.ToolCallUpdatedType, c.ID)
 }

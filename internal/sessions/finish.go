@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -69,25 +68,24 @@ func (s *session) cancellation() outcome {
 }
 
 // cancelled tells whether somebody wants the execution cancelled. The wish is a row, so it is not lost with a
-// process, and it is read only when somebody has written.
-func (s *session) cancelled() bool {
-	if s.wish != nil {
-		return true
+// process, and it is read only when somebody has written since all was last read.
+func (s *session) cancelled() (bool, error) {
+	if s.wish != nil || s.watcher.Stirred() == s.stirred {
+		return s.wish != nil, nil
 	}
-	if s.watcher.Stirred() == s.stirred {
-		return false
-	}
-	return s.readWish()
+	ctx, cancel := s.reading()
+	defer cancel()
+	wish, err := s.store.CancelRequest(ctx, s.execution.ID)
+	s.wish = wish
+	return wish != nil, err
 }
 
-func (s *session) readWish() bool {
-	wish, err := s.store.CancelRequest(context.Background(), s.execution.ID)
-	if err != nil {
-		slog.Warn("cannot read the wish to cancel", "execution", s.execution.ID, "error", err)
-		return false
-	}
-	s.wish = wish
-	return wish != nil
+// readTimeout gives a query up that the database does not answer.
+const readTimeout = 10 * time.Second
+
+// reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
+func (s *session) reading() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(s.lease, readTimeout)
 }
 
 // silence stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
@@ -130,6 +128,9 @@ func (s *session) finish(end outcome) state {
 
 // terminal drafts the end. It leaves the session as it is, so that it can be drafted again.
 func (s *session) terminal(end outcome) *draft {
+	if !s.status.CanBecome(end.status) {
+		panic("sessions: no end as " + string(end.status) + " from " + string(s.status))
+	}
 	d := &draft{progress: true}
 	s.closeTexts(d)
 	s.closeCalls(d)
@@ -163,9 +164,7 @@ func (s *session) closeCalls(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
 		if c.approval != nil {
-			resolution, event := approvals.Ended(*c.approval, domain.ApprovalCancelled)
-			d.resolved = append(d.resolved, resolution)
-			d.add(event)
+			d.withdraw(*c.approval)
 		}
 		d.add(s.lastFate(c))
 	}
@@ -188,7 +187,9 @@ func (s *session) lastFate(c *call) domain.ToolCallCompleted {
 // dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
 // not, the change was refused for another reason.
 func (s *session) dropDecided() bool {
-	rows, err := s.store.ApprovalsOf(context.Background(), s.execution.ID)
+	ctx, cancel := s.reading()
+	defer cancel()
+	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
 	if err != nil {
 		return false
 	}
@@ -220,14 +221,12 @@ func (s *session) handOver() state {
 		}
 		break
 	}
-	if s.result != nil && s.result.err == nil {
-		return s.conclude // it came to its end by itself
-	}
 	if err := s.silence(errDrain); err != nil {
 		return s.abandon(err)
 	}
-	if err := s.store.ReleaseExecution(context.Background(), s.execution.ID, s.epoch); err != nil {
-		return s.abandon(err)
+	if s.result != nil && s.result.err == nil {
+		return s.conclude // it came to its end by itself
 	}
+	s.released = true
 	return nil
 }

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 
@@ -20,7 +21,14 @@ type host struct {
 var _ domain.Host = (*host)(nil)
 
 func (h *host) Emit(ctx context.Context, payload domain.Payload) error {
-	return h.inbox.say(ctx, payload)
+	switch payload.(type) {
+	case domain.MessageDelta, domain.MessageCompleted, domain.ThoughtDelta, domain.ThoughtCompleted,
+		domain.ToolCallRequested, domain.ToolCallUpdated, domain.ToolCallCompleted,
+		domain.UsageUpdated, domain.ModelRetrying:
+		return h.inbox.say(ctx, payload)
+	default: // starts, decisions, states and ends are the session's: an agent that could tell them could forge them
+		return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
+	}
 }
 
 func (h *host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {
@@ -31,6 +39,8 @@ func (h *host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Gran
 	select {
 	case grant := <-question.reply:
 		return grant, nil
+	case <-h.inbox.over:
+		return domain.Grant{}, errOver
 	case <-ctx.Done():
 		return domain.Grant{}, context.Cause(ctx)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"signoff/internal/domain"
 )
@@ -26,6 +27,7 @@ type inbox struct {
 
 	bell chan struct{} // for the session: there is something
 	room chan struct{} // for agents: there may be room again
+	over chan struct{} // closes with the inbox
 }
 
 // item is one thing that an agent said; exactly one field is set.
@@ -56,7 +58,7 @@ type turnResult struct {
 }
 
 func newInbox() *inbox {
-	return &inbox{bell: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &inbox{bell: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 // say puts a payload in, as text that grows where it is a delta. It waits while the inbox is full.
@@ -68,6 +70,7 @@ func (b *inbox) say(ctx context.Context, payload domain.Payload) error {
 		}
 		select {
 		case <-b.room:
+		case <-b.over:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -84,19 +87,46 @@ func (b *inbox) trySay(payload domain.Payload) (full bool, err error) {
 		return true, nil
 	}
 	kind, id, text := growing(payload)
-	b.bytes += len(text)
 	if id == "" {
-		b.bytes += itemBytes
+		b.bytes += itemBytes + weight(payload)
 		b.items = append(b.items, item{payload: payload})
-	} else {
-		b.grow(kind, id, text)
+	}
+	for len(text) > 0 {
+		piece := cut(text)
+		b.grow(kind, id, piece)
+		text = text[len(piece):]
 	}
 	ring(b.bell)
 	return false, nil
 }
 
-// grow appends to the last item where it is the same text, so that a burst costs its bytes and not its count.
+// weight is what a fact may hold beside its few words.
+func weight(payload domain.Payload) int {
+	switch p := payload.(type) {
+	case domain.ToolCallRequested:
+		return len(p.Arguments) + len(p.Summary)
+	case domain.ToolCallCompleted:
+		return len(p.Output)
+	default:
+		return 0
+	}
+}
+
+// cut is the beginning of text that fits into one event, and ends between two characters.
+func cut(text string) string {
+	if len(text) <= deltaBytes {
+		return text
+	}
+	end := deltaBytes
+	for end > deltaBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// grow appends at most deltaBytes to the last item where it is the same text, so that a burst costs its bytes and not its count.
 func (b *inbox) grow(kind domain.EventType, id, text string) {
+	b.bytes += len(text)
 	if n := len(b.items); n > 0 {
 		last := b.items[n-1].delta
 		if last != nil && last.kind == kind && last.id == id && last.text.Len()+len(text) <= deltaBytes {
@@ -142,19 +172,17 @@ func (b *inbox) take() []item {
 	defer b.mu.Unlock()
 	items := b.items
 	b.items, b.bytes = nil, 0
-	if b.closed == nil {
-		ring(b.room)
-	}
+	ring(b.room)
 	return items
 }
 
-// close refuses everything from now on. Agents that wait for room are woken one after the other.
+// close refuses everything from now on. Agents that wait, for room or for an answer, are told.
 func (b *inbox) close(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed == nil {
 		b.closed = why
-		close(b.room)
+		close(b.over)
 	}
 }
 

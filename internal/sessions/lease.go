@@ -24,10 +24,13 @@ var errLeaseLost = errors.New("sessions: the lease is over, another replica may 
 // leaseholder knows until when this replica may write. Sessions hold the context of the lease under which they were
 // started; it ends with the lease and does not come back with a new one.
 type leaseholder struct {
-	mu   sync.Mutex
-	ctx  context.Context // nil while there is no lease
-	lose context.CancelCauseFunc
-	over *time.Timer // ends the lease when it is not renewed in time
+	mu      sync.Mutex
+	ctx     context.Context // nil while there is no lease
+	lose    context.CancelCauseFunc
+	over    *time.Timer // ends the lease when it is not renewed in time; nil where nobody else could take over
+	retired bool        // given back for good
+
+	renewing sync.Mutex // held while a renewal is under way, so that none follows the giving back
 }
 
 func (l *leaseholder) current() context.Context {
@@ -36,56 +39,78 @@ func (l *leaseholder) current() context.Context {
 	return l.ctx
 }
 
-// renewed trusts the lease until trusted; it begins a new one where there is none.
-func (l *leaseholder) renewed(trusted time.Time) {
+// renewed trusts the lease for so long; it begins a new one where there is none. A lease that nobody else could take
+// (0) lasts: on SQLite there is one server, and a slow disk must not cost it what it drives.
+func (l *leaseholder) renewed(trusted time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
 		l.ctx, l.lose = context.WithCancelCause(context.Background())
-		l.over = time.AfterFunc(time.Until(trusted), func() {
-			slog.Error("lease lost, its executions are let go")
-			l.end(errLeaseLost)
-		})
+		if trusted > 0 {
+			l.over = time.AfterFunc(trusted, func() {
+				slog.Error("lease lost, its executions are let go")
+				l.end(errLeaseLost)
+			})
+		}
 		return
 	}
-	l.over.Reset(time.Until(trusted))
+	if l.over != nil {
+		l.over.Reset(trusted)
+	}
 }
 
 // end ends the lease, if there is one: those who hold it may not write any more.
 func (l *leaseholder) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ctx != nil {
-		l.over.Stop()
-		l.lose(why)
-		l.ctx = nil
+	if l.ctx == nil {
+		return
 	}
+	if l.over != nil {
+		l.over.Stop()
+	}
+	l.lose(why)
+	l.ctx, l.over = nil, nil
+}
+
+// retire ends the renewals, and waits for one that is under way.
+func (l *leaseholder) retire() {
+	l.renewing.Lock()
+	defer l.renewing.Unlock()
+	l.retired = true
 }
 
 // Run renews the lease and takes up executions that nobody drives, until ctx ends. It returns the error of the first
 // renewal, since a server that cannot write is not to serve.
 func (m *Manager) Run(ctx context.Context, ready func()) error {
-	defer m.lease.end(errOver) // what was not drained is let go, unwritten
+	defer m.leases.end(errOver) // what was not drained is let go, unwritten
 	if err := m.renew(ctx); err != nil {
 		return err
 	}
 	ready()
+	var renewing sync.WaitGroup
+	defer renewing.Wait()
+	renewing.Go(func() { m.everyTick(ctx, "renew the lease", m.renew) })
+	if err := m.takeUp(ctx); err != nil {
+		slog.Warn("cannot take up executions", "error", err)
+	}
+	m.everyTick(ctx, "take up executions", m.takeUp)
+	return nil
+}
+
+// everyTick does something at a third of the lease's time. Renewing and taking up have a rhythm each: what one waits
+// for must not keep the other waiting.
+func (m *Manager) everyTick(ctx context.Context, doing string, do func(context.Context) error) {
 	ticker := time.NewTicker(m.ttl / 3)
 	defer ticker.Stop()
 	for {
-		m.releaseOrphans(ctx)
-		if err := m.takeUp(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot take up executions", "error", err)
-		}
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-m.orphaned:
-			continue
+			return
 		case <-ticker.C:
 		}
-		if err := m.renew(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot renew the lease", "error", err)
+		if err := do(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot "+doing, "error", err)
 		}
 	}
 }
@@ -93,56 +118,123 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 // renew counts from before the request was sent: when the answer took long, the lease is already that much shorter.
 // The margin is for a clock that runs slower than the database's.
 func (m *Manager) renew(ctx context.Context) error {
+	m.leases.renewing.Lock()
+	defer m.leases.renewing.Unlock()
+	if m.leases.retired {
+		return nil
+	}
 	sent := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, m.ttl/3)
 	defer cancel()
 	if err := m.store.Heartbeat(ctx, m.replica, m.ttl); err != nil {
 		return err
 	}
-	m.lease.renewed(sent.Add(m.ttl - m.ttl/5))
+	trusted := time.Duration(0)
+	if m.store.Shared() {
+		trusted = max(time.Until(sent.Add(m.ttl-m.ttl/5)), time.Nanosecond)
+	}
+	m.leases.renewed(trusted)
 	return nil
 }
 
-// mayStart returns the lease under which a new session would write.
-func (m *Manager) mayStart() (context.Context, error) {
-	select {
-	case <-m.draining:
-		return nil, domain.Errorf(domain.CodeUnavailable, "This server is shutting down; try another replica, or again in a moment.")
-	default:
-	}
-	lease := m.lease.current()
-	if lease == nil {
-		return nil, domain.Errorf(domain.CodeUnavailable, "This server has lost touch with its database; try again in a moment.")
-	}
-	return lease, nil
-}
-
-// takeUp claims executions whose driver is gone, and drives them from where their logs end.
+// takeUp gives back what this replica cannot drive, and claims executions whose driver is gone, to go on from where
+// their logs end.
 func (m *Manager) takeUp(ctx context.Context) error {
-	for {
-		lease, err := m.mayStart()
-		if err != nil {
-			return nil //nolint:nilerr // draining, or without a lease: nothing is taken up
-		}
+	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, time.Second))
+	defer cancel()
+	if err := m.giveBack(ctx); err != nil {
+		return err
+	}
+	for !m.isDraining() {
 		claimed, err := m.store.Claim(ctx, m.replica, claimBatch)
 		if errors.Is(err, store.ErrUnknownOutcome) {
-			return errors.Join(err, m.findUnknown(ctx))
+			m.wonder()
 		}
 		if err != nil {
 			return err
 		}
 		for _, c := range claimed {
-			m.resume(c, lease)
+			m.resume(c)
 		}
 		if len(claimed) < claimBatch {
 			return nil
 		}
 	}
+	return nil
 }
 
-// findUnknown gives back what this replica owns without knowing: a claim may have worked although its answer was lost,
-// and as long as this replica lives nobody else would take those executions.
+func (m *Manager) isDraining() bool {
+	select {
+	case <-m.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// resume drives a claimed execution. Its log is read by its session, so that a long one holds up nobody else.
+func (m *Manager) resume(c store.Claimed) {
+	s, err := m.admit(c.Execution, c.Epoch)
+	if err != nil {
+		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
+		m.orphan(c.Execution.ID, c.Epoch)
+		return
+	}
+	s.takenUp = true
+	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
+	go m.drive(s)
+}
+
+// orphan has an execution given back that this replica cannot drive on, at the next tick and until it works: this
+// replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
+// work in the next instant either.
+func (m *Manager) orphan(id domain.ExecutionID, epoch int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.orphans[id] = epoch
+}
+
+// doubtTicks is for how long a commit whose answer was lost may still come through.
+const doubtTicks = 5
+
+// wonder has the next ticks look for executions that this replica owns and does not know of.
+func (m *Manager) wonder() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubt = doubtTicks
+}
+
+// giveBack releases what is orphaned; what does not work is tried again at the next tick.
+func (m *Manager) giveBack(ctx context.Context) error {
+	if err := m.findUnknown(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	orphans := maps.Clone(m.orphans)
+	m.mu.Unlock()
+	for id, epoch := range orphans {
+		if err := m.store.ReleaseExecution(ctx, id, epoch); err != nil && domain.CodeOf(err) != domain.CodeStale {
+			return err
+		}
+		m.mu.Lock()
+		if m.orphans[id] == epoch {
+			delete(m.orphans, id)
+		}
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// findUnknown finds what this replica owns without knowing: a claim or a creation may have worked although its answer
+// was lost.
 func (m *Manager) findUnknown(ctx context.Context) error {
+	m.mu.Lock()
+	doubt := m.doubt
+	m.doubt = max(0, doubt-1)
+	m.mu.Unlock()
+	if doubt == 0 {
+		return nil
+	}
 	owned, err := m.store.Owned(ctx, m.replica)
 	if err != nil {
 		return err
@@ -155,63 +247,4 @@ func (m *Manager) findUnknown(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (m *Manager) resume(c store.Claimed, lease context.Context) {
-	s := m.session(c.Execution, c.Epoch, lease)
-	conversation, err := m.conversation(c.Execution.ID)
-	if err == nil {
-		err = s.remember(conversation)
-	}
-	if err != nil {
-		slog.Error("cannot read an execution to take it up", "execution", c.Execution.ID, "error", err)
-		s.watcher.Close()
-		m.orphan(c.Execution.ID, c.Epoch)
-		return
-	}
-	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
-	m.launch(s)
-}
-
-// conversation folds the whole log of an execution.
-func (m *Manager) conversation(id domain.ExecutionID) (domain.Conversation, error) {
-	var all []domain.Event
-	for after := int64(0); ; {
-		page, err := m.store.Events(context.Background(), id, after, eventPage)
-		if err != nil {
-			return domain.Conversation{}, err
-		}
-		all = append(all, page...)
-		if len(page) < eventPage {
-			return domain.Fold(all)
-		}
-		after = page[len(page)-1].Seq
-	}
-}
-
-// orphan gives an execution back that its session cannot drive on, so that the next claim finds it. The database may be
-// what failed, so it is tried until it works: this replica's lease is good, and nobody else would ever take it up.
-func (m *Manager) orphan(id domain.ExecutionID, epoch int64) {
-	m.mu.Lock()
-	m.orphans[id] = epoch
-	m.mu.Unlock()
-	ring(m.orphaned)
-}
-
-// releaseOrphans gives back what it can; the rest waits for the next time.
-func (m *Manager) releaseOrphans(ctx context.Context) {
-	m.mu.Lock()
-	orphans := maps.Clone(m.orphans)
-	m.mu.Unlock()
-	for id, epoch := range orphans {
-		if err := m.store.ReleaseExecution(ctx, id, epoch); err != nil && domain.CodeOf(err) != domain.CodeStale {
-			slog.Warn("cannot give an execution back, trying again", "execution", id, "error", err)
-			continue
-		}
-		m.mu.Lock()
-		if m.orphans[id] == epoch {
-			delete(m.orphans, id)
-		}
-		m.mu.Unlock()
-	}
 }

@@ -30,6 +30,7 @@ type Store interface {
 	Owned(ctx context.Context, replica store.ReplicaID) ([]store.Claimed, error)
 	Release(ctx context.Context, replica store.ReplicaID) error
 	ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error
+	Shared() bool
 }
 
 var _ Store = (*store.Store)(nil)
@@ -67,14 +68,15 @@ type Manager struct {
 	store      Store
 	log        *events.Log
 
-	lease leaseholder
+	leases leaseholder
 
-	mu       sync.Mutex
-	live     map[domain.ExecutionID]*session
-	orphans  map[domain.ExecutionID]int64 // to be given back, by epoch
-	orphaned chan struct{}                // there is a new one
-	draining chan struct{}                // closes with the drain
+	draining chan struct{} // closes with the drain
 	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	live    map[domain.ExecutionID]*session // from before the first commit until the agent is gone
+	orphans map[domain.ExecutionID]int64    // to be given back, by epoch
+	doubt   int                             // for how many ticks this replica may own what it does not know of
 }
 
 // NewManager returns a manager that drives nothing until Run is called.
@@ -83,7 +85,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace,
 		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, store: s, log: log,
 		live: map[domain.ExecutionID]*session{}, orphans: map[domain.ExecutionID]int64{},
-		orphaned: make(chan struct{}, 1), draining: make(chan struct{}),
+		draining: make(chan struct{}),
 	}
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
@@ -103,12 +105,11 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 func (m *Manager) Start(
 	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
 ) (execution domain.Execution, replayed bool, err error) {
-	lease, err := m.mayStart()
+	execution = m.created(tenant, by, request)
+	s, err := m.admit(execution, 1)
 	if err != nil {
 		return domain.Execution{}, false, err
 	}
-	execution = m.created(tenant, by, request)
-	s := m.session(execution, 1, lease)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: execution.ID,
 		Epoch:     1,
@@ -118,11 +119,11 @@ func (m *Manager) Start(
 		})},
 	})
 	if err != nil {
-		s.watcher.Close()
-		return m.notStarted(ctx, tenant, execution.ID, key, err)
+		m.dismiss(s)
+		return m.notStarted(ctx, tenant, key, err)
 	}
 	execution.LastSeq = 1
-	m.launch(s)
+	go m.drive(s)
 	return execution, false, nil
 }
 
@@ -135,10 +136,10 @@ func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domai
 }
 
 func (m *Manager) notStarted(
-	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, key *store.Idempotency, err error,
+	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
 ) (domain.Execution, bool, error) {
 	if errors.Is(err, store.ErrUnknownOutcome) {
-		m.orphan(id, 1) // where it was created after all, it is driven all the same
+		m.wonder() // where it was created after all, it is driven all the same
 	}
 	if domain.CodeOf(err) != domain.CodeConflict || key == nil {
 		return domain.Execution{}, false, err
@@ -161,23 +162,52 @@ func asCreated(e domain.Execution) domain.Execution {
 	return e
 }
 
+// admit takes a new session in, unless the server drains, has no lease, or still drives the execution. Whoever is
+// admitted is waited for by Drain: the caller ends it with drive or with dismiss.
+func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.draining:
+		return nil, domain.Errorf(domain.CodeUnavailable, "This server is shutting down; try another replica, or again in a moment.")
+	default:
+	}
+	lease := m.leases.current()
+	if lease == nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "This server has lost touch with its database; try again in a moment.")
+	}
+	if _, live := m.live[execution.ID]; live {
+		return nil, domain.Errorf(domain.CodeConflict, "The agent of an earlier session of this execution has not ended yet.")
+	}
+	s := m.session(execution, epoch, lease)
+	m.live[execution.ID] = s
+	m.running.Add(1)
+	return s, nil
+}
+
+// drive runs an admitted session to its end.
+func (m *Manager) drive(s *session) {
+	defer m.running.Done()
+	s.run()
+}
+
+// dismiss lets an admitted session go that was never driven.
+func (m *Manager) dismiss(s *session) {
+	defer m.running.Done()
+	s.watcher.Close()
+	m.left(s)
+}
+
 // session returns a session that listens already, so that nothing is missed between the first commit and its start.
 func (m *Manager) session(execution domain.Execution, epoch int64, lease context.Context) *session {
 	watcher := m.log.Watch(execution.ID)
 	return &session{
-		Manager: m, execution: execution, epoch: epoch, lease: lease, drain: m.draining,
+		Manager: m, execution: execution, epoch: epoch, lease: lease,
 		inbox: newInbox(), watcher: watcher, stirred: watcher.Stirred(),
 		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
-		earlier: map[string]domain.Approval{}, results: map[string]string{},
+		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{},
 	}
-}
-
-func (m *Manager) launch(s *session) {
-	m.mu.Lock()
-	m.live[s.execution.ID] = s
-	m.mu.Unlock()
-	m.running.Go(s.run)
 }
 
 func (m *Manager) left(s *session) {
@@ -279,7 +309,7 @@ func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.
 	return nil
 }
 
-// Live counts the sessions of this replica by the status of their executions. It is for the metrics.
+// Live counts the executions that this replica drives. It is for the metrics.
 func (m *Manager) Live() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -303,6 +333,7 @@ func (m *Manager) Drain(ctx context.Context) error {
 	}()
 	select {
 	case <-left:
+		m.leases.retire()
 		return m.store.Release(ctx, m.replica)
 	case <-ctx.Done():
 		slog.Error("drain was cut short", "live", m.Live())

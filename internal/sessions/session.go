@@ -19,11 +19,11 @@ type session struct {
 	*Manager
 	execution domain.Execution // its fields that never change; what changes is below
 	epoch     int64
-	resumed   *domain.Conversation // what an earlier driver left; nil for a new execution
+	takenUp   bool                 // from an earlier driver
+	resumed   *domain.Conversation // what that left, once it was read
 	inbox     *inbox
 	watcher   *events.Watcher
 	lease     context.Context // ends when this replica may not write any more
-	drain     <-chan struct{} // closes when the server shuts down
 
 	// ———
 
@@ -35,18 +35,21 @@ type session struct {
 	texts    map[string]*openText // messages, thoughts and outputs that have begun, by kind and id
 	said     spoken
 	calls    map[string]*call           // without a fate
-	earlier  map[string]domain.Approval // approvals that an earlier driver asked for, by call
+	decided  map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
 	results  map[string]string          // what take-up told the model of calls that it closed
+	closed   map[string]bool            // calls that had their fate, and texts that were completed
 	rules    []domain.PermissionRule
-	stirred  int
-	doubtful bool // an approval may have been decided before we listened
-	flowing  bool // text arrives
-	closing  bool // the turn is being stopped: nothing new is answered
+	stirred  int              // the writes of others that have been read
+	again    <-chan time.Time // rings when a reading that failed is to be tried again; nil otherwise
+	flowing  bool             // text arrives
+	closing  bool             // the turn is being stopped: nothing new is answered
 	clock    *clock
 	agent    domain.Agent
 	stop     context.CancelCauseFunc // ends the turn; nil before it
+	gone     chan struct{}           // closes when Prompt has returned
 	result   *turnResult             // how the turn ended; nil before
 	wish     *store.CancelRequest    // somebody wants it cancelled
+	released bool                    // the execution is given back when the session has left
 }
 
 // call is a tool call without a fate.
@@ -61,7 +64,8 @@ type call struct {
 type openText struct {
 	id      string
 	thought bool
-	length  int // UTF-8 bytes so far
+	length  int  // UTF-8 bytes so far
+	whole   bool // nothing is missing, it was only not closed
 }
 
 // spoken keeps the newest message of the agent: what it said last is the output of the execution.
@@ -112,18 +116,38 @@ func (s *session) crashed() {
 
 var errCrashed = errors.New("sessions: panic")
 
+// leave ends the agent and only then lets go of the execution: whoever drives it next may be this server, at once, and
+// the tools of two drivers must never run together.
 func (s *session) leave() {
 	s.inbox.close(errOver)
 	s.watcher.Close()
 	if s.stop != nil {
 		s.stop(errOver)
+		s.outlive()
 	}
 	if s.agent != nil {
 		if err := s.agent.Close(); err != nil {
 			slog.Warn("agent did not close cleanly", "execution", s.execution.ID, "error", err)
 		}
 	}
+	if s.released {
+		s.orphan(s.execution.ID, s.epoch)
+	}
 	s.left(s)
+}
+
+// outlive waits until Prompt has returned, however long that takes.
+func (s *session) outlive() {
+	late := time.NewTimer(stopGrace)
+	defer late.Stop()
+	for {
+		select {
+		case <-s.gone:
+			return
+		case <-late.C:
+			slog.Error("agent does not return although its session is over", "execution", s.execution.ID)
+		}
+	}
 }
 
 var errOver = errors.New("sessions: the session is over")
@@ -137,7 +161,10 @@ func (s *session) commit(d *draft) error {
 	}
 	change := d.change(s)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		_, err := s.log.Commit(context.Background(), change)
+		_, err := s.log.Commit(s.lease, change)
+		if err == nil && s.lease.Err() != nil {
+			return context.Cause(s.lease) // it is written, but nothing may start under it any more
+		}
 		if err == nil {
 			d.answer()
 			return nil
@@ -154,34 +181,9 @@ func (s *session) commit(d *draft) error {
 	}
 }
 
-// abandon ends the session without a further write. Whoever claims the execution next goes on from the log; it may be
-// this server, at once, so what the agent runs must be dead before.
+// abandon ends the session without a further write. Whoever claims the execution next goes on from the log.
 func (s *session) abandon(why error) state {
 	slog.Warn("session abandoned", "execution", s.execution.ID, "epoch", s.epoch, "why", why)
-	s.mute()
-	s.orphan(s.execution.ID, s.epoch)
+	s.released = true
 	return nil
-}
-
-// mute stops the agent and waits until it has returned, or its grace is over. What it still says is not heard.
-func (s *session) mute() {
-	if s.stop == nil || s.result != nil {
-		return
-	}
-	s.stop(errOver)
-	grace := time.NewTimer(stopGrace)
-	defer grace.Stop()
-	for {
-		select {
-		case <-s.inbox.bell:
-			for _, i := range s.inbox.take() {
-				if i.done != nil {
-					return
-				}
-			}
-		case <-grace.C:
-			slog.Error("agent did not return after its session was abandoned", "execution", s.execution.ID)
-			return
-		}
-	}
 }

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"signoff/internal/domain"
@@ -12,7 +13,7 @@ import (
 
 // queued is where every execution starts.
 func (s *session) queued() state {
-	if s.resumed != nil {
+	if s.takenUp {
 		return s.takeUp
 	}
 	d := &draft{}
@@ -33,8 +34,14 @@ func (s *session) initializing() state {
 	defer cancel(nil)
 	opened := make(chan opening, 1)
 	go func() {
-		agent, err := s.open(ctx, s.execution)
-		opened <- opening{agent, err}
+		var o opening
+		defer func() {
+			if r := recover(); r != nil {
+				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
+			}
+			opened <- o
+		}()
+		o.agent, o.err = s.open(ctx, s.execution)
 	}()
 	for {
 		select {
@@ -45,12 +52,12 @@ func (s *session) initializing() state {
 			}
 			return s.begin
 		case <-s.watcher.Bell():
-			if s.cancelled() {
+			if wanted, _ := s.cancelled(); wanted { // what cannot be read now is read in the turn
 				cancel(errOver)
 				s.agent = (<-opened).agent
 				return s.finish(s.cancellation())
 			}
-		case <-s.drain:
+		case <-s.draining:
 			cancel(errOver)
 			s.agent = (<-opened).agent
 			return s.handOver
@@ -71,27 +78,30 @@ func (s *session) begin() state {
 		d.add(domain.TurnStarted{Turn: s.turn})
 	}
 	s.to(d, domain.StatusWaiting, "")
+	s.derive(d) // an approval of an earlier driver may be open
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
 	s.prompt()
-	return s.waiting
+	return s.sync
 }
 
-// prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says.
+// prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
+// end of the lease reaches the agent also while the session itself waits for a database that does not answer.
 func (s *session) prompt() {
-	ctx, stop := context.WithCancelCause(context.Background())
-	s.stop = stop
+	ctx, stop := context.WithCancelCause(s.lease)
+	s.stop, s.gone = stop, make(chan struct{})
 	s.clock = newClock(time.Duration(s.execution.Request.TimeoutSeconds) * time.Second)
 	prompt := domain.Prompt{Turn: s.turn, Rounds: s.rounds, History: s.history()}
 	h := &host{inbox: s.inbox, directory: s.execution.Request.WorkingDirectory, workspace: s.workspace, sandbox: s.sandbox}
-	agent, inbox := s.agent, s.inbox
+	agent, inbox, gone := s.agent, s.inbox, s.gone
 	go func() {
 		result := &turnResult{}
 		defer func() {
 			if r := recover(); r != nil {
 				result.err = fmt.Errorf("sessions: agent panicked: %v", r)
 			}
+			close(gone)
 			_ = inbox.put(item{done: result}) // refused only where the session has left
 		}()
 		result.stop, result.err = agent.Prompt(ctx, h, prompt)
@@ -149,7 +159,10 @@ func (s *session) listen() state {
 		return s.expire
 	case <-s.clock.out():
 		return s.timeOut
-	case <-s.drain:
+	case <-s.again:
+		s.again = nil
+		return s.sync
+	case <-s.draining:
 		return s.handOver
 	case <-s.lease.Done():
 		return s.abandon(context.Cause(s.lease))
@@ -161,15 +174,10 @@ func (s *session) hear() state {
 	if err := s.commit(s.absorb(s.inbox.take())); err != nil {
 		return s.abandon(err)
 	}
-	switch {
-	case s.result != nil:
+	if s.result != nil {
 		return s.conclude
-	case s.doubtful:
-		s.doubtful = false
-		return s.sync
-	default:
-		return s.current()
 	}
+	return s.current()
 }
 
 // look checks whether the bell was rung by somebody else.
@@ -180,25 +188,42 @@ func (s *session) look() state {
 	return s.sync
 }
 
-// sync reads what others have written: the wish to cancel, and decisions.
+// sync reads what others have written: the wish to cancel, and decisions. The count of their writes is taken before
+// the reading and noted only after all of it, so that nothing that came in between is taken for read.
 func (s *session) sync() state {
-	if s.cancelled() {
+	stirred := s.watcher.Stirred()
+	wanted, err := s.cancelled()
+	if wanted {
 		return s.cancelTurn
 	}
-	d, err := s.decisions()
+	var d *draft
 	if err == nil {
-		err = s.commit(d)
+		d, err = s.decisions()
 	}
 	if err != nil {
+		return s.readAgain(err)
+	}
+	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
+	s.stirred = stirred
+	return s.look
+}
+
+// readPause is how long a session waits before it reads again what it could not read.
+const readPause = 250 * time.Millisecond
+
+// readAgain stays in the state: a database that is away for a moment must not cost the call that runs.
+func (s *session) readAgain(err error) state {
+	slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
+	s.again = time.After(readPause)
 	return s.current()
 }
 
 // conclude ends the execution the way the agent ended its turn. A wish to cancel that came meanwhile goes first: some
 // agents call a cancel an ordinary end, and some an error.
 func (s *session) conclude() state {
-	if s.cancelled() {
+	if wanted, _ := s.cancelled(); wanted { // what cannot be read is not known, and the turn has ended
 		return s.finish(s.cancellation())
 	}
 	if s.result.err != nil {

@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"context"
 	"strings"
 
 	"signoff/internal/domain"
@@ -17,7 +16,13 @@ const outcomeUnknown = "The server stopped while this call was running, so it ma
 // takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
 // a message that broke off is interrupted, a call that may have run is outcomeUnknown.
 func (s *session) takeUp() state {
-	if s.readWish() {
+	if broken, err := s.remember(); err != nil {
+		if broken {
+			return s.finish(failed(domain.FailureOf(err)))
+		}
+		return s.abandon(err) // it is claimed again in a while
+	}
+	if s.wish != nil {
 		return s.finish(s.cancellation())
 	}
 	if s.execution.Recovery > maxRecoveries {
@@ -29,6 +34,9 @@ func (s *session) takeUp() state {
 	d := &draft{}
 	s.to(d, domain.StatusInitializing, "recovered")
 	s.closeTexts(d)
+	for key := range s.texts {
+		s.closed[key] = true
+	}
 	clear(s.texts)
 	for _, open := range s.resumed.Calls {
 		if open.Started {
@@ -44,8 +52,63 @@ func (s *session) takeUp() state {
 	return s.initializing
 }
 
-// remember puts into the session what the log and the rows say of an execution that is taken up.
-func (s *session) remember(c domain.Conversation) error {
+// remember puts into the session what the log and the rows say of an execution that is taken up. A log that is broken,
+// and not only out of reach, will be the next time, too.
+func (s *session) remember() (broken bool, err error) {
+	all, err := s.readLog()
+	if err != nil {
+		return false, err
+	}
+	conversation, err := domain.Fold(all)
+	if err != nil {
+		return true, err
+	}
+	s.recall(conversation)
+	ctx, cancel := s.reading()
+	defer cancel()
+	if s.wish, err = s.store.CancelRequest(ctx, s.execution.ID); err != nil {
+		return false, err
+	}
+	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, row := range rows {
+		s.recallApproval(row)
+	}
+	s.rules, err = s.store.Rules(ctx, s.execution.ID)
+	return false, err
+}
+
+func (s *session) readLog() (all []domain.Event, err error) {
+	for after := int64(0); ; {
+		ctx, cancel := s.reading()
+		page, err := s.store.Events(ctx, s.execution.ID, after, eventPage)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < eventPage {
+			return all, nil
+		}
+		after = page[len(page)-1].Seq
+	}
+}
+
+// recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again.
+func (s *session) recallApproval(row domain.Approval) {
+	c, open := s.calls[row.Call.ID]
+	switch {
+	case !open || c.running:
+	case row.Status == domain.ApprovalPending:
+		c.approval = &row
+	default:
+		s.decided[row.Call.ID] = row
+	}
+}
+
+func (s *session) recall(c domain.Conversation) {
 	s.resumed = &c
 	s.turn, s.rounds = c.Turn, c.Rounds
 	s.said.add("", c.LastText)
@@ -54,21 +117,18 @@ func (s *session) remember(c domain.Conversation) error {
 		if open.Thought {
 			kind = domain.ThoughtDeltaType
 		}
-		s.text(kind, open.MessageID).length = open.Length
+		text := s.text(kind, open.MessageID)
+		text.length, text.whole = open.Length, open.Whole
+	}
+	for _, message := range c.Messages {
+		for _, answered := range message.ToolCalls {
+			s.closed[answered.ID] = true
+		}
 	}
 	for _, open := range c.Calls {
 		s.calls[open.Call.ID] = &call{ToolCall: open.Call, running: open.Started}
+		delete(s.closed, open.Call.ID)
 	}
-	rows, err := s.store.ApprovalsOf(context.Background(), s.execution.ID)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if open, known := s.calls[row.Call.ID]; known && !open.running {
-			s.earlier[row.Call.ID] = row
-		}
-	}
-	return s.loadRules()
 }
 
 // history is what the agent starts from: what the client brought along, and what is in the log.
@@ -91,8 +151,8 @@ func (d *draft) closeText(turn int, open openText, key string) {
 	switch {
 	case strings.HasPrefix(key, string(domain.ToolCallUpdatedType)): // its call gets a fate, that is its end
 	case open.thought:
-		d.add(domain.ThoughtCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: true})
+		d.add(domain.ThoughtCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: !open.whole})
 	default:
-		d.add(domain.MessageCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: true})
+		d.add(domain.MessageCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: !open.whole})
 	}
 }

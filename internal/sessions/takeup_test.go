@@ -96,12 +96,10 @@ func TestDecidedWhileNobodyDrives(t *testing.T) {
 func TestStartedCallIsOutcomeUnknownAfterAKill(t *testing.T) {
 	s := storetest.SQLite(t)
 	var starts atomic.Int32
-	hang := make(chan struct{})
-	defer close(hang)
-	first := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+	first := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		call := sessionstest.Bash("c1", "ls")
 		_ = t.Want("m1", call)
-		_, err := t.Use(call, func(json.RawMessage) string { starts.Add(1); <-hang; return "" })
+		_, err := t.Use(call, func(json.RawMessage) string { starts.Add(1); <-ctx.Done(); return "" })
 		return "", err
 	})
 	id := first.start()

@@ -47,7 +47,6 @@ type Idempotency struct {
 // Update overwrites the columns of the execution row that are set, and the time of its last update. Only the driver
 // may: a change under epoch 0 has none.
 type Update struct {
-	From   domain.Status // what the writer believes it is; only for the error text of a broken transition
 	Status domain.Status // "" keeps it; a terminal one ends the execution, and nothing is written after this change
 	Turn   int           // 0 keeps it; otherwise Rounds is written with it, also where it is 0
 	Rounds int           // 0 keeps it, where Turn does

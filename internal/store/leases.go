@@ -78,11 +78,14 @@ func (s *Store) Owned(ctx context.Context, replica ReplicaID) ([]Claimed, error)
 	return owned, nil
 }
 
+// oneLess takes back that the claim was counted: what is let go in good order has not failed.
+const oneLess = `case when recoveries > 0 then recoveries - 1 else 0 end`
+
 // Release ends a replica in good order: what it drives is anybody's at once.
 func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 	return s.transact(ctx, "release the lease", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
-			update execution_heads set owner = null where owner = $1 and execution_id in (
+			update execution_heads set owner = null, recoveries = `+oneLess+` where owner = $1 and execution_id in (
 				select execution_id from execution_heads where ended = 0 and owner = $1
 				order by execution_id`+s.dialect.lock+`)`, text(string(replica)))
 		if err != nil {
@@ -96,7 +99,7 @@ func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 // ReleaseExecution lets go of one execution, where the claim under epoch still stands.
 func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error {
 	changed, err := s.exec(ctx, "release an execution", `
-		update execution_heads set owner = null where execution_id = $1 and epoch = $2`, text(string(id)), epoch)
+		update execution_heads set owner = null, recoveries = `+oneLess+` where execution_id = $1 and epoch = $2`, text(string(id)), epoch)
 	if err == nil && changed == 0 {
 		return stale("The execution is driven by somebody else, or gone.")
 	}
