@@ -159,7 +159,11 @@ func (c Config) openStore(ctx context.Context) (*store.Store, error) {
 }
 
 // sandboxConfig protects what is the server's own where it lies inside the workspace, as it does by default: the data
-// folder holds the token, and the configuration names programs and hosts.
+// folder holds the token, the configuration names hosts that keys are sent to, and the binary is started again.
 func (c Config) sandboxConfig() sandbox.Config {
-	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: []string{c.configFile()}}
+	guarded := []string{c.configFile()}
+	if self, err := os.Executable(); err == nil {
+		guarded = append(guarded, self)
+	}
+	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: guarded}
 }

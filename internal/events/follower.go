@@ -6,8 +6,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// pageSize is how many events of the history are read at once.
-const pageSize = 200
+// pageSize and pageBytes bound how much of the history is read at once: a client that is slow to take it holds no more.
+const (
+	pageSize  = 200
+	pageBytes = 256 << 10
+)
 
 // Follower reads one execution's log from a cursor on, first from the store, then live.
 //
@@ -70,7 +73,7 @@ func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
 }
 
 func (f *Follower) page(ctx context.Context) ([]Frame, error) {
-	events, err := f.log.store.Events(ctx, f.topic.id, f.seq, pageSize)
+	events, err := f.log.store.EventPage(ctx, f.topic.id, f.seq, pageSize, pageBytes)
 	if err != nil {
 		return nil, err
 	}

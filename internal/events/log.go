@@ -26,7 +26,7 @@ const (
 // Store is what the log needs of the database.
 type Store interface {
 	Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error)
-	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
+	EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	Heads(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]store.Head, error)
 	Shared() bool

@@ -76,6 +76,9 @@ func negotiate(accept []string) string {
 	}
 }
 
+// maxPage is about how large a page gets in bytes, however many events the client asks for.
+const maxPage = 1 << 20
+
 // eventPage reads a page through a follower, so that its events are byte for byte those of the stream.
 func (s *Server) eventPage(ctx context.Context, execution domain.Execution, after int64, limit int) (api.ListEventsResponseObject, error) {
 	follower, err := s.events.Follow(ctx, execution.ID, after)
@@ -84,7 +87,10 @@ func (s *Server) eventPage(ctx context.Context, execution domain.Execution, afte
 	}
 	defer follower.Close()
 	var frames []events.Frame
-	for len(frames) <= limit { // one more tells that there is a next page
+	for size := 0; len(frames) <= limit; { // one more tells that there is a next page
+		if size > maxPage {
+			return eventPage{frames: frames, more: true}, nil
+		}
 		more, err := follower.Next(ctx)
 		if err != nil {
 			return nil, err
@@ -93,6 +99,9 @@ func (s *Server) eventPage(ctx context.Context, execution domain.Execution, afte
 			return eventPage{frames: frames}, nil
 		}
 		frames = append(frames, more...)
+		for _, frame := range more {
+			size += len(frame.SSE)
+		}
 	}
 	return eventPage{frames: frames[:limit], more: true}, nil
 }

@@ -262,7 +262,7 @@ func (m *memory) Commit(_ context.Context, changes []store.Change) ([]store.Outc
 	return outcomes, nil
 }
 
-func (m *memory) Events(_ context.Context, _ domain.ExecutionID, after int64, limit int) ([]domain.Event, error) {
+func (m *memory) EventPage(_ context.Context, _ domain.ExecutionID, after int64, limit, _ int) ([]domain.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	left := m.events[after:]

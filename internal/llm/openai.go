@@ -189,8 +189,11 @@ func openAIUsage(usage openai.CompletionUsage) domain.Usage {
 	}
 }
 
+// mostTokens is more than any request has; a larger figure is nonsense, and sums of it would overflow.
+const mostTokens = 1 << 40
+
 func known(tokens int64, field respjson.Field) *int64 {
-	if !field.Valid() {
+	if !field.Valid() || tokens < 0 || tokens > mostTokens {
 		return nil
 	}
 	return &tokens

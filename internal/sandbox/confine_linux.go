@@ -101,6 +101,9 @@ func explain(name string, err error) int {
 func (p plan) restrict() error {
 	offerToOOMKiller()
 	giveWay()
+	if err := p.inPlace(); err != nil {
+		return err
+	}
 	if !p.Method.walled() {
 		return errors.Join(p.limitThreads(), dropAmbient())
 	}
@@ -118,6 +121,18 @@ func (p plan) restrict() error {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("sandbox: %s: %w", step.doing, err)
 		}
+	}
+	return nil
+}
+
+// inPlace makes sure that the command works in the folder that was looked at. Between the look and the mount, another
+// command could have put a link to the server's own data, or to a folder outside, in its place.
+func (p plan) inPlace() error {
+	if p.Folder == (identity{}) { // a probe
+		return nil
+	}
+	if here, err := identify("."); err != nil || here != p.Folder {
+		return errors.New("sandbox: the working directory was replaced while the command was started")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"signoff/internal/domain"
@@ -14,6 +15,7 @@ import (
 type plan struct {
 	Method   method
 	Dir      string   // the workspace, absolute, without symlinks
+	Folder   identity // what Dir was when the plan was made
 	Guards   []guard  // parts of the workspace that get a mount of their own
 	Tools    tools    // where things are on this machine
 	Argv     []string `json:",omitempty"`
@@ -77,14 +79,29 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	if err := wellFormed(command.Argv); err != nil {
 		return plan{}, err
 	}
+	folder, err := identify(dir)
+	if err != nil {
+		return plan{}, domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
+	}
 	guards, err := s.config.guards(dir)
 	if err != nil {
 		return plan{}, err
 	}
 	return plan{
-		Method: s.method, Dir: dir, Guards: guards, Tools: s.tools, Argv: command.Argv,
+		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Tools: s.tools, Argv: command.Argv,
 		Landlock: landlockABI(), Memory: s.memory,
 	}, nil
+}
+
+// identity tells a folder from another one that has taken its name.
+type identity struct{ Device, Inode uint64 }
+
+func identify(dir string) (identity, error) {
+	var stat syscall.Stat_t
+	if err := syscall.Stat(dir, &stat); err != nil {
+		return identity{}, err
+	}
+	return identity{Device: uint64(stat.Dev), Inode: stat.Ino}, nil //nolint:unconvert // Dev is smaller elsewhere
 }
 
 // wellFormed refuses what would not arrive as it was shown: JSON would replace bytes that are not UTF-8.
@@ -108,6 +125,9 @@ func workspace(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
+	}
+	if real != filepath.Clean(dir) { // a person has approved a command in dir, and not where a link leads now
+		return "", domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory was replaced by a link.")
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
 		return "", domain.Errorf(domain.CodeToolFailed, "The working directory is not a folder.").With(err)

@@ -51,6 +51,10 @@ func (w *Workspace) Resolve(directory string) (string, error) {
 	if err != nil {
 		return "", domain.Invalid("/workingDirectory", "This folder does not exist inside the workspace.").With(err)
 	}
+	if slices.Contains(strings.Split(strings.TrimPrefix(resolved, w.root), "/"), ".git") {
+		// Its hooks and configuration are read-only to commands that work beside it; who works in it could write them.
+		return "", domain.Invalid("/workingDirectory", "A folder of git's own cannot be a working directory.")
+	}
 	if !within(w.root, resolved) || w.hides(resolved) {
 		// The same words as for a folder that does not exist: an answer must not tell what lies outside.
 		return "", domain.Invalid("/workingDirectory", "This folder does not exist inside the workspace.")

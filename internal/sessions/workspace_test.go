@@ -23,7 +23,7 @@ func tree(t *testing.T) (w *Workspace, root string) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	root = filepath.Join(base, "root")
-	for _, folder := range []string{root, filepath.Join(root, "data"), filepath.Join(root, "sub"), filepath.Join(base, "root-evil")} {
+	for _, folder := range []string{root, filepath.Join(root, "data"), filepath.Join(root, "sub"), filepath.Join(root, ".git"), filepath.Join(root, ".git/hooks"), filepath.Join(base, "root-evil")} {
 		must(t, os.Mkdir(folder, 0o755))
 	}
 	for path, content := range map[string]string{
@@ -100,7 +100,7 @@ func TestResolve(t *testing.T) {
 	w, root := tree(t)
 	for directory, want := range map[string]string{
 		"": root, ".": root, "sub": filepath.Join(root, "sub"), filepath.Join(root, "sub"): filepath.Join(root, "sub"), "sub/up": root,
-		"..": "", "/": "", "/etc": "", "to-evil": "", root + "-evil": "", "missing": "", "note.txt": "", "data": "", "to-data": "",
+		"..": "", "/": "", "/etc": "", "to-evil": "", root + "-evil": "", "missing": "", "note.txt": "", "data": "", "to-data": "", ".git": "", ".git/hooks": "",
 	} {
 		got, err := w.Resolve(directory)
 		if got != want || (err == nil) != (want != "") {

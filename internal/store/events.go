@@ -17,14 +17,40 @@ func (s *Store) Events(ctx context.Context, id domain.ExecutionID, after int64, 
 	after = max(after, 0)
 	// A log has no holes, so a limit is a bound on seq: however the planner reads it, it reads no row too many.
 	last := after + min(int64(limit), math.MaxInt64-after)
-	events, err := collect(ctx, s.read, scanEvent, `
-		select execution_id, seq, type, time_us, data from events
-		where execution_id = $1 and seq > $2 and seq <= $3 order by seq`, text(string(id)), after, last)
+	events, err := collect(ctx, s.read, scanEvent, selectEvents, text(string(id)), after, last)
 	if err != nil {
 		return nil, s.failed("read events", err)
 	}
 	return events, nil
 }
+
+// EventPage is Events bounded by bytes, too: it ends before the event that would bring their data over so many, but is
+// not empty where there is an event. Readers that cannot be hurried, such as clients, must not hold more than that.
+func (s *Store) EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error) {
+	if limit <= 0 || after == math.MaxInt64 {
+		return nil, nil
+	}
+	after = max(after, 0)
+	last := after + min(int64(limit), math.MaxInt64-after)
+	read := 0
+	within := func(row scanner) (domain.Event, error) {
+		event, err := scanEvent(row)
+		if err == nil && read > 0 && read+len(event.Data) > bytes {
+			err = errEnough
+		}
+		read += len(event.Data)
+		return event, err
+	}
+	events, err := collect(ctx, s.read, within, selectEvents, text(string(id)), after, last)
+	if err != nil {
+		return nil, s.failed("read events", err)
+	}
+	return events, nil
+}
+
+const selectEvents = `
+	select execution_id, seq, type, time_us, data from events
+	where execution_id = $1 and seq > $2 and seq <= $3 order by seq`
 
 func scanEvent(row scanner) (domain.Event, error) {
 	var (

@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // querier is a pool or a transaction.
@@ -16,6 +18,10 @@ type querier interface {
 // scanner is a row.
 type scanner interface{ Scan(into ...any) error }
 
+// readTimeout gives a reading up that the database does not answer: whoever asked is told, instead of waiting for as
+// long as the network does.
+const readTimeout = 10 * time.Second
+
 // readers reads outside of a transaction. A reading that fails in passing is done again: after a restart of the database a
 // pool is full of connections that are dead and do not know it.
 type readers struct {
@@ -26,6 +32,11 @@ type readers struct {
 // collect reads all rows of a query.
 func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	from, again := q.(readers)
+	if again {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+	}
 	for attempt := 1; ; attempt++ {
 		all, err := collectOnce(ctx, q, scan, query, args...)
 		if err == nil || !again || attempt == attempts || ctx.Err() != nil || from.fault(err, false) != transient {
@@ -33,6 +44,9 @@ func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error
 		}
 	}
 }
+
+// errEnough is what a scan says of a row that is not wanted any more: the reading ends before it.
+var errEnough = errors.New("store: enough")
 
 func collectOnce[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
@@ -43,6 +57,9 @@ func collectOnce[T any](ctx context.Context, q querier, scan func(scanner) (T, e
 	var all []T
 	for rows.Next() {
 		one, err := scan(rows)
+		if err == errEnough {
+			return all, nil
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,14 +17,16 @@ import (
 // one. A person who reads the first would have approved something else, so a tool's arguments are read by this.
 type fields map[string]json.RawMessage
 
-// readFields reads the members of arguments; known lists the names that the tool understands, for the messages.
-func readFields(arguments json.RawMessage, known string) (fields, error) {
+// readFields reads the members of arguments; known are the names that the tool understands, form tells them to the
+// model. Another name is an error:
+// a person would sign for a restriction ("dryRun": true) that nobody keeps.
+func readFields(arguments json.RawMessage, form string, known ...string) (fields, error) {
 	if !utf8.Valid(arguments) {
 		return nil, invalid("The arguments are not valid UTF-8.")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(arguments))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return nil, invalid("The arguments must be one JSON object with %s.", known)
+		return nil, invalid("The arguments must be one JSON object with %s.", form)
 	}
 	members := fields{}
 	for decoder.More() {
@@ -36,6 +39,11 @@ func readFields(arguments json.RawMessage, known string) (fields, error) {
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, invalid("Something follows the JSON object of the arguments; send one object only.")
+	}
+	for name := range members {
+		if !slices.Contains(known, name) {
+			return nil, invalid("There is no field %q; this tool takes %s.", name, form)
+		}
 	}
 	return members, nil
 }

@@ -101,7 +101,7 @@ func bashResult(text string, ended domain.CommandResult, timeout time.Duration, 
 }
 
 func readBashArguments(arguments json.RawMessage) (bashArguments, error) {
-	members, err := readFields(arguments, bashFields)
+	members, err := readFields(arguments, bashFields, "command", "timeoutSeconds")
 	if err != nil {
 		return bashArguments{}, err
 	}

@@ -229,7 +229,7 @@ func unreadable(cause error) error {
 }
 
 func readReadArguments(arguments json.RawMessage) (readArguments, error) {
-	members, err := readFields(arguments, readFieldNames)
+	members, err := readFields(arguments, readFieldNames, "path", "offset", "limit")
 	if err != nil {
 		return readArguments{}, err
 	}

@@ -270,3 +270,34 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("without its database: exit %d\n%s%s", code, out, errOut)
 	}
 }
+
+// TestSwappedWorkingDirectory: a command that was approved for one folder must not run in another one that a link has
+// put in its place meanwhile, least of all in the server's own.
+func TestSwappedWorkingDirectory(t *testing.T) {
+	for _, kind := range []string{"auto", "namespaces", "off"} {
+		t.Run(kind, func(t *testing.T) {
+			s := newServer(t, engine{}, newModel(t, once("cat token secret; echo x > planted; ls")),
+				"SIGNOFF_WORKSPACE_ROOT=.", "SIGNOFF_DATA_DIR=data", "SIGNOFF_SANDBOX="+kind)
+			s.start()
+			outside := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("TOPSECRET"), 0o600))
+			for name, target := range map[string]string{"job": "data", "job2": outside} {
+				must(t, os.Mkdir(filepath.Join(s.home, name), 0o755))
+				id := s.create(object{"workingDirectory": name}).ID
+				a := s.asked(id, 1)[0]
+				must(t, os.Remove(filepath.Join(s.home, name)))
+				must(t, os.Symlink(target, filepath.Join(s.home, name)))
+				s.decide(a)
+				s.ended(id)
+				for _, event := range s.sound(id) {
+					if strings.Contains(event.raw, s.token) || strings.Contains(event.raw, "TOPSECRET") {
+						t.Errorf("a secret is in the log: %s", event.raw)
+					}
+				}
+				if _, err := os.Stat(filepath.Join(s.home, name, "planted")); err == nil {
+					t.Errorf("the command wrote into %s", target)
+				}
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -48,11 +49,14 @@ func claimers(w *world) {
 	}
 }
 
+const leaseOfClaimCounts = 400 * time.Millisecond
+
 func claimCounts(w *world) {
 	id := w.create()
-	w.heartbeat("two")
 	for round := 1; round <= 3; round++ {
-		claimed, err := w.s.Claim(w.ctx, "two", 1)
+		replica := store.ReplicaID(fmt.Sprint("two", round))
+		w.must(w.s.Heartbeat(w.ctx, replica, leaseOfClaimCounts))
+		claimed, err := w.s.Claim(w.ctx, replica, 1)
 		w.must(err)
 		if len(claimed) != 1 || claimed[0].Epoch != int64(round+1) || claimed[0].Execution.Recovery != round ||
 			claimed[0].Execution.ID != id || claimed[0].Execution.Request.Prompt != "hello" {
@@ -60,7 +64,11 @@ func claimCounts(w *world) {
 		}
 		w.refused(w.s.ReleaseExecution(w.ctx, id, int64(round)), domain.CodeStale)
 		w.accepted(said(id, int64(round+1), 1)) // no progress
-		w.must(w.s.ReleaseExecution(w.ctx, id, int64(round+1)))
+		time.Sleep(leaseOfClaimCounts)          // it dies with the execution in its hands
+	}
+	w.must(w.s.ReleaseExecution(w.ctx, id, 4))
+	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 2 {
+		w.Errorf("what was let go in good order counts: %d, %v", e.Recovery, err)
 	}
 	w.accepted(store.Change{Execution: id, Epoch: 4, Progress: true})
 	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 0 {
