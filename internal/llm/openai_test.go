@@ -222,6 +222,8 @@ func TestUsage(t *testing.T) {
 		{"in part", []reply{streams(ends("stop"), `{"choices":[],"usage":{"completion_tokens":7}}`, done)}, []domain.Usage{{
 			InputTokens: number(10), OutputTokens: number(7), ContextSize: number(1000),
 		}}},
+		{"nonsense", []reply{streams(ends("stop"), `{"choices":[],"usage":{"prompt_tokens":9000000000000000000,"completion_tokens":-5,"total_tokens":7}}`, done)},
+			[]domain.Usage{{InputTokens: number(10), TotalTokens: number(7), ContextSize: number(1000)}}},
 		{"two rounds", []reply{
 			streams(callsBash(0, "a"), ends("tool_calls"), full, done),
 			streams(says("ok"), ends("stop"), `{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":1,"total_tokens":201}}`, done),

@@ -19,6 +19,9 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Outcome, error)
 	if err := checkBatch(changes); err != nil {
 		return nil, err
 	}
+	if err := s.present(); err != nil {
+		return nil, err
+	}
 	makeText(changes)
 	b := newBatch(ctx, s, changes)
 	for {

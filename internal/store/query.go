@@ -57,7 +57,7 @@ func collectOnce[T any](ctx context.Context, q querier, scan func(scanner) (T, e
 	var all []T
 	for rows.Next() {
 		one, err := scan(rows)
-		if err == errEnough {
+		if errors.Is(err, errEnough) {
 			return all, nil
 		}
 		if err != nil {

@@ -54,8 +54,24 @@ func openSQLite(config Config) (*Store, error) {
 	}
 	read.SetMaxOpenConns(config.MaxConns)
 	read.SetMaxIdleConns(config.MaxConns)
-	return &Store{write: write, read: readers{read, sqliteDialect.fault}, dialect: sqliteDialect, path: path,
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(err, read.Close(), write.Close())
+	}
+	return &Store{write: write, read: readers{read, sqliteDialect.fault}, dialect: sqliteDialect, path: path, file: file,
 		closing: []func() error{read.Close, write.Close}}, nil
+}
+
+// present tells whether the file that is open is still the one at its path. SQLite writes on into a file that was
+// removed, and the next start would find none of it: what cannot survive must not be acknowledged.
+func (s *Store) present() error {
+	if s.file == nil {
+		return nil
+	}
+	if file, err := os.Stat(s.path); err != nil || !os.SameFile(file, s.file) {
+		return domain.Errorf(domain.CodeStorage, "The database file is gone.").With(err)
+	}
+	return nil
 }
 
 // createPrivate makes the file readable by its owner alone; the log beside it gets the same mode.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"os"
 	"time"
 
 	"signoff/internal/domain"
@@ -32,6 +33,7 @@ type Store struct {
 
 	dialect *dialect
 	path    string // of the SQLite file
+	file    os.FileInfo
 	closing []func() error
 }
 
@@ -66,6 +68,9 @@ func (s *Store) Shared() bool { return s.dialect.shared }
 
 // Ping asks the database for an answer.
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.present(); err != nil {
+		return err
+	}
 	for _, db := range []*sql.DB{s.write, s.read.DB} {
 		var one int
 		if err := db.QueryRowContext(ctx, `select 1`).Scan(&one); err != nil {

@@ -2,12 +2,14 @@ package store_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"signoff/internal/domain"
@@ -116,4 +118,52 @@ func TestPathsWithOddLetters(t *testing.T) {
 	if found, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.db")); err != nil || len(found) != 1 || found[0] != path {
 		t.Errorf("%q, %v", found, err)
 	}
+}
+
+// What is written into a file that nobody will find again must not be acknowledged.
+func TestRemovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "signoff.db")
+	s := storetest.Open(t, store.Config{Path: path})
+	create(t, s, "x")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), []store.Change{says("x", 1, 1)}); domain.CodeOf(err) != domain.CodeStorage {
+		t.Errorf("commit: %v", err)
+	}
+	if err := s.Ping(t.Context()); domain.CodeOf(err) != domain.CodeStorage {
+		t.Errorf("ping: %v", err)
+	}
+}
+
+func TestEventPageIsBoundedByBytes(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		create(t, s, "x")
+		commit(t, s, says("x", 1, 10))
+		all, err := s.Events(t.Context(), "x", 0, 100)
+		if err != nil || len(all) < 10 {
+			t.Fatal(len(all), err)
+		}
+		var paged []domain.Event
+		for {
+			after := int64(len(paged))
+			page, err := s.EventPage(t.Context(), "x", after, 100, 2*len(all[1].Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			if len(page) > 3 {
+				t.Fatalf("%d events in a page for two", len(page))
+			}
+			paged = append(paged, page...)
+		}
+		if diff := cmp.Diff(all, paged); diff != "" {
+			t.Error(diff)
+		}
+		if page, err := s.EventPage(t.Context(), "x", 0, 100, 1); err != nil || len(page) != 1 {
+			t.Errorf("a page smaller than any event: %d, %v", len(page), err)
+		}
+	})
 }
