@@ -35,7 +35,7 @@ fuzz() {
   grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' internal |
     sed -E 's|^(.*)/[^/]+_test.go:[0-9]+:func (Fuzz.*)$|\1 \2|' |
     while read -r package target; do
-      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZ_RUNS:-8000}x" "./$package" || return 1
+      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZ_RUNS:-8000}x" -fuzzminimizetime 100x "./$package" || return 1
     done
 }
 

@@ -13,8 +13,8 @@
 // # States
 //
 // One method per state (states.go), each returns the next. While a turn runs the status is derived from what is open:
-// an approval, a running call, a message that streams. [session.to] is the only place where the status changes, and it
-// holds the table of [domain.Status.CanBecome].
+// an approval, a running call, a message that streams. [session.to] is the only place where the status of a live
+// execution changes, and [session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
 //
 // # Promises
 //
@@ -29,5 +29,7 @@
 //
 // Each replica has one row that it renews at a third of the time-to-live. It trusts the row only until the TTL minus
 // a margin, counted from before the renewal was sent. A replica that cannot renew ends its sessions before another
-// one may start them.
+// one may start them. On SQLite there is no other one, and the lease lasts as long as the server.
+//
+// An execution is given back only after its agent has returned, so the tools of two drivers never run together.
 package sessions
