@@ -13,7 +13,6 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
-	"signoff/internal/events"
 	"signoff/internal/events/eventstest"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
@@ -90,30 +89,7 @@ func (h *hooked) Commit(ctx context.Context, changes []store.Change) ([]store.Ou
 
 func hookedWorld(t testing.TB, h *hooked, ttl time.Duration, script sessionstest.Script) *world {
 	t.Helper()
-	w := &world{t: t, store: h.Store, log: events.NewLog(h), patience: 15 * time.Second}
-	w.config = sessions.Config{
-		Sandbox: sessionstest.Sandbox{}, Workspace: &sessions.Workspace{}, LeaseTTL: ttl, DrainGrace: time.Second,
-		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
-	}
-	w.desk = approvals.NewDesk(h.Store, w.log, sessionstest.AnyTool{})
-	w.manager = sessions.NewManager(w.config, h, w.log)
-	ctx, cancel := context.WithCancel(context.Background())
-	logCtx, cancelLog := context.WithCancel(context.Background())
-	var logs, managers sync.WaitGroup
-	logs.Go(func() { w.log.Run(logCtx) })
-	ready := make(chan struct{})
-	managers.Go(func() { _ = w.manager.Run(ctx, func() { close(ready) }) })
-	<-ready
-	w.stop = sync.OnceFunc(func() { w.stopped = true; cancel(); managers.Wait(); cancelLog(); logs.Wait() })
-	t.Cleanup(func() {
-		if !w.stopped {
-			dctx, c := context.WithTimeout(context.Background(), 10*time.Second)
-			defer c()
-			_ = w.manager.Drain(dctx)
-			w.stop()
-		}
-	})
-	return w
+	return newWorldThrough(t, h, h.Store, script, func(c *sessions.Config) { c.LeaseTTL = ttl })
 }
 
 func readCall(id string) domain.ToolCall {

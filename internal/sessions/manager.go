@@ -167,10 +167,8 @@ func asCreated(e domain.Execution) domain.Execution {
 func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	select {
-	case <-m.draining:
+	if m.isDraining() {
 		return nil, domain.Errorf(domain.CodeUnavailable, "This server is shutting down; try another replica, or again in a moment.")
-	default:
 	}
 	lease := m.leases.current()
 	if lease == nil {
@@ -320,9 +318,7 @@ func (m *Manager) Live() int {
 // refused from its beginning on.
 func (m *Manager) Drain(ctx context.Context) error {
 	m.mu.Lock()
-	select {
-	case <-m.draining:
-	default:
+	if !m.isDraining() {
 		close(m.draining)
 	}
 	m.mu.Unlock()

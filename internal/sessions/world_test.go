@@ -47,7 +47,20 @@ type world struct {
 
 func newWorld(t testing.TB, s *store.Store, script sessionstest.Script, change ...func(*sessions.Config)) *world {
 	t.Helper()
-	w := &world{t: t, store: s, log: events.NewLog(s), patience: time.Minute}
+	return newWorldThrough(t, s, s, script, change...)
+}
+
+// database is all that the engine does with the store; a test may stand in between.
+type database interface {
+	events.Store
+	sessions.Store
+}
+
+func newWorldThrough(
+	t testing.TB, through database, s *store.Store, script sessionstest.Script, change ...func(*sessions.Config),
+) *world {
+	t.Helper()
+	w := &world{t: t, store: s, log: events.NewLog(through), patience: time.Minute}
 	w.config = sessions.Config{
 		Sandbox: sessionstest.Sandbox{}, Workspace: &sessions.Workspace{}, LeaseTTL: 10 * time.Second, DrainGrace: time.Second,
 		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
@@ -56,7 +69,7 @@ func newWorld(t testing.TB, s *store.Store, script sessionstest.Script, change .
 		c(&w.config)
 	}
 	w.desk = approvals.NewDesk(s, w.log, sessionstest.AnyTool{})
-	w.manager = sessions.NewManager(w.config, s, w.log)
+	w.manager = sessions.NewManager(w.config, through, w.log)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	logCtx, cancelLog := context.WithCancel(context.Background())

@@ -11,17 +11,7 @@ import (
 // Events reads the log of an execution from behind seq after on, at most limit events. It asks for no tenant: who calls
 // has read the execution. Past the end it returns none; a log is never read with a hole, also while it is written.
 func (s *Store) Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error) {
-	if limit <= 0 || after == math.MaxInt64 {
-		return nil, nil
-	}
-	after = max(after, 0)
-	// A log has no holes, so a limit is a bound on seq: however the planner reads it, it reads no row too many.
-	last := after + min(int64(limit), math.MaxInt64-after)
-	events, err := collect(ctx, s.read, scanEvent, selectEvents, text(string(id)), after, last)
-	if err != nil {
-		return nil, s.failed("read events", err)
-	}
-	return events, nil
+	return s.EventPage(ctx, id, after, limit, math.MaxInt)
 }
 
 // EventPage is Events bounded by bytes, too: it ends before the event that would bring their data over so many, but is
@@ -31,15 +21,21 @@ func (s *Store) EventPage(ctx context.Context, id domain.ExecutionID, after int6
 		return nil, nil
 	}
 	after = max(after, 0)
+	// A log has no holes, so a limit is a bound on seq: however the planner reads it, it reads no row too many.
 	last := after + min(int64(limit), math.MaxInt64-after)
-	read := 0
+	left := bytes
 	within := func(row scanner) (domain.Event, error) {
 		event, err := scanEvent(row)
-		if err == nil && read > 0 && read+len(event.Data) > bytes {
-			err = errEnough
+		if err != nil {
+			return event, err
 		}
-		read += len(event.Data)
-		return event, err
+		if event.Seq == after+1 { // the first row, also of a reading that is done again
+			left = bytes
+		} else if len(event.Data) > left {
+			return event, errEnough
+		}
+		left -= len(event.Data)
+		return event, nil
 	}
 	events, err := collect(ctx, s.read, within, selectEvents, text(string(id)), after, last)
 	if err != nil {
