@@ -9,6 +9,9 @@ import (
 
 // Agent answers the prompts of one execution. A session opens it, asks it one turn at a time and closes it.
 type Agent interface {
+	// Introduction tells who answers.
+	Introduction() Introduction
+
 	// Prompt runs one turn until the agent stops. What the agent says on the way goes to host. When ctx ends, Prompt
 	// gives up at once and returns an error; the cause of ctx is the session's business, not the agent's.
 	//
@@ -19,12 +22,31 @@ type Agent interface {
 	Close() error
 }
 
-// Prompt is what a turn starts from. History ends with this turn's user message, or, where a session takes up an
+// Opening is what an agent is opened with. When its context ends, whoever opens it gives up, and leaves nothing behind.
+type Opening struct {
+	Execution    Execution
+	Host         Host   // for what the agent says between turns; in a turn, it is the host of the turn
+	AgentSession string // the agent's own session that is to be taken up; empty for a new one
+}
+
+// Introduction is what an agent says of itself. An internal one says nothing.
+type Introduction struct {
+	Name         string // of the program, as it calls itself
+	Version      string
+	AgentSession string // its own id of the session
+	Continued    string // how an earlier session was taken up: load or resume; empty for a new one
+	Mode         string // that it works in, where it has modes
+	Model        string // that it works with, where it says so
+}
+
+// Prompt is what a turn starts from. Text is what the person says in this turn; an agent that keeps its own history
+// needs no more. History ends with this turn's user message, or, where a session takes up an
 // execution after a restart, with whatever of the turn is already in the log: an assistant message whose tool calls
 // are not all answered is to be gone on with, not asked for again.
 type Prompt struct {
 	Turn    int
 	Rounds  int // model rounds already spent in this turn
+	Text    string
 	History []Message
 }
 
@@ -33,8 +55,9 @@ type Prompt struct {
 type Host interface {
 	// Emit puts a fact into the log. It does not wait for the database, and blocks only while megabytes of earlier
 	// facts are still unwritten. The session fills in turn and offset of deltas. It fails when the session is over, and
-	// for a fact that is not the agent's to tell: an agent speaks of messages, thoughts, the requests, output and fates
-	// of its calls, usage and retries. What comes for a message or call that is closed is not a fact and is dropped.
+	// for a fact that is not the agent's to tell: an agent speaks of messages, thoughts, plans, the requests, output and
+	// fates of its calls, usage and retries, and of itself. What comes for a message or call that is closed is not a
+	// fact and is dropped.
 	Emit(ctx context.Context, payload Payload) error
 
 	// Authorize asks whether an already emitted call may run, and waits for a person where policy says so. When it
@@ -43,13 +66,47 @@ type Host interface {
 	// already written the fate, and Message is what the model is to be told.
 	Authorize(ctx context.Context, call ToolCall) (Grant, error)
 
+	// Ask puts a question of an external agent to a person, and waits for the answer; policy may answer in a person's
+	// place. When the answer allows, `toolCall.started` is in the log. The end of ctx withdraws the question.
+	Ask(ctx context.Context, question Question) (Answer, error)
+
 	// OpenFile opens a regular file of the workspace for reading. A path that leaves the workspace, by `..`, by a
 	// symlink or by being absolute elsewhere, is refused with [CodePathOutsideWorkspace].
 	OpenFile(ctx context.Context, path string) (fs.File, error)
 
+	// WriteFile writes a file of the workspace, with the same boundary: whole or not at all, and the folders on its way
+	// where they are missing.
+	WriteFile(ctx context.Context, path string, content []byte) error
+
 	// Run runs a command in the workspace under the supervisor and in the sandbox, and copies what it prints, stdout
 	// and stderr as they come, to output. It returns when the process and all its descendants are gone.
 	Run(ctx context.Context, command Command, output io.Writer) (CommandResult, error)
+
+	// Trace keeps a raw message of the agent's protocol for the debug feed, where that is on. It never waits.
+	Trace(direction Direction, message []byte)
+}
+
+// Direction is which way a raw message went.
+type Direction string
+
+const (
+	ToAgent   Direction = "toAgent"
+	FromAgent Direction = "fromAgent"
+)
+
+// Question is what an external agent asks about one of its calls.
+type Question struct {
+	Kind    ApprovalKind // agentPermission or question
+	Call    ToolCall
+	Options json.RawMessage // agentPermission: the agent's options, verbatim
+	Form    json.RawMessage // question: {message, schema}
+}
+
+// Answer is what became of a [Question].
+type Answer struct {
+	Status   ApprovalStatus  // approved, denied, expired; cancelled where nobody will answer
+	OptionID string          // agentPermission: what goes back; empty: no option says so
+	Content  json.RawMessage // question: what the person answered
 }
 
 // Grant answers Authorize.

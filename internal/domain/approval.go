@@ -11,8 +11,14 @@ type ApprovalID string
 // ApprovalKind tells who asks and what an answer can be.
 type ApprovalKind string
 
-// ApprovalToolCall asks whether a call of one of our own tools may run.
-const ApprovalToolCall ApprovalKind = "toolCall"
+const (
+	// ApprovalToolCall asks whether a call of one of our own tools may run.
+	ApprovalToolCall ApprovalKind = "toolCall"
+	// ApprovalAgentPermission passes on what an external agent asks, with the agent's own options.
+	ApprovalAgentPermission ApprovalKind = "agentPermission"
+	// ApprovalQuestion asks for an answer in words, or in the fields of a form.
+	ApprovalQuestion ApprovalKind = "question"
+)
 
 // ApprovalStatus is pending until the one decision, the expiry, or the end of the execution.
 type ApprovalStatus string
@@ -33,7 +39,9 @@ type Approval struct {
 	Kind             ApprovalKind
 	Call             ToolCall
 	WorkingDirectory string
-	ArgumentsHash    string // see approvals.Hash
+	ArgumentsHash    string          // see approvals.Hash
+	Options          json.RawMessage // agentPermission: the agent's options as it sent them, a list; nil otherwise
+	Question         json.RawMessage // question: {message, schema}; nil otherwise
 	Status           ApprovalStatus
 	Requested        time.Time
 	Expires          *time.Time // nil = never
@@ -64,8 +72,27 @@ type Decision struct {
 	Arguments     json.RawMessage `json:"arguments,omitempty"`     // what the decider wrote in place of the shown ones
 	ArgumentsHash string          `json:"argumentsHash,omitempty"` // of Arguments; empty where they were not edited
 	Remember      RememberScope   `json:"remember"`
+	OptionID      string          `json:"optionId,omitempty"` // agentPermission: the option that goes to the agent
+	Answer        json.RawMessage `json:"answer,omitempty"`   // question: what the person answered
 	By            Actor           `json:"by"`
 }
+
+// PermissionOption is one answer that an external agent offers. The id is what it gets back; the kind is a hint, and
+// kinds may repeat, be missing or be unknown.
+// https://agentclientprotocol.com/protocol/tool-calls#requesting-permission
+type PermissionOption struct {
+	OptionID string `json:"optionId"`
+	Name     string `json:"name"`
+	Kind     string `json:"kind"`
+}
+
+// Kinds of a [PermissionOption] that the protocol knows.
+const (
+	OptionAllowOnce    = "allow_once"
+	OptionAllowAlways  = "allow_always" // the agent remembers it, not Signoff
+	OptionRejectOnce   = "reject_once"
+	OptionRejectAlways = "reject_always"
+)
 
 // Actor is who did something: an API key by id and name, never its secret.
 type Actor struct {

@@ -3,15 +3,21 @@ package domain
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // Conversation is what the log of an execution amounts to: the messages as a model needs them, and what of the last
 // turn is unfinished. [Fold] builds it; a session that takes an execution up after a restart goes on from it.
 type Conversation struct {
 	Turn     int
+	Text     string    // the prompt of this turn; empty for the first, whose prompt is the execution's
+	Active   bool      // the agent has said something in this turn
 	Rounds   int       // answers with tool calls in this turn
 	Messages []Message // of all turns, without the messages that the client brought along
 	LastText string    // the newest whole message of the agent
+
+	AgentSession string    // as the agent calls it; empty where it has not told
+	Since        time.Time // of the newest change of status: how long it has been idle, or interrupted
 
 	Open  []OpenMessage // begun and not completed: what a broken stream left
 	Calls []OpenCall    // requested and without a fate
@@ -45,6 +51,9 @@ func Fold(events []Event) (Conversation, error) {
 			return Conversation{}, err
 		}
 		f.take(payload)
+		if event.Type == StateChangedType {
+			f.since = event.Time
+		}
 	}
 	return f.conversation(), nil
 }
@@ -52,6 +61,10 @@ func Fold(events []Event) (Conversation, error) {
 // folder collects answers in the order in which they began; a tool call belongs to the answer that asked for it.
 type folder struct {
 	turn    int
+	text    string
+	active  bool
+	session string
+	since   time.Time
 	answers []*answer
 	texts   map[string]*answer
 	calls   map[string]*foldedCall
@@ -60,6 +73,7 @@ type folder struct {
 // answer is what one request to the model brought: thought, text and tool calls share a message id.
 type answer struct {
 	id            string
+	user          bool // no answer, but what the person said
 	turn          int
 	text, thought strings.Builder
 	textDone      bool
@@ -79,7 +93,14 @@ type foldedCall struct {
 func (f *folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
-		f.turn = p.Turn
+		f.turn, f.text, f.active = p.Turn, p.Text, false
+		if p.Text != "" {
+			f.said(p.Text)
+		}
+	case AgentStarted:
+		f.session = p.AgentSession
+	case AgentUpdated:
+		f.active = true
 	case MessageDelta:
 		f.answer(p.MessageID).text.WriteString(p.Text)
 	case ThoughtDelta:
@@ -112,7 +133,15 @@ func (f *folder) takeCall(payload Payload) {
 	}
 }
 
+// said takes what a person says in a further turn.
+func (f *folder) said(text string) {
+	a := &answer{user: true, turn: f.turn}
+	a.text.WriteString(text)
+	f.answers = append(f.answers, a)
+}
+
 func (f *folder) answer(id string) *answer {
+	f.active = true
 	a, known := f.texts[id]
 	if !known {
 		a = &answer{id: id, turn: f.turn}
@@ -131,8 +160,12 @@ func (f *folder) call(id string) *foldedCall {
 }
 
 func (f *folder) conversation() Conversation {
-	conversation := Conversation{Turn: f.turn}
+	conversation := Conversation{Turn: f.turn, Text: f.text, Active: f.active, AgentSession: f.session, Since: f.since}
 	for _, a := range f.answers {
+		if a.user {
+			conversation.Messages = append(conversation.Messages, Message{Role: RoleUser, Text: a.text.String()})
+			continue
+		}
 		conversation.Open = append(conversation.Open, a.open()...)
 		if a.whole() {
 			conversation.add(a, a.turn == f.turn)

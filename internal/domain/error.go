@@ -14,6 +14,12 @@ const (
 	CodeMalformed           Code = "malformed"           // not readable as what it should be
 	CodeInvalid             Code = "invalid"             // readable, but the value is not allowed
 	CodeUnknownModel        Code = "unknownModel"        // names a model that the registry does not have
+	CodeUnknownAgent        Code = "unknownAgent"        // names an agent that the registry does not have
+	CodeUnknownMCPServer    Code = "unknownMcpServer"    // names an MCP server that the registry does not have
+	CodeNotResumable        Code = "notResumable"        // that agent session cannot be taken up
+	CodeBusy                Code = "busy"                // a turn runs, and the prompt did not want to wait
+	CodeClosed              Code = "closed"              // the execution takes no more prompts
+	CodeNotInterrupted      Code = "notInterrupted"      // there is nothing to choose
 	CodeUnauthenticated     Code = "unauthenticated"     // no key, or none that holds
 	CodeForbidden           Code = "forbidden"           // the key lacks the scope
 	CodeNotFound            Code = "notFound"            // unknown, or somebody else's: the answers are the same
@@ -51,6 +57,12 @@ const (
 	CodeModelNotConfigured   Code = "modelNotConfigured"   // the key's environment variable is empty
 	CodeRecoveryLimit        Code = "recoveryLimit"        // taken up again and again without progress
 	CodeAgentFailed          Code = "agentFailed"          // the agent gave up for a reason without a code
+	CodeAgentUnavailable     Code = "agentUnavailable"     // the agent's program is not there, or cannot be run
+	CodeAgentUnauthorized    Code = "agentUnauthorized"    // the agent wants to be signed in first
+	CodeAgentExited          Code = "agentExited"          // the agent's process ended in the middle of its work
+	CodeAgentProtocol        Code = "agentProtocol"        // the agent does not speak the protocol as it should
+	CodeAgentTimedOut        Code = "agentTimedOut"        // the agent did not start, or did not take what it was sent
+	CodeInterrupted          Code = "interrupted"          // its process was lost, and nobody chose to go on
 	CodeUnknownTool          Code = "unknownTool"          // the model named a tool that does not exist
 	CodeInvalidArguments     Code = "invalidArguments"     // the model's arguments do not fit the tool
 	CodeDenied               Code = "denied"               // a person said no

@@ -21,9 +21,18 @@ type EventType string
 const (
 	ExecutionCreatedType   EventType = "execution.created"
 	StateChangedType       EventType = "execution.stateChanged"
+	PromptQueuedType       EventType = "prompt.queued"
+	PromptDiscardedType    EventType = "prompt.discarded"
 	TurnStartedType        EventType = "turn.started"
+	TurnContinuedType      EventType = "turn.continued"
 	TurnEndedType          EventType = "turn.ended"
 	AgentStartedType       EventType = "agent.started"
+	AgentExitedType        EventType = "agent.exited"
+	AgentUpdatedType       EventType = "agent.updated"
+	AgentModeChangedType   EventType = "agent.modeChanged"
+	CommandsUpdatedType    EventType = "agent.commandsUpdated"
+	AgentSilentType        EventType = "agent.silent"
+	AgentStderrType        EventType = "agent.stderr"
 	MessageDeltaType       EventType = "message.delta"
 	MessageCompletedType   EventType = "message.completed"
 	ThoughtDeltaType       EventType = "thought.delta"
@@ -31,10 +40,13 @@ const (
 	ToolCallRequestedType  EventType = "toolCall.requested"
 	ToolCallStartedType    EventType = "toolCall.started"
 	ToolCallUpdatedType    EventType = "toolCall.updated"
+	ToolCallReportedType   EventType = "toolCall.reported"
 	ToolCallCompletedType  EventType = "toolCall.completed"
 	ApprovalRequestedType  EventType = "approval.requested"
 	ApprovalResolvedType   EventType = "approval.resolved"
+	PlanUpdatedType        EventType = "plan.updated"
 	UsageUpdatedType       EventType = "usage.updated"
+	RateLimitUpdatedType   EventType = "rateLimit.updated"
 	ModelRetryingType      EventType = "model.retrying"
 	ExecutionCompletedType EventType = "execution.completed"
 	ExecutionFailedType    EventType = "execution.failed"
@@ -77,8 +89,32 @@ type (
 		Reason string `json:"reason,omitempty"`
 	}
 
+	// PromptQueued tells that a further prompt was taken in. Its turn comes when those before it have ended.
+	PromptQueued struct {
+		PromptID PromptID `json:"promptId"`
+		Text     string   `json:"text"`
+		WhenBusy WhenBusy `json:"whenBusy"`
+		By       Actor    `json:"by"`
+	}
+
+	// PromptDiscarded tells that the execution ended before the prompt's turn came.
+	PromptDiscarded struct {
+		PromptID PromptID `json:"promptId"`
+	}
+
+	// TurnStarted opens a turn. The first one's prompt is the execution's; a further one's is here.
 	TurnStarted struct {
-		Turn int `json:"turn"`
+		Turn     int      `json:"turn"`
+		PromptID PromptID `json:"promptId,omitempty"`
+		Text     string   `json:"text,omitempty"`
+	}
+
+	// TurnContinued tells that a turn that was cut off goes on in a new process, and what the agent was told of it.
+	TurnContinued struct {
+		Turn int        `json:"turn"`
+		Mode ResumeMode `json:"mode"`
+		Text string     `json:"text"`
+		By   *Actor     `json:"by"` // nil where nobody had to choose
 	}
 
 	TurnEnded struct {
@@ -88,8 +124,52 @@ type (
 
 	// AgentStarted tells what answers the prompts from here on. It is written again after a restart.
 	AgentStarted struct {
-		Source  Source `json:"source"`
-		Sandbox string `json:"sandbox"` // what confines its commands: bubblewrap, namespaces, off, none
+		Source       Source `json:"source"`
+		Sandbox      string `json:"sandbox"` // what confines its commands: bubblewrap, namespaces, off, none
+		Name         string `json:"name,omitempty"`
+		Version      string `json:"version,omitempty"`
+		AgentSession string `json:"agentSession,omitempty"` // as the agent calls its session
+		Continued    string `json:"continued,omitempty"`    // load or resume: an earlier session was taken up
+		Mode         string `json:"mode,omitempty"`
+		Model        string `json:"model,omitempty"`
+	}
+
+	// AgentExited tells that the agent's process has ended between two turns. The next prompt starts it again.
+	AgentExited struct {
+		Message string `json:"message"`
+	}
+
+	// AgentUpdated passes on what the agent said and the other events do not tell: kinds unknown to us, and fields that
+	// have no place elsewhere. Update is as the agent sent it.
+	AgentUpdated struct {
+		Turn   int             `json:"turn"` // 0 between turns, here and below
+		Kind   string          `json:"kind"`
+		Update json.RawMessage `json:"update"`
+	}
+
+	// AgentModeChanged tells in which mode the agent works from here on.
+	AgentModeChanged struct {
+		Turn   int             `json:"turn"`
+		Mode   string          `json:"mode"`
+		Update json.RawMessage `json:"update"`
+	}
+
+	// CommandsUpdated lists the commands that the agent takes in a prompt, as it sent them.
+	CommandsUpdated struct {
+		Turn   int             `json:"turn"`
+		Update json.RawMessage `json:"update"`
+	}
+
+	// AgentSilent tells that nothing has come from the agent for a while although it is its turn. Some agents ask their
+	// model again and again for minutes and say nothing of it.
+	AgentSilent struct {
+		Turn    int   `json:"turn"`
+		Seconds int64 `json:"seconds"`
+	}
+
+	// AgentStderr is a piece of what the agent wrote to its standard error; only where debug is on.
+	AgentStderr struct {
+		Text string `json:"text"`
 	}
 
 	// MessageDelta is a piece of a message of the agent. Pieces follow each other without a hole: Offset is the
@@ -142,7 +222,7 @@ type (
 		ToolCallID string          `json:"toolCallId"`
 		Arguments  json.RawMessage `json:"arguments"`            // what runs
 		ApprovalID ApprovalID      `json:"approvalId,omitempty"` // empty where nobody had to be asked
-		AllowedBy  string          `json:"allowedBy"`            // capability, rule or decision
+		AllowedBy  string          `json:"allowedBy"`            // capability, rule, decision; agent: it did not ask
 		RuleID     string          `json:"ruleId,omitempty"`
 		Sandbox    string          `json:"sandbox,omitempty"` // what confines it, for a command
 	}
@@ -152,6 +232,14 @@ type (
 		ToolCallID string `json:"toolCallId"`
 		Offset     int    `json:"offset"`
 		Output     string `json:"output"`
+	}
+
+	// ToolCallReported is what an external agent says of its call, as it sent it: title, status, locations, content,
+	// diffs. It may come after the call's fate.
+	ToolCallReported struct {
+		ToolCallID string          `json:"toolCallId"`
+		Turn       int             `json:"turn"`
+		Update     json.RawMessage `json:"update"`
 	}
 
 	// ToolCallCompleted is the one fate of a call. Output is the tool result that the model gets.
@@ -175,19 +263,43 @@ type (
 		ArgumentsHash    string          `json:"argumentsHash"`
 		Summary          string          `json:"summary"`
 		WorkingDirectory string          `json:"workingDirectory"`
+		Options          json.RawMessage `json:"options,omitempty"`  // agentPermission: the agent's, as it sent them
+		Question         json.RawMessage `json:"question,omitempty"` // question: {message, schema}
 		ExpiresAt        *time.Time      `json:"expiresAt"`
 	}
 
 	// ApprovalResolved tells how an approval ended: decided, expired, or withdrawn.
 	ApprovalResolved struct {
-		ApprovalID    ApprovalID     `json:"approvalId"`
-		ToolCallID    string         `json:"toolCallId"`
-		Status        ApprovalStatus `json:"status"`
-		Reason        string         `json:"reason,omitempty"`
-		Edited        bool           `json:"edited,omitempty"` // the decider wrote other arguments
-		ArgumentsHash string         `json:"argumentsHash,omitempty"`
-		Remember      RememberScope  `json:"remember,omitempty"`
-		DecidedBy     *Actor         `json:"decidedBy"` // nil where no person decided
+		ApprovalID    ApprovalID      `json:"approvalId"`
+		ToolCallID    string          `json:"toolCallId"`
+		Status        ApprovalStatus  `json:"status"`
+		Reason        string          `json:"reason,omitempty"`
+		Edited        bool            `json:"edited,omitempty"` // the decider wrote other arguments
+		ArgumentsHash string          `json:"argumentsHash,omitempty"`
+		Remember      RememberScope   `json:"remember,omitempty"`
+		OptionID      string          `json:"optionId,omitempty"` // agentPermission: the option that was chosen
+		Answer        json.RawMessage `json:"answer,omitempty"`   // question: what the person answered
+		DecidedBy     *Actor          `json:"decidedBy"`          // nil where no person decided
+	}
+
+	// PlanUpdated replaces the agent's plan. Update is as the agent sent it.
+	PlanUpdated struct {
+		Turn    int             `json:"turn"`
+		Entries []PlanEntry     `json:"entries"`
+		Update  json.RawMessage `json:"update,omitempty"`
+	}
+
+	// PlanEntry is one step of a plan.
+	PlanEntry struct {
+		Content  string `json:"content"`
+		Priority string `json:"priority"`
+		Status   string `json:"status"`
+	}
+
+	// RateLimitUpdated passes on what the agent said of its provider's limits; their form is the vendor's.
+	RateLimitUpdated struct {
+		Turn   int             `json:"turn"`
+		Update json.RawMessage `json:"update"`
 	}
 
 	// UsageUpdated replaces what was known of the execution's usage: it is a sum, never a difference.
@@ -218,6 +330,18 @@ type (
 
 func (ExecutionCreated) EventType() EventType  { return ExecutionCreatedType }
 func (StateChanged) EventType() EventType      { return StateChangedType }
+func (PromptQueued) EventType() EventType      { return PromptQueuedType }
+func (PromptDiscarded) EventType() EventType   { return PromptDiscardedType }
+func (TurnContinued) EventType() EventType     { return TurnContinuedType }
+func (AgentExited) EventType() EventType       { return AgentExitedType }
+func (AgentUpdated) EventType() EventType      { return AgentUpdatedType }
+func (AgentModeChanged) EventType() EventType  { return AgentModeChangedType }
+func (CommandsUpdated) EventType() EventType   { return CommandsUpdatedType }
+func (AgentSilent) EventType() EventType       { return AgentSilentType }
+func (AgentStderr) EventType() EventType       { return AgentStderrType }
+func (ToolCallReported) EventType() EventType  { return ToolCallReportedType }
+func (PlanUpdated) EventType() EventType       { return PlanUpdatedType }
+func (RateLimitUpdated) EventType() EventType  { return RateLimitUpdatedType }
 func (TurnStarted) EventType() EventType       { return TurnStartedType }
 func (TurnEnded) EventType() EventType         { return TurnEndedType }
 func (AgentStarted) EventType() EventType      { return AgentStartedType }
@@ -260,7 +384,19 @@ func (e Event) Payload() (Payload, error) {
 var decoders = map[EventType]func(json.RawMessage) (Payload, error){
 	ExecutionCreatedType:   decode[ExecutionCreated],
 	StateChangedType:       decode[StateChanged],
+	PromptQueuedType:       decode[PromptQueued],
+	PromptDiscardedType:    decode[PromptDiscarded],
 	TurnStartedType:        decode[TurnStarted],
+	TurnContinuedType:      decode[TurnContinued],
+	AgentExitedType:        decode[AgentExited],
+	AgentUpdatedType:       decode[AgentUpdated],
+	AgentModeChangedType:   decode[AgentModeChanged],
+	CommandsUpdatedType:    decode[CommandsUpdated],
+	AgentSilentType:        decode[AgentSilent],
+	AgentStderrType:        decode[AgentStderr],
+	ToolCallReportedType:   decode[ToolCallReported],
+	PlanUpdatedType:        decode[PlanUpdated],
+	RateLimitUpdatedType:   decode[RateLimitUpdated],
 	TurnEndedType:          decode[TurnEnded],
 	AgentStartedType:       decode[AgentStarted],
 	MessageDeltaType:       decode[MessageDelta],

@@ -17,20 +17,23 @@ const DefaultTenant TenantID = "default"
 
 // Execution is the durable unit that a client creates, follows and cancels.
 type Execution struct {
-	ID       ExecutionID
-	Tenant   TenantID
-	Request  Request
-	Status   Status
-	Turn     int // the current turn, from 1; 0 before the first
-	Rounds   int // model rounds with tool calls so far in this turn
-	Usage    Usage
-	Output   *Output // nil until the execution has ended
-	LastSeq  int64   // the seq of the newest event
-	Created  time.Time
-	Updated  time.Time
-	Ended    *time.Time
-	ByKey    string // id of the API key that created it
-	Recovery int    // how often a session had to take it up since it last made progress
+	ID      ExecutionID
+	Tenant  TenantID
+	Request Request
+	Status  Status
+	Turn    int // the current turn, from 1; 0 before the first
+	Rounds  int // model rounds with tool calls so far in this turn
+	Usage   Usage
+	Output  *Output // nil until the execution has ended
+	LastSeq int64   // the seq of the newest event
+	Created time.Time
+	Updated time.Time
+	Ended   *time.Time
+	ByKey   string // id of the API key that created it
+
+	// AgentSession is the session as the agent itself calls it, once it has told; empty for an internal agent.
+	AgentSession string
+	Recovery     int // how often a session had to take it up since it last made progress
 }
 
 // Request is what the client asked for, with the server's defaults filled in. It is stored as it stands and never
@@ -42,6 +45,12 @@ type Request struct {
 	SystemPrompt           string            `json:"systemPrompt,omitempty"` // replaces the persona, never the safety layer
 	Instructions           string            `json:"instructions,omitempty"` // appended to the system prompt
 	Capabilities           Capabilities      `json:"capabilities"`
+	MCPServers             []string          `json:"mcpServers,omitempty"`    // names of the registry, for the agent to use
+	KeepOpen               bool              `json:"keepOpen,omitempty"`      // idle after a turn, until somebody closes it
+	IdleTimeoutSeconds     int               `json:"idleTimeoutSeconds"`      // how long it stays idle; 0 = for ever
+	ResumeFrom             ExecutionID       `json:"resumeFrom,omitempty"`    // the execution whose agent session is taken up
+	ResumeSession          string            `json:"resumeSession,omitempty"` // that session, as the agent calls it
+	Debug                  bool              `json:"debug,omitempty"`         // keep the raw messages of its agent
 	MaxIterations          int               `json:"maxIterations"`
 	TimeoutSeconds         int               `json:"timeoutSeconds"`         // active time per turn; 0 = none
 	ApprovalTimeoutSeconds int               `json:"approvalTimeoutSeconds"` // 0 = never
@@ -63,10 +72,13 @@ const (
 	SourceACP      SourceType = "acp"      // an external agent process
 )
 
-// Source names the agent: for the internal one a model of the registry.
+// Source names what answers the prompts: a model of the registry for the internal agent, an agent of the registry
+// otherwise.
 type Source struct {
-	Type  SourceType `json:"type"`
-	Model string     `json:"model,omitempty"`
+	Type    SourceType `json:"type"`
+	Model   string     `json:"model,omitempty"`   // of an external agent: as the agent calls it; empty: its default
+	Command string     `json:"command,omitempty"` // of an external agent: its name in the registry
+	Mode    string     `json:"mode,omitempty"`    // of an external agent: in place of the registry's
 }
 
 // Usage counts tokens. Nil is unknown and never becomes 0: what a provider does not report is not invented.
@@ -153,6 +165,7 @@ const (
 	FinishCancelled     FinishReason = "cancelled"
 	FinishTimeout       FinishReason = "timeout"
 	FinishError         FinishReason = "error"
+	FinishExpired       FinishReason = "expired" // idle for too long
 )
 
 // Marshal encodes r as it is stored.

@@ -10,7 +10,9 @@ type Class string
 
 const (
 	ClassRead    Class = "read"
+	ClassWrite   Class = "write"
 	ClassExecute Class = "execute"
+	ClassOther   Class = "other" // what nobody could classify: a person is always asked
 )
 
 // Verdict is what policy says of an action.
@@ -25,17 +27,22 @@ const (
 // Capabilities bounds what an execution's tools may do, per class.
 type Capabilities struct {
 	Read    Verdict `json:"read"`
+	Write   Verdict `json:"write"`
 	Execute Verdict `json:"execute"` // deny or ask: a command is never run unseen
 }
 
 // DefaultCapabilities is what an execution has where its request says nothing.
-var DefaultCapabilities = Capabilities{Read: Allow, Execute: Ask}
+var DefaultCapabilities = Capabilities{Read: Allow, Write: Ask, Execute: Ask}
 
 // Of returns the verdict for class; a class that nobody granted is denied.
 func (c Capabilities) Of(class Class) Verdict {
 	switch class {
 	case ClassRead:
 		return c.Read
+	case ClassWrite:
+		return c.Write
+	case ClassOther:
+		return Ask
 	case ClassExecute:
 		return c.Execute
 	default:
@@ -69,6 +76,7 @@ const (
 type Command struct {
 	Argv    []string      // Argv[0] is looked up on the sandbox's PATH
 	Dir     string        // absolute; the only folder that the child may write to. Empty: the host fills it in
+	Env     []string      // further environment of the child, NAME=value; never the server's own
 	Timeout time.Duration // 0 = until the context ends
 }
 
