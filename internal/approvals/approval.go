@@ -9,12 +9,12 @@ import (
 	"signoff/internal/store"
 )
 
-// New returns the open question about call; timeout 0 means that it never expires.
-func New(execution domain.Execution, call domain.ToolCall, hash string, timeout time.Duration, now time.Time) domain.Approval {
+// New returns what is put to a person; timeout 0 means that it never expires.
+func New(execution domain.Execution, question domain.Question, hash string, timeout time.Duration, now time.Time) domain.Approval {
 	now = now.UTC().Truncate(time.Microsecond) // as it is stored: row and event must show the same instant
 	approval := domain.Approval{
 		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID,
-		Kind: domain.ApprovalToolCall, Call: call, WorkingDirectory: execution.Request.WorkingDirectory,
+		Kind: question.Kind, Call: question.Call, Options: question.Options, Question: question.Form, WorkingDirectory: execution.Request.WorkingDirectory,
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
 	}
 	if timeout > 0 {
@@ -29,7 +29,7 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 	return domain.ApprovalRequested{
 		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
-		WorkingDirectory: approval.WorkingDirectory, ExpiresAt: approval.Expires,
+		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
 	}
 }
 

@@ -94,7 +94,7 @@ func TestHash(t *testing.T) {
 func TestGranted(t *testing.T) {
 	now := time.Now()
 	fresh := func() domain.Approval {
-		a := approvals.New(domain.Execution{}, call(`{"command":"ls"}`), hash(t, call(`{"command":"ls"}`), ""), time.Hour, now)
+		a := approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), hash(t, call(`{"command":"ls"}`), ""), time.Hour, now)
 		a.Status, a.Decision = domain.ApprovalApproved, &domain.Decision{Verb: domain.Approve}
 		return a
 	}
@@ -162,7 +162,7 @@ var alice, bob = domain.Actor{KeyID: "1", Name: "alice"}, domain.Actor{KeyID: "2
 func desk(t *testing.T) (*rows, *approvals.Desk, string) {
 	t.Helper()
 	h := hash(t, call(`{"command":"ls"}`), "")
-	r := &rows{approval: approvals.New(domain.Execution{}, call(`{"command":"ls"}`), h, time.Hour, time.Now())}
+	r := &rows{approval: approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), h, time.Hour, time.Now())}
 	return r, approvals.NewDesk(r, r, r), h
 }
 
@@ -274,4 +274,8 @@ func TestTheDatabaseHasTheLastWord(t *testing.T) {
 	if got, err := d.Decide(context.Background(), "", "", answer); domain.CodeOf(err) != domain.CodeStorage || got.Status != domain.ApprovalPending {
 		t.Errorf("away: %v", err)
 	}
+}
+
+func toolCall(arguments string) domain.Question {
+	return domain.Question{Kind: domain.ApprovalToolCall, Call: call(arguments)}
 }

@@ -48,14 +48,16 @@ type Answer struct {
 	Reason        string
 	Arguments     json.RawMessage // in place of the shown ones; nil = as shown
 	Remember      domain.RememberScope
+	OptionID      string          // agentPermission: empty for the one that the decision means
+	Answer        json.RawMessage // question
 	By            domain.Actor
 	Unseen        bool // the key may approve without naming the hash
 }
 
 // Decide answers one approval and returns it as it then stands, also beside an error about its state.
 //
-// Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (what was seen is not what would run); CodeInvalid
-// and CodePolicyDenied (edited arguments); CodeAlreadyDecided (somebody decided otherwise);
+// Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (what was seen is not what would run); CodeInvalid (an
+// option or an answer that the question does not have) and CodePolicyDenied (edited arguments); CodeAlreadyDecided (somebody decided otherwise);
 // CodeApprovalExpired and CodeApprovalCancelled (nobody decided in time).
 func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer Answer) (domain.Approval, error) {
 	approval, err := d.store.Approval(ctx, tenant, id)
@@ -113,8 +115,20 @@ func (d *Desk) decision(ctx context.Context, approval domain.Approval, answer An
 	if err := seen(approval, answer); err != nil {
 		return decision, err
 	}
+	if err := fitting(approval.Kind, answer); err != nil {
+		return decision, err
+	}
+	if approval.Kind == domain.ApprovalAgentPermission {
+		option, err := choose(Options(approval.Options), answer)
+		decision.OptionID = option
+		return decision, err
+	}
 	if answer.Verb == domain.DenyCall {
-		return decision, deniable(answer)
+		return decision, nil
+	}
+	if approval.Kind == domain.ApprovalQuestion {
+		decision.Answer = answer.Answer
+		return decision, fits(approval.Question, answer.Answer)
 	}
 	if answer.Arguments == nil || sameJSON(answer.Arguments, approval.Call.Arguments) {
 		return decision, nil
@@ -141,14 +155,28 @@ func seen(approval domain.Approval, answer Answer) error {
 	}
 }
 
-func deniable(answer Answer) error {
-	if answer.Arguments != nil {
+// fitting holds that an answer says nothing that has no meaning for what was asked: a field that is silently ignored
+// is a decider who was misunderstood.
+func fitting(kind domain.ApprovalKind, answer Answer) error {
+	denied := answer.Verb == domain.DenyCall
+	switch {
+	case answer.Arguments != nil && denied:
 		return domain.Invalid("/arguments", "A denied call does not run, so it takes no arguments.")
-	}
-	if answer.Remember != "" && answer.Remember != domain.RememberOnce {
+	case answer.Arguments != nil && kind != domain.ApprovalToolCall:
+		return domain.Invalid("/arguments", "The agent runs this call itself; its arguments cannot be edited.")
+	case answer.OptionID != "" && kind != domain.ApprovalAgentPermission:
+		return domain.Invalid("/optionId", "Only the permission that an external agent asks for has options.")
+	case answer.Answer != nil && (denied || kind != domain.ApprovalQuestion):
+		return domain.Invalid("/answer", "Only a question that is approved has an answer.")
+	case answer.Remember == "" || answer.Remember == domain.RememberOnce:
+		return nil
+	case denied:
 		return domain.Invalid("/remember", "Only an approval can be remembered; a denial stands for this call.")
+	case kind == domain.ApprovalQuestion:
+		return domain.Invalid("/remember", "An answer to a question is not remembered.")
+	default:
+		return nil
 	}
-	return nil
 }
 
 // edited lets tool and policy look at the arguments that the decider wrote: what they block stays blocked.
@@ -181,26 +209,42 @@ func settled(approval domain.Approval, answer Answer) error {
 	case domain.ApprovalCancelled:
 		return domain.Errorf(domain.CodeApprovalCancelled, "The approval was withdrawn before anybody decided.")
 	}
-	if same(*approval.Decision, approval.Call, answer) {
+	if same(*approval.Decision, approval, answer) {
 		return nil
 	}
 	return domain.Errorf(domain.CodeAlreadyDecided, "%s has already decided: %s.", approval.Decision.By.Name, approval.Status)
 }
 
 // same tells whether answer repeats decision. Who repeats it and why does not matter: the outcome is what was wanted.
-func same(decision domain.Decision, call domain.ToolCall, answer Answer) bool {
+func same(decision domain.Decision, approval domain.Approval, answer Answer) bool {
 	remember := answer.Remember
 	if remember == "" {
 		remember = domain.RememberOnce
 	}
-	wanted, ran := answer.Arguments, decision.Arguments
-	if wanted == nil {
-		wanted = call.Arguments
+	if decision.Verb != answer.Verb || decision.Remember != remember {
+		return false
 	}
-	if ran == nil {
-		ran = call.Arguments
+	switch approval.Kind {
+	case domain.ApprovalAgentPermission:
+		option, err := choose(Options(approval.Options), answer)
+		return err == nil && option == decision.OptionID
+	case domain.ApprovalQuestion:
+		return sameOrNone(answer.Answer, decision.Answer)
+	default:
+		return sameJSON(or(answer.Arguments, approval.Call.Arguments), or(decision.Arguments, approval.Call.Arguments))
 	}
-	return decision.Verb == answer.Verb && decision.Remember == remember && sameJSON(wanted, ran)
+}
+
+func or(written, shown json.RawMessage) json.RawMessage {
+	if written == nil {
+		return shown
+	}
+	return written
+}
+
+// sameOrNone compares what may be missing.
+func sameOrNone(a, b json.RawMessage) bool {
+	return (a == nil && b == nil) || (a != nil && b != nil && sameJSON(a, b))
 }
 
 func sameJSON(a, b json.RawMessage) bool {
@@ -229,7 +273,7 @@ func decided(approval domain.Approval, decision domain.Decision) store.Change {
 		Events: []domain.Event{domain.NewEvent(approval.Execution, domain.ApprovalResolved{
 			ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
 			Edited: decision.Arguments != nil, ArgumentsHash: runs(approval, decision), Remember: decision.Remember,
-			DecidedBy: &decision.By,
+			OptionID: decision.OptionID, Answer: decision.Answer, DecidedBy: &decision.By,
 		})},
 	}
 	if decision.Remember == domain.RememberExecution {

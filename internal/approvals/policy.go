@@ -16,6 +16,7 @@ const (
 	ByCapability Source = "capability" // the execution's capabilities
 	ByRule       Source = "rule"       // a remembered decision
 	ByDecision   Source = "decision"   // a person, just now
+	ByAgent      Source = "agent"      // an external agent, by itself: it did not ask
 )
 
 // Judgement is the verdict of the policy with its reason.
@@ -41,7 +42,7 @@ func Judge(action Action, capabilities domain.Capabilities, rules []domain.Permi
 			return Judgement{Verdict: domain.Allow, By: ByRule, RuleID: rule.ID}
 		}
 	}
-	if granted == domain.Allow && action.Class != domain.ClassExecute {
+	if granted == domain.Allow && action.Class != domain.ClassExecute && action.Class != domain.ClassOther {
 		return Judgement{Verdict: domain.Allow, By: ByCapability}
 	}
 	return Judgement{Verdict: domain.Ask, By: ByCapability}
