@@ -18,12 +18,18 @@ import (
 
 // Defines values for ApprovalKind.
 const (
-	ApprovalKindToolCall ApprovalKind = "toolCall"
+	ApprovalKindAgentPermission ApprovalKind = "agentPermission"
+	ApprovalKindQuestion        ApprovalKind = "question"
+	ApprovalKindToolCall        ApprovalKind = "toolCall"
 )
 
 // Valid indicates whether the value is a known member of the ApprovalKind enum.
 func (e ApprovalKind) Valid() bool {
 	switch e {
+	case ApprovalKindAgentPermission:
+		return true
+	case ApprovalKindQuestion:
+		return true
 	case ApprovalKindToolCall:
 		return true
 	default:
@@ -97,6 +103,45 @@ func (e CapabilitiesRead) Valid() bool {
 	}
 }
 
+// Defines values for CapabilitiesWrite.
+const (
+	CapabilitiesWriteAllow CapabilitiesWrite = "allow"
+	CapabilitiesWriteAsk   CapabilitiesWrite = "ask"
+	CapabilitiesWriteDeny  CapabilitiesWrite = "deny"
+)
+
+// Valid indicates whether the value is a known member of the CapabilitiesWrite enum.
+func (e CapabilitiesWrite) Valid() bool {
+	switch e {
+	case CapabilitiesWriteAllow:
+		return true
+	case CapabilitiesWriteAsk:
+		return true
+	case CapabilitiesWriteDeny:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DebugMessageDirection.
+const (
+	DebugMessageDirectionFromAgent DebugMessageDirection = "fromAgent"
+	DebugMessageDirectionToAgent   DebugMessageDirection = "toAgent"
+)
+
+// Valid indicates whether the value is a known member of the DebugMessageDirection enum.
+func (e DebugMessageDirection) Valid() bool {
+	switch e {
+	case DebugMessageDirectionFromAgent:
+		return true
+	case DebugMessageDirectionToAgent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExecutionStatus.
 const (
 	ExecutionStatusCancelled           ExecutionStatus = "cancelled"
@@ -150,6 +195,7 @@ const (
 	FinishReasonCancelled     FinishReason = "cancelled"
 	FinishReasonEndTurn       FinishReason = "endTurn"
 	FinishReasonError         FinishReason = "error"
+	FinishReasonExpired       FinishReason = "expired"
 	FinishReasonMaxIterations FinishReason = "maxIterations"
 	FinishReasonMaxTokens     FinishReason = "maxTokens"
 	FinishReasonRefusal       FinishReason = "refusal"
@@ -164,6 +210,8 @@ func (e FinishReason) Valid() bool {
 	case FinishReasonEndTurn:
 		return true
 	case FinishReasonError:
+		return true
+	case FinishReasonExpired:
 		return true
 	case FinishReasonMaxIterations:
 		return true
@@ -211,6 +259,27 @@ func (e GrantedCapabilitiesRead) Valid() bool {
 	case GrantedCapabilitiesReadAsk:
 		return true
 	case GrantedCapabilitiesReadDeny:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GrantedCapabilitiesWrite.
+const (
+	GrantedCapabilitiesWriteAllow GrantedCapabilitiesWrite = "allow"
+	GrantedCapabilitiesWriteAsk   GrantedCapabilitiesWrite = "ask"
+	GrantedCapabilitiesWriteDeny  GrantedCapabilitiesWrite = "deny"
+)
+
+// Valid indicates whether the value is a known member of the GrantedCapabilitiesWrite enum.
+func (e GrantedCapabilitiesWrite) Valid() bool {
+	switch e {
+	case GrantedCapabilitiesWriteAllow:
+		return true
+	case GrantedCapabilitiesWriteAsk:
+		return true
+	case GrantedCapabilitiesWriteDeny:
 		return true
 	default:
 		return false
@@ -275,6 +344,8 @@ const (
 	ProblemCodeApprovalExpired       ProblemCode = "approvalExpired"
 	ProblemCodeArgumentsHashDiffer   ProblemCode = "argumentsHashDiffer"
 	ProblemCodeArgumentsHashRequired ProblemCode = "argumentsHashRequired"
+	ProblemCodeBusy                  ProblemCode = "busy"
+	ProblemCodeClosed                ProblemCode = "closed"
 	ProblemCodeConflict              ProblemCode = "conflict"
 	ProblemCodeCursorBeyondHead      ProblemCode = "cursorBeyondHead"
 	ProblemCodeExecutionEnded        ProblemCode = "executionEnded"
@@ -290,6 +361,8 @@ const (
 	ProblemCodeModelNotConfigured    ProblemCode = "modelNotConfigured"
 	ProblemCodeNotAcceptable         ProblemCode = "notAcceptable"
 	ProblemCodeNotFound              ProblemCode = "notFound"
+	ProblemCodeNotInterrupted        ProblemCode = "notInterrupted"
+	ProblemCodeNotResumable          ProblemCode = "notResumable"
 	ProblemCodePathOutsideWorkspace  ProblemCode = "pathOutsideWorkspace"
 	ProblemCodePayloadTooLarge       ProblemCode = "payloadTooLarge"
 	ProblemCodePolicyDenied          ProblemCode = "policyDenied"
@@ -298,6 +371,8 @@ const (
 	ProblemCodeStorageFailed         ProblemCode = "storageFailed"
 	ProblemCodeUnauthenticated       ProblemCode = "unauthenticated"
 	ProblemCodeUnavailable           ProblemCode = "unavailable"
+	ProblemCodeUnknownAgent          ProblemCode = "unknownAgent"
+	ProblemCodeUnknownMcpServer      ProblemCode = "unknownMcpServer"
 	ProblemCodeUnknownModel          ProblemCode = "unknownModel"
 	ProblemCodeUnsupportedMedia      ProblemCode = "unsupportedMedia"
 	ProblemCodeUriTooLong            ProblemCode = "uriTooLong"
@@ -315,6 +390,10 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeArgumentsHashDiffer:
 		return true
 	case ProblemCodeArgumentsHashRequired:
+		return true
+	case ProblemCodeBusy:
+		return true
+	case ProblemCodeClosed:
 		return true
 	case ProblemCodeConflict:
 		return true
@@ -346,6 +425,10 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeNotFound:
 		return true
+	case ProblemCodeNotInterrupted:
+		return true
+	case ProblemCodeNotResumable:
+		return true
 	case ProblemCodePathOutsideWorkspace:
 		return true
 	case ProblemCodePayloadTooLarge:
@@ -361,6 +444,10 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeUnauthenticated:
 		return true
 	case ProblemCodeUnavailable:
+		return true
+	case ProblemCodeUnknownAgent:
+		return true
+	case ProblemCodeUnknownMcpServer:
 		return true
 	case ProblemCodeUnknownModel:
 		return true
@@ -391,14 +478,38 @@ func (e Remember) Valid() bool {
 	}
 }
 
+// Defines values for ResumeMode.
+const (
+	ResumeModeFail  ResumeMode = "fail"
+	ResumeModeFresh ResumeMode = "fresh"
+	ResumeModeLoad  ResumeMode = "load"
+)
+
+// Valid indicates whether the value is a known member of the ResumeMode enum.
+func (e ResumeMode) Valid() bool {
+	switch e {
+	case ResumeModeFail:
+		return true
+	case ResumeModeFresh:
+		return true
+	case ResumeModeLoad:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SourceType.
 const (
+	SourceTypeAcp      SourceType = "acp"
 	SourceTypeInternal SourceType = "internal"
 )
 
 // Valid indicates whether the value is a known member of the SourceType enum.
 func (e SourceType) Valid() bool {
 	switch e {
+	case SourceTypeAcp:
+		return true
 	case SourceTypeInternal:
 		return true
 	default:
@@ -424,6 +535,27 @@ func (e Verb) Valid() bool {
 	}
 }
 
+// Defines values for WhenBusy.
+const (
+	WhenBusyEnqueue   WhenBusy = "enqueue"
+	WhenBusyInterrupt WhenBusy = "interrupt"
+	WhenBusyReject    WhenBusy = "reject"
+)
+
+// Valid indicates whether the value is a known member of the WhenBusy enum.
+func (e WhenBusy) Valid() bool {
+	switch e {
+	case WhenBusyEnqueue:
+		return true
+	case WhenBusyInterrupt:
+		return true
+	case WhenBusyReject:
+		return true
+	default:
+		return false
+	}
+}
+
 // Actor Who did something, an API key by id and name.
 type Actor struct {
 	KeyId string `json:"keyId"`
@@ -435,18 +567,29 @@ type Agent struct {
 	// Available Whether an execution can use it now.
 	Available bool `json:"available"`
 
-	// DefaultModel What answers where `source.model` is left out.
+	// DefaultModel Of the registry of models, what answers where `source.model` is left out. Null for an external agent, which
+	// has its own.
 	DefaultModel *string `json:"defaultModel"`
 	Description  string  `json:"description"`
 
-	// Name Example: internal
+	// Mode The agent's own mode that it is put into where `source.mode` is left out: the one in which it asks people.
+	// Null where it has no modes.
+	Mode *string `json:"mode"`
+
+	// Name Of type `acp`: what `source.command` takes.
+	//
+	// Example: internal
 	Name string `json:"name"`
 
-	// Reason Why it is not available.
+	// Reason Why it is not available: what is missing, with the command that installs it.
 	Reason *string `json:"reason"`
 
-	// Type `internal` is our own loop over a model.
+	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
+	// speaks the Agent Client Protocol.
 	Type SourceType `json:"type"`
+
+	// Version Of the program; null is unknown.
+	Version *string `json:"version"`
 }
 
 // AgentPage defines model for AgentPage.
@@ -457,7 +600,7 @@ type AgentPage struct {
 	NextCursor *NextCursor `json:"nextCursor"`
 }
 
-// Approval An open question to a person about one tool call, and later its answer.
+// Approval An open question to a person, and later its answer.
 type Approval struct {
 	// Arguments What would run.
 	//
@@ -476,8 +619,20 @@ type Approval struct {
 	ExpiresAt *Time  `json:"expiresAt"`
 	Id        string `json:"id"`
 
-	// Kind `toolCall` asks whether a call of one of our own tools may run.
+	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
+	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
 	Kind ApprovalKind `json:"kind"`
+
+	// Options Of an `agentPermission`, the agent's options; null otherwise.
+	Options *json.RawMessage `json:"options"`
+
+	// OptionsNote To be shown beside the options, where one of them is remembered, and by whom; null otherwise.
+	//
+	// Example: An option of kind allow_always or reject_always is remembered by the agent, not by Signoff.
+	OptionsNote *string `json:"optionsNote"`
+
+	// Question Of a `question`, what is asked; null otherwise.
+	Question *json.RawMessage `json:"question"`
 
 	// RequestedAt RFC 3339, UTC, microseconds.
 	//
@@ -500,7 +655,8 @@ type Approval struct {
 	WorkingDirectory string `json:"workingDirectory"`
 }
 
-// ApprovalKind `toolCall` asks whether a call of one of our own tools may run.
+// ApprovalKind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
+// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
 type ApprovalKind string
 
 // ApprovalPage defines model for ApprovalPage.
@@ -520,7 +676,8 @@ type ApprovalSummary struct {
 	ExpiresAt *Time  `json:"expiresAt"`
 	Id        string `json:"id"`
 
-	// Kind `toolCall` asks whether a call of one of our own tools may run.
+	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
+	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
 	Kind ApprovalKind `json:"kind"`
 
 	// RequestedAt RFC 3339, UTC, microseconds.
@@ -539,13 +696,17 @@ type CancelExecution struct {
 }
 
 // Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking.
-// Commands are never run unseen.
+// Commands are never run unseen. What an external agent asks for is judged by the same words; what it does without
+// asking is not seen before.
 type Capabilities struct {
 	// Execute Run commands in the sandbox.
 	Execute *CapabilitiesExecute `json:"execute,omitempty"`
 
 	// Read Read files of the workspace.
 	Read *CapabilitiesRead `json:"read,omitempty"`
+
+	// Write Change files of the workspace.
+	Write *CapabilitiesWrite `json:"write,omitempty"`
 }
 
 // CapabilitiesExecute Run commands in the sandbox.
@@ -554,6 +715,9 @@ type CapabilitiesExecute string
 // CapabilitiesRead Read files of the workspace.
 type CapabilitiesRead string
 
+// CapabilitiesWrite Change files of the workspace.
+type CapabilitiesWrite string
+
 // CreateExecution Exactly one of `prompt` and `messages` is needed.
 type CreateExecution struct {
 	// ApprovalTimeoutSeconds How long an approval stays open. Then it is `expired`, which is never a human no: the model is told that
@@ -561,14 +725,29 @@ type CreateExecution struct {
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
 
 	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking.
-	// Commands are never run unseen.
+	// Commands are never run unseen. What an external agent asks for is judged by the same words; what it does without
+	// asking is not seen before.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// Debug Keep the raw messages of an external agent for `GET …/debug`, and its standard error as events.
+	Debug *bool `json:"debug,omitempty"`
+
+	// IdleTimeoutSeconds How long it stays idle. Then it is completed, with the finish reason `expired`. 0 is for ever.
+	IdleTimeoutSeconds *int `json:"idleTimeoutSeconds,omitempty"`
 
 	// Instructions Appended to the system prompt.
 	Instructions *string `json:"instructions,omitempty"`
 
+	// KeepOpen When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
+	// being completed.
+	KeepOpen *bool `json:"keepOpen,omitempty"`
+
 	// MaxIterations How many times per turn the model may ask for tools. Over it the execution fails with `limitReached`.
 	MaxIterations *int `json:"maxIterations,omitempty"`
+
+	// McpServers MCP servers that the agent is given, by their names in the operator's registry. The internal agent takes
+	// none yet.
+	McpServers *[]string `json:"mcpServers,omitempty"`
 
 	// Messages A conversation that the client brings along; the last message is the user's.
 	Messages *[]InputMessage `json:"messages,omitempty"`
@@ -583,7 +762,12 @@ type CreateExecution struct {
 	// Prompt What the agent is to do.
 	Prompt *string `json:"prompt,omitempty"`
 
-	// Source What answers the prompts.
+	// ResumeFrom The id of an execution that has ended: the agent takes up its session, with all that it remembers. 422
+	// `notResumable` where there is no such execution, where it has no session, or where that was another agent's.
+	ResumeFrom *string `json:"resumeFrom,omitempty"`
+
+	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
+	// of the other type is 422.
 	Source Source `json:"source"`
 
 	// SystemPrompt Replaces the persona of the internal agent, never its safety rules.
@@ -597,8 +781,40 @@ type CreateExecution struct {
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 }
 
+// DebugMessage defines model for DebugMessage.
+type DebugMessage struct {
+	// Bytes Of the whole line.
+	Bytes     int                   `json:"bytes"`
+	Direction DebugMessageDirection `json:"direction"`
+
+	// Message The line, with secrets masked; a long one is cut.
+	Message string `json:"message"`
+
+	// N 1, 2, 3 … within the execution.
+	N int64 `json:"n"`
+
+	// Time RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	Time Time `json:"time"`
+}
+
+// DebugMessageDirection defines model for DebugMessage.Direction.
+type DebugMessageDirection string
+
+// DebugPage defines model for DebugPage.
+type DebugPage struct {
+	Items []DebugMessage `json:"items"`
+
+	// NextCursor Send it back as `after`; null when there is nothing more now.
+	NextCursor *string `json:"nextCursor"`
+}
+
 // Decide defines model for Decide.
 type Decide struct {
+	// Answer Only for a `question`, and only with approve. It must fit the question's schema.
+	Answer *json.RawMessage `json:"answer,omitempty"`
+
 	// Arguments Run these arguments instead of the shown ones. Only with approve.
 	Arguments *json.RawMessage `json:"arguments,omitempty"`
 
@@ -607,6 +823,10 @@ type Decide struct {
 	ArgumentsHash *string `json:"argumentsHash,omitempty"`
 	Decision      Verb    `json:"decision"`
 
+	// OptionId Only for an `agentPermission`: the option that goes back to the agent. It must be one that was offered, and
+	// its kind must not contradict the decision.
+	OptionId *string `json:"optionId,omitempty"`
+
 	// Reason On deny, the model sees it.
 	Reason   *string   `json:"reason,omitempty"`
 	Remember *Remember `json:"remember,omitempty"`
@@ -614,6 +834,9 @@ type Decide struct {
 
 // Decision defines model for Decision.
 type Decision struct {
+	// Answer The answer to a `question`.
+	Answer *json.RawMessage `json:"answer"`
+
 	// Arguments What the decider wrote in place of the shown arguments; null where nothing was edited.
 	Arguments *json.RawMessage `json:"arguments"`
 
@@ -621,9 +844,12 @@ type Decision struct {
 	ArgumentsHash *string `json:"argumentsHash"`
 
 	// DecidedBy Who did something, an API key by id and name.
-	DecidedBy Actor   `json:"decidedBy"`
-	Decision  Verb    `json:"decision"`
-	Reason    *string `json:"reason"`
+	DecidedBy Actor `json:"decidedBy"`
+	Decision  Verb  `json:"decision"`
+
+	// OptionId The option of an `agentPermission` that was chosen.
+	OptionId *string `json:"optionId"`
+	Reason   *string `json:"reason"`
 
 	// Remember `execution`: the same tool with the same arguments runs without asking again in this execution. Only an
 	// approval can be remembered.
@@ -640,7 +866,10 @@ type EventPage struct {
 
 // Execution The durable unit that a client creates, follows and cancels.
 type Execution struct {
-	ApprovalTimeoutSeconds int `json:"approvalTimeoutSeconds"`
+	// AgentSession The session as the external agent itself calls it, where it can take it up again: then `resumeFrom` of
+	// another execution may name this one.
+	AgentSession           *string `json:"agentSession"`
+	ApprovalTimeoutSeconds int     `json:"approvalTimeoutSeconds"`
 
 	// Capabilities The capabilities with the defaults filled in.
 	Capabilities GrantedCapabilities `json:"capabilities"`
@@ -651,14 +880,18 @@ type Execution struct {
 	CreatedAt Time `json:"createdAt"`
 
 	// CreatedBy The id of the key that created it.
-	CreatedBy    string  `json:"createdBy"`
-	EndedAt      *Time   `json:"endedAt"`
-	Id           string  `json:"id"`
-	Instructions *string `json:"instructions"`
+	CreatedBy          string  `json:"createdBy"`
+	Debug              bool    `json:"debug"`
+	EndedAt            *Time   `json:"endedAt"`
+	Id                 string  `json:"id"`
+	IdleTimeoutSeconds int     `json:"idleTimeoutSeconds"`
+	Instructions       *string `json:"instructions"`
+	KeepOpen           bool    `json:"keepOpen"`
 
 	// LastSeq The seq of the newest event.
 	LastSeq       int64           `json:"lastSeq"`
 	MaxIterations int             `json:"maxIterations"`
+	McpServers    []string        `json:"mcpServers"`
 	Messages      *[]InputMessage `json:"messages"`
 
 	// Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
@@ -675,10 +908,12 @@ type Execution struct {
 	PendingApprovals []ApprovalSummary `json:"pendingApprovals"`
 
 	// Progress How far the current turn is.
-	Progress Progress `json:"progress"`
-	Prompt   *string  `json:"prompt"`
+	Progress   Progress `json:"progress"`
+	Prompt     *string  `json:"prompt"`
+	ResumeFrom *string  `json:"resumeFrom"`
 
-	// Source What answers the prompts.
+	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
+	// of the other type is 422.
 	Source Source `json:"source"`
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
@@ -721,8 +956,9 @@ type ExecutionStatus string
 // Failure defines model for Failure.
 type Failure struct {
 	// Code For programs. Among them `limitReached`, `refused`, `timedOut`, `modelFailed`, `modelUnauthorized`,
-	// `modelUnreachable`, `modelStreamBroken`, `modelNotConfigured`, `recoveryLimit`, `agentFailed`, `cancelled`
-	// for executions; `unknownTool`, `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`,
+	// `modelUnreachable`, `modelStreamBroken`, `modelNotConfigured`, `recoveryLimit`, `agentFailed`,
+	// `agentUnavailable`, `agentUnauthorized`, `agentExited`, `agentProtocol`, `agentTimedOut`, `interrupted`,
+	// `cancelled` for executions; `unknownTool`, `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`,
 	// `sandboxUnavailable`, `pathOutsideWorkspace`, `toolFailed`, `cancelled`, `outcomeUnknown` for tool calls.
 	Code string `json:"code"`
 
@@ -730,13 +966,14 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// FinishReason defines model for FinishReason.
+// FinishReason `expired`: it was idle for `idleTimeoutSeconds`.
 type FinishReason string
 
 // GrantedCapabilities The capabilities with the defaults filled in.
 type GrantedCapabilities struct {
 	Execute GrantedCapabilitiesExecute `json:"execute"`
 	Read    GrantedCapabilitiesRead    `json:"read"`
+	Write   GrantedCapabilitiesWrite   `json:"write"`
 }
 
 // GrantedCapabilitiesExecute defines model for GrantedCapabilities.Execute.
@@ -744,6 +981,9 @@ type GrantedCapabilitiesExecute string
 
 // GrantedCapabilitiesRead defines model for GrantedCapabilities.Read.
 type GrantedCapabilitiesRead string
+
+// GrantedCapabilitiesWrite defines model for GrantedCapabilities.Write.
+type GrantedCapabilitiesWrite string
 
 // Health defines model for Health.
 type Health struct {
@@ -826,11 +1066,27 @@ type Output struct {
 	DurationSeconds float64 `json:"durationSeconds"`
 
 	// Error Null where it completed.
-	Error        *Failure     `json:"error"`
+	Error *Failure `json:"error"`
+
+	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`.
 	FinishReason FinishReason `json:"finishReason"`
 
 	// Text The final message of the agent, also where it was cut short.
 	Text string `json:"text"`
+}
+
+// PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.
+type PermissionOption struct {
+	// Kind A hint: `allow_once`, `allow_always`, `reject_once`, `reject_always`; kinds may repeat, be missing or be
+	// unknown.
+	Kind *string `json:"kind,omitempty"`
+
+	// Name What the agent wants to be shown.
+	Name *string `json:"name,omitempty"`
+
+	// OptionId What a decision names.
+	OptionId             string                 `json:"optionId"`
+	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
 // Problem RFC 9457. Programs read `code`; people read `title` and `detail`.
@@ -854,6 +1110,9 @@ type Problem struct {
 	// | `alreadyDecided` | 409 | somebody else decided otherwise |
 	// | `argumentsHashDiffer` | 409 | what was approved is not what would run |
 	// | `executionEnded` | 409 | the execution has ended |
+	// | `busy` | 409 | a turn runs, and the prompt did not want to wait |
+	// | `closed` | 409 | the execution takes no more prompts |
+	// | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
 	// | `idempotencyKeyReused` | 409 | the same key came with another body before |
 	// | `cursorBeyondHead` | 409 | the log is not that long |
 	// | `approvalExpired` | 410 | nobody answered in time |
@@ -865,6 +1124,9 @@ type Problem struct {
 	// | `invalid` | 422 | readable, but the value is not allowed |
 	// | `unknownModel` | 422 | the registry does not have this model |
 	// | `modelNotConfigured` | 422 | the model's key is not set on the server |
+	// | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
+	// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
+	// | `notResumable` | 422 | the agent session of that execution cannot be taken up |
 	// | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 	// | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
@@ -920,6 +1182,9 @@ type Problem struct {
 // | `alreadyDecided` | 409 | somebody else decided otherwise |
 // | `argumentsHashDiffer` | 409 | what was approved is not what would run |
 // | `executionEnded` | 409 | the execution has ended |
+// | `busy` | 409 | a turn runs, and the prompt did not want to wait |
+// | `closed` | 409 | the execution takes no more prompts |
+// | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
 // | `idempotencyKeyReused` | 409 | the same key came with another body before |
 // | `cursorBeyondHead` | 409 | the log is not that long |
 // | `approvalExpired` | 410 | nobody answered in time |
@@ -931,6 +1196,9 @@ type Problem struct {
 // | `invalid` | 422 | readable, but the value is not allowed |
 // | `unknownModel` | 422 | the registry does not have this model |
 // | `modelNotConfigured` | 422 | the model's key is not set on the server |
+// | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
+// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
+// | `notResumable` | 422 | the agent session of that execution cannot be taken up |
 // | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 // | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
@@ -960,20 +1228,84 @@ type Progress struct {
 	Rounds int `json:"rounds"`
 }
 
+// Prompt A further prompt of an execution.
+type Prompt struct {
+	// CreatedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	CreatedAt Time `json:"createdAt"`
+
+	// CreatedBy The id of the key that sent it.
+	CreatedBy   string `json:"createdBy"`
+	ExecutionId string `json:"executionId"`
+
+	// Id The `promptId` of its events.
+	Id     string `json:"id"`
+	Prompt string `json:"prompt"`
+
+	// WhenBusy What becomes of a prompt that comes while a turn runs. `enqueue`: it waits for the end of the turn and of the
+	// prompts before it. `reject`: it is refused with 409 `busy`. `interrupt`: the turn is cancelled, and the prompt
+	// is the next.
+	WhenBusy WhenBusy `json:"whenBusy"`
+}
+
+// PromptExecution defines model for PromptExecution.
+type PromptExecution struct {
+	// Prompt What the agent is to do next.
+	Prompt   string    `json:"prompt"`
+	WhenBusy *WhenBusy `json:"whenBusy,omitempty"`
+}
+
+// Question defines model for Question.
+type Question struct {
+	// Message What is asked, in the words of the agent.
+	Message string `json:"message"`
+
+	// Schema The JSON schema that the answer must fit, of one flat object.
+	Schema *map[string]interface{} `json:"schema,omitempty"`
+}
+
 // Remember `execution`: the same tool with the same arguments runs without asking again in this execution. Only an
 // approval can be remembered.
 type Remember string
 
-// Source What answers the prompts.
+// ResumeExecution defines model for ResumeExecution.
+type ResumeExecution struct {
+	// Mode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
+	// again. `fail`: the execution has failed.
+	Mode ResumeMode `json:"mode"`
+}
+
+// ResumeMode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
+// again. `fail`: the execution has failed.
+type ResumeMode string
+
+// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
+// of the other type is 422.
 type Source struct {
-	// Model A name from `GET /models`; without it the default of the registry.
+	// Args Only for `acp`, and never needed. What is sent must be equal to the arguments of the registry; other ones
+	// are refused, not run.
+	Args *[]string `json:"args,omitempty"`
+
+	// Command Only for `acp`, and needed there: the name of an agent from `GET /agents`. The registry has the program that
+	// is run; a request cannot name another.
+	Command *string `json:"command,omitempty"`
+
+	// Mode Only for `acp`: a mode as the agent itself calls it, in place of the registry's. In some modes an agent does
+	// not ask before it acts.
+	Mode *string `json:"mode,omitempty"`
+
+	// Model For `internal` a name from `GET /models`; without it the default of the registry. For `acp` a model as the
+	// agent itself calls it; without it the agent's default. Only the agent knows whether there is such a one.
 	Model *string `json:"model,omitempty"`
 
-	// Type `internal` is our own loop over a model.
+	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
+	// speaks the Agent Client Protocol.
 	Type SourceType `json:"type"`
 }
 
-// SourceType `internal` is our own loop over a model.
+// SourceType `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
+// speaks the Agent Client Protocol.
 type SourceType string
 
 // Usage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
@@ -998,6 +1330,11 @@ type Usage struct {
 // Verb defines model for Verb.
 type Verb string
 
+// WhenBusy What becomes of a prompt that comes while a turn runs. `enqueue`: it waits for the end of the turn and of the
+// prompts before it. `reject`: it is refused with 409 `busy`. `interrupt`: the turn is cancelled, and the prompt
+// is the next.
+type WhenBusy string
+
 // ApprovalId defines model for ApprovalId.
 type ApprovalId = string
 
@@ -1006,6 +1343,9 @@ type Cursor = string
 
 // ExecutionId defines model for ExecutionId.
 type ExecutionId = string
+
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
 
 // Limit defines model for Limit.
 type Limit = int
@@ -1036,9 +1376,9 @@ type ListExecutionsParams struct {
 
 // CreateExecutionParams defines parameters for CreateExecution.
 type CreateExecutionParams struct {
-	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant. The same key with the
-	// same body gives the first execution again, with `Idempotency-Replayed: true`; with another body it is 409.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant. The same key with the same
+	// request gives the first answer again, with `Idempotency-Replayed: true`; with another request it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
 	// stands. Other preferences are ignored, as RFC 7240 asks.
@@ -1049,6 +1389,15 @@ type CreateExecutionParams struct {
 type GetExecutionParams struct {
 	// Wait Wait up to so many seconds for the execution to end, then show it as it stands.
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
+}
+
+// ListDebugMessagesParams defines parameters for ListDebugMessages.
+type ListDebugMessagesParams struct {
+	// After The `n` of the last message that the client has.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many messages a page holds at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListEventsParams defines parameters for ListEvents.
@@ -1063,6 +1412,13 @@ type ListEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// PromptExecutionParams defines parameters for PromptExecution.
+type PromptExecutionParams struct {
+	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant. The same key with the same
+	// request gives the first answer again, with `Idempotency-Replayed: true`; with another request it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DecideApprovalJSONRequestBody defines body for DecideApproval for application/json ContentType.
 type DecideApprovalJSONRequestBody = Decide
 
@@ -1071,6 +1427,108 @@ type CreateExecutionJSONRequestBody = CreateExecution
 
 // CancelExecutionJSONRequestBody defines body for CancelExecution for application/json ContentType.
 type CancelExecutionJSONRequestBody = CancelExecution
+
+// PromptExecutionJSONRequestBody defines body for PromptExecution for application/json ContentType.
+type PromptExecutionJSONRequestBody = PromptExecution
+
+// ResumeExecutionJSONRequestBody defines body for ResumeExecution for application/json ContentType.
+type ResumeExecutionJSONRequestBody = ResumeExecution
+
+// Getter for additional properties for PermissionOption. Returns the specified
+// element and whether it was found
+func (a PermissionOption) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for PermissionOption
+func (a *PermissionOption) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for PermissionOption to handle AdditionalProperties
+func (a *PermissionOption) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["kind"]; found {
+		err = json.Unmarshal(raw, &a.Kind)
+		if err != nil {
+			return fmt.Errorf("error reading 'kind': %w", err)
+		}
+		delete(object, "kind")
+	}
+
+	if raw, found := object["name"]; found {
+		err = json.Unmarshal(raw, &a.Name)
+		if err != nil {
+			return fmt.Errorf("error reading 'name': %w", err)
+		}
+		delete(object, "name")
+	}
+
+	if raw, found := object["optionId"]; found {
+		err = json.Unmarshal(raw, &a.OptionId)
+		if err != nil {
+			return fmt.Errorf("error reading 'optionId': %w", err)
+		}
+		delete(object, "optionId")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for PermissionOption to handle AdditionalProperties
+func (a PermissionOption) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	if a.Kind != nil {
+		object["kind"], err = json.Marshal(a.Kind)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'kind': %w", err)
+		}
+	}
+
+	if a.Name != nil {
+		object["name"], err = json.Marshal(a.Name)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'name': %w", err)
+		}
+	}
+
+	object["optionId"], err = json.Marshal(a.OptionId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'optionId': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -1107,9 +1565,21 @@ type ServerInterface interface {
 	// CancelExecution Cancel an execution
 	// (POST /executions/{id}/cancel)
 	CancelExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	// CloseExecution Take no more prompts, and end as completed
+	// (POST /executions/{id}/close)
+	CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	// ListDebugMessages The raw messages between Signoff and an external agent
+	// (GET /executions/{id}/debug)
+	ListDebugMessages(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListDebugMessagesParams)
 	// ListEvents Follow the events of an execution, live or page by page
 	// (GET /executions/{id}/events)
 	ListEvents(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListEventsParams)
+	// PromptExecution Send a further prompt
+	// (POST /executions/{id}/prompts)
+	PromptExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params PromptExecutionParams)
+	// ResumeExecution Choose how an interrupted execution goes on
+	// (POST /executions/{id}/resume)
+	ResumeExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
 	// GetHealth Is the process alive?
 	// (GET /healthz)
 	GetHealth(w http.ResponseWriter, r *http.Request)
@@ -1197,9 +1667,33 @@ func (_ Unimplemented) CancelExecution(w http.ResponseWriter, r *http.Request, i
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// CloseExecution Take no more prompts, and end as completed
+// (POST /executions/{id}/close)
+func (_ Unimplemented) CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListDebugMessages The raw messages between Signoff and an external agent
+// (GET /executions/{id}/debug)
+func (_ Unimplemented) ListDebugMessages(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListDebugMessagesParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // ListEvents Follow the events of an execution, live or page by page
 // (GET /executions/{id}/events)
 func (_ Unimplemented) ListEvents(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListEventsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// PromptExecution Send a further prompt
+// (POST /executions/{id}/prompts)
+func (_ Unimplemented) PromptExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params PromptExecutionParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ResumeExecution Choose how an interrupted execution goes on
+// (POST /executions/{id}/resume)
+func (_ Unimplemented) ResumeExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1453,7 +1947,7 @@ func (siw *ServerInterfaceWrapper) CreateExecution(w http.ResponseWriter, r *htt
 
 	// ------------- Optional header parameter "Idempotency-Key" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
-		var IdempotencyKey string
+		var IdempotencyKey IdempotencyKey
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
@@ -1620,6 +2114,87 @@ func (siw *ServerInterfaceWrapper) CancelExecution(w http.ResponseWriter, r *htt
 	handler.ServeHTTP(w, r)
 }
 
+// CloseExecution operation middleware
+func (siw *ServerInterfaceWrapper) CloseExecution(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CloseExecution(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListDebugMessages operation middleware
+func (siw *ServerInterfaceWrapper) ListDebugMessages(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDebugMessagesParams
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDebugMessages(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListEvents operation middleware
 func (siw *ServerInterfaceWrapper) ListEvents(w http.ResponseWriter, r *http.Request) {
 
@@ -1687,6 +2262,82 @@ func (siw *ServerInterfaceWrapper) ListEvents(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListEvents(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PromptExecution operation middleware
+func (siw *ServerInterfaceWrapper) PromptExecution(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PromptExecutionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PromptExecution(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ResumeExecution operation middleware
+func (siw *ServerInterfaceWrapper) ResumeExecution(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ResumeExecution(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1913,7 +2564,19 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/executions/{id}/cancel", wrapper.CancelExecution)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/executions/{id}/close", wrapper.CloseExecution)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/executions/{id}/debug", wrapper.ListDebugMessages)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/executions/{id}/events", wrapper.ListEvents)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/executions/{id}/prompts", wrapper.PromptExecution)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/executions/{id}/resume", wrapper.ResumeExecution)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/healthz", wrapper.GetHealth)
@@ -2393,6 +3056,99 @@ func (response CancelExecutiondefaultApplicationProblemPlusJSONResponse) VisitCa
 	return err
 }
 
+type CloseExecutionRequestObject struct {
+	Id ExecutionId `json:"id"`
+}
+
+type CloseExecutionResponseObject interface {
+	VisitCloseExecutionResponse(w http.ResponseWriter) error
+}
+
+type CloseExecution200JSONResponse Execution
+
+func (response CloseExecution200JSONResponse) VisitCloseExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CloseExecution202JSONResponse Execution
+
+func (response CloseExecution202JSONResponse) VisitCloseExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CloseExecutiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CloseExecutiondefaultApplicationProblemPlusJSONResponse) VisitCloseExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDebugMessagesRequestObject struct {
+	Id     ExecutionId `json:"id"`
+	Params ListDebugMessagesParams
+}
+
+type ListDebugMessagesResponseObject interface {
+	VisitListDebugMessagesResponse(w http.ResponseWriter) error
+}
+
+type ListDebugMessages200JSONResponse DebugPage
+
+func (response ListDebugMessages200JSONResponse) VisitListDebugMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDebugMessagesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListDebugMessagesdefaultApplicationProblemPlusJSONResponse) VisitListDebugMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListEventsRequestObject struct {
 	Id     ExecutionId `json:"id"`
 	Params ListEventsParams
@@ -2473,6 +3229,97 @@ type ListEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PromptExecutionRequestObject struct {
+	Id     ExecutionId `json:"id"`
+	Params PromptExecutionParams
+	Body   *PromptExecutionJSONRequestBody
+}
+
+type PromptExecutionResponseObject interface {
+	VisitPromptExecutionResponse(w http.ResponseWriter) error
+}
+
+type PromptExecution202ResponseHeaders struct {
+	IdempotencyReplayed *string
+}
+
+type PromptExecution202JSONResponse struct {
+	Body    Prompt
+	Headers PromptExecution202ResponseHeaders
+}
+
+func (response PromptExecution202JSONResponse) VisitPromptExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PromptExecutiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PromptExecutiondefaultApplicationProblemPlusJSONResponse) VisitPromptExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeExecutionRequestObject struct {
+	Id   ExecutionId `json:"id"`
+	Body *ResumeExecutionJSONRequestBody
+}
+
+type ResumeExecutionResponseObject interface {
+	VisitResumeExecutionResponse(w http.ResponseWriter) error
+}
+
+type ResumeExecution202JSONResponse Execution
+
+func (response ResumeExecution202JSONResponse) VisitResumeExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeExecutiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ResumeExecutiondefaultApplicationProblemPlusJSONResponse) VisitResumeExecutionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2712,9 +3559,21 @@ type StrictServerInterface interface {
 	// CancelExecution Cancel an execution
 	// (POST /executions/{id}/cancel)
 	CancelExecution(ctx context.Context, request CancelExecutionRequestObject) (CancelExecutionResponseObject, error)
+	// CloseExecution Take no more prompts, and end as completed
+	// (POST /executions/{id}/close)
+	CloseExecution(ctx context.Context, request CloseExecutionRequestObject) (CloseExecutionResponseObject, error)
+	// ListDebugMessages The raw messages between Signoff and an external agent
+	// (GET /executions/{id}/debug)
+	ListDebugMessages(ctx context.Context, request ListDebugMessagesRequestObject) (ListDebugMessagesResponseObject, error)
 	// ListEvents Follow the events of an execution, live or page by page
 	// (GET /executions/{id}/events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
+	// PromptExecution Send a further prompt
+	// (POST /executions/{id}/prompts)
+	PromptExecution(ctx context.Context, request PromptExecutionRequestObject) (PromptExecutionResponseObject, error)
+	// ResumeExecution Choose how an interrupted execution goes on
+	// (POST /executions/{id}/resume)
+	ResumeExecution(ctx context.Context, request ResumeExecutionRequestObject) (ResumeExecutionResponseObject, error)
 	// GetHealth Is the process alive?
 	// (GET /healthz)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
@@ -3078,6 +3937,59 @@ func (sh *strictHandler) CancelExecution(w http.ResponseWriter, r *http.Request,
 	}
 }
 
+// CloseExecution operation middleware
+func (sh *strictHandler) CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	var request CloseExecutionRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CloseExecution(ctx, request.(CloseExecutionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CloseExecution")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CloseExecutionResponseObject); ok {
+		if err := validResponse.VisitCloseExecutionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDebugMessages operation middleware
+func (sh *strictHandler) ListDebugMessages(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListDebugMessagesParams) {
+	var request ListDebugMessagesRequestObject
+
+	request.Id = id
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDebugMessages(ctx, request.(ListDebugMessagesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDebugMessages")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDebugMessagesResponseObject); ok {
+		if err := validResponse.VisitListDebugMessagesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListEvents operation middleware
 func (sh *strictHandler) ListEvents(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListEventsParams) {
 	var request ListEventsRequestObject
@@ -3098,6 +4010,73 @@ func (sh *strictHandler) ListEvents(w http.ResponseWriter, r *http.Request, id E
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListEventsResponseObject); ok {
 		if err := validResponse.VisitListEventsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PromptExecution operation middleware
+func (sh *strictHandler) PromptExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params PromptExecutionParams) {
+	var request PromptExecutionRequestObject
+
+	request.Id = id
+	request.Params = params
+
+	var body PromptExecutionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PromptExecution(ctx, request.(PromptExecutionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PromptExecution")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PromptExecutionResponseObject); ok {
+		if err := validResponse.VisitPromptExecutionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ResumeExecution operation middleware
+func (sh *strictHandler) ResumeExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	var request ResumeExecutionRequestObject
+
+	request.Id = id
+
+	var body ResumeExecutionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeExecution(ctx, request.(ResumeExecutionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeExecution")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ResumeExecutionResponseObject); ok {
+		if err := validResponse.VisitResumeExecutionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
