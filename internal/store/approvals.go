@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"time"
 
 	"signoff/internal/domain"
@@ -18,34 +17,32 @@ type ApprovalFilter struct {
 }
 
 const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
-	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments, resolved_us`
+	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments,
+	decided_answer, resolved_us, options, question`
 
 func scanApproval(row scanner) (domain.Approval, error) {
 	var (
-		a                          domain.Approval
-		arguments                  []byte
-		requested                  int64
-		expires, resolved          sql.NullInt64
-		decision, decidedArguments sql.NullString
+		a                           domain.Approval
+		arguments                   string
+		requested                   int64
+		expires, resolved           sql.NullInt64
+		options, question, decision sql.NullString
+		decidedArguments, answer    sql.NullString
 	)
 	err := row.Scan(&a.ID, &a.Tenant, &a.Execution, &a.Kind, &a.Call.ID, &a.Call.Tool, &a.Call.Version, &a.Call.Class,
 		&arguments, &a.Call.Summary, &a.WorkingDirectory, &a.ArgumentsHash, &a.Status, &requested, &expires,
-		&decision, &decidedArguments, &resolved)
+		&decision, &decidedArguments, &answer, &resolved, &options, &question)
 	if err != nil {
 		return a, err
 	}
-	if len(arguments) > 0 {
-		a.Call.Arguments = json.RawMessage(arguments)
-	}
+	a.Call.Arguments, a.Options, a.Question = rawJSON(arguments), rawJSON(options.String), rawJSON(question.String)
 	a.Requested, a.Expires, a.Resolved = timeOf(requested), optionalTime(expires), optionalTime(resolved)
 	if !decision.Valid {
 		return a, nil
 	}
 	a.Decision = new(domain.Decision)
 	err = decode("decision", decision.String, a.Decision)
-	if decidedArguments.Valid {
-		a.Decision.Arguments = json.RawMessage(decidedArguments.String)
-	}
+	a.Decision.Arguments, a.Decision.Answer = rawJSON(decidedArguments.String), rawJSON(answer.String)
 	return a, err
 }
 

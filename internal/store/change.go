@@ -14,8 +14,8 @@ import (
 type Change struct {
 	Execution domain.ExecutionID
 
-	// Epoch is the writer's claim to drive the execution. 0 is written by somebody who does not drive it: a decision
-	// or a cancel request, from any replica.
+	// Epoch is the writer's claim to drive the execution. 0 is written by somebody who does not drive it: a decision,
+	// a prompt or a wish, from any replica.
 	Epoch int64
 
 	Create   *Creation               // the execution's first change
@@ -23,8 +23,24 @@ type Change struct {
 	Ask      []domain.Approval       // new approvals, pending
 	Resolve  []Resolution            // pending approvals that end here
 	Remember []domain.PermissionRule // rules that a decision leaves behind
-	Cancel   *CancelRequest          // asks the driver to stop; kept once, the first one stands
 	Progress bool                    // the execution got on: its count of take-overs starts again
+
+	// Wishes, which the driver reads with [Store.Wishes]. Under epoch 0, but for Cancel.
+	Cancel *CancelRequest // asks the driver to stop; kept once, the first one stands
+	Close  *domain.Actor  // no prompt is taken in any more; kept once, the first one stands
+	Resume *ResumeRequest // chooses how an interrupted execution goes on
+
+	// Further prompts. Prompt is under epoch 0, what becomes of it is the driver's. As long as one is queued, the status
+	// becomes neither idle nor terminal: who was told that a prompt is taken in will see it started or discarded.
+	Prompt         *NewPrompt
+	StartPrompt    domain.PromptID   // its turn is Update.Turn
+	DiscardPrompts []domain.PromptID // their turn will not come
+
+	Resumed bool // the driver has taken the wish to resume; the next interruption needs a new one
+
+	// Debug goes to the feed of raw messages, of which the newest [DebugMessages] and [DebugBytes] are kept. N is given
+	// here. Only the driver has any.
+	Debug []domain.DebugMessage
 
 	// Events get their seq in the transaction, in this order: the last one gets Outcome.LastSeq. Execution, Type, Time
 	// and Data are set by the caller. Data that is not UTF-8 is replaced here by what is stored.
@@ -38,10 +54,19 @@ type Creation struct {
 	Idempotency *Idempotency // nil without a key
 }
 
-// Idempotency makes a repeated create give the first answer again.
+// Idempotency makes a repeated request give the first answer again.
 type Idempotency struct {
-	Key      string // as the client sent it; unique per tenant
+	Key      string // as the client sent it; of a creation, unique per tenant
 	BodyHash []byte // of the request that came with it: another body under the same key is an error
+}
+
+// NewPrompt takes a prompt in, to be told by the last event of its change. Inside the transaction it is refused with
+//   - domain.CodeConflict where the idempotency key is taken: see [Store.PromptByKey];
+//   - domain.CodeClosed where somebody has closed the execution;
+//   - domain.CodeBusy where it does not want to wait but would have to, or where too many wait already.
+type NewPrompt struct {
+	Prompt      domain.QueuedPrompt
+	Idempotency *Idempotency // nil without a key, which is unique per execution
 }
 
 // Update overwrites the columns of the execution row that are set, and the time of its last update. Only the driver
@@ -53,6 +78,8 @@ type Update struct {
 	Usage  *domain.Usage
 	Output *domain.Output // with a terminal status
 	Ended  *time.Time     // with a terminal status; nil: now, by database time
+
+	AgentSession string // "" keeps it
 }
 
 // Resolution ends one pending approval. Status approved and denied carry a decision and are refused once database
@@ -69,13 +96,22 @@ type CancelRequest struct {
 	By     domain.Actor `json:"by"`
 }
 
+// ResumeRequest is somebody's choice for an interrupted execution. Where the status is another it is refused with
+// domain.CodeNotInterrupted, and where somebody has chosen otherwise with domain.CodeConflict. The same choice again
+// changes nothing and is no error.
+type ResumeRequest struct {
+	Mode domain.ResumeMode `json:"mode"`
+	By   domain.Actor      `json:"by"`
+}
+
 // Outcome tells what became of one change of a batch.
 type Outcome struct {
 	// LastSeq is the seq of the change's last event, or the head where it had none.
 	LastSeq int64
 	// Err is nil where the change is in the database. Otherwise nothing of it is:
-	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, or an approval was not
-	//     pending, or not in time;
-	//   - domain.CodeConflict: the idempotency key is taken, or the id of something new.
+	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, an approval was not
+	//     pending, or not in time, or a prompt is queued, or not any more;
+	//   - domain.CodeConflict: the idempotency key is taken, or the id of something new;
+	//   - what [NewPrompt] and [ResumeRequest] name.
 	Err error
 }

@@ -57,9 +57,40 @@ func checkBatch(changes []Change) error {
 		case c.Update != nil && c.Update.Status != "" && !c.Update.Status.Known():
 			return broken(c, fmt.Sprintf("there is no status %q", c.Update.Status))
 		}
+		if why := cmp.Or(brokenRole(c), brokenPrompt(c)); why != "" {
+			return broken(c, why)
+		}
 		seen[c.Execution] = true
 	}
 	return nil
+}
+
+// brokenRole tells what of c only others than its writer may write.
+func brokenRole(c *Change) string {
+	drives := c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0
+	switch {
+	case c.Epoch == 0 && drives:
+		return "it does what only the driver may"
+	case c.Epoch != 0 && (c.Prompt != nil || c.Close != nil || c.Resume != nil):
+		return "it wishes for something although it drives the execution"
+	case c.Resume != nil && !c.Resume.Mode.Known():
+		return fmt.Sprintf("there is no way to resume %q", c.Resume.Mode)
+	}
+	return ""
+}
+
+func brokenPrompt(c *Change) string {
+	switch {
+	case c.Prompt != nil && len(c.Events) == 0:
+		return "no event tells of its prompt"
+	case c.Prompt != nil && !c.Prompt.Prompt.WhenBusy.Known():
+		return fmt.Sprintf("a prompt cannot wait by %q", c.Prompt.Prompt.WhenBusy)
+	case c.StartPrompt != "" && (c.Update == nil || c.Update.Turn == 0):
+		return "it starts a prompt without a turn"
+	case c.StartPrompt != "" && slices.Contains(c.DiscardPrompts, c.StartPrompt):
+		return "it starts a prompt that it discards"
+	}
+	return ""
 }
 
 func broken(c *Change, why string) error {
@@ -109,11 +140,17 @@ func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
 
 // write takes the steps in the order in which every writer takes its locks: approvals, then heads, each by id. So two
 // replicas cannot wait for each other.
+//
+// What is decided by the state of an execution is asked in a statement of its own after that of the heads. Postgres
+// takes the snapshot of a statement before it waits for a lock: the one that waited does not see what the one before
+// it wrote.
 func (b *batch) write(tx *sql.Tx) error {
 	b.begin(tx)
 	steps := []func() error{
 		b.takeKeys, b.createExecutions, b.createHeads, b.resolveApprovals, b.takeHeads,
-		b.appendEvents, b.updateExecutions, b.askApprovals, b.rememberRules, b.requestCancels,
+		b.admitPrompts, b.admitResumes, b.movePrompts, b.loseNoPrompt,
+		b.appendEvents, b.updateExecutions, b.askApprovals, b.rememberRules,
+		b.queuePrompts, b.keepWishes, b.appendDebug,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -165,7 +202,17 @@ type row struct {
 // run runs a statement that reads rows as the table v, where there are any, and returns the ids of the rows that it
 // wrote: its last clause is `returning` with one text column.
 func (b *batch) run(spec string, rows []row, statement string) (map[string]bool, error) {
-	ids := map[string]bool{}
+	found, err := ask(b, spec, rows, scanText, statement)
+	ids := make(map[string]bool, len(found))
+	for _, id := range found {
+		ids[id] = true
+	}
+	return ids, err
+}
+
+// ask is run for a statement that returns more than one column.
+func ask[T any](b *batch, spec string, rows []row, scan func(scanner) (T, error), statement string) ([]T, error) {
+	var all []T
 	kinds := columns(spec)
 	for part := range slices.Chunk(rows, rowsAtOnce) {
 		given := list{columns: kinds}
@@ -173,15 +220,13 @@ func (b *batch) run(spec string, rows []row, statement string) (map[string]bool,
 			given.rows = append(given.rows, row.values)
 		}
 		with, args := b.store.dialect.with(given)
-		found, err := collect(b.ctx, b.tx, scanText, with+statement, args...)
+		found, err := collect(b.ctx, b.tx, scan, with+statement, args...)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range found {
-			ids[id] = true
-		}
+		all = append(all, found...)
 	}
-	return ids, nil
+	return all, nil
 }
 
 // rowsAtOnce keeps a statement below the limits on parameters: 20 columns at most, 32,766 of them in SQLite.

@@ -13,20 +13,22 @@ func (b *batch) resolveApprovals() error {
 	var rows []row
 	for i, c := range b.live {
 		for _, r := range c.Resolve {
-			decision, arguments, err := decisionValues(r.Decision)
+			decision, err := decisionValues(r.Decision)
 			if err != nil {
 				return err
 			}
-			rows = append(rows, row{i, []any{text(string(r.Approval)), string(c.Execution), string(r.Status), decision, arguments}})
+			rows = append(rows, row{i, append([]any{text(string(r.Approval)), string(c.Execution), string(r.Status)}, decision...)})
 		}
 	}
 	slices.SortStableFunc(rows, byID)
-	resolved, err := b.run(`target text, execution text, status text, decision text, arguments text`, rows, `,
+	resolved, err := b.run(`target text, execution text, status text, decision text, arguments text, answer text`, rows, `,
 		locked as (
-			select v.target, v.execution, v.status, v.decision, v.arguments from v join approvals on id = v.target
+			select v.target, v.execution, v.status, v.decision, v.arguments, v.answer
+			from v join approvals on id = v.target
 			order by id`+b.store.dialect.lock+`)
 		update approvals as a set
-			status = v.status, decision = v.decision, decided_arguments = v.arguments, resolved_us = now_us()
+			status = v.status, decision = v.decision, decided_arguments = v.arguments,
+			decided_answer = v.answer, resolved_us = now_us()
 		from locked as v
 		where a.id = v.target and a.execution_id = v.execution and a.status = 'pending' and case v.status
 			when 'cancelled' then true
@@ -42,17 +44,15 @@ func (b *batch) resolveApprovals() error {
 
 func byID(a, b row) int { return cmp.Compare(a.values[0].(string), b.values[0].(string)) }
 
-// decisionValues keeps the decider's arguments apart from the rest: encoding would change their bytes.
-func decisionValues(d *domain.Decision) (decision, arguments any, err error) {
+// decisionValues keeps the decider's arguments and answer apart from the rest: encoding would change their bytes.
+func decisionValues(d *domain.Decision) ([]any, error) {
 	if d == nil {
-		return nil, nil, nil
+		return []any{nil, nil, nil}, nil
 	}
 	rest := *d
-	rest.Arguments = nil
-	if decision, err = encode(rest); err != nil {
-		return nil, nil, err
-	}
-	return decision, optionalText(string(d.Arguments)), nil
+	rest.Arguments, rest.Answer = nil, nil
+	decision, err := encode(rest)
+	return []any{decision, optionalText(string(d.Arguments)), optionalText(string(d.Answer))}, err
 }
 
 func (b *batch) askApprovals() error {
@@ -62,16 +62,17 @@ func (b *batch) askApprovals() error {
 			a := &c.Ask[j]
 			rows = append(rows, row{i, []any{text(string(a.ID)), b.heads[c.Execution].tenant, string(c.Execution), text(string(a.Kind)),
 				text(a.Call.ID), text(a.Call.Tool), text(a.Call.Version), text(string(a.Call.Class)), text(string(a.Call.Arguments)),
-				text(a.Call.Summary), text(a.WorkingDirectory), text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires)}})
+				text(a.Call.Summary), text(a.WorkingDirectory), text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires),
+				optionalText(string(a.Options)), optionalText(string(a.Question))}})
 		}
 	}
 	asked, err := b.run(`id text, tenant text, execution text, kind text, call_id text, tool text, tool_version text,
-		class text, arguments text, summary text, working_directory text, arguments_hash text, requested bigint, expires bigint`,
-		rows, `
+		class text, arguments text, summary text, working_directory text, arguments_hash text, requested bigint, expires bigint,
+		options text, question text`, rows, `
 		insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
-			working_directory, arguments_hash, status, requested_us, expires_us)
+			working_directory, arguments_hash, status, requested_us, expires_us, options, question)
 		select id, tenant, execution, kind, call_id, tool, tool_version, class, arguments, summary,
-			working_directory, arguments_hash, 'pending', requested, expires
+			working_directory, arguments_hash, 'pending', requested, expires, options, question
 		from v where true on conflict (id) do nothing returning id`)
 	if err != nil {
 		return err

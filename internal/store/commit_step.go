@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+
 	"signoff/internal/domain"
 )
 
@@ -98,7 +100,7 @@ func (b *batch) insert(spec string, rows []row, statement string) error {
 func (b *batch) updateExecutions() error {
 	var rows []row
 	for i, c := range b.live {
-		if c.Update == nil {
+		if c.Update == nil && !c.Resumed {
 			continue
 		}
 		values, err := updateValues(c)
@@ -108,8 +110,8 @@ func (b *batch) updateExecutions() error {
 		rows = append(rows, row{i, values})
 	}
 	// The head has already refused what comes after the end; asked again here, because this is the rule of the row.
-	updated, err := b.run(`target text, status text, turn bigint, rounds bigint, usage text, output text, ends bigint, ended bigint`,
-		rows, `
+	updated, err := b.run(`target text, status text, turn bigint, rounds bigint, usage text, output text, ends bigint, ended bigint,
+		agent_session text, resumed bigint`, rows, `
 		update executions as e set
 			status = coalesce(v.status, e.status),
 			turn = coalesce(v.turn, e.turn),
@@ -117,6 +119,8 @@ func (b *batch) updateExecutions() error {
 			usage = coalesce(v.usage, e.usage),
 			output = coalesce(v.output, e.output),
 			ended_us = case when v.ends = 1 then coalesce(v.ended, now_us()) else e.ended_us end,
+			agent_session = coalesce(v.agent_session, e.agent_session),
+			resume = case when v.resumed = 1 then null else e.resume end,
 			updated_us = now_us()
 		from v where id = v.target and e.status not in ('completed', 'failed', 'cancelled', 'timedOut')
 		returning id`)
@@ -128,8 +132,9 @@ func (b *batch) updateExecutions() error {
 }
 
 func updateValues(c *Change) ([]any, error) {
-	u := c.Update
-	values := []any{string(c.Execution), optionalText(string(u.Status)), nil, nil, nil, nil, flag(u.Status.Terminal()), micros(u.Ended)}
+	u := cmp.Or(c.Update, &Update{})
+	values := []any{string(c.Execution), optionalText(string(u.Status)), nil, nil, nil, nil, flag(u.Status.Terminal()), micros(u.Ended),
+		optionalText(u.AgentSession), flag(c.Resumed)}
 	if u.Turn != 0 {
 		values[2] = int64(u.Turn)
 	}
@@ -148,21 +153,4 @@ func updateValues(c *Change) ([]any, error) {
 		}
 	}
 	return values, nil
-}
-
-// requestCancels keeps the first wish of each execution; a later one changes nothing and is no error.
-func (b *batch) requestCancels() error {
-	var rows []row
-	for i, c := range b.live {
-		if c.Cancel == nil {
-			continue
-		}
-		request, err := encode(c.Cancel)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row{i, []any{string(c.Execution), request}})
-	}
-	return b.insert(`id text, request text`, rows, `
-		update executions as e set cancel = v.request, updated_us = now_us() from v where e.id = v.id and e.cancel is null`)
 }

@@ -12,12 +12,13 @@ import (
 type ExecutionFilter struct {
 	Status     []domain.Status
 	SourceType domain.SourceType
+	Agent      string // the name of an external agent
 	Cursor     string // Next of the page before
 	Limit      int
 }
 
 const executionColumns = `e.id, e.tenant_id, e.request, e.status, e.turn, e.rounds, e.usage, e.output, h.last_seq,
-	e.created_us, e.updated_us, e.ended_us, e.created_by, h.recoveries`
+	e.created_us, e.updated_us, e.ended_us, e.created_by, e.agent_session, h.recoveries`
 
 const executionTables = ` from executions e join execution_heads h on h.execution_id = e.id `
 
@@ -30,7 +31,7 @@ func scanExecution(row scanner) (domain.Execution, error) {
 		ended            sql.NullInt64
 	)
 	err := row.Scan(&e.ID, &e.Tenant, &request, &e.Status, &e.Turn, &e.Rounds, &usage, &output, &e.LastSeq,
-		&created, &updated, &ended, &e.ByKey, &e.Recovery)
+		&created, &updated, &ended, &e.ByKey, &e.AgentSession, &e.Recovery)
 	if err != nil {
 		return e, err
 	}
@@ -76,6 +77,9 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	if filter.SourceType != "" {
 		where.add(`e.source_type = $%d`, text(string(filter.SourceType)))
 	}
+	if filter.Agent != "" {
+		where.add(`e.agent = $%d`, text(filter.Agent))
+	}
 	if filter.Cursor != "" {
 		after, err := parseCursor("executions", filter.Cursor)
 		if err != nil {
@@ -99,11 +103,10 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 func (s *Store) CancelRequest(ctx context.Context, id domain.ExecutionID) (*CancelRequest, error) {
 	request, err := one(ctx, s.read, func(row scanner) (*CancelRequest, error) {
 		var stored sql.NullString
-		if err := row.Scan(&stored); err != nil || !stored.Valid {
+		if err := row.Scan(&stored); err != nil {
 			return nil, err
 		}
-		request := new(CancelRequest)
-		return request, decode("cancel", stored.String, request)
+		return optional[CancelRequest]("cancel", stored)
 	}, `select cancel from executions where id = $1`, text(string(id)))
 	return request, s.found(err, "execution")
 }

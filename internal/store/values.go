@@ -44,6 +44,14 @@ func optionalText(s string) any {
 	return text(s)
 }
 
+// rawJSON is nil for the empty string.
+func rawJSON(s string) json.RawMessage {
+	if s == "" {
+		return nil
+	}
+	return json.RawMessage(s)
+}
+
 // encode writes our own structs as JSON, without the escapes for old browsers.
 func encode(v any) (string, error) {
 	var buffer bytes.Buffer
@@ -60,6 +68,15 @@ func decode(column string, data string, into any) error {
 		return fmt.Errorf("store: column %s: %w", column, err)
 	}
 	return nil
+}
+
+// optional reads a column with JSON; nil where it is null.
+func optional[T any](column string, data sql.NullString) (*T, error) {
+	if !data.Valid {
+		return nil, nil
+	}
+	into := new(T)
+	return into, decode(column, data.String, into)
 }
 
 func flag(b bool) int64 {

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"signoff/internal/domain"
+)
+
+// promptsQueued bounds the prompts of an execution that wait: nobody gets their bill at once.
+const promptsQueued = 100
+
+// standing is what decides whether a prompt is taken in.
+type standing struct {
+	execution domain.ExecutionID
+	status    domain.Status
+	closed    bool
+	queued    int
+	known     bool // a prompt with its key was taken in
+}
+
+// admitPrompts refuses the prompts that the execution does not take.
+func (b *batch) admitPrompts() error {
+	var rows []row
+	prompts := map[domain.ExecutionID]int{}
+	for i, c := range b.live {
+		if c.Prompt == nil {
+			continue
+		}
+		prompts[c.Execution] = i
+		key, _ := c.Prompt.Idempotency.values()
+		rows = append(rows, row{i, []any{string(c.Execution), key}})
+	}
+	standings, err := ask(b, `id text, key text`, rows, func(row scanner) (s standing, err error) {
+		return s, row.Scan(&s.execution, &s.status, &s.closed, &s.queued, &s.known)
+	}, `
+		select v.id, e.status, e.close_by is not null,
+			(select count(*) from prompts p where p.execution_id = v.id and p.state = 'queued'),
+			exists (select 1 from prompts p where p.execution_id = v.id and p.idempotency_key = v.key)
+		from v join executions e on e.id = v.id`)
+	if err != nil {
+		return err
+	}
+	for _, s := range standings {
+		i := prompts[s.execution]
+		if why := s.refusal(b.changes[i].Prompt.Prompt.WhenBusy); why != nil {
+			b.refuse(i, why)
+		}
+	}
+	return nil
+}
+
+// refusal asks for the key first: a client that repeats itself gets its first answer, whatever has happened since.
+func (s standing) refusal(when domain.WhenBusy) error {
+	switch {
+	case s.known:
+		return domain.Errorf(domain.CodeConflict, "The idempotency key is taken.")
+	case s.closed:
+		return domain.Errorf(domain.CodeClosed, "The execution is closed: it takes no more prompts.")
+	case when == domain.WhenBusyReject && (s.status != domain.StatusIdle || s.queued > 0):
+		return domain.Errorf(domain.CodeBusy, "The execution is busy, and the prompt did not want to wait.")
+	case s.queued >= promptsQueued:
+		return domain.Errorf(domain.CodeBusy, "%d prompts of the execution wait already: send it later.", s.queued)
+	}
+	return nil
+}
+
+func (i *Idempotency) values() (key, bodyHash any) {
+	if i == nil {
+		return nil, nil
+	}
+	return text(i.Key), append(make([]byte, 0, 32), i.BodyHash...)
+}
+
+// movePrompts starts and discards what is queued.
+func (b *batch) movePrompts() error {
+	var rows []row
+	for i, c := range b.live {
+		if c.StartPrompt != "" {
+			rows = append(rows, row{i, []any{text(string(c.StartPrompt)), string(c.Execution), "started", int64(c.Update.Turn)}})
+		}
+		for _, prompt := range c.DiscardPrompts {
+			rows = append(rows, row{i, []any{text(string(prompt)), string(c.Execution), "discarded", nil}})
+		}
+	}
+	moved, err := b.run(`prompt text, execution text, state text, turn bigint`, rows, `
+		update prompts as p set state = v.state, turn = v.turn
+		from v where p.id = v.prompt and p.execution_id = v.execution and p.state = 'queued'
+		returning id`)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, moved, stale("The prompt is not queued any more."))
+	return nil
+}
+
+// loseNoPrompt refuses to let an execution rest or end as long as a prompt waits. One that came in while its driver
+// made up its mind would be acknowledged and forgotten.
+func (b *batch) loseNoPrompt() error {
+	var rows []row
+	for i, c := range b.live {
+		if u := c.Update; u != nil && c.Create == nil && (u.Status == domain.StatusIdle || u.Status.Terminal()) {
+			rows = append(rows, row{i, []any{string(c.Execution)}})
+		}
+	}
+	waiting, err := b.run(`id text`, rows, `
+		select id from v where exists (select 1 from prompts p where p.execution_id = v.id and p.state = 'queued')`)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if waiting[row.values[0].(string)] {
+			b.refuse(row.change, stale("A prompt of the execution is queued."))
+		}
+	}
+	return nil
+}
+
+func (b *batch) queuePrompts() error {
+	var rows []row
+	for i, c := range b.live {
+		if c.Prompt == nil {
+			continue
+		}
+		p, head := &c.Prompt.Prompt, b.heads[c.Execution]
+		by, err := encode(p.By)
+		if err != nil {
+			return err
+		}
+		key, bodyHash := c.Prompt.Idempotency.values()
+		rows = append(rows, row{i, []any{text(string(p.ID)), head.tenant, string(c.Execution), head.lastSeq, text(p.Text),
+			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash}})
+	}
+	queued, err := b.run(`id text, tenant text, execution text, seq bigint, content text, when_busy text, actor text,
+		created bigint, key text, body_hash bytea`, rows, `
+		insert into prompts (id, tenant_id, execution_id, seq, text, when_busy, by, created_us, state, idempotency_key,
+			body_hash)
+		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash
+		from v where true on conflict do nothing returning id`)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, queued, domain.Errorf(domain.CodeConflict, "There is a prompt with this id."))
+	return nil
+}

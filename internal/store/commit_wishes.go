@@ -1,0 +1,89 @@
+package store
+
+import (
+	"database/sql"
+
+	"signoff/internal/domain"
+)
+
+// admitResumes refuses the choices for executions that do not wait for one, or that already have another.
+func (b *batch) admitResumes() error {
+	var rows []row
+	resumes := map[domain.ExecutionID]int{}
+	for i, c := range b.live {
+		if c.Resume != nil {
+			resumes[c.Execution] = i
+			rows = append(rows, row{i, []any{string(c.Execution)}})
+		}
+	}
+	type standing struct {
+		execution domain.ExecutionID
+		status    domain.Status
+		chosen    *ResumeRequest
+	}
+	standings, err := ask(b, `id text`, rows, func(row scanner) (s standing, err error) {
+		var chosen sql.NullString
+		if err := row.Scan(&s.execution, &s.status, &chosen); err != nil {
+			return s, err
+		}
+		s.chosen, err = optional[ResumeRequest]("resume", chosen)
+		return s, err
+	}, ` select e.id, e.status, e.resume from v join executions e on e.id = v.id`)
+	if err != nil {
+		return err
+	}
+	for _, s := range standings {
+		i := resumes[s.execution]
+		switch {
+		case s.status != domain.StatusInterrupted:
+			b.refuse(i, domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted: there is nothing to choose."))
+		case s.chosen != nil && s.chosen.Mode != b.changes[i].Resume.Mode:
+			b.refuse(i, domain.Errorf(domain.CodeConflict, "Somebody has already chosen otherwise: %s.", s.chosen.Mode))
+		}
+	}
+	return nil
+}
+
+// keepWishes keeps the first wish of each kind; a later one changes nothing and is no error.
+func (b *batch) keepWishes() error {
+	var rows []row
+	for i, c := range b.live {
+		if c.Cancel == nil && c.Close == nil && c.Resume == nil {
+			continue
+		}
+		values, err := wishValues(c)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row{i, values})
+	}
+	return b.insert(`id text, cancel text, close_by text, resume text`, rows, `
+		update executions as e set
+			cancel = coalesce(e.cancel, v.cancel),
+			close_by = coalesce(e.close_by, v.close_by),
+			resume = coalesce(e.resume, v.resume),
+			updated_us = now_us()
+		from v where e.id = v.id and (e.cancel is null and v.cancel is not null
+			or e.close_by is null and v.close_by is not null or e.resume is null and v.resume is not null)`)
+}
+
+func wishValues(c *Change) ([]any, error) {
+	values := []any{string(c.Execution), nil, nil, nil}
+	var err error
+	if c.Cancel != nil {
+		if values[1], err = encode(c.Cancel); err != nil {
+			return nil, err
+		}
+	}
+	if c.Close != nil {
+		if values[2], err = encode(c.Close); err != nil {
+			return nil, err
+		}
+	}
+	if c.Resume != nil {
+		if values[3], err = encode(c.Resume); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
