@@ -1085,7 +1085,7 @@ type PermissionOption struct {
 	Name *string `json:"name,omitempty"`
 
 	// OptionId What a decision names.
-	OptionId             string                 `json:"optionId"`
+	OptionId             *string                `json:"optionId,omitempty"`
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
@@ -1261,7 +1261,7 @@ type Question struct {
 	// Message What is asked, in the words of the agent.
 	Message string `json:"message"`
 
-	// Schema The JSON schema that the answer must fit, of one flat object.
+	// Schema The JSON schema that the answer must fit.
 	Schema *map[string]interface{} `json:"schema,omitempty"`
 }
 
@@ -1516,9 +1516,11 @@ func (a PermissionOption) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	object["optionId"], err = json.Marshal(a.OptionId)
-	if err != nil {
-		return nil, fmt.Errorf("error marshaling 'optionId': %w", err)
+	if a.OptionId != nil {
+		object["optionId"], err = json.Marshal(a.OptionId)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'optionId': %w", err)
+		}
 	}
 
 	for fieldName, field := range a.AdditionalProperties {

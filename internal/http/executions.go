@@ -25,14 +25,10 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 	if err != nil {
 		return nil, err
 	}
-	var idempotency *store.Idempotency
-	if request.Params.IdempotencyKey != nil {
-		idempotency = &store.Idempotency{Key: *request.Params.IdempotencyKey, BodyHash: infoOf(ctx).bodyHash}
-	}
 	by := who(ctx)
-	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, idempotency)
+	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, idempotency(ctx, request.Params.IdempotencyKey))
 	if err != nil {
-		return nil, err
+		return nil, overResume(order, err)
 	}
 	response := api.CreateExecution201JSONResponse{}
 	response.Headers.Location = new("/executions/" + string(execution.ID))
@@ -47,6 +43,26 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 	}
 	response.Body, err = s.shown(ctx, execution)
 	return response, err
+}
+
+// idempotency ties a request to the key that the client chose for it.
+func idempotency(ctx context.Context, key *string) *store.Idempotency {
+	if key == nil {
+		return nil
+	}
+	return &store.Idempotency{Key: *key, BodyHash: infoOf(ctx).bodyHash}
+}
+
+// overResume says of an error about the session to take up which field it is about. The execution that the body names
+// is not what the path names, so one that does not exist is no 404.
+func overResume(order domain.Request, err error) error {
+	switch {
+	case order.ResumeFrom != "" && domain.CodeOf(err) == domain.CodeNotFound:
+		return errNothingToResume()
+	case domain.CodeOf(err) == domain.CodeNotResumable:
+		return pointed("/resumeFrom", err)
+	}
+	return err
 }
 
 // ListExecutions shows a page, the newest first.
@@ -101,7 +117,7 @@ func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutio
 	by := who(ctx)
 	execution, err := s.sessions.Cancel(ctx, by.Tenant, id, reason, by.Actor)
 	if err != nil {
-		return nil, s.overExecution(ctx, execution, err)
+		return nil, s.overExecution(ctx, id, err)
 	}
 	shown, err := s.shown(ctx, execution)
 	if err != nil {
@@ -111,6 +127,42 @@ func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutio
 		return api.CancelExecution200JSONResponse(shown), nil
 	}
 	return api.CancelExecution202JSONResponse(shown), nil
+}
+
+// CloseExecution lets an execution end when it has worked off what it has.
+func (s *Server) CloseExecution(ctx context.Context, request api.CloseExecutionRequestObject) (api.CloseExecutionResponseObject, error) {
+	id, err := executionID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	by := who(ctx)
+	execution, err := s.sessions.Close(ctx, by.Tenant, id, by.Actor)
+	if err != nil {
+		return nil, s.overExecution(ctx, id, err)
+	}
+	shown, err := s.shown(ctx, execution)
+	if err != nil {
+		return nil, err
+	}
+	if execution.Status.Terminal() {
+		return api.CloseExecution200JSONResponse(shown), nil
+	}
+	return api.CloseExecution202JSONResponse(shown), nil
+}
+
+// ResumeExecution chooses how an interrupted execution goes on.
+func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutionRequestObject) (api.ResumeExecutionResponseObject, error) {
+	id, err := executionID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	by := who(ctx)
+	execution, err := s.sessions.Resume(ctx, by.Tenant, id, domain.ResumeMode(request.Body.Mode), by.Actor)
+	if err != nil {
+		return nil, s.overExecution(ctx, id, err)
+	}
+	shown, err := s.shown(ctx, execution)
+	return api.ResumeExecution202JSONResponse(shown), err
 }
 
 // DeleteExecution removes an execution with everything that belongs to it.
@@ -144,9 +196,15 @@ func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Exe
 	return toExecution(execution, pending), nil
 }
 
-// overExecution adds the execution to an error about its state.
-func (s *Server) overExecution(ctx context.Context, execution domain.Execution, err error) error {
-	if execution.ID == "" || domain.CodeOf(err) != domain.CodeExecutionEnded {
+// overExecution adds the execution to an error about its state, as it stands by now, so that nobody has to ask again.
+func (s *Server) overExecution(ctx context.Context, id domain.ExecutionID, err error) error {
+	switch domain.CodeOf(err) {
+	case domain.CodeExecutionEnded, domain.CodeBusy, domain.CodeClosed, domain.CodeNotInterrupted:
+	default:
+		return err
+	}
+	execution, readErr := s.execution(ctx, string(id))
+	if readErr != nil {
 		return err
 	}
 	shown, readErr := s.shown(ctx, execution)

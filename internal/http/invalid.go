@@ -41,6 +41,17 @@ func invalid(parameter string, err error) *domain.Error {
 	return problem
 }
 
+// pointed says which part of the body an error of a registry is about, where it does not say so itself.
+func pointed(at string, err error) error {
+	var coded *domain.Error
+	if !errors.As(err, &coded) || len(coded.Details) > 0 {
+		return err
+	}
+	located := *coded
+	located.Details = []domain.Detail{{Pointer: at, Message: coded.Message}}
+	return &located
+}
+
 func collect(err error, take func(*openapi3.SchemaError)) {
 	var many openapi3.MultiError
 	if errors.As(err, &many) {
@@ -92,6 +103,8 @@ func complaint(wrong *openapi3.SchemaError) string {
 		return fmt.Sprintf("must have at least %d items", schema.MinItems)
 	case "maxItems":
 		return fmt.Sprintf("must have at most %d items", *schema.MaxItems)
+	case "uniqueItems":
+		return "must not name anything twice"
 	case "maxProperties":
 		return fmt.Sprintf("must have at most %d entries", *schema.MaxProps)
 	case "pattern":

@@ -6,12 +6,13 @@ import (
 	"signoff/api"
 )
 
-// ListAgents shows what can answer prompts: for now our own loop over a model.
+// ListAgents shows what can answer prompts: first our own loop over a model, then the agents of the registry.
 func (s *Server) ListAgents(ctx context.Context, _ api.ListAgentsRequestObject) (api.ListAgentsResponseObject, error) {
 	agent := api.Agent{
 		Name:         "internal",
 		Type:         api.SourceTypeInternal,
 		Description:  "The built-in agent: a loop over a model of the registry, with tools that people sign off.",
+		Version:      textOrNull(s.version),
 		DefaultModel: textOrNull(s.models.Default()),
 	}
 	for _, model := range s.models.Models(ctx) {
@@ -20,7 +21,11 @@ func (s *Server) ListAgents(ctx context.Context, _ api.ListAgentsRequestObject) 
 	if !agent.Available {
 		agent.Reason = new("No model of the registry is available.")
 	}
-	return api.ListAgents200JSONResponse{Items: []api.Agent{agent}}, nil
+	items := []api.Agent{agent}
+	for _, external := range s.agents.Agents(ctx) {
+		items = append(items, toAgent(external))
+	}
+	return api.ListAgents200JSONResponse{Items: items}, nil
 }
 
 // ListModels shows the registry without keys and addresses.

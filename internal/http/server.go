@@ -26,12 +26,26 @@ import (
 // Sessions starts and stops executions.
 type Sessions interface {
 	// Start creates an execution and begins to drive it. Replayed tells that an equal request had created it before;
-	// another body under the same key is domain.CodeIdempotencyMismatch.
+	// another body under the same key is domain.CodeIdempotencyMismatch. What the request cannot resume from is
+	// domain.CodeNotResumable, or domain.CodeNotFound.
 	Start(ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request,
 		idempotency *store.Idempotency) (execution domain.Execution, replayed bool, err error)
 
-	// Cancel asks an execution to stop and waits a few seconds for it. It returns the execution as it stands, also
-	// beside domain.CodeExecutionEnded, where it had ended otherwise.
+	// Prompt takes a further prompt in; its text and what becomes of it while a turn runs are set. Replayed tells that
+	// an equal request had sent it before. Errors about the state are domain.CodeBusy, CodeClosed, CodeExecutionEnded.
+	Prompt(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
+		idempotency *store.Idempotency) (accepted domain.QueuedPrompt, replayed bool, err error)
+
+	// Close lets an execution end when it has worked off what it has, and waits a few seconds for it. One that had
+	// ended otherwise is domain.CodeExecutionEnded.
+	Close(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) (domain.Execution, error)
+
+	// Resume lets an interrupted execution go on; one that is not interrupted is domain.CodeNotInterrupted.
+	Resume(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, mode domain.ResumeMode,
+		by domain.Actor) (domain.Execution, error)
+
+	// Cancel asks an execution to stop and waits a few seconds for it. One that had ended otherwise is
+	// domain.CodeExecutionEnded.
 	Cancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string,
 		by domain.Actor) (domain.Execution, error)
 
@@ -56,6 +70,8 @@ type Reader interface {
 	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
 	Approvals(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter) (store.Page[domain.Approval], error)
 	ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error)
+	// DebugPage gives the raw messages after one, up to limit and about maxBytes, and at least one where there is one.
+	DebugPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.DebugMessage, error)
 	Ping(ctx context.Context) error
 }
 
@@ -73,6 +89,25 @@ type ModelInfo struct {
 	Default, Available    bool
 	Reason                string // why it is not available
 	ContextWindow         int64  // 0: unknown
+}
+
+// Agents is the registry of external agents, and of the MCP servers that they may be given.
+type Agents interface {
+	Agents(ctx context.Context) []AgentInfo
+	// Resolve returns the registered name of what a request wants to be run; nil arguments are the registry's. Whatever
+	// is not in the registry word for word is domain.CodeUnknownAgent, and the message lists the names.
+	Resolve(command string, args []string) (name string, err error)
+	// MCPServers is domain.CodeUnknownMCPServer where a name is not in the registry; the message lists those that are.
+	MCPServers(names []string) error
+}
+
+// AgentInfo is what may be shown of an external agent.
+type AgentInfo struct {
+	Name, Description string
+	Available         bool
+	Reason            string // what is missing, with the command that installs it
+	Version           string // empty: unknown
+	Mode              string // in which it asks people; empty: it has no modes
 }
 
 // Workspace finds the folder that a request names. An empty name is the root.
@@ -100,6 +135,7 @@ type Config struct {
 	Log       Log
 	Reader    Reader
 	Models    Models
+	Agents    Agents
 	Workspace Workspace
 	Keys      Keys
 
@@ -129,6 +165,7 @@ type Server struct {
 	events    Log
 	reader    Reader
 	models    Models
+	agents    Agents
 	workspace Workspace
 	keys      Keys
 
@@ -160,7 +197,7 @@ func NewServer(config Config) (*Server, error) {
 	}
 	s := &Server{
 		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
-		models: config.Models, workspace: config.Workspace, keys: config.Keys,
+		models: config.Models, agents: config.Agents, workspace: config.Workspace, keys: config.Keys,
 		contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
 		version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
 		draining: make(chan struct{}),
@@ -184,10 +221,12 @@ func NewServer(config Config) (*Server, error) {
 //	GET  /                              operations.go   GET    /executions/{id}             executions.go
 //	GET  /healthz /readyz               operations.go   DELETE /executions/{id}             executions.go
 //	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel      executions.go
-//	GET  /agents /models                registry.go     GET    /executions/{id}/events      events.go, sse.go
-//	POST /executions                    executions.go   GET    /executions/{id}/approvals   approvals.go
-//	GET  /executions                    executions.go   GET    /approvals                   approvals.go
-//	                                                    GET POST /approvals/{id}            approvals.go
+//	GET  /agents /models                registry.go     POST   /executions/{id}/close       executions.go
+//	POST /executions                    executions.go   POST   /executions/{id}/resume      executions.go
+//	GET  /executions                    executions.go   POST   /executions/{id}/prompts     prompts.go
+//	GET  /approvals                     approvals.go    GET    /executions/{id}/events      events.go, sse.go
+//	GET POST /approvals/{id}            approvals.go    GET    /executions/{id}/debug       debug.go
+//	                                                    GET    /executions/{id}/approvals   approvals.go
 func (s *Server) routes() chi.Router {
 	router := chi.NewRouter()
 	router.Use(s.observe, s.guard)

@@ -1,9 +1,8 @@
 package http
 
 import (
-	"fmt"
-	"regexp"
-	"strings"
+	"cmp"
+	"encoding/json"
 	"time"
 
 	"signoff/api"
@@ -16,90 +15,21 @@ import (
 
 // ——— in ———
 
-const (
-	defaultMaxIterations   = 50
-	defaultTimeout         = 300
-	defaultApprovalTimeout = 3600
-)
-
-var metadataName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
-
-// toRequest fills the defaults in and checks what the document cannot say. All that is wrong is reported at once.
-func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
-	request := domain.Request{
-		Source:                 domain.Source{Type: domain.SourceType(body.Source.Type), Model: value(body.Source.Model, s.models.Default())},
-		Prompt:                 value(body.Prompt, ""),
-		SystemPrompt:           value(body.SystemPrompt, ""),
-		Instructions:           value(body.Instructions, ""),
-		Capabilities:           toCapabilities(body.Capabilities),
-		MaxIterations:          value(body.MaxIterations, defaultMaxIterations),
-		TimeoutSeconds:         value(body.TimeoutSeconds, defaultTimeout),
-		ApprovalTimeoutSeconds: value(body.ApprovalTimeoutSeconds, defaultApprovalTimeout),
-		Metadata:               value(body.Metadata, nil),
+func toSource(body api.Source) domain.Source {
+	return domain.Source{
+		Type: domain.SourceType(body.Type), Model: value(body.Model, ""),
+		Command: value(body.Command, ""), Mode: value(body.Mode, ""),
 	}
-	for _, message := range value(body.Messages, nil) {
-		request.Messages = append(request.Messages, domain.InputMessage{Role: domain.Role(message.Role), Content: message.Content})
-	}
-	if details := wrongParts(body); len(details) > 0 {
-		return request, &domain.Error{Code: domain.CodeInvalid, Message: summary(details), Details: details}
-	}
-	if !s.models.Has(request.Source.Model) {
-		return request, s.unknownModel()
-	}
-	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
-	request.WorkingDirectory = directory
-	return request, err
 }
 
 func toCapabilities(body *api.Capabilities) domain.Capabilities {
 	granted := domain.DefaultCapabilities
 	if body != nil {
 		granted.Read = domain.Verdict(value(body.Read, api.CapabilitiesRead(granted.Read)))
+		granted.Write = domain.Verdict(value(body.Write, api.CapabilitiesWrite(granted.Write)))
 		granted.Execute = domain.Verdict(value(body.Execute, api.CapabilitiesExecute(granted.Execute)))
 	}
 	return granted
-}
-
-func wrongParts(body api.CreateExecution) (details []domain.Detail) {
-	complain := func(pointer, message string) {
-		details = append(details, domain.Detail{Pointer: pointer, Message: message})
-	}
-	switch {
-	case body.Prompt == nil && body.Messages == nil:
-		complain("/prompt", "is required, or messages in its place")
-	case body.Prompt != nil && body.Messages != nil:
-		complain("/messages", "must not come together with prompt")
-	}
-	if messages := value(body.Messages, nil); len(messages) > 0 {
-		if last := len(messages) - 1; messages[last].Role != api.InputMessageRoleUser {
-			complain(fmt.Sprintf("/messages/%d/role", last), "must be user: the last message is what the agent answers")
-		}
-	}
-	for name := range value(body.Metadata, nil) {
-		if !metadataName.MatchString(name) {
-			complain(pointer([]string{"metadata", name}), "must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -")
-		}
-	}
-	return details
-}
-
-func summary(details []domain.Detail) string {
-	if len(details) > 1 {
-		return "Some of the input is not allowed; see errors."
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(details[0].Pointer, "/"), "/")
-	return name + " " + details[0].Message + "."
-}
-
-func (s *Server) unknownModel() error {
-	message := "The server has no model configured."
-	if names := s.models.Names(); len(names) > 0 {
-		message = "There is no such model; there are " + strings.Join(names, ", ") + "."
-	}
-	return &domain.Error{
-		Code: domain.CodeUnknownModel, Message: message,
-		Details: []domain.Detail{{Pointer: "/source/model", Message: message}},
-	}
 }
 
 func toAnswer(body api.Decide, by domain.Actor, unseen bool) approvals.Answer {
@@ -109,6 +39,8 @@ func toAnswer(body api.Decide, by domain.Actor, unseen bool) approvals.Answer {
 		Reason:        value(body.Reason, ""),
 		Arguments:     value(body.Arguments, nil),
 		Remember:      domain.RememberScope(value(body.Remember, api.RememberOnce)),
+		OptionID:      value(body.OptionId, ""),
+		Answer:        value(body.Answer, nil),
 		By:            by,
 		Unseen:        unseen,
 	}
@@ -129,13 +61,19 @@ func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
 	out := api.Execution{
 		Id:                     string(e.ID),
 		Status:                 api.ExecutionStatus(e.Status),
-		Source:                 api.Source{Type: api.SourceType(r.Source.Type), Model: textOrNull(r.Source.Model)},
+		Source:                 fromSource(r.Source),
 		Prompt:                 textOrNull(r.Prompt),
 		SystemPrompt:           textOrNull(r.SystemPrompt),
 		Instructions:           textOrNull(r.Instructions),
 		MaxIterations:          r.MaxIterations,
 		TimeoutSeconds:         r.TimeoutSeconds,
 		ApprovalTimeoutSeconds: r.ApprovalTimeoutSeconds,
+		KeepOpen:               r.KeepOpen,
+		IdleTimeoutSeconds:     r.IdleTimeoutSeconds,
+		McpServers:             append([]string{}, r.MCPServers...),
+		ResumeFrom:             textOrNull(string(r.ResumeFrom)),
+		Debug:                  r.Debug,
+		AgentSession:           textOrNull(e.AgentSession),
 		WorkingDirectory:       r.WorkingDirectory,
 		Metadata:               api.Metadata{},
 		Turn:                   e.Turn,
@@ -150,6 +88,7 @@ func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
 		CreatedBy:              e.ByKey,
 	}
 	out.Capabilities.Read = api.GrantedCapabilitiesRead(r.Capabilities.Read)
+	out.Capabilities.Write = api.GrantedCapabilitiesWrite(cmp.Or(r.Capabilities.Write, domain.Deny)) // as it is judged where an old request says nothing
 	out.Capabilities.Execute = api.GrantedCapabilitiesExecute(r.Capabilities.Execute)
 	if len(r.Messages) > 0 {
 		messages := make([]api.InputMessage, len(r.Messages))
@@ -167,6 +106,29 @@ func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
 		}
 	}
 	return out
+}
+
+func fromSource(s domain.Source) api.Source {
+	return api.Source{
+		Type: api.SourceType(s.Type), Model: textOrNull(s.Model), Command: textOrNull(s.Command), Mode: textOrNull(s.Mode),
+	}
+}
+
+func toPrompt(p domain.QueuedPrompt) api.Prompt {
+	return api.Prompt{
+		Id: string(p.ID), ExecutionId: string(p.Execution), Prompt: p.Text, WhenBusy: api.WhenBusy(p.WhenBusy),
+		CreatedAt: api.Time(p.Created), CreatedBy: p.By.KeyID,
+	}
+}
+
+func toDebugMessages(messages []domain.DebugMessage) []api.DebugMessage {
+	items := make([]api.DebugMessage, len(messages))
+	for i, m := range messages {
+		items[i] = api.DebugMessage{
+			N: m.N, Time: api.Time(m.Time), Direction: api.DebugMessageDirection(m.Direction), Message: m.Message, Bytes: m.Bytes,
+		}
+	}
+	return items
 }
 
 func toUsage(u domain.Usage) api.Usage {
@@ -200,23 +162,40 @@ func toApproval(a domain.Approval) api.Approval {
 		Id: string(a.ID), ExecutionId: string(a.Execution), Kind: api.ApprovalKind(a.Kind),
 		Status: api.ApprovalStatus(a.Status), Tool: a.Call.Tool, ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
 		ArgumentsHash: a.ArgumentsHash, Summary: a.Call.Summary, WorkingDirectory: a.WorkingDirectory,
+		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
 		RequestedAt: api.Time(a.Requested), ExpiresAt: timeOrNull(a.Expires), ResolvedAt: timeOrNull(a.Resolved),
 		Decision: toDecision(a.Decision),
 	}
+}
+
+// optionsNote tells whose memory an option speaks of: who reads "always" beside a button of Signoff thinks of Signoff's,
+// and would look there for the rule to take it back.
+func optionsNote(options json.RawMessage) *string {
+	for _, option := range approvals.Options(options) {
+		if option.Kind == domain.OptionAllowAlways || option.Kind == domain.OptionRejectAlways {
+			return new("An option of kind allow_always or reject_always is remembered by the agent, not by Signoff.")
+		}
+	}
+	return nil
 }
 
 func toDecision(d *domain.Decision) *api.Decision {
 	if d == nil {
 		return nil
 	}
-	out := &api.Decision{
-		Decision: api.Verb(d.Verb), Reason: textOrNull(d.Reason), ArgumentsHash: textOrNull(d.ArgumentsHash),
-		Remember: api.Remember(d.Remember), DecidedBy: api.Actor{KeyId: d.By.KeyID, Name: d.By.Name},
+	return &api.Decision{
+		Decision: api.Verb(d.Verb), Reason: textOrNull(d.Reason),
+		Arguments: jsonOrNull(d.Arguments), ArgumentsHash: textOrNull(d.ArgumentsHash),
+		Remember: api.Remember(d.Remember), OptionId: textOrNull(d.OptionID), Answer: jsonOrNull(d.Answer),
+		DecidedBy: api.Actor{KeyId: d.By.KeyID, Name: d.By.Name},
 	}
-	if d.Arguments != nil {
-		out.Arguments = &d.Arguments
+}
+
+func toAgent(a AgentInfo) api.Agent {
+	return api.Agent{
+		Name: a.Name, Type: api.SourceTypeAcp, Description: a.Description, Available: a.Available,
+		Reason: textOrNull(a.Reason), Version: textOrNull(a.Version), Mode: textOrNull(a.Mode),
 	}
-	return out
 }
 
 func toModel(m ModelInfo) api.Model {
@@ -232,6 +211,13 @@ func toModel(m ModelInfo) api.Model {
 
 func textOrNull(text string) *string {
 	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func jsonOrNull(text json.RawMessage) *json.RawMessage {
+	if text == nil {
 		return nil
 	}
 	return &text

@@ -1,0 +1,43 @@
+package http
+
+import (
+	"context"
+	"strconv"
+
+	"signoff/api"
+	"signoff/internal/domain"
+)
+
+const defaultDebugLimit = 200
+
+// ListDebugMessages shows what went between Signoff and an external agent. Where debug is off there is nothing.
+func (s *Server) ListDebugMessages(ctx context.Context, request api.ListDebugMessagesRequestObject) (api.ListDebugMessagesResponseObject, error) {
+	execution, err := s.execution(ctx, request.Id)
+	if err != nil {
+		return nil, err
+	}
+	after, err := strconv.ParseInt(value(request.Params.After, "0"), 10, 64)
+	if err != nil { // unreachable: the document allows 1 to 18 digits
+		return nil, malformed("The cursor is not one that this service gave out.")
+	}
+	messages, err := s.reader.DebugPage(ctx, execution.ID, after, value(request.Params.Limit, defaultDebugLimit), maxPage)
+	if err != nil {
+		return nil, err
+	}
+	next, err := s.debugCursor(ctx, execution.ID, messages)
+	return api.ListDebugMessages200JSONResponse{Items: toDebugMessages(messages), NextCursor: next}, err
+}
+
+// debugCursor is where to go on after a page. A page ends by its number of messages or by its size, so only a look
+// behind its end tells whether there is more.
+func (s *Server) debugCursor(ctx context.Context, id domain.ExecutionID, page []domain.DebugMessage) (*string, error) {
+	if len(page) == 0 {
+		return nil, nil //nolint:nilnil // the end of a list is null in the contract
+	}
+	last := page[len(page)-1].N
+	more, err := s.reader.DebugPage(ctx, id, last, 1, maxPage)
+	if err != nil || len(more) == 0 {
+		return nil, err
+	}
+	return new(strconv.FormatInt(last, 10)), nil
+}
