@@ -1,0 +1,97 @@
+// Command agent is the scripted ACP agent of the tests. What it is told, and in which language, stands in the package
+// above it, acptest.
+//
+// It writes its JSON-RPC lines itself: a library for ACP would not let it send what is wrong.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// options are the command line.
+type options struct {
+	script    *script
+	state     string
+	noLoad    bool
+	resume    bool
+	loadFails bool
+	replay    string
+	protocol  int
+	auth      string
+	modes     words
+	models    words
+	config    string
+	prompts   words
+	mcp       words
+	busy      string
+	reexec    string
+	verbs     bool
+}
+
+// words is a flag of the form a,b,c.
+type words []string
+
+func (w *words) String() string { return strings.Join(*w, ",") }
+
+func (w *words) Set(value string) error {
+	*w = strings.Split(value, ",")
+	return nil
+}
+
+func readOptions(flags *flag.FlagSet, arguments []string) (*options, error) {
+	o := &options{script: newScript()}
+	flags.Var(o.script, "script", "`FILE or text` with steps for phases: lines such as \"new: crash 3\", \"after load: say more\"")
+	for _, name := range []string{"crash", "hang"} {
+		flags.Func(name, name+" at a `PHASE`, before its answer", func(phase string) error { return o.script.add(phase + ": " + name) })
+	}
+	flags.StringVar(&o.state, "state", "", "`FOLDER` for sessions (default $HOME/.scripted-agent)")
+	flags.BoolVar(&o.noLoad, "no-load", false, "do not offer session/load")
+	flags.BoolVar(&o.resume, "resume", false, "offer session/resume")
+	flags.BoolVar(&o.loadFails, "load-fails", false, "offer session/load and refuse it")
+	flags.StringVar(&o.replay, "replay", "before", "replay a loaded session `before` its answer or after it")
+	flags.IntVar(&o.protocol, "protocol", 1, "`VERSION` to answer initialize with")
+	flags.StringVar(&o.auth, "auth", "", "`METHOD` of authentication that sessions require")
+	flags.Var(&o.modes, "modes", "modes to offer, `A,B`; the first one is current")
+	flags.Var(&o.models, "models", "models to offer, `A,B`; the first one is current")
+	flags.StringVar(&o.config, "config", "", "offer modes and models as configOptions, too: `plain` or odd, with types that nobody knows")
+	flags.Var(&o.prompts, "prompts", "prompt capabilities, of `image,audio,embeddedContext`")
+	flags.Var(&o.mcp, "mcp", "MCP capabilities, of `http,sse`")
+	flags.StringVar(&o.busy, "busy", "queue", "what a second prompt does to a session: `queue`, cancel (the first) or fail")
+	flags.StringVar(&o.reexec, "reexec", "", "start the agent anew as a child and `stay` beside it, or leave")
+	flags.BoolVar(&o.verbs, "verbs", false, "print all steps")
+	return o, flags.Parse(arguments)
+}
+
+func main() {
+	options, err := readOptions(flag.CommandLine, os.Args[1:])
+	switch {
+	case err != nil:
+		os.Exit(2) // the flag package has said why
+	case options.verbs:
+		printVerbs(os.Stdout)
+	case options.reexec == "stay" || options.reexec == "leave":
+		os.Exit(again(options.reexec))
+	default:
+		newAgent(options).run(os.Stdin)
+	}
+}
+
+// again starts this program a second time, as a child that has our input and output. It is how agents raise their own
+// memory limit, and why the death of the process that was launched says nothing about the agent.
+func again(manner string) int {
+	child := exec.Command(os.Args[0], append(os.Args[1:], "--reexec=done")...)
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := child.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if manner == "stay" {
+		_ = child.Wait() // its exit code is told below
+		return child.ProcessState.ExitCode()
+	}
+	return 0
+}

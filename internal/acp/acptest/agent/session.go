@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// session is one conversation. It is kept in a file, so that another process can load it.
+type session struct {
+	id   string
+	file string
+	busy chan struct{} // has a place for the one prompt that runs
+
+	mu    sync.Mutex
+	facts sessionFacts
+	log   []json.RawMessage // updates that are not in the file yet
+}
+
+// sessionFacts is what the client made the session of.
+type sessionFacts struct {
+	Opened      string                     `json:"opened"` // new, load or resume
+	Cwd         string                     `json:"cwd"`
+	Additional  json.RawMessage            `json:"additionalDirectories,omitempty"`
+	MCPServers  json.RawMessage            `json:"mcpServers"`
+	Settings    map[string]json.RawMessage `json:"settings"` // mode, model, and other config options, by id
+	SessionMeta json.RawMessage            `json:"_meta,omitempty"`
+}
+
+// entry is a line of a session's file.
+type entry struct {
+	Facts  *sessionFacts   `json:"facts,omitempty"`
+	Update json.RawMessage `json:"update,omitempty"`
+}
+
+// session returns a known session, or nil.
+func (a *agent) session(id string) *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sessions[id]
+}
+
+// open makes a session known, with what the request says of it.
+func (t *turn) open(id string, settings map[string]json.RawMessage) error {
+	s := &session{id: id, file: filepath.Join(t.agent.state, id+".jsonl"), busy: make(chan struct{}, 1)}
+	if err := json.Unmarshal(t.params, &s.facts); err != nil {
+		return failed(codeInvalidParams, "%v", err)
+	}
+	s.facts.Opened, s.facts.Settings = t.phase, settings
+	t.agent.mu.Lock()
+	t.agent.sessions[id] = s
+	t.agent.mu.Unlock()
+	t.session = s
+	t.offers()
+	return s.save()
+}
+
+func (t *turn) newSession() error {
+	if err := t.agent.mayHaveSession(); err != nil {
+		return err
+	}
+	id := "ses_" + rand.Text()
+	t.result["sessionId"] = id
+	settings := map[string]json.RawMessage{}
+	for name, offered := range map[string]words{"mode": t.agent.modes, "model": t.agent.models} {
+		if len(offered) > 0 {
+			settings[name] = mustJSON(offered[0])
+		}
+	}
+	return t.open(id, settings)
+}
+
+func (t *turn) loadSession() error {
+	if t.agent.noLoad {
+		return failed(codeMethodNotFound, "Method not found: session/load")
+	}
+	if t.agent.loadFails {
+		return failed(codeInternal, "the session cannot be loaded")
+	}
+	history, err := t.restore()
+	if err != nil {
+		return err
+	}
+	if t.agent.replay == "after" {
+		t.late = append(t.late, func() { t.repeat(history) })
+	} else {
+		t.repeat(history)
+	}
+	return nil
+}
+
+func (t *turn) resumeSession() error {
+	if !t.agent.resume {
+		return failed(codeMethodNotFound, "Method not found: session/resume")
+	}
+	_, err := t.restore()
+	return err
+}
+
+// restore opens the session whose file is there and returns its history.
+func (t *turn) restore() (history []json.RawMessage, err error) {
+	if err := t.agent.mayHaveSession(); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(filepath.Join(t.agent.state, filepath.Base(t.sessionID)+".jsonl"))
+	if err != nil {
+		return nil, failed(codeNotFound, "Session not found: %s", t.sessionID)
+	}
+	var facts sessionFacts
+	for line := range bytes.Lines(content) {
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			break // the process before this one died while it wrote
+		}
+		if e.Facts != nil {
+			facts = *e.Facts
+		} else {
+			history = append(history, e.Update)
+		}
+	}
+	return history, t.open(t.sessionID, facts.Settings)
+}
+
+// repeat sends the history without keeping it twice.
+func (t *turn) repeat(history []json.RawMessage) {
+	for _, update := range history {
+		t.agent.wire.notify("session/update", object{"sessionId": t.session.id, "update": update})
+	}
+}
+
+func (s *session) record(update json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, update)
+}
+
+// save appends to the file what is not in it yet. A process that dies in a turn loses what the turn said, as real
+// agents do.
+func (s *session) save() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines bytes.Buffer
+	facts := s.facts
+	entries := []entry{{Facts: &facts}}
+	for _, update := range s.log {
+		entries = append(entries, entry{Update: update})
+	}
+	for _, e := range entries {
+		lines.Write(append(mustJSON(e), '\n'))
+	}
+	if err := appendTo(s.file, lines.Bytes()); err != nil {
+		return failed(codeInternal, "%v", err)
+	}
+	s.log = nil
+	return nil
+}
+
+func appendTo(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(content); err != nil {
+		_ = file.Close() // the error before it says more
+		return err
+	}
+	return file.Close()
+}
+
+// prompt waits for the session, and keeps what the user says.
+func (t *turn) prompt() error {
+	if t.session == nil {
+		return failed(codeNotFound, "Session not found: %s", t.sessionID)
+	}
+	busy := t.session.busy
+	if t.agent.busy == "fail" {
+		select {
+		case busy <- struct{}{}:
+		default:
+			return failed(codeInvalidRequest, "a prompt is running")
+		}
+	} else {
+		select {
+		case busy <- struct{}{}:
+		case <-t.ctx.Done():
+			return nil
+		}
+	}
+	t.release = func() { <-busy }
+	text, err := promptText(t.params)
+	if err != nil {
+		return err
+	}
+	t.session.record(mustJSON(object{
+		"sessionUpdate": "user_message_chunk", "content": object{"type": "text", "text": text},
+	}))
+	return t.session.save()
+}
