@@ -1,0 +1,76 @@
+//go:build agents && linux
+
+package agents
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// home is a private place for an agent: its settings, its sessions, and a folder to work in. It survives the agent.
+type home struct {
+	agent
+	command   string // absolute
+	folder    string
+	workspace string
+	env       []string // all of it: the agent gets nothing of the environment of the tests
+}
+
+// newHome installs an agent, which is then ready to be started.
+func newHome(t testing.TB, a agent, mock string) home {
+	t.Helper()
+	folder := filepath.Join(a.installed(t), a.bin)
+	h := home{agent: a, folder: t.TempDir(), command: filepath.Join(folder, a.command)}
+	h.workspace = filepath.Join(h.folder, "workspace")
+	must(t, os.Mkdir(h.workspace, 0o755))
+	fill := strings.NewReplacer("{home}", h.folder, "{mock}", mock)
+	h.env = []string{
+		"HOME=" + h.folder, "LANG=C.UTF-8",
+		"PATH=" + strings.Join([]string{filepath.Dir(node(t)), folder, "/usr/local/bin", "/usr/bin", "/bin"}, ":"),
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.env)) {
+		h.env = append(h.env, name+"="+fill.Replace(a.env[name]))
+	}
+	for name, content := range a.files {
+		place := filepath.Join(h.folder, name)
+		must(t, os.MkdirAll(filepath.Dir(place), 0o755))
+		must(t, os.WriteFile(place, []byte(fill.Replace(content)), 0o600))
+	}
+	return h
+}
+
+// emptied has nothing in the working folder that an earlier scenario has left.
+func (h home) emptied(t testing.TB) home {
+	t.Helper()
+	entries := must2(os.ReadDir(h.workspace))(t)
+	for _, entry := range entries {
+		must(t, os.RemoveAll(filepath.Join(h.workspace, entry.Name())))
+	}
+	return h
+}
+
+// node is one Node for all, since three of the agents want a newer one than Debian has.
+func node(t testing.TB) string {
+	t.Helper()
+	if m, ok := nodes[runtime.GOARCH]; ok && runtime.GOOS == "linux" {
+		return filepath.Join(m.installed(t), m.needs)
+	}
+	found, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal("node is not on the PATH")
+	}
+	return found
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,173 @@
+//go:build agents && linux
+
+package agents
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// conversation is a session with an agent, whoever drives it. Every wait has a limit, and fails the test at it.
+type conversation interface {
+	prompt(text string) // begins a turn
+	shows(part string)  // waits until the answer of this turn contains part
+	asks() question     // waits until the agent asks for a permission
+	answer(q question, approve bool)
+	cancel()    // the turn, and does not wait
+	ends() turn // waits for it
+	crash()     // kills the agent; the next prompt reaches a new process, in the same session
+}
+
+// question is what a person is shown.
+type question struct {
+	id    string
+	about string // all that is known of the tool call, as JSON
+}
+
+// turn is what came of a prompt.
+type turn struct {
+	outcome        outcome
+	text, thoughts string
+	usage          bool
+}
+
+type outcome string
+
+const (
+	completed outcome = "completed"
+	cancelled outcome = "cancelled"
+	failed    outcome = "failed"
+)
+
+// The prompts and answers of fixtures.json.
+const (
+	plainPrompt, plainAnswer           = "answer plainly", "This is the plain answer."
+	reasoningPrompt, reasoningAnswer   = "think it over", "Having thought, the answer is forty-two."
+	thought                            = "Six times seven has to be worked out."
+	commandPrompt, commandAnswer       = "run the command", "The command has been dealt with."
+	slowPrompt, slowBegins, slowEnding = "tell it slowly", "Once upon a time", "the very end"
+	followPrompt, followAnswer         = "carry on please", "Carried on."
+)
+
+// written is the file that the command of commandPrompt makes in the working folder.
+const written = "approved.txt"
+
+// stage is where a scenario plays.
+type stage struct {
+	*testing.T
+	home
+	conversation
+	mock mock
+}
+
+var scenarios = []struct {
+	name string
+	play func(s stage)
+}{
+	{"answers", func(s stage) {
+		s.prompt(plainPrompt)
+		end := s.ends()
+		s.expect(end, completed, plainAnswer)
+		if s.quirks.usage && !end.usage {
+			s.Error("nothing was said about usage")
+		}
+		s.prompt(followPrompt)
+		s.expect(s.ends(), completed, followAnswer)
+		s.remembers(plainPrompt)
+	}},
+	{"thinks", func(s stage) {
+		s.prompt(reasoningPrompt)
+		end := s.ends()
+		s.expect(end, completed, reasoningAnswer)
+		if !strings.Contains(end.thoughts, thought) || strings.Contains(end.text, thought) {
+			s.Errorf("thoughts %q beside the text %q", end.thoughts, end.text)
+		}
+	}},
+	{"acts when approved", func(s stage) {
+		s.prompt(commandPrompt)
+		q := s.asks()
+		if !strings.Contains(q.about, written) {
+			s.Errorf("a person could not know what is asked: %s", q.about)
+		}
+		s.nothingWritten()
+		s.answer(q, true)
+		s.expect(s.ends(), completed, commandAnswer)
+		if _, err := os.Stat(filepath.Join(s.workspace, written)); err != nil {
+			s.Errorf("the approved command has not run: %v", err)
+		}
+	}},
+	{"does not act when denied", func(s stage) {
+		s.prompt(commandPrompt)
+		s.answer(s.asks(), false)
+		end := s.ends()
+		switch {
+		case s.quirks.cancelledByDenial:
+			s.expect(end, cancelled, "")
+		case s.quirks.silentAfterDenial:
+			s.expect(end, completed, "")
+		default:
+			s.expect(end, completed, commandAnswer)
+		}
+		s.nothingWritten()
+		s.prompt(followPrompt)
+		s.expect(s.ends(), completed, followAnswer)
+	}},
+	{"is cancelled in the middle of an answer", func(s stage) {
+		s.prompt(slowPrompt)
+		s.shows(slowBegins)
+		s.cancel()
+		end := s.ends()
+		s.expect(end, cancelled, slowBegins)
+		if strings.Contains(end.text, slowEnding) {
+			s.Error("the answer was not broken off")
+		}
+		s.prompt(followPrompt)
+		s.expect(s.ends(), completed, followAnswer)
+	}},
+	{"is cancelled while it asks", func(s stage) {
+		s.prompt(commandPrompt)
+		s.asks()
+		s.cancel()
+		s.expect(s.ends(), cancelled, "")
+		s.nothingWritten()
+		s.prompt(followPrompt)
+		s.expect(s.ends(), completed, followAnswer)
+	}},
+	{"goes on after a crash", func(s stage) {
+		s.prompt(plainPrompt)
+		s.expect(s.ends(), completed, plainAnswer)
+		s.prompt(slowPrompt)
+		s.shows(slowBegins)
+		s.crash()
+		s.prompt(followPrompt)
+		s.expect(s.ends(), completed, followAnswer)
+		s.remembers(plainPrompt)
+	}},
+}
+
+func (s stage) expect(end turn, want outcome, text string) {
+	s.Helper()
+	if end.outcome != want || !strings.Contains(end.text, text) {
+		s.Fatalf("the turn is %s, not %s, with the text %q, not %q", end.outcome, want, end.text, text)
+	}
+}
+
+func (s stage) nothingWritten() {
+	s.Helper()
+	if _, err := os.Stat(filepath.Join(s.workspace, written)); err == nil {
+		s.Fatal("the command has run without an approval")
+	}
+}
+
+// remembers tells by what the model was sent that the agent knows what was said before followPrompt.
+func (s stage) remembers(earlier string) {
+	s.Helper()
+	for _, request := range s.mock.asked(s.T) {
+		if strings.Contains(request, followPrompt) && strings.Contains(request, earlier) {
+			return
+		}
+	}
+	s.Errorf("no request to the model has %q before %q: the agent has forgotten", earlier, followPrompt)
+}
