@@ -762,8 +762,9 @@ type CreateExecution struct {
 	// Prompt What the agent is to do.
 	Prompt *string `json:"prompt,omitempty"`
 
-	// ResumeFrom The id of an execution that has ended: the agent takes up its session, with all that it remembers. 422
-	// `notResumable` where there is no such execution, where it has no session, or where that was another agent's.
+	// ResumeFrom The id of an execution that has ended: the agent takes up its session, with all that it remembers. It must
+	// be the same agent in the same `workingDirectory`. 422 `notResumable` where it is not, where the execution
+	// still lives, and where its `agentSession` is null.
 	ResumeFrom *string `json:"resumeFrom,omitempty"`
 
 	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
@@ -1110,8 +1111,8 @@ type Problem struct {
 	// | `alreadyDecided` | 409 | somebody else decided otherwise |
 	// | `argumentsHashDiffer` | 409 | what was approved is not what would run |
 	// | `executionEnded` | 409 | the execution has ended |
-	// | `busy` | 409 | a turn runs, and the prompt did not want to wait |
-	// | `closed` | 409 | the execution takes no more prompts |
+	// | `busy` | 409 | a turn runs and the prompt did not want to wait, or too many wait already |
+	// | `closed` | 409 | somebody has closed the execution: it takes no more prompts |
 	// | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
 	// | `idempotencyKeyReused` | 409 | the same key came with another body before |
 	// | `cursorBeyondHead` | 409 | the log is not that long |
@@ -1126,7 +1127,7 @@ type Problem struct {
 	// | `modelNotConfigured` | 422 | the model's key is not set on the server |
 	// | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 	// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
-	// | `notResumable` | 422 | the agent session of that execution cannot be taken up |
+	// | `notResumable` | 422 | the agent's session cannot be taken up |
 	// | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 	// | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
@@ -1182,8 +1183,8 @@ type Problem struct {
 // | `alreadyDecided` | 409 | somebody else decided otherwise |
 // | `argumentsHashDiffer` | 409 | what was approved is not what would run |
 // | `executionEnded` | 409 | the execution has ended |
-// | `busy` | 409 | a turn runs, and the prompt did not want to wait |
-// | `closed` | 409 | the execution takes no more prompts |
+// | `busy` | 409 | a turn runs and the prompt did not want to wait, or too many wait already |
+// | `closed` | 409 | somebody has closed the execution: it takes no more prompts |
 // | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
 // | `idempotencyKeyReused` | 409 | the same key came with another body before |
 // | `cursorBeyondHead` | 409 | the log is not that long |
@@ -1198,7 +1199,7 @@ type Problem struct {
 // | `modelNotConfigured` | 422 | the model's key is not set on the server |
 // | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 // | `unknownMcpServer` | 422 | the registry does not have this MCP server |
-// | `notResumable` | 422 | the agent session of that execution cannot be taken up |
+// | `notResumable` | 422 | the agent's session cannot be taken up |
 // | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 // | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
@@ -1376,8 +1377,9 @@ type ListExecutionsParams struct {
 
 // CreateExecutionParams defines parameters for CreateExecution.
 type CreateExecutionParams struct {
-	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant. The same key with the same
-	// request gives the first answer again, with `Idempotency-Replayed: true`; with another request it is 409.
+	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
+	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
+	// another body it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
@@ -1414,8 +1416,9 @@ type ListEventsParams struct {
 
 // PromptExecutionParams defines parameters for PromptExecution.
 type PromptExecutionParams struct {
-	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant. The same key with the same
-	// request gives the first answer again, with `Idempotency-Replayed: true`; with another request it is 409.
+	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
+	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
+	// another body it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/go-chi/chi/v5"
 
 	"signoff/internal/domain"
 )
@@ -51,7 +50,7 @@ func checkBody(w http.ResponseWriter, r *http.Request, o *operation) error {
 	if err := o.body.VisitJSON(value, openapi3.MultiErrors()); err != nil {
 		return invalid("", err)
 	}
-	infoOf(r.Context()).bodyHash = hashRequest(r, o, value)
+	infoOf(r.Context()).bodyHash = hashBody(o, value)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return nil
 }
@@ -136,22 +135,14 @@ func tooLarge(r *http.Request) error {
 	return domain.Errorf(domain.CodePayloadTooLarge, "The body may have %d bytes.", maxBody)
 }
 
-// hashRequest names what a request asks for, however its JSON was written: for idempotency keys. What the path names
-// is part of it, or a prompt to one execution would be answered with the equal prompt to another.
-func hashRequest(r *http.Request, o *operation, value any) []byte {
+// hashBody names what a request asks for, however its JSON was written: for idempotency keys.
+func hashBody(o *operation, value any) []byte {
 	canonical, err := json.Marshal(value) // sorts names
 	if err != nil {
 		panic(fmt.Sprintf("http: cannot encode what was just decoded: %v", err))
 	}
-	hash := sha256.New()
-	hash.Write([]byte(o.id + " "))
-	for _, p := range o.parameters {
-		if p.In == openapi3.ParameterInPath {
-			hash.Write([]byte(chi.URLParam(r, p.Name) + " "))
-		}
-	}
-	hash.Write(canonical)
-	return hash.Sum(nil)
+	hash := sha256.Sum256(append([]byte(o.id+" "), canonical...))
+	return hash[:]
 }
 
 // undecodable explains what the generated code could not decode although it fits the document, such as 5.0 for an

@@ -10,6 +10,7 @@
 //	admit     401, 403, then query, headers and body against the document              auth.go params.go body.go json.go
 //	generated binds parameters and body to Go types                                    signoff/api
 //	method    one per route, a file per resource                                       executions.go approvals.go events.go …
+//	order     what a new execution has to pass beyond the document                     order.go
 //	wire      the only place where the contract's and the domain's shapes meet         wire.go
 //
 // Every error on this way is an error value. [Server.fail] turns it into application/problem+json by one table from
@@ -19,7 +20,8 @@
 //
 // Routes, parameters, bodies and scopes are in api/openapi.yaml, and nowhere a second time. The server interface is
 // generated from it, requests are checked against it, and the scope that a route needs is read from it. A route without
-// a scope does not start. Tests hold router, answers and events against it.
+// a scope does not start. Tests hold router, answers and events against it. What it cannot say, such as fields of a
+// source that do not go together and names of the operator's registries, is in order.go.
 //
 // The checks of kin-openapi are used by schema, not by its request filter: the filter takes duplicate names, trailing
 // data and unknown query parameters, answers a wrong type of content with 400, and prints the sent value in its errors.
@@ -30,7 +32,7 @@
 // deadline of its own, so a client that does not read is cut after ten seconds, and resumes by id when it is back. There
 // is no queue per client. A stream ends after the terminal event, when the server drains, when its key is revoked and
 // when the execution is deleted. A client that goes away cancels nothing: nothing here cancels an execution but
-// [Server.CancelExecution] and [Server.DeleteExecution].
+// [Server.CancelExecution] and [Server.DeleteExecution], and [Server.CloseExecution] lets it come to its end.
 //
 // # Promises
 //

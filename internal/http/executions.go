@@ -28,7 +28,7 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 	by := who(ctx)
 	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, idempotency(ctx, request.Params.IdempotencyKey))
 	if err != nil {
-		return nil, overResume(order, err)
+		return nil, err
 	}
 	response := api.CreateExecution201JSONResponse{}
 	response.Headers.Location = new("/executions/" + string(execution.ID))
@@ -51,18 +51,6 @@ func idempotency(ctx context.Context, key *string) *store.Idempotency {
 		return nil
 	}
 	return &store.Idempotency{Key: *key, BodyHash: infoOf(ctx).bodyHash}
-}
-
-// overResume says of an error about the session to take up which field it is about. The execution that the body names
-// is not what the path names, so one that does not exist is no 404.
-func overResume(order domain.Request, err error) error {
-	switch {
-	case order.ResumeFrom != "" && domain.CodeOf(err) == domain.CodeNotFound:
-		return errNothingToResume()
-	case domain.CodeOf(err) == domain.CodeNotResumable:
-		return pointed("/resumeFrom", err)
-	}
-	return err
 }
 
 // ListExecutions shows a page, the newest first.
@@ -158,6 +146,9 @@ func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutio
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Resume(ctx, by.Tenant, id, domain.ResumeMode(request.Body.Mode), by.Actor)
+	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is not to be had
+		return nil, pointed("/mode", err)
+	}
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}
@@ -199,7 +190,7 @@ func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Exe
 // overExecution adds the execution to an error about its state, as it stands by now, so that nobody has to ask again.
 func (s *Server) overExecution(ctx context.Context, id domain.ExecutionID, err error) error {
 	switch domain.CodeOf(err) {
-	case domain.CodeExecutionEnded, domain.CodeBusy, domain.CodeClosed, domain.CodeNotInterrupted:
+	case domain.CodeExecutionEnded, domain.CodeBusy, domain.CodeClosed, domain.CodeNotInterrupted, domain.CodeConflict:
 	default:
 		return err
 	}

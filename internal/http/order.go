@@ -47,9 +47,6 @@ func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
 	if err := s.registered(&request, body.Source); err != nil {
 		return request, err
 	}
-	if request.ResumeFrom != "" && !uuidText.MatchString(string(request.ResumeFrom)) {
-		return request, errNothingToResume()
-	}
 	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
 	request.WorkingDirectory = directory
 	return request, err
@@ -91,11 +88,6 @@ func (s *Server) unknownModel() error {
 		message = "There is no such model; there are " + strings.Join(names, ", ") + "."
 	}
 	return pointed("/source/model", domain.Errorf(domain.CodeUnknownModel, "%s", message))
-}
-
-// errNothingToResume is one text for what does not exist and what is another tenant's, so that nobody can tell which.
-func errNothingToResume() error {
-	return pointed("/resumeFrom", domain.Errorf(domain.CodeNotResumable, "There is no such execution, or it is not yours to see."))
 }
 
 // faults collects what is wrong with a body.

@@ -27,7 +27,7 @@ import (
 type Sessions interface {
 	// Start creates an execution and begins to drive it. Replayed tells that an equal request had created it before;
 	// another body under the same key is domain.CodeIdempotencyMismatch. What the request cannot resume from is
-	// domain.CodeNotResumable, or domain.CodeNotFound.
+	// domain.CodeNotResumable or, where there is no such execution, domain.CodeInvalid.
 	Start(ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request,
 		idempotency *store.Idempotency) (execution domain.Execution, replayed bool, err error)
 
@@ -40,7 +40,8 @@ type Sessions interface {
 	// ended otherwise is domain.CodeExecutionEnded.
 	Close(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) (domain.Execution, error)
 
-	// Resume lets an interrupted execution go on; one that is not interrupted is domain.CodeNotInterrupted.
+	// Resume lets an interrupted execution go on. One that is not interrupted is domain.CodeNotInterrupted, one that
+	// somebody chose for otherwise domain.CodeConflict, a session that cannot be loaded domain.CodeNotResumable.
 	Resume(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, mode domain.ResumeMode,
 		by domain.Actor) (domain.Execution, error)
 
