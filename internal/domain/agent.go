@@ -34,6 +34,7 @@ type Introduction struct {
 	Name         string // of the program, as it calls itself
 	Version      string
 	AgentSession string // its own id of the session
+	Resumable    bool   // the session can be taken up later, in another process
 	Continued    string // how an earlier session was taken up: load or resume; empty for a new one
 	Mode         string // that it works in, where it has modes
 	Model        string // that it works with, where it says so

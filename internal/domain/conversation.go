@@ -10,14 +10,14 @@ import (
 // turn is unfinished. [Fold] builds it; a session that takes an execution up after a restart goes on from it.
 type Conversation struct {
 	Turn     int
+	InTurn   bool      // the turn has not ended
 	Text     string    // the prompt of this turn; empty for the first, whose prompt is the execution's
 	Active   bool      // the agent has said something in this turn
 	Rounds   int       // answers with tool calls in this turn
 	Messages []Message // of all turns, without the messages that the client brought along
 	LastText string    // the newest whole message of the agent
 
-	AgentSession string    // as the agent calls it; empty where it has not told
-	Since        time.Time // of the newest change of status: how long it has been idle, or interrupted
+	Since time.Time // of the newest change of status: how long it has been idle, or interrupted
 
 	Open  []OpenMessage // begun and not completed: what a broken stream left
 	Calls []OpenCall    // requested and without a fate
@@ -61,9 +61,9 @@ func Fold(events []Event) (Conversation, error) {
 // folder collects answers in the order in which they began; a tool call belongs to the answer that asked for it.
 type folder struct {
 	turn    int
+	inTurn  bool
 	text    string
 	active  bool
-	session string
 	since   time.Time
 	answers []*answer
 	texts   map[string]*answer
@@ -93,14 +93,14 @@ type foldedCall struct {
 func (f *folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
-		f.turn, f.text, f.active = p.Turn, p.Text, false
+		f.turn, f.inTurn, f.text, f.active = p.Turn, true, p.Text, false
 		if p.Text != "" {
 			f.said(p.Text)
 		}
-	case AgentStarted:
-		f.session = p.AgentSession
+	case TurnEnded:
+		f.inTurn = false
 	case AgentUpdated:
-		f.active = true
+		f.active = f.active || p.Turn > 0
 	case MessageDelta:
 		f.answer(p.MessageID).text.WriteString(p.Text)
 	case ThoughtDelta:
@@ -160,7 +160,7 @@ func (f *folder) call(id string) *foldedCall {
 }
 
 func (f *folder) conversation() Conversation {
-	conversation := Conversation{Turn: f.turn, Text: f.text, Active: f.active, AgentSession: f.session, Since: f.since}
+	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Text: f.text, Active: f.active, Since: f.since}
 	for _, a := range f.answers {
 		if a.user {
 			conversation.Messages = append(conversation.Messages, Message{Role: RoleUser, Text: a.text.String()})

@@ -129,6 +129,7 @@ type (
 		Name         string `json:"name,omitempty"`
 		Version      string `json:"version,omitempty"`
 		AgentSession string `json:"agentSession,omitempty"` // as the agent calls its session
+		Resumable    bool   `json:"resumable,omitempty"`    // the session can be taken up in another process
 		Continued    string `json:"continued,omitempty"`    // load or resume: an earlier session was taken up
 		Mode         string `json:"mode,omitempty"`
 		Model        string `json:"model,omitempty"`

@@ -31,7 +31,7 @@ type Execution struct {
 	Ended   *time.Time
 	ByKey   string // id of the API key that created it
 
-	// AgentSession is the session as the agent itself calls it, once it has told; empty for an internal agent.
+	// AgentSession is the session as the agent itself calls it, where it can take it up again in another process.
 	AgentSession string
 	Recovery     int // how often a session had to take it up since it last made progress
 }
