@@ -42,6 +42,8 @@ func roundTrip(w *world) {
 	}
 
 	a := approval(id)
+	a.Options = json.RawMessage(`[ {"optionId":"<1>", "extra": 1.0} ]`)
+	a.Question = json.RawMessage(`{ "message":"?","schema":{"b":1, "a":1} }`)
 	expires := now().Add(time.Hour)
 	a.Expires = &expires
 	step := said(id, 1, 2)
@@ -57,6 +59,8 @@ func roundTrip(w *world) {
 	decided := resolved(id, a.ID, domain.ApprovalApproved, "key-2")
 	decided.Resolve[0].Decision.Arguments = json.RawMessage(`{ "argv" : ["<&>"] }`)
 	decided.Resolve[0].Decision.ArgumentsHash = "other"
+	decided.Resolve[0].Decision.OptionID = "<1>"
+	decided.Resolve[0].Decision.Answer = json.RawMessage(`{ "b" : "<` + "\u2028" + `>", "a" :1.0e1 }`)
 	rule := domain.PermissionRule{ID: newID(), Tenant: tenant, Execution: id, Tool: "t", ArgumentsHash: "h", Approval: a.ID, Created: now()}
 	decided.Remember = []domain.PermissionRule{rule}
 	w.accepted(decided)
@@ -113,6 +117,31 @@ func updateOnlyWhatIsNamed(w *world) {
 	check(domain.StatusInitializing, 1, 4)
 	w.accepted(store.Change{Execution: id, Epoch: 1, Update: &store.Update{Turn: 2}})
 	check(domain.StatusInitializing, 2, 0)
+}
+
+func agentSession(w *world) {
+	c := creation(domain.ExecutionID(newID()))
+	c.Create.Execution.Request.Source = domain.Source{Type: domain.SourceACP, Command: "codex"}
+	c.Create.Execution.AgentSession = "earlier"
+	w.accepted(c)
+	check := func(want string) {
+		w.Helper()
+		e, err := w.s.Execution(w.ctx, tenant, c.Execution)
+		w.must(err)
+		page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Agent: "codex"})
+		w.must(err)
+		owned, err := w.s.Owned(w.ctx, "one")
+		w.must(err)
+		if len(page.Items) != 1 || len(owned) != 1 || e.AgentSession != want || page.Items[0].AgentSession != want ||
+			owned[0].Execution.AgentSession != want {
+			w.Errorf("%q, %+v, %+v, want %q", e.AgentSession, page.Items, owned, want)
+		}
+	}
+	check("earlier")
+	w.accepted(store.Change{Execution: c.Execution, Epoch: 1, Update: &store.Update{AgentSession: "<s\x00>"}})
+	check("<s\uFFFD>")
+	w.accepted(became(c.Execution, domain.StatusIdle))
+	check("<s\uFFFD>")
 }
 
 func concurrentAppends(w *world) {
@@ -306,6 +335,36 @@ func refusedInBatch(w *world) {
 			c.Ask = []domain.Approval{approval(id), again}
 			return c
 		}},
+		"a closed execution takes no prompt": {domain.CodeClosed, func() store.Change {
+			id := w.create()
+			w.accepted(store.Change{Execution: id, Close: &domain.Actor{}})
+			return prompted(id, domain.WhenBusyEnqueue, "k")
+		}},
+		"a prompt does not want to wait": {domain.CodeBusy, func() store.Change {
+			return prompted(w.create(), domain.WhenBusyReject, "k")
+		}},
+		"the key of a prompt is taken": {domain.CodeConflict, func() store.Change {
+			id := w.create()
+			w.accepted(prompted(id, domain.WhenBusyEnqueue, "k"))
+			return prompted(id, domain.WhenBusyEnqueue, "k")
+		}},
+		"there is nothing to resume": {domain.CodeNotInterrupted, func() store.Change {
+			return resumed(w.create(), domain.ResumeLoad, "k")
+		}},
+		"the end of an execution with a prompt, after an approval was resolved": {domain.CodeStale, func() store.Change {
+			id, a := pending()
+			w.queued(id, domain.WhenBusyEnqueue)
+			c := ending(id, 1)
+			c.Resolve = resolved(id, a, domain.ApprovalCancelled, "").Resolve
+			c.Debug = traced(id, 2, "x").Debug
+			return c
+		}},
+		"one of two prompts is not queued": {domain.CodeStale, func() store.Change {
+			id := w.create()
+			c := started(id, domain.PromptID(newID()), 2)
+			c.DiscardPrompts = []domain.PromptID{w.queued(id, domain.WhenBusyEnqueue)}
+			return c
+		}},
 		"the id of a rule is taken": {domain.CodeConflict, func() store.Change {
 			id := w.create()
 			rule := domain.PermissionRule{ID: newID(), Created: now()}
@@ -373,6 +432,10 @@ func brokenBatch(w *world) {
 	other.Execution = id
 	unborn := creation(domain.ExecutionID(newID()))
 	unborn.Epoch = 0
+	odd, silent, driven := prompted(id, "later", ""), prompted(id, domain.WhenBusyEnqueue, ""), prompted(id, domain.WhenBusyEnqueue, "")
+	silent.Events, driven.Epoch = nil, 1
+	both := started(id, "p", 1)
+	both.DiscardPrompts = []domain.PromptID{"p"}
 	for name, batch := range map[string][]store.Change{
 		"two changes of one execution": {said(id, 1, 1), said(id, 1, 1)},
 		"no execution":                 {said("", 1, 1)},
@@ -380,6 +443,19 @@ func brokenBatch(w *world) {
 		"created under epoch 0":        {unborn},
 		"an update under epoch 0":      {{Execution: id, Update: &store.Update{Turn: 1}}},
 		"an unknown status":            {{Execution: id, Epoch: 1, Update: &store.Update{Status: "bogus"}}},
+		"a prompt of an unknown kind":  {odd},
+		"a prompt without an event":    {silent},
+		"a prompt of the driver":       {driven},
+		"a start without a turn":       {{Execution: id, Epoch: 1, StartPrompt: "p", Update: &store.Update{}}},
+		"a start without an update":    {{Execution: id, Epoch: 1, StartPrompt: "p"}},
+		"a start under epoch 0":        {{Execution: id, StartPrompt: "p"}},
+		"started and discarded":        {both},
+		"a discard under epoch 0":      {{Execution: id, DiscardPrompts: []domain.PromptID{"p"}}},
+		"closed by the driver":         {{Execution: id, Epoch: 1, Close: &domain.Actor{}}},
+		"resumed by the driver":        {{Execution: id, Epoch: 1, Resume: &store.ResumeRequest{Mode: domain.ResumeLoad}}},
+		"an unknown way to resume":     {{Execution: id, Resume: &store.ResumeRequest{Mode: "bogus"}}},
+		"taken under epoch 0":          {{Execution: id, Resumed: true}},
+		"raw messages under epoch 0":   {{Execution: id, Debug: traced(id, 1, "x").Debug}},
 	} {
 		w.untouched(id, func() {
 			if _, err := w.s.Commit(w.ctx, append(batch, said(w.create(), 1, 1))); domain.CodeOf(err) != domain.CodeInternal {
@@ -414,23 +490,6 @@ func cancelledCaller(w *world) {
 			w.Fatalf("the log went from %d to %d, and the caller was told %v", before, after, err)
 		}
 	}
-}
-
-func firstCancelStands(w *world) {
-	id := w.create()
-	if request, err := w.s.CancelRequest(w.ctx, id); err != nil || request != nil {
-		w.Fatalf("nobody asked: %v, %v", request, err)
-	}
-	for _, reason := range []string{"first", "second"} {
-		w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: reason, By: domain.Actor{KeyID: "k"}}})
-	}
-	request, err := w.s.CancelRequest(w.ctx, id)
-	w.must(err)
-	if request == nil || request.Reason != "first" || request.By.KeyID != "k" {
-		w.Errorf("%+v", request)
-	}
-	_, err = w.s.CancelRequest(w.ctx, domain.ExecutionID(newID()))
-	w.refused(err, domain.CodeNotFound)
 }
 
 func terminal(w *world) {

@@ -120,7 +120,7 @@ func malformedCursors(w *world) {
 func filters(w *world) {
 	queued, waiting, acp := w.create(), w.create(), creation(domain.ExecutionID(newID()))
 	w.accepted(store.Change{Execution: waiting, Epoch: 1, Update: &store.Update{Status: domain.StatusWaiting}})
-	acp.Create.Execution.Request.Source = domain.Source{Type: domain.SourceACP}
+	acp.Create.Execution.Request.Source = domain.Source{Type: domain.SourceACP, Command: "codex"}
 	w.accepted(acp)
 	for _, c := range []struct {
 		filter store.ExecutionFilter
@@ -131,6 +131,8 @@ func filters(w *world) {
 		{store.ExecutionFilter{Status: []domain.Status{domain.StatusWaiting, domain.StatusQueued}}, []domain.ExecutionID{acp.Execution, waiting, queued}},
 		{store.ExecutionFilter{Status: []domain.Status{"bogus"}}, nil},
 		{store.ExecutionFilter{SourceType: domain.SourceACP}, []domain.ExecutionID{acp.Execution}},
+		{store.ExecutionFilter{Agent: "codex"}, []domain.ExecutionID{acp.Execution}},
+		{store.ExecutionFilter{Agent: "code"}, nil},
 		{store.ExecutionFilter{SourceType: domain.SourceACP, Status: []domain.Status{domain.StatusWaiting}}, nil},
 	} {
 		page, err := w.s.Executions(w.ctx, tenant, c.filter)
@@ -289,9 +291,15 @@ func deletes(w *world) {
 	w.accepted(decided)
 	neighbour := w.create()
 	w.asked(neighbour, 0)
+	for _, id := range []domain.ExecutionID{id, neighbour} {
+		w.accepted(prompted(id, domain.WhenBusyEnqueue, "k"))
+		w.accepted(traced(id, 3, "x"))
+	}
 
 	w.untouched(id, func() { w.refused(w.s.Delete(w.ctx, tenant, id), domain.CodeConflict) })
-	w.accepted(ending(id, 1))
+	end := ending(id, 1)
+	end.DiscardPrompts = w.waiting(id)
+	w.accepted(end)
 	w.untouched(neighbour, func() { w.must(w.s.Delete(w.ctx, tenant, id)) })
 	w.refused(w.s.Delete(w.ctx, tenant, id), domain.CodeNotFound)
 
@@ -303,12 +311,16 @@ func deletes(w *world) {
 	w.refused(err, domain.CodeNotFound)
 	_, _, err = w.s.ExecutionByKey(w.ctx, tenant, "k")
 	w.refused(err, domain.CodeNotFound)
+	_, _, err = w.s.PromptByKey(w.ctx, id, "k")
+	w.refused(err, domain.CodeNotFound)
+	_, err = w.s.Wishes(w.ctx, id)
+	w.refused(err, domain.CodeNotFound)
 	events, err := w.s.Events(w.ctx, id, 0, 10)
 	w.must(err)
 	rules, err := w.s.Rules(w.ctx, id)
 	w.must(err)
-	if len(events) != 0 || len(rules) != 0 {
-		w.Errorf("left behind: %d events, %d rules", len(events), len(rules))
+	if feed := w.feed(id); len(events) != 0 || len(rules) != 0 || len(feed) != 0 {
+		w.Errorf("left behind: %d events, %d rules, %d raw messages", len(events), len(rules), len(feed))
 	}
 	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
 	again := creation(domain.ExecutionID(newID()))

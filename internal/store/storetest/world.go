@@ -216,9 +216,7 @@ func (w *world) picture(id domain.ExecutionID) string {
 	w.must(err)
 	rules, err := w.s.Rules(w.ctx, id)
 	w.must(err)
-	cancel, err := w.s.CancelRequest(w.ctx, id)
-	w.must(err)
-	text, err := json.Marshal([]any{e, head, approvals, rules, cancel, w.log(id)})
+	text, err := json.Marshal([]any{e, head, approvals, rules, w.wishes(id), w.feed(id), w.log(id)})
 	w.must(err)
 	return string(text)
 }

@@ -1,0 +1,147 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+func firstWishesStand(w *world) {
+	id, neighbour := w.create(), w.create()
+	if diff := cmp.Diff(store.Wishes{}, w.wishes(id)); diff != "" {
+		w.Fatal("nobody wants anything: ", diff)
+	}
+	for _, by := range []string{"first", "second"} {
+		actor := domain.Actor{KeyID: by, Name: "<" + by + ">"}
+		w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: by, By: actor}})
+		w.accepted(store.Change{Execution: id, Close: &actor})
+	}
+	first := domain.Actor{KeyID: "first", Name: "<first>"}
+	want := store.Wishes{Cancel: &store.CancelRequest{Reason: "first", By: first}, Close: &first}
+	if diff := cmp.Diff(want, w.wishes(id)); diff != "" {
+		w.Error(diff)
+	}
+	if diff := cmp.Diff(store.Wishes{}, w.wishes(neighbour)); diff != "" {
+		w.Error("the neighbour: ", diff)
+	}
+	_, err := w.s.Wishes(w.ctx, domain.ExecutionID(newID()))
+	w.refused(err, domain.CodeNotFound)
+
+	all := store.Change{Execution: neighbour, Cancel: &store.CancelRequest{By: first}, Close: &first,
+		Resume: &store.ResumeRequest{Mode: domain.ResumeFail, By: first}}
+	w.accepted(became(neighbour, domain.StatusInterrupted))
+	w.accepted(all)
+	want = store.Wishes{Cancel: all.Cancel, Close: all.Close, Resume: all.Resume}
+	if diff := cmp.Diff(want, w.wishes(neighbour)); diff != "" {
+		w.Error("all at once: ", diff)
+	}
+}
+
+func resumed(id domain.ExecutionID, mode domain.ResumeMode, by string) store.Change {
+	return store.Change{Execution: id, Resume: &store.ResumeRequest{Mode: mode, By: domain.Actor{KeyID: by}}}
+}
+
+func resume(w *world) {
+	for _, status := range domain.Statuses {
+		if status == domain.StatusInterrupted || status.Terminal() {
+			continue
+		}
+		id := w.create()
+		if status != domain.StatusQueued {
+			w.accepted(became(id, status))
+		}
+		w.untouched(id, func() { w.refused(w.commit(resumed(id, domain.ResumeLoad, "k")).Err, domain.CodeNotInterrupted) })
+	}
+
+	id := w.create()
+	w.accepted(became(id, domain.StatusInterrupted))
+	want := func(mode domain.ResumeMode, by string) {
+		w.Helper()
+		if got := w.wishes(id).Resume; got == nil || got.Mode != mode || got.By.KeyID != by {
+			w.Fatalf("%+v, want %s by %s", got, mode, by)
+		}
+	}
+	w.accepted(resumed(id, domain.ResumeLoad, "first"))
+	w.accepted(resumed(id, domain.ResumeLoad, "second"))
+	want(domain.ResumeLoad, "first")
+	w.untouched(id, func() { w.refused(w.commit(resumed(id, domain.ResumeFresh, "third")).Err, domain.CodeConflict) })
+	w.accepted(said(id, 1, 1))
+	want(domain.ResumeLoad, "first")
+
+	taken := became(id, domain.StatusInitializing)
+	taken.Resumed = true
+	w.accepted(taken)
+	if got := w.wishes(id).Resume; got != nil {
+		w.Errorf("it is taken: %+v", got)
+	}
+	w.untouched(id, func() { w.refused(w.commit(resumed(id, domain.ResumeLoad, "k")).Err, domain.CodeNotInterrupted) })
+	w.accepted(became(id, domain.StatusInterrupted))
+	w.accepted(resumed(id, domain.ResumeFresh, "fourth"))
+	want(domain.ResumeFresh, "fourth")
+	w.untouched(id, func() {
+		w.refused(w.commit(store.Change{Execution: id, Epoch: 2, Resumed: true}).Err, domain.CodeStale)
+	})
+	w.accepted(store.Change{Execution: id, Epoch: 1, Resumed: true})
+	e, err := w.s.Execution(w.ctx, tenant, id)
+	w.must(err)
+	if got := w.wishes(id).Resume; got != nil || e.Status != domain.StatusInterrupted {
+		w.Errorf("taken without an update: %+v, %s", got, e.Status)
+	}
+
+	w.accepted(became(id, domain.StatusFailed))
+	w.untouched(id, func() { w.refused(w.commit(resumed(id, domain.ResumeFail, "k")).Err, domain.CodeStale) })
+}
+
+// oneChoiceStands: of those who choose at once, one decides, and the others either chose the same or are told.
+func oneChoiceStands(w *world) {
+	modes := []domain.ResumeMode{domain.ResumeLoad, domain.ResumeFresh, domain.ResumeFail}
+	for range 15 {
+		id := w.create()
+		w.accepted(became(id, domain.StatusInterrupted))
+		outcomes := w.promptsAtOnce(6, func(i int) store.Change { return resumed(id, modes[i%3], "k") })
+		stands := w.wishes(id).Resume
+		if stands == nil {
+			w.Fatal("nobody has chosen")
+		}
+		for i, outcome := range outcomes {
+			if modes[i%3] == stands.Mode {
+				w.must(outcome.Err)
+			} else {
+				w.refused(outcome.Err, domain.CodeConflict)
+			}
+		}
+	}
+}
+
+// wishesAtOneMoment: what is written together is read together.
+func wishesAtOneMoment(w *world) {
+	ids := w.createMany(40)
+	ctx, stop := context.WithCancel(w.ctx)
+	var reading sync.WaitGroup
+	for i := range 3 {
+		reading.Go(func() {
+			for at := i; ctx.Err() == nil; at++ {
+				wishes, err := w.replicas[i%2].Wishes(w.ctx, ids[at%len(ids)])
+				if err != nil {
+					w.Error(err)
+					return
+				}
+				if all := wishes.Cancel != nil; all != (wishes.Close != nil) || all != (len(wishes.Prompts) == 1) {
+					w.Errorf("a part of what was written: %+v", wishes)
+					return
+				}
+			}
+		})
+	}
+	for _, id := range ids {
+		c := prompted(id, domain.WhenBusyEnqueue, "")
+		c.Close, c.Cancel = &domain.Actor{}, &store.CancelRequest{}
+		w.accepted(c)
+	}
+	stop()
+	reading.Wait()
+}
