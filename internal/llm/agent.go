@@ -27,6 +27,9 @@ type agent struct {
 
 var _ domain.Agent = (*agent)(nil)
 
+// Introduction implements [domain.Agent]. The model stands in the execution's source.
+func (a *agent) Introduction() domain.Introduction { return domain.Introduction{} }
+
 // Close implements [domain.Agent]. Nothing is held between two prompts.
 func (a *agent) Close() error { return nil }
 

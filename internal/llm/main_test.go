@@ -186,7 +186,7 @@ func open(t testing.TB, config llm.Config, e domain.Execution, list ...tools.Too
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := registry.Open(t.Context(), e)
+	agent, err := registry.Open(t.Context(), domain.Opening{Execution: e})
 	if err != nil {
 		t.Fatal(err)
 	}

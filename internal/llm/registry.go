@@ -51,7 +51,8 @@ func (r *Registry) resolve(name string) string {
 }
 
 // Open returns the agent of an execution. It connects to nothing: a provider that does not answer shows in Prompt.
-func (r *Registry) Open(_ context.Context, execution domain.Execution) (domain.Agent, error) {
+func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent, error) {
+	execution := opening.Execution
 	name := r.resolve(execution.Request.Source.Model)
 	model, known := r.config.Models[name]
 	if !known {

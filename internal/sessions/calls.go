@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"signoff/internal/approvals"
@@ -9,18 +11,19 @@ import (
 	"signoff/internal/store"
 )
 
-// asked judges a call that the agent wants to run.
+// asked judges a call that the agent wants to run, or asks about.
 func (s *session) asked(d *draft, a *ask) {
-	if s.closing {
-		return // the asker's context has ended, or will; the call gets its fate with the end of the turn
+	if s.closing || !s.inTurn {
+		a.reply <- nobody // ours: the asker's context has ended, or will; the call gets its fate with the end of the turn
+		return
 	}
-	c := s.announced(d, a.call)
-	if c == nil || c.ask != nil || c.running {
-		a.reply <- domain.Grant{Message: "This call was already judged."}
+	c := s.announced(d, a.Call)
+	if c == nil || c.ask != nil || (c.running && a.ours()) {
+		a.reply <- nobody
 		return
 	}
 	c.ask = a
-	c.Version = a.call.Version
+	c.Version = a.Call.Version
 	switch row, decided := s.decided[c.ID]; {
 	case decided:
 		delete(s.decided, c.ID)
@@ -29,6 +32,83 @@ func (s *session) asked(d *draft, a *ask) {
 		d.progress = true
 	default:
 		s.judge(d, c)
+	}
+}
+
+// nobody will answer: the call was judged before, or the turn is over.
+var nobody = reply{
+	grant:  domain.Grant{Message: "This call was already judged."},
+	answer: domain.Answer{Status: domain.ApprovalCancelled},
+}
+
+// unasked notes that the asker of a question has left. What the question asked for stays open until the agent says
+// what became of it.
+func (s *session) unasked(gone *ask) {
+	for _, c := range s.calls {
+		if c.ask == gone {
+			c.ask = nil
+		}
+	}
+}
+
+// moot is the call whose open question loses its sense with what the agent says next.
+func (s *session) moot(i item) *call {
+	if p, ended := i.payload.(domain.ToolCallCompleted); ended {
+		if c := s.calls[p.ToolCallID]; c != nil && c.approval != nil {
+			return c
+		}
+		return nil
+	}
+	if i.withdrawn == nil {
+		return nil
+	}
+	for _, c := range s.calls {
+		if c.ask == i.withdrawn && c.approval != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// withdraw ends an open question, unless a decision was faster: that is acted on then.
+func (s *session) withdraw(c *call) error {
+	d := &draft{}
+	d.withdraw(*c.approval)
+	err := s.commit(d)
+	if err == nil {
+		c.approval = nil
+		s.dismissAsker(c)
+		return nil
+	}
+	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome) {
+		return err
+	}
+	decided, readErr := s.decisions()
+	if readErr != nil {
+		return readErr
+	}
+	if c.approval != nil {
+		return err // it was not a decision that refused the change
+	}
+	return s.commit(decided)
+}
+
+// withdrawAll ends all open questions.
+func (s *session) withdrawAll() error {
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		if c := s.calls[id]; c != nil && c.approval != nil {
+			if err := s.withdraw(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) dismissAsker(c *call) {
+	if c.ask != nil {
+		c.ask.reply <- nobody
+		c.ask = nil
 	}
 }
 
@@ -45,7 +125,7 @@ func (s *session) announced(d *draft, asked domain.ToolCall) *call {
 }
 
 func (s *session) judge(d *draft, c *call) {
-	if c.Class == domain.ClassExecute && s.sandbox.Name() == NoSandbox {
+	if c.ask.ours() && c.Class == domain.ClassExecute && s.sandbox.Name() == NoSandbox {
 		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: noSandboxMessage})
 		return
 	}
@@ -57,16 +137,28 @@ func (s *session) judge(d *draft, c *call) {
 		return
 	}
 	action := approvals.Action{Tool: c.Tool, Class: c.Class, ArgumentsHash: hash}
-	switch j := approvals.Judge(action, s.execution.Request.Capabilities, s.rules); j.Verdict {
-	case domain.Allow:
-		s.start(d, c, domain.ToolCallStarted{ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(j.By), RuleID: j.RuleID})
-	case domain.Ask:
-		s.ask(d, c, hash)
-	default:
+	judgement := approvals.Judge(action, s.execution.Request.Capabilities, s.rules)
+	switch verdict := judgement.Verdict; {
+	case verdict == domain.Deny:
 		s.refuse(d, c, domain.FateDenied, domain.Failure{
 			Code: domain.CodePolicyDenied, Message: "This execution may not use tools that " + string(c.Class) + ".",
 		})
+	case verdict == domain.Allow && c.ask.allowable():
+		s.start(d, c, domain.ToolCallStarted{
+			ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(judgement.By), RuleID: judgement.RuleID,
+		}, domain.Answer{Status: domain.ApprovalApproved, OptionID: c.ask.option()})
+	default:
+		s.ask(d, c, hash)
 	}
+}
+
+// allowable tells whether a yes without a person can be said at all: to one of our own calls, and to an agent that
+// offers exactly one option for it.
+func (a *ask) allowable() bool { return a.ours() || a.option() != "" }
+
+func (a *ask) option() string {
+	id, _ := approvals.AllowingOption(approvals.Options(a.Options))
+	return id
 }
 
 const noSandboxMessage = "Commands are not run on this server: nothing that could confine them works here. " +
@@ -77,34 +169,60 @@ const noSandboxMessage = "Commands are not run on this server: nothing that coul
 // finds its waiter.
 func (s *session) ask(d *draft, c *call, hash string) {
 	timeout := time.Duration(s.execution.Request.ApprovalTimeoutSeconds) * time.Second
-	approval := approvals.New(s.execution, c.ToolCall, hash, timeout, time.Now())
+	question := c.ask.Question
+	question.Call = c.ToolCall
+	approval := approvals.New(s.execution, question, hash, timeout, time.Now())
 	c.approval = &approval
 	s.derive(d)
 	d.asked = append(d.asked, approval)
 	d.add(approvals.Requested(approval))
 }
 
-// start lets a call run, once its start is in the log.
-func (s *session) start(d *draft, c *call, started domain.ToolCallStarted) {
-	c.approval, c.running = nil, true
-	if c.Class == domain.ClassExecute {
-		started.Sandbox = s.sandbox.Name()
+// start lets a call run, once its start is in the log. One that an external agent has begun before it asked has no
+// second start.
+func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
+	if !c.running {
+		if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() {
+			started.Sandbox = s.sandbox.Name()
+		}
+		d.add(started)
 	}
-	d.add(started)
-	s.reply(d, c, domain.Grant{Allowed: true, Arguments: started.Arguments})
+	c.approval, c.running = nil, true
+	s.reply(d, c, reply{grant: domain.Grant{Allowed: true, Arguments: started.Arguments}, answer: answer})
 }
 
 // refuse gives a call its fate without running it; the model reads the failure's message as the result.
 func (s *session) refuse(d *draft, c *call, fate domain.Fate, failure domain.Failure) {
+	answer := domain.Answer{Status: refusedAs[fate]}
+	if c.ask != nil && answer.Status != domain.ApprovalCancelled {
+		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
+		s.refused = true
+	}
+	s.refuseWith(d, c, fate, failure, answer)
+}
+
+// refusedAs is what an external agent is told in place of a fate.
+var refusedAs = map[domain.Fate]domain.ApprovalStatus{
+	domain.FateDenied: domain.ApprovalDenied, domain.FateFailed: domain.ApprovalDenied, domain.FateExpired: domain.ApprovalExpired,
+	domain.FateCancelled: domain.ApprovalCancelled, domain.FateOutcomeUnknown: domain.ApprovalCancelled,
+}
+
+func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain.Failure, answer domain.Answer) {
 	s.endCall(c)
 	d.progress = true
 	d.add(domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
-	s.reply(d, c, domain.Grant{Message: failure.Message})
+	s.reply(d, c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
 }
 
-func (s *session) reply(d *draft, c *call, grant domain.Grant) {
-	if waiting := c.ask; waiting != nil {
-		d.replies = append(d.replies, func() { waiting.reply <- grant })
+// reply answers the asker after the commit. An external agent may ask about the same call again.
+func (s *session) reply(d *draft, c *call, answer reply) {
+	waiting := c.ask
+	if waiting == nil {
+		return
+	}
+	d.replies = append(d.replies, func() { waiting.reply <- answer })
+	if !waiting.ours() {
+		c.ask = nil
 	}
 }
 
@@ -143,8 +261,7 @@ func (s *session) decisions() (*draft, error) {
 func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	c.approval = nil
 	if row.Status != domain.ApprovalApproved {
-		fate, failure := approvals.Refusal(row)
-		s.refuse(d, c, fate, failure)
+		s.turnDown(d, c, row)
 		return
 	}
 	arguments, err := approvals.Granted(row)
@@ -155,7 +272,35 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	c.Arguments = arguments
 	s.start(d, c, domain.ToolCallStarted{
 		ToolCallID: c.ID, Arguments: arguments, ApprovalID: row.ID, AllowedBy: string(approvals.ByDecision),
-	})
+	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
+}
+
+// turnDown refuses a call as its approval ended. A person may have named the option that says no.
+func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
+	fate, failure := approvals.Refusal(row)
+	if c.running { // an external agent began it before it asked: what becomes of it is the agent's to say
+		s.refused = true
+		s.reply(d, c, reply{answer: s.no(c, row)})
+		return
+	}
+	if row.Decision == nil || c.ask == nil || c.ask.ours() {
+		s.refuse(d, c, fate, failure)
+		return
+	}
+	s.refused = true
+	s.refuseWith(d, c, fate, failure, s.no(c, row))
+}
+
+// no is what an external agent is told of an approval that did not become a yes.
+func (s *session) no(c *call, row domain.Approval) domain.Answer {
+	answer := domain.Answer{Status: row.Status}
+	switch {
+	case row.Decision != nil:
+		answer.OptionID = row.Decision.OptionID
+	case row.Status == domain.ApprovalExpired && c.ask != nil:
+		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
+	}
+	return answer
 }
 
 // nextExpiry rings when the first open approval expires; never where none does.

@@ -521,7 +521,7 @@ func TestEndDuringDrainKeepsItsStopReason(t *testing.T) {
 
 func TestPanicInOpenIsAFailure(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
-		c.Agents = map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: func(context.Context, domain.Execution) (domain.Agent, error) { panic("open") }}
+		c.Agents = map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: func(context.Context, domain.Opening) (domain.Agent, error) { panic("open") }}
 	})
 	w.ended(w.start())
 }

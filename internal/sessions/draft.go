@@ -14,12 +14,16 @@ type draft struct {
 	asked    []domain.Approval
 	resolved []store.Resolution
 	replies  []func()
-	progress bool // the execution has come further: its recoveries count from 0 again
+	debug    []domain.DebugMessage
+	started  domain.PromptID   // the prompt whose turn begins
+	dropped  []domain.PromptID // prompts whose turn never comes
+	resumed  bool              // what somebody chose for an interrupted execution is done
+	progress bool              // the execution has come further: its recoveries count from 0 again
 	ended    *domain.ExecutionEnded
 	output   *domain.Output
 }
 
-func (d *draft) empty() bool { return len(d.payloads) == 0 }
+func (d *draft) empty() bool { return len(d.payloads) == 0 && len(d.debug) == 0 }
 
 // withdraw ends an open question that nobody has answered and nobody needs answered any more.
 func (d *draft) withdraw(approval domain.Approval) {
@@ -32,10 +36,11 @@ func (d *draft) add(payload domain.Payload) { d.payloads = append(d.payloads, pa
 
 // change is the transaction: the row as the session knows it, and the events in their order.
 func (d *draft) change(s *session) store.Change {
-	update := &store.Update{Status: s.status, Turn: s.turn, Rounds: s.rounds, Usage: &s.usage, Output: d.output}
+	update := &store.Update{Status: s.status, Turn: s.turn, Rounds: s.rounds, Usage: &s.usage, Output: d.output, AgentSession: s.agentSession}
 	change := store.Change{
 		Execution: s.execution.ID, Epoch: s.epoch, Update: update,
-		Ask: d.asked, Resolve: d.resolved, Progress: d.progress,
+		Ask: d.asked, Resolve: d.resolved, Progress: d.progress, Debug: d.debug,
+		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed,
 	}
 	switch {
 	case d.ended != nil:

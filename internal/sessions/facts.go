@@ -4,31 +4,50 @@ import (
 	"signoff/internal/domain"
 )
 
-// absorb turns what the agent has said into facts for the log, and keeps the session's own picture in step. The
-// status changes where it changes, so the log tells the story in its order.
-func (s *session) absorb(items []item) *draft {
-	d := &draft{}
+// takeIn writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
+// moment, the question is ended first, in a change of its own: a decision that was faster stands.
+func (s *session) takeIn() error {
+	items, traces := s.inbox.take()
+	d := &draft{debug: traces}
 	for _, i := range items {
-		switch {
-		case i.delta != nil:
-			s.flowed(d, i.delta)
-		case i.ask != nil:
-			s.asked(d, i.ask)
-		case i.done != nil:
-			s.result = i.done
-			s.flowing = false
-		default:
-			s.fact(d, i.payload)
+		if c := s.moot(i); c != nil {
+			if err := s.commit(d); err != nil {
+				return err
+			}
+			if err := s.withdraw(c); err != nil {
+				return err
+			}
+			d = &draft{}
 		}
-		if s.result == nil {
-			s.derive(d)
-		}
+		s.absorb(d, i)
 	}
-	return d
+	return s.commit(d)
+}
+
+// absorb turns what the agent has said into facts for the log, and keeps the session's own picture in step. The status
+// changes where it changes, so the log tells the story in its order.
+func (s *session) absorb(d *draft, i item) {
+	switch {
+	case i.delta != nil:
+		s.flowed(d, i.delta)
+	case i.ask != nil:
+		s.asked(d, i.ask)
+	case i.withdrawn != nil:
+		s.unasked(i.withdrawn)
+	case i.done != nil:
+		s.result = i.done
+		s.flowing = false
+	default:
+		s.fact(d, i.payload)
+	}
+	s.derive(d)
 }
 
 // derive sets the status of a running turn: the first that holds.
 func (s *session) derive(d *draft) {
+	if !s.inTurn || s.result != nil || s.status == domain.StatusInitializing {
+		return
+	}
 	status := domain.StatusWaiting
 	switch {
 	case s.anyCall(func(c *call) bool { return c.approval != nil }):
@@ -75,12 +94,14 @@ func (s *session) flowed(d *draft, piece *delta) {
 	case domain.MessageDeltaType:
 		s.flowing = true
 		s.derive(d)
-		s.said.add(piece.id, text)
-		d.add(domain.MessageDelta{MessageID: piece.id, Turn: s.turn, Offset: offset, Text: text})
+		if s.inTurn {
+			s.said.add(piece.id, text)
+		}
+		d.add(domain.MessageDelta{MessageID: piece.id, Turn: s.now(), Offset: offset, Text: text})
 	case domain.ThoughtDeltaType:
 		s.flowing = true
 		s.derive(d)
-		d.add(domain.ThoughtDelta{MessageID: piece.id, Turn: s.turn, Offset: offset, Text: text})
+		d.add(domain.ThoughtDelta{MessageID: piece.id, Turn: s.now(), Offset: offset, Text: text})
 	default:
 		d.add(domain.ToolCallUpdated{ToolCallID: piece.id, Offset: offset, Output: text})
 	}
@@ -121,33 +142,80 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 	switch p := payload.(type) {
 	case domain.MessageCompleted:
 		if length, ended := s.endText(domain.MessageDeltaType, p.MessageID); ended {
-			p.Turn, p.Length = s.turn, length
+			p.Turn, p.Length = s.now(), length
 			s.flowing = false
 			d.progress = d.progress || !p.Interrupted
 			d.add(p)
 		}
 	case domain.ThoughtCompleted:
 		if length, ended := s.endText(domain.ThoughtDeltaType, p.MessageID); ended {
-			p.Turn, p.Length = s.turn, length
+			p.Turn, p.Length = s.now(), length
 			d.add(p) // text follows a thought, so the status stays
 		}
 	case domain.ToolCallRequested:
 		s.requested(d, p)
+	case domain.ToolCallStarted:
+		s.startedItself(d, p)
 	case domain.ToolCallCompleted:
 		s.completed(d, p)
 	case domain.UsageUpdated:
 		s.usage = p.Usage
 		d.add(p)
+	case domain.AgentExited:
+		s.exited = true
+		d.add(p)
 	default:
-		d.add(payload)
+		d.add(s.dated(payload))
 	}
+}
+
+// dated fills in the turn.
+func (s *session) dated(payload domain.Payload) domain.Payload {
+	switch p := payload.(type) {
+	case domain.ToolCallReported:
+		p.Turn = s.now()
+		return p
+	case domain.PlanUpdated:
+		p.Turn = s.now()
+		return p
+	case domain.RateLimitUpdated:
+		p.Turn = s.now()
+		return p
+	case domain.AgentUpdated:
+		p.Turn = s.now()
+		return p
+	case domain.AgentModeChanged:
+		p.Turn = s.now()
+		return p
+	case domain.CommandsUpdated:
+		p.Turn = s.now()
+		return p
+	case domain.AgentSilent:
+		p.Turn = s.now()
+		return p
+	default:
+		return payload
+	}
+}
+
+// startedItself takes the start of a call that an external agent did not ask about, or was allowed.
+func (s *session) startedItself(d *draft, p domain.ToolCallStarted) {
+	c, open := s.calls[p.ToolCallID]
+	if !open || c.running {
+		return
+	}
+	c.running = true
+	if p.Arguments == nil {
+		p.Arguments = c.Arguments
+	}
+	d.add(p)
 }
 
 func (s *session) requested(d *draft, p domain.ToolCallRequested) {
 	if _, open := s.calls[p.ToolCallID]; open || s.closed[p.ToolCallID] {
 		return // a call is announced once
 	}
-	p.Turn = s.turn
+	p.Turn = s.now()
 	s.flowing = false
 	if p.MessageID != s.round {
 		s.round = p.MessageID
@@ -165,10 +233,6 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	c, open := s.calls[p.ToolCallID]
 	if !open {
 		return
-	}
-	if c.approval != nil { // the agent gave up while a person was asked
-		d.withdraw(*c.approval)
-		s.reply(d, c, domain.Grant{Message: "The call has ended without an answer."})
 	}
 	s.endCall(c)
 	d.progress = true

@@ -20,6 +20,8 @@ var (
 	errCancelled = errors.New("sessions: the execution was cancelled")
 	errTimedOut  = errors.New("sessions: the turn's time is over")
 	errDrain     = errors.New("sessions: the server shuts down")
+
+	errSuperseded = errors.New("sessions: another prompt takes the place of this turn")
 )
 
 // outcome is how an execution ends.
@@ -64,20 +66,26 @@ func timedOut(seconds int) outcome {
 }
 
 func (s *session) cancellation() outcome {
-	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.wish}
+	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.wishes.Cancel}
 }
 
-// cancelled tells whether somebody wants the execution cancelled. The wish is a row, so it is not lost with a
-// process, and it is read only when somebody has written since all was last read.
-func (s *session) cancelled() (bool, error) {
-	if s.wish != nil || s.watcher.Stirred() == s.stirred {
-		return s.wish != nil, nil
+// heed reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
+// when somebody has written since all was last read.
+func (s *session) heed() error {
+	if s.watcher.Stirred() == s.stirred {
+		return nil
 	}
+	return s.reread()
+}
+
+func (s *session) reread() error {
 	ctx, cancel := s.reading()
 	defer cancel()
-	wish, err := s.store.CancelRequest(ctx, s.execution.ID)
-	s.wish = wish
-	return wish != nil, err
+	wishes, err := s.store.Wishes(ctx, s.execution.ID)
+	if err == nil {
+		s.wishes = wishes
+	}
+	return err
 }
 
 // readTimeout gives a query up that the database does not answer.
@@ -101,7 +109,7 @@ func (s *session) silence(why error) error {
 	for s.result == nil {
 		select {
 		case <-s.inbox.bell:
-			if err := s.commit(s.absorb(s.inbox.take())); err != nil {
+			if err := s.takeIn(); err != nil {
 				return err
 			}
 		case <-grace.C:
@@ -113,14 +121,25 @@ func (s *session) silence(why error) error {
 }
 
 // finish writes the terminal event, after everything that was still open has been closed, in one commit. An approval
-// that was decided in the same instant makes the change fail; then it is looked at again.
+// that was decided or a prompt that came in the same instant makes the change fail; then it is looked at again.
 func (s *session) finish(end outcome) state {
 	for {
 		err := s.commit(s.terminal(end))
 		if err == nil {
 			return nil
 		}
-		if domain.CodeOf(err) != domain.CodeStale || !s.dropDecided() {
+		queued := len(s.wishes.Prompts)
+		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
+			return s.abandon(err)
+		}
+		decided := s.dropDecided()
+		prompted := len(s.wishes.Prompts) > queued
+		switch {
+		case prompted && end.status == domain.StatusCompleted && s.inTurn:
+			return s.conclude
+		case prompted && end.status == domain.StatusCompleted:
+			return s.idle
+		case !prompted && !decided:
 			return s.abandon(err)
 		}
 	}
@@ -134,8 +153,12 @@ func (s *session) terminal(end outcome) *draft {
 	d := &draft{progress: true}
 	s.closeTexts(d)
 	s.closeCalls(d)
-	if s.turn > 0 && end.stop != "" {
+	if s.inTurn && end.stop != "" {
 		d.add(domain.TurnEnded{Turn: s.turn, StopReason: end.stop})
+	}
+	for _, prompt := range s.wishes.Prompts {
+		d.dropped = append(d.dropped, prompt.ID)
+		d.add(domain.PromptDiscarded{PromptID: prompt.ID})
 	}
 	now := time.Now().UTC()
 	duration := now.Sub(s.execution.Created).Round(time.Millisecond).Seconds()
@@ -155,7 +178,7 @@ func (s *session) terminal(end outcome) *draft {
 
 func (s *session) closeTexts(d *draft) {
 	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
-		d.closeText(s.turn, *s.texts[key], key)
+		d.closeText(s.now(), *s.texts[key], key)
 	}
 }
 
@@ -174,14 +197,25 @@ func (s *session) closeCalls(d *draft) {
 // the call still be running.
 func (s *session) lastFate(c *call) domain.ToolCallCompleted {
 	fate, failure := domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The execution ended before this call ran."}
-	if c.running {
+	switch {
+	case c.running && s.unaccounted():
+		fate = domain.FateOutcomeUnknown
+		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}
+	case c.running && s.result == nil:
+		fate = domain.FateOutcomeUnknown
+		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown}
+	case c.running:
 		failure.Message = "The execution ended while this call was running; it was stopped."
-		if s.result == nil {
-			fate = domain.FateOutcomeUnknown
-			failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown}
-		}
 	}
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure}
+}
+
+const leftOpen = "The agent ended its turn without saying what became of this call: it may have run, in part or in full."
+
+// unaccounted tells whether an external agent has ended its turn by itself, so that a call which it left open was not
+// stopped by anybody.
+func (s *session) unaccounted() bool {
+	return s.external() && s.result != nil && !s.closing
 }
 
 // dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
@@ -212,7 +246,7 @@ func (s *session) handOver() state {
 	for s.result == nil && s.anyCall(func(c *call) bool { return c.running }) {
 		select {
 		case <-s.inbox.bell:
-			if err := s.commit(s.absorb(s.inbox.take())); err != nil {
+			if err := s.takeIn(); err != nil {
 				return s.abandon(err)
 			}
 			continue

@@ -22,6 +22,7 @@ const (
 type inbox struct {
 	mu     sync.Mutex
 	items  []item
+	traces []domain.DebugMessage // apart from the items, so that deltas still grow together
 	bytes  int
 	closed error // why nothing is taken any more
 
@@ -32,10 +33,11 @@ type inbox struct {
 
 // item is one thing that an agent said; exactly one field is set.
 type item struct {
-	payload domain.Payload
-	delta   *delta
-	ask     *ask
-	done    *turnResult
+	payload   domain.Payload
+	delta     *delta
+	ask       *ask
+	withdrawn *ask // nobody waits for its answer any more
+	done      *turnResult
 }
 
 // delta is text that still grows: all that one message, thought or tool output has said since the session last looked.
@@ -45,11 +47,20 @@ type delta struct {
 	text strings.Builder
 }
 
-// ask is a waiting Authorize.
+// ask is a waiting Authorize or Ask.
 type ask struct {
-	call  domain.ToolCall
-	reply chan domain.Grant // one slot: the answer never waits for the asker
+	domain.Question
+	reply chan reply // one slot: the answer never waits for the asker
 }
+
+// reply answers an ask; which half counts depends on the kind of the question.
+type reply struct {
+	grant  domain.Grant
+	answer domain.Answer
+}
+
+// ours tells whether the call is one of our own tools, which Signoff runs.
+func (a *ask) ours() bool { return a.Kind == domain.ApprovalToolCall }
 
 // turnResult is how Prompt returned.
 type turnResult struct {
@@ -107,6 +118,14 @@ func weight(payload domain.Payload) int {
 		return len(p.Arguments) + len(p.Summary)
 	case domain.ToolCallCompleted:
 		return len(p.Output)
+	case domain.ToolCallReported:
+		return len(p.Update)
+	case domain.AgentUpdated:
+		return len(p.Update)
+	case domain.PlanUpdated:
+		return 2 * len(p.Update)
+	case domain.CommandsUpdated:
+		return len(p.Update)
 	default:
 		return 0
 	}
@@ -166,14 +185,27 @@ func (b *inbox) put(i item) error {
 	return nil
 }
 
-// take empties the inbox.
-func (b *inbox) take() []item {
+// trace puts in a raw message, or drops it where the inbox is full: what is only for looking at must not hold up what
+// is for doing.
+func (b *inbox) trace(message domain.DebugMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	items := b.items
-	b.items, b.bytes = nil, 0
+	if b.closed != nil || b.bytes >= inboxBytes {
+		return
+	}
+	b.bytes += itemBytes + len(message.Message)
+	b.traces = append(b.traces, message)
+	ring(b.bell)
+}
+
+// take empties the inbox.
+func (b *inbox) take() ([]item, []domain.DebugMessage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	items, traces := b.items, b.traces
+	b.items, b.traces, b.bytes = nil, nil, 0
 	ring(b.room)
-	return items
+	return items, traces
 }
 
 // close refuses everything from now on. Agents that wait, for room or for an answer, are told.

@@ -23,7 +23,8 @@ type Store interface {
 	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
 	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
 	Rules(ctx context.Context, id domain.ExecutionID) ([]domain.PermissionRule, error)
-	CancelRequest(ctx context.Context, id domain.ExecutionID) (*store.CancelRequest, error)
+	Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error)
+	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) error
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
 	Claim(ctx context.Context, replica store.ReplicaID, limit int) ([]store.Claimed, error)
@@ -35,8 +36,9 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// OpenAgent makes the agent of an execution. It may take its time, and gives up when ctx ends.
-type OpenAgent func(ctx context.Context, execution domain.Execution) (domain.Agent, error)
+// OpenAgent makes the agent of an execution. It may take its time, and gives up when ctx ends. An agent session that it
+// cannot take up is domain.CodeNotResumable.
+type OpenAgent func(ctx context.Context, opening domain.Opening) (domain.Agent, error)
 
 // NoSandbox is the name of a sandbox that can confine nothing and so runs nothing.
 const NoSandbox = "none"
@@ -105,6 +107,9 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 func (m *Manager) Start(
 	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
 ) (execution domain.Execution, replayed bool, err error) {
+	if err := m.takeOver(ctx, tenant, &request); err != nil {
+		return domain.Execution{}, false, err
+	}
 	execution = m.created(tenant, by, request)
 	s, err := m.admit(execution, 1)
 	if err != nil {
@@ -205,6 +210,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{},
+		promptText: execution.Request.Prompt, agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,
 	}
 }
 
@@ -216,79 +222,13 @@ func (m *Manager) left(s *session) {
 	}
 }
 
-func (m *Manager) open(ctx context.Context, execution domain.Execution) (domain.Agent, error) {
-	open, known := m.agents[execution.Request.Source.Type]
+func (m *Manager) open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+	source := opening.Execution.Request.Source.Type
+	open, known := m.agents[source]
 	if !known {
-		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", execution.Request.Source.Type)
+		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", source)
 	}
-	return open(ctx, execution)
-}
-
-// cancelWait is how long Cancel waits for the end that it asked for.
-const cancelWait = 10 * time.Second
-
-// Cancel asks for the end of an execution, on whichever replica it is driven, and waits for it. The wish is in the
-// database before anybody acts on it. The execution is returned as it then stands: still live where its driver does
-// not answer. Cancelled again it is no error; ended otherwise it is CodeExecutionEnded.
-func (m *Manager) Cancel(
-	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string, by domain.Actor,
-) (domain.Execution, error) {
-	execution, err := m.store.Execution(ctx, tenant, id)
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	if execution.Status.Terminal() {
-		return execution, endedOtherwise(execution)
-	}
-	follower, err := m.log.Follow(ctx, id, execution.LastSeq)
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	defer follower.Close()
-	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: reason, By: by}}
-	if _, err := m.log.Commit(ctx, wish); err != nil && domain.CodeOf(err) != domain.CodeStale {
-		return execution, err
-	}
-	if err := awaitEnd(ctx, follower); err != nil {
-		return execution, err
-	}
-	execution, err = m.store.Execution(ctx, tenant, id)
-	if err == nil && execution.Status.Terminal() {
-		err = endedOtherwise(execution)
-	}
-	return execution, err
-}
-
-// awaitEnd reads on until the terminal event, or until it has waited long enough.
-func awaitEnd(ctx context.Context, follower *events.Follower) error {
-	patience := time.NewTimer(cancelWait)
-	defer patience.Stop()
-	for {
-		frames, err := follower.Next(ctx)
-		if err != nil {
-			return err
-		}
-		if follower.Ended() {
-			return nil
-		}
-		if len(frames) > 0 {
-			continue
-		}
-		select {
-		case <-follower.Bell():
-		case <-patience.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func endedOtherwise(execution domain.Execution) error {
-	if execution.Status == domain.StatusCancelled {
-		return nil
-	}
-	return domain.Errorf(domain.CodeExecutionEnded, "The execution has already ended: it is %s.", execution.Status)
+	return open(ctx, opening)
 }
 
 // Delete removes an execution with everything that belongs to it. A live one is cancelled first.

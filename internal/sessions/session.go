@@ -27,28 +27,40 @@ type session struct {
 
 	// ———
 
-	status   domain.Status
-	turn     int
-	rounds   int
-	round    string // message id of the round that was counted last
-	usage    domain.Usage
-	texts    map[string]*openText // messages, thoughts and outputs that have begun, by kind and id
-	said     spoken
-	calls    map[string]*call           // without a fate
-	decided  map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
-	results  map[string]string          // what take-up told the model of calls that it closed
-	closed   map[string]bool            // calls that had their fate, and texts that were completed
-	rules    []domain.PermissionRule
-	stirred  int              // the writes of others that have been read
-	again    <-chan time.Time // rings when a reading that failed is to be tried again; nil otherwise
-	flowing  bool             // text arrives
-	closing  bool             // the turn is being stopped: nothing new is answered
-	clock    *clock
-	agent    domain.Agent
-	stop     context.CancelCauseFunc // ends the turn; nil before it
+	status     domain.Status
+	turn       int
+	inTurn     bool   // the turn has begun and not ended
+	promptText string // what the person says in this turn
+	rounds     int
+	round      string // message id of the round that was counted last
+	usage      domain.Usage
+	texts      map[string]*openText // messages, thoughts and outputs that have begun, by kind and id
+	said       spoken
+	calls      map[string]*call           // without a fate
+	decided    map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
+	results    map[string]string          // what take-up told the model of calls that it closed
+	closed     map[string]bool            // calls that had their fate, and texts that were completed
+	rules      []domain.PermissionRule
+	stirred    int              // the writes of others that have been read
+	again      <-chan time.Time // rings when a reading that failed is to be tried again; nil otherwise
+	flowing    bool             // text arrives
+	closing    bool             // the turn is being stopped: nothing new is answered
+	clock      *clock
+	wishes     store.Wishes // what others want of it, as last read
+	since      time.Time    // when it became idle or interrupted
+
+	agent        domain.Agent // nil where its process is gone, or was not needed yet
+	exited       bool         // the agent's process has ended by itself
+	agentSession string       // as the agent calls it, where it can take it up again
+	loading      string       // the agent session that is taken up when the agent is opened
+	fresh        bool         // the agent was just opened and remembers nothing of earlier turns
+	continued    *domain.TurnContinued
+	interrupting bool // the turn is stopped for the sake of another prompt
+	refused      bool // a question of this turn was answered with no
+
+	stop     context.CancelCauseFunc // ends the turn; nil where none runs
 	gone     chan struct{}           // closes when Prompt has returned
 	result   *turnResult             // how the turn ended; nil before
-	wish     *store.CancelRequest    // somebody wants it cancelled
 	released bool                    // the execution is given back when the session has left
 }
 
@@ -125,15 +137,32 @@ func (s *session) leave() {
 		s.stop(errOver)
 		s.outlive()
 	}
-	if s.agent != nil {
-		if err := s.agent.Close(); err != nil {
-			slog.Warn("agent did not close cleanly", "execution", s.execution.ID, "error", err)
-		}
-	}
+	s.closeAgent()
 	if s.released {
 		s.orphan(s.execution.ID, s.epoch)
 	}
 	s.left(s)
+}
+
+func (s *session) closeAgent() {
+	if s.agent == nil {
+		return
+	}
+	if err := s.agent.Close(); err != nil {
+		slog.Warn("agent did not close cleanly", "execution", s.execution.ID, "error", err)
+	}
+	s.agent, s.exited = nil, false
+}
+
+// external tells whether the agent is a process that keeps a history of its own.
+func (s *session) external() bool { return s.execution.Request.Source.Type == domain.SourceACP }
+
+// now is the turn that a fact belongs to; 0 between two turns.
+func (s *session) now() int {
+	if s.inTurn {
+		return s.turn
+	}
+	return 0
 }
 
 // outlive waits until Prompt has returned, however long that takes.

@@ -26,33 +26,37 @@ func (s *session) queued() state {
 
 // initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
 func (s *session) initializing() state {
-	type opening struct {
+	type result struct {
 		agent domain.Agent
 		err   error
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	opened := make(chan opening, 1)
+	opening := domain.Opening{Execution: s.execution, Host: s.host(), AgentSession: s.loading}
+	opened := make(chan result, 1)
 	go func() {
-		var o opening
+		var o result
 		defer func() {
 			if r := recover(); r != nil {
 				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
 			}
 			opened <- o
 		}()
-		o.agent, o.err = s.open(ctx, s.execution)
+		o.agent, o.err = s.open(ctx, opening)
 	}()
 	for {
 		select {
 		case o := <-opened:
 			s.agent = o.agent
-			if o.err != nil {
-				return s.finish(failed(domain.FailureOf(o.err)))
+			return s.opened(o.err)
+		case <-s.inbox.bell:
+			if err := s.takeIn(); err != nil {
+				cancel(errOver)
+				s.agent = (<-opened).agent
+				return s.abandon(err)
 			}
-			return s.begin
 		case <-s.watcher.Bell():
-			if wanted, _ := s.cancelled(); wanted { // what cannot be read now is read in the turn
+			if s.heed() == nil && s.wishes.Cancel != nil { // what cannot be read now is read in the turn
 				cancel(errOver)
 				s.agent = (<-opened).agent
 				return s.finish(s.cancellation())
@@ -69,43 +73,17 @@ func (s *session) initializing() state {
 	}
 }
 
-// begin starts the turn, or goes on with the one that an earlier driver began.
-func (s *session) begin() state {
-	d := &draft{}
-	d.add(domain.AgentStarted{Source: s.execution.Request.Source, Sandbox: s.sandbox.Name()})
-	if s.turn == 0 {
-		s.turn = 1
-		d.add(domain.TurnStarted{Turn: s.turn})
+// opened goes on when the agent is there, or will not be. What an execution was in the middle of is not lost with an
+// agent that cannot take up its session: somebody may choose to begin anew.
+func (s *session) opened(err error) state {
+	switch {
+	case err == nil:
+		return s.begin
+	case domain.CodeOf(err) == domain.CodeNotResumable && s.turn > 0:
+		return s.interrupt(&draft{}, domain.FailureOf(err).Message)
+	default:
+		return s.finish(failed(domain.FailureOf(err)))
 	}
-	s.to(d, domain.StatusWaiting, "")
-	s.derive(d) // an approval of an earlier driver may be open
-	if err := s.commit(d); err != nil {
-		return s.abandon(err)
-	}
-	s.prompt()
-	return s.sync
-}
-
-// prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
-// end of the lease reaches the agent also while the session itself waits for a database that does not answer.
-func (s *session) prompt() {
-	ctx, stop := context.WithCancelCause(s.lease)
-	s.stop, s.gone = stop, make(chan struct{})
-	s.clock = newClock(time.Duration(s.execution.Request.TimeoutSeconds) * time.Second)
-	prompt := domain.Prompt{Turn: s.turn, Rounds: s.rounds, History: s.history()}
-	h := &host{inbox: s.inbox, directory: s.execution.Request.WorkingDirectory, workspace: s.workspace, sandbox: s.sandbox}
-	agent, inbox, gone := s.agent, s.inbox, s.gone
-	go func() {
-		result := &turnResult{}
-		defer func() {
-			if r := recover(); r != nil {
-				result.err = fmt.Errorf("sessions: agent panicked: %v", r)
-			}
-			close(gone)
-			_ = inbox.put(item{done: result}) // refused only where the session has left
-		}()
-		result.stop, result.err = agent.Prompt(ctx, h, prompt)
-	}()
 }
 
 // waiting: the agent thinks, nothing has arrived.
@@ -141,6 +119,10 @@ func (s *session) current() state {
 		return s.pendingToolApproval
 	case domain.StatusExecutingTool:
 		return s.executingTool
+	case domain.StatusIdle:
+		return s.idle
+	case domain.StatusInterrupted:
+		return s.interrupted
 	default:
 		return s.waiting
 	}
@@ -171,7 +153,7 @@ func (s *session) listen() state {
 
 // hear takes what the agent has said.
 func (s *session) hear() state {
-	if err := s.commit(s.absorb(s.inbox.take())); err != nil {
+	if err := s.takeIn(); err != nil {
 		return s.abandon(err)
 	}
 	if s.result != nil {
@@ -188,13 +170,16 @@ func (s *session) look() state {
 	return s.sync
 }
 
-// sync reads what others have written: the wish to cancel, and decisions. The count of their writes is taken before
-// the reading and noted only after all of it, so that nothing that came in between is taken for read.
+// sync reads what others have written: wishes and decisions. The count of their writes is taken before the reading and
+// noted only after all of it, so that nothing that came in between is taken for read.
 func (s *session) sync() state {
 	stirred := s.watcher.Stirred()
-	wanted, err := s.cancelled()
-	if wanted {
+	err := s.heed()
+	switch {
+	case err == nil && s.wishes.Cancel != nil:
 		return s.cancelTurn
+	case err == nil && s.superseded():
+		return s.interruptTurn
 	}
 	var d *draft
 	if err == nil {
@@ -210,6 +195,11 @@ func (s *session) sync() state {
 	return s.look
 }
 
+// superseded tells whether the turn that runs is to make room for a prompt that does not want to wait.
+func (s *session) superseded() bool {
+	return s.stop != nil && len(s.wishes.Prompts) > 0 && s.wishes.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
+}
+
 // readPause is how long a session waits before it reads again what it could not read.
 const readPause = 250 * time.Millisecond
 
@@ -220,23 +210,22 @@ func (s *session) readAgain(err error) state {
 	return s.current()
 }
 
-// conclude ends the execution the way the agent ended its turn. A wish to cancel that came meanwhile goes first: some
-// agents call a cancel an ordinary end, and some an error.
-func (s *session) conclude() state {
-	if wanted, _ := s.cancelled(); wanted { // what cannot be read is not known, and the turn has ended
-		return s.finish(s.cancellation())
-	}
-	if s.result.err != nil {
-		return s.finish(failed(domain.FailureOf(s.result.err)))
-	}
-	return s.finish(stopped(s.result.stop))
-}
-
 func (s *session) cancelTurn() state {
 	if err := s.silence(errCancelled); err != nil {
 		return s.abandon(err)
 	}
 	return s.finish(s.cancellation())
+}
+
+func (s *session) interruptTurn() state {
+	s.interrupting = true
+	if err := s.silence(errSuperseded); err != nil {
+		return s.abandon(err)
+	}
+	if s.result == nil {
+		return s.finish(failed(domain.Failure{Code: domain.CodeAgentFailed, Message: "The agent did not stop for the next prompt."}))
+	}
+	return s.conclude
 }
 
 func (s *session) timeOut() state {

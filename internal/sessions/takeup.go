@@ -22,34 +22,84 @@ func (s *session) takeUp() state {
 		}
 		return s.abandon(err) // it is claimed again in a while
 	}
-	if s.wish != nil {
+	switch {
+	case s.wishes.Cancel != nil:
 		return s.finish(s.cancellation())
-	}
-	if s.execution.Recovery > maxRecoveries {
+	case s.status == domain.StatusIdle || s.status == domain.StatusInterrupted:
+		return s.sync // no process belongs to it, and none is needed before somebody wants something
+	case s.execution.Recovery > maxRecoveries:
 		return s.finish(failed(domain.Failure{
 			Code:    domain.CodeRecoveryLimit,
 			Message: "The execution was taken up three times without getting any further.",
 		}))
 	}
+	return s.goOnWithTurn()
+}
+
+// goOnWithTurn closes what broke off, and takes the turn up again where that is safe.
+func (s *session) goOnWithTurn() state {
 	d := &draft{}
-	s.to(d, domain.StatusInitializing, "recovered")
+	why := s.obstacle()
+	if why == "" {
+		s.to(d, domain.StatusInitializing, "recovered")
+	}
 	s.closeTexts(d)
 	for key := range s.texts {
 		s.closed[key] = true
 	}
 	clear(s.texts)
-	for _, open := range s.resumed.Calls {
-		if open.Started {
-			c := s.calls[open.Call.ID]
-			s.refuse(d, c, domain.FateOutcomeUnknown, domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown})
-			s.results[c.ID] = outcomeUnknown
-		}
-	}
+	s.closeLost(d)
 	d.progress = false // closing what is broken is no progress
+	if why != "" {
+		return s.interrupt(d, why)
+	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
+	if s.turn > 0 {
+		s.loading = s.agentSession
+	}
+	if s.external() && s.inTurn && s.resumed.Active {
+		s.continued = s.continuation(domain.ResumeLoad)
+	}
 	return s.initializing
+}
+
+// obstacle is why a turn of an external agent cannot simply go on. Our own agent asks before it repeats a call; an
+// external one is asked nothing by anybody, so a person is.
+func (s *session) obstacle() string {
+	if !s.external() || !s.inTurn || !s.resumed.Active {
+		return ""
+	}
+	if s.agentSession == "" {
+		return "The agent's process was lost in the middle of its turn, and the agent cannot take its session up again."
+	}
+	if s.anyCall(func(c *call) bool { return c.running }) {
+		return "The agent's process was lost while a call was running, which may have run in part or in full."
+	}
+	return ""
+}
+
+// closeLost gives the calls their fate that were lost with the process: those that had started, and of an external
+// agent all, since nobody is left who would wait for an answer.
+func (s *session) closeLost(d *draft) {
+	for _, open := range s.resumed.Calls {
+		c := s.calls[open.Call.ID]
+		switch {
+		case open.Started:
+			s.refuse(d, c, domain.FateOutcomeUnknown, domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown})
+			s.results[c.ID] = outcomeUnknown
+		case s.external():
+			s.refuse(d, c, domain.FateCancelled, domain.Failure{
+				Code: domain.CodeCancelled, Message: "The agent's process was lost before this call ran.",
+			})
+		default:
+			continue
+		}
+		if c.approval != nil {
+			d.withdraw(*c.approval)
+		}
+	}
 }
 
 // remember puts into the session what the log and the rows say of an execution that is taken up. A log that is broken,
@@ -66,7 +116,7 @@ func (s *session) remember() (broken bool, err error) {
 	s.recall(conversation)
 	ctx, cancel := s.reading()
 	defer cancel()
-	if s.wish, err = s.store.CancelRequest(ctx, s.execution.ID); err != nil {
+	if s.wishes, err = s.store.Wishes(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
 	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
@@ -100,7 +150,7 @@ func (s *session) readLog() (all []domain.Event, err error) {
 func (s *session) recallApproval(row domain.Approval) {
 	c, open := s.calls[row.Call.ID]
 	switch {
-	case !open || c.running:
+	case !open || (c.running && !s.external()):
 	case row.Status == domain.ApprovalPending:
 		c.approval = &row
 	default:
@@ -110,7 +160,10 @@ func (s *session) recallApproval(row domain.Approval) {
 
 func (s *session) recall(c domain.Conversation) {
 	s.resumed = &c
-	s.turn, s.rounds = c.Turn, c.Rounds
+	s.turn, s.rounds, s.inTurn, s.since = c.Turn, c.Rounds, c.InTurn, c.Since
+	if c.Text != "" {
+		s.promptText = c.Text
+	}
 	s.said.add("", c.LastText)
 	for _, open := range c.Open {
 		kind := domain.MessageDeltaType
@@ -132,7 +185,7 @@ func (s *session) recall(c domain.Conversation) {
 }
 
 // history is what the agent starts from: what the client brought along, and what is in the log.
-func (s *session) history() []domain.Message {
+func (s *session) history() ([]domain.Message, error) {
 	var history []domain.Message
 	for _, m := range s.execution.Request.Messages {
 		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
@@ -140,10 +193,21 @@ func (s *session) history() []domain.Message {
 	if prompt := s.execution.Request.Prompt; strings.TrimSpace(prompt) != "" {
 		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt})
 	}
-	if s.resumed == nil {
-		return history
+	if s.resumed == nil && s.turn == 1 {
+		return history, nil
 	}
-	return append(history, s.resumed.Answered(s.results)...)
+	if s.resumed == nil {
+		all, err := s.readLog()
+		if err != nil {
+			return nil, err
+		}
+		conversation, err := domain.Fold(all)
+		if err != nil {
+			return nil, err
+		}
+		s.resumed = &conversation
+	}
+	return append(history, s.resumed.Answered(s.results)...), nil
 }
 
 // closeText drafts the end of a text that broke off.

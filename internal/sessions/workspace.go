@@ -1,6 +1,8 @@
 package sessions
 
 import (
+	"crypto/rand"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -111,6 +113,56 @@ func (w *Workspace) open(directory, path string) (fs.File, error) {
 		return nil, err
 	}
 	return file, nil
+}
+
+// write replaces a file below directory, with the same boundary, by way of a temporary file beside it: whoever reads
+// sees the old content or the new one. What is hidden, and what git runs, cannot be written.
+func (w *Workspace) write(directory, path string, content []byte) error {
+	relative, err := local(directory, path)
+	if err != nil {
+		return err
+	}
+	if w.hides(filepath.Join(directory, relative)) || slices.Contains(strings.Split(relative, "/"), ".git") {
+		return outside(path)
+	}
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory cannot be opened.").With(err)
+	}
+	defer root.Close()
+	return w.replace(root, directory, relative, path, content)
+}
+
+func (w *Workspace) replace(root *os.Root, directory, relative, path string, content []byte) error {
+	folder := filepath.Dir(relative)
+	if err := root.MkdirAll(folder, 0o777); err != nil {
+		return opening(path, err)
+	}
+	place, err := filepath.EvalSymlinks(filepath.Join(directory, folder))
+	if err != nil || !within(directory, place) || w.hides(place) { // a link inside may lead to what is hidden
+		return outside(path)
+	}
+	mode := fs.FileMode(0o666)
+	if info, err := root.Lstat(relative); err == nil {
+		if !info.Mode().IsRegular() {
+			return domain.Errorf(domain.CodeToolFailed, "%s is not a regular file.", path)
+		}
+		mode = info.Mode().Perm()
+	}
+	draft := filepath.Join(folder, ".signoff-"+rand.Text())
+	file, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return opening(path, err)
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = root.Rename(draft, relative)
+	}
+	if err != nil {
+		_ = root.Remove(draft)
+		return domain.Errorf(domain.CodeToolFailed, "%s cannot be written.", path).With(err)
+	}
+	return nil
 }
 
 // local is path as seen from directory, where it does not leave it by its own words.

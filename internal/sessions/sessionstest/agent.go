@@ -24,10 +24,14 @@ type Turn struct {
 // Agent plays a script on every prompt.
 type Agent struct {
 	Script Script
+	Intro  domain.Introduction
 	Closed chan struct{} // closes with the agent; may be nil
 }
 
 var _ domain.Agent = (*Agent)(nil)
+
+// Introduction says what the test wants.
+func (a *Agent) Introduction() domain.Introduction { return a.Intro }
 
 // Prompt plays the script.
 func (a *Agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
@@ -43,8 +47,8 @@ func (a *Agent) Close() error {
 }
 
 // Open returns a function that opens agents with this script.
-func Open(script Script) func(context.Context, domain.Execution) (domain.Agent, error) {
-	return func(context.Context, domain.Execution) (domain.Agent, error) { return &Agent{Script: script}, nil }
+func Open(script Script) func(context.Context, domain.Opening) (domain.Agent, error) {
+	return func(context.Context, domain.Opening) (domain.Agent, error) { return &Agent{Script: script}, nil }
 }
 
 // Say streams text in pieces and closes the message.

@@ -1,0 +1,314 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
+func (s *session) begin() state {
+	d := &draft{}
+	s.introduce(d)
+	if !s.inTurn {
+		s.startTurn(d)
+	} else if s.continued != nil {
+		d.add(*s.continued)
+	}
+	return s.enter(d)
+}
+
+// advance starts the next turn with the agent that is there, or opens it again where its process is gone.
+func (s *session) advance() state {
+	if s.exited {
+		s.closeAgent()
+	}
+	if s.agent == nil {
+		d := &draft{}
+		s.to(d, domain.StatusInitializing, "")
+		if err := s.commit(d); err != nil {
+			return s.abandon(err)
+		}
+		s.loading = s.agentSession
+		return s.initializing
+	}
+	d := &draft{}
+	s.startTurn(d)
+	return s.enter(d)
+}
+
+// introduce tells who answers from here on.
+func (s *session) introduce(d *draft) {
+	agent := s.agent.Introduction()
+	started := domain.AgentStarted{
+		Source: s.execution.Request.Source, Sandbox: s.sandbox.Name(), Name: agent.Name, Version: agent.Version,
+		AgentSession: agent.AgentSession, Resumable: agent.Resumable, Continued: agent.Continued,
+		Mode: agent.Mode, Model: agent.Model,
+	}
+	if s.external() {
+		started.Sandbox = unconfined // it runs its commands itself
+	}
+	if agent.Resumable {
+		s.agentSession = agent.AgentSession
+	}
+	s.fresh = agent.Continued == ""
+	d.add(started)
+}
+
+// unconfined is the name of a sandbox without walls.
+const unconfined = "off"
+
+// startTurn takes the next prompt. What the agent has said between the turns ends here.
+func (s *session) startTurn(d *draft) {
+	s.closeTexts(d)
+	s.closeCalls(d)
+	s.forgetTurn()
+	s.turn++
+	s.inTurn = true
+	started := domain.TurnStarted{Turn: s.turn}
+	if s.turn > 1 {
+		next := s.wishes.Prompts[0]
+		s.wishes.Prompts = s.wishes.Prompts[1:]
+		s.promptText, started.PromptID, started.Text, d.started = next.Text, next.ID, next.Text, next.ID
+	}
+	d.add(started)
+}
+
+// forgetTurn lets go of what belonged to the turn that is over.
+func (s *session) forgetTurn() {
+	for key := range s.texts {
+		s.closed[key] = true
+	}
+	clear(s.texts)
+	for _, c := range s.calls {
+		s.endCall(c)
+	}
+	clear(s.results)
+	clear(s.decided)
+	s.rounds, s.round, s.said, s.flowing = 0, "", spoken{}, false
+	s.stop, s.result, s.continued, s.resumed = nil, nil, nil, nil
+	s.closing, s.interrupting, s.refused, s.inTurn = false, false, false, false
+}
+
+// enter writes the beginning of a turn and lets the agent run.
+func (s *session) enter(d *draft) state {
+	s.to(d, domain.StatusWaiting, "")
+	s.derive(d) // an approval of an earlier driver may be open
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	if err := s.prompt(); err != nil {
+		return s.abandon(err)
+	}
+	return s.sync
+}
+
+// prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
+// end of the lease reaches the agent also while the session itself waits for a database that does not answer.
+func (s *session) prompt() error {
+	prompt := domain.Prompt{Turn: s.turn, Rounds: s.rounds, Text: s.promptText}
+	if s.continued != nil {
+		prompt.Text = s.continued.Text
+	}
+	if !s.external() || s.fresh {
+		var err error
+		if prompt.History, err = s.history(); err != nil {
+			return err
+		}
+	}
+	s.fresh = false
+	ctx, stop := context.WithCancelCause(s.lease)
+	s.stop, s.gone = stop, make(chan struct{})
+	s.clock = newClock(time.Duration(s.execution.Request.TimeoutSeconds) * time.Second)
+	agent, inbox, gone, h := s.agent, s.inbox, s.gone, s.host()
+	go func() {
+		result := &turnResult{}
+		defer func() {
+			if r := recover(); r != nil {
+				result.err = fmt.Errorf("sessions: agent panicked: %v", r)
+			}
+			close(gone)
+			_ = inbox.put(item{done: result}) // refused only where the session has left
+		}()
+		result.stop, result.err = agent.Prompt(ctx, h, prompt)
+	}()
+	return nil
+}
+
+func (s *session) host() *host {
+	return &host{
+		inbox: s.inbox, directory: s.execution.Request.WorkingDirectory, workspace: s.workspace, sandbox: s.sandbox,
+		debug: s.execution.Request.Debug,
+	}
+}
+
+// conclude goes on after the agent has ended its turn: with the next prompt, with waiting for one, or to the end of the
+// execution. A wish to cancel that came meanwhile goes first: some agents call a cancel an ordinary end, and some an
+// error.
+func (s *session) conclude() state {
+	_ = s.heed() // what cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
+	if s.wishes.Cancel != nil {
+		return s.finish(s.cancellation())
+	}
+	end := s.ending()
+	switch {
+	case !s.goesOn(end):
+		return s.finish(end)
+	case len(s.wishes.Prompts) > 0:
+		return s.endTurn(end.stop, domain.StatusWaiting)
+	case s.execution.Request.KeepOpen && s.wishes.Close == nil:
+		return s.endTurn(end.stop, domain.StatusIdle)
+	default:
+		return s.finish(end)
+	}
+}
+
+// ending is how the turn ended, as an outcome of the execution.
+func (s *session) ending() outcome {
+	switch {
+	case s.interrupting:
+		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
+	case s.result.err != nil:
+		return failed(domain.FailureOf(s.result.err))
+	case s.result.stop == domain.StopCancelled && s.refused: // what some agents call the end after a no
+		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: domain.StopCancelled}
+	default:
+		return stopped(s.result.stop)
+	}
+}
+
+// goesOn tells whether a further turn makes sense after such an end. A limit or a refusal is an answer in a
+// conversation that stays open; an agent that broke down is not.
+func (s *session) goesOn(end outcome) bool {
+	if end.status == domain.StatusCompleted {
+		return true
+	}
+	return s.execution.Request.KeepOpen && s.result.err == nil && end.stop != domain.StopCancelled
+}
+
+// endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
+// is what comes next.
+func (s *session) endTurn(stop domain.StopReason, next domain.Status) state {
+	if err := s.withdrawAll(); err != nil {
+		return s.abandon(err)
+	}
+	before := s.status
+	d := &draft{progress: true}
+	s.closeTexts(d)
+	s.closeCalls(d)
+	d.add(domain.TurnEnded{Turn: s.turn, StopReason: stop})
+	s.to(d, next, "")
+	err := s.commit(d)
+	if err != nil {
+		s.status = before
+		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil || len(s.wishes.Prompts) == 0 {
+			return s.abandon(err)
+		}
+		return s.conclude
+	}
+	s.forgetTurn()
+	if next != domain.StatusIdle {
+		return s.advance
+	}
+	s.since = time.Now()
+	return s.sync
+}
+
+// idle: the turn is over, and the next prompt has not come.
+func (s *session) idle() state {
+	if s.exited {
+		s.closeAgent()
+	}
+	switch {
+	case len(s.wishes.Prompts) > 0:
+		return s.advance
+	case s.wishes.Close != nil:
+		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
+	}
+	return s.rest(s.execution.Request.IdleTimeoutSeconds, func() state {
+		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishExpired})
+	})
+}
+
+// interrupted: the agent's process is gone, what it was doing is not known to the end, and a person or a client chooses.
+func (s *session) interrupted() state {
+	chosen := s.wishes.Resume
+	if chosen == nil {
+		return s.rest(s.execution.Request.ApprovalTimeoutSeconds, func() state {
+			return s.finish(failed(domain.Failure{
+				Code: domain.CodeInterrupted, Message: "The agent's process was lost, and nobody chose in time how to go on.",
+			}))
+		})
+	}
+	if chosen.Mode == domain.ResumeFail {
+		return s.finish(failed(domain.Failure{
+			Code: domain.CodeInterrupted, Message: "The agent's process was lost, and " + chosen.By.Name + " chose not to go on.",
+		}))
+	}
+	s.wishes.Resume = nil
+	s.loading = s.agentSession
+	if chosen.Mode == domain.ResumeFresh {
+		s.loading = ""
+	}
+	if s.inTurn {
+		s.continued = s.continuation(chosen.Mode)
+		s.continued.By = &chosen.By
+	}
+	d := &draft{resumed: true, progress: true}
+	s.to(d, domain.StatusInitializing, "resumed")
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	return s.initializing
+}
+
+// continuation is what the agent is told when its turn goes on.
+func (s *session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
+	continued := &domain.TurnContinued{Turn: s.turn, Mode: mode, Text: goOn}
+	if mode == domain.ResumeFresh {
+		continued.Text = s.promptText
+	}
+	return continued
+}
+
+const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
+	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
+	"anything, and then go on with the task."
+
+// interrupt leaves the choice to somebody.
+func (s *session) interrupt(d *draft, reason string) state {
+	s.closeAgent()
+	s.to(d, domain.StatusInterrupted, reason)
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	s.since = time.Now()
+	return s.sync
+}
+
+// rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
+func (s *session) rest(seconds int, over state) state {
+	var deadline <-chan time.Time
+	if seconds > 0 {
+		timer := time.NewTimer(time.Until(s.since.Add(time.Duration(seconds) * time.Second)))
+		defer timer.Stop()
+		deadline = timer.C
+	}
+	select {
+	case <-s.inbox.bell:
+		return s.hear
+	case <-s.watcher.Bell():
+		return s.look
+	case <-deadline:
+		return over
+	case <-s.again:
+		s.again = nil
+		return s.sync
+	case <-s.draining:
+		return s.handOver
+	case <-s.lease.Done():
+		return s.abandon(context.Cause(s.lease))
+	}
+}

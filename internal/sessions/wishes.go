@@ -1,0 +1,197 @@
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/store"
+)
+
+// What people want of an execution is written into the database first, on whichever replica they ask; its driver
+// hears the bell and reads it there.
+
+// Prompt takes a further prompt in. With an idempotency key that was used before, it returns the first answer again
+// (replayed).
+//
+// Errors: CodeNotFound; CodeExecutionEnded and CodeClosed (no turn will come); CodeBusy (it did not want to wait, or too
+// many wait already).
+func (m *Manager) Prompt(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
+	key *store.Idempotency,
+) (accepted domain.QueuedPrompt, replayed bool, err error) {
+	execution, err := m.store.Execution(ctx, tenant, id)
+	if err != nil {
+		return domain.QueuedPrompt{}, false, err
+	}
+	prompt.ID = domain.PromptID(uuid.Must(uuid.NewV7()).String())
+	prompt.Execution, prompt.By, prompt.Created = id, by, time.Now().UTC().Truncate(time.Microsecond)
+	_, err = m.log.Commit(ctx, store.Change{
+		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
+		Events: []domain.Event{domain.NewEvent(id, domain.PromptQueued{
+			PromptID: prompt.ID, Text: prompt.Text, WhenBusy: prompt.WhenBusy, By: by,
+		})},
+	})
+	if err == nil {
+		return prompt, false, nil
+	}
+	if key != nil { // also where the execution has ended since: the first answer stands
+		first, body, lookup := m.store.PromptByKey(ctx, id, key.Key)
+		switch {
+		case lookup == nil && bytes.Equal(body, key.BodyHash):
+			return first, true, nil
+		case lookup == nil:
+			return domain.QueuedPrompt{}, false, domain.Errorf(domain.CodeIdempotencyMismatch,
+				"This Idempotency-Key was used before with another body.")
+		case domain.CodeOf(lookup) != domain.CodeNotFound:
+			return domain.QueuedPrompt{}, false, lookup
+		}
+	}
+	return domain.QueuedPrompt{}, false, m.notPrompted(ctx, execution, err)
+}
+
+func (m *Manager) notPrompted(ctx context.Context, execution domain.Execution, err error) error {
+	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome) {
+		return err
+	}
+	execution, lookup := m.store.Execution(ctx, execution.Tenant, execution.ID)
+	if lookup != nil {
+		return lookup
+	}
+	return domain.Errorf(domain.CodeExecutionEnded, "The execution has already ended: it is %s.", execution.Status)
+}
+
+// Resume chooses how an interrupted execution goes on.
+//
+// Errors: CodeNotFound; CodeNotInterrupted; CodeConflict (somebody chose otherwise); CodeNotResumable (the agent has
+// no session that could be loaded).
+func (m *Manager) Resume(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, mode domain.ResumeMode, by domain.Actor,
+) (domain.Execution, error) {
+	execution, err := m.store.Execution(ctx, tenant, id)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	if mode == domain.ResumeLoad && execution.Status == domain.StatusInterrupted && execution.AgentSession == "" {
+		return execution, domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up again; choose fresh or fail.")
+	}
+	_, err = m.log.Commit(ctx, store.Change{Execution: id, Resume: &store.ResumeRequest{Mode: mode, By: by}})
+	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
+		err = domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted: it has ended.")
+	}
+	if err != nil {
+		return execution, err
+	}
+	return m.store.Execution(ctx, tenant, id)
+}
+
+// takeOver finds the agent session that a new execution wants to go on with.
+func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request *domain.Request) error {
+	if request.ResumeFrom == "" {
+		return nil
+	}
+	earlier, err := m.store.Execution(ctx, tenant, request.ResumeFrom)
+	if err != nil {
+		return domain.Invalid("/resumeFrom", "There is no such execution.").With(err)
+	}
+	refused := func(why string) error {
+		return &domain.Error{Code: domain.CodeNotResumable, Message: why, Details: []domain.Detail{{Pointer: "/resumeFrom", Message: why}}}
+	}
+	switch {
+	case request.Source.Type != domain.SourceACP || earlier.Request.Source.Command != request.Source.Command:
+		return refused("An agent session is taken up by the agent that it belongs to: name the same source.")
+	case !earlier.Status.Terminal():
+		return refused("That execution has not ended; prompt it instead.")
+	case earlier.AgentSession == "":
+		return refused("The agent of that execution cannot take its session up again.")
+	case earlier.Request.WorkingDirectory != request.WorkingDirectory:
+		return refused("An agent session belongs to its workingDirectory; name the same.")
+	}
+	request.ResumeSession = earlier.AgentSession
+	return nil
+}
+
+// cancelWait is how long Cancel waits for the end that it asked for.
+const cancelWait = 10 * time.Second
+
+// Cancel asks for the end of an execution, on whichever replica it is driven, and waits for it. The wish is in the
+// database before anybody acts on it. The execution is returned as it then stands: still live where its driver does
+// not answer. Cancelled again it is no error; ended otherwise it is CodeExecutionEnded.
+func (m *Manager) Cancel(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string, by domain.Actor,
+) (domain.Execution, error) {
+	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: reason, By: by}}
+	return m.end(ctx, tenant, wish, domain.StatusCancelled)
+}
+
+// Close asks for the ordinary end of an execution that stays open: it takes no more prompts, and ends as completed when
+// the turn that runs and those that wait have ended. It waits like Cancel.
+func (m *Manager) Close(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) (domain.Execution, error) {
+	return m.end(ctx, tenant, store.Change{Execution: id, Close: &by}, domain.StatusCompleted)
+}
+
+// end writes the wish for an end and waits for it.
+func (m *Manager) end(
+	ctx context.Context, tenant domain.TenantID, wish store.Change, wanted domain.Status,
+) (domain.Execution, error) {
+	execution, err := m.store.Execution(ctx, tenant, wish.Execution)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	if execution.Status.Terminal() {
+		return execution, endedOtherwise(execution, wanted)
+	}
+	follower, err := m.log.Follow(ctx, execution.ID, execution.LastSeq)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	defer follower.Close()
+	if _, err := m.log.Commit(ctx, wish); err != nil && domain.CodeOf(err) != domain.CodeStale {
+		return execution, err
+	}
+	if err := awaitEnd(ctx, follower); err != nil {
+		return execution, err
+	}
+	execution, err = m.store.Execution(ctx, tenant, execution.ID)
+	if err == nil && execution.Status.Terminal() {
+		err = endedOtherwise(execution, wanted)
+	}
+	return execution, err
+}
+
+// awaitEnd reads on until the terminal event, or until it has waited long enough.
+func awaitEnd(ctx context.Context, follower *events.Follower) error {
+	patience := time.NewTimer(cancelWait)
+	defer patience.Stop()
+	for {
+		frames, err := follower.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if follower.Ended() {
+			return nil
+		}
+		if len(frames) > 0 {
+			continue
+		}
+		select {
+		case <-follower.Bell():
+		case <-patience.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func endedOtherwise(execution domain.Execution, wanted domain.Status) error {
+	if execution.Status == wanted {
+		return nil
+	}
+	return domain.Errorf(domain.CodeExecutionEnded, "The execution has already ended: it is %s.", execution.Status)
+}
