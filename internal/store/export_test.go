@@ -12,3 +12,7 @@ func (s *Store) DB() *sql.DB { return s.write }
 // MigrateFrom and CheckFrom take other files than those of the binary.
 func (s *Store) MigrateFrom(ctx context.Context, files fs.FS) error { return s.migrate(ctx, files) }
 func (s *Store) CheckFrom(ctx context.Context, files fs.FS) error   { return s.checkSchema(ctx, files) }
+
+// WriterName is how the writer of a SQLite store is opened, and WriteThrough puts another in its place.
+func (s *Store) WriterName() string         { return sqliteName(s.path) }
+func (s *Store) WriteThrough(write *sql.DB) { s.write = write }

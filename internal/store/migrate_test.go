@@ -197,6 +197,91 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
+// What the first version of the schema holds is there after the second, and goes on.
+func TestMigrateFromTheFirstSchema(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		s := open()
+		if err := s.MigrateFrom(t.Context(), first(t)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.DB().ExecContext(t.Context(), firstData); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckSchema(t.Context()); !tells(err, "version 1", "`signoff migrate`") {
+			t.Errorf("before: %v", err)
+		}
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkFirstData(t, s)
+
+		commit(t, s, asks("x", "p"))
+		c := says("x", 3, 1)
+		c.StartPrompt, c.Update = "p", &store.Update{Turn: 2, AgentSession: "s"}
+		c.Resolve = []store.Resolution{{Approval: "open", Status: domain.ApprovalDenied, Decision: &domain.Decision{}}}
+		c.Debug = []domain.DebugMessage{{Message: "m"}}
+		commit(t, s, c)
+		if n := len(storetest.Log(t, s, "x")); n != 5 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+func checkFirstData(t *testing.T, s *store.Store) {
+	t.Helper()
+	e, err := s.Execution(t.Context(), domain.DefaultTenant, "x")
+	if err != nil || e.Request.Prompt != "hello" || e.Turn != 1 || e.LastSeq != 2 || e.AgentSession != "" || e.Recovery != 2 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	wishes, err := s.Wishes(t.Context(), "x")
+	if err != nil || wishes.Cancel == nil || wishes.Cancel.Reason != "enough" || wishes.Close != nil ||
+		wishes.Resume != nil || len(wishes.Prompts) != 0 {
+		t.Errorf("%+v, %v", wishes, err)
+	}
+	open, err := s.Approval(t.Context(), domain.DefaultTenant, "open")
+	if err != nil || open.Options != nil || open.Question != nil || open.Decision != nil {
+		t.Errorf("%+v, %v", open, err)
+	}
+	done, err := s.Approval(t.Context(), domain.DefaultTenant, "done")
+	if err != nil || done.Decision == nil || string(done.Decision.Arguments) != `{ "b": 2 }` || done.Decision.Answer != nil {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if n := len(storetest.Log(t, s, "x")); n != 2 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// firstData is an execution as it was stored under the first schema.
+const firstData = `
+	insert into executions (id, tenant_id, request, status, source_type, model, turn, rounds, usage, created_us, updated_us,
+		created_by, cancel)
+	values ('x', 'default', '{"source":{"type":"internal","model":"demo"},"prompt":"hello"}', 'pendingToolApproval',
+		'internal', 'demo', 1, 0, '{}', 1, 2, 'key', '{"reason":"enough","by":{"keyId":"k","name":"n"}}');
+	insert into execution_heads (execution_id, tenant_id, last_seq, epoch, owner, recoveries, bell, ended)
+	values ('x', 'default', 2, 3, 'one', 2, 4, 0);
+	insert into events (execution_id, seq, tenant_id, type, time_us, data)
+	values ('x', 1, 'default', 'execution.created', 1, '{}'), ('x', 2, 'default', 'approval.requested', 2, '{}');
+	insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
+		working_directory, arguments_hash, status, requested_us, decision, decided_arguments, resolved_us)
+	values ('open', 'default', 'x', 'toolCall', 'c', 't', '1', 'execute', '{ "a": 1 }', 's', '/w', 'h', 'pending', 1, null,
+			null, null),
+		('done', 'default', 'x', 'toolCall', 'c', 't', '1', 'execute', '{}', 's', '/w', 'h', 'approved', 1,
+			'{"decision":"approve","remember":"once","by":{"keyId":"k","name":"n"}}', '{ "b": 2 }', 3);`
+
+// first is the first migration of the binary.
+func first(t *testing.T) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, name := range []string{"sqlite/0001_signoff.up.sql", "postgres/0001_signoff.up.sql"} {
+		content, err := fs.ReadFile(migrations.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: content}
+	}
+	return files
+}
+
 // tells tells whether err has the code of the store and all parts in the text that is shown.
 func tells(err error, parts ...string) bool {
 	if domain.CodeOf(err) != domain.CodeStorage {

@@ -1,0 +1,114 @@
+package store_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+	"signoff/migrations"
+)
+
+func asks(id domain.ExecutionID, prompt domain.PromptID) store.Change {
+	c := says(id, 0, 2)
+	c.Prompt = &store.NewPrompt{Prompt: domain.QueuedPrompt{ID: prompt, WhenBusy: domain.WhenBusyEnqueue, Created: time.Now()},
+		Idempotency: &store.Idempotency{Key: string(prompt)}}
+	return c
+}
+
+// What became of a prompt is kept, although nobody waits for it any more.
+func TestPromptsKeepTheirState(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		create(t, s, "x")
+		for _, prompt := range []domain.PromptID{"a", "b", "c"} {
+			commit(t, s, asks("x", prompt))
+		}
+		c := says("x", 1, 1)
+		c.StartPrompt, c.Update, c.DiscardPrompts = "b", &store.Update{Turn: 7}, []domain.PromptID{"c"}
+		commit(t, s, c)
+		rows, err := s.DB().QueryContext(t.Context(), `select id, seq, state, coalesce(turn, 0), tenant_id from prompts order by id`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var got []string
+		for rows.Next() {
+			var id, state, tenant string
+			var seq, turn int
+			if err := rows.Scan(&id, &seq, &state, &turn, &tenant); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(id, " ", seq, " ", state, " ", turn, " ", tenant))
+		}
+		want := []string{"a 2 queued 0 default", "b 4 started 7 default", "c 6 discarded 0 default"}
+		if !slices.Equal(got, want) || rows.Err() != nil {
+			t.Errorf("%q, want %q, %v", got, want, rows.Err())
+		}
+	})
+}
+
+// Whatever table names an execution, nothing of a deleted one stays in it.
+func TestDeleteLeavesNothing(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		tables := map[string]int{"execution_heads": 1, "events": 5, "approvals": 1, "permission_rules": 1, "idempotency_keys": 1,
+			"prompts": 1, "debug_messages": 2}
+		if n := referrers(t); n != len(tables) {
+			t.Fatalf("%d tables refer to executions, the test knows %d", n, len(tables))
+		}
+		rows := func(table string) (n int) {
+			t.Helper()
+			err := s.DB().QueryRowContext(t.Context(), `select count(*) from `+table+` where execution_id = 'x'`).Scan(&n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		commit(t, s, store.Change{Execution: "x", Epoch: 1, Create: &store.Creation{Owner: "one",
+			Execution:   domain.Execution{ID: "x", Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()},
+			Idempotency: &store.Idempotency{Key: "k"}}})
+		commit(t, s, asks("x", "p"))
+		c := says("x", 1, 2)
+		c.Ask = []domain.Approval{{ID: "a"}}
+		c.Remember = []domain.PermissionRule{{ID: "r"}}
+		c.Debug = []domain.DebugMessage{{Message: "one"}, {Message: "two"}}
+		commit(t, s, c)
+		end := says("x", 1, 1)
+		end.Update, end.DiscardPrompts = &store.Update{Status: domain.StatusFailed}, []domain.PromptID{"p"}
+		commit(t, s, end)
+		for table, want := range tables {
+			if got := rows(table); got != want {
+				t.Errorf("%s has %d rows of it, want %d", table, got, want)
+			}
+		}
+		if err := s.Delete(t.Context(), domain.DefaultTenant, "x"); err != nil {
+			t.Fatal(err)
+		}
+		for table := range tables {
+			if got := rows(table); got != 0 {
+				t.Errorf("%s still has %d rows", table, got)
+			}
+		}
+	})
+}
+
+// referrers counts the references to executions in the schema.
+func referrers(t *testing.T) (n int) {
+	t.Helper()
+	names, err := fs.Glob(migrations.Files, "sqlite/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(migrations.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += bytes.Count(content, []byte("references executions (id) on delete cascade"))
+	}
+	return n
+}

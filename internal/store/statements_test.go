@@ -1,0 +1,97 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// What a change does not have costs no statement: all executions pay for every one that a commit sends.
+func TestStatementsOfAChange(t *testing.T) {
+	s := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "signoff.db")})
+	count := counted(t, s)
+	create(t, s, "x")
+	idle := says("x", 1, 1)
+	idle.Update = &store.Update{Status: domain.StatusIdle}
+	streaming := says("x", 1, 1)
+	streaming.Update = &store.Update{Status: domain.StatusStreaming, AgentSession: "s"}
+	turn := says("x", 1, 1)
+	turn.StartPrompt, turn.Update = "p", &store.Update{Turn: 2}
+	traced := says("x", 1, 1)
+	traced.Debug = []domain.DebugMessage{{Time: time.Now(), Direction: domain.ToAgent, Message: "x"}}
+	end := says("x", 1, 1)
+	end.Update = &store.Update{Status: domain.StatusCompleted}
+	for _, c := range []struct {
+		name   string
+		change store.Change
+		want   int64
+	}{
+		{"nothing: the head", store.Change{Execution: "x", Epoch: 1}, 1},
+		{"events", says("x", 1, 5), 2},
+		{"an update", streaming, 3},
+		{"a rest: are there prompts?", idle, 4},
+		{"a wish", store.Change{Execution: "x", Cancel: &store.CancelRequest{}}, 2},
+		{"a prompt: may it come in?", asks("x", "p"), 4},
+		{"its turn", turn, 4},
+		{"raw messages: where does the feed end?", traced, 4},
+		{"the end: are there prompts?", end, 4},
+	} {
+		count.Store(0)
+		commit(t, s, c.change)
+		if got := count.Load(); got != c.want {
+			t.Errorf("%s: %d statements, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// counted lets s write through connections that count their statements.
+func counted(t *testing.T, s *store.Store) *atomic.Int64 {
+	t.Helper()
+	name := s.WriterName()
+	count := new(atomic.Int64)
+	db := sql.OpenDB(counter{name, s.DB().Driver(), count})
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = db.Close() })
+	s.WriteThrough(db)
+	return count
+}
+
+type counter struct {
+	name   string
+	driver driver.Driver
+	count  *atomic.Int64
+}
+
+func (c counter) Driver() driver.Driver { return c.driver }
+
+func (c counter) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.name)
+	return countingConn{conn, c.count}, err
+}
+
+type countingConn struct {
+	driver.Conn
+	count *atomic.Int64
+}
+
+func (c countingConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
+}
+
+func (c countingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.count.Add(1)
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (c countingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.count.Add(1)
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
