@@ -32,8 +32,8 @@ type hooked struct {
 	commit                func(ctx context.Context, changes []store.Change) error
 }
 
-func (h *hooked) CancelRequest(ctx context.Context, id domain.ExecutionID) (*store.CancelRequest, error) {
-	wish, err := h.Store.CancelRequest(ctx, id)
+func (h *hooked) Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error) {
+	wish, err := h.Store.Wishes(ctx, id)
 	if h.afterWish != nil {
 		h.afterWish()
 	}
