@@ -316,12 +316,13 @@ func (r *raw) crash() {
 // stop kills the agent and what it has started.
 func (r *raw) stop() {
 	_ = r.process.Process.Kill() // it may have ended
+	_, _ = r.process.Process.Wait()
 	if left := sweep(r); len(left) > 0 {
-		r.Logf("left behind by SIGKILL: %v", left)
+		r.Logf("outlived SIGKILL of its parent: %v", left)
 	}
-	for range r.lines { //nolint:revive // what was said too late
+	for range r.lines { // what was said too late
 	}
-	_ = r.process.Wait() // it was killed
+	_ = r.process.Wait() // closes the pipes
 	_ = r.stderr.Close()
 }
 

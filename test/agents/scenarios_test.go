@@ -45,7 +45,7 @@ const (
 const (
 	plainPrompt, plainAnswer           = "answer plainly", "This is the plain answer."
 	reasoningPrompt, reasoningAnswer   = "think it over", "Having thought, the answer is forty-two."
-	thought                            = "Six times seven has to be worked out."
+	thought                            = "Six times seven"
 	commandPrompt, commandAnswer       = "run the command", "The command has been dealt with."
 	slowPrompt, slowBegins, slowEnding = "tell it slowly", "Once upon a time", "the very end"
 	followPrompt, followAnswer         = "carry on please", "Carried on."
