@@ -32,7 +32,8 @@
 // # Steps
 //
 // A step is a verb and its words. A word ends at a space, unless it is "quoted\n" as in Go, 'raw', or JSON, which ends
-// where its brackets close. Where a verb takes TEXT it is the rest of the line, as it stands or quoted. Words in brackets
+// where its brackets close. Where a verb takes TEXT it is the rest of the line, as it stands or quoted,
+// which keeps spaces at its ends. Words in brackets
 // may be left out; [name=WORD] stands anywhere behind the required ones. A step that is wrong ends the turn with -32602.
 //
 // Talk:
@@ -64,11 +65,11 @@
 // Questions about calls:
 //
 //	ask ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT]
-//	    [options=OPTIONS] [mark=no] [rpc=JSON]
+//	    [options=OPTIONS] [mark=no] [rpc=ID]
 //	    ask for permission and wait; says `ID answer=OPTION`, and completes or fails the call unless
 //	        mark=no
 //	ask& ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT]
-//	    [options=OPTIONS] [mark=no] [rpc=JSON]
+//	    [options=OPTIONS] [mark=no] [rpc=ID]
 //	    as ask, but do not wait
 //	join
 //	    wait for the answers to all that ask& asked, in that order
@@ -85,7 +86,7 @@
 //	    the commands that are available
 //	mode ID
 //	    the agent has changed its mode
-//	config ID JSON
+//	config ID VALUE
 //	    the agent has changed an option: sends the full list
 //	info TITLE
 //	    the session has a title
@@ -143,7 +144,8 @@
 //	crash [CODE]
 //	    exit at once, with 1 or this code
 //	hang
-//	    never again send or read anything, and ignore the end of stdin and SIGTERM
+//	    never again send or read anything, and ignore the end of stdin and SIGTERM; `hanging` on stderr
+//	        tells when
 //	deafen
 //	    never again read anything
 //	ignoreeof

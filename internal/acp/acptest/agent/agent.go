@@ -47,7 +47,7 @@ func newAgent(o *options) *agent {
 // run lives until the input ends.
 func (a *agent) run(in io.Reader) {
 	a.moment("start")
-	read(in, a.handle)
+	read(in, a.take)
 	if a.ignoreEOF.Load() {
 		forever()
 	}
@@ -65,11 +65,21 @@ func (a *agent) moment(phase string) {
 	}
 }
 
-// handle must not wait: an answer may be behind this message.
-func (a *agent) handle(m message) {
+// take reads a line, unless the agent is deaf: then the line and all behind it stay where they are.
+func (a *agent) take(line []byte) {
 	if a.deaf.Load() {
 		forever()
 	}
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		fmt.Fprintln(os.Stderr, "not a message:", err)
+		return
+	}
+	a.handle(m)
+}
+
+// handle must not wait: an answer may be behind this message.
+func (a *agent) handle(m message) {
 	switch {
 	case m.Method == "":
 		a.wire.answered(m)

@@ -19,11 +19,12 @@ var faultSteps = []verb{
 		os.Exit(code)
 		return nil
 	}},
-	{"hang", "", "never again send or read anything, and ignore the end of stdin and SIGTERM", func(t *turn, _ args) error {
+	{"hang", "", "never again send or read anything, and ignore the end of stdin and SIGTERM; `hanging` on stderr tells when", func(t *turn, _ args) error {
 		t.agent.deaf.Store(true)
 		t.agent.ignoreEOF.Store(true)
 		ignoreTerm()
 		t.agent.wire.line.Lock()
+		fmt.Fprintln(os.Stderr, "hanging")
 		forever()
 		return nil
 	}},
@@ -50,12 +51,11 @@ var faultSteps = []verb{
 		return errEnded
 	}},
 	{"answerexit", "[CODE]", "the turn ends, and the process with it, right behind the answer", func(t *turn, a args) error {
-		t.exits = true
 		code, err := a.number(0, 0)
-		t.exitCode = code
 		if err != nil {
 			return err
 		}
+		t.exits, t.exitCode = true, code
 		return errEnded
 	}},
 	{"as", "[ID]", "following updates and requests name this session instead; without an ID, their own", func(t *turn, a args) error {

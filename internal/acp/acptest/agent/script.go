@@ -62,6 +62,14 @@ func asJSON(text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
+// asValue takes what is not JSON for a string.
+func asValue(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return mustJSON(text)
+}
+
 type step struct {
 	verb *verb
 	args args

@@ -43,9 +43,12 @@ func (a *agent) session(id string) *session {
 	return a.sessions[id]
 }
 
+// fileOf is the file of a session. A client may name sessions as it likes, but no other folder.
+func (a *agent) fileOf(id string) string { return filepath.Join(a.state, filepath.Base(id)+".jsonl") }
+
 // open makes a session known, with what the request says of it.
 func (t *turn) open(id string, settings map[string]json.RawMessage) error {
-	s := &session{id: id, file: filepath.Join(t.agent.state, id+".jsonl"), busy: make(chan struct{}, 1)}
+	s := &session{id: id, file: t.agent.fileOf(id), busy: make(chan struct{}, 1)}
 	if err := json.Unmarshal(t.params, &s.facts); err != nil {
 		return failed(codeInvalidParams, "%v", err)
 	}
@@ -105,7 +108,7 @@ func (t *turn) restore() (history []json.RawMessage, err error) {
 	if err := t.agent.mayHaveSession(); err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(filepath.Join(t.agent.state, filepath.Base(t.sessionID)+".jsonl"))
+	content, err := os.ReadFile(t.agent.fileOf(t.sessionID))
 	if err != nil {
 		return nil, failed(codeNotFound, "Session not found: %s", t.sessionID)
 	}
@@ -159,10 +162,10 @@ func (s *session) save() error {
 }
 
 func appendTo(name string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil { //nolint:gosec // see fileOf
 		return err
 	}
-	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // see fileOf
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ func named(key string, ids words) (list []object) {
 // configOptions is the full list, with current values.
 func (t *turn) configOptions() []object {
 	list := []object{}
+	if t.session == nil {
+		return list
+	}
 	for _, option := range []struct {
 		id      string
 		choices words

@@ -8,7 +8,7 @@ import (
 )
 
 const askUsage = "ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT] " +
-	"[options=OPTIONS] [mark=no] [rpc=JSON]"
+	"[options=OPTIONS] [mark=no] [rpc=ID]"
 
 var askSteps = []verb{
 	{"ask", askUsage, "ask for permission and wait; says `ID answer=OPTION`, and completes or fails the call unless mark=no",
@@ -59,7 +59,11 @@ func (t *turn) ask(a args) (*ask, error) {
 	}
 	q := &ask{call: a.words[0], kinds: map[string]string{}, mark: a.named["mark"] != "no"}
 	options := q.options(spec)
-	q.id, q.answer = t.agent.wire.request(a.named["rpc"], "session/request_permission",
+	id := ""
+	if given, reused := a.named["rpc"]; reused {
+		id = string(asValue(given))
+	}
+	q.id, q.answer = t.agent.wire.request(id, "session/request_permission",
 		t.inSession(object{"toolCall": call, "options": options}))
 	return q, nil
 }

@@ -72,7 +72,7 @@ var stateSteps = []verb{
 		}
 		return t.update(object{"sessionUpdate": "current_mode_update", "currentModeId": a.words[0]})
 	}},
-	{"config", "ID JSON", "the agent has changed an option: sends the full list", config},
+	{"config", "ID VALUE", "the agent has changed an option: sends the full list", config},
 	{"info", "TITLE", "the session has a title", func(t *turn, a args) error {
 		return t.update(object{"sessionUpdate": "session_info_update", "title": a.words[0]})
 	}},
@@ -104,11 +104,9 @@ func commands(t *turn, a args) error {
 }
 
 func config(t *turn, a args) error {
-	value, err := a.json(1, "")
-	if err != nil || t.session == nil {
-		return err
+	if t.session != nil {
+		t.session.set(a.words[0], asValue(a.words[1]))
 	}
-	t.session.set(a.words[0], value)
 	return t.update(object{"sessionUpdate": "config_option_update", "configOptions": t.configOptions()})
 }
 

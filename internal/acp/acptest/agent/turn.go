@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -125,17 +126,14 @@ func (t *turn) serve(handle func(*turn) error) {
 	}
 	t.ctx = context.Background()
 	if err := t.play(t.agent.script.after[t.phase]); err != nil && !errors.Is(err, errEnded) {
-		os.Stderr.WriteString("after the answer: " + err.Error() + "\n")
+		fmt.Fprintln(os.Stderr, "after the answer:", err)
 	}
 }
 
 // play runs steps until one ends the turn or a cancel is heeded.
 func (t *turn) play(steps []*step) error {
-	for _, s := range steps {
-		if t.ctx.Err() != nil {
-			return nil
-		}
-		if err := s.run(t); err != nil {
+	for i := 0; i < len(steps) && t.ctx.Err() == nil; i++ {
+		if err := steps[i].run(t); err != nil {
 			return err
 		}
 	}
@@ -144,7 +142,9 @@ func (t *turn) play(steps []*step) error {
 
 func (t *turn) answer(err error) {
 	if t.session != nil {
-		t.session.save()
+		if lost := t.session.save(); lost != nil {
+			fmt.Fprintln(os.Stderr, lost)
+		}
 	}
 	if t.silent {
 		return
@@ -232,8 +232,11 @@ func (t *turn) chunk(kind, text string) error {
 	return t.update(update)
 }
 
-// tell says what became of a request to the client, as `NAME OUTCOME` on a line.
+// tell says what a step led to, as `NAME=OUTCOME` on a line. Where there is no session yet nobody could hear it.
 func (t *turn) tell(name string, outcome ...string) error {
+	if t.session == nil {
+		return nil
+	}
 	return t.say(name + "=" + strings.Join(outcome, " ") + "\n")
 }
 

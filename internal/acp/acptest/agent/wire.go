@@ -112,18 +112,13 @@ func (w *wire) answered(m message) {
 	}
 }
 
-// read calls handle with every message until the input ends.
-func read(in io.Reader, handle func(message)) {
+// read calls handle with every line that is not empty until the input ends.
+func read(in io.Reader, handle func(line []byte)) {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			var m message
-			if bad := json.Unmarshal(line, &m); bad != nil {
-				fmt.Fprintln(os.Stderr, "not a message:", bad)
-			} else {
-				handle(m)
-			}
+			handle(line)
 		}
 		if errors.Is(err, io.EOF) {
 			return
