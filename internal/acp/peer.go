@@ -1,0 +1,212 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+)
+
+// errGone says that a call has no answer, and will not get one.
+var errGone = errors.New("the agent is gone")
+
+// peerHandler takes what the agent sends by itself.
+type peerHandler interface {
+	// notified is called for one notification after the other, in the order of the wire. While it runs the next ones
+	// wait, and behind notificationLimit of them the agent does. It must return: the end of the connection waits for it.
+	// A call that is made inside it cannot return before it does.
+	notified(method string, params json.RawMessage)
+
+	// asked answers one request, in a goroutine of its own, after all notifications that came before it are handled.
+	// The context ends when the agent withdraws the request and when the connection ends. An error that is a
+	// *acp.RequestError goes out as it is; of any other one the agent learns only that there was one.
+	asked(ctx context.Context, method string, params json.RawMessage) (any, error)
+
+	// disturbed tells of a line that was no message, as soon as it was read. Nothing is read until it returns.
+	disturbed(d disturbance)
+}
+
+type peerOptions struct {
+	// writeTimeout is how long the agent may read nothing of what is written; 0 is ten seconds.
+	writeTimeout time.Duration
+
+	// tap is shown every message of both directions as on the wire, without the end of the line; nil is nobody. The
+	// bytes are only lent, and both directions may be shown at once.
+	tap func(way wireDirection, raw []byte)
+}
+
+type wireDirection string
+
+const (
+	toAgent   wireDirection = "toAgent"
+	fromAgent wireDirection = "fromAgent"
+)
+
+// peer speaks JSON-RPC with the agent behind a pair of pipes. Over the SDK's connection, which numbers the calls and
+// hands answers out, it puts a gate that keeps the order, the limits and the end.
+//
+// A message that cannot be handed on never ends the connection. That ends when the agent's output does, when the agent
+// stops reading, or by giveUp; then no goroutine of it is left, as soon as notified and asked have returned.
+type peer struct {
+	conn *acp.Connection
+	gate *gate
+	read *readActivity
+}
+
+// newPeer begins to read at once. The peer closes stdout only when it gives the agent up, stdin never.
+func newPeer(stdin deadlineWriter, stdout io.ReadCloser, h peerHandler, options peerOptions) *peer {
+	if options.writeTimeout == 0 {
+		options.writeTimeout = 10 * time.Second
+	}
+	read := newReadActivity(stdout)
+	gate := newGate(&agentStdin{to: stdin, timeout: options.writeTimeout}, read, h, options.tap)
+	conn := acp.NewConnection(gate.handle, gate, gate)
+	// The SDK logs what it cannot read, whole. Its goroutines run already, and would read the logger while it is being
+	// set; so the gate opens only now.
+	conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(gate.opened)
+	return &peer{conn: conn, gate: gate, read: read}
+}
+
+// call asks the agent. Its error is a *acp.RequestError where the agent answered with one, errGone where it cannot
+// answer any more, and the context's cause where that ended.
+//
+// When the context ends the SDK sends $/cancel_request for the call, and nothing else: session/cancel comes only from
+// its typed Prompt. The connection lives on, and an answer that still comes is an unexpected one.
+func (p *peer) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	encoded, err := encodeParams(params)
+	if err != nil {
+		return nil, err
+	}
+	call := &pendingCall{outcome: make(chan callOutcome, 1)}
+	go p.ask(ctx, call, method, encoded) // apart, since a write does not end with a context
+	select {
+	case outcome := <-call.outcome:
+		return outcome.result, outcome.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (p *peer) ask(ctx context.Context, call *pendingCall, method string, params any) {
+	select {
+	case p.gate.entry <- call:
+	case <-ctx.Done():
+		return
+	}
+	result, err := acp.SendRequest[json.RawMessage](p.conn, ctx, method, params)
+	p.gate.leave(ctx, call, result, err)
+}
+
+// enter learns the id of a call. The SDK keeps it to itself until it writes the call; so one call at a time stands in
+// the entry.
+func (g *gate) enter(id json.RawMessage) {
+	call := <-g.entry
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	call.key = idKey(id)
+	g.calls[call.key] = call
+}
+
+// leave hands the outcome of a call out.
+func (g *gate) leave(ctx context.Context, call *pendingCall, result json.RawMessage, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case !call.answered: // the SDK's own errors look like the agent's
+		err = g.gone()
+	}
+	call.outcome <- callOutcome{result, err}
+	delete(g.calls, call.key)
+	if call.answered {
+		g.taken--
+		g.changed.Broadcast()
+	}
+}
+
+// notify tells the agent something. It returns when that is written.
+func (p *peer) notify(ctx context.Context, method string, params any) error {
+	encoded, err := encodeParams(params)
+	if err != nil {
+		return err
+	}
+	written := make(chan error, 1)
+	go func() { written <- p.conn.SendNotification(ctx, method, encoded) }()
+	select {
+	case err = <-written:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
+		return p.gate.gone()
+	}
+}
+
+// encodeParams encodes here what the SDK would encode too, but whose failure it would report like one of the agent.
+func encodeParams(params any) (any, error) {
+	if params == nil {
+		return nil, nil
+	}
+	encoded, err := json.Marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("encode parameters: %w", err)
+	}
+	return json.RawMessage(encoded), nil
+}
+
+// giveUp ends the connection, for instance when a descendant of the agent holds its output open.
+func (p *peer) giveUp(reason error) { p.gate.giveUp(reason) }
+
+// done is closed when the connection has ended, and all answers that had arrived are handed out.
+func (p *peer) done() <-chan struct{} { return p.conn.Done() }
+
+// cause says why the connection ended or, before that, why nothing can be written any more; nil if neither is so.
+func (p *peer) cause() error { return p.gate.reason() }
+
+func (g *gate) reason() error {
+	if g.ctx.Err() != nil {
+		return context.Cause(g.ctx)
+	}
+	return g.stdin.failure()
+}
+
+func (g *gate) gone() error { return fmt.Errorf("%w: %w", errGone, g.reason()) }
+
+// active is when the agent was last read from. While the handler holds the agent up, nothing is read.
+func (p *peer) active() time.Time { return p.read.last() }
+
+// readActivity remembers when something was read.
+type readActivity struct {
+	io.ReadCloser
+	begin time.Time
+	since atomic.Int64 // the duration until the last read
+}
+
+func newReadActivity(of io.ReadCloser) *readActivity {
+	return &readActivity{ReadCloser: of, begin: time.Now()}
+}
+
+// Read implements io.Reader.
+func (a *readActivity) Read(into []byte) (int, error) {
+	n, err := a.ReadCloser.Read(into)
+	if n > 0 {
+		a.since.Store(int64(time.Since(a.begin)))
+	}
+	return n, err
+}
+
+func (a *readActivity) last() time.Time { return a.begin.Add(time.Duration(a.since.Load())) }

@@ -1,0 +1,293 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCallCarriesParamsResultsAndErrors(t *testing.T) {
+	var seen peerDiary
+	r := newPipeRig(t, silentHandler{}, peerOptions{tap: func(way wireDirection, raw []byte) { seen.add(fmt.Sprintf("%s %s", way, raw)) }})
+	go func() {
+		r.gets()
+		r.sends(wireResult(r.getsID(), `{"ok":"<"}`))
+		r.sends(`{"jsonrpc":"2.0","id":` + r.getsID() + `,"error":{"code":-32000,"message":"Authentication required","data":{"a":1}}}`)
+	}()
+	if err := r.notify(t.Context(), "session/cancel", map[string]string{"sessionId": "s"}); err != nil {
+		t.Error(err)
+	}
+	if got, err := r.call(t.Context(), "initialize", map[string]int{"protocolVersion": 1}); string(got) != `{"ok":"<"}` || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	_, err := r.call(t.Context(), "session/new", nil)
+	var refused *acp.RequestError
+	if !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	want := &acp.RequestError{Code: -32000, Message: "Authentication required", Data: map[string]any{"a": 1.0}}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Error(diff)
+	}
+	shown := []string{
+		`toAgent {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`,
+		`toAgent {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`,
+		`fromAgent {"jsonrpc":"2.0","id":1,"result":{"ok":"<"}}`,
+		`toAgent {"jsonrpc":"2.0","id":2,"method":"session/new"}`,
+		`fromAgent {"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Authentication required","data":{"a":1}}}`,
+	}
+	if diff := cmp.Diff(shown, seen.take()); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := r.call(t.Context(), "m", func() {}); err == nil || errors.As(err, &refused) {
+		t.Errorf("parameters that are no JSON: %v", err)
+	}
+	if err := r.notify(t.Context(), "m", func() {}); err == nil || errors.As(err, &refused) {
+		t.Errorf("parameters that are no JSON: %v", err)
+	}
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	r := newPipeRig(t, silentHandler{}, peerOptions{})
+	const calls = 500
+	go func() {
+		for range calls {
+			message := r.gets()
+			r.sends(wireResult(string(*message.ID), string(message.Params)))
+		}
+	}()
+	var all sync.WaitGroup
+	for n := range calls {
+		all.Go(func() {
+			if got, err := r.call(t.Context(), "echo", n); string(got) != fmt.Sprint(n) || err != nil {
+				t.Errorf("%s, want %d, %v", got, n, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestEndOfACallIsNoEndOfTheConnection(t *testing.T) {
+	disturbances := make(chan disturbance, 1)
+	r := newPipeRig(t, scriptedHandler{onDisturbed: func(d disturbance) { disturbances <- d }}, peerOptions{})
+	late := errors.New("the agent did not start in time")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	outcome := r.calling(ctx, "initialize")
+	id := r.getsID()
+	cancel(late)
+	if got := <-outcome; !errors.Is(got.err, late) {
+		t.Error(got.err)
+	}
+	if got := r.gets(); got.Method != "$/cancel_request" || got.ID != nil || string(got.Params) != `{"requestId":`+id+`}` {
+		t.Errorf("%+v", got)
+	}
+	r.sends(wireResult(id, `1`))
+	if got := <-disturbances; got.kind != lineIsUnexpected || string(got.id) != id {
+		t.Errorf("%+v", got)
+	}
+	outcome = r.calling(t.Context(), "session/new")
+	got := r.gets() // and nothing before it: no session/cancel
+	if got.Method != "session/new" {
+		t.Fatalf("%+v", got)
+	}
+	r.sends(wireResult(string(*got.ID), `2`))
+	if got := <-outcome; string(got.result) != `2` || got.err != nil {
+		t.Errorf("%s, %v", got.result, got.err)
+	}
+	if _, err := r.call(ctx, "session/new", nil); !errors.Is(err, late) {
+		t.Error(err)
+	}
+	if err := r.notify(ctx, "session/cancel", nil); !errors.Is(err, late) {
+		t.Error(err)
+	}
+}
+
+var wireLarge = strings.Repeat("x", 1<<20)
+
+func TestAgentThatDoesNotReadIsGivenUp(t *testing.T) {
+	r := newPipeRig(t, silentHandler{}, peerOptions{writeTimeout: 50 * time.Millisecond})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if _, err := r.call(t.Context(), "session/prompt", wireLarge); !errors.Is(err, errGone) || !errors.Is(err, errNotReading) {
+				t.Error(err)
+			}
+		})
+		all.Go(func() {
+			if err := r.notify(t.Context(), "session/cancel", wireLarge); !errors.Is(err, errGone) || !errors.Is(err, errNotReading) {
+				t.Error(err)
+			}
+		})
+	}
+	begin := time.Now()
+	all.Wait()
+	<-r.done()
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if !errors.Is(r.cause(), errNotReading) {
+		t.Error(r.cause())
+	}
+	if _, err := r.out.Write([]byte("anybody?\n")); err == nil {
+		t.Error("the agent writes on to nobody, and may block there for ever")
+	}
+}
+
+func TestContextEndsABlockedCall(t *testing.T) {
+	r := newPipeRig(t, silentHandler{}, peerOptions{writeTimeout: time.Hour})
+	for range 3 { // the first one in the write, the next ones behind it
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if _, err := r.call(ctx, "session/prompt", wireLarge); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if err := r.notify(ctx, "session/cancel", wireLarge); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		cancel()
+	}
+	select {
+	case <-r.done():
+		t.Error("the connection ended:", r.cause())
+	default:
+	}
+}
+
+// An agent may write all it has to say before it reads on. While the handler keeps it from that, it is not to blame.
+func TestAgentThatIsHeldUpIsNotGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBubbleRig(t, scriptedHandler{onNotified: func(n int) {
+			if n == 0 {
+				time.Sleep(time.Minute)
+			}
+		}}, peerOptions{})
+		outcome := r.calling(t.Context(), "session/prompt")
+		for n := range 2000 {
+			r.sends(wireUpdate(n))
+		}
+		r.sends(wireResult(r.getsID(), `1`))
+		if got := <-outcome; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
+func TestSlowReaderIsNotGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBubbleRig(t, silentHandler{}, peerOptions{})
+		written := make(chan error, 1)
+		go func() { written <- r.notify(t.Context(), "m", wireLarge) }()
+		sip := make([]byte, 4096)
+		for left := len(wireLarge); left > 0; {
+			time.Sleep(9 * time.Second)
+			n, err := r.in.Read(sip)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left -= n
+		}
+		go func() { _, _ = io.Copy(io.Discard, r.in) }()
+		if err := <-written; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An agent that closes its input may still have something to say.
+func TestClosedInputIsNoEnd(t *testing.T) {
+	notified := make(chan int)
+	r := newPipeRig(t, scriptedHandler{onNotified: func(n int) { notified <- n }}, peerOptions{})
+	outcome := r.calling(t.Context(), "session/prompt")
+	id := r.getsID()
+	_ = r.inEnd.Close()
+	if err := r.notify(t.Context(), "session/cancel", nil); !errors.Is(err, errGone) {
+		t.Error(err)
+	}
+	r.sends(wireUpdate(1), wireResult(id, `1`))
+	<-notified
+	if got := <-outcome; string(got.result) != `1` || got.err != nil {
+		t.Errorf("%s, %v", got.result, got.err)
+	}
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	reason := errors.New("somebody said so")
+	for name, c := range map[string]struct {
+		end  func(r *peerRig)
+		want error
+	}{
+		"of an agent that exits":         {func(r *peerRig) { r.exits() }, errOutputOver},
+		"of one that is given up":        {func(r *peerRig) { r.giveUp(reason); r.giveUp(errors.New("again")) }, reason},
+		"of one that stops in a message": {func(r *peerRig) { r.writes(`{"method":`); r.exits() }, errOutputOver},
+		"of one whose pipe breaks":       {func(r *peerRig) { _ = r.read.Close() }, os.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			started, told := make(chan string), make(chan error, 1)
+			r := newPipeRig(t, scriptedHandler{onAsked: func(ctx context.Context, method string) (any, error) {
+				result, err := waitsForEnd(started)(ctx, method)
+				told <- err
+				return result, err
+			}}, peerOptions{writeTimeout: time.Hour})
+			r.sends(wireRequest(`1`, "permission"))
+			<-started
+			waiting, blocked := r.calling(t.Context(), "session/prompt"), make(chan error, 1)
+			r.getsID()
+			go func() { blocked <- r.notify(t.Context(), "m", wireLarge) }()
+			if _, err := r.in.Peek(1); err != nil { // it is being written
+				t.Fatal(err)
+			}
+			c.end(r)
+			<-r.done()
+			for what, err := range map[string]error{
+				"the reason": r.cause(), "asked": <-told, "a call": (<-waiting).err, "a write": <-blocked,
+			} {
+				if !errors.Is(err, c.want) {
+					t.Errorf("%s: %v, want %v", what, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestActive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		notified := make(chan int, 2)
+		r := newBubbleRig(t, scriptedHandler{onNotified: func(n int) { notified <- n }}, peerOptions{})
+		begin := time.Now()
+		if !r.active().Equal(begin) {
+			t.Error("at the beginning:", r.active())
+		}
+		time.Sleep(time.Minute)
+		r.writes(" ") // a sign of life, and no line yet
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		if got := r.active().Sub(begin); got != time.Minute {
+			t.Error(got)
+		}
+		r.sends(wireUpdate(1))
+		<-notified
+		if got := r.active().Sub(begin); got != 2*time.Minute {
+			t.Error(got)
+		}
+	})
+}
+
+// The SDK hands the result on as it was written.
+func TestResultIsVerbatim(t *testing.T) {
+	r := newPipeRig(t, silentHandler{}, peerOptions{})
+	outcome := r.calling(t.Context(), "m")
+	r.sends(wireResult(r.getsID(), `{"big":12345678901234567890,"a":1,"a":2}`))
+	if got := <-outcome; string(got.result) != `{"big":12345678901234567890,"a":1,"a":2}` || !json.Valid(got.result) {
+		t.Errorf("%s, %v", got.result, got.err)
+	}
+}
