@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,11 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	stranger := h.key("acme", everyScope()...)
-	bodies := map[string]string{"POST /approvals/{id}": `{"decision":"approve","argumentsHash":"` + hash + `"}`}
+	bodies := map[string]string{
+		"POST /approvals/{id}":          `{"decision":"approve","argumentsHash":"` + hash + `"}`,
+		"POST /executions/{id}/prompts": `{"prompt":"say x"}`,
+		"POST /executions/{id}/resume":  `{"mode":"fail"}`,
+	}
 	for route := range h.server.contract.operations {
 		method, pattern, _ := strings.Cut(route, " ")
 		if !strings.Contains(pattern, "{id}") {
@@ -138,6 +143,15 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		if a := h.ask("GET", list, "", "Authorization", "Bearer "+stranger).want(200); a.count("items") != 0 {
 			t.Errorf("%s: %s", list, a.body)
 		}
+	}
+	var refused []string
+	for _, from := range []string{id, someID, "not-an-id", "' or 1=1 --"} {
+		a := h.ask("POST", "/executions", `{"source":{"type":"acp","command":"mock"},"prompt":"x","resumeFrom":"`+from+`"}`,
+			"Authorization", "Bearer "+stranger).want(422)
+		refused = append(refused, strings.ReplaceAll(string(a.body), a.text("requestId"), "…"))
+	}
+	if len(slices.Compact(refused)) != 1 || !strings.Contains(refused[0], `"/resumeFrom"`) {
+		t.Errorf("resumeFrom tells foreign from unknown: %s", refused)
 	}
 	ours := h.ask("GET", "/executions?limit=1", "").want(200)
 	if ours.text("items", "0", "status") != "pendingToolApproval" {

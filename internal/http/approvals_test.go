@@ -3,6 +3,7 @@ package http
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,5 +121,88 @@ func TestTheInboxIsReadPageByPage(t *testing.T) {
 	second := h.ask("GET", "/approvals?limit=2&cursor="+first.text("nextCursor"), "").want(200)
 	if first.count("items") != 2 || second.count("items") != 1 || second.get("nextCursor") != nil {
 		t.Errorf("%s\n%s", first.body, second.body)
+	}
+}
+
+const offered = `[{"optionId":"once","name":"Allow once","kind":"allow_once","_meta":{"colour":"green"}},` +
+	`{"optionId":"ever","name":"Always","kind":"allow_always"},{"optionId":"no","name":"Reject","kind":"reject_once"}]`
+
+func TestTheOptionsOfAnAgent(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("permit " + offered)
+	approval, hash := h.pending(id)
+	path := "/approvals/" + approval
+	shown := h.ask("GET", path, "").want(200)
+	if shown.text("kind") != "agentPermission" || shown.count("options") != 3 || shown.get("question") != nil ||
+		shown.text("options", "0", "_meta", "colour") != "green" || !strings.Contains(shown.text("optionsNote"), "remembered by the agent, not by Signoff") {
+		t.Errorf("%s", shown.body)
+	}
+	if listed := h.ask("GET", "/executions/"+id, "").want(200); listed.text("pendingApprovals", "0", "kind") != "agentPermission" {
+		t.Errorf("%s", listed.body)
+	}
+	for name, row := range map[string]struct{ fields, pointer string }{
+		"not offered":          {`"decision":"approve","optionId":"yes"`, "/optionId"},
+		"against the decision": {`"decision":"approve","optionId":"no"`, "/optionId"},
+		"an answer":            {`"decision":"approve","answer":{"a":1}`, "/answer"},
+		"edited arguments":     {`"decision":"approve","arguments":{"command":"ls"}`, "/arguments"},
+	} {
+		a := h.ask("POST", path, `{"argumentsHash":"`+hash+`",`+row.fields+`}`).problem(422, domain.CodeInvalid)
+		if a.text("errors", "0", "pointer") != row.pointer {
+			t.Errorf("%s: %s", name, a.body)
+		}
+	}
+	decided := h.ask("POST", path, `{"decision":"approve","argumentsHash":"`+hash+`","optionId":"ever"}`).want(200)
+	if decided.text("decision", "optionId") != "ever" || decided.get("decision", "answer") != nil || decided.text("decision", "remember") != "once" {
+		t.Errorf("%s", decided.body)
+	}
+	h.ask("POST", path, `{"decision":"approve","argumentsHash":"`+hash+`","optionId":"once"}`).problem(409, domain.CodeAlreadyDecided)
+	if ended := h.ended(id); ended.text("output", "text") != "approved ever" {
+		t.Errorf("%s", ended.body)
+	}
+	for _, frame := range h.follow(id).all() {
+		if frame.event == "approval.requested" && !strings.Contains(frame.data, `"options":`+offered) {
+			t.Errorf("the options are not as the agent sent them: %s", frame.data)
+		}
+	}
+}
+
+func TestANoteOnlyWhereAnOptionIsRemembered(t *testing.T) {
+	for options, noted := range map[string]bool{
+		offered: true,
+		`[{"optionId":"a","kind":"allow_once"},{"optionId":"never","kind":"reject_always"}]`: true,
+		`[{"optionId":"a","kind":"allow_once"},{"optionId":"b","kind":"reject_once"}]`:       false,
+		`[]`: false, ``: false,
+	} {
+		approval := domain.Approval{Kind: domain.ApprovalAgentPermission}
+		if options != "" {
+			approval.Options = json.RawMessage(options)
+		}
+		if shown := toApproval(approval); (shown.OptionsNote != nil) != noted {
+			t.Errorf("%s: %v", options, shown.OptionsNote)
+		}
+	}
+}
+
+func TestAQuestionIsAnsweredInItsForm(t *testing.T) {
+	h := newHouse(t)
+	const form = `{"message":"Which host?","schema":{"type":"object","properties":{"host":{"type":"string"}},"required":["host"]}}`
+	id := h.create("question " + form)
+	approval, hash := h.pending(id)
+	path := "/approvals/" + approval
+	shown := h.ask("GET", path, "").want(200)
+	if shown.text("kind") != "question" || shown.text("question", "message") != "Which host?" || shown.get("options") != nil ||
+		shown.get("optionsNote") != nil || shown.text("question", "schema", "type") != "object" {
+		t.Errorf("%s", shown.body)
+	}
+	a := h.ask("POST", path, `{"decision":"approve","argumentsHash":"`+hash+`","answer":{"host":7}}`).problem(422, domain.CodeInvalid)
+	if a.text("errors", "0", "pointer") != "/answer" && a.text("errors", "0", "pointer") != "/answer/host" {
+		t.Errorf("%s", a.body)
+	}
+	decided := h.ask("POST", path, `{"decision":"approve","argumentsHash":"`+hash+`","answer":{"host":"db-1"}}`).want(200)
+	if decided.text("decision", "answer", "host") != "db-1" || decided.get("decision", "optionId") != nil {
+		t.Errorf("%s", decided.body)
+	}
+	if ended := h.ended(id); ended.text("output", "text") != `approved {"host":"db-1"}` {
+		t.Errorf("%s", ended.body)
 	}
 }

@@ -200,15 +200,31 @@ func payloads() []domain.Payload {
 	}
 	failure := &domain.Failure{Code: domain.CodeToolFailed, Message: "It failed."}
 	source := domain.Source{Type: domain.SourceInternal, Model: "demo"}
-	arguments := json.RawMessage(`{"command":"df"}`)
+	external := domain.Source{Type: domain.SourceACP, Command: "mock", Model: "m", Mode: "ask"}
+	arguments, update := json.RawMessage(`{"command":"df"}`), json.RawMessage(`{"sessionUpdate":"x","_meta":{"y":[1]}}`)
+	options := json.RawMessage(`[{"optionId":"ok","name":"Yes","kind":"allow_once","_meta":{"x":1}},{"kind":"what"}]`)
 	all := []domain.Payload{
 		domain.ExecutionCreated{Status: domain.StatusQueued, Source: domain.Source{Type: domain.SourceInternal}},
 		domain.ExecutionCreated{Status: domain.StatusQueued, Source: source},
 		domain.StateChanged{From: domain.StatusQueued, To: domain.StatusInitializing},
 		domain.StateChanged{From: domain.StatusWaiting, To: domain.StatusStreaming, Reason: "why"},
+		domain.ExecutionCreated{Status: domain.StatusQueued, Source: external},
+		domain.PromptQueued{PromptID: domain.PromptID(id), Text: "x", WhenBusy: domain.WhenBusyInterrupt, By: *someone},
+		domain.PromptDiscarded{PromptID: domain.PromptID(id)},
 		domain.TurnStarted{Turn: 1},
+		domain.TurnStarted{Turn: 2, PromptID: domain.PromptID(id), Text: "x"},
+		domain.TurnContinued{Turn: 1, Mode: domain.ResumeLoad, Text: "Go on."},
+		domain.TurnContinued{Turn: 1, Mode: domain.ResumeFresh, Text: "Go on.", By: someone},
 		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
 		domain.AgentStarted{Source: source, Sandbox: "bubblewrap"},
+		domain.AgentStarted{
+			Source: external, Sandbox: "off", Name: "Mock", Version: "1", AgentSession: "s", Resumable: true, Continued: "load",
+			Mode: "ask", Model: "m",
+		},
+		domain.AgentExited{Message: "It ended with code 1."},
+		domain.AgentUpdated{Kind: "x", Update: update}, domain.AgentUpdated{Turn: 1, Kind: "x", Update: update},
+		domain.AgentModeChanged{Mode: "plan", Update: update}, domain.CommandsUpdated{Turn: 1, Update: update},
+		domain.AgentSilent{Turn: 1, Seconds: 60}, domain.AgentStderr{Text: "x"},
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "a"},
 		domain.MessageCompleted{MessageID: "m", Turn: 1},
 		domain.MessageCompleted{MessageID: "m", Turn: 1, Length: 1, Interrupted: true},
@@ -219,18 +235,30 @@ func payloads() []domain.Payload {
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: arguments, Summary: "Run df"},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "capability"},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, ApprovalID: domain.ApprovalID(id), AllowedBy: "rule", RuleID: id, Sandbox: "off"},
+		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "agent"},
+		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "edit", Class: domain.ClassWrite, Arguments: arguments},
+		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Class: domain.ClassOther, Arguments: arguments},
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "x"},
+		domain.ToolCallReported{ToolCallID: "c", Update: update}, domain.ToolCallReported{ToolCallID: "c", Turn: 1, Update: update},
 		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
 		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", Truncated: true, ExitCode: &one, DurationMs: 1, Error: failure},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w"},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", ExpiresAt: &soon},
+		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalAgentPermission, Arguments: arguments, Options: options},
+		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalQuestion, Arguments: arguments, Question: json.RawMessage(`{"message":"m","schema":{"type":"object"}}`)},
+		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, OptionID: "ok", DecidedBy: someone},
+		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Answer: arguments, DecidedBy: someone},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalExpired},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Reason: "r", Edited: true, ArgumentsHash: "h", Remember: domain.RememberExecution, DecidedBy: someone},
+		domain.PlanUpdated{Turn: 1, Entries: []domain.PlanEntry{}},
+		domain.PlanUpdated{Entries: []domain.PlanEntry{{Content: "Look", Priority: "high", Status: "pending"}}, Update: update},
+		domain.RateLimitUpdated{Turn: 1, Update: update},
 		domain.UsageUpdated{}, domain.UsageUpdated{Usage: usage},
 		domain.ModelRetrying{Attempt: 1, MaxAttempts: 3, DelayMs: 10, Code: domain.CodeModelUnreachable, Message: "m"},
 	}
 	for _, status := range []domain.Status{domain.StatusCompleted, domain.StatusFailed, domain.StatusCancelled, domain.StatusTimedOut} {
 		all = append(all, domain.ExecutionEnded{Status: status, FinishReason: domain.FinishEndTurn},
+			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishExpired},
 			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishCancelled, DurationSeconds: 1.5, Usage: usage, Error: failure, Reason: "r", CancelledBy: someone})
 	}
 	return all
@@ -264,11 +292,25 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 	for _, status := range domain.Statuses {
 		statuses = append(statuses, string(status))
 	}
-	if !slices.Equal(words("ExecutionStatus"), statuses) {
-		t.Errorf("statuses %v", words("ExecutionStatus"))
+	for schema, want := range map[string][]string{
+		"ExecutionStatus": statuses,
+		"ApprovalStatus":  {"pending", "approved", "denied", "expired", "cancelled"},
+		"ApprovalKind":    {string(domain.ApprovalToolCall), string(domain.ApprovalAgentPermission), string(domain.ApprovalQuestion)},
+		"SourceType":      {string(domain.SourceInternal), string(domain.SourceACP)},
+	} {
+		if got := words(schema); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", schema, got, want)
+		}
 	}
-	if got := words("ApprovalStatus"); !slices.Equal(got, []string{"pending", "approved", "denied", "expired", "cancelled"}) {
-		t.Errorf("approval statuses %v", got)
+	for _, word := range words("WhenBusy") {
+		if !domain.WhenBusy(word).Known() {
+			t.Errorf("nobody knows whenBusy %s", word)
+		}
+	}
+	for _, word := range words("ResumeMode") {
+		if !domain.ResumeMode(word).Known() {
+			t.Errorf("nobody knows the mode %s", word)
+		}
 	}
 }
 

@@ -23,7 +23,10 @@ func TestCreateFollowApproveFinish(t *testing.T) {
 	if created.header.Get("Location") != "/executions/"+id || created.text("source", "model") != "demo" ||
 		created.text("metadata", "ticket") != "OPS-1" || created.text("workingDirectory") == "" ||
 		created.get("maxIterations") != 50.0 || created.get("timeoutSeconds") != 300.0 || created.get("approvalTimeoutSeconds") != 3600.0 ||
-		created.text("capabilities", "read") != "allow" || created.text("capabilities", "execute") != "ask" {
+		created.text("capabilities", "read") != "allow" || created.text("capabilities", "execute") != "ask" ||
+		created.text("capabilities", "write") != "ask" || created.get("keepOpen") != false || created.get("debug") != false ||
+		created.get("idleTimeoutSeconds") != 86400.0 || created.count("mcpServers") != 0 || created.get("resumeFrom") != nil ||
+		created.get("agentSession") != nil {
 		t.Errorf("created %s", created.body)
 	}
 	stream := h.follow(id)
@@ -286,6 +289,12 @@ func TestRegistriesAndOperations(t *testing.T) {
 	if a := h.ask("GET", "/agents", "").want(200); a.text("items", "0", "name") != "internal" || a.get("items", "0", "available") != true {
 		t.Errorf("%s", a.body)
 	}
+	agents := h.ask("GET", "/agents", "").want(200)
+	if agents.count("items") != 3 || agents.text("items", "0", "version") != "test" || agents.text("items", "1", "type") != "acp" ||
+		agents.text("items", "1", "name") != "mock" || agents.text("items", "1", "version") != "1.2.3" || agents.text("items", "1", "mode") != "ask" ||
+		agents.get("items", "1", "reason") != nil || agents.get("items", "2", "available") != false || agents.text("items", "2", "reason") == "" {
+		t.Errorf("%s", agents.body)
+	}
 	if a := h.ask("GET", "/models", "").want(200); a.text("items", "0", "name") != "demo" || a.get("items", "0", "contextWindow") != 4096.0 {
 		t.Errorf("%s", a.body)
 	}
@@ -300,7 +309,7 @@ func TestRegistriesAndOperations(t *testing.T) {
 	h.ask("GET", "/nowhere", "")
 	a := h.ask("GET", "/metrics", "", "Accept-Encoding", "gzip", "Accept", "application/openmetrics-text").want(200)
 	for _, line := range []string{
-		`signoff_http_requests_total{method="GET",route="/agents",status="200"} 1`,
+		`signoff_http_requests_total{method="GET",route="/agents",status="200"} 2`,
 		`signoff_http_requests_total{method="GET",route="none",status="404"} 1`,
 		"signoff_http_streams 0", "go_goroutines", "process_open_fds",
 	} {

@@ -65,9 +65,16 @@ func FuzzJSONBody(f *testing.F) {
 		}
 	}
 	f.Add([]byte("{" + valid + `,"metadata":{"a":"b"},"capabilities":{"read":"ask"},"maxIterations":3}`))
+	f.Add([]byte(`{"source":{"type":"acp","command":"mock","args":["--acp"],"mode":"ask"},"prompt":"x","keepOpen":true,"mcpServers":["files"]}`))
+	f.Add([]byte(`{"prompt":"x","whenBusy":"interrupt"}`))
+	f.Add([]byte(`{"mode":"fresh"}`))
+	f.Add([]byte(`{"decision":"approve","optionId":"ok","answer":{"a":[1]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		h := fuzzed(h, t)
-		for _, route := range []string{"/executions", "/executions/" + someID + "/cancel", "/approvals/" + someID} {
+		for _, route := range []string{
+			"/executions", "/executions/" + someID + "/cancel", "/executions/" + someID + "/prompts",
+			"/executions/" + someID + "/resume", "/approvals/" + someID,
+		} {
 			noFault(t, h.serve("POST", route, body))
 		}
 		if value, err := parseJSON(body); err == nil {
@@ -84,11 +91,23 @@ func FuzzJSONBody(f *testing.F) {
 // idle starts and stops nothing, so that fuzzing is about the input alone.
 type idle struct{ Sessions }
 
-func (idle) Start(context.Context, domain.TenantID, domain.Actor, domain.Request, *store.Idempotency) (domain.Execution, bool, error) {
+func (idle) Start(_ context.Context, _ domain.TenantID, _ domain.Actor, order domain.Request, _ *store.Idempotency) (domain.Execution, bool, error) {
+	order.ResumeFrom = "" // as the manager refuses what is not an execution's id
 	return domain.Execution{
-		ID: someID, Status: domain.StatusQueued, Created: time.Unix(1, 0), Updated: time.Unix(1, 0),
-		Request: domain.Request{Source: domain.Source{Type: domain.SourceInternal}, Capabilities: domain.DefaultCapabilities},
+		ID: someID, Status: domain.StatusQueued, Created: time.Unix(1, 0), Updated: time.Unix(1, 0), Request: order,
 	}, false, nil
+}
+
+func (idle) Prompt(_ context.Context, _ domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor, _ *store.Idempotency) (domain.QueuedPrompt, bool, error) {
+	prompt.ID, prompt.Execution, prompt.By, prompt.Created = someID, id, by, time.Unix(1, 0)
+	return prompt, false, nil
+}
+
+func (idle) Resume(_ context.Context, _ domain.TenantID, _ domain.ExecutionID, mode domain.ResumeMode, _ domain.Actor) (domain.Execution, error) {
+	if mode == domain.ResumeLoad {
+		return domain.Execution{}, domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up.")
+	}
+	return domain.Execution{}, domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted.")
 }
 
 func (idle) Cancel(context.Context, domain.TenantID, domain.ExecutionID, string, domain.Actor) (domain.Execution, error) {
@@ -177,6 +196,7 @@ func FuzzLastEventID(f *testing.F) {
 		}
 		noFault(t, h.serve("GET", path+"?after="+url.QueryEscape(cursor), nil))
 		noFault(t, h.serve("GET", path+"?after="+url.QueryEscape(cursor), nil, "Accept", typeJSON))
+		noFault(t, h.serve("GET", "/executions/"+id+"/debug?after="+url.QueryEscape(cursor), nil))
 	})
 }
 

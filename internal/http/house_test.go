@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,7 +52,9 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	h.log = events.NewLog(h.store)
 	h.manager = sessions.NewManager(sessions.Config{
 		Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second,
-		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
+		Agents: map[domain.SourceType]sessions.OpenAgent{
+			domain.SourceInternal: sessionstest.Open(script), domain.SourceACP: sessionstest.Open(script),
+		},
 	}, h.store, h.log)
 	workspace, err := sessions.NewWorkspace(h.root)
 	must(t, err)
@@ -61,7 +64,7 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	t.Cleanup(verifier.Close)
 	config := Config{
 		Sessions: h.manager, Approvals: approvals.NewDesk(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
-		Reader: h.store, Models: shelf{"demo"}, Workspace: workspace, Keys: verifier, Version: "test",
+		Reader: h.store, Models: shelf{"demo"}, Agents: cupboard{}, Workspace: workspace, Keys: verifier, Version: "test",
 		Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 	}
 	for _, c := range change {
@@ -101,7 +104,11 @@ func (h *house) run() {
 
 // script does what the prompt says.
 func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-	word, rest, _ := strings.Cut(t.Prompt.History[len(t.Prompt.History)-1].Text, " ")
+	text := t.Prompt.Text
+	if text == "" { // a conversation that the client brought along
+		text = t.Prompt.History[len(t.Prompt.History)-1].Text
+	}
+	word, rest, _ := strings.Cut(text, " ")
 	switch word {
 	case "hang":
 		<-ctx.Done()
@@ -117,6 +124,15 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 		if _, err := t.Use(call, func(arguments json.RawMessage) string { return string(arguments) }); err != nil {
 			return "", err
 		}
+	case "permit":
+		return domain.StopEndTurn, permit(ctx, t, domain.Question{Kind: domain.ApprovalAgentPermission, Options: json.RawMessage(rest)})
+	case "question":
+		return domain.StopEndTurn, permit(ctx, t, domain.Question{Kind: domain.ApprovalQuestion, Form: json.RawMessage(rest)})
+	case "trace":
+		for i := range 5 {
+			t.Host.Trace(domain.ToAgent, fmt.Appendf(nil, `{"id":%d,"method":"<ping>"}`, i))
+			t.Host.Trace(domain.FromAgent, fmt.Appendf(nil, `{"id":%d,"result":null}`, i))
+		}
 	case "many":
 		count, err := strconv.Atoi(rest)
 		if err != nil {
@@ -128,7 +144,49 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 			}
 		}
 	}
-	return domain.StopEndTurn, t.Say("end", "done: ", rest)
+	return domain.StopEndTurn, t.Say(fmt.Sprintf("end%d", t.Prompt.Turn), "done: ", rest)
+}
+
+// permit asks as an external agent does, and says what came back.
+func permit(ctx context.Context, t *sessionstest.Turn, question domain.Question) error {
+	question.Call = sessionstest.Bash("c1", "df")
+	if err := t.Want("m1", question.Call); err != nil {
+		return err
+	}
+	answer, err := t.Host.Ask(ctx, question)
+	if err != nil {
+		return err
+	}
+	return t.Say("end", string(answer.Status), " ", answer.OptionID, string(answer.Content))
+}
+
+// cupboard is a registry of external agents: one that is there, and one that is not.
+type cupboard struct{}
+
+func (cupboard) Agents(context.Context) []AgentInfo {
+	return []AgentInfo{
+		{Name: "mock", Description: "A scripted agent.", Available: true, Version: "1.2.3", Mode: "ask"},
+		{Name: "absent", Reason: "absent is not installed; type: npm install -g absent"},
+	}
+}
+
+func (cupboard) Resolve(command string, args []string) (string, error) {
+	if command != "mock" && command != "absent" {
+		return "", domain.Errorf(domain.CodeUnknownAgent, "There is no such agent; there are mock, absent.")
+	}
+	if args != nil && !slices.Equal(args, []string{"--acp"}) {
+		return "", domain.Errorf(domain.CodeUnknownAgent, "The agent has other arguments in the registry; there are mock, absent.")
+	}
+	return command, nil
+}
+
+func (cupboard) MCPServers(names []string) error {
+	for _, name := range names {
+		if name != "files" && name != "github" {
+			return domain.Errorf(domain.CodeUnknownMCPServer, "There is no such MCP server; there are files, github.")
+		}
+	}
+	return nil
 }
 
 // shelf is a registry of models.
@@ -287,6 +345,27 @@ func (h *house) create(prompt string, extra ...string) string {
 	body, err := json.Marshal(map[string]any{"source": map[string]string{"type": "internal"}, "prompt": prompt})
 	must(h, err)
 	return h.ask("POST", "/executions", string(body), extra...).want(201).text("id")
+}
+
+// open starts an external agent that stays open, and returns the execution's id when its first turn has ended.
+func (h *house) open(prompt string) string {
+	h.Helper()
+	body, err := json.Marshal(map[string]any{
+		"source": map[string]string{"type": "acp", "command": "mock"}, "prompt": prompt, "keepOpen": true,
+	})
+	must(h, err)
+	id := h.ask("POST", "/executions", string(body)).want(201).text("id")
+	h.idle(id, 1)
+	return id
+}
+
+// idle waits until a turn has ended and the execution with it waits for the next prompt.
+func (h *house) idle(id string, turn int) {
+	h.Helper()
+	eventually(h, "it is idle", func() bool {
+		a := h.ask("GET", "/executions/"+id, "").want(200)
+		return a.text("status") == "idle" && a.get("turn") == float64(turn)
+	})
 }
 
 // ended waits until the execution has ended.

@@ -1,0 +1,147 @@
+package http
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+func TestAnExternalAgentStaysOpenForFurtherPrompts(t *testing.T) {
+	h := newHouse(t)
+	created := h.ask("POST", "/executions", `{
+		"source":{"type":"acp","command":"mock","args":["--acp"],"model":"m-1","mode":"plan"},"prompt":"say one",
+		"keepOpen":true,"idleTimeoutSeconds":0,"mcpServers":["files"],"debug":true,"capabilities":{"write":"deny"}}`).want(201)
+	id := created.text("id")
+	if created.text("source", "type") != "acp" || created.text("source", "command") != "mock" || created.text("source", "model") != "m-1" ||
+		created.text("source", "mode") != "plan" || created.get("source", "args") != nil || created.get("keepOpen") != true ||
+		created.get("idleTimeoutSeconds") != 0.0 || created.text("mcpServers", "0") != "files" || created.get("debug") != true ||
+		created.text("capabilities", "write") != "deny" {
+		t.Errorf("created %s", created.body)
+	}
+	h.idle(id, 1)
+	path := "/executions/" + id + "/prompts"
+	prompt := h.ask("POST", path, `{"prompt":"say two"}`).want(202)
+	if prompt.text("executionId") != id || prompt.text("prompt") != "say two" || prompt.text("whenBusy") != "enqueue" ||
+		prompt.text("createdBy") != strings.Split(h.token, "_")[1] || prompt.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("%s", prompt.body)
+	}
+	h.idle(id, 2)
+	closed := h.ask("POST", "/executions/"+id+"/close", "").want(200)
+	if closed.text("status") != "completed" || closed.text("output", "finishReason") != "endTurn" {
+		t.Errorf("%s", closed.body)
+	}
+	h.ask("POST", "/executions/"+id+"/close", "").want(200)
+	ended := h.ask("POST", path, `{"prompt":"say three"}`).problem(409, domain.CodeExecutionEnded)
+	if ended.text("execution", "status") != "completed" {
+		t.Errorf("%s", ended.body)
+	}
+	seen := map[string]int{}
+	for _, frame := range h.follow(id).all() {
+		seen[frame.event]++
+	}
+	if seen["prompt.queued"] != 1 || seen["turn.started"] != 2 || seen["execution.completed"] != 1 {
+		t.Errorf("%v", seen)
+	}
+}
+
+func TestAPromptIsTakenInOncePerKey(t *testing.T) {
+	h := newHouse(t)
+	id, other := h.open("say one"), h.open("say one")
+	path := "/executions/" + id + "/prompts"
+	first := h.ask("POST", path, `{"prompt":"say two"}`, "Idempotency-Key", "k").want(202)
+	again := h.ask("POST", path, `{ "prompt" : "say two" }`, "Idempotency-Key", "k").want(202)
+	if first.text("id") != again.text("id") || again.header.Get("Idempotency-Replayed") != "true" || first.text("createdAt") != again.text("createdAt") {
+		t.Errorf("%s\n%s %v", first.body, again.body, again.header)
+	}
+	h.ask("POST", path, `{"prompt":"say three"}`, "Idempotency-Key", "k").problem(409, domain.CodeIdempotencyMismatch)
+	elsewhere := h.ask("POST", "/executions/"+other+"/prompts", `{"prompt":"say two"}`, "Idempotency-Key", "k").want(202)
+	if elsewhere.text("id") == first.text("id") || elsewhere.text("executionId") != other {
+		t.Errorf("%s", elsewhere.body)
+	}
+	h.idle(id, 2)
+}
+
+func TestAPromptThatComesWhileATurnRuns(t *testing.T) {
+	h := newHouse(t)
+	id := h.open("say one")
+	path := "/executions/" + id + "/prompts"
+	h.ask("POST", path, `{"prompt":"hang"}`).want(202)
+	eventually(t, "the second turn runs", func() bool { return h.ask("GET", "/executions/"+id, "").text("status") == "waiting" })
+	busy := h.ask("POST", path, `{"prompt":"say three","whenBusy":"reject"}`).problem(409, domain.CodeBusy)
+	if busy.text("execution", "id") != id || busy.get("execution", "endedAt") != nil {
+		t.Errorf("%s", busy.body)
+	}
+	h.ask("POST", path, `{"prompt":"say four","whenBusy":"interrupt"}`).want(202)
+	h.idle(id, 3)
+	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	ended := h.ask("POST", "/executions/"+id+"/close", "").problem(409, domain.CodeExecutionEnded)
+	if ended.text("execution", "status") != "cancelled" {
+		t.Errorf("%s", ended.body)
+	}
+}
+
+func TestNothingToChoose(t *testing.T) {
+	h := newHouse(t)
+	id := h.open("say one")
+	a := h.ask("POST", "/executions/"+id+"/resume", `{"mode":"fresh"}`).problem(409, domain.CodeNotInterrupted)
+	if a.text("execution", "status") != "idle" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// fixed answers wishes about an execution as it is told.
+type fixed struct {
+	Sessions
+	execution domain.Execution
+	err       error
+	mode      domain.ResumeMode
+}
+
+func (f *fixed) Close(context.Context, domain.TenantID, domain.ExecutionID, domain.Actor) (domain.Execution, error) {
+	return f.execution, f.err
+}
+
+func (f *fixed) Resume(_ context.Context, _ domain.TenantID, _ domain.ExecutionID, mode domain.ResumeMode, _ domain.Actor) (domain.Execution, error) {
+	f.mode = mode
+	return f.execution, f.err
+}
+
+func TestWishesThatTakeLongerAre202(t *testing.T) {
+	f := &fixed{execution: domain.Execution{ID: someID, Status: domain.StatusStreaming, Request: domain.Request{
+		Source: domain.Source{Type: domain.SourceACP, Command: "mock"}, Capabilities: domain.DefaultCapabilities,
+	}}}
+	h := newHouse(t, func(c *Config) { f.Sessions, c.Sessions = c.Sessions, f })
+	h.ask("POST", "/executions/"+someID+"/close", "").want(202)
+	h.ask("POST", "/executions/"+someID+"/resume", `{"mode":"load"}`).want(202)
+	if f.mode != domain.ResumeLoad {
+		t.Errorf("mode %s", f.mode)
+	}
+	f.err = domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up.")
+	if a := h.ask("POST", "/executions/"+someID+"/resume", `{"mode":"load"}`).problem(422, domain.CodeNotResumable); a.text("errors", "0", "pointer") != "/mode" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestConflictsShowTheExecution(t *testing.T) {
+	f := &fixed{}
+	h := newHouse(t, func(c *Config) { f.Sessions, c.Sessions = c.Sessions, f })
+	id := h.create("say x")
+	h.ended(id)
+	for _, code := range []domain.Code{domain.CodeNotInterrupted, domain.CodeConflict, domain.CodeClosed, domain.CodeBusy, domain.CodeExecutionEnded} {
+		f.err = domain.Errorf(code, "No.")
+		a := h.ask("POST", "/executions/"+id+"/resume", `{"mode":"fail"}`).problem(409, code)
+		if a.text("execution", "id") != id {
+			t.Errorf("%s: %s", code, a.body)
+		}
+	}
+}
+
+// An execution from before capabilities had a class for writing is judged as if it denied it, and shows that.
+func TestARequestFromBeforeThereWasWriting(t *testing.T) {
+	shown := toExecution(domain.Execution{Request: domain.Request{Capabilities: domain.Capabilities{Read: domain.Allow, Execute: domain.Ask}}}, nil)
+	if shown.Capabilities.Write != "deny" {
+		t.Errorf("write is %q", shown.Capabilities.Write)
+	}
+}
