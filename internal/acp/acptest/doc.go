@@ -1,10 +1,10 @@
-// Package acptest has a scripted ACP agent: a program for tests that speaks the protocol over stdin and stdout, and does
-// what its script says, be it right or wrong.
+// Package acptest has a scripted ACP agent: a program for tests that speaks the protocol over stdin and stdout, and
+// does what its script says, be it right or wrong.
 //
 // # The model
 //
-// The agent by itself behaves well: it answers initialize, makes sessions, keeps them in files, answers a prompt without
-// steps with one greeting, and answers a cancelled prompt with `cancelled` as soon as the step that waits has given up.
+// The agent by itself behaves well: it answers initialize, makes sessions, keeps them in files, answers a prompt
+// without steps with one greeting, and a cancelled one with `cancelled` as soon as the step that runs has given up.
 // Whatever else it does is a step, and there are two places for steps.
 //
 // A prompt brings its own. Each line of its last text block that begins with "#! " is a step; other lines are ignored.
@@ -12,8 +12,9 @@
 //
 //	#! think Where are they?
 //	#! call c1 kind=execute title="Run ls" input={"command":"ls"}
-//	#! ask c1 options=yes:allow_once,no:reject_once
-//	#! if c1 allowed file done.txt yes
+//	#! ask c1 mark=no options=yes:allow_once,no:reject_once
+//	#! if c1 allowed file done.txt It ran.
+//	#! if c1 allowed update c1 completed
 //	#! say That was it.
 //
 // The command line brings the steps of phases with -script, which takes a file or the text itself. Each line names a
@@ -32,9 +33,9 @@
 // # Steps
 //
 // A step is a verb and its words. A word ends at a space, unless it is "quoted\n" as in Go, 'raw', or JSON, which ends
-// where its brackets close. Where a verb takes TEXT it is the rest of the line, as it stands or quoted,
-// which keeps spaces at its ends. Words in brackets
-// may be left out; [name=WORD] stands anywhere behind the required ones. A step that is wrong ends the turn with -32602.
+// where its brackets close. Where a verb takes TEXT it is the rest of the line, as it stands or quoted, which keeps
+// spaces at its ends. Words in brackets may be left out; [name=WORD] stands anywhere. A step that is wrong
+// ends the turn with -32602.
 //
 // Talk:
 //
@@ -66,7 +67,7 @@
 //
 //	ask ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT]
 //	    [options=OPTIONS] [mark=no] [rpc=ID]
-//	    ask for permission and wait; says `ID answer=OPTION`, and completes or fails the call unless
+//	    ask for permission and wait; says `ID answer=OPTION` and completes or fails the call, unless
 //	        mark=no
 //	ask& ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT]
 //	    [options=OPTIONS] [mark=no] [rpc=ID]
@@ -117,9 +118,9 @@
 // The agent's own hands:
 //
 //	file PATH [TEXT]
-//	    write a file without the client's help, relative to the session's cwd; says `file=ok`
+//	    write a file by itself, relative to the session's cwd; says `file=ok`
 //	shell TEXT
-//	    run a shell command in the session's cwd, without the client's help; says `shell=OUTPUT`
+//	    run a shell command by itself, in the session's cwd; says `shell=OUTPUT`
 //	stderr TEXT
 //	    a line on stderr
 //
@@ -144,8 +145,8 @@
 //	crash [CODE]
 //	    exit at once, with 1 or this code
 //	hang
-//	    never again send or read anything, and ignore the end of stdin and SIGTERM; `hanging` on stderr
-//	        tells when
+//	    never again send or read anything, and ignore the end of stdin and SIGTERM; a line `hanging` on
+//	        stderr tells when
 //	deafen
 //	    never again read anything
 //	ignoreeof
@@ -171,7 +172,7 @@
 //	stderrflood BYTES [LINE]
 //	    the same on stderr
 //	longline MB [as=AS]
-//	    one line of so many megabytes: as a notification, a request, or the turn's response
+//	    one line of so many megabytes: a notification, or as=request, or as=response, the turn's own
 //	orphan PATH [SECONDS]
 //	    start a `sleep` in a session of its own that holds stdin, stdout and stderr open, for 60
 //	        seconds; its pid is in the file
@@ -186,8 +187,9 @@
 // # Command line
 //
 // Run the agent with -help for all flags. They choose what is offered (-no-load, -resume, -modes, -models, -config,
-// -prompts, -mcp, -auth), where sessions are kept (-state, by default below $HOME, so that a new process finds them), and
-// what goes wrong (-crash and -hang at a phase, -protocol, -load-fails, -replay after, -busy, -reexec).
+// -prompts, -mcp, -auth), where sessions are kept (-state, by default below $HOME, so that a new process finds them),
+// and what goes wrong (-crash and -hang at a phase, -protocol, -load-fails, -replay after, -busy, -reexec). What a flag
+// does not bring, `initialize: result {…}` and its like do.
 //
 // # Use
 //

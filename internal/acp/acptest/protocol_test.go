@@ -15,8 +15,9 @@ import (
 func TestInitialize(t *testing.T) {
 	for flags, wanted := range map[string]string{
 		"": `"protocolVersion":1 "authMethods":[] "loadSession":true "sessionCapabilities":{} "image":false "http":false`,
-		"-no-load -resume -prompts image,audio -mcp http -auth key": `"loadSession":false "sessionCapabilities":{"resume":{}} ` +
-			`"image":true "audio":true "embeddedContext":false "http":true "sse":false "id":"key"`,
+		"-no-load -resume -prompts image,audio -mcp http -auth key": `"loadSession":false ` +
+			`"sessionCapabilities":{"resume":{}} "image":true "audio":true "embeddedContext":false ` +
+			`"http":true "sse":false "id":"key"`,
 		"-protocol 2": `"protocolVersion":2`,
 		"-protocol 0": `"protocolVersion":0`,
 	} {
@@ -53,8 +54,9 @@ func TestSettings(t *testing.T) {
 	a := start(t, flags...)
 	a.result("initialize", hello)
 	offers := a.result("session/new", newParams(a))
-	holds(t, offers, `"currentModeId":"ask"`, `"availableModes":[{"id":"ask","name":"The ask"},{"id":"code","name":"The code"}]`,
-		`"currentModelId":"small"`, `"availableModels":[{"modelId":"small"`, `"configOptions":[`, `"type":"boolean"`, `"type":"slider"`)
+	holds(t, offers, `"currentModeId":"ask"`, `"availableModes":[{"id":"ask","name":"The ask"},{"id":"code",`,
+		`"currentModelId":"small"`, `"availableModels":[{"modelId":"small"`,
+		`"configOptions":[`, `"type":"boolean"`, `"type":"slider"`)
 	var created struct{ SessionID string }
 	decode(t, offers, &created)
 	a.session = created.SessionID
@@ -96,7 +98,10 @@ func (u update) brief() string { return u.SessionUpdate + "|" + u.ToolCallID + u
 func TestASessionOutlivesItsProcess(t *testing.T) {
 	state := t.TempDir()
 	steps := []string{"think Hm", "call c1", "say Done", "as other", "say not mine"}
-	wanted := []string{"user_message_chunk|" + acptest.Prompt(steps...), "agent_thought_chunk|Hm", "tool_call|c1", "agent_message_chunk|Done"}
+	wanted := []string{
+		"user_message_chunk|" + acptest.Prompt(steps...), "agent_thought_chunk|Hm", "tool_call|c1",
+		"agent_message_chunk|Done",
+	}
 	first := opened(t, "-state", state)
 	first.play(nil, steps...)
 	first.prompt("say lost", "crash")
@@ -172,7 +177,8 @@ func TestCancel(t *testing.T) {
 		"that is taken for an end": {manners: "oncancel endturn", step: "silence 60000", stop: "end_turn"},
 		"that is an error":         {manners: "oncancel error", step: "silence 60000", code: -32603},
 		"that is ignored":          {manners: "oncancel ignore", step: "silence 300", stop: "end_turn", said: "next"},
-		"that waits for answers":   {manners: "oncancel needanswer", step: "ask c1", answer: selected("once"), stop: "cancelled", said: "c1 answer=once\n"},
+		"that waits for answers": {manners: "oncancel needanswer", step: "ask c1", answer: selected("once"),
+			stop: "cancelled", said: "c1 answer=once\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := opened(t)
@@ -277,7 +283,8 @@ func TestASecondPrompt(t *testing.T) {
 
 func TestPhases(t *testing.T) {
 	t.Run("before and after an answer", func(t *testing.T) {
-		a := start(t, "-script", "# a comment\n\nnew: say early\nafter new: commands go\nafter prompt: say late\nprompt: say first")
+		a := start(t, "-script", "# a comment\n\nnew: say early\nafter new: commands go\n"+
+			"after prompt: say late\nprompt: say first")
 		a.result("initialize", hello)
 		id := a.send("session/new", newParams(a))
 		early := updateOf(t, a.receive())
@@ -291,7 +298,8 @@ func TestPhases(t *testing.T) {
 	t.Run("in a file, repeated", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "script")
 		must(t, os.WriteFile(file, []byte("new: fail -32000 \"sign in\"\n"), 0o600))
-		a := start(t, "-script", file, "-script", `initialize: result {"agentCapabilities":{"loadSession":false},"agentInfo":7}`)
+		a := start(t, "-script", file,
+			"-script", `initialize: result {"agentCapabilities":{"loadSession":false},"agentInfo":7}`)
 		holds(t, a.result("initialize", hello), `"loadSession":false`, `"promptCapabilities":{`, `"agentInfo":7`)
 		a.refused(-32000, "session/new", newParams(a))
 	})
@@ -315,7 +323,8 @@ func TestPhases(t *testing.T) {
 
 func TestCrashAndHangAtAPhase(t *testing.T) {
 	requests := []struct{ phase, method, params string }{
-		{"initialize", "initialize", hello}, {"authenticate", "authenticate", `{"methodId":"key"}`}, {"new", "session/new", ""},
+		{"initialize", "initialize", hello}, {"authenticate", "authenticate", `{"methodId":"key"}`},
+		{"new", "session/new", ""},
 		{"mode", "session/set_mode", ""}, {"prompt", "session/prompt", ""}, {"load", "session/load", ""},
 	}
 	for i, at := range requests {

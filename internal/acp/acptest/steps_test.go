@@ -22,7 +22,8 @@ func TestAPromptWithoutSteps(t *testing.T) {
 func TestOnlyTheLastTextHasSteps(t *testing.T) {
 	a := opened(t)
 	turn := a.follow(a.send("session/prompt", a.here(`,"prompt":[{"type":"text","text":"#! say first"},`+
-		`{"type":"text","text":"Please\n#! say last\r\n #! say indented"},{"type":"resource_link","uri":"file:///x","name":"x"}]`)), nil)
+		`{"type":"text","text":"Please\n#! say last\r\n #! say indented"},`+
+		`{"type":"resource_link","uri":"file:///x","name":"x"}]`)), nil)
 	want(t, "text", turn.said, "last")
 }
 
@@ -33,7 +34,8 @@ func TestTalk(t *testing.T) {
 		got = append(got, u.SessionUpdate+"|"+u.MessageID+"|"+u.text())
 	}
 	if wanted := []string{
-		"agent_thought_chunk||Hm", "agent_message_chunk|m1|Hello world", "agent_message_chunk|m1|a\nb", "user_message_chunk||You",
+		"agent_thought_chunk||Hm", "agent_message_chunk|m1|Hello world", "agent_message_chunk|m1|a\nb",
+		"user_message_chunk||You",
 	}; !slices.Equal(got, wanted) {
 		t.Errorf("got %q", got)
 	}
@@ -54,13 +56,17 @@ func TestABurstIsNumbered(t *testing.T) {
 
 func TestCalls(t *testing.T) {
 	turn := opened(t).play(nil,
-		`call c1 kind=execute title="Run \"it\"" input={"a": "b c"} at=/x`, "update c1 in_progress", "update c1 completed all done",
+		`call c1 kind=execute title="Run \"it\"" input={"a": "b c"} at=/x`,
+		"update c1 in_progress", "update c1 completed all done",
 		`diff c2 /y "old\n" 'new one'`)
 	for i, wanted := range []string{
-		`{"sessionUpdate":"tool_call","toolCallId":"c1","status":"pending","kind":"execute","title":"Run \"it\"","rawInput":{"a":"b c"},"locations":[{"path":"/x"}]}`,
+		`{"sessionUpdate":"tool_call","toolCallId":"c1","status":"pending","kind":"execute",
+			"title":"Run \"it\"","rawInput":{"a":"b c"},"locations":[{"path":"/x"}]}`,
 		`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}`,
-		`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"all done"}}]}`,
-		`{"sessionUpdate":"tool_call_update","toolCallId":"c2","content":[{"type":"diff","path":"/y","oldText":"old\n","newText":"new one"}]}`,
+		`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed",
+			"content":[{"type":"content","content":{"type":"text","text":"all done"}}]}`,
+		`{"sessionUpdate":"tool_call_update","toolCallId":"c2",
+			"content":[{"type":"diff","path":"/y","oldText":"old\n","newText":"new one"}]}`,
 	} {
 		same(t, turn.updates[i].raw, wanted)
 	}
@@ -68,17 +74,21 @@ func TestCalls(t *testing.T) {
 
 func TestStateOfTheSession(t *testing.T) {
 	a := opened(t, "-modes", "ask,code", "-config", "plain")
-	turn := a.play(nil, `plan first:completed "second step"`, "commands plan review", "mode code", "info Title", "usage 10 200 0.5", "usage 1 2",
+	turn := a.play(nil, `plan first:completed "second step"`, "commands plan review", "mode code", "info Title",
+		"usage 10 200 0.5",
+		"usage 1 2",
 		"config mode ask", `raw {"sessionUpdate":"notice","text":"x","_meta":{"k":[1]}}`)
 	for i, wanted := range []string{
-		`{"sessionUpdate":"plan","entries":[{"content":"first","priority":"medium","status":"completed"},{"content":"second step","priority":"medium","status":"pending"}]}`,
-		`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"plan","description":"Does plan"},{"name":"review","description":"Does review"}]}`,
+		`{"sessionUpdate":"plan","entries":[{"content":"first","priority":"medium","status":"completed"},
+			{"content":"second step","priority":"medium","status":"pending"}]}`,
+		`{"sessionUpdate":"available_commands_update","availableCommands":[
+			{"name":"plan","description":"Does plan"},{"name":"review","description":"Does review"}]}`,
 		`{"sessionUpdate":"current_mode_update","currentModeId":"code"}`,
 		`{"sessionUpdate":"session_info_update","title":"Title"}`,
 		`{"sessionUpdate":"usage_update","used":10,"size":200,"cost":{"amount":0.5,"currency":"USD"}}`,
 		`{"sessionUpdate":"usage_update","used":1,"size":2}`,
-		`{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","name":"The mode","category":"mode","type":"select","currentValue":"ask",
-			"options":[{"value":"ask","name":"The ask"},{"value":"code","name":"The code"}]}]}`,
+		`{"sessionUpdate":"config_option_update","configOptions":[
+			{"id":"mode","name":"The mode","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"The ask"},{"value":"code","name":"The code"}]}]}`,
 		`{"sessionUpdate":"notice","text":"x","_meta":{"k":[1]}}`,
 	} {
 		same(t, turn.updates[i].raw, wanted)
@@ -113,10 +123,12 @@ func TestAsk(t *testing.T) {
 		"rejected":  {selected("no"), "c1 answer=no\n", "c1 failed", "rejected"},
 		"unknown":   {selected("zz"), "c1 answer=zz\n", "c1 failed", "rejected"},
 		"cancelled": {cancelled, "c1 answer=cancelled\n", "c1 failed", "cancelled"},
-		"error":     {`"error":{"code":-32603,"message":"no desk"}`, "c1 answer=error -32603 no desk\n", "c1 failed", "error"},
+		"error": {`"error":{"code":-32603,"message":"no desk"}`,
+			"c1 answer=error -32603 no desk\n", "c1 failed", "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			turn := opened(t).play(replies{permission: c.body}, "call c1", "ask c1", "if c1 "+c.verdict+" say yes", "if c1 other say never")
+			turn := opened(t).play(replies{permission: c.body}, "call c1", "ask c1",
+				"if c1 "+c.verdict+" say yes", "if c1 other say never")
 			want(t, "said", turn.said, c.said+"yes")
 			want(t, "status", turn.statuses()[1], c.status)
 			want(t, "stop", turn.stop, "end_turn")
@@ -130,10 +142,11 @@ func TestWhatAQuestionSays(t *testing.T) {
 		`ask full kind=edit title=T status=pending input={} content=C at=/p options=a:allow_once:Yes,b:reject_always,c`)
 	for i, wanted := range []string{
 		`{"toolCall":{"toolCallId":"bare"},"options":[{"optionId":"once","kind":"allow_once","name":"Allow once"},
-			{"optionId":"always","kind":"allow_always","name":"Always allow"},{"optionId":"no","kind":"reject_once","name":"Reject"}],"sessionId":"SES"}`,
+			{"optionId":"always","kind":"allow_always","name":"Always allow"},
+			{"optionId":"no","kind":"reject_once","name":"Reject"}],"sessionId":"SES"}`,
 		`{"toolCall":{"toolCallId":"none"},"options":[],"sessionId":"SES"}`,
-		`{"toolCall":{"toolCallId":"full","kind":"edit","title":"T","status":"pending","rawInput":{},"locations":[{"path":"/p"}],
-			"content":[{"type":"content","content":{"type":"text","text":"C"}}]},
+		`{"toolCall":{"toolCallId":"full","kind":"edit","title":"T","status":"pending","rawInput":{},
+			"locations":[{"path":"/p"}],"content":[{"type":"content","content":{"type":"text","text":"C"}}]},
 			"options":[{"optionId":"a","kind":"allow_once","name":"Yes"},{"optionId":"b","kind":"reject_always","name":"b"},
 			{"optionId":"c","kind":"allow_once","name":"c"}],"sessionId":"SES"}`,
 	} {
@@ -176,7 +189,8 @@ func TestARequestIDMayBeUsedTwice(t *testing.T) {
 func TestRequestsToTheClient(t *testing.T) {
 	yes := replies{
 		"fs/read_text_file": `"result":{"content":"text"}`, "fs/write_text_file": `"result":null`,
-		"terminal/create": `"result":{"terminalId":"t1"}`, "terminal/wait_for_exit": `"result":{"exitCode":0}`, "terminal/kill": `"result":{}`,
+		"terminal/create": `"result":{"terminalId":"t1"}`, "terminal/wait_for_exit": `"result":{"exitCode":0}`,
+		"terminal/kill":   `"result":{}`,
 		"terminal/output": `"result":{"output":"out"}`, "terminal/release": `"result":{}`,
 		"elicitation/create": `"result":{"action":"accept","content":{"answer":"Red"}}`, "_x/ask": `"result":{"n":1}`,
 	}
@@ -186,7 +200,8 @@ func TestRequestsToTheClient(t *testing.T) {
 	}
 	for _, c := range []struct{ step, methods, params, yes, no string }{
 		{"read /f", "fs/read_text_file", `{"path":"/f","sessionId":"SES"}`, "read=text\n", "read=error -32601 No\n"},
-		{`write /f ""`, "fs/write_text_file", `{"path":"/f","content":"","sessionId":"SES"}`, "write=ok\n", "write=error -32601 No\n"},
+		{`write /f ""`, "fs/write_text_file", `{"path":"/f","content":"","sessionId":"SES"}`,
+			"write=ok\n", "write=error -32601 No\n"},
 		{"terminal ls -l call=c1", "terminal/create terminal/wait_for_exit terminal/output terminal/release",
 			`{"command":"ls","args":["-l"],"sessionId":"SES"}`, "terminal={\"output\":\"out\"}\n", "terminal=error -32601 No\n"},
 		{"terminal ls then=kill", "terminal/create terminal/kill terminal/wait_for_exit terminal/output terminal/release",
@@ -222,7 +237,8 @@ func TestRequestsToTheClient(t *testing.T) {
 func TestATerminalIsShownInACall(t *testing.T) {
 	turn := opened(t).play(replies{"terminal/create": `"result":{"terminalId":"t1"}`, "terminal/output": `"result":{}`},
 		"terminal ls then=leave release=no call=c1")
-	same(t, turn.updates[0].raw, `{"sessionUpdate":"tool_call_update","toolCallId":"c1","content":[{"type":"terminal","terminalId":"t1"}]}`)
+	same(t, turn.updates[0].raw, `{"sessionUpdate":"tool_call_update","toolCallId":"c1",
+		"content":[{"type":"terminal","terminalId":"t1"}]}`)
 }
 
 func TestTheAgentsOwnHands(t *testing.T) {
@@ -277,7 +293,8 @@ func TestEnds(t *testing.T) {
 	want(t, "code", failure.Code, -32603)
 	want(t, "message", failure.Message, "no luck")
 	want(t, "data", string(failure.Data), `{"kind":"x"}`)
-	same(t, string(a.play(nil, `result {"usage":{"totalTokens":3}}`, `result {"usage":{"inputTokens":1},"_meta":{"q":1}}`).answer.Result),
+	turn := a.play(nil, `result {"usage":{"totalTokens":3}}`, `result {"usage":{"inputTokens":1},"_meta":{"q":1}}`)
+	same(t, string(turn.answer.Result),
 		`{"stopReason":"end_turn","usage":{"totalTokens":3,"inputTokens":1},"_meta":{"q":1}}`)
 }
 
@@ -290,9 +307,9 @@ func TestOnce(t *testing.T) {
 func TestWhatIsNoStep(t *testing.T) {
 	a := opened(t)
 	for _, step := range []string{
-		"dance", "say", "burst", "burst many", "burst 1 2 3", "call", `call c1 title="open`, "call c1 input={", "call c1 input=nothing",
-		"update c1", "if c1 allowed", "if c1 allowed dance", "if c9 allowed say x", "withdraw c1", "raw nothing", "oncancel cry",
-		"fail many x", "result []", "usage 1 2 much", "late soon say x", "longline 1 as=song",
+		"dance", "say", "burst", "burst many", "burst 1 2 3", "call", `call c1 title="open`, "call c1 input={",
+		"call c1 input=nothing", "update c1", "if c1 allowed", "if c1 allowed dance", "if c9 allowed say x", "withdraw c1",
+		"raw nothing", "oncancel cry", "fail many x", "result []", "usage 1 2 much", "late soon say x", "longline 1 as=song",
 	} {
 		turn := a.play(nil, step)
 		if turn.answer.Error == nil || turn.answer.Error.Code != -32602 {

@@ -44,9 +44,11 @@ func (w *words) Set(value string) error {
 
 func readOptions(flags *flag.FlagSet, arguments []string) (*options, error) {
 	o := &options{script: newScript()}
-	flags.Var(o.script, "script", "`FILE or text` with steps for phases: lines such as \"new: crash 3\", \"after load: say more\"")
+	flags.Var(o.script, "script", "`FILE or text` with steps for phases, in lines such as \"new: crash 3\"")
 	for _, name := range []string{"crash", "hang"} {
-		flags.Func(name, name+" at a `PHASE`, before its answer", func(phase string) error { return o.script.add(phase + ": " + name) })
+		flags.Func(name, name+" at a `PHASE`, before its answer", func(phase string) error {
+			return o.script.add(phase + ": " + name)
+		})
 	}
 	flags.StringVar(&o.state, "state", "", "`FOLDER` for sessions (default $HOME/.scripted-agent)")
 	flags.BoolVar(&o.noLoad, "no-load", false, "do not offer session/load")
@@ -57,10 +59,10 @@ func readOptions(flags *flag.FlagSet, arguments []string) (*options, error) {
 	flags.StringVar(&o.auth, "auth", "", "`METHOD` of authentication that sessions require")
 	flags.Var(&o.modes, "modes", "modes to offer, `A,B`; the first one is current")
 	flags.Var(&o.models, "models", "models to offer, `A,B`; the first one is current")
-	flags.StringVar(&o.config, "config", "", "offer modes and models as configOptions, too: `plain` or odd, with types that nobody knows")
+	flags.StringVar(&o.config, "config", "", "offer configOptions, too: `plain` or odd, with types that nobody knows")
 	flags.Var(&o.prompts, "prompts", "prompt capabilities, of `image,audio,embeddedContext`")
 	flags.Var(&o.mcp, "mcp", "MCP capabilities, of `http,sse`")
-	flags.StringVar(&o.busy, "busy", "queue", "what a second prompt does to a session: `queue`, cancel (the first) or fail")
+	flags.StringVar(&o.busy, "busy", "queue", "what a second prompt does: `queue`, cancel (the first) or fail")
 	flags.StringVar(&o.reexec, "reexec", "", "start the agent anew as a child and `stay` beside it, or leave")
 	flags.BoolVar(&o.verbs, "verbs", false, "print all steps")
 	return o, flags.Parse(arguments)

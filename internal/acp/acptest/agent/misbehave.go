@@ -11,23 +11,9 @@ import (
 )
 
 var faultSteps = []verb{
-	{"crash", "[CODE]", "exit at once, with 1 or this code", func(_ *turn, a args) error {
-		code, err := a.number(0, 1)
-		if err != nil {
-			return err
-		}
-		os.Exit(code)
-		return nil
-	}},
-	{"hang", "", "never again send or read anything, and ignore the end of stdin and SIGTERM; `hanging` on stderr tells when", func(t *turn, _ args) error {
-		t.agent.deaf.Store(true)
-		t.agent.ignoreEOF.Store(true)
-		ignoreTerm()
-		t.agent.wire.line.Lock()
-		fmt.Fprintln(os.Stderr, "hanging")
-		forever()
-		return nil
-	}},
+	{"crash", "[CODE]", "exit at once, with 1 or this code", crash},
+	{"hang", "", "never again send or read anything, and ignore the end of stdin and SIGTERM; " +
+		"a line `hanging` on stderr tells when", hang},
 	{"deafen", "", "never again read anything", func(t *turn, _ args) error {
 		t.agent.deaf.Store(true)
 		return nil
@@ -40,8 +26,9 @@ var faultSteps = []verb{
 		ignoreTerm()
 		return nil
 	}},
-	{"oncancel", "MANNERS", "what a cancel does to the turn, wherever this step stands: good, ignore, error (the answer is one), " +
-		"endturn (so it says), needanswer (it waits for all permissions), withdraw (it takes them back)", onCancel},
+	{"oncancel", "MANNERS", "what a cancel does to the turn, wherever this step stands: good, ignore, " +
+		"error (the answer is one), endturn (so it says), needanswer (it waits for all permissions), " +
+		"withdraw (it takes them back)", onCancel},
 	{"noanswer", "", "the turn ends without an answer", func(t *turn, _ args) error {
 		t.silent = true
 		return errEnded
@@ -50,37 +37,65 @@ var faultSteps = []verb{
 		t.answer(nil)
 		return errEnded
 	}},
-	{"answerexit", "[CODE]", "the turn ends, and the process with it, right behind the answer", func(t *turn, a args) error {
-		code, err := a.number(0, 0)
-		if err != nil {
-			return err
-		}
-		t.exits, t.exitCode = true, code
-		return errEnded
-	}},
-	{"as", "[ID]", "following updates and requests name this session instead; without an ID, their own", func(t *turn, a args) error {
-		t.as = a.word(0, "")
-		return nil
-	}},
+	{"answerexit", "[CODE]", "the turn ends, and the process with it, right behind the answer", answerExit},
+	{"as", "[ID]", "following updates and requests name this session instead; without an ID, their own",
+		func(t *turn, a args) error {
+			t.as = a.word(0, "")
+			return nil
+		}},
 	{"rawline", "TEXT", "a line on stdout, word for word: noise, or half a message", func(t *turn, a args) error {
 		t.agent.wire.write([]byte(a.text))
 		return nil
 	}},
-	{"flood", "BYTES [LINE]", "noise on stdout, in lines of 1024 or LINE bytes; 0 is one line", func(t *turn, a args) error {
-		return flood(a, func(line []byte) error {
-			t.agent.wire.write(line)
-			return nil
-		})
-	}},
-	{"stderrflood", "BYTES [LINE]", "the same on stderr", func(_ *turn, a args) error {
-		return flood(a, func(line []byte) error {
-			_, err := os.Stderr.Write(append(line, '\n'))
-			return err
-		})
-	}},
-	{"longline", "MB [as=AS]", "one line of so many megabytes: as a notification, a request, or the turn's response", longLine},
-	{"orphan", "PATH [SECONDS]", "start a `sleep` in a session of its own that holds stdin, stdout and stderr open, for 60 seconds; " +
-		"its pid is in the file", orphan},
+	{"flood", "BYTES [LINE]", "noise on stdout, in lines of 1024 or LINE bytes; 0 is one line", floodStdout},
+	{"stderrflood", "BYTES [LINE]", "the same on stderr", floodStderr},
+	{"longline", "MB [as=AS]",
+		"one line of so many megabytes: a notification, or as=request, or as=response, the turn's own", longLine},
+	{"orphan", "PATH [SECONDS]", "start a `sleep` in a session of its own that holds stdin, stdout and stderr open, " +
+		"for 60 seconds; its pid is in the file", orphan},
+}
+
+func crash(_ *turn, a args) error {
+	code, err := a.number(0, 1)
+	if err != nil {
+		return err
+	}
+	os.Exit(code)
+	return nil
+}
+
+// hang keeps the wire's lock, so that no other turn speaks either.
+func hang(t *turn, _ args) error {
+	t.agent.deaf.Store(true)
+	t.agent.ignoreEOF.Store(true)
+	ignoreTerm()
+	t.agent.wire.line.Lock()
+	fmt.Fprintln(os.Stderr, "hanging")
+	forever()
+	return nil
+}
+
+func answerExit(t *turn, a args) error {
+	code, err := a.number(0, 0)
+	if err != nil {
+		return err
+	}
+	t.exits, t.exitCode = true, code
+	return errEnded
+}
+
+func floodStdout(t *turn, a args) error {
+	return flood(a, func(line []byte) error {
+		t.agent.wire.write(line)
+		return nil
+	})
+}
+
+func floodStderr(_ *turn, a args) error {
+	return flood(a, func(line []byte) error {
+		_, err := os.Stderr.Write(append(line, '\n'))
+		return err
+	})
 }
 
 func ignoreTerm() { signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) }

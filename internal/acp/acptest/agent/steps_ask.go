@@ -11,7 +11,8 @@ const askUsage = "ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=
 	"[options=OPTIONS] [mark=no] [rpc=ID]"
 
 var askSteps = []verb{
-	{"ask", askUsage, "ask for permission and wait; says `ID answer=OPTION`, and completes or fails the call unless mark=no",
+	{"ask", askUsage,
+		"ask for permission and wait; says `ID answer=OPTION` and completes or fails the call, unless mark=no",
 		func(t *turn, a args) error {
 			q, err := t.ask(a)
 			if err != nil {
@@ -183,12 +184,4 @@ func ifAnswered(t *turn, a args) error {
 		return a.step.run(t)
 	}
 	return nil
-}
-
-// cutLast cuts at the last separator.
-func cutLast(s, separator, instead string) (before, after string) {
-	if i := strings.LastIndex(s, separator); i >= 0 {
-		return s[:i], s[i+len(separator):]
-	}
-	return s, instead
 }

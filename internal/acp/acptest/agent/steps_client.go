@@ -12,7 +12,8 @@ var clientSteps = []verb{
 	{"terminal", "COMMAND [ARG...] [then=THEN] [release=no] [call=ID]",
 		"run a command through the client: create, wait for its end, output, release; says `terminal=OUTPUT`, as JSON; " +
 			"then=kill kills it first, then=leave does not wait", terminal},
-	{"elicit", "MESSAGE [SCHEMA] [mode=MODE] [url=URL] [call=ID]", "ask a person by elicitation/create; says `elicit=ACTION CONTENT`", elicit},
+	{"elicit", "MESSAGE [SCHEMA] [mode=MODE] [url=URL] [call=ID]",
+		"ask a person by elicitation/create; says `elicit=ACTION CONTENT`", elicit},
 	{"notify", "METHOD [JSON]", "any notification", func(t *turn, a args) error {
 		params, err := a.json(1, "{}")
 		if err != nil {

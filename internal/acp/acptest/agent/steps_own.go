@@ -1,20 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 var ownSteps = []verb{
-	{"file", "PATH [TEXT]", "write a file without the client's help, relative to the session's cwd; says `file=ok`", ownFile},
-	{"shell", "TEXT", "run a shell command in the session's cwd, without the client's help; says `shell=OUTPUT`", shell},
+	{"file", "PATH [TEXT]", "write a file by itself, relative to the session's cwd; says `file=ok`", ownFile},
+	{"shell", "TEXT", "run a shell command by itself, in the session's cwd; says `shell=OUTPUT`", shell},
 	{"stderr", "TEXT", "a line on stderr", func(_ *turn, a args) error {
 		_, err := os.Stderr.WriteString(a.text + "\n")
 		return err
@@ -67,8 +64,9 @@ func whoami(t *turn, _ args) error {
 		return errors.New("there is no session yet")
 	}
 	t.session.mu.Lock()
-	i := identity{sessionFacts: t.session.facts, SessionID: t.session.id, Arguments: os.Args[1:], PID: os.Getpid(), ParentPID: os.Getppid()}
+	i := identity{sessionFacts: t.session.facts, SessionID: t.session.id}
 	t.session.mu.Unlock()
+	i.Arguments, i.PID, i.ParentPID = os.Args[1:], os.Getpid(), os.Getppid()
 	t.agent.mu.Lock()
 	i.clientFacts = t.agent.client
 	t.agent.mu.Unlock()
@@ -79,70 +77,4 @@ func whoami(t *turn, _ args) error {
 	}
 	slices.Sort(i.Variables)
 	return t.say(string(mustJSON(i)))
-}
-
-var flowSteps = []verb{
-	{"late", "MS STEP", "a step after the turn's answer, so many milliseconds later", late},
-	{"once", "PATH STEP", "a step that is taken only if this file is not there yet; it makes the file", once},
-}
-
-func late(t *turn, a args) error {
-	ms, err := a.number(0, 0)
-	if err != nil {
-		return err
-	}
-	t.late = append(t.late, func() {
-		after := t.agent.newTurn("late", message{})
-		after.session = t.session
-		time.Sleep(time.Duration(ms) * time.Millisecond)
-		if err := a.step.run(after); err != nil {
-			fmt.Fprintln(os.Stderr, "late:", err)
-		}
-	})
-	return nil
-}
-
-func once(t *turn, a args) error {
-	file, err := os.OpenFile(a.words[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	return a.step.run(t)
-}
-
-var endSteps = []verb{
-	{"stop", "REASON", "end the turn with this stopReason", func(t *turn, a args) error {
-		t.reason = a.words[0]
-		return errEnded
-	}},
-	{"fail", "CODE MESSAGE [JSON]", "end the turn with an error, perhaps with data", fail},
-	{"result", "JSON", "fields to merge into the answer, such as usage or _meta", func(t *turn, a args) error {
-		var fields object
-		if err := json.Unmarshal([]byte(a.words[0]), &fields); err != nil {
-			return err
-		}
-		merge(t.result, fields)
-		return nil
-	}},
-}
-
-func fail(_ *turn, a args) error {
-	f := &failure{Message: a.words[1]}
-	if err := json.Unmarshal([]byte(a.words[0]), &f.Code); err != nil {
-		return err
-	}
-	if len(a.words) > 2 {
-		data, err := a.json(2, "")
-		if err != nil {
-			return err
-		}
-		f.Data = data
-	}
-	return f
 }

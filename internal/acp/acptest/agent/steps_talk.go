@@ -8,8 +8,12 @@ import (
 
 var talkSteps = []verb{
 	{"say", "TEXT", "a chunk of the agent's message", func(t *turn, a args) error { return t.say(a.text) }},
-	{"think", "TEXT", "a chunk of thought", func(t *turn, a args) error { return t.chunk("agent_thought_chunk", a.text) }},
-	{"hear", "TEXT", "a chunk of the user's message", func(t *turn, a args) error { return t.chunk("user_message_chunk", a.text) }},
+	{"think", "TEXT", "a chunk of thought", func(t *turn, a args) error {
+		return t.chunk("agent_thought_chunk", a.text)
+	}},
+	{"hear", "TEXT", "a chunk of the user's message", func(t *turn, a args) error {
+		return t.chunk("user_message_chunk", a.text)
+	}},
 	{"message", "[ID]", "following chunks carry this messageId; without an ID, none", func(t *turn, a args) error {
 		t.messageID = a.word(0, "")
 		return nil

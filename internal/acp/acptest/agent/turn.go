@@ -20,10 +20,9 @@ type turn struct {
 	params    json.RawMessage
 	sessionID string // as the request names it
 
-	ctx         context.Context // ends when the agent heeds a cancel
-	interrupt   context.CancelFunc
-	interrupted atomic.Bool
-	manners     atomic.Value // string: what a cancel does, see oncancel
+	ctx       context.Context // ends when the agent heeds a cancel
+	interrupt context.CancelFunc
+	manners   atomic.Value // string: what a cancel does, see oncancel
 
 	session   *session // nil in phases that have none
 	steps     []*step
@@ -188,7 +187,6 @@ func (t *turn) cancelled() *failure {
 
 // cancel is called by the reader.
 func (t *turn) cancel() {
-	t.interrupted.Store(true)
 	if t.manners.Load() != "ignore" {
 		t.interrupt()
 	}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+var flowSteps = []verb{
+	{"late", "MS STEP", "a step after the turn's answer, so many milliseconds later", late},
+	{"once", "PATH STEP", "a step that is taken only if this file is not there yet; it makes the file", once},
+}
+
+func late(t *turn, a args) error {
+	ms, err := a.number(0, 0)
+	if err != nil {
+		return err
+	}
+	t.late = append(t.late, func() {
+		after := t.agent.newTurn("late", message{})
+		after.session = t.session
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+		if err := a.step.run(after); err != nil {
+			fmt.Fprintln(os.Stderr, "late:", err)
+		}
+	})
+	return nil
+}
+
+func once(t *turn, a args) error {
+	file, err := os.OpenFile(a.words[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return a.step.run(t)
+}
+
+var endSteps = []verb{
+	{"stop", "REASON", "end the turn with this stopReason", func(t *turn, a args) error {
+		t.reason = a.words[0]
+		return errEnded
+	}},
+	{"fail", "CODE MESSAGE [JSON]", "end the turn with an error, perhaps with data", fail},
+	{"result", "JSON", "fields to merge into the answer, such as usage or _meta", func(t *turn, a args) error {
+		var fields object
+		if err := json.Unmarshal([]byte(a.words[0]), &fields); err != nil {
+			return err
+		}
+		merge(t.result, fields)
+		return nil
+	}},
+}
+
+func fail(_ *turn, a args) error {
+	f := &failure{Message: a.words[1]}
+	if err := json.Unmarshal([]byte(a.words[0]), &f.Code); err != nil {
+		return err
+	}
+	if len(a.words) > 2 {
+		data, err := a.json(2, "")
+		if err != nil {
+			return err
+		}
+		f.Data = data
+	}
+	return f
+}
