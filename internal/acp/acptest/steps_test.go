@@ -88,7 +88,8 @@ func TestStateOfTheSession(t *testing.T) {
 		`{"sessionUpdate":"usage_update","used":10,"size":200,"cost":{"amount":0.5,"currency":"USD"}}`,
 		`{"sessionUpdate":"usage_update","used":1,"size":2}`,
 		`{"sessionUpdate":"config_option_update","configOptions":[
-			{"id":"mode","name":"The mode","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"The ask"},{"value":"code","name":"The code"}]}]}`,
+			{"id":"mode","name":"The mode","category":"mode","type":"select","currentValue":"ask",
+			"options":[{"value":"ask","name":"The ask"},{"value":"code","name":"The code"}]}]}`,
 		`{"sessionUpdate":"notice","text":"x","_meta":{"k":[1]}}`,
 	} {
 		same(t, turn.updates[i].raw, wanted)
