@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -91,6 +93,34 @@ func BenchmarkReplay(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.N*10_000)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}
+
+// BenchmarkDebug adds raw messages to feeds that are full, so that each change lets old ones go.
+func BenchmarkDebug(b *testing.B) {
+	for name, open := range map[string]func(testing.TB) *store.Store{
+		"SQLite": storetest.SQLite,
+		"Postgres": func(tb testing.TB) *store.Store {
+			return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b)
+			traces := func(id domain.ExecutionID, n int) store.Change {
+				return store.Change{Execution: id, Epoch: 1,
+					Debug: slices.Repeat([]domain.DebugMessage{{Message: strings.Repeat("x", 500)}}, n)}
+			}
+			ids := population(b, s, 20)
+			for _, id := range ids {
+				commit(b, s, traces(id, store.DebugMessages))
+			}
+			at := 0
+			for b.Loop() {
+				commit(b, s, traces(ids[at%len(ids)], 5))
+				at++
+			}
+			b.ReportMetric(float64(b.N*5)/b.Elapsed().Seconds(), "messages/s")
 		})
 	}
 }

@@ -17,7 +17,8 @@ func (b *batch) resolveApprovals() error {
 			if err != nil {
 				return err
 			}
-			rows = append(rows, row{i, append([]any{text(string(r.Approval)), string(c.Execution), string(r.Status)}, decision...)})
+			values := []any{text(string(r.Approval)), string(c.Execution), string(r.Status)}
+			rows = append(rows, row{i, append(values, decision...)})
 		}
 	}
 	slices.SortStableFunc(rows, byID)

@@ -49,7 +49,8 @@ func (b *batch) createExecutions() error {
 		}
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), text(string(e.Request.Marshal())), string(e.Status),
 			text(string(e.Request.Source.Type)), text(e.Request.Source.Model), int64(e.Turn), int64(e.Rounds), usage,
-			e.Created.UnixMicro(), updated.UnixMicro(), text(e.ByKey), text(e.Request.Source.Command), text(e.AgentSession)}})
+			e.Created.UnixMicro(), updated.UnixMicro(), text(e.ByKey),
+			text(e.Request.Source.Command), text(e.AgentSession)}})
 	}
 	created, err := b.run(`id text, tenant text, request text, status text, source_type text, model text, turn bigint,
 		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text`, rows, `

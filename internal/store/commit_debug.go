@@ -33,8 +33,8 @@ func (b *batch) appendDebug() error {
 			m := &c.Debug[j]
 			message := text(m.Message)
 			end.n++
-			messages = append(messages, row{i, []any{string(c.Execution), end.n, b.heads[c.Execution].tenant, m.Time.UnixMicro(),
-				text(string(m.Direction)), int64(m.Bytes), end.position, message}})
+			messages = append(messages, row{i, []any{string(c.Execution), end.n, b.heads[c.Execution].tenant,
+				m.Time.UnixMicro(), text(string(m.Direction)), int64(m.Bytes), end.position, message}})
 			end.position += int64(len(message))
 		}
 		if end.n > DebugMessages || end.position > DebugBytes {

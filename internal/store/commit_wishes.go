@@ -36,7 +36,8 @@ func (b *batch) admitResumes() error {
 		i := resumes[s.execution]
 		switch {
 		case s.status != domain.StatusInterrupted:
-			b.refuse(i, domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted: there is nothing to choose."))
+			b.refuse(i, domain.Errorf(domain.CodeNotInterrupted,
+				"The execution is not interrupted: there is nothing to choose."))
 		case s.chosen != nil && s.chosen.Mode != b.changes[i].Resume.Mode:
 			b.refuse(i, domain.Errorf(domain.CodeConflict, "Somebody has already chosen otherwise: %s.", s.chosen.Mode))
 		}

@@ -1,4 +1,5 @@
-// Package store keeps executions, their logs, their approvals and the leases on them, in SQLite or in Postgres.
+// Package store keeps executions, their logs, their prompts and approvals, and the leases on them, in SQLite or in
+// Postgres.
 //
 // # The model
 //
@@ -6,6 +7,9 @@
 // 1, 2, 3 …. The head hands out the numbers and knows the epoch: the number of the claim under which a replica drives
 // the execution. Both are settled by one update of one row, so fencing and numbering need no further lock, and the
 // order of the log is the order of the commits.
+//
+// Who does not drive an execution leaves wishes for its driver: to cancel it, to close it, to resume it, and further
+// prompts. [Store.Wishes] reads them at one moment, and the driver turns them into events.
 //
 // All that sessions and approvals write goes through [Store.Commit]: a batch of [Change] values, each a transaction
 // as a value, in one transaction of the database. Everything else reads, or is about leases and keys.
@@ -19,6 +23,7 @@
 //   - The log of an execution has no hole and no double, also for a reader in the middle of a write.
 //   - A change under an old epoch writes nothing. A change with epoch 0 comes from somebody who does not drive the
 //     execution; it rings the head's bell, so that a driver elsewhere sees that somebody wrote.
+//   - A prompt that was taken in is started or discarded before its execution rests or ends.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
 //   - Approvals expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
 //   - Text is read back byte for byte, as far as it is UTF-8: what is not becomes U+FFFD on the way in, on both

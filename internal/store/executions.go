@@ -99,18 +99,6 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	}), nil
 }
 
-// CancelRequest returns the wish to stop the execution; nil where nobody has one.
-func (s *Store) CancelRequest(ctx context.Context, id domain.ExecutionID) (*CancelRequest, error) {
-	request, err := one(ctx, s.read, func(row scanner) (*CancelRequest, error) {
-		var stored sql.NullString
-		if err := row.Scan(&stored); err != nil {
-			return nil, err
-		}
-		return optional[CancelRequest]("cancel", stored)
-	}, `select cancel from executions where id = $1`, text(string(id)))
-	return request, s.found(err, "execution")
-}
-
 // Delete removes an execution that has ended, with all that belongs to it. A live one is a conflict.
 func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) error {
 	return s.transact(ctx, "delete an execution", func(tx *sql.Tx) error {

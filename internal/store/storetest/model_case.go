@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -13,7 +14,8 @@ import (
 // model runs random changes, claims and releases against a few lines that say what must come out.
 func model(w *world) {
 	rapid.Check(w.T, func(t *rapid.T) {
-		m := &modelled{world: w, t: t, heads: map[domain.ExecutionID]*store.Head{}, alive: map[store.ReplicaID]bool{}, name: newID()}
+		m := &modelled{world: w, t: t, heads: map[domain.ExecutionID]*store.Head{}, prompts: map[domain.ExecutionID][]domain.PromptID{},
+			alive: map[store.ReplicaID]bool{}, name: newID()}
 		t.Repeat(map[string]func(*rapid.T){
 			"create":    m.create,
 			"commit":    m.commitBatch,
@@ -25,7 +27,9 @@ func model(w *world) {
 		})
 		for _, id := range m.ids { // or the next run would claim them
 			if !m.heads[id].Terminal {
-				w.accepted(ending(id, m.heads[id].Epoch))
+				end := ending(id, m.heads[id].Epoch)
+				end.DiscardPrompts = m.prompts[id]
+				w.accepted(end)
 			}
 		}
 	})
@@ -33,11 +37,12 @@ func model(w *world) {
 
 type modelled struct {
 	*world
-	t     *rapid.T
-	name  string
-	ids   []domain.ExecutionID
-	heads map[domain.ExecutionID]*store.Head
-	alive map[store.ReplicaID]bool
+	t       *rapid.T
+	name    string
+	ids     []domain.ExecutionID
+	heads   map[domain.ExecutionID]*store.Head
+	prompts map[domain.ExecutionID][]domain.PromptID // that wait
+	alive   map[store.ReplicaID]bool
 }
 
 func (m *modelled) replica(t *rapid.T) store.ReplicaID {
@@ -66,32 +71,53 @@ func (m *modelled) commitBatch(t *rapid.T) {
 		if rapid.Bool().Draw(t, "right") {
 			epoch = m.heads[id].Epoch
 		}
-		c := said(id, epoch, rapid.IntRange(0, 4).Draw(t, "events"))
-		if epoch != 0 && rapid.IntRange(0, 9).Draw(t, "end") == 0 {
-			c = ending(id, epoch)
-		}
-		changes = append(changes, c)
+		changes = append(changes, m.change(t, id, epoch))
 	}
 	outcomes, err := m.replicas[rapid.IntRange(0, 1).Draw(t, "store")].Commit(m.ctx, changes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range changes {
-		head := m.heads[c.Execution]
-		if head.Terminal || c.Epoch != 0 && c.Epoch != head.Epoch {
-			if domain.CodeOf(outcomes[i].Err) != domain.CodeStale {
-				t.Fatalf("%+v must be refused of %+v: %v", c, head, outcomes[i].Err)
-			}
-			continue
+		m.settle(t, c, outcomes[i])
+	}
+}
+
+// change draws one that speaks, takes a prompt in, or ends an execution, with its prompts or over them.
+func (m *modelled) change(t *rapid.T, id domain.ExecutionID, epoch int64) store.Change {
+	switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
+	case kind < 3 && epoch == 0:
+		return prompted(id, domain.WhenBusyEnqueue, "")
+	case kind == 0 && epoch != 0:
+		return ending(id, epoch)
+	case kind == 1 && epoch != 0:
+		end := ending(id, epoch)
+		end.DiscardPrompts = m.prompts[id]
+		return end
+	}
+	return said(id, epoch, rapid.IntRange(0, 4).Draw(t, "events"))
+}
+
+func (m *modelled) settle(t *rapid.T, c store.Change, outcome store.Outcome) {
+	head, waiting := m.heads[c.Execution], m.prompts[c.Execution]
+	late := head.Terminal || c.Epoch != 0 && c.Epoch != head.Epoch
+	if late || c.Update != nil && len(c.DiscardPrompts) < len(waiting) {
+		if domain.CodeOf(outcome.Err) != domain.CodeStale {
+			t.Fatalf("%+v must be refused of %+v with the prompts %v: %v", c, head, waiting, outcome.Err)
 		}
-		head.LastSeq += int64(len(c.Events))
-		head.Terminal = c.Update != nil
-		if c.Epoch == 0 {
-			head.Bell++
-		}
-		if outcomes[i].Err != nil || outcomes[i].LastSeq != head.LastSeq {
-			t.Fatalf("%+v: %+v, want %+v", c, outcomes[i], head)
-		}
+		return
+	}
+	head.LastSeq += int64(len(c.Events))
+	head.Terminal = c.Update != nil
+	if c.Epoch == 0 {
+		head.Bell++
+	}
+	if c.Prompt != nil {
+		m.prompts[c.Execution] = append(waiting, c.Prompt.Prompt.ID)
+	} else if head.Terminal {
+		m.prompts[c.Execution] = nil
+	}
+	if outcome.Err != nil || outcome.LastSeq != head.LastSeq {
+		t.Fatalf("%+v: %+v, want %+v", c, outcome, head)
 	}
 }
 
@@ -145,6 +171,9 @@ func (m *modelled) check(t *rapid.T) {
 	for _, id := range m.ids {
 		if got[id] != *m.heads[id] {
 			t.Fatalf("%+v, want %+v", got[id], *m.heads[id])
+		}
+		if waiting := m.waiting(id); !slices.Equal(waiting, m.prompts[id]) {
+			t.Fatalf("%v wait, want %v", waiting, m.prompts[id])
 		}
 		m.log(id)
 	}
