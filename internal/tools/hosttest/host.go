@@ -1,6 +1,7 @@
 // Package hosttest is a scripted [domain.Host] for tests. It keeps what was emitted, and holds whoever uses it to the
 // host's rules: a call is requested before it is authorized, authorized at most once, and has exactly one fate; a
-// closed message or thought stays closed.
+// closed message or thought stays closed. The calls of an external agent, which runs them itself, may also be asked
+// about, or told as started.
 package hosttest
 
 import (
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,15 +22,21 @@ import (
 // Host is the double. Its fields are the script; set them before use.
 type Host struct {
 	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error) // nil allows every call as it is
+	Answer  func(ctx context.Context, question domain.Question) (domain.Answer, error) // nil expires every question
 	Command func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
 	Files   fs.FS
+	Dir     string                                  // where Files stand; empty refuses absolute paths
+	Write   func(path string, content []byte) error // nil refuses every file
 	Refuse  func(payload domain.Payload) error // an error ends the session: every later Emit fails with it
 
 	mu       sync.Mutex
 	payloads []domain.Payload
+	traces   []Traced
 	over     error
 	problems []string
 	asked    map[string]bool // calls that were authorized
+	heard    map[string]bool // calls that there was a question about
+	begun    map[string]bool // calls that an external agent runs itself
 	known    map[string]bool // calls that were requested
 	fates    map[string]domain.Fate
 	closed   map[string]bool // messages and thoughts, by kind and id
@@ -35,7 +44,7 @@ type Host struct {
 
 var _ domain.Host = (*Host)(nil)
 
-// Emit implements [domain.Host]. // It takes what is emitted after ctx has ended, so that a test sees it.
+// Emit implements [domain.Host]. It takes what is emitted after ctx has ended, so that a test sees it.
 func (h *Host) Emit(_ context.Context, payload domain.Payload) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,8 +84,29 @@ func (h *Host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Gran
 	return grant, nil
 }
 
+// Ask implements [domain.Host].
+func (h *Host) Ask(ctx context.Context, question domain.Question) (domain.Answer, error) {
+	h.mu.Lock()
+	mark(&h.heard, question.Call.ID)
+	if !h.known[question.Call.ID] {
+		h.problem("there is a question about the call %s before it was requested", question.Call.ID)
+	}
+	h.mu.Unlock()
+	if h.Answer == nil {
+		return domain.Answer{Status: domain.ApprovalExpired}, nil
+	}
+	answer, err := h.Answer(ctx, question)
+	if err == nil && answer.Status == domain.ApprovalApproved {
+		h.mu.Lock()
+		mark(&h.begun, question.Call.ID)
+		h.mu.Unlock()
+	}
+	return answer, err
+}
+
 // OpenFile implements [domain.Host].
 func (h *Host) OpenFile(_ context.Context, path string) (fs.File, error) {
+	path = h.relative(path)
 	if strings.HasPrefix(path, "/") || strings.Contains(path, "..") {
 		return nil, domain.Errorf(domain.CodePathOutsideWorkspace, "The path leaves the workspace.")
 	}
@@ -84,6 +114,46 @@ func (h *Host) OpenFile(_ context.Context, path string) (fs.File, error) {
 		return nil, fs.ErrNotExist
 	}
 	return h.Files.Open(path)
+}
+
+// WriteFile implements [domain.Host].
+func (h *Host) WriteFile(_ context.Context, path string, content []byte) error {
+	path = h.relative(path)
+	if strings.HasPrefix(path, "/") || strings.Contains(path, "..") {
+		return domain.Errorf(domain.CodePathOutsideWorkspace, "The path leaves the workspace.")
+	}
+	if h.Write == nil {
+		return errors.New("hosttest: nothing may be written")
+	}
+	return h.Write(path, slices.Clone(content))
+}
+
+// relative is the path below Dir, where it lies there.
+func (h *Host) relative(path string) string {
+	if below, err := filepath.Rel(h.Dir, path); h.Dir != "" && err == nil && filepath.IsLocal(below) {
+		return below
+	}
+	return path
+}
+
+// Traced is a raw message of an agent's protocol.
+type Traced struct {
+	Direction domain.Direction
+	Message   string
+}
+
+// Trace implements [domain.Host].
+func (h *Host) Trace(direction domain.Direction, message []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.traces = append(h.traces, Traced{direction, string(message)})
+}
+
+// Traces returns what was traced so far.
+func (h *Host) Traces() []Traced {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.traces)
 }
 
 // Run implements [domain.Host].
@@ -181,6 +251,10 @@ func (h *Host) judgeLocked(payload domain.Payload) {
 		if mark(&h.known, p.ToolCallID) {
 			h.problem("the call %s was requested twice", p.ToolCallID)
 		}
+	case domain.ToolCallStarted:
+		if !h.known[p.ToolCallID] || mark(&h.begun, p.ToolCallID) || h.fates[p.ToolCallID] != "" {
+			h.problem("the call %s was started again, after its end or before its request", p.ToolCallID)
+		}
 	case domain.ToolCallCompleted:
 		h.fateLocked(p.ToolCallID, p.Fate)
 	case domain.ToolCallUpdated:
@@ -203,7 +277,7 @@ func (h *Host) fateLocked(id string, fate domain.Fate) {
 	if h.fates[id] != "" {
 		h.problem("the call %s has two fates, %s and %s", id, h.fates[id], fate)
 	}
-	if (fate == domain.FateSucceeded || fate == domain.FateDenied) && !h.asked[id] {
+	if fate == domain.FateSucceeded && !h.asked[id] && !h.begun[id] || fate == domain.FateDenied && !h.asked[id] && !h.heard[id] {
 		h.problem("the call %s ran unasked", id)
 	}
 	h.fates[id] = fate
