@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"signoff/internal/acp"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -30,6 +31,7 @@ type App struct {
 	keys     *keys.Verifier
 	sandbox  *sandbox.Sandbox
 	models   *llm.Registry
+	agents   *acp.Registry
 	log      *events.Log
 	manager  *sessions.Manager
 	server   *http.Server
@@ -41,7 +43,7 @@ type App struct {
 
 // Open builds a server from its configuration: it opens and migrates the database, looks after the keys, probes the
 // sandbox and listens. It holds nothing where it fails.
-func Open(ctx context.Context, config Config, models registry) (app *App, err error) {
+func Open(ctx context.Context, config Config, named registry) (app *App, err error) {
 	a := &App{config: config}
 	defer func() {
 		if err != nil {
@@ -55,7 +57,10 @@ func Open(ctx context.Context, config Config, models registry) (app *App, err er
 		}
 	}
 	known := tools.NewRegistry(tools.Bash{}, tools.Read{})
-	if a.models, err = models.openModels(known); err != nil {
+	if a.models, err = named.openModels(known); err != nil {
+		return nil, err
+	}
+	if a.agents, err = named.openAgents(config, a.sandbox); err != nil {
 		return nil, err
 	}
 	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot, config.DataDir)
@@ -65,11 +70,13 @@ func Open(ctx context.Context, config Config, models registry) (app *App, err er
 	a.log = events.NewLog(a.store)
 	a.manager = sessions.NewManager(sessions.Config{
 		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox, Workspace: workspace,
-		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: a.models.Open},
+		Agents: map[domain.SourceType]sessions.OpenAgent{
+			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
+		},
 	}, a.store, a.log)
 	a.server, err = http.NewServer(http.Config{
 		Sessions: a.manager, Approvals: approvals.NewDesk(a.store, a.log, known), Log: a.log, Reader: a.store,
-		Models: models.models(a.models), Workspace: workspace, Keys: a.keys,
+		Models: named.models(a.models), Agents: agents{a.agents}, Workspace: workspace, Keys: a.keys,
 		Version: version, Hosts: config.AllowedHosts, MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {
@@ -190,6 +197,9 @@ func (a *App) Close() error {
 	}
 	if a.models != nil {
 		a.models.Close()
+	}
+	if a.agents != nil {
+		a.agents.Close()
 	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
@@ -22,15 +23,16 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	if err := noArguments("doctor", args, std); err != nil {
 		return err
 	}
-	config, models, err := settle(std)
+	config, named, err := settle(std)
 	if err != nil {
 		return err
 	}
 	d := &diagnosis{out: std.out}
 	d.configuration(config)
 	d.database(ctx, config)
-	d.sandbox(ctx, config)
-	d.models(ctx, models)
+	box := d.sandbox(ctx, config)
+	d.models(ctx, named)
+	d.agents(ctx, config, named, box)
 	if d.broken {
 		return errors.New("something that is configured does not work")
 	}
@@ -93,11 +95,11 @@ func (d *diagnosis) database(ctx context.Context, config Config) {
 	d.good("database", name)
 }
 
-func (d *diagnosis) sandbox(ctx context.Context, config Config) {
+func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox {
 	box, err := sandbox.New(ctx, config.sandboxConfig())
 	if err != nil {
 		d.bad("sandbox", err)
-		return
+		return nil
 	}
 	for _, probe := range box.Report().Probes {
 		report := d.note
@@ -116,10 +118,11 @@ func (d *diagnosis) sandbox(ctx context.Context, config Config) {
 	} else {
 		d.bad("bash", errors.New("not found; the bash tool needs it"))
 	}
+	return box
 }
 
-func (d *diagnosis) models(ctx context.Context, models registry) {
-	opened, err := models.openModels(tools.NewRegistry(tools.Bash{}, tools.Read{}))
+func (d *diagnosis) models(ctx context.Context, named registry) {
+	opened, err := named.openModels(tools.NewRegistry(tools.Bash{}, tools.Read{}))
 	if err != nil {
 		d.bad("models", err)
 		return
@@ -130,6 +133,32 @@ func (d *diagnosis) models(ctx context.Context, models registry) {
 			d.good("model "+info.Name, info.Provider+" "+info.Model)
 		} else {
 			d.bad("model "+info.Name, errors.New(info.Reason))
+		}
+	}
+}
+
+// agents tells of those that are not there, too: what to install stands beside them. That is a mistake only where the
+// configuration names them.
+func (d *diagnosis) agents(ctx context.Context, config Config, named registry, box *sandbox.Sandbox) {
+	opened, err := named.openAgents(config, box)
+	if err != nil {
+		d.bad("agents", err)
+		return
+	}
+	defer opened.Close()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for _, info := range opened.AgentsInFull(ctx) {
+		what := "agent " + info.Name
+		switch {
+		case info.Available && info.Version == "":
+			d.good(what, "version unknown")
+		case info.Available:
+			d.good(what, info.Version)
+		case info.Configured:
+			d.bad(what, errors.New(info.Reason))
+		default:
+			d.note(what, info.Reason)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func commands() []command {
 		{"demo", "show the whole thing once: an agent, a stream, an approval", demo},
 		{"migrate", "bring the database to this version's schema", migrate},
 		{"keys", "create, list and revoke API keys", manageKeys},
-		{"doctor", "tell what works on this machine: configuration, database, sandbox, models", doctor},
+		{"doctor", "tell what works on this machine: configuration, database, sandbox, models, agents", doctor},
 		{"version", "print the version", printVersion},
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/llm"
 	"signoff/internal/tools"
@@ -22,8 +24,17 @@ const defaultConfigFile = "./signoff.yaml"
 //	models:
 //	  default: local
 //	  local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1", contextWindow: 32768}
+//	agents:
+//	  mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
+//	mcpServers:
+//	  github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
 type registry struct {
-	Models modelSection `yaml:"models"`
+	Models     modelSection         `yaml:"models"`
+	Agents     map[string]agent     `yaml:"agents"`
+	MCPServers map[string]mcpServer `yaml:"mcpServers"`
+
+	file    string
+	content []byte
 }
 
 // modelSection holds the models by name, and under "default" the name of one.
@@ -97,6 +108,15 @@ models:
   demo: {provider: demo}   # a script that needs no key
   # local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1"}
   # openai: {provider: openai, model: gpt-5, apiKeyEnv: OPENAI_API_KEY}
+
+# Claude Code, Gemini CLI, Codex, OpenCode, Qwen Code and Copilot CLI need no entry; "signoff doctor" tells which of them
+# are installed. An entry adds an agent that speaks ACP, or changes one of these; docs/agents.md has more.
+# agents:
+#   claude: {home: private}
+#   codex: {enabled: false}
+#   mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
+# mcpServers:
+#   github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
 `
 
 // makeConfig leaves a first configuration file where none was named and there is none. It is not only for comfort: by
@@ -123,14 +143,49 @@ func (c Config) readRegistry() (registry, error) {
 	if err != nil {
 		return registry{}, usagef("the configuration file cannot be read: %w", err)
 	}
-	var r registry
+	r := registry{file: c.configFile(), content: content}
 	if err := yaml.UnmarshalWithOptions(content, &r, yaml.Strict()); err != nil {
 		return registry{}, usagef("%s: %s", c.configFile(), yaml.FormatError(err, false, true))
 	}
-	if len(r.Models.Models) == 0 {
-		return registry{}, usagef("%s names no models; docs/configuration.md shows how", c.configFile())
+	if len(r.Models.Models) == 0 && len(r.Agents) == 0 {
+		return registry{}, usagef("%s names neither models nor agents; docs/configuration.md shows how", c.configFile())
+	}
+	if len(r.Models.Models) == 0 && r.Models.Default == "" {
+		r.Models = demoModels().Models
 	}
 	return r, nil
+}
+
+// mistake shows the place in the file that an error points at, where it points at one.
+func (r registry) mistake(err error) error {
+	var coded *domain.Error
+	if !errors.As(err, &coded) || len(coded.Details) == 0 {
+		return usageError{err}
+	}
+	steps := strings.Split(strings.TrimPrefix(coded.Details[0].Pointer, "/"), "/")
+	place := strings.Join(steps, ".")
+	if r.file != "" {
+		place = r.file + ": " + place
+	}
+	for ; len(steps) > 1; steps = steps[:len(steps)-1] { // what is missing has no place; what it is missing in has one
+		if excerpt, err := yamlPath(steps).AnnotateSource(r.content, false); err == nil {
+			return usagef("%s: %s\n%s", place, coded.Message, strings.TrimRight(string(excerpt), "\n"))
+		}
+	}
+	return usagef("%s: %s", place, coded.Message)
+}
+
+func yamlPath(steps []string) *yaml.Path {
+	path := (&yaml.PathBuilder{}).Root()
+	for _, step := range steps {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		if index, err := strconv.ParseUint(step, 10, 32); err == nil {
+			path = path.Index(uint(index))
+		} else {
+			path = path.Child(step)
+		}
+	}
+	return path.Build()
 }
 
 // openModels turns the registry into the internal agent. The values of keys are read here and go nowhere else.
@@ -147,7 +202,7 @@ func (r registry) openModels(known *tools.Registry) (*llm.Registry, error) {
 	}
 	models, err := llm.NewRegistry(config, known)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, r.mistake(err)
 	}
 	return models, nil
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"signoff/internal/acp"
+	"signoff/internal/domain"
+	"signoff/internal/http"
+	"signoff/internal/sandbox"
+)
+
+// agent is an entry of the section agents. What it leaves out is the built-in agent's of that name.
+type agent struct {
+	Enabled             *bool             `yaml:"enabled"`
+	Command             string            `yaml:"command"`
+	Args                []string          `yaml:"args"`
+	Env                 []string          `yaml:"env"`
+	SetEnv              map[string]string `yaml:"setEnv"`
+	Description         string            `yaml:"description"`
+	Mode                *string           `yaml:"mode"`
+	Model               string            `yaml:"model"`
+	FileSystem          bool              `yaml:"fileSystem"`
+	Terminal            bool              `yaml:"terminal"`
+	Home                string            `yaml:"home"`
+	AllowBypass         bool              `yaml:"allowBypass"`
+	SilentAfterSeconds  *int              `yaml:"silentAfterSeconds"`
+	StartTimeoutSeconds *int              `yaml:"startTimeoutSeconds"`
+}
+
+// mcpServer is an entry of the section mcpServers.
+type mcpServer struct {
+	Command    string            `yaml:"command"`
+	Args       []string          `yaml:"args"`
+	Env        []string          `yaml:"env"`
+	SetEnv     map[string]string `yaml:"setEnv"`
+	URL        string            `yaml:"url"`
+	Transport  string            `yaml:"transport"`
+	HeadersEnv map[string]string `yaml:"headersEnv"`
+}
+
+// openAgents turns the file into the registry of external agents. The environment is looked at when an agent starts, and
+// only for what the file, and the table of well-known agents, name.
+func (r registry) openAgents(config Config, starter *sandbox.Sandbox) (*acp.Registry, error) {
+	c := acp.Config{
+		Agents: map[string]acp.Row{}, MCPServers: map[string]acp.MCPServer{},
+		Lookup: os.LookupEnv, DataDir: config.DataDir, PrivateHomes: !config.ownersOnly(), Starter: starter, Version: version,
+	}
+	for name, entry := range r.Agents {
+		row, err := entry.row(name)
+		if err != nil {
+			return nil, r.mistake(err)
+		}
+		c.Agents[name] = row
+	}
+	for name, entry := range r.MCPServers {
+		c.MCPServers[name] = acp.MCPServer(entry)
+	}
+	agents, err := acp.NewRegistry(c)
+	if err != nil {
+		return nil, r.mistake(err)
+	}
+	return agents, nil
+}
+
+func (a agent) row(name string) (row acp.Row, err error) {
+	row = acp.Row{
+		Off: a.Enabled != nil && !*a.Enabled, Command: a.Command, Args: a.Args, Env: a.Env, SetEnv: a.SetEnv,
+		Description: a.Description, Mode: a.Mode, Model: a.Model, FileSystem: a.FileSystem, Terminal: a.Terminal, Home: a.Home,
+		AllowBypass: a.AllowBypass,
+	}
+	if row.SilentAfter, err = seconds(a.SilentAfterSeconds, "/agents/"+name+"/silentAfterSeconds"); err != nil {
+		return row, err
+	}
+	row.StartTimeout, err = seconds(a.StartTimeoutSeconds, "/agents/"+name+"/startTimeoutSeconds")
+	return row, err
+}
+
+// seconds is 0 where nothing is said.
+func seconds(said *int, place string) (time.Duration, error) {
+	if said == nil {
+		return 0, nil
+	}
+	if *said < 1 || *said > 3600 {
+		return 0, domain.Invalid(place, "it is 1 to 3600 seconds, not %d", *said)
+	}
+	return time.Duration(*said) * time.Second, nil
+}
+
+// ownersOnly tells whether the server is one person's own, on their machine. Their agents then find the sign-ins that
+// are there already; a server for others has none of somebody's own to lend.
+func (c Config) ownersOnly() bool { return c.loopback() && c.DatabaseURL == "" }
+
+// agents shows the registry to clients.
+type agents struct{ *acp.Registry }
+
+var _ http.Agents = agents{}
+
+// Agents lists what may be shown.
+func (a agents) Agents(ctx context.Context) []http.AgentInfo {
+	var infos []http.AgentInfo
+	for _, info := range a.Registry.Agents(ctx) {
+		infos = append(infos, http.AgentInfo{
+			Name: info.Name, Description: info.Description, Available: info.Available, Reason: info.Reason,
+			Version: info.Version, Mode: info.Mode,
+		})
+	}
+	return infos
+}

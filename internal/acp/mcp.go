@@ -1,0 +1,174 @@
+package acp
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// MCPServer is a tool server that agents may be given. It is either a program, spoken to over its standard streams, or
+// an address.
+type MCPServer struct {
+	Command string
+	Args    []string
+	Env     []string // names, passed on from the server; each must be set
+	SetEnv  map[string]string
+
+	URL        string
+	Transport  string            // [TransportHTTP] or [TransportSSE]; empty: HTTP
+	HeadersEnv map[string]string // header → the variable that holds its whole value
+}
+
+// Transports of MCP servers that are an address.
+const (
+	TransportHTTP = "http"
+	TransportSSE  = "sse"
+)
+
+// checkServers refuses what cannot work.
+func checkServers(servers map[string]MCPServer) error {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if !nameForm.MatchString(name) {
+			return domain.Invalid("/mcpServers/"+pointerPart(name), "%q cannot be the name of an MCP server: a name begins with a "+
+				"letter and has letters, digits, - and _, at most 64", name)
+		}
+		if err := servers[name].check("/mcpServers/" + name + "/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s MCPServer) check(place string) error {
+	if (s.Command == "") == (s.URL == "") {
+		return domain.Invalid(strings.TrimSuffix(place, "/"), "an MCP server has either a command or a url")
+	}
+	if s.Command != "" {
+		if s.Transport != "" || s.HeadersEnv != nil {
+			return domain.Invalid(strings.TrimSuffix(place, "/"), "transport and headersEnv belong to a url, not to a command")
+		}
+		if err := checkProgram(place, s.Command, s.Args); err != nil {
+			return err
+		}
+		return checkVariables(place, s.Env, s.SetEnv)
+	}
+	if s.Args != nil || s.Env != nil || s.SetEnv != nil {
+		return domain.Invalid(strings.TrimSuffix(place, "/"), "args, env and setEnv belong to a command, not to a url")
+	}
+	return s.checkAddress(place)
+}
+
+func (s MCPServer) checkAddress(place string) error {
+	address, err := url.Parse(s.URL)
+	switch {
+	case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
+		return domain.Invalid(place+"url", "it is not an http or https address")
+	case address.User != nil: // it would end up in logs
+		return domain.Invalid(place+"url", "a user in an address is no place for a secret; headersEnv is")
+	case s.Transport != "" && s.Transport != TransportHTTP && s.Transport != TransportSSE:
+		return domain.Invalid(place+"transport", "it is %s or %s, not %q", TransportHTTP, TransportSSE, s.Transport)
+	}
+	for _, header := range slices.Sorted(maps.Keys(s.HeadersEnv)) {
+		at := place + "headersEnv/" + pointerPart(header)
+		if !headerForm.MatchString(header) {
+			return domain.Invalid(at, "%q is not the name of a header", header)
+		}
+		if err := checkVariable(at, s.HeadersEnv[header]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MCPServers tells whether all names are in the registry.
+func (r *Registry) MCPServers(names []string) error {
+	_, err := r.servers(names)
+	return err
+}
+
+// servers returns what an execution may use. A name that comes twice counts once.
+func (r *Registry) servers(names []string) (map[string]MCPServer, error) {
+	chosen := map[string]MCPServer{}
+	for i, name := range names {
+		server, known := r.config.MCPServers[name]
+		if !known {
+			e := domain.Errorf(domain.CodeUnknownMCPServer, "There is no MCP server %q; %s", name, among(slices.Collect(maps.Keys(r.config.MCPServers))))
+			e.Details = []domain.Detail{{Pointer: "/mcpServers/" + strconv.Itoa(i), Message: e.Message}}
+			return nil, e
+		}
+		chosen[name] = server
+	}
+	return chosen, nil
+}
+
+// among ends a sentence about a name that is none.
+func among(names []string) string {
+	if len(names) == 0 {
+		return "there are none."
+	}
+	slices.Sort(names)
+	return "there are: " + strings.Join(names, ", ") + "."
+}
+
+// materialize fills in what servers need of the server's environment. It is done when an agent starts, and not kept.
+func (r *Registry) materialize(servers map[string]MCPServer) ([]mcpServer, error) {
+	var all []mcpServer
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		server := servers[name]
+		if server.URL != "" {
+			headers, err := r.values(name, server.HeadersEnv)
+			if err != nil {
+				return nil, err
+			}
+			transport := cmp.Or(server.Transport, TransportHTTP)
+			all = append(all, mcpServer{name: name, transport: transport, url: server.URL, headers: headers})
+			continue
+		}
+		program, err := r.program(name, server)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, program)
+	}
+	return all, nil
+}
+
+func (r *Registry) program(name string, server MCPServer) (mcpServer, error) {
+	command := r.findProgram(server.Command)
+	if command == "" {
+		return mcpServer{}, domain.Errorf(domain.CodeAgentUnavailable, "The program %q of MCP server %q was not found on the "+
+			"server's PATH.", filepath.Base(server.Command), name)
+	}
+	wanted := map[string]string{}
+	for _, variable := range server.Env {
+		wanted[variable] = variable
+	}
+	env, err := r.values(name, wanted)
+	if err != nil {
+		return mcpServer{}, err
+	}
+	maps.Copy(env, server.SetEnv)
+	return mcpServer{name: name, command: command, args: server.Args, env: env}, nil
+}
+
+// values looks up variables by what they are for. All that are missing are named at once.
+func (r *Registry) values(server string, wanted map[string]string) (map[string]string, error) {
+	found, missing := map[string]string{}, []string{}
+	for name, variable := range wanted {
+		if found[name], _ = r.config.Lookup(variable); found[name] == "" {
+			missing = append(missing, variable)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return nil, domain.Errorf(domain.CodeAgentUnavailable, "MCP server %q needs variables that the server does not have: %s.",
+			server, strings.Join(slices.Compact(missing), ", "))
+	}
+	return found, nil
+}

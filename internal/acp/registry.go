@@ -1,0 +1,162 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"signoff/internal/domain"
+	"signoff/internal/sandbox"
+)
+
+// Registry knows the external agents and opens them. Its methods may be called at once from several goroutines.
+type Registry struct {
+	config  Config
+	rows    map[string]*row // by canonical name
+	probes  map[string]*versionProbe
+	ctx     context.Context // of the probes
+	cancel  context.CancelFunc
+	probing sync.WaitGroup
+}
+
+// NewRegistry checks config. It starts nothing and makes no folder.
+func NewRegistry(config Config) (*Registry, error) {
+	config.Logger = cmp.Or(config.Logger, slog.Default())
+	home := HomeShared
+	if config.PrivateHomes {
+		home = HomePrivate
+	}
+	all, err := rows(config.Agents, home)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkServers(config.MCPServers); err != nil {
+		return nil, err
+	}
+	if config.DataDir, err = filepath.Abs(config.DataDir); err != nil {
+		return nil, err
+	}
+	r := &Registry{config: config, rows: all, probes: map[string]*versionProbe{}}
+	for _, row := range r.sorted() {
+		if err := row.judgeBypasses(config.Lookup, config.Logger); err != nil {
+			return nil, err
+		}
+		r.probes[row.name] = &versionProbe{}
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Close ends what is being asked for. Agents that are open are not its own.
+func (r *Registry) Close() {
+	r.cancel()
+	r.probing.Wait()
+}
+
+func (r *Registry) sorted() []*row {
+	return slices.SortedFunc(maps.Values(r.rows), func(a, b *row) int { return strings.Compare(a.name, b.name) })
+}
+
+// Names lists the agents, sorted.
+func (r *Registry) Names() []string {
+	var names []string
+	for _, row := range r.sorted() {
+		names = append(names, row.name)
+	}
+	return names
+}
+
+// Resolve returns the registered name of what a request wants to be run: an agent's name in any spelling, or its program
+// as the registry has it, by path or base name. Arguments are those of the registry word for word, or nil. A
+// request never decides what is run.
+func (r *Registry) Resolve(command string, args []string) (string, error) {
+	if row := r.rows[canonical(command)]; row != nil {
+		if args != nil && !slices.Equal(args, row.Args) {
+			return "", unknown("/source/args", "Agent %q is not run with these arguments; its own are in the registry, so leave "+
+				"them out.", row.name)
+		}
+		return row.name, nil
+	}
+	var found []string
+	for _, row := range r.sorted() {
+		if r.runs(row, command) && (args == nil || slices.Equal(args, row.Args)) {
+			found = append(found, row.name)
+		}
+	}
+	if len(found) != 1 {
+		return "", unknown("/source/command", "There is no agent %q; %s", command, among(r.Names()))
+	}
+	return found[0], nil
+}
+
+// runs tells whether command is the program of the row.
+func (r *Registry) runs(row *row, command string) bool {
+	return command == row.Command || command == filepath.Base(row.Command) ||
+		filepath.IsAbs(command) && command == r.findProgram(row.Command)
+}
+
+func unknown(pointer, format string, args ...any) error {
+	e := domain.Errorf(domain.CodeUnknownAgent, format, args...)
+	e.Details = []domain.Detail{{Pointer: pointer, Message: e.Message}}
+	return e
+}
+
+// Open starts the agent of an execution. Whatever stands in its request has been through Resolve and MCPServers, maybe
+// by a server with another registry: all of it is looked at again.
+func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+	source := opening.Execution.Request.Source
+	row := r.rows[canonical(source.Command)]
+	if row == nil {
+		return nil, unknown("/source/command", "There is no agent %q; %s", source.Command, among(r.Names()))
+	}
+	mode := cmp.Or(source.Mode, row.mode())
+	if bypassMode(mode) && !row.AllowBypass {
+		return nil, domain.Invalid("/source/mode", "In the mode %q, agent %q acts without asking anybody, and the registry does "+
+			"not allow that.", mode, row.name)
+	}
+	l, err := r.launch(row, opening.Execution.Request)
+	if err != nil {
+		return nil, err
+	}
+	l.mode, l.model = mode, cmp.Or(source.Model, row.Model)
+	return open(ctx, l, opening)
+}
+
+// launch gathers what the agent is started with.
+func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
+	program := r.findProgram(row.Command)
+	if program == "" {
+		return launch{}, domain.Errorf(domain.CodeAgentUnavailable, "Agent %q cannot be started. %s", row.name, row.notInstalled())
+	}
+	chosen, err := r.servers(request.MCPServers)
+	if err != nil {
+		return launch{}, err
+	}
+	servers, err := r.materialize(chosen)
+	if err != nil {
+		return launch{}, err
+	}
+	home, err := r.prepareHome(row)
+	if err != nil {
+		return launch{}, err
+	}
+	return launch{
+		name: row.name,
+		process: sandbox.Process{
+			Argv: append([]string{program}, row.Args...),
+			Dir:  request.WorkingDirectory,
+			Env:  lines(r.environment(row, home)),
+		},
+		starter: r.config.Starter,
+		files:   row.FileSystem, terminals: row.Terminal,
+		mcpServers:  servers,
+		silentAfter: row.SilentAfter, startTimeout: row.StartTimeout,
+		mask:          r.masker(row, chosen).Mask,
+		clientVersion: r.config.Version,
+	}, nil
+}
