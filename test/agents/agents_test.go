@@ -24,8 +24,9 @@ func TestRaw(t *testing.T) {
 			h := newHome(t, a, model.base)
 			for _, scenario := range scenarios {
 				t.Run(scenario.name, func(t *testing.T) {
+					h.set(t, scenario)
 					model.forget(t)
-					scenario.play(stage{T: t, home: h.emptied(t), conversation: dial(t, h), mock: model})
+					scenario.play(stage{T: t, home: h, conversation: dial(t, h), mock: model})
 				})
 			}
 		})

@@ -37,22 +37,28 @@ func newHome(t testing.TB, a agent, mock string) home {
 	for _, name := range slices.Sorted(maps.Keys(a.env)) {
 		h.env = append(h.env, name+"="+fill.Replace(a.env[name]))
 	}
-	for name, content := range a.files {
-		place := filepath.Join(h.folder, name)
-		must(t, os.MkdirAll(filepath.Dir(place), 0o755))
-		must(t, os.WriteFile(place, []byte(fill.Replace(content)), 0o600))
-	}
+	write(t, h.folder, a.files, fill)
 	return h
 }
 
-// emptied has nothing in the working folder that an earlier scenario has left.
-func (h home) emptied(t testing.TB) home {
+func write(t testing.TB, folder string, files map[string]string, fill *strings.Replacer) {
 	t.Helper()
-	entries := must2(os.ReadDir(h.workspace))(t)
-	for _, entry := range entries {
+	for name, content := range files {
+		place := filepath.Join(folder, name)
+		must(t, os.MkdirAll(filepath.Dir(place), 0o755))
+		must(t, os.WriteFile(place, []byte(fill.Replace(content)), 0o600))
+	}
+}
+
+// set puts into the working folder what a scenario wants there, and nothing that an earlier one has left.
+func (h home) set(t testing.TB, s scenario) {
+	t.Helper()
+	for _, entry := range must2(os.ReadDir(h.workspace))(t) {
 		must(t, os.RemoveAll(filepath.Join(h.workspace, entry.Name())))
 	}
-	return h
+	if s.tempted {
+		write(t, h.workspace, h.temptation, strings.NewReplacer())
+	}
 }
 
 // node is one Node for all, since three of the agents want a newer one than Debian has.

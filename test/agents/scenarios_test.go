@@ -62,11 +62,14 @@ type stage struct {
 	mock mock
 }
 
-var scenarios = []struct {
-	name string
-	play func(s stage)
-}{
-	{"answers", func(s stage) {
+type scenario struct {
+	name    string
+	play    func(s stage)
+	tempted bool // the working folder holds the agent's temptation
+}
+
+var scenarios = []scenario{
+	{name: "answers", play: func(s stage) {
 		s.prompt(plainPrompt)
 		end := s.ends()
 		s.expect(end, completed, plainAnswer)
@@ -77,7 +80,7 @@ var scenarios = []struct {
 		s.expect(s.ends(), completed, followAnswer)
 		s.remembers(plainPrompt)
 	}},
-	{"thinks", func(s stage) {
+	{name: "thinks", play: func(s stage) {
 		s.prompt(reasoningPrompt)
 		end := s.ends()
 		s.expect(end, completed, reasoningAnswer)
@@ -85,7 +88,7 @@ var scenarios = []struct {
 			s.Errorf("thoughts %q beside the text %q", end.thoughts, end.text)
 		}
 	}},
-	{"acts when approved", func(s stage) {
+	{name: "acts when approved", play: func(s stage) {
 		s.prompt(commandPrompt)
 		q := s.asks()
 		if !strings.Contains(q.about, written) {
@@ -98,7 +101,7 @@ var scenarios = []struct {
 			s.Errorf("the approved command has not run: %v", err)
 		}
 	}},
-	{"does not act when denied", func(s stage) {
+	{name: "does not act when denied", play: func(s stage) {
 		s.prompt(commandPrompt)
 		s.answer(s.asks(), false)
 		end := s.ends()
@@ -114,7 +117,13 @@ var scenarios = []struct {
 		s.prompt(followPrompt)
 		s.expect(s.ends(), completed, followAnswer)
 	}},
-	{"is cancelled in the middle of an answer", func(s stage) {
+	{name: "asks although the repository says that it need not", tempted: true, play: func(s stage) {
+		s.prompt(commandPrompt)
+		s.answer(s.asks(), false)
+		s.ends()
+		s.nothingWritten()
+	}},
+	{name: "is cancelled in the middle of an answer", play: func(s stage) {
 		s.prompt(slowPrompt)
 		s.shows(slowBegins)
 		s.cancel()
@@ -126,7 +135,7 @@ var scenarios = []struct {
 		s.prompt(followPrompt)
 		s.expect(s.ends(), completed, followAnswer)
 	}},
-	{"is cancelled while it asks", func(s stage) {
+	{name: "is cancelled while it asks", play: func(s stage) {
 		s.prompt(commandPrompt)
 		s.asks()
 		s.cancel()
@@ -135,7 +144,7 @@ var scenarios = []struct {
 		s.prompt(followPrompt)
 		s.expect(s.ends(), completed, followAnswer)
 	}},
-	{"goes on after a crash", func(s stage) {
+	{name: "goes on after a crash", play: func(s stage) {
 		s.prompt(plainPrompt)
 		s.expect(s.ends(), completed, plainAnswer)
 		s.prompt(slowPrompt)
