@@ -21,13 +21,13 @@ import (
 
 // Host is the double. Its fields are the script; set them before use.
 type Host struct {
-	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error) // nil allows every call as it is
+	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error)      // nil allows every call as it is
 	Answer  func(ctx context.Context, question domain.Question) (domain.Answer, error) // nil expires every question
 	Command func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
 	Files   fs.FS
 	Dir     string                                  // where Files stand; empty refuses absolute paths
 	Write   func(path string, content []byte) error // nil refuses every file
-	Refuse  func(payload domain.Payload) error // an error ends the session: every later Emit fails with it
+	Refuse  func(payload domain.Payload) error      // an error ends the session: every later Emit fails with it
 
 	mu       sync.Mutex
 	payloads []domain.Payload

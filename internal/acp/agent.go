@@ -1,0 +1,210 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+
+	"signoff/internal/domain"
+	"signoff/internal/sandbox"
+)
+
+// agent is an external agent: one process, and one session in it.
+type agent struct {
+	launch    launch
+	execution domain.Execution
+	resuming  string // the agent's session that is to be taken up; empty for a new one
+
+	life context.Context // ends with Close
+	stop context.CancelFunc
+
+	story     *story
+	terminals *terminals
+	service   service
+	program   *program
+	peer      *peer
+
+	hello     object        // the answer to initialize
+	session   string        // as the agent calls it
+	named     chan struct{} // closes when session is known
+	continued string        // how it was taken up: load or resume; empty for a new one
+	fresh     bool          // the session has not been prompted, and knows nothing
+
+	exit    sync.Once // that the process has ended is told once
+	watched chan struct{}
+}
+
+var (
+	_ domain.Agent = (*agent)(nil)
+	_ peerHandler  = (*agent)(nil)
+)
+
+func newAgent(l launch, opening domain.Opening) *agent {
+	life, stop := context.WithCancel(context.Background())
+	a := &agent{
+		launch: l, execution: opening.Execution, resuming: opening.AgentSession, life: life, stop: stop,
+		story: newStory(life, opening), named: make(chan struct{}),
+	}
+	a.terminals = newTerminals(a)
+	a.service.renew(life)
+	return a
+}
+
+// attach takes the process that was started, and begins to listen to it.
+func (a *agent) attach(child *sandbox.Child) {
+	var tell func(string)
+	if a.execution.Request.Debug {
+		tell = func(text string) {
+			a.story.tell(domain.AgentStderr{Text: string(a.launch.masked([]byte(text)))})
+		}
+	}
+	a.program = &program{child: child, stderr: newStderr(child.Stderr, tell)}
+	a.peer = newPeer(child.Stdin, child.Stdout, a, peerOptions{tap: a.tap()})
+	a.watched = make(chan struct{})
+	go a.watch()
+}
+
+// Introduction implements [domain.Agent].
+func (a *agent) Introduction() domain.Introduction {
+	info, can := a.hello.object("agentInfo"), a.hello.object("agentCapabilities")
+	return domain.Introduction{
+		Name: info.text("name"), Version: info.text("version"), AgentSession: a.session,
+		Resumable: can.has("loadSession") || can.object("sessionCapabilities").has("resume"),
+		Continued: a.continued, Mode: a.story.setting(settingMode), Model: a.story.setting(settingModel),
+	}
+}
+
+// closeLimit is for what is left when the process is dead.
+const closeLimit = time.Second
+
+// Close implements [domain.Agent]. It ends the process, all that it has started, and the commands that it runs through
+// us, within five seconds and a little.
+func (a *agent) Close() error {
+	a.exit.Do(func() {}) // nobody needs to be told
+	a.stop()
+	a.service.end(context.Canceled)
+	if a.program == nil {
+		return nil
+	}
+	err := a.program.end()
+	a.peer.giveUp(errClosed)
+	within(closeLimit, a.peer.done())
+	within(closeLimit, a.watched)
+	within(closeLimit, a.terminals.over())
+	within(closeLimit, a.program.stderr.drained)
+	return err
+}
+
+var errClosed = errors.New("the session is over")
+
+// strayGrace is how long a process may live on when its output has ended.
+const strayGrace = time.Second
+
+// watch sees the process end. A process without a connection is of no use; it is killed.
+func (a *agent) watch() {
+	defer close(a.watched)
+	select {
+	case <-a.peer.done():
+	case <-a.program.child.Done():
+	}
+	if !within(strayGrace, a.program.child.Done()) {
+		a.program.kill("it had closed its output and did not end")
+	}
+	<-a.program.child.Done()
+	if !a.story.inTurn() { // otherwise the turn tells
+		a.tellExit()
+	}
+}
+
+// tellExit tells that the process has ended between two turns.
+func (a *agent) tellExit() {
+	a.exit.Do(func() {
+		a.story.tell(domain.AgentExited{Message: a.program.exit(a.launch.masked).Message})
+	})
+}
+
+// notified implements peerHandler: one notification after the other.
+func (a *agent) notified(method string, params json.RawMessage) {
+	shown, err := a.shown(params)
+	switch {
+	case err != nil:
+		a.story.passOn("malformed", encode(method+": "+err.Error()))
+	case method == "session/update":
+		a.story.update(shown)
+	default:
+		a.story.extension(method, shown)
+	}
+}
+
+// disturbancesShown bounds what is told of lines that are no messages. Some agents print a log there.
+const disturbancesShown = 20
+
+// disturbed implements peerHandler.
+func (a *agent) disturbed(d disturbance) {
+	if d.count > disturbancesShown {
+		return
+	}
+	a.story.passOn("disturbance", encode(map[string]any{
+		"kind": d.kind, "bytes": d.size, "method": d.method,
+		"sample": string(a.launch.masked([]byte(d.sample))),
+	}))
+}
+
+// asked implements peerHandler: requests of the agent, each in a goroutine of its own.
+func (a *agent) asked(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	serve := a.serves(method)
+	if serve == nil {
+		return nil, acp.NewMethodNotFound(method)
+	}
+	ctx, leave := a.service.enter(ctx)
+	defer leave()
+	shown, err := a.shown(params)
+	if err != nil {
+		return nil, acp.NewInvalidParams(nil)
+	}
+	select {
+	case <-a.named:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	request := readObject(shown)
+	if session := request.text("sessionId"); session != a.session && (session != "" || method != "elicitation/create") {
+		return nil, invalid("The session is unknown here.")
+	}
+	return serve(ctx, request, shown)
+}
+
+// serves returns what answers a method; nil for what is unknown, or was not offered to this agent.
+func (a *agent) serves(method string) func(ctx context.Context, request object, raw json.RawMessage) (any, error) {
+	reads, writes := a.grants(a.launch.files, domain.ClassRead), a.grants(a.launch.files, domain.ClassWrite)
+	runs := a.grants(a.launch.terminals, domain.ClassExecute)
+	switch {
+	case method == "session/request_permission":
+		return a.permission
+	case method == "elicitation/create":
+		return a.elicitation
+	case method == "fs/read_text_file" && reads:
+		return a.readTextFile
+	case method == "fs/write_text_file" && writes:
+		return a.writeTextFile
+	case method == "terminal/create" && runs:
+		return a.terminals.create
+	case method == "terminal/output" && runs:
+		return a.terminals.output
+	case method == "terminal/wait_for_exit" && runs:
+		return a.terminals.wait
+	case method == "terminal/kill" && runs:
+		return a.terminals.kill
+	case method == "terminal/release" && runs:
+		return a.terminals.release
+	default:
+		return nil
+	}
+}
+
+// invalid refuses a request, and says why.
+func invalid(why string) *acp.RequestError { return &acp.RequestError{Code: -32602, Message: why} }

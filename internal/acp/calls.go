@@ -1,0 +1,284 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// calls are the tool calls of one process, those that the agent tells of and those that are requests to us.
+//
+// Nothing about them can be relied on: a call may never be announced, or only after a person was asked about it; it may
+// never end; its id may come again for another call. So whatever names a call makes it known, and an id that has come
+// to its end is free for the next.
+type calls struct {
+	process string // as in speech
+	ending  string // of all ids; empty while no other process has spoken for the execution
+	known   map[string]*toolCall
+	used    map[string]bool // ids of ours
+}
+
+// toolCall is one call as far as it is known.
+type toolCall struct {
+	id        string // ours
+	tool      string
+	class     domain.Class
+	arguments json.RawMessage
+	summary   string
+
+	open    int                   // questions about it that wait for their answer
+	verdict domain.ApprovalStatus // of the last question; empty where there was none
+	started bool                  // the log has it as running
+	ended   bool
+	begun   time.Time // when it started
+
+	output   string      // as last reported
+	exitCode *int        // of a command, where the agent tells
+	others   []*toolCall // further questions about the same call, which end with it
+}
+
+func newCalls(process string) calls {
+	return calls{process: process, known: map[string]*toolCall{}, used: map[string]bool{}}
+}
+
+// distinguish gives all further ids an ending of their own.
+func (c *calls) distinguish() { c.ending = "~" + c.process }
+
+func (c *calls) none() bool { return len(c.used) == 0 }
+
+// callIDBytes bounds an id that an agent chose.
+const callIDBytes = 120
+
+// newID returns an id that no call has had, as close to what the agent says as that allows.
+func (c *calls) newID(wanted string) string {
+	wanted = beginning(wanted, callIDBytes) + c.ending
+	id := wanted
+	for n := 2; c.used[id]; n++ {
+		id = fmt.Sprintf("%s~%d", wanted, n)
+	}
+	c.used[id] = true
+	return id
+}
+
+// callUpdated takes what the agent says of one of its calls.
+func (s *story) callUpdated(kind string, update object, raw json.RawMessage) {
+	agentID := update.text("toolCallId")
+	if agentID == "" {
+		s.malformed(raw)
+		return
+	}
+	c := s.calls.known[agentID]
+	if c == nil || (c.ended && kind == "tool_call") {
+		c = s.announce(agentID, update)
+	} else {
+		c.learn(update)
+	}
+	s.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: s.turn, Update: raw})
+	s.progressed(c, update)
+}
+
+// announce makes a call known to the host.
+func (s *story) announce(agentID string, update object) *toolCall {
+	c := &toolCall{id: s.calls.newID(agentID), tool: toolName(update), arguments: json.RawMessage("{}")}
+	c.class = classOf(update.text("kind"))
+	c.summary = c.tool
+	c.learn(update)
+	s.calls.known[agentID] = c
+	s.request(c)
+	return c
+}
+
+// request tells that somebody wants to run the call. It ends what is being said: what follows is said after it.
+func (s *story) request(c *toolCall) {
+	s.hush(false)
+	s.emit(domain.ToolCallRequested{
+		ToolCallID: c.id, MessageID: s.roundID(), Turn: s.turn, Tool: c.tool, Class: c.class, Arguments: c.arguments,
+		Summary: c.summary,
+	})
+}
+
+// summaryBytes bounds a title. The whole of it is in the report.
+const summaryBytes = 1000
+
+// learn keeps what a question about the call, or its fate, will need. A member that is absent is unchanged.
+func (c *toolCall) learn(update object) {
+	if title := update.text("title"); title != "" {
+		c.summary = beginning(title, summaryBytes)
+	}
+	if input := update["rawInput"]; readObject(input) != nil {
+		c.arguments = input
+	}
+	if output, told := outputOf(update); told {
+		c.output = output
+	}
+	meta := update.object("_meta")
+	if delta := meta.object("terminal_output_delta").text("data"); delta != "" {
+		c.output = ending(c.output+delta, 2*outputBytes)
+	}
+	if code := meta.object("terminal_exit").count("exit_code"); code != nil {
+		exit := int(*code)
+		c.exitCode = &exit
+	}
+}
+
+// progressed tells the status.
+func (s *story) progressed(c *toolCall, update object) {
+	if c.ended {
+		return
+	}
+	switch update.text("status") {
+	case "in_progress":
+		s.start(c)
+	case "completed":
+		s.start(c)
+		s.complete(c, domain.FateSucceeded)
+	case "failed":
+		s.failed(c)
+	case "cancelled": // of the next version of the protocol
+		s.complete(c, domain.FateCancelled)
+	}
+}
+
+// start tells that the call runs, unless the session has told it already, after an answer that allows.
+func (s *story) start(c *toolCall) {
+	if c.started {
+		return
+	}
+	c.started, c.begun = true, time.Now()
+	s.emit(domain.ToolCallStarted{ToolCallID: c.id, Arguments: c.arguments, AllowedBy: "agent"})
+}
+
+// failed ends a call that failed, or that was not run because somebody said no: agents have one word for both.
+func (s *story) failed(c *toolCall) {
+	switch {
+	case c.started:
+		s.complete(c, domain.FateFailed)
+	case c.verdict == domain.ApprovalDenied:
+		s.complete(c, domain.FateDenied)
+	case c.verdict == domain.ApprovalExpired:
+		s.complete(c, domain.FateExpired)
+	case c.verdict == domain.ApprovalCancelled:
+		s.complete(c, domain.FateCancelled)
+	default:
+		s.start(c)
+		s.complete(c, domain.FateFailed)
+	}
+}
+
+// complete tells the fate of a call that the agent ran, and of the questions that were about it too.
+func (s *story) complete(c *toolCall, fate domain.Fate) {
+	completed := domain.ToolCallCompleted{Fate: fate, ExitCode: c.exitCode, Error: failureOf(fate)}
+	completed.Output, completed.Truncated = shortened(c.output)
+	s.conclude(c, completed)
+	for _, other := range c.others {
+		s.conclude(other, completed)
+	}
+	c.others = nil
+}
+
+// conclude ends one call. What the model does next, it does knowing the result.
+func (s *story) conclude(c *toolCall, completed domain.ToolCallCompleted) {
+	if c.ended {
+		return
+	}
+	c.ended, c.output = true, ""
+	if !c.begun.IsZero() {
+		completed.DurationMs = time.Since(c.begun).Milliseconds()
+	}
+	completed.ToolCallID = c.id
+	s.speech.round = ""
+	s.emit(completed)
+}
+
+// failureOf is the failure of a fate that an agent reports.
+func failureOf(fate domain.Fate) *domain.Failure {
+	switch fate {
+	case domain.FateSucceeded:
+		return nil
+	case domain.FateDenied:
+		return &domain.Failure{Code: domain.CodeDenied, Message: "A person said no, and the agent did not run it."}
+	case domain.FateExpired:
+		return &domain.Failure{Code: domain.CodeApprovalExpired, Message: "Nobody answered in time, and the agent did not run it."}
+	case domain.FateCancelled:
+		return &domain.Failure{Code: domain.CodeCancelled, Message: "It was cancelled."}
+	default:
+		return &domain.Failure{Code: domain.CodeToolFailed, Message: "The agent reports that it failed."}
+	}
+}
+
+// ask returns the call that a question is about, as the host is to be asked about it. A call can have one open question;
+// another one about the same call goes by an id of its own.
+func (s *story) ask(toolCall object, raw json.RawMessage) *toolCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	agentID := toolCall.text("toolCallId")
+	c := s.calls.known[agentID]
+	switch {
+	case agentID == "" || c == nil || c.ended:
+		c = s.announce(agentIDOr(agentID, "permission"), toolCall)
+	case c.open > 0:
+		c.learn(toolCall)
+		c = s.double(c, agentID)
+	default:
+		c.learn(toolCall)
+	}
+	if len(raw) > 0 {
+		s.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: s.turn, Update: raw})
+	}
+	c.open++
+	return c
+}
+
+func agentIDOr(agentID, otherwise string) string {
+	if agentID == "" {
+		return otherwise
+	}
+	return agentID
+}
+
+// double announces a call once more, for a second question.
+func (s *story) double(c *toolCall, agentID string) *toolCall {
+	second := &toolCall{
+		id: s.calls.newID(agentID), tool: c.tool, class: c.class, arguments: c.arguments, summary: c.summary,
+	}
+	c.others = append(c.others, second)
+	s.request(second)
+	return second
+}
+
+// answered notes what became of a question. Where the answer allows, the session has written that the call runs.
+func (s *story) answered(c *toolCall, verdict domain.ApprovalStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.open--
+	c.verdict = verdict
+	if verdict == domain.ApprovalApproved && !c.started {
+		c.started, c.begun = true, time.Now()
+	}
+}
+
+// asHost is the call as the host knows it.
+func (c *toolCall) asHost() domain.ToolCall {
+	return domain.ToolCall{ID: c.id, Tool: c.tool, Class: c.class, Arguments: c.arguments, Summary: c.summary}
+}
+
+// own announces a call that is a request to us.
+func (s *story) own(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &toolCall{
+		id: s.calls.newID(tool), tool: tool, class: class, arguments: arguments, summary: beginning(summary, summaryBytes),
+	}
+	s.request(c)
+	return c
+}
+
+// settle tells what became of a call that was a request to us.
+func (s *story) settle(c *toolCall, completed domain.ToolCallCompleted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	completed.Output, completed.Truncated = shortenedBy(completed.Output, completed.Truncated)
+	s.conclude(c, completed)
+}

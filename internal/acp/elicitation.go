@@ -1,0 +1,90 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+
+	"signoff/internal/domain"
+)
+
+// elicitationAnswer is the answer to a form.
+type elicitationAnswer struct {
+	Action  string          `json:"action"` // accept, decline or cancel
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// elicitation puts a form of the agent's to a person. Forms are all that is offered: an address that a person should
+// open comes from the agent, and is not passed on as if it came from here.
+func (a *agent) elicitation(ctx context.Context, request object, raw json.RawMessage) (any, error) {
+	if mode := request.text("mode"); mode != "" && mode != "form" {
+		a.story.passOn("elicitation", raw)
+		return elicitationAnswer{Action: "decline"}, nil
+	}
+	form := encode(map[string]any{"message": request.text("message"), "schema": schemaOf(request)})
+	c, ours := a.story.formCall(request.text("toolCallId"), form)
+	answer, err := a.story.listener().Ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: c.asHost(), Form: form})
+	if err != nil {
+		answer = domain.Answer{Status: domain.ApprovalCancelled}
+	}
+	a.story.answered(c, answer.Status)
+	if ours {
+		a.story.settle(c, formFate(answer))
+	}
+	if withdrawn(ctx) {
+		return nil, context.Canceled
+	}
+	return formAnswer(answer), nil
+}
+
+// schemaOf is the schema of the form; a form without one asks for nothing but a yes.
+func schemaOf(request object) json.RawMessage {
+	if request.object("requestedSchema") == nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return request["requestedSchema"]
+}
+
+// formCall returns the call that a form belongs to. A form that belongs to none, or to one that waits for another
+// answer, becomes a call of its own, whose fate is then ours to tell.
+func (s *story) formCall(agentID string, form json.RawMessage) (c *toolCall, ours bool) {
+	s.mu.Lock()
+	c = s.calls.known[agentID]
+	if c != nil && !c.ended && c.open == 0 {
+		c.open++
+		s.mu.Unlock()
+		return c, false
+	}
+	s.mu.Unlock()
+	summary := readObject(form).text("message")
+	return s.own("question", domain.ClassOther, form, summary), true
+}
+
+func formAnswer(answer domain.Answer) elicitationAnswer {
+	switch answer.Status {
+	case domain.ApprovalApproved:
+		content := answer.Content
+		if readObject(content) == nil {
+			content = json.RawMessage("{}")
+		}
+		return elicitationAnswer{Action: "accept", Content: content}
+	case domain.ApprovalDenied:
+		return elicitationAnswer{Action: "decline"}
+	default:
+		return elicitationAnswer{Action: "cancel"}
+	}
+}
+
+func formFate(answer domain.Answer) domain.ToolCallCompleted {
+	switch answer.Status {
+	case domain.ApprovalApproved:
+		return domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: string(answer.Content)}
+	case domain.ApprovalDenied:
+		return domain.ToolCallCompleted{Fate: domain.FateDenied, Error: &domain.Failure{
+			Code: domain.CodeDenied, Message: "The question was not answered.",
+		}}
+	case domain.ApprovalExpired:
+		return domain.ToolCallCompleted{Fate: domain.FateExpired, Error: failureOf(domain.FateExpired)}
+	default:
+		return domain.ToolCallCompleted{Fate: domain.FateCancelled, Error: failureOf(domain.FateCancelled)}
+	}
+}

@@ -1,0 +1,100 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coder/acp-go-sdk"
+
+	"signoff/internal/domain"
+)
+
+const (
+	errorAuthRequired    = -32000
+	errorNotFound        = -32002 // a resource
+	errorInternal        = -32603
+	failureBytes         = 2 << 10 // of an agent's error in a message
+	authenticationAdvice = "Sign in with the agent's own command, as the user that runs the server, " +
+		"or pass its key: name the variable under env in the registry."
+)
+
+// errSlow ends a call that the agent does not answer in its time.
+var errSlow = errors.New("the agent does not answer")
+
+// explain makes a failure of why a call has no result. What ctx ended is ctx's cause: that is whoever asked.
+func (a *agent) explain(ctx context.Context, method string, err error) error {
+	var answered *acp.RequestError
+	switch {
+	case errors.As(err, &answered):
+		return a.refused(method, answered)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, errSlow):
+		return domain.Errorf(domain.CodeAgentTimedOut, "The agent did not answer %s in time.", method)
+	case errors.Is(err, errNotReading):
+		return domain.Errorf(domain.CodeAgentTimedOut, "The agent does not read what it is sent.")
+	default:
+		return a.program.exit(a.launch.masked)
+	}
+}
+
+// refused makes a failure of an error that the agent answered with.
+func (a *agent) refused(method string, answered *acp.RequestError) *domain.Error {
+	if answered.Code == errorAuthRequired {
+		return domain.Errorf(domain.CodeAgentUnauthorized, "%s", a.signIn())
+	}
+	return domain.Errorf(domain.CodeAgentFailed, "The agent answered %s with an error: %s (code %d)",
+		method, a.wording(answered), answered.Code)
+}
+
+// wording is what an error says. Most agents put what happened into the data, and "Internal error" into the message.
+func (a *agent) wording(answered *acp.RequestError) string {
+	parts := []string{answered.Message}
+	for _, part := range usefulText(encode(answered.Data)) {
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return beginning(string(a.launch.masked([]byte(strings.Join(parts, ": ")))), failureBytes)
+}
+
+// usefulText finds the words in an error's data, under the names that agents use.
+func usefulText(data []byte) (texts []string) {
+	if text := (object{"data": data}).text("data"); text != "" {
+		return []string{text}
+	}
+	o := readObject(data)
+	for _, name := range []string{"errorName", "errorKind", "codex_error_info", "details", "message", "reason", "error"} {
+		switch text := o.text(name); {
+		case text != "":
+			texts = append(texts, text)
+		case readObject(o[name]) != nil:
+			texts = append(texts, string(o[name]))
+		}
+	}
+	return texts
+}
+
+// signIn says what to do about an agent that wants to know who uses it. It is never signed in from here: that would
+// open a browser on the server, or ask a terminal that nobody sits at.
+func (a *agent) signIn() string {
+	var ways []string
+	for _, method := range a.hello.objects("authMethods") {
+		way := method.text("name")
+		if way == "" {
+			way = method.text("id")
+		}
+		if description := method.text("description"); description != "" {
+			way = fmt.Sprintf("%s (%s)", way, description)
+		}
+		ways = append(ways, way)
+	}
+	named := ""
+	if len(ways) > 0 {
+		named = " It names these ways: " + beginning(string(a.launch.masked([]byte(strings.Join(ways, "; ")))), failureBytes) + "."
+	}
+	return "The agent wants to be signed in first." + named + " " + authenticationAdvice
+}

@@ -1,0 +1,127 @@
+package acp
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// intake decides what becomes of an update, before it becomes part of the story. An agent speaks as soon as its session
+// exists, which is before we know what the session is called; and one that takes up a session tells all of it again.
+type intake struct {
+	phase   phase
+	session string // as the agent calls it
+
+	held      []json.RawMessage          // opening: updates, until we know whose they are
+	heldBytes int                        // of them
+	kept      map[string]json.RawMessage // replaying: the newest of the kinds that tell a state
+	heard     time.Time                  // replaying: when the last update came
+	foreign   int                        // updates of other sessions
+}
+
+type phase int
+
+const (
+	phaseOpening   phase = iota // the session has no name yet
+	phaseReplaying              // what comes has been told before
+	phaseLive
+)
+
+const (
+	heldLimit    = 1000    // updates before the session has a name
+	heldBytes    = 4 << 20 // of them
+	foreignShown = 3       // updates of other sessions that are shown
+)
+
+// replay begins the replay of a session.
+func (s *story) replay(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intake.phase, s.intake.session, s.intake.heard = phaseReplaying, session, time.Now()
+}
+
+// lastHeard is when the last update of the replay came.
+func (s *story) lastHeard() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.intake.heard
+}
+
+// name tells what the session is called. What was held back stays so until the story is live.
+func (s *story) name(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intake.session = session
+}
+
+// live lets the updates through, first those that were held back, and what a replay has told of the present.
+func (s *story) live() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intake.phase = phaseLive
+	held, kept := s.intake.held, s.intake.kept
+	s.intake.held, s.intake.kept = nil, nil
+	for _, params := range held {
+		s.sort(params)
+	}
+	for _, kind := range statefulKinds {
+		if update, told := kept[kind]; told {
+			s.take(update)
+		}
+	}
+}
+
+// update takes the parameters of one session/update.
+func (s *story) update(params json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.intake.phase != phaseOpening {
+		s.sort(params)
+		return
+	}
+	if len(s.intake.held) < heldLimit && s.intake.heldBytes+len(params) <= heldBytes {
+		s.intake.held = append(s.intake.held, params)
+		s.intake.heldBytes += len(params)
+	}
+}
+
+// sort tells the updates of our session from others.
+func (s *story) sort(params json.RawMessage) {
+	p := readObject(params)
+	update := p["update"]
+	switch {
+	case readObject(update) == nil || p.text("sessionId") == "":
+		s.malformed(params)
+	case p.text("sessionId") != s.intake.session:
+		s.strange(params)
+	case s.intake.phase == phaseReplaying:
+		s.learn(update)
+	default:
+		s.take(update)
+	}
+}
+
+// strange shows the first updates of sessions that are not ours: one would like to know, and not to be flooded.
+func (s *story) strange(params json.RawMessage) {
+	if s.intake.foreign++; s.intake.foreign <= foreignShown {
+		s.pass("foreignSession", params)
+	}
+}
+
+// statefulKinds are the updates of which the newest still holds after a replay.
+var statefulKinds = []string{"available_commands_update", "usage_update"}
+
+// learn takes from a replay what it tells of the present. All else has been told when it happened.
+func (s *story) learn(update json.RawMessage) {
+	s.intake.heard = time.Now()
+	o := readObject(update)
+	kind := o.text("sessionUpdate")
+	s.settings.learn(kind, o)
+	for _, stateful := range statefulKinds {
+		if kind == stateful {
+			if s.intake.kept == nil {
+				s.intake.kept = map[string]json.RawMessage{}
+			}
+			s.intake.kept[kind] = update
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+)
+
+// object is a JSON object that is read leniently, member by member. Agents are ahead of the specification, behind it,
+// and beside it: one member of an unexpected type must cost that member, and not the message that it stands in.
+//
+// Reading from an object that is not there finds nothing.
+type object map[string]json.RawMessage
+
+// readObject returns nil for anything but an object.
+func readObject(raw json.RawMessage) object {
+	var o object
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// has tells whether the member is there, and says neither null nor false.
+func (o object) has(name string) bool {
+	value, there := o[name]
+	return there && string(value) != "null" && string(value) != "false"
+}
+
+// text is empty for anything but a string.
+func (o object) text(name string) (text string) {
+	_ = json.Unmarshal(o[name], &text)
+	return text
+}
+
+func (o object) object(name string) object { return readObject(o[name]) }
+
+func (o object) list(name string) (list []json.RawMessage) {
+	_ = json.Unmarshal(o[name], &list)
+	return list
+}
+
+// objects lists the objects in a list, and passes over what is none.
+func (o object) objects(name string) (list []object) {
+	for _, item := range o.list(name) {
+		if entry := readObject(item); entry != nil {
+			list = append(list, entry)
+		}
+	}
+	return list
+}
+
+func (o object) number(name string) *float64 {
+	var number *float64
+	if json.Unmarshal(o[name], &number) != nil {
+		return nil
+	}
+	return number
+}
+
+// count is a number that counts something: whole, and not below zero.
+func (o object) count(name string) *int64 {
+	number := o.number(name)
+	if number == nil || *number < 0 || *number > 1<<53 || *number != math.Trunc(*number) {
+		return nil
+	}
+	count := int64(*number)
+	return &count
+}
+
+// only tells whether o has no other members than these.
+func (o object) only(names ...string) bool {
+	known := 0
+	for _, name := range names {
+		if _, there := o[name]; there {
+			known++
+		}
+	}
+	return known == len(o)
+}
+
+// encode writes what was made here, and cannot fail. Code is full of < and &, which stay legible.
+func encode(value any) json.RawMessage {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic("acp: cannot encode " + err.Error())
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
+}
+
+// beginning is at most limit bytes of text, ends between two characters, and says when it is not all.
+func beginning(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// ending is the same from the other end.
+func ending(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return "…" + strings.ToValidUTF8(text[len(text)-limit:], "")
+}

@@ -1,0 +1,63 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+
+	"signoff/internal/domain"
+)
+
+// permissionAnswer is the answer to a permission request: an option of the agent's by its id, or that nobody will say.
+type permissionAnswer struct {
+	Outcome permissionOutcome `json:"outcome"`
+}
+
+type permissionOutcome struct {
+	Outcome  string `json:"outcome"` // selected or cancelled
+	OptionID string `json:"optionId,omitempty"`
+}
+
+var permissionCancelled = permissionAnswer{permissionOutcome{Outcome: "cancelled"}}
+
+// permission asks a person about a call of the agent's. The options go there and come back as they are: only the agent
+// knows what each of them does, whatever it says of their kind.
+func (a *agent) permission(ctx context.Context, request object, raw json.RawMessage) (any, error) {
+	call := request["toolCall"]
+	c := a.story.ask(readObject(call), call)
+	if !answerable(request) {
+		a.story.passOn("malformed", raw)
+		a.story.answered(c, domain.ApprovalCancelled)
+		return permissionCancelled, nil
+	}
+	answer, err := a.story.listener().Ask(ctx, domain.Question{
+		Kind: domain.ApprovalAgentPermission, Call: c.asHost(), Options: request["options"],
+	})
+	if err != nil {
+		answer = domain.Answer{Status: domain.ApprovalCancelled}
+	}
+	a.story.answered(c, answer.Status)
+	switch {
+	case withdrawn(ctx):
+		return nil, context.Canceled
+	case err != nil || answer.OptionID == "":
+		return permissionCancelled, nil
+	default:
+		return permissionAnswer{permissionOutcome{Outcome: "selected", OptionID: answer.OptionID}}, nil
+	}
+}
+
+// answerable tells whether there is an option that could be chosen.
+func answerable(request object) bool {
+	for _, option := range request.objects("options") {
+		if option.text("optionId") != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// withdrawn tells whether the agent does not want the answer any more. A turn that we cancel is something else: then it
+// wants to hear that nobody will say.
+func withdrawn(ctx context.Context) bool {
+	return ctx.Err() != nil && context.Cause(ctx) != errTurnCancelled //nolint:errorlint // the very cause that service sets
+}

@@ -1,0 +1,194 @@
+package acp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/sandbox"
+)
+
+// program is the agent's process: what it writes beside the protocol, and how it ends.
+type program struct {
+	child  *sandbox.Child
+	stderr *stderr
+
+	mu   sync.Mutex
+	doom string // why it was killed; empty where it was not
+}
+
+// stderrKept is how much of the end of the agent's standard error is kept, and how much of its beginning is told where
+// that is wanted.
+const stderrKept = 64 << 10
+
+// stderr keeps the end of what the agent writes there. It is read all the time: an agent that writes into a full pipe
+// stands still, and nobody can see why.
+type stderr struct {
+	drained chan struct{} // everything was read
+	tell    func(text string)
+
+	mu   sync.Mutex
+	tail []byte
+	told int
+}
+
+// newStderr begins to read. tell, unless it is nil, is told of the first pieces.
+func newStderr(from io.ReadCloser, tell func(text string)) *stderr {
+	s := &stderr{drained: make(chan struct{}), tell: tell}
+	go s.drain(from)
+	return s
+}
+
+func (s *stderr) drain(from io.ReadCloser) {
+	defer close(s.drained)
+	defer from.Close()
+	piece := make([]byte, 8<<10)
+	for {
+		n, err := from.Read(piece)
+		s.take(piece[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *stderr) take(piece []byte) {
+	s.mu.Lock()
+	s.tail = append(s.tail, piece...)
+	if over := len(s.tail) - stderrKept; over > stderrKept/4 { // not for every line
+		s.tail = append([]byte(nil), s.tail[over:]...)
+	}
+	shown := piece[:min(len(piece), stderrKept-s.told)]
+	s.told += len(shown)
+	s.mu.Unlock()
+	if s.tell != nil && len(shown) > 0 {
+		s.tell(strings.ToValidUTF8(string(shown), "\uFFFD"))
+	}
+}
+
+// text is what is kept.
+func (s *stderr) text() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]byte(nil), s.tail...)
+}
+
+// kill ends the process and all that it has started. The first reason stays.
+func (p *program) kill(why string) {
+	p.mu.Lock()
+	if p.doom == "" && !p.gone() {
+		p.doom = why
+	}
+	p.mu.Unlock()
+	p.child.Kill()
+}
+
+// gone tells whether the process and everything that it has started are dead.
+func (p *program) gone() bool {
+	select {
+	case <-p.child.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// doomed tells whether the process was killed. It may still be there for a moment, and is of no use any more.
+func (p *program) doomed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doom != ""
+}
+
+const (
+	endGrace       = 1500 * time.Millisecond // for an agent to end when its input does
+	terminateGrace = time.Second             // when it is asked to
+	killGrace      = 2500 * time.Millisecond // for the kernel to bury it
+)
+
+// end lets the process end by itself, asks it to, and kills it, whichever is needed. It takes five seconds at most.
+func (p *program) end() error {
+	_ = p.child.Stdin.Close() // it may be closed already
+	for _, step := range []struct {
+		grace time.Duration
+		then  func()
+	}{{endGrace, p.child.Terminate}, {terminateGrace, p.child.Kill}, {killGrace, func() {}}} {
+		late := time.NewTimer(step.grace)
+		select {
+		case <-p.child.Done():
+			late.Stop()
+			return nil
+		case <-late.C:
+			step.then()
+		}
+	}
+	return errors.New("acp: the agent's process cannot be killed")
+}
+
+const (
+	buriedGrace  = 3 * time.Second        // for a process whose output has ended
+	drainedGrace = 500 * time.Millisecond // for the end of its standard error
+	lastWords    = 2 << 10                // bytes of its standard error in a message
+)
+
+// exit says how the process ended, which is about to be so if it is not so yet.
+func (p *program) exit(mask func([]byte) []byte) *domain.Error {
+	if !within(buriedGrace, p.child.Done()) {
+		return domain.Errorf(domain.CodeAgentExited, "The agent has closed its output, and its process does not end.")
+	}
+	within(drainedGrace, p.stderr.drained)
+	message := p.manner()
+	if words := p.lastWords(mask); words != "" {
+		message += " It last wrote to its standard error:\n" + words
+	}
+	return domain.Errorf(domain.CodeAgentExited, "%s", message)
+}
+
+func (p *program) manner() string {
+	exit := p.child.Exit()
+	p.mu.Lock()
+	doom := p.doom
+	p.mu.Unlock()
+	switch {
+	case doom != "":
+		return "The agent's process was killed, because " + doom + "."
+	case exit.Trouble != "":
+		return "The agent's process ended, and nobody knows how."
+	case exit.Signal != "":
+		return fmt.Sprintf("The agent's process was ended by a signal (%s).", exit.Signal)
+	default:
+		return fmt.Sprintf("The agent's process ended with exit code %d.", exit.Code)
+	}
+}
+
+// lastWords are the last lines of the standard error.
+func (p *program) lastWords(mask func([]byte) []byte) string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(mask(p.stderr.text())), "\uFFFD"))
+	if len(text) <= lastWords {
+		return text
+	}
+	text = ending(text, lastWords)
+	if _, lines, cut := strings.Cut(text, "\n"); cut {
+		return "…\n" + lines
+	}
+	return text
+}
+
+// within waits for done, at most for so long.
+func within(grace time.Duration, done <-chan struct{}) bool {
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case <-done:
+		return true
+	case <-late.C:
+		return false
+	}
+}
+
+var _ deadlineWriter = (*os.File)(nil)

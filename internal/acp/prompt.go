@@ -1,0 +1,81 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// block is a part of a prompt. Text is what every agent takes.
+type block struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// blocks is what the agent is sent. It keeps its own history, so what is said in the turn is enough, except for a
+// session that knows nothing yet: that is told who it is to be, and what was said before.
+func (a *agent) blocks(prompt domain.Prompt) []block {
+	var texts []string
+	if a.fresh {
+		texts = append(texts, a.manner(), earlier(prompt))
+	}
+	var blocks []block
+	for _, text := range append(texts, prompt.Text) {
+		if text != "" {
+			blocks = append(blocks, block{Type: "text", Text: text})
+		}
+	}
+	return blocks
+}
+
+// manner is what the client wants the agent to be and to heed. The protocol has no place for it but the prompt.
+func (a *agent) manner() string {
+	request := a.execution.Request
+	return strings.TrimSpace(strings.TrimSpace(request.SystemPrompt) + "\n\n" + strings.TrimSpace(request.Instructions))
+}
+
+// earlier is the conversation before this turn's prompt, as text. What came after the prompt, in a turn that is begun
+// once more, belongs to it too: the agent is not to do it again unknowingly.
+func earlier(prompt domain.Prompt) string {
+	history := withoutPrompt(prompt)
+	if len(history) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("This is the conversation so far, for you to know. Answer only the message that comes after it.\n")
+	for _, message := range history {
+		writeMessage(&text, message)
+	}
+	text.WriteString("\nThis is the end of the conversation so far.")
+	return text.String()
+}
+
+// withoutPrompt is the history but for the message that is the prompt.
+func withoutPrompt(prompt domain.Prompt) (history []domain.Message) {
+	asked := -1
+	for i, message := range prompt.History {
+		if message.Role == domain.RoleUser && message.Text == prompt.Text {
+			asked = i
+		}
+	}
+	for i, message := range prompt.History {
+		if i != asked {
+			history = append(history, message)
+		}
+	}
+	return history
+}
+
+func writeMessage(text *strings.Builder, message domain.Message) {
+	if message.Text != "" {
+		label := string(message.Role)
+		if message.Role == domain.RoleTool {
+			label = "result of the tool call " + message.ToolCallID
+		}
+		fmt.Fprintf(text, "\n[%s]\n%s\n", label, message.Text)
+	}
+	for _, call := range message.ToolCalls {
+		fmt.Fprintf(text, "\n[tool call %s: %s]\n%s\n", call.ID, call.Tool, call.Arguments)
+	}
+}

@@ -1,0 +1,107 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+// What an agent's report of a call says, in the few words that the log needs beside the report itself.
+
+// toolName is a short name that stays the same from call to call, so that rules can be made of it. The title is none:
+// it is the command, the path, or a sentence.
+func toolName(update object) string {
+	meta := update.object("_meta")
+	names := []string{meta.text("toolName"), update.text("name")}
+	for _, member := range sortedNames(meta) { // a vendor's own corner, such as _meta.claudeCode.toolName
+		names = append(names, meta.object(member).text("toolName"))
+	}
+	for _, name := range append(names, update.text("kind")) {
+		if name != "" {
+			return beginning(name, 100)
+		}
+	}
+	return "other"
+}
+
+// classOf is the power that a kind of call needs. What nobody can classify is asked about.
+// https://agentclientprotocol.com/protocol/tool-calls#param-kind
+func classOf(kind string) domain.Class {
+	switch kind {
+	case "read", "search":
+		return domain.ClassRead
+	case "edit", "delete", "move":
+		return domain.ClassWrite
+	case "execute":
+		return domain.ClassExecute
+	default:
+		return domain.ClassOther
+	}
+}
+
+// outputOf is the result as text: what the report shows to people, else what the tool itself gave.
+func outputOf(update object) (text string, told bool) {
+	if update.has("content") {
+		if text := contentText(update); text != "" {
+			return text, true
+		}
+	}
+	if !update.has("rawOutput") {
+		return "", update.has("content")
+	}
+	return plainText(update["rawOutput"]), true
+}
+
+// contentText is the text in a list of content. Diffs and terminals are for who reads the report.
+func contentText(update object) string {
+	var texts []string
+	for _, entry := range update.objects("content") {
+		if text := entry.object("content").text("text"); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// plainText is what a raw output says: a string, the member that usually holds it, or else all of it.
+func plainText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	o := readObject(raw)
+	for _, name := range []string{"formatted_output", "output", "stdout", "text", "content", "result", "error", "message"} {
+		if text := o.text(name); text != "" {
+			return text
+		}
+	}
+	return string(raw)
+}
+
+// outputBytes bounds the output of a call in the log.
+const outputBytes = 64 << 10
+
+// shortened leaves out the middle of a text that is too long.
+func shortened(text string) (short string, truncated bool) {
+	if len(text) <= outputBytes {
+		return text, false
+	}
+	half := (outputBytes - 100) / 2
+	head, tail := half, len(text)-half
+	for !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[… %d bytes left out here …]\n%s", text[:head], tail-head, text[tail:]), true
+}
+
+// shortenedBy shortens a text that may have been shortened before.
+func shortenedBy(text string, already bool) (short string, truncated bool) {
+	short, truncated = shortened(text)
+	return short, truncated || already
+}

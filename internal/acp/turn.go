@@ -1,0 +1,147 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+const (
+	cancelGrace  = 3 * time.Second        // for the agent to end its turn
+	cancelAgain  = time.Second            // a cancel that overtook its prompt is lost; it is sent once more
+	answersGrace = 300 * time.Millisecond // for our answers to what it has asked
+)
+
+// Prompt implements [domain.Agent]. The prompt's call to the agent is never cut off by ctx: the agent is told to cancel,
+// and its answer is waited for, since an agent that answers goes on working, and knows what it has done.
+func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
+	if strings.TrimSpace(prompt.Text) == "" {
+		return "", domain.Invalid("/prompt", "An empty prompt says nothing to an agent.")
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if a.lost() {
+		return "", a.program.exit(a.launch.masked)
+	}
+	a.service.renew(a.life)
+	a.story.begin(host, prompt)
+	stop, err := a.turn(ctx, prompt)
+	if domain.CodeOf(err) == domain.CodeAgentExited {
+		a.exit.Do(func() {}) // the turn's failure says so
+	}
+	a.story.end(stop == "")
+	if a.lost() {
+		a.tellExit()
+	}
+	return stop, err
+}
+
+// lost tells whether the process is dead, or of no use any more.
+func (a *agent) lost() bool { return a.program.gone() || a.program.doomed() || a.peer.cause() != nil }
+
+// turn asks the agent and waits for its answer.
+func (a *agent) turn(ctx context.Context, prompt domain.Prompt) (domain.StopReason, error) {
+	params := map[string]any{"sessionId": a.session, "prompt": a.blocks(prompt)}
+	a.fresh = false
+	answers := make(chan callOutcome, 1)
+	go func() {
+		result, err := a.peer.call(context.Background(), "session/prompt", params)
+		answers <- callOutcome{result, err}
+	}()
+	silence := newSilence(a.launch.silence(), a.peer.active, a.service.owes, a.story.silent)
+	defer silence.stop()
+	for {
+		select {
+		case answer := <-answers:
+			return a.outcome(ctx, answer)
+		case <-ctx.Done():
+			a.cancel(answers)
+			return "", context.Cause(ctx)
+		case <-silence.bell():
+			silence.look()
+		}
+	}
+}
+
+// outcome is how the turn ended: first whether we have cancelled it, then what the agent says, then that it failed. What
+// an agent says of a cancelled turn cannot be relied on: it may be an ordinary end, or an error.
+func (a *agent) outcome(ctx context.Context, answer callOutcome) (domain.StopReason, error) {
+	if answer.err == nil {
+		a.story.result(answer.result)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case answer.err != nil:
+		return "", a.explain(ctx, "the prompt", answer.err)
+	default:
+		return stopReason(answer.result)
+	}
+}
+
+// stopReason is the agent's word in ours.
+func stopReason(result json.RawMessage) (domain.StopReason, error) {
+	switch word := readObject(result).text("stopReason"); word {
+	case "end_turn":
+		return domain.StopEndTurn, nil
+	case "max_tokens":
+		return domain.StopMaxTokens, nil
+	case "max_turn_requests":
+		return domain.StopMaxIterations, nil
+	case "refusal":
+		return domain.StopRefusal, nil
+	case "cancelled":
+		return domain.StopCancelled, nil
+	case "":
+		return "", domain.Errorf(domain.CodeAgentProtocol, "The agent ended its turn without saying why.")
+	default:
+		return "", domain.Errorf(domain.CodeAgentProtocol,
+			"The agent ended its turn for a reason that is unknown here: %q.", beginning(word, 100))
+	}
+}
+
+// cancel ends the turn: everything that the agent has asked is answered, then it is told, and after a while killed. It
+// may speak on until it answers.
+func (a *agent) cancel(answers <-chan callOutcome) {
+	a.service.end(errTurnCancelled)
+	a.service.settle(answersGrace)
+	a.peer.settle(answersGrace)
+	limited, stop := context.WithTimeout(context.Background(), cancelGrace)
+	defer stop()
+	again := time.NewTicker(cancelAgain)
+	defer again.Stop()
+	for {
+		_ = a.peer.notify(limited, "session/cancel", map[string]any{"sessionId": a.session}) // who does not read is killed
+		select {
+		case answer := <-answers:
+			if answer.err == nil {
+				a.story.result(answer.result)
+			}
+			return
+		case <-again.C:
+		case <-limited.Done():
+			a.program.kill("it did not stop when its turn was cancelled")
+			within(buriedGrace, a.program.child.Done())
+			return
+		}
+	}
+}
+
+// settle waits until the agent's requests have their answers on the wire, at most for so long. A handler that has
+// returned has given its answer to the connection, which writes it a moment later.
+func (p *peer) settle(grace time.Duration) {
+	for end := time.Now().Add(grace); p.gate.owes() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// owes tells whether a request of the agent has no answer on the wire.
+func (g *gate) owes() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open > 0
+}
