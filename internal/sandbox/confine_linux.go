@@ -3,11 +3,13 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -21,8 +23,15 @@ const (
 	maxOpenFiles = 4096
 )
 
-// maxThreads bounds the whole tree in the kernel, threads included: compilers start some for each processor.
-func maxThreads() int { return max(1024, 32*runtime.NumCPU()) }
+// maxThreads bounds the whole tree in the kernel, threads included: compilers start some for each processor. A process
+// runs several commands at a time by itself.
+func (p plan) maxThreads() int {
+	limit := max(1024, 32*runtime.NumCPU())
+	if p.Process {
+		limit *= 4
+	}
+	return limit
+}
 
 // confine is the last stage: it gives up everything that the command must not have, and becomes the command. All of
 // it happens on one thread, the one that execs; what the others still hold dies with them.
@@ -32,35 +41,74 @@ func confine(args []string) int {
 	if err != nil {
 		return complain(err)
 	}
-	trouble, err := standardFiles()
+	environment, err := handedEnvironment()
+	if err != nil {
+		return complain(fmt.Errorf("sandbox: reading the environment: %w", err))
+	}
+	trouble, err := p.standardFiles()
 	if err != nil {
 		return complain(err)
 	}
 	unix.Umask(0o022)
-	_, _ = unix.Setsid()                         // fails where we lead a session already
-	program, missing := exec.LookPath(p.Argv[0]) // on the PATH of our own environment, which is the command's
+	_, _ = unix.Setsid() // fails where we lead a session already
 	if err := p.restrict(); err != nil {
 		_, _ = unix.Write(trouble, []byte(err.Error()))
 		return 1
 	}
 	_, _ = unix.Write(trouble, []byte(ready))
-	if missing == nil {
-		missing = syscall.Exec(program, p.Argv, os.Environ())
+	adopt(environment)
+	err = become(p.Argv)
+	if p.Process {
+		_, _ = unix.Write(trouble, []byte(err.Error()))
+		return exitNotExecutable
 	}
-	return explain(p.Argv[0], missing)
+	return explain(p.Argv[0], err)
 }
 
-// standardFiles leaves the command /dev/null, and the output twice. Everything else closes at the exec. It returns the
-// descriptor that was standard error, for our own troubles.
-func standardFiles() (trouble int, err error) {
-	if trouble, err = unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3); err != nil {
+func handedEnvironment() (string, error) {
+	pipe := os.NewFile(environmentFD, "environment")
+	defer pipe.Close()
+	text, err := io.ReadAll(pipe)
+	return string(text), err
+}
+
+// adopt takes over the environment of what is to be run. That happens last, so that nothing in it has any say before.
+func adopt(environment string) {
+	os.Clearenv()
+	for entry := range strings.SplitSeq(environment, "\x00") {
+		if name, value, isPair := strings.Cut(entry, "="); isPair {
+			_ = os.Setenv(name, value)
+		}
+	}
+}
+
+// become looks for the program on the PATH of its own environment, and turns this process into it, or says why not.
+func become(argv []string) error {
+	program, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	err = syscall.Exec(program, argv, os.Environ())
+	if errors.Is(err, syscall.ENOENT) {
+		return fmt.Errorf("%s: the interpreter that it names does not exist", program)
+	}
+	return fmt.Errorf("%s: %w", program, err)
+}
+
+// standardFiles leaves a command /dev/null, and the output twice, and a process its three streams. Everything else closes
+// at the exec. It returns the descriptor that was standard error, for our own troubles.
+func (p plan) standardFiles() (trouble int, err error) {
+	if trouble, err = unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, errorsFD+1); err != nil {
 		return 0, fmt.Errorf("sandbox: arranging descriptors: %w", err)
 	}
-	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, fmt.Errorf("sandbox: opening /dev/null: %w", err)
+	input, errs := inputFD, errorsFD
+	if !p.Process {
+		if input, err = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return 0, fmt.Errorf("sandbox: opening /dev/null: %w", err)
+		}
+		errs = 1
 	}
-	for from, to := range map[int]int{null: 0, 1: 2} {
+	for from, to := range map[int]int{input: 0, errs: 2} {
 		if err := unix.Dup3(from, to, 0); err != nil {
 			return 0, fmt.Errorf("sandbox: arranging descriptors: %w", err)
 		}
@@ -91,7 +139,7 @@ func explain(name string, err error) int {
 	code := exitNotExecutable
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
 		code = exitNotFound
-		err = fmt.Errorf("no such program in the sandbox (PATH is %s)", searchPath)
+		err = fmt.Errorf("no such program in the sandbox (PATH is %s)", os.Getenv("PATH"))
 	}
 	fmt.Printf("signoff: %s: %v\n", filepath.Base(name), err)
 	return code
@@ -99,8 +147,10 @@ func explain(name string, err error) int {
 
 // restrict gives up what the method says. Its order matters: each step takes away what an earlier one needed.
 func (p plan) restrict() error {
-	offerToOOMKiller()
-	giveWay()
+	p.offerToOOMKiller()
+	if !p.Process {
+		giveWay()
+	}
 	if err := p.inPlace(); err != nil {
 		return err
 	}
@@ -128,7 +178,7 @@ func (p plan) restrict() error {
 // inPlace makes sure that the command works in the folder that was looked at. Between the look and the mount, another
 // command could have put a link to the server's own data, or to a folder outside, in its place.
 func (p plan) inPlace() error {
-	if p.Folder == (identity{}) { // a probe
+	if p.Folder == (identity{}) { // a process is where the operator says
 		return nil
 	}
 	if here, err := identify("."); err != nil || here != p.Folder {
@@ -137,9 +187,13 @@ func (p plan) inPlace() error {
 	return nil
 }
 
-// offerToOOMKiller has the kernel kill the command, not the server, when memory runs out.
-func offerToOOMKiller() {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+// offerToOOMKiller has the kernel kill commands first when memory runs out, agents next, and the server last.
+func (p plan) offerToOOMKiller() {
+	score := "1000"
+	if p.Process {
+		score = "500"
+	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0)
 }
 
 // giveWay puts the command behind the server and the supervisor on the processor. Among equals, the supervisor of a
@@ -163,7 +217,7 @@ func (p plan) limitThreads() error {
 	if os.Getuid() == 0 || p.Method == bySubreaper {
 		return nil
 	}
-	return lower(unix.RLIMIT_NPROC, uint64(maxThreads()))
+	return lower(unix.RLIMIT_NPROC, uint64(p.maxThreads()))
 }
 
 func (p plan) limits() error {

@@ -1,9 +1,9 @@
-// Package sandbox runs a command so that it can touch its workspace and nothing else, and so that nothing of it is
-// left when Run returns.
+// Package sandbox runs commands and agents so that nothing of them is left when they are over: a command behind walls,
+// so that it can touch its workspace and nothing else, an agent's own process without.
 //
 // # Model
 //
-// Every command runs below a supervisor: this same binary, started again with a hidden first argument. The server
+// Everything runs below a supervisor: this same binary, started again with a hidden first argument. The server
 // holds one end of a pipe, the supervisor the other. Whatever ends the command early is one and the same event, the
 // pipe closes: the server cancels, the time is up, or the server is dead, be it by kill -9. The supervisor then kills
 // everything below it, waits until the kernel has buried the last process, and only then reports.
@@ -36,10 +36,24 @@
 // The fourth kind, off, is the operator's explicit word that commands need no walls. They still run below the
 // supervisor, in a PID namespace where that can be had, so that nothing survives.
 //
+// # Processes
+//
+// A [Process] is a program that the server speaks to: an agent. It runs as commands do in the kind off, whatever the
+// kind is, also in none: it needs the network, the file system and its home, and what walls it gets is the operator's
+// choice. It can build its own. It has three streams instead of one, and exactly the environment that it is given, which
+// does not show among the arguments of any stage. A second order, terminate, asks the program itself to end; the end of
+// the pipe still kills.
+//
+// A process lives for hours and has tools of its own, so the limits of commands are not its limits: neither memory nor
+// processes are counted, its priority is not lowered, and no limit per process is set. What remains is a bound on
+// threads in the kernel, four times that of a command, where the tree is counted by itself; and when the machine's
+// memory runs out, commands go first, then agents, then the server.
+//
 // # Use
 //
-// main calls [Intercept] before anything else: it is the entry of the stages. After that, [New] finds out what works,
-// [Sandbox.Report] says it to people, and [Sandbox.Run] runs commands.
+// main calls [Intercept] before anything else: it is the entry of the stages. A test binary whose tests start something
+// does the same in TestMain. After that, [New] finds out what works, [Sandbox.Report] says it to people, [Sandbox.Run]
+// runs commands, and [Sandbox.Start] starts processes.
 //
 // # Promises
 //
@@ -48,14 +62,19 @@
 //   - When the server dies, the same holds a moment later.
 //   - The command inherits nothing of the server's environment and descriptors; inside walls, it sees none of its
 //     files and processes either.
+//   - What a command or process is given as environment reaches it alone: no stage runs with it.
 //   - .git/hooks and .git/config are read-only inside, and cannot be moved away: they would run outside, later.
+//   - A [Child] is done within about two seconds of Kill, of its program's own exit, and of the server's death, and then
+//     nothing of it is left. What it had written can be read to its end, which then comes, whoever holds the pipe.
+//   - Start returns when the program runs, or with an error that names what could not be run; then nothing is left of it.
 //
 // # Limits of this package
 //
 // Memory and the number of processes are counted by the supervisor some times a second, over the whole tree: a fast
 // command overshoots for a moment. Behind that, the kernel bounds the number of threads, except for root before Linux
 // 6.14: there a fork bomb can outrun the supervisor and stall the machine, so a server should not run as root. The disk
-// is limited per file, not in sum. In the kind off, an ordinary user's commands live in a user namespace, where sudo
-// does not work; where no namespace can be had, a hostile command can kill its own supervisor and escape it. Against
-// code that attacks the kernel itself, use a virtual machine.
+// is limited per file, not in sum. In the kind off, and in a process, an ordinary user's programs live in a user
+// namespace, where sudo does not work; where no namespace can be had, hostile ones can kill their own supervisor and
+// escape it. A program without walls can also ask somebody outside to run something, a service manager or a container
+// engine: that is nobody's child here. Against code that attacks the kernel itself, use a virtual machine.
 package sandbox

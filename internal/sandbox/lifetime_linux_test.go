@@ -266,7 +266,7 @@ func TestThreadBomb(t *testing.T) {
 		before := content(t, "/proc/sys/kernel/pid_max")
 		dir := folder(t)
 		binary(t, dir)
-		output, result := shell(t, s, dir, fmt.Sprintf("./attack __attack threads %d", maxThreads()))
+		output, result := shell(t, s, dir, fmt.Sprintf("./attack __attack threads %d", plan{}.maxThreads()))
 		if result.ExitCode == 0 || result.TimedOut || strings.Contains(output, "all of them") {
 			t.Errorf("%+v, output %.300q", result, output)
 		}

@@ -20,14 +20,16 @@ import (
 	"signoff/internal/domain"
 )
 
-// TestMain serves the stages, as main does, and two roles of the tests' own: a server that gets killed, and a program
-// that tries to break out.
+// TestMain serves the stages, as main does, and three roles of the tests' own: servers that get killed, one with a command
+// and one with a process, and a program that tries to break out.
 func TestMain(m *testing.M) {
 	Intercept()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "__server":
 			serverRole(os.Args[2:])
+		case "__processServer":
+			processServerRole(os.Args[2:])
 		case "__attack":
 			os.Exit(attackRole(os.Args[2:]))
 		}
@@ -39,7 +41,7 @@ func TestMain(m *testing.M) {
 var allMethods = []method{byBubblewrap, byNamespaces, byPIDNamespace, bySubreaper}
 
 func open(m method) *Sandbox {
-	return &Sandbox{kind: KindOff, method: m, tools: findTools(), memory: usableMemory()}
+	return &Sandbox{kind: KindOff, method: m, processes: m, tools: findTools(), memory: usableMemory()}
 }
 
 var probed = map[method]error{}

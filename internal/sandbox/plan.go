@@ -19,8 +19,10 @@ type plan struct {
 	Guards   []guard  // parts of the workspace that get a mount of their own
 	Tools    tools    // where things are on this machine
 	Argv     []string `json:",omitempty"`
+	Env      []string `json:",omitempty"` // of the command, on top; of a process, all of it
 	Landlock int      // the ABI that the kernel speaks; 0 = none
 	Memory   uint64   // bytes that the whole tree may use
+	Process  bool     // a [Process], not a command
 }
 
 // tools is what was found on this machine.
@@ -59,11 +61,21 @@ var systemFiles = []string{
 
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment is all that a command gets to see, whatever the server was started with.
+// environment is all that a command or process gets to see, whatever the server was started with. Of two values for one
+// name, the later counts.
+func (p plan) environment() []string {
+	if p.Process {
+		return p.Env
+	}
+	return append(p.stageEnvironment(), p.Env...)
+}
+
+// stageEnvironment is what the stages run with, and what a command finds besides what it is given. The stages themselves
+// never run with what is given: an LD_PRELOAD in it would be loaded before the walls stand.
 //
 // Home is the throw-away /tmp, so that no command finds a .bashrc or .gitconfig that an earlier one has planted. With
 // the walls off, /tmp is everybody's, and home is the workspace.
-func (p plan) environment() []string {
+func (p plan) stageEnvironment() []string {
 	home := "/tmp"
 	if !p.Method.walled() {
 		home = p.Dir
@@ -79,6 +91,9 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	if err := wellFormed(command.Argv); err != nil {
 		return plan{}, err
 	}
+	if err := environs(command.Env); err != nil {
+		return plan{}, err
+	}
 	folder, err := identify(dir)
 	if err != nil {
 		return plan{}, domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
@@ -89,7 +104,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	}
 	return plan{
 		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Tools: s.tools, Argv: command.Argv,
-		Landlock: landlockABI(), Memory: s.memory,
+		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
 	}, nil
 }
 
@@ -110,8 +125,22 @@ func wellFormed(argv []string) error {
 		return domain.Errorf(domain.CodeInvalidArguments, "The command is empty.")
 	}
 	for _, arg := range argv {
-		if !utf8.ValidString(arg) || strings.ContainsRune(arg, 0) {
+		if !isText(arg) {
 			return domain.Errorf(domain.CodeInvalidArguments, "The command contains bytes that are not text.")
+		}
+	}
+	return nil
+}
+
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// environs refuses what would not arrive as it was given. It quotes nothing: an entry may be a secret.
+func environs(env []string) error {
+	for i, entry := range env {
+		name, _, isPair := strings.Cut(entry, "=")
+		if !isPair || name == "" || !isText(entry) {
+			return domain.Errorf(domain.CodeInvalidArguments,
+				"Entry %d of the environment is not NAME=value, or not text.", i+1)
 		}
 	}
 	return nil

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"signoff/internal/domain"
 )
 
-// pump carries the output from the pipe to the writer.
+// pump carries the output from its stream to the writer.
 type pump struct {
-	pipe *os.File
+	from *stream
 	out  io.Writer
 	done chan struct{}
 
@@ -24,53 +21,23 @@ type pump struct {
 	err     error
 }
 
-func newPump(pipe *os.File, out io.Writer) *pump {
-	p := &pump{pipe: pipe, out: out, done: make(chan struct{})}
+func newPump(from *stream, out io.Writer) *pump {
+	p := &pump{from: from, out: out, done: make(chan struct{})}
 	go p.carry()
 	return p
 }
 
 func (p *pump) carry() {
 	defer close(p.done)
-	defer p.pipe.Close()
+	defer p.from.Close()
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := p.pipe.Read(buffer)
+		n, err := p.from.Read(buffer)
 		p.write(buffer[:n])
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			p.carryRest(buffer)
-		}
 		if err != nil {
 			return
 		}
 	}
-}
-
-// carryRest takes what is in the pipe and waits for nothing more: everything that ran below the supervisor is dead, so
-// if the pipe is still open, some process outside was handed it.
-func (p *pump) carryRest(buffer []byte) {
-	for range maxPipeSize / len(buffer) {
-		n := p.readNow(buffer)
-		if n <= 0 {
-			return
-		}
-		p.write(buffer[:n])
-	}
-}
-
-const maxPipeSize = 1 << 20 // what an ordinary user can blow a pipe up to
-
-func (p *pump) readNow(buffer []byte) (n int) {
-	_ = p.pipe.SetReadDeadline(time.Time{})
-	raw, err := p.pipe.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Read(func(fd uintptr) bool {
-		n, _ = unix.Read(int(fd), buffer)
-		return true
-	})
-	return n
 }
 
 // write hands on what was read. After the writer has failed, the rest is dropped, and the command does not notice.
@@ -93,7 +60,7 @@ func (p *pump) open() bool {
 
 // drain is called when everything is dead. A writer that is merely slow gets its time until ctx ends.
 func (p *pump) drain(ctx context.Context) {
-	_ = p.pipe.SetReadDeadline(time.Now())
+	p.from.finish()
 	select {
 	case <-p.done:
 		return

@@ -64,7 +64,7 @@ func (p plan) buildRoot() error {
 	}
 	r.links()
 	r.dev(devices)
-	r.proc()
+	r.proc(p.maxThreads())
 	r.tmpfs("/tmp", fmt.Sprintf("mode=1777,size=%d", tmpSize))
 	r.place(workspace)
 	r.guard(p.Dir, p.Guards)
@@ -206,13 +206,13 @@ func (r *root) dev(devices []grip) {
 	}
 }
 
-func (r *root) proc() {
+func (r *root) proc(threads int) {
 	if r.err != nil {
 		return
 	}
 	r.fail("making /proc", os.Mkdir(staging+"/proc", 0o755))
 	if r.err == nil {
-		r.err = errors.Join(mountProc(staging+"/proc"), limitProcesses(staging+"/proc"))
+		r.err = errors.Join(mountProc(staging+"/proc"), limitProcesses(staging+"/proc", threads))
 	}
 	for _, name := range procReadOnly {
 		r.cover("/proc/"+name, "/proc/"+name)

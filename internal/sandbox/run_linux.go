@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,12 @@ import (
 // order is what the server tells a supervisor. The first one starts the command; the end of the pipe kills it. A
 // supervisor ignores what it does not know, so an order that extends a lease can be added.
 type order struct {
-	Start *plan
+	Start     *plan `json:",omitempty"`
+	Terminate bool  `json:",omitempty"` // ask the program to end by itself
 }
+
+// begun is the line that a supervisor writes before its report as soon as a [Process] runs.
+const begun = "signoff: begun\n"
 
 // report is the last thing that a supervisor says: everything below it is dead.
 type report struct {
@@ -40,73 +45,95 @@ var errTimeout = errors.New("sandbox: the command's time is up")
 type running struct {
 	supervisor *exec.Cmd
 	control    *os.File // closing it kills
-	output     *pump
-	report     chan []byte
+	begun      chan struct{}
+	report     chan string
 	exited     chan struct{} // the supervisor is dead, and has been waited for
-	started    time.Time
+}
+
+// job is a running command with its output.
+type job struct {
+	*running
+	output  *pump
+	started time.Time
 }
 
 func (p plan) run(ctx context.Context, timeout time.Duration, output io.Writer) (domain.CommandResult, error) {
-	r, err := p.start(output)
+	j, err := p.begin(output)
 	if err != nil {
 		return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable,
 			"The command could not be started.").With(err)
 	}
-	defer r.close()
+	defer j.close()
 	limited := ctx
 	if timeout > 0 {
 		var stop context.CancelFunc
 		limited, stop = context.WithTimeoutCause(ctx, timeout, errTimeout)
 		defer stop()
 	}
-	end, err := r.wait(limited)
-	return r.result(limited, end, err)
+	end, err := j.wait(limited)
+	return j.result(limited, end, err)
 }
 
-// start makes the pipes and the supervisor. Its session is its own, so that a Ctrl-C at the server's terminal reaches
-// the server alone, which then ends its commands in order.
-func (p plan) start(output io.Writer) (*running, error) {
+func (p plan) begin(output io.Writer) (*job, error) {
 	var pipes pipes
-	defer pipes.closeTheirs()
-	control := pipes.toChild()
 	out := pipes.fromChild()
+	r, err := p.start(&pipes, out)
+	if err != nil {
+		return nil, err
+	}
+	return &job{running: r, output: newPump(&stream{pipe: out.ours}, output), started: time.Now()}, nil
+}
+
+// start starts a supervisor with the output that it hands on, and further pipes for a [Process]. Its session is its own,
+// so that a Ctrl-C at the server's terminal reaches the server alone, which then ends its commands in order.
+func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error) {
+	defer pipes.closeTheirs() // a pipe ends only when we do not hold its other end ourselves
+	control := pipes.toChild()
 	reports := pipes.fromChild()
 	if pipes.err != nil {
 		pipes.closeOurs()
 		return nil, pipes.err
 	}
 	supervisor := &exec.Cmd{
-		Path: self, Args: []string{"signoff", superviseArg}, Dir: "/", Env: p.environment(),
-		Stdin: control.theirs, Stdout: out.theirs, Stderr: reports.theirs,
+		Path: self, Args: []string{"signoff", superviseArg}, Dir: "/", Env: p.stageEnvironment(),
+		Stdin: control.theirs, Stdout: output.theirs, Stderr: reports.theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	for _, one := range further {
+		supervisor.ExtraFiles = append(supervisor.ExtraFiles, one.theirs)
 	}
 	if err := supervisor.Start(); err != nil {
 		pipes.closeOurs()
 		return nil, err
 	}
 	r := &running{
-		supervisor: supervisor, control: control.ours, output: newPump(out.ours, output),
-		report: make(chan []byte, 1), exited: make(chan struct{}), started: time.Now(),
+		supervisor: supervisor, control: control.ours, begun: make(chan struct{}),
+		report: make(chan string, 1), exited: make(chan struct{}),
 	}
 	go r.listen(reports.ours)
 	go r.reap()
-	r.send(p)
+	r.send(order{Start: &p})
 	return r, nil
 }
 
-// send gives the first order. Where that fails, the supervisor is dead or dying, and its report says more than the
-// error would.
-func (r *running) send(p plan) {
+// send gives an order. Where that fails, the supervisor is dead or dying, and its report says more than the error would.
+func (r *running) send(next order) {
 	_ = r.control.SetWriteDeadline(time.Now().Add(killGrace))
-	_ = json.NewEncoder(r.control).Encode(order{Start: &p})
+	_ = json.NewEncoder(r.control).Encode(next)
 }
 
 // listen reads the report, and drops what is beyond the limit rather than block the one who writes it.
 func (r *running) listen(pipe *os.File) {
 	defer pipe.Close()
-	text, _ := io.ReadAll(io.LimitReader(pipe, reportLimit))
+	text := bufio.NewReader(io.LimitReader(pipe, reportLimit))
+	line, _ := text.ReadString('\n')
+	if line == begun {
+		close(r.begun)
+		line = ""
+	}
+	rest, _ := io.ReadAll(text)
 	_, _ = io.Copy(io.Discard, pipe)
-	r.report <- text
+	r.report <- line + string(rest)
 }
 
 func (r *running) reap() {
@@ -114,24 +141,29 @@ func (r *running) reap() {
 	close(r.exited)
 }
 
-// wait returns the report when everything is dead. When ctx ends, it sees to that first.
-func (r *running) wait(ctx context.Context) (report, error) {
-	select {
-	case <-r.exited:
-		r.output.drain(ctx)
-		return r.last()
-	case <-ctx.Done():
-	}
+// stop has the supervisor kill everything, and kills a supervisor that does not get it done.
+func (r *running) stop() {
 	r.control.Close()
 	select {
 	case <-r.exited:
 	case <-time.After(killGrace):
-		_ = r.supervisor.Process.Kill() // takes PID 1 of the command's namespace with it
+		_ = r.supervisor.Process.Kill() // takes PID 1 of the namespace with it
 	}
-	r.output.drain(ctx)
+}
+
+// wait returns the report when everything is dead. When ctx ends, it sees to that first.
+func (j *job) wait(ctx context.Context) (report, error) {
 	select {
-	case <-r.exited:
-		return r.last()
+	case <-j.exited:
+		j.output.drain(ctx)
+		return j.last()
+	case <-ctx.Done():
+	}
+	j.stop()
+	j.output.drain(ctx)
+	select {
+	case <-j.exited:
+		return j.last()
 	case <-time.After(killGrace): // not even SIGKILL ends a process that waits for a dead disk
 		return report{}, errors.New("sandbox: the supervisor cannot be killed")
 	}
@@ -141,8 +173,8 @@ func (r *running) wait(ctx context.Context) (report, error) {
 func (r *running) last() (report, error) {
 	var end report
 	text := <-r.report
-	if err := json.Unmarshal(text, &end); err != nil {
-		return end, fmt.Errorf("sandbox: the supervisor died without a report: %q", firstLine(string(text)))
+	if err := json.Unmarshal([]byte(text), &end); err != nil {
+		return end, fmt.Errorf("sandbox: the supervisor died without a report: %q", firstLine(text))
 	}
 	if end.Trouble != "" {
 		return end, errors.New(end.Trouble)
@@ -157,8 +189,8 @@ func firstLine(text string) string {
 
 // result decides the outcome, in this one place. A command that ended by itself has its result, also where the cancel
 // came in the same moment.
-func (r *running) result(ctx context.Context, end report, err error) (domain.CommandResult, error) {
-	result := domain.CommandResult{ExitCode: end.ExitCode, Duration: time.Since(r.started)}
+func (j *job) result(ctx context.Context, end report, err error) (domain.CommandResult, error) {
+	result := domain.CommandResult{ExitCode: end.ExitCode, Duration: time.Since(j.started)}
 	stopped := ctx.Err() != nil && (end.Killed || err != nil)
 	switch {
 	case stopped && errors.Is(context.Cause(ctx), errTimeout):
@@ -170,12 +202,12 @@ func (r *running) result(ctx context.Context, end report, err error) (domain.Com
 		return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable,
 			"The sandbox could not run the command: %s", reason(err)).With(err)
 	}
-	return result, r.output.failure()
+	return result, j.output.failure()
 }
 
-func (r *running) close() {
-	r.control.Close()
-	r.output.stop()
+func (j *job) close() {
+	j.control.Close()
+	j.output.stop()
 }
 
 // pipes collects pipe ends, so that each is closed once on every way out.

@@ -45,14 +45,15 @@ type Config struct {
 	ReadOnly []string
 }
 
-// Sandbox runs commands. Its methods may be called by any number of goroutines at once.
+// Sandbox runs commands and processes. Its methods may be called by any number of goroutines at once.
 type Sandbox struct {
-	kind    Kind
-	method  method
-	config  Config
-	tools   tools
-	memory  uint64 // for the tree of one command
-	reports []Probe
+	kind      Kind
+	method    method
+	processes method // how a [Process] runs, whatever the kind
+	config    Config
+	tools     tools
+	memory    uint64 // for the tree of one command
+	reports   []Probe
 }
 
 // Report tells what works on this machine, for people.
@@ -147,6 +148,9 @@ func (s *Sandbox) try(ctx context.Context, kind Kind, m method) {
 		detail = reason(err)
 	}
 	s.reports = append(s.reports, Probe{Kind: kind, Works: err == nil, Detail: detail})
+	if err == nil && kind == KindOff {
+		s.processes = m
+	}
 	if err == nil && s.kind == KindNone && s.config.Mode.wants(kind) {
 		s.kind, s.method = kind, m
 	}
@@ -210,6 +214,9 @@ func (s *Sandbox) Report() Report { return Report{Active: s.kind, Probes: s.repo
 // Run runs command and copies what it prints, stdout and stderr in their order, to output as it comes. It returns when
 // the command and all its descendants are dead, which is at most about two seconds after command.Timeout or the end of
 // ctx. The end of ctx is an error, its cause; the end of the timeout is a result with TimedOut set.
+//
+// The command's environment is PATH, HOME, TMPDIR, LANG and TERM of the sandbox's, and command.Env on top: an entry of it
+// takes the place of the sandbox's own, PATH included, and of two entries with one name the later counts.
 //
 // A program that does not exist is a result with exit code 127, one that cannot be executed 126, and output says so,
 // as a shell does it. An error without a result means that the command was not run, or that what became of it is

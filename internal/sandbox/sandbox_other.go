@@ -27,3 +27,5 @@ func (s *Sandbox) probe(context.Context, method) (string, error) { return "", er
 func (p plan) run(context.Context, time.Duration, io.Writer) (domain.CommandResult, error) {
 	return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable, "%v.", errNotLinux)
 }
+
+func (p plan) converse(context.Context) (*Child, error) { return nil, unavailable(errNotLinux) }

@@ -16,6 +16,9 @@ import (
 //	warden        the supervisor's life  the output       trouble, for the supervisor
 //	confine       anything               the output       trouble, for the supervisor
 //	the command   /dev/null              the output       the output
+//	a process     its input              its output       its errors
+//
+// The stages have these besides: this binary, the environment of what is to be run, and a process's input and errors.
 //
 // What a stage or bubblewrap complains about on standard error is thus never mistaken for the command's output, and a
 // panic of ours never vanishes.
@@ -23,6 +26,16 @@ const (
 	superviseArg = "__supervise"
 	wardenArg    = "__warden"
 	confineArg   = "__confine"
+)
+
+const (
+	handedInput  = 3 // of a process, in the supervisor
+	handedErrors = 4
+
+	binaryFD      = 3 // where bubblewrap finds this binary, which does not exist inside the walls
+	environmentFD = 4 // a pipe; confine reads it to its end
+	inputFD       = 5 // of a process
+	errorsFD      = 6
 )
 
 // ready is what confine writes as trouble when the walls stand and only the exec is left. Without it, an exit code is
@@ -57,7 +70,7 @@ func Intercept() {
 // stage returns the arguments of a stage: the plan, then the command as it is.
 func (p plan) stage(name string) []string {
 	bare := p
-	bare.Argv = nil
+	bare.Argv, bare.Env = nil, nil
 	encoded, err := json.Marshal(bare)
 	if err != nil {
 		panic("sandbox: a plan is plain data: " + err.Error())

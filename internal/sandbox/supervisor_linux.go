@@ -25,6 +25,8 @@ type supervisor struct {
 	ended   bool // child has, and status is its own
 	killed  bool // by order
 	excess  string
+	reached bool   // the walls stand, and the program was, or is about to be, executed
+	problem string // why not
 }
 
 const (
@@ -55,31 +57,37 @@ func (s *supervisor) run(orders *json.Decoder) report {
 	signal.Notify(deaths, unix.SIGCHLD)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
-	over := make(chan struct{})
-	go watch(orders, over)
+	requests := make(chan struct{})
+	go watch(orders, requests)
 
 	if err := s.launch(); err != nil {
 		return report{Trouble: err.Error()}
 	}
-	s.bury(deaths, stop, over)
+	s.bury(deaths, stop, requests)
 	return s.report()
 }
 
-// watch reads orders until the pipe ends, which is the order to kill.
-func watch(orders *json.Decoder, over chan<- struct{}) {
-	defer close(over)
+// watch passes on each order to terminate, until the pipe ends, which is the order to kill.
+func watch(orders *json.Decoder, requests chan<- struct{}) {
+	defer close(requests)
 	for {
 		var next order
 		if orders.Decode(&next) != nil {
 			return
 		}
+		if next.Terminate {
+			requests <- struct{}{}
+		}
 	}
 }
 
 // bury returns when no child is left. It kills whatever outlives the command, and everything as soon as it is told to.
-func (s *supervisor) bury(deaths, stop <-chan os.Signal, over <-chan struct{}) {
+func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests <-chan struct{}) {
 	tick := time.NewTicker(censusInterval)
 	defer tick.Stop()
+	if s.plan.Process {
+		tick.Stop() // a process has no census, and may sit still for hours
+	}
 	for !s.reap() {
 		if s.killing() {
 			killChildren()
@@ -89,11 +97,35 @@ func (s *supervisor) bury(deaths, stop <-chan os.Signal, over <-chan struct{}) {
 		case <-deaths:
 		case <-tick.C:
 			s.census()
+		case text := <-s.trouble:
+			s.heard(text)
 		case <-stop:
 			s.killed = true
-		case <-over:
-			s.killed, over = true, nil
+		case _, more := <-requests:
+			if more {
+				s.terminate()
+			} else {
+				s.killed, requests = true, nil
+			}
 		}
+	}
+}
+
+// terminate asks the program itself. Below a warden it has no number here, so the warden passes it on.
+func (s *supervisor) terminate() {
+	if !s.ended {
+		_ = unix.Kill(s.child, unix.SIGTERM)
+	}
+}
+
+// heard takes in all that the stages have written. The pipe of a process ends in the moment when it is executed.
+func (s *supervisor) heard(text string) {
+	s.trouble = nil
+	before, after, isReady := strings.Cut(text, ready)
+	s.reached = isReady && after == ""
+	s.problem = firstLine(before + after)
+	if s.reached && s.plan.Process {
+		fmt.Fprint(os.Stderr, begun)
 	}
 }
 
@@ -141,12 +173,14 @@ func (s *supervisor) census() {
 
 func (s *supervisor) report() report {
 	s.life.Close()
-	text, isReady := strings.CutSuffix(<-s.trouble, ready)
-	if !isReady && !s.killed {
-		if text = firstLine(text); text == "" {
-			text = fmt.Sprintf("sandbox: %s ended with %d before the command was reached", s.plan.Method, exitCode(s.status))
+	if s.trouble != nil {
+		s.heard(<-s.trouble)
+	}
+	if !s.reached && !s.killed {
+		if s.problem == "" {
+			s.problem = fmt.Sprintf("sandbox: %s ended with %d before the command was reached", s.plan.Method, exitCode(s.status))
 		}
-		return report{Trouble: text}
+		return report{Trouble: s.problem}
 	}
 	if s.excess != "" {
 		fmt.Printf("\nsignoff: killed, because it used %s\n", s.excess)
@@ -165,43 +199,56 @@ func exitCode(status syscall.WaitStatus) int {
 
 // launch starts the first stage below. Its standard input is a pipe that ends with this process.
 func (s *supervisor) launch() error {
-	life, ours, err := os.Pipe()
-	if err != nil {
-		return err
+	var pipes pipes
+	defer pipes.closeTheirs()
+	life, environment, trouble := pipes.toChild(), pipes.toChild(), pipes.fromChild()
+	if pipes.err != nil {
+		return pipes.err
 	}
-	defer life.Close()
-	trouble, theirs, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer theirs.Close()
 	binary, err := os.Open(self)
 	if err != nil {
 		return err
 	}
 	defer binary.Close()
-	s.life = ours
-	s.child, err = s.plan.fork([]uintptr{life.Fd(), 1, theirs.Fd(), binary.Fd()})
-	if err != nil {
+	files := []uintptr{life.theirs.Fd(), 1, trouble.theirs.Fd(), binary.Fd(), environment.theirs.Fd()}
+	if s.plan.Process {
+		files = append(files, handedInput, handedErrors)
+		defer letGo()
+	}
+	s.life = life.ours
+	if s.child, err = s.plan.fork(files); err != nil {
 		return fmt.Errorf("sandbox: starting %s: %w", s.plan.Method, err)
 	}
-	go s.hear(trouble)
+	go hear(trouble.ours, s.trouble)
+	go s.plan.handOver(environment.ours)
 	return nil
 }
 
-// hear collects what the stages complain about. They all have the pipe open, so it ends when they are dead.
-func (s *supervisor) hear(trouble *os.File) {
-	text, _ := io.ReadAll(io.LimitReader(trouble, troubleLimit))
-	_, _ = io.Copy(io.Discard, trouble)
-	s.trouble <- string(text)
+// letGo leaves a process's streams to the process: whoever else holds an end keeps the other from hearing that the
+// process has closed its own.
+func letGo() {
+	_ = unix.Dup3(int(os.Stderr.Fd()), int(os.Stdout.Fd()), unix.O_CLOEXEC)
+	_ = unix.Close(handedInput)
+	_ = unix.Close(handedErrors)
 }
 
-// binaryFD is where bubblewrap finds this binary, which does not exist inside the walls.
-const binaryFD = 3
+// hear collects what the stages complain about, until the last of them that has the pipe open lets go of it.
+func hear(pipe *os.File, trouble chan<- string) {
+	text, _ := io.ReadAll(io.LimitReader(pipe, troubleLimit))
+	_, _ = io.Copy(io.Discard, pipe)
+	trouble <- string(text)
+}
+
+// handOver writes the environment for the last stage. It does not travel among the arguments, which everybody on this
+// machine can read.
+func (p plan) handOver(pipe *os.File) {
+	defer pipe.Close()
+	_, _ = io.WriteString(pipe, strings.Join(p.environment(), "\x00"))
+}
 
 // fork starts what the method begins with.
 func (p plan) fork(files []uintptr) (int, error) {
-	attr := &syscall.ProcAttr{Dir: p.Dir, Env: p.environment(), Files: files, Sys: &syscall.SysProcAttr{}}
+	attr := &syscall.ProcAttr{Dir: p.Dir, Env: p.stageEnvironment(), Files: files, Sys: &syscall.SysProcAttr{}}
 	attr.Sys.Pdeathsig = syscall.SIGKILL
 	attr.Sys.Setsid = true
 	switch {

@@ -1,7 +1,10 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -275,6 +278,45 @@ func TestEnvironmentIsClean(t *testing.T) {
 		output, _ = shell(t, s, dir, "env | sort | cut -d= -f1 | tr '\\n' ' '")
 		if want := "HOME LANG PATH PWD TERM TMPDIR "; output != want {
 			t.Errorf("environment: %s", output)
+		}
+	})
+}
+
+// TestFurtherEnvironment gives a command what it may have besides, some of it in the place of the sandbox's own.
+func TestFurtherEnvironment(t *testing.T) {
+	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+		dir := folder(t)
+		tool := write(t, filepath.Join(dir, "bin/tool"), "#!/bin/sh\n/usr/bin/env | /usr/bin/sort\n")
+		must(t, os.Chmod(tool, 0o755))
+		further := []string{"TWICE=first", "PATH=" + dir + "/bin", "HOME=/home/x", "EMPTY=", "TWICE=second=2", "UMLAUT=ü"}
+		output, _ := run(t, s, domain.Command{Argv: []string{"tool"}, Dir: dir, Env: further})
+		want := "EMPTY=\nHOME=/home/x\nLANG=C.UTF-8\nPATH=" + dir + "/bin\nPWD=" + dir + "\nTERM=dumb\nTMPDIR=/tmp\nTWICE=second=2\nUMLAUT=ü\n"
+		if output != want {
+			t.Errorf("%s", output)
+		}
+		_, err := s.Run(t.Context(), domain.Command{Argv: []string{"true"}, Dir: dir, Env: []string{"no pair"}}, io.Discard)
+		if domain.CodeOf(err) != domain.CodeInvalidArguments {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestFurtherEnvironmentIsTheCommandsAlone is about an LD_PRELOAD, which would have its say in a stage before the walls
+// stand, and about secrets.
+func TestFurtherEnvironmentIsTheCommandsAlone(t *testing.T) {
+	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+		m, secret := mark(), "secret-"+mark()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		command := domain.Command{Argv: []string{"sh", "-c", "exec sleep " + m}, Dir: folder(t), Env: []string{"KEY=" + secret}}
+		go func() {
+			_, err := s.Run(ctx, command, io.Discard)
+			ended <- err
+		}()
+		wantUnseen(t, secret, m)
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +25,36 @@ func ward(args []string) int {
 	if err := p.settle(); err != nil {
 		return complain(err)
 	}
+	requests := make(chan os.Signal, 1)
+	if p.Process {
+		signal.Notify(requests, unix.SIGTERM)
+	}
 	command, err := p.startNext()
 	if err != nil {
 		return complain(fmt.Errorf("sandbox: starting the next stage: %w", err))
 	}
+	if p.Process {
+		retire()
+		go passOn(requests, command)
+	}
 	return waitFor(command)
+}
+
+// retire lets go of a process's streams, and of the trouble pipe, whose end tells the supervisor that the process runs.
+// What the warden still has to complain about goes to the process's errors.
+func retire() {
+	for _, standard := range []int{1, 2} {
+		_ = unix.Dup3(errorsFD, standard, unix.O_CLOEXEC)
+	}
+	_ = unix.Close(inputFD)
+	_ = unix.Close(errorsFD)
+}
+
+// passOn asks the process to end, as the supervisor has asked the warden.
+func passOn(requests <-chan os.Signal, process int) {
+	for range requests {
+		_ = unix.Kill(process, unix.SIGTERM)
+	}
 }
 
 // dieWithSupervisor stands beside the parent-death signal, which the kernel forgets on some changes of credentials.
@@ -39,11 +65,11 @@ func dieWithSupervisor() {
 
 // settle makes the namespaces what the command is to see.
 func (p plan) settle() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	if err := unix.Mount("", "/", "", unix.MS_REC|p.propagation(), ""); err != nil {
 		return fmt.Errorf("sandbox: keeping mounts private: %w", err)
 	}
 	if p.Method != byNamespaces {
-		return errors.Join(mountProc("/proc"), limitProcesses("/proc"))
+		return errors.Join(mountProc("/proc"), limitProcesses("/proc", p.maxThreads()))
 	}
 	if err := p.buildRoot(); err != nil {
 		return err
@@ -52,6 +78,15 @@ func (p plan) settle() error {
 		return fmt.Errorf("sandbox: setting the host name: %w", err)
 	}
 	return loopbackUp()
+}
+
+// propagation keeps our mounts from going out. A process lives for hours, so what is mounted outside must come in: a home
+// folder that is mounted on demand would otherwise be an error (ELOOP) for as long as it lives.
+func (p plan) propagation() uintptr {
+	if p.Process {
+		return unix.MS_SLAVE
+	}
+	return unix.MS_PRIVATE
 }
 
 func mountProc(target string) error {
@@ -70,11 +105,11 @@ func mountProc(target string) error {
 // root, and a supervisor among ten thousand running processes gets no processor time to kill them with.
 //
 // Before Linux 6.14 this setting is not the namespace's own but the whole machine's, so there it is left alone.
-func limitProcesses(proc string) error {
+func limitProcesses(proc string, threads int) error {
 	if !processLimitIsOurs() || !privileged() {
 		return nil
 	}
-	err := os.WriteFile(proc+"/sys/kernel/pid_max", fmt.Appendf(nil, "%d", maxThreads()), 0)
+	err := os.WriteFile(proc+"/sys/kernel/pid_max", fmt.Appendf(nil, "%d", threads), 0) //nolint:gosec // the path is ours
 	if err != nil {
 		return fmt.Errorf("sandbox: limiting processes: %w", err)
 	}
@@ -116,18 +151,16 @@ func (p plan) startNext() (int, error) {
 		return 0, err
 	}
 	attr := &syscall.ProcAttr{
-		Dir: p.Dir, Env: p.environment(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{AmbientCaps: ambient()},
+		Dir: p.Dir, Env: p.stageEnvironment(), Files: []uintptr{0, 1, 2, binaryFD, environmentFD},
+		Sys: &syscall.SysProcAttr{AmbientCaps: ambient()},
 	}
-	if p.Method != byBubblewrap {
-		return syscall.ForkExec(self, p.stage(confineArg), attr)
+	if p.Process {
+		attr.Files = append(attr.Files, inputFD, errorsFD)
 	}
-	binary, err := os.Open(self)
-	if err != nil {
-		return 0, err
+	if p.Method == byBubblewrap {
+		return syscall.ForkExec(p.Tools.Bubblewrap, p.bubblewrap(), attr)
 	}
-	defer binary.Close()
-	attr.Files = append(attr.Files, binary.Fd())
-	return syscall.ForkExec(p.Tools.Bubblewrap, p.bubblewrap(), attr)
+	return syscall.ForkExec(self, p.stage(confineArg), attr)
 }
 
 // waitFor buries orphans until the command itself has ended.
