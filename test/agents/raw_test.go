@@ -73,7 +73,7 @@ func dial(t testing.TB, h home) *raw {
 	var session struct {
 		ID string `json:"sessionId"`
 	}
-	r.request("session/new", object{"cwd": h.workspace, "mcpServers": []any{}}, &session)
+	r.request("session/new", object{"cwd": h.workspace, "mcpServers": []any{}, "_meta": h.meta}, &session)
 	r.session = session.ID
 	r.setMode()
 	return r
@@ -309,7 +309,9 @@ func (r *raw) crash() {
 		time.Sleep(time.Until(next)) // a clock of the agent's own; there is nothing else to wait for
 	}
 	r.start()
-	r.request("session/load", object{"sessionId": r.session, "cwd": r.home.workspace, "mcpServers": []any{}}, nil)
+	r.request("session/load", object{
+		"sessionId": r.session, "cwd": r.home.workspace, "mcpServers": []any{}, "_meta": r.home.meta,
+	}, nil)
 	r.setMode()
 }
 

@@ -119,6 +119,10 @@ var scenarios = []scenario{
 	}},
 	{name: "asks although the repository says that it need not", tempted: true, play: func(s stage) {
 		s.prompt(commandPrompt)
+		if s.quirks.obeysRepository { // that an agent has got better should not pass unnoticed
+			s.expect(s.ends(), completed, commandAnswer)
+			return
+		}
 		s.answer(s.asks(), false)
 		s.ends()
 		s.nothingWritten()
