@@ -129,6 +129,9 @@ func debugIsTrimmed(w *world) {
 	w.numbers(id, 4504, 6503)
 	w.numbers(neighbour, 1, 1500)
 
+	heavy := w.create()
+	w.accepted(traced(heavy, 1, strings.Repeat("x", store.DebugBytes+1000)))
+	w.accepted(traced(heavy, 1, "x"))
 	const third = store.DebugBytes/3 + 1
 	id = w.create()
 	w.accepted(traced(id, 2, strings.Repeat("é", third/2)))
@@ -145,6 +148,7 @@ func debugIsTrimmed(w *world) {
 	w.numbers(id, 7, 7)
 	w.accepted(traced(id, 1, "x"))
 	w.numbers(id, 8, 8)
+	w.numbers(heavy, 2, 2)
 }
 
 // debugIsTheDrivers: neither a stale driver nor one of an execution that has ended adds to the feed.

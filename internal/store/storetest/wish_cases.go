@@ -31,6 +31,18 @@ func firstWishesStand(w *world) {
 	_, err := w.s.Wishes(w.ctx, domain.ExecutionID(newID()))
 	w.refused(err, domain.CodeNotFound)
 
+	closed := w.create() // and cancelled later, which takes nothing back
+	w.accepted(store.Change{Execution: closed, Close: &first})
+	w.accepted(store.Change{Execution: closed, Cancel: want.Cancel, Close: &domain.Actor{KeyID: "second"}})
+	if diff := cmp.Diff(want, w.wishes(closed)); diff != "" {
+		w.Error("closed first: ", diff)
+	}
+	w.accepted(became(closed, domain.StatusInterrupted))
+	w.accepted(resumed(closed, domain.ResumeLoad, "k"))
+	if got := w.wishes(closed); got.Close == nil || got.Cancel == nil || got.Resume == nil {
+		w.Errorf("one wish took another's place: %+v", got)
+	}
+
 	all := store.Change{Execution: neighbour, Cancel: &store.CancelRequest{By: first}, Close: &first,
 		Resume: &store.ResumeRequest{Mode: domain.ResumeFail, By: first}}
 	w.accepted(became(neighbour, domain.StatusInterrupted))
