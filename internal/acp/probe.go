@@ -165,7 +165,7 @@ func (r *Registry) version(ctx context.Context, row *row, program string) string
 	}
 	if p.asking == nil {
 		p.asking = make(chan struct{})
-		r.probing.Go(func() { p.learn(of, r.askVersion(row, program)) })
+		r.probing.Go(func() { p.learn(of, r.askVersion(program)) })
 	}
 	answered := p.asking
 	p.mu.Unlock()
@@ -192,7 +192,7 @@ func (p *versionProbe) learn(of identity, found string) {
 }
 
 // askVersion runs `program --version`, without the variables that the row passes on: what it prints is shown.
-func (r *Registry) askVersion(row *row, program string) string {
+func (r *Registry) askVersion(program string) string {
 	ctx, cancel := context.WithTimeout(r.ctx, versionTimeout)
 	defer cancel()
 	home, err := os.MkdirTemp("", "signoff-version-")

@@ -1,0 +1,145 @@
+package acp
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// everything is an environment as servers have them.
+func everything(home string) map[string]string {
+	return map[string]string{
+		"PATH": "/usr/bin::.:bin:/bin", "HOME": home, "LANG": "C.UTF-8", "TERM": "dumb", "TZ": "UTC", "TMPDIR": os.TempDir(),
+		"HTTPS_PROXY": "http://me:proxy-password@proxy.example:3128", "NODE_EXTRA_CA_CERTS": "/etc/ca.pem",
+		"SIGNOFF_DATABASE_URL": "postgres://secret", "SIGNOFF_TOKEN": "all-powerful", "AWS_SECRET_ACCESS_KEY": "aws-secret",
+		"SSH_AUTH_SOCK": "/run/agent", "LD_PRELOAD": "/evil.so", "XDG_CONFIG_HOME": home + "/.elsewhere",
+		"MINE_KEY": "sesame-open-up", "MINE_MODEL": "large-model", "OTHER_KEY": "not-yours",
+	}
+}
+
+// TestAnAgentGetsNothingElse starts a program that prints all that it was given.
+func TestAnAgentGetsNothingElse(t *testing.T) {
+	server := everything(t.TempDir())
+	data := t.TempDir()
+	r := registry(t, Config{
+		Agents: map[string]Row{
+			"private": {Command: "env", Env: []string{"MINE_KEY", "NOT_SET"}, SetEnv: map[string]string{"FOO": "bar baz", "TZ": "CET"}, Home: HomePrivate},
+			"shared":  {Command: "env", Home: HomeShared},
+		},
+		Lookup: environ(server), DataDir: data, Starter: starterOf(t),
+	})
+	common := []string{
+		"HTTPS_PROXY=" + server["HTTPS_PROXY"], "LANG=C.UTF-8", "NODE_EXTRA_CA_CERTS=/etc/ca.pem", "PATH=/usr/bin:/bin", "TERM=dumb",
+		"TMPDIR=" + os.TempDir(),
+	}
+	for name, own := range map[string][]string{
+		"private": {"HOME=" + filepath.Join(data, "agents/private/home"), "MINE_KEY=sesame-open-up", "FOO=bar baz", "TZ=CET"},
+		"shared":  {"HOME=" + server["HOME"], "XDG_CONFIG_HOME=" + server["XDG_CONFIG_HOME"], "TZ=UTC"},
+	} {
+		l, err := r.launch(r.rows[name], opening(t, name).Execution.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Sorted(strings.Lines(run(t, l)))
+		var want []string
+		for _, line := range append(slices.Clone(common), own...) {
+			want = append(want, line+"\n")
+		}
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q\nwant %q", name, got, want)
+		}
+	}
+}
+
+func TestAPrivateHomeIsClosedToOthers(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "env"}}, DataDir: data, PrivateHomes: true})
+	if _, err := os.Stat(data); err == nil {
+		t.Error("a registry alone makes folders")
+	}
+	home, err := r.prepareHome(r.rows["mine"])
+	if err != nil || home != filepath.Join(data, "agents", "mine", "home") {
+		t.Fatal(home, err)
+	}
+	if err := os.Chmod(home, 0o755); err != nil { // by whoever signed in there
+		t.Fatal(err)
+	}
+	if _, err := r.prepareHome(r.rows["mine"]); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{home, filepath.Dir(home), filepath.Dir(filepath.Dir(home))} {
+		info, err := os.Stat(folder)
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", folder, info.Mode(), err)
+		}
+	}
+}
+
+func TestHomes(t *testing.T) {
+	shared, own := t.TempDir(), t.TempDir()
+	agents := map[string]Row{"default": {Command: "a"}, "private": {Command: "a", Home: HomePrivate}, "own": {Command: "a", Home: own}}
+	for _, private := range []bool{true, false} {
+		r := registry(t, Config{
+			Agents: agents, Lookup: environ(map[string]string{"HOME": shared}), DataDir: t.TempDir(), PrivateHomes: private,
+		})
+		for name, want := range map[string]string{
+			"own": own, "private": filepath.Join(r.config.DataDir, "agents/private/home"),
+			"default": map[bool]string{false: shared, true: filepath.Join(r.config.DataDir, "agents/default/home")}[private],
+		} {
+			if home, err := r.homeOf(r.rows[name]); err != nil || home != want {
+				t.Errorf("private=%v %s: %s, %v", private, name, home, err)
+			}
+		}
+	}
+}
+
+func TestProgramsAreFoundOnThePathAlone(t *testing.T) {
+	program := script(t, "agent", "exit 0")
+	folder := filepath.Dir(program)
+	if err := os.WriteFile(filepath.Join(folder, "text"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	r := registry(t, Config{Lookup: environ(map[string]string{"PATH": ":.:/nowhere:" + folder})})
+	here := registry(t, Config{Lookup: environ(map[string]string{"PATH": ":.:"})})
+	for command, want := range map[string]string{"agent": program, program: program, "text": "", "missing": "", "/missing": "", folder: ""} {
+		if got := r.findProgram(command); got != want {
+			t.Errorf("%s: %q", command, got)
+		}
+	}
+	if got := here.findProgram("agent"); got != "" {
+		t.Errorf("a program of the current folder is run: %s", got)
+	}
+}
+
+func TestSecretsOfAnAgentAreMasked(t *testing.T) {
+	server := everything(t.TempDir())
+	r := registry(t, Config{
+		Agents: map[string]Row{"mine": {
+			Command: "env", Env: []string{"MINE_KEY", "MINE_MODEL"}, SetEnv: map[string]string{"PLAIN": "in-plain-sight"}, Home: HomeShared,
+		}},
+		MCPServers: map[string]MCPServer{
+			"program": {Command: "env", Env: []string{"AWS_SECRET_ACCESS_KEY"}},
+			"address": {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"Authorization": "OTHER_KEY"}},
+		},
+		Lookup: environ(server), Starter: starterOf(t),
+	})
+	request := opening(t, "mine").Execution.Request
+	request.MCPServers = []string{"program", "address"}
+	l, err := r.launch(r.rows["mine"], request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join([]string{
+		"sesame-open-up", base64.StdEncoding.EncodeToString([]byte("sesame-open-up")), "aws-secret", "not-yours", "me:proxy-password",
+		"large-model", "in-plain-sight", "proxy.example",
+	}, " ")
+	want := "[masked] [masked] [masked] [masked] [masked] large-model in-plain-sight proxy.example"
+	if got := string(l.mask([]byte(text))); got != want {
+		t.Errorf("%s", got)
+	}
+}

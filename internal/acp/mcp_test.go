@@ -1,0 +1,96 @@
+package acp
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+)
+
+func TestServersAreFilledInAtTheStart(t *testing.T) {
+	program := script(t, "tool-server", "exit 0")
+	variables := map[string]string{"PATH": filepath.Dir(program), "TOKEN": "t0ken", "DOCS": "Bearer d0cs"}
+	r := registry(t, Config{
+		MCPServers: map[string]MCPServer{
+			"program": {Command: "tool-server", Args: []string{"stdio"}, Env: []string{"TOKEN"}, SetEnv: map[string]string{"A": "b"}},
+			"http":    {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"Authorization": "DOCS"}},
+			"sse":     {URL: "http://127.0.0.1:1/sse", Transport: TransportSSE},
+			"unused":  {Command: "tool-server", Env: []string{"NOT_SET"}},
+		},
+		Lookup: environ(variables),
+	})
+	chosen, err := r.servers([]string{"sse", "program", "http", "sse"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.materialize(chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []mcpServer{
+		{name: "http", transport: "http", url: "https://tools.example/mcp", headers: map[string]string{"Authorization": "Bearer d0cs"}},
+		{name: "program", command: program, args: []string{"stdio"}, env: map[string]string{"TOKEN": "t0ken", "A": "b"}},
+		{name: "sse", transport: "sse", url: "http://127.0.0.1:1/sse", headers: map[string]string{}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mcpServer{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMissingVariablesOfAServerAreNamed(t *testing.T) {
+	r := registry(t, Config{
+		MCPServers: map[string]MCPServer{
+			"program": {Command: script(t, "tool-server", "exit 0"), Env: []string{"TOKEN_B", "SET", "TOKEN_A"}},
+			"address": {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"X-Key": "EMPTY"}},
+		},
+		Lookup: environ(map[string]string{"SET": "s", "EMPTY": ""}),
+	})
+	for name, missing := range map[string]string{"program": "TOKEN_A, TOKEN_B.", "address": "EMPTY."} {
+		_, err := r.materialize(map[string]MCPServer{name: r.config.MCPServers[name]})
+		if e := problem(t, err); e.Code != domain.CodeAgentUnavailable || !strings.HasSuffix(e.Message, missing) || !strings.Contains(e.Message, name) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestUnknownServersAreRefused(t *testing.T) {
+	r := registry(t, Config{MCPServers: map[string]MCPServer{"b": {Command: "x"}, "a": {Command: "x"}}})
+	if err := r.MCPServers([]string{"a", "b"}); err != nil {
+		t.Error(err)
+	}
+	e := problem(t, r.MCPServers([]string{"a", "A"}))
+	if e.Code != domain.CodeUnknownMCPServer || e.Details[0].Pointer != "/mcpServers/1" || !strings.Contains(e.Message, "there are: a, b.") {
+		t.Errorf("%v at %v", e, e.Details)
+	}
+	if e := problem(t, registry(t, Config{}).MCPServers([]string{"a"})); !strings.Contains(e.Message, "there are none.") {
+		t.Error(e)
+	}
+}
+
+func TestServersThatCannotWork(t *testing.T) {
+	for place, server := range map[string]MCPServer{
+		"/mcpServers/empty":               {},
+		"/mcpServers/both":                {Command: "a", URL: "https://a.example"},
+		"/mcpServers/relative/command":    {Command: "bin/a"},
+		"/mcpServers/pair/env/0":          {Command: "a", Env: []string{"A=b"}},
+		"/mcpServers/ours/env/0":          {Command: "a", Env: []string{"SIGNOFF_DATABASE_URL"}},
+		"/mcpServers/mixed":               {Command: "a", Transport: "sse"},
+		"/mcpServers/turned":              {URL: "https://a.example", Args: []string{"a"}},
+		"/mcpServers/file/url":            {URL: "file:///etc/passwd"},
+		"/mcpServers/user/url":            {URL: "https://me:secret@a.example"},
+		"/mcpServers/way/transport":       {URL: "https://a.example", Transport: "websocket"},
+		"/mcpServers/head/headersEnv/A B": {URL: "https://a.example", HeadersEnv: map[string]string{"A B": "X"}},
+		"/mcpServers/own/headersEnv/X":    {URL: "https://a.example", HeadersEnv: map[string]string{"X": "SIGNOFF_TOKEN"}},
+		"/mcpServers/../":                 {Command: "a"},
+	} {
+		name := strings.Split(place, "/")[2]
+		_, err := NewRegistry(Config{MCPServers: map[string]MCPServer{name: server}, Lookup: environ(nil)})
+		e := problem(t, err)
+		if e.Code != domain.CodeInvalid || e.Details[0].Pointer != strings.TrimSuffix(place, "/") || strings.Contains(e.Message, "secret@") {
+			t.Errorf("%s: %v at %v", place, e, e.Details)
+		}
+	}
+}
