@@ -38,8 +38,10 @@ func firstWishesStand(w *world) {
 		w.Error("closed first: ", diff)
 	}
 	w.accepted(became(closed, domain.StatusInterrupted))
-	w.accepted(resumed(closed, domain.ResumeLoad, "k"))
-	if got := w.wishes(closed); got.Close == nil || got.Cancel == nil || got.Resume == nil {
+	late := resumed(closed, domain.ResumeLoad, "k")
+	late.Cancel = &store.CancelRequest{Reason: "late"}
+	w.accepted(late)
+	if got := w.wishes(closed); got.Close == nil || got.Cancel == nil || got.Cancel.Reason != "first" || got.Resume == nil {
 		w.Errorf("one wish took another's place: %+v", got)
 	}
 
