@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,10 +57,10 @@ func newAgent(l launch, opening domain.Opening) *agent {
 
 // attach takes the process that was started, and begins to listen to it.
 func (a *agent) attach(child *sandbox.Child) {
-	var tell func(string)
+	var tell func([]byte)
 	if a.execution.Request.Debug {
-		tell = func(text string) {
-			a.story.tell(domain.AgentStderr{Text: string(a.launch.masked([]byte(text)))})
+		tell = func(text []byte) {
+			a.story.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.launch.masked(text)), "\uFFFD")})
 		}
 	}
 	a.program = &program{child: child, stderr: newStderr(child.Stderr, tell)}
@@ -84,8 +85,8 @@ const closeLimit = time.Second
 // Close implements [domain.Agent]. It ends the process, all that it has started, and the commands that it runs through
 // us, within five seconds and a little.
 func (a *agent) Close() error {
-	a.exit.Do(func() {}) // nobody needs to be told
-	a.stop()
+	a.stop()             // first: it frees whoever waits for the host
+	a.exit.Do(func() {}) // nobody needs to be told any more
 	a.service.end(context.Canceled)
 	if a.program == nil {
 		return nil

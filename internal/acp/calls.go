@@ -28,11 +28,11 @@ type toolCall struct {
 	arguments json.RawMessage
 	summary   string
 
-	open    int                   // questions about it that wait for their answer
-	verdict domain.ApprovalStatus // of the last question; empty where there was none
-	started bool                  // the log has it as running
-	ended   bool
-	begun   time.Time // when it started
+	asking     bool      // a question about it waits for its answer
+	unanswered bool      // the last one got none
+	started    bool      // the log has it as running
+	begun      time.Time // since when
+	ended      bool      // the log has its fate
 
 	output   string      // as last reported
 	exitCode *int        // of a command, where the agent tells
@@ -150,21 +150,14 @@ func (s *story) start(c *toolCall) {
 	s.emit(domain.ToolCallStarted{ToolCallID: c.id, Arguments: c.arguments, AllowedBy: "agent"})
 }
 
-// failed ends a call that failed, or that was not run because somebody said no: agents have one word for both.
+// failed ends a call that failed, or that was not run because nobody answered: agents have one word for both.
 func (s *story) failed(c *toolCall) {
-	switch {
-	case c.started:
-		s.complete(c, domain.FateFailed)
-	case c.verdict == domain.ApprovalDenied:
-		s.complete(c, domain.FateDenied)
-	case c.verdict == domain.ApprovalExpired:
-		s.complete(c, domain.FateExpired)
-	case c.verdict == domain.ApprovalCancelled:
+	if c.unanswered && !c.started {
 		s.complete(c, domain.FateCancelled)
-	default:
-		s.start(c)
-		s.complete(c, domain.FateFailed)
+		return
 	}
+	s.start(c)
+	s.complete(c, domain.FateFailed)
 }
 
 // complete tells the fate of a call that the agent ran, and of the questions that were about it too.
@@ -197,10 +190,6 @@ func failureOf(fate domain.Fate) *domain.Failure {
 	switch fate {
 	case domain.FateSucceeded:
 		return nil
-	case domain.FateDenied:
-		return &domain.Failure{Code: domain.CodeDenied, Message: "A person said no, and the agent did not run it."}
-	case domain.FateExpired:
-		return &domain.Failure{Code: domain.CodeApprovalExpired, Message: "Nobody answered in time, and the agent did not run it."}
 	case domain.FateCancelled:
 		return &domain.Failure{Code: domain.CodeCancelled, Message: "It was cancelled."}
 	default:
@@ -210,7 +199,7 @@ func failureOf(fate domain.Fate) *domain.Failure {
 
 // ask returns the call that a question is about, as the host is to be asked about it. A call can have one open question;
 // another one about the same call goes by an id of its own.
-func (s *story) ask(toolCall object, raw json.RawMessage) *toolCall {
+func (s *story) ask(toolCall object, raw json.RawMessage) (*toolCall, domain.ToolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	agentID := toolCall.text("toolCallId")
@@ -218,7 +207,7 @@ func (s *story) ask(toolCall object, raw json.RawMessage) *toolCall {
 	switch {
 	case agentID == "" || c == nil || c.ended:
 		c = s.announce(agentIDOr(agentID, "permission"), toolCall)
-	case c.open > 0:
+	case c.asking:
 		c.learn(toolCall)
 		c = s.double(c, agentID)
 	default:
@@ -227,8 +216,8 @@ func (s *story) ask(toolCall object, raw json.RawMessage) *toolCall {
 	if len(raw) > 0 {
 		s.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: s.turn, Update: raw})
 	}
-	c.open++
-	return c
+	c.asking = true
+	return c, c.inQuestion(toolCall)
 }
 
 func agentIDOr(agentID, otherwise string) string {
@@ -236,6 +225,29 @@ func agentIDOr(agentID, otherwise string) string {
 		return otherwise
 	}
 	return agentID
+}
+
+// inQuestion is the call as a person is asked about it. An agent that does not say what the tool gets says what would
+// happen in another way: that stands in for the arguments, since a decision is about what was shown, and may be
+// remembered for what looks the same.
+func (c *toolCall) inQuestion(toolCall object) domain.ToolCall {
+	call := c.asHost()
+	if readObject(toolCall["rawInput"]) != nil || len(readObject(c.arguments)) > 0 {
+		return call
+	}
+	shown := object{}
+	for _, name := range []string{"title", "content", "locations"} {
+		if toolCall.has(name) {
+			shown[name] = toolCall[name]
+		}
+	}
+	call.Arguments = encode(shown)
+	return call
+}
+
+// asHost is the call as the host knows it.
+func (c *toolCall) asHost() domain.ToolCall {
+	return domain.ToolCall{ID: c.id, Tool: c.tool, Class: c.class, Arguments: c.arguments, Summary: c.summary}
 }
 
 // double announces a call once more, for a second question.
@@ -248,26 +260,32 @@ func (s *story) double(c *toolCall, agentID string) *toolCall {
 	return second
 }
 
-// answered notes what became of a question. Where the answer allows, the session has written that the call runs.
+// answered notes what became of a question. Where the answer allows, the session has written that the call runs; where
+// it refuses, the fate of the call, unless the agent had begun it before it asked.
 func (s *story) answered(c *toolCall, verdict domain.ApprovalStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.open--
-	c.verdict = verdict
-	if verdict == domain.ApprovalApproved && !c.started {
+	c.asking, c.unanswered = false, false
+	switch {
+	case verdict == domain.ApprovalApproved && !c.started:
 		c.started, c.begun = true, time.Now()
+	case verdict == domain.ApprovalApproved:
+	case verdict == domain.ApprovalDenied || verdict == domain.ApprovalExpired:
+		c.ended = c.ended || !c.started
+		s.speech.round = ""
+	default:
+		c.unanswered = true
 	}
-}
-
-// asHost is the call as the host knows it.
-func (c *toolCall) asHost() domain.ToolCall {
-	return domain.ToolCall{ID: c.id, Tool: c.tool, Class: c.class, Arguments: c.arguments, Summary: c.summary}
 }
 
 // own announces a call that is a request to us.
 func (s *story) own(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.ownCall(tool, class, arguments, summary)
+}
+
+func (s *story) ownCall(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	c := &toolCall{
 		id: s.calls.newID(tool), tool: tool, class: class, arguments: arguments, summary: beginning(summary, summaryBytes),
 	}

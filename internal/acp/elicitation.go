@@ -21,13 +21,10 @@ func (a *agent) elicitation(ctx context.Context, request object, raw json.RawMes
 		return elicitationAnswer{Action: "decline"}, nil
 	}
 	form := encode(map[string]any{"message": request.text("message"), "schema": schemaOf(request)})
-	c, ours := a.story.formCall(request.text("toolCallId"), form)
-	answer, err := a.story.listener().Ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: c.asHost(), Form: form})
-	if err != nil {
-		answer = domain.Answer{Status: domain.ApprovalCancelled}
-	}
+	c, shown, ours := a.story.formCall(request.text("toolCallId"), form)
+	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
 	a.story.answered(c, answer.Status)
-	if ours {
+	if ours { // a refusal has its fate from the host already
 		a.story.settle(c, formFate(answer))
 	}
 	if withdrawn(ctx) {
@@ -46,17 +43,15 @@ func schemaOf(request object) json.RawMessage {
 
 // formCall returns the call that a form belongs to. A form that belongs to none, or to one that waits for another
 // answer, becomes a call of its own, whose fate is then ours to tell.
-func (s *story) formCall(agentID string, form json.RawMessage) (c *toolCall, ours bool) {
+func (s *story) formCall(agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	c = s.calls.known[agentID]
-	if c != nil && !c.ended && c.open == 0 {
-		c.open++
-		s.mu.Unlock()
-		return c, false
+	if ours = c == nil || c.ended || c.asking; ours {
+		c = s.ownCall("question", domain.ClassOther, form, readObject(form).text("message"))
 	}
-	s.mu.Unlock()
-	summary := readObject(form).text("message")
-	return s.own("question", domain.ClassOther, form, summary), true
+	c.asking = true
+	return c, c.asHost(), ours
 }
 
 func formAnswer(answer domain.Answer) elicitationAnswer {
@@ -78,12 +73,6 @@ func formFate(answer domain.Answer) domain.ToolCallCompleted {
 	switch answer.Status {
 	case domain.ApprovalApproved:
 		return domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: string(answer.Content)}
-	case domain.ApprovalDenied:
-		return domain.ToolCallCompleted{Fate: domain.FateDenied, Error: &domain.Failure{
-			Code: domain.CodeDenied, Message: "The question was not answered.",
-		}}
-	case domain.ApprovalExpired:
-		return domain.ToolCallCompleted{Fate: domain.FateExpired, Error: failureOf(domain.FateExpired)}
 	default:
 		return domain.ToolCallCompleted{Fate: domain.FateCancelled, Error: failureOf(domain.FateCancelled)}
 	}

@@ -111,7 +111,7 @@ func (a *agent) initialize(ctx context.Context) error {
 		"clientCapabilities": a.powers(),
 	})
 	if err != nil {
-		return unstartable(err)
+		return a.unstartable(err)
 	}
 	a.hello = hello
 	if version := hello.number("protocolVersion"); version == nil || *version != protocolVersion {
@@ -121,14 +121,15 @@ func (a *agent) initialize(ctx context.Context) error {
 	return nil
 }
 
-// unstartable calls what a shell or a launcher script says with 126 and 127 by its name: the program is not there.
-func unstartable(err error) error {
-	var exited *domain.Error
-	if errors.As(err, &exited) && exited.Code == domain.CodeAgentExited &&
-		(bytes.Contains([]byte(exited.Message), []byte("exit code 127")) || bytes.Contains([]byte(exited.Message), []byte("exit code 126"))) {
-		exited.Code = domain.CodeAgentUnavailable
+// unstartable calls it by its name when a launcher, such as env or npx, has not found the program.
+func (a *agent) unstartable(err error) error {
+	if domain.CodeOf(err) != domain.CodeAgentExited || !a.program.gone() {
+		return err
 	}
-	return err
+	if code := a.program.child.Exit().Code; code != 126 && code != 127 {
+		return err
+	}
+	return domain.Errorf(domain.CodeAgentUnavailable, "The agent's program cannot be run. %s", domain.FailureOf(err).Message)
 }
 
 // powers is what the agent may ask us for. Nothing is advertised that would be refused anyway.

@@ -23,27 +23,33 @@ var permissionCancelled = permissionAnswer{permissionOutcome{Outcome: "cancelled
 // knows what each of them does, whatever it says of their kind.
 func (a *agent) permission(ctx context.Context, request object, raw json.RawMessage) (any, error) {
 	call := request["toolCall"]
-	c := a.story.ask(readObject(call), call)
+	c, shown := a.story.ask(readObject(call), call)
 	if !answerable(request) {
 		a.story.passOn("malformed", raw)
 		a.story.answered(c, domain.ApprovalCancelled)
 		return permissionCancelled, nil
 	}
-	answer, err := a.story.listener().Ask(ctx, domain.Question{
-		Kind: domain.ApprovalAgentPermission, Call: c.asHost(), Options: request["options"],
+	answer := a.ask(ctx, domain.Question{
+		Kind: domain.ApprovalAgentPermission, Call: shown, Options: request["options"],
 	})
-	if err != nil {
-		answer = domain.Answer{Status: domain.ApprovalCancelled}
-	}
 	a.story.answered(c, answer.Status)
 	switch {
 	case withdrawn(ctx):
 		return nil, context.Canceled
-	case err != nil || answer.OptionID == "":
+	case answer.OptionID == "":
 		return permissionCancelled, nil
 	default:
 		return permissionAnswer{permissionOutcome{Outcome: "selected", OptionID: answer.OptionID}}, nil
 	}
+}
+
+// ask puts a question to a person. Where it cannot be put, or nobody waits for the answer any more, nobody answers.
+func (a *agent) ask(ctx context.Context, question domain.Question) domain.Answer {
+	answer, err := a.story.listener().Ask(ctx, question)
+	if err != nil {
+		return domain.Answer{Status: domain.ApprovalCancelled}
+	}
+	return answer
 }
 
 // answerable tells whether there is an option that could be chosen.

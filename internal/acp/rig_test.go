@@ -18,14 +18,12 @@ import (
 // rig is a scripted agent in a process, a host, and what both are made of. Its fields are set before open.
 type rig struct {
 	testing.TB
-	launch   launch
-	opening  domain.Opening
-	host     *hosttest.Host // of the turns
-	outside  *hosttest.Host // for what is said between them
-	agent    *agent
-	turns    int
-	emitted  chan domain.Payload // of the turns' host, where a test waits for something
-	watching bool
+	launch  launch
+	opening domain.Opening
+	host    *hosttest.Host // of the turns
+	outside *hosttest.Host // for what is said between them
+	agent   *agent
+	turns   int
 }
 
 // starting is made once: it tries out what works here, which takes a while.

@@ -44,7 +44,7 @@ func (s *settings) established(answer object) {
 func (s *settings) learn(kind string, update object) {
 	switch kind {
 	case "current_mode_update":
-		mode := cmp.Or(update.text("currentModeId"), update.text("modeId"))
+		mode := cmp.Or(update.text("currentModeId"), update.text("modeId"), s.modes.current)
 		s.modes.current = mode
 		for i := range s.options {
 			if option := &s.options[i]; option.of(settingMode) && option.find(mode) != "" {

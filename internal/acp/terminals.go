@@ -70,6 +70,9 @@ func (t *terminals) create(ctx context.Context, request object, _ json.RawMessag
 	if wanted.Command == "" {
 		return nil, invalid("The command is missing.")
 	}
+	if _, err := folderIn(t.agent.execution.Request.WorkingDirectory, wanted.Cwd); err != nil {
+		return nil, invalid(domain.FailureOf(err).Message) // nobody needs to be asked about that
+	}
 	summary := strings.Join(append([]string{wanted.Command}, wanted.Args...), " ")
 	host, c, granted, err := t.agent.authorize(ctx, "terminal", domain.ClassExecute, encode(wanted), summary)
 	if err != nil {
@@ -167,26 +170,23 @@ func (one *terminal) end(result domain.CommandResult, err error) {
 func (s *story) settled(ctx context.Context, one *terminal, result domain.CommandResult, err error) {
 	text, truncated := one.output.text()
 	completed := domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: text, Truncated: truncated}
+	fail := func(failure domain.Failure) { completed.Fate, completed.Error = domain.FateFailed, &failure }
 	switch {
-	case errors.Is(context.Cause(ctx), errKilledByAgent):
-		completed.Fate, completed.Error = domain.FateFailed, &domain.Failure{
-			Code: domain.CodeToolFailed, Message: "The agent ended the command.",
-		}
-	case ctx.Err() != nil:
-		return
-	case err != nil:
-		failure := domain.FailureOf(err)
-		if domain.CodeOf(err) == domain.CodeInternal {
-			failure = domain.Failure{Code: domain.CodeToolFailed, Message: "The command could not be run."}
-		}
-		completed.Fate, completed.Error = domain.FateFailed, &failure
-	default:
+	case err == nil:
 		completed.ExitCode = &result.ExitCode
 		if result.ExitCode != 0 {
-			completed.Fate, completed.Error = domain.FateFailed, &domain.Failure{
+			fail(domain.Failure{
 				Code: domain.CodeToolFailed, Message: fmt.Sprintf("The command ended with exit code %d.", result.ExitCode),
-			}
+			})
 		}
+	case errors.Is(context.Cause(ctx), errKilledByAgent):
+		fail(domain.Failure{Code: domain.CodeToolFailed, Message: "The agent ended the command."})
+	case ctx.Err() != nil:
+		return
+	case domain.CodeOf(err) == domain.CodeInternal:
+		fail(domain.Failure{Code: domain.CodeToolFailed, Message: "The command could not be run."})
+	default:
+		fail(domain.FailureOf(err))
 	}
 	s.settle(one.call, completed)
 }

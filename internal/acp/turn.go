@@ -29,11 +29,12 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	}
 	a.service.renew(a.life)
 	a.story.begin(host, prompt)
-	stop, err := a.turn(ctx, prompt)
+	answer := a.turn(ctx, prompt)
+	stop, err := a.outcome(ctx, answer)
 	if domain.CodeOf(err) == domain.CodeAgentExited {
 		a.exit.Do(func() {}) // the turn's failure says so
 	}
-	a.story.end(stop == "")
+	a.story.end(answer.err != nil)
 	if a.lost() {
 		a.tellExit()
 	}
@@ -43,13 +44,13 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 // lost tells whether the process is dead, or of no use any more.
 func (a *agent) lost() bool { return a.program.gone() || a.program.doomed() || a.peer.cause() != nil }
 
-// turn asks the agent and waits for its answer.
-func (a *agent) turn(ctx context.Context, prompt domain.Prompt) (domain.StopReason, error) {
+// turn asks the agent and waits for its answer, also where ctx ends.
+func (a *agent) turn(ctx context.Context, prompt domain.Prompt) callOutcome {
 	params := map[string]any{"sessionId": a.session, "prompt": a.blocks(prompt)}
 	a.fresh = false
 	answers := make(chan callOutcome, 1)
 	go func() {
-		result, err := a.peer.call(context.Background(), "session/prompt", params)
+		result, err := a.peer.call(context.WithoutCancel(ctx), "session/prompt", params)
 		answers <- callOutcome{result, err}
 	}()
 	silence := newSilence(a.launch.silence(), a.peer.active, a.service.owes, a.story.silent)
@@ -57,10 +58,9 @@ func (a *agent) turn(ctx context.Context, prompt domain.Prompt) (domain.StopReas
 	for {
 		select {
 		case answer := <-answers:
-			return a.outcome(ctx, answer)
+			return answer
 		case <-ctx.Done():
-			a.cancel(answers)
-			return "", context.Cause(ctx)
+			return a.cancel(answers)
 		case <-silence.bell():
 			silence.look()
 		}
@@ -106,7 +106,7 @@ func stopReason(result json.RawMessage) (domain.StopReason, error) {
 
 // cancel ends the turn: everything that the agent has asked is answered, then it is told, and after a while killed. It
 // may speak on until it answers.
-func (a *agent) cancel(answers <-chan callOutcome) {
+func (a *agent) cancel(answers <-chan callOutcome) callOutcome {
 	a.service.end(errTurnCancelled)
 	a.service.settle(answersGrace)
 	a.peer.settle(answersGrace)
@@ -118,15 +118,12 @@ func (a *agent) cancel(answers <-chan callOutcome) {
 		_ = a.peer.notify(limited, "session/cancel", map[string]any{"sessionId": a.session}) // who does not read is killed
 		select {
 		case answer := <-answers:
-			if answer.err == nil {
-				a.story.result(answer.result)
-			}
-			return
+			return answer
 		case <-again.C:
 		case <-limited.Done():
 			a.program.kill("it did not stop when its turn was cancelled")
 			within(buriedGrace, a.program.child.Done())
-			return
+			return callOutcome{err: context.DeadlineExceeded}
 		}
 	}
 }

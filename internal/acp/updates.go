@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -61,6 +62,10 @@ func planEntries(update object) []domain.PlanEntry {
 
 // settingChanged tells of a change of mode as what it is, whichever way the agent says it.
 func (s *story) settingChanged(kind string, update object, raw json.RawMessage) {
+	if kind == "current_mode_update" && cmp.Or(update.text("currentModeId"), update.text("modeId")) == "" {
+		s.malformed(raw)
+		return
+	}
 	before := s.settings.current(settingMode)
 	s.settings.learn(kind, update)
 	mode := s.settings.current(settingMode)

@@ -93,13 +93,12 @@ func (h *Host) Ask(ctx context.Context, question domain.Question) (domain.Answer
 	}
 	h.mu.Unlock()
 	if h.Answer == nil {
+		h.answered(question.Call.ID, domain.ApprovalExpired)
 		return domain.Answer{Status: domain.ApprovalExpired}, nil
 	}
 	answer, err := h.Answer(ctx, question)
-	if err == nil && answer.Status == domain.ApprovalApproved {
-		h.mu.Lock()
-		mark(&h.begun, question.Call.ID)
-		h.mu.Unlock()
+	if err == nil {
+		h.answered(question.Call.ID, answer.Status)
 	}
 	return answer, err
 }
@@ -114,6 +113,20 @@ func (h *Host) OpenFile(_ context.Context, path string) (fs.File, error) {
 		return nil, fs.ErrNotExist
 	}
 	return h.Files.Open(path)
+}
+
+// answered does what the session does with an answer: it starts the call, or gives a call that has not begun its fate.
+func (h *Host) answered(call string, status domain.ApprovalStatus) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch status {
+	case domain.ApprovalApproved:
+		mark(&h.begun, call)
+	case domain.ApprovalDenied, domain.ApprovalExpired:
+		if !h.begun[call] {
+			h.fateLocked(call, domain.FateDenied)
+		}
+	}
 }
 
 // WriteFile implements [domain.Host].
