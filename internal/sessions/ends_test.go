@@ -114,8 +114,12 @@ func TestDelete(t *testing.T) {
 
 // onFakeTime runs a test on SQLite in a bubble whose clock jumps: its database time is the bubble's.
 func onFakeTime(t *testing.T, script sessionstest.Script, test func(t *testing.T, w *world)) {
+	onFakeTimeWith(t, func(c *sessions.Config) { c.Agents[domain.SourceInternal] = sessionstest.Open(script) }, test)
+}
+
+func onFakeTimeWith(t *testing.T, change func(*sessions.Config), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, storetest.SQLite(t), script, func(c *sessions.Config) { c.LeaseTTL = ages })
+		w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) { c.LeaseTTL = ages }, change)
 		w.patience = ages
 		test(t, w)
 	})

@@ -66,7 +66,7 @@ func (s *session) startTurn(d *draft) {
 	s.closeCalls(d)
 	s.forgetTurn()
 	s.turn++
-	s.inTurn = true
+	s.inTurn, s.said = true, spoken{}
 	started := domain.TurnStarted{Turn: s.turn}
 	if s.turn > 1 {
 		next := s.wishes.Prompts[0]
@@ -87,7 +87,7 @@ func (s *session) forgetTurn() {
 	}
 	clear(s.results)
 	clear(s.decided)
-	s.rounds, s.round, s.said, s.flowing = 0, "", spoken{}, false
+	s.rounds, s.round, s.flowing = 0, "", false
 	s.stop, s.result, s.continued, s.resumed = nil, nil, nil, nil
 	s.closing, s.interrupting, s.refused, s.inTurn = false, false, false, false
 }

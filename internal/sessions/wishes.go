@@ -29,6 +29,9 @@ func (m *Manager) Prompt(
 	if err != nil {
 		return domain.QueuedPrompt{}, false, err
 	}
+	if prompt.WhenBusy == "" {
+		prompt.WhenBusy = domain.WhenBusyEnqueue
+	}
 	prompt.ID = domain.PromptID(uuid.Must(uuid.NewV7()).String())
 	prompt.Execution, prompt.By, prompt.Created = id, by, time.Now().UTC().Truncate(time.Microsecond)
 	_, err = m.log.Commit(ctx, store.Change{
@@ -96,8 +99,11 @@ func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request 
 		return nil
 	}
 	earlier, err := m.store.Execution(ctx, tenant, request.ResumeFrom)
-	if err != nil {
+	if domain.CodeOf(err) == domain.CodeNotFound {
 		return domain.Invalid("/resumeFrom", "There is no such execution.").With(err)
+	}
+	if err != nil {
+		return err
 	}
 	refused := func(why string) error {
 		return &domain.Error{Code: domain.CodeNotResumable, Message: why, Details: []domain.Detail{{Pointer: "/resumeFrom", Message: why}}}

@@ -51,6 +51,34 @@ func Open(script Script) func(context.Context, domain.Opening) (domain.Agent, er
 	return func(context.Context, domain.Opening) (domain.Agent, error) { return &Agent{Script: script}, nil }
 }
 
+// External plays a script as an agent that is a process of its own and keeps its own sessions.
+type External struct {
+	Script  Script
+	Forgets bool  // it cannot take a session up again
+	Refuses error // of the next opening that names an earlier session
+	Opened  chan domain.Opening
+}
+
+// Open opens the agent; every opening is told.
+func (e *External) Open(_ context.Context, opening domain.Opening) (domain.Agent, error) {
+	e.Opened <- opening
+	if opening.AgentSession != "" && e.Refuses != nil {
+		return nil, e.Refuses
+	}
+	intro := domain.Introduction{Name: "external", Version: "1", AgentSession: "session-1", Resumable: !e.Forgets}
+	if opening.AgentSession != "" {
+		intro.Continued = "load"
+	}
+	return &Agent{Script: e.Script, Intro: intro}, nil
+}
+
+// Ask puts a question as an external agent does.
+func (t *Turn) Ask(ctx context.Context, id, options string) (domain.Answer, error) {
+	call := Bash(id, "ls")
+	call.Version = ""
+	return t.Host.Ask(ctx, domain.Question{Kind: domain.ApprovalAgentPermission, Call: call, Options: json.RawMessage(options)})
+}
+
 // Say streams text in pieces and closes the message.
 func (t *Turn) Say(id string, pieces ...string) error {
 	for _, piece := range pieces {

@@ -1,0 +1,411 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/sessions"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+const options = `[{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"ever","name":"Always","kind":"allow_always"},{"optionId":"no","name":"No","kind":"reject_once"}]`
+
+// asking asks once and tells in its last message what it was told.
+func asking(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+	answer, err := t.Ask(ctx, "c1", options)
+	if err != nil {
+		return "", err
+	}
+	if answer.Status == domain.ApprovalApproved {
+		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateSucceeded, Output: "ran"})
+	}
+	return domain.StopEndTurn, t.Say("m1", string(answer.Status)+" "+answer.OptionID)
+}
+
+// abroad is a world with an external agent.
+func abroad(t testing.TB, s *store.Store, script sessionstest.Script) (*world, *sessionstest.External) {
+	t.Helper()
+	external := &sessionstest.External{Script: script, Opened: make(chan domain.Opening, 20)}
+	return newWorld(t, s, nil, externally(external), func(c *sessions.Config) { c.LeaseTTL = 3 * time.Second }), external
+}
+
+func TestAgentPermission(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(*approvals.Answer)
+		said   string
+		fate   domain.Fate
+	}{
+		"approved":          {func(*approvals.Answer) {}, "approved yes", domain.FateSucceeded},
+		"approved for ever": {func(a *approvals.Answer) { a.OptionID = "ever" }, "approved ever", domain.FateSucceeded},
+		"denied":            {deny("not now"), "denied no", domain.FateDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+				w, _ := abroad(t, s, asking)
+				id := w.start(outside)
+				approval := w.approvals(id, 1)[0]
+				if approval.Kind != domain.ApprovalAgentPermission || string(approval.Options) != options {
+					t.Errorf("%+v", approval)
+				}
+				w.decide(approval, test.answer)
+				end := w.ended(id)
+				log := w.events(id)
+				if end.Output.Text != test.said {
+					t.Errorf("the agent was told %q", end.Output.Text)
+				}
+				if fates := payloads[domain.ToolCallCompleted](t, log); len(fates) != 1 || fates[0].Fate != test.fate {
+					t.Errorf("%+v", fates)
+				}
+				starts := payloads[domain.ToolCallStarted](t, log)
+				if (test.fate == domain.FateSucceeded) != (len(starts) == 1 && starts[0].ApprovalID == approval.ID) {
+					t.Errorf("starts: %+v", starts)
+				}
+			})
+		})
+	}
+}
+
+func TestAgentPermissionExpires(t *testing.T) {
+	external := &sessionstest.External{Script: asking, Opened: make(chan domain.Opening, 20)}
+	onFakeTimeWith(t, externally(external), func(t *testing.T, w *world) {
+		id := w.start(outside, func(r *domain.Request) { r.ApprovalTimeoutSeconds = 60 })
+		end := w.ended(id)
+		if end.Output.Text != "expired no" {
+			t.Errorf("the agent was told %q", end.Output.Text)
+		}
+		if fates := payloads[domain.ToolCallCompleted](t, w.events(id)); fates[0].Fate != domain.FateExpired {
+			t.Error(fates)
+		}
+	})
+}
+
+// What the capabilities deny is answered with the agent's own no, and nobody is asked; what they allow with its yes.
+func TestCapabilitiesAnswerAnAgent(t *testing.T) {
+	read := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		answer, err := t.Host.Ask(ctx, domain.Question{
+			Kind: domain.ApprovalAgentPermission, Options: json.RawMessage(options),
+			Call: domain.ToolCall{ID: "c1", Tool: "read", Class: domain.ClassRead, Arguments: json.RawMessage(`{}`)},
+		})
+		return domain.StopEndTurn, joined(err, t.Say("m1", string(answer.Status)+" "+answer.OptionID))
+	}
+	w, _ := abroad(t, storetest.SQLite(t), read)
+	for verdict, said := range map[domain.Verdict]string{domain.Deny: "denied no", domain.Allow: "approved yes"} {
+		id := w.start(outside, func(r *domain.Request) { r.Capabilities.Read = verdict })
+		if end := w.ended(id); end.Output.Text != said {
+			t.Errorf("%s: the agent was told %q", verdict, end.Output.Text)
+		}
+		if asked := payloads[domain.ApprovalRequested](t, w.events(id)); len(asked) != 0 {
+			t.Errorf("%s: somebody was asked", verdict)
+		}
+	}
+}
+
+func joined(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The agent takes its question back: who decides then is told that it is gone, and the turn goes on.
+func TestWithdrawnQuestion(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		withdraw := make(chan struct{})
+		w, _ := abroad(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			asking, cancel := context.WithCancel(ctx)
+			go func() { <-withdraw; cancel() }()
+			_, err := t.Ask(asking, "c1", options)
+			if err == nil {
+				return domain.StopEndTurn, t.Say("m1", "answered")
+			}
+			return domain.StopEndTurn, t.Say("m1", "withdrawn")
+		})
+		id := w.start(outside)
+		approval := w.approvals(id, 1)[0]
+		close(withdraw)
+		if end := w.ended(id); end.Output.Text != "withdrawn" || end.Status != domain.StatusCompleted {
+			t.Errorf("%s %+v", end.Status, end.Output)
+		}
+		_, err := w.desk.Decide(context.Background(), tenant, approval.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice})
+		if domain.CodeOf(err) != domain.CodeApprovalCancelled {
+			t.Errorf("deciding then: %v", err)
+		}
+	})
+}
+
+// A decision and a withdrawal at the same moment: one of them wins, and the session survives.
+func TestWithdrawalAgainstDecision(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		for range 20 {
+			withdraw := make(chan struct{})
+			w, _ := abroad(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+				asking, cancel := context.WithCancel(ctx)
+				defer cancel()
+				go func() { <-withdraw; cancel() }()
+				_, _ = t.Ask(asking, "c1", options)
+				return domain.StopEndTurn, t.Say("m1", "done")
+			})
+			id := w.start(outside)
+			approval := w.approvals(id, 1)[0]
+			go close(withdraw)
+			_, err := w.desk.Decide(context.Background(), tenant, approval.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice})
+			if err != nil && domain.CodeOf(err) != domain.CodeApprovalCancelled {
+				t.Error(err)
+			}
+			if end := w.ended(id); end.Status != domain.StatusCompleted {
+				t.Errorf("%s: %+v", end.Status, end.Output)
+			}
+			if n := len(payloads[domain.AgentStarted](t, w.events(id))); n != 1 {
+				t.Errorf("the agent was started %d times", n)
+			}
+			w.drain()
+		}
+	})
+}
+
+// A fate that the agent tells while a person is asked withdraws the question.
+func TestFateWhileAnAgentsQuestionIsOpen(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		answered := make(chan domain.Answer, 1)
+		go func() {
+			answer, _ := t.Ask(ctx, "c1", options)
+			answered <- answer
+		}()
+		for { // until the question is open, the call is not known
+			select {
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case answer := <-answered:
+				return domain.StopEndTurn, t.Say("m1", string(answer.Status))
+			case <-time.After(10 * time.Millisecond):
+				_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed})
+			}
+		}
+	})
+	id := w.start(outside)
+	if end := w.ended(id); end.Output.Text != "cancelled" {
+		t.Errorf("the agent was told %q", end.Output.Text)
+	}
+}
+
+// Some agents call the end after a plain no "cancelled", though nobody cancelled anything.
+func TestCancelledAfterANo(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		_, err := t.Ask(ctx, "c1", options)
+		return domain.StopCancelled, err
+	})
+	id := w.start(outside)
+	w.decide(w.approvals(id, 1)[0], deny(""))
+	if end := w.ended(id); end.Status != domain.StatusCompleted {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+}
+
+func TestCallLeftOpenByAnAgent(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		for _, id := range []string{"begun", "announced"} {
+			_ = t.Want("m1", sessionstest.Bash(id, "ls"))
+		}
+		return domain.StopEndTurn, t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "begun", AllowedBy: "agent"})
+	})
+	id := w.start(outside)
+	w.ended(id)
+	fates := map[string]domain.Fate{}
+	for _, c := range payloads[domain.ToolCallCompleted](t, w.events(id)) {
+		fates[c.ToolCallID] = c.Fate
+	}
+	if fates["begun"] != domain.FateOutcomeUnknown || fates["announced"] != domain.FateCancelled {
+		t.Error(fates)
+	}
+}
+
+// hung is an agent that begins something and is then lost with its server; the next one says what it was told.
+func hung(begin func(ctx context.Context, t *sessionstest.Turn)) sessionstest.Script {
+	var begun atomic.Bool
+	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if begun.Swap(true) {
+			return domain.StopEndTurn, t.Say("m-again", t.Prompt.Text)
+		}
+		begin(ctx, t)
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+}
+
+func TestTurnGoesOnInALoadedSession(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		script := hung(func(ctx context.Context, t *sessionstest.Turn) {
+			_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m1", Text: "half"})
+			_, _ = t.Ask(ctx, "c1", options)
+		})
+		w, external := abroad(t, s, script)
+		id := w.start(outside)
+		approval := w.approvals(id, 1)[0]
+		<-external.Opened
+		w.killed()
+		w, external = abroad(t, s, script)
+		end := w.ended(id)
+		log := w.events(id)
+		if opened := <-external.Opened; opened.AgentSession != "session-1" {
+			t.Errorf("opened as %+v", opened)
+		}
+		if end.Status != domain.StatusCompleted || !strings.Contains(end.Output.Text, "go on with the task") {
+			t.Errorf("%s %+v", end.Status, end.Output)
+		}
+		if continued := payloads[domain.TurnContinued](t, log); len(continued) != 1 || continued[0].By != nil {
+			t.Errorf("%+v", continued)
+		}
+		if got, _ := s.Approval(context.Background(), tenant, approval.ID); got.Status != domain.ApprovalCancelled {
+			t.Errorf("the question of a lost process is %s", got.Status)
+		}
+		if n := len(payloads[domain.TurnStarted](t, log)); n != 1 {
+			t.Errorf("%d turns", n)
+		}
+	})
+}
+
+func TestInterrupted(t *testing.T) {
+	running := func(ctx context.Context, t *sessionstest.Turn) {
+		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+	}
+	speaking := func(ctx context.Context, t *sessionstest.Turn) {
+		_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m1", Text: "half"})
+	}
+	for name, test := range map[string]struct {
+		begin   func(ctx context.Context, t *sessionstest.Turn)
+		seen    domain.EventType
+		forgets bool
+		mode    domain.ResumeMode
+		session string
+		status  domain.Status
+	}{
+		"a call may have run, load":  {running, domain.ToolCallStartedType, false, domain.ResumeLoad, "session-1", domain.StatusCompleted},
+		"a call may have run, fresh": {running, domain.ToolCallStartedType, false, domain.ResumeFresh, "", domain.StatusCompleted},
+		"a call may have run, fail":  {running, domain.ToolCallStartedType, false, domain.ResumeFail, "", domain.StatusFailed},
+		"no session, fresh":          {speaking, domain.MessageDeltaType, true, domain.ResumeFresh, "", domain.StatusCompleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits for leases to end
+			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+				script := hung(test.begin)
+				w, external := abroad(t, s, script)
+				external.Forgets = test.forgets
+				id := w.start(outside)
+				w.until(id, test.seen)
+				w.killed()
+				w, external = abroad(t, s, script)
+				w.becomes(id, domain.StatusInterrupted, 1)
+				w.killed() // it stays so across restarts
+				w, external = abroad(t, s, script)
+				if test.forgets {
+					if _, err := w.manager.Resume(context.Background(), tenant, id, domain.ResumeLoad, alice); domain.CodeOf(err) != domain.CodeNotResumable {
+						t.Errorf("load without a session: %v", err)
+					}
+				}
+				if _, err := w.manager.Resume(context.Background(), tenant, id, test.mode, alice); err != nil {
+					t.Fatal("resume:", err)
+				}
+				end := w.ended(id)
+				if end.Status != test.status {
+					t.Errorf("%s: %+v", end.Status, end.Output)
+				}
+				if test.mode == domain.ResumeFail {
+					return
+				}
+				if opened := <-external.Opened; opened.AgentSession != test.session {
+					t.Errorf("opened as %+v", opened)
+				}
+				if continued := payloads[domain.TurnContinued](t, w.events(id)); len(continued) != 1 || *continued[0].By != alice || continued[0].Mode != test.mode {
+					t.Errorf("%+v", continued)
+				}
+				if _, err := w.manager.Resume(context.Background(), tenant, id, domain.ResumeFail, alice); domain.CodeOf(err) != domain.CodeNotInterrupted {
+					t.Errorf("resumed when it has ended: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestNobodyChooses(t *testing.T) {
+	s := storetest.SQLite(t)
+	script := hung(func(ctx context.Context, t *sessionstest.Turn) {
+		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+	})
+	w, _ := abroad(t, s, script)
+	id := w.start(outside, func(r *domain.Request) { r.ApprovalTimeoutSeconds = 2 })
+	w.until(id, domain.ToolCallStartedType)
+	w.killed()
+	w, _ = abroad(t, s, script)
+	if end := w.ended(id); end.Status != domain.StatusFailed || end.Output.Error.Code != domain.CodeInterrupted {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+}
+
+// A session that the agent does not find any more is no reason to lose the conversation.
+func TestSessionThatCannotBeLoaded(t *testing.T) {
+	s := storetest.SQLite(t)
+	w, _ := abroad(t, s, echo)
+	id := w.start(outside, keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
+	w.killed()
+	w, external := abroad(t, s, echo)
+	external.Refuses = domain.Errorf(domain.CodeNotResumable, "There is no such session.")
+	w.say(id, "two", "")
+	w.becomes(id, domain.StatusInterrupted, 1)
+	if _, err := w.manager.Resume(context.Background(), tenant, id, domain.ResumeFresh, alice); err != nil {
+		t.Fatal(err)
+	}
+	w.becomes(id, domain.StatusIdle, 2)
+	if end := w.close(id); end.Output.Text != "two after u:go,a:go after u:go,u:two" {
+		t.Errorf("a fresh session was told %q", end.Output.Text)
+	}
+}
+
+// A drain hands an external agent over like a kill does, and no turn is booked as failed.
+func TestDrainOfAnExternalAgent(t *testing.T) {
+	s := storetest.SQLite(t)
+	script := hung(func(ctx context.Context, t *sessionstest.Turn) {
+		_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m1", Text: "half"})
+	})
+	w, _ := abroad(t, s, script)
+	id := w.start(outside)
+	w.until(id, domain.MessageDeltaType)
+	w.drain()
+	w, _ = abroad(t, s, script)
+	if end := w.ended(id); end.Status != domain.StatusCompleted {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		answer, err := t.Host.Ask(ctx, domain.Question{
+			Kind: domain.ApprovalQuestion,
+			Call: domain.ToolCall{ID: "q1", Tool: "question", Class: domain.ClassOther, Arguments: json.RawMessage(`{"message":"Which?"}`)},
+			Form: json.RawMessage(`{"message":"Which?","schema":{"type":"object"}}`),
+		})
+		if err != nil {
+			return "", err
+		}
+		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "q1", Fate: domain.FateSucceeded, Output: string(answer.Content)})
+		return domain.StopEndTurn, t.Say("m1", string(answer.Content))
+	})
+	id := w.start(outside)
+	w.decide(w.approvals(id, 1)[0], func(a *approvals.Answer) { a.Answer = json.RawMessage(`{"colour":"red"}`) })
+	if end := w.ended(id); end.Output.Text != `{"colour":"red"}` {
+		t.Errorf("%+v", end.Output)
+	}
+}

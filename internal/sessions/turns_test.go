@@ -1,0 +1,424 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/sessions"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// echo says what it was told, and how much of the conversation it was given.
+func echo(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+	var said []string
+	for _, message := range t.Prompt.History {
+		said = append(said, string(message.Role[0])+":"+message.Text)
+	}
+	return domain.StopEndTurn, t.Say("m"+t.Prompt.Text, t.Prompt.Text+" after "+strings.Join(said, ","))
+}
+
+func keepOpen(r *domain.Request) { r.KeepOpen, r.IdleTimeoutSeconds = true, 86400 }
+
+// say prompts an execution and expects to be taken in.
+func (w *world) say(id domain.ExecutionID, text string, when domain.WhenBusy) domain.QueuedPrompt {
+	w.t.Helper()
+	prompt, err := w.prompt(id, text, when)
+	if err != nil {
+		w.t.Fatal("prompt:", err)
+	}
+	return prompt
+}
+
+func (w *world) prompt(id domain.ExecutionID, text string, when domain.WhenBusy) (domain.QueuedPrompt, error) {
+	prompt, _, err := w.manager.Prompt(context.Background(), tenant, id, domain.QueuedPrompt{Text: text, WhenBusy: when}, alice, nil)
+	return prompt, err
+}
+
+// becomes waits until the execution has entered a status for the nth time.
+func (w *world) becomes(id domain.ExecutionID, status domain.Status, nth int) {
+	w.t.Helper()
+	w.follow(id, func(f events.Frame) bool {
+		if f.Type == domain.StateChangedType && strings.Contains(string(f.SSE), `"to":"`+string(status)+`"`) {
+			nth--
+		}
+		return nth == 0
+	})
+	if nth > 0 {
+		w.t.Fatalf("it never became %s: %v", status, types(w.events(id)))
+	}
+}
+
+func (w *world) close(id domain.ExecutionID) domain.Execution {
+	w.t.Helper()
+	execution, err := w.manager.Close(context.Background(), tenant, id, alice)
+	if err != nil {
+		w.t.Fatal("close:", err)
+	}
+	return execution
+}
+
+func TestFurtherTurns(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, echo)
+		id := w.start(keepOpen)
+		w.becomes(id, domain.StatusIdle, 1)
+		w.say(id, "two", domain.WhenBusyReject)
+		w.becomes(id, domain.StatusIdle, 2)
+		w.say(id, "three", "")
+		w.becomes(id, domain.StatusIdle, 3)
+		end := w.close(id)
+		if end.Status != domain.StatusCompleted || end.Output.FinishReason != domain.FinishEndTurn || end.Turn != 3 {
+			t.Errorf("%+v %+v", end, end.Output)
+		}
+		log := w.events(id)
+		want := "three after u:go,a:go after u:go,u:two,a:two after u:go,a:go after u:go,u:two,u:three"
+		if end.Output.Text != want {
+			t.Errorf("the agent was given %q", end.Output.Text)
+		}
+		var turns []string
+		for _, started := range payloads[domain.TurnStarted](t, log) {
+			turns = append(turns, started.Text)
+		}
+		if !cmp.Equal(turns, []string{"", "two", "three"}) {
+			t.Error(turns)
+		}
+		if ended := payloads[domain.TurnEnded](t, log); len(ended) != 3 || ended[2].Turn != 3 {
+			t.Error(ended)
+		}
+	})
+}
+
+func TestPromptsWaitForTheirTurn(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		goOn := make(chan struct{})
+		w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+			return domain.StopEndTurn, t.Say("m"+t.Prompt.Text, t.Prompt.Text)
+		})
+		id := w.start() // not kept open: queued prompts run all the same
+		w.until(id, domain.TurnStartedType)
+		for _, text := range []string{"a", "b", "c"} {
+			w.say(id, text, domain.WhenBusyEnqueue)
+		}
+		if _, err := w.prompt(id, "d", domain.WhenBusyReject); domain.CodeOf(err) != domain.CodeBusy {
+			t.Errorf("a prompt that does not wait: %v", err)
+		}
+		close(goOn)
+		if end := w.ended(id); end.Turn != 4 || end.Output.Text != "c" || end.Status != domain.StatusCompleted {
+			t.Errorf("%+v", end)
+		}
+		if _, err := w.prompt(id, "late", ""); domain.CodeOf(err) != domain.CodeExecutionEnded {
+			t.Errorf("a prompt after the end: %v", err)
+		}
+	})
+}
+
+// A prompt that is acknowledged has its turn, however close to the end it comes.
+func TestNoPromptIsLostAtTheEnd(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, echo)
+		var group sync.WaitGroup
+		for range 20 {
+			id := w.start()
+			group.Go(func() {
+				taken := 0
+				for range 5 {
+					if _, err := w.prompt(id, "more", ""); err == nil {
+						taken++
+					} else if domain.CodeOf(err) != domain.CodeExecutionEnded {
+						t.Error(err)
+					}
+				}
+				if end := w.ended(id); end.Turn != 1+taken {
+					t.Errorf("%d prompts were taken, %d turns ran", taken, end.Turn)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+func TestPromptThatInterrupts(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			if t.Prompt.Turn == 1 {
+				_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m1", Text: "half"})
+				_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+				_, err := t.Use(sessionstest.Bash("c1", "ls"), nil)
+				return "", err
+			}
+			return domain.StopEndTurn, t.Say("m"+t.Prompt.Text, t.Prompt.Text)
+		})
+		id := w.start()
+		w.approvals(id, 1)
+		w.say(id, "queued", domain.WhenBusyEnqueue)
+		w.say(id, "now", domain.WhenBusyInterrupt)
+		end := w.ended(id)
+		log := w.events(id)
+		var order []string
+		for _, started := range payloads[domain.TurnStarted](t, log) {
+			order = append(order, started.Text)
+		}
+		if end.Status != domain.StatusCompleted || !cmp.Equal(order, []string{"", "now", "queued"}) {
+			t.Errorf("%s, turns %v", end.Status, order)
+		}
+		if ended := payloads[domain.TurnEnded](t, log); ended[0].StopReason != domain.StopCancelled {
+			t.Errorf("the turn that made room: %+v", ended[0])
+		}
+		if fates := payloads[domain.ToolCallCompleted](t, log); fates[0].Fate != domain.FateCancelled {
+			t.Errorf("its call: %+v", fates[0])
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if t.Prompt.Turn == 1 {
+			_, err := t.Use(sessionstest.Bash("c1", "ls"), func(json.RawMessage) string { return "" })
+			return domain.StopEndTurn, err
+		}
+		return echo(ctx, t)
+	})
+	id := w.start(keepOpen)
+	approval := w.approvals(id, 1)[0]
+	w.say(id, "queued", "")
+	if _, err := w.store.Commit(context.Background(), []store.Change{{Execution: id, Close: &alice}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.prompt(id, "late", ""); domain.CodeOf(err) != domain.CodeClosed {
+		t.Errorf("a prompt after the close: %v", err)
+	}
+	w.decide(approval)
+	if end := w.ended(id); end.Turn != 2 || end.Status != domain.StatusCompleted {
+		t.Errorf("the queued prompt had no turn: %+v", end)
+	}
+	if again := w.close(id); again.Status != domain.StatusCompleted {
+		t.Error(again.Status)
+	}
+}
+
+func TestCancelDiscardsQueuedPrompts(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	})
+	id := w.start(keepOpen)
+	w.until(id, domain.TurnStartedType)
+	queued := w.say(id, "never", "")
+	if end, err := w.manager.Cancel(context.Background(), tenant, id, "", alice); err != nil || end.Status != domain.StatusCancelled {
+		t.Fatal(end.Status, err)
+	}
+	if discarded := payloads[domain.PromptDiscarded](t, w.events(id)); len(discarded) != 1 || discarded[0].PromptID != queued.ID {
+		t.Error(discarded)
+	}
+}
+
+func TestCancelWhileIdle(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), echo)
+	id := w.start(keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
+	end, err := w.manager.Cancel(context.Background(), tenant, id, "enough", alice)
+	if err != nil || end.Status != domain.StatusCancelled {
+		t.Fatal(end.Status, err)
+	}
+	if ended := payloads[domain.TurnEnded](t, w.events(id)); len(ended) != 1 {
+		t.Errorf("turns ended %d times", len(ended))
+	}
+}
+
+// A refusal or a limit is an answer in a conversation that stays open.
+func TestKeptOpenAfterALimit(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if t.Prompt.Turn == 1 {
+			return domain.StopMaxTokens, nil
+		}
+		return echo(ctx, t)
+	})
+	id := w.start(keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
+	w.say(id, "go on", "")
+	w.becomes(id, domain.StatusIdle, 2)
+	w.close(id)
+}
+
+func TestIdleExpires(t *testing.T) {
+	onFakeTime(t, echo, func(t *testing.T, w *world) {
+		id := w.start(func(r *domain.Request) { r.KeepOpen, r.IdleTimeoutSeconds = true, 3600 })
+		began := time.Now()
+		end := w.ended(id)
+		if end.Status != domain.StatusCompleted || end.Output.FinishReason != domain.FinishExpired {
+			t.Errorf("%+v", end)
+		}
+		if took := time.Since(began); took < time.Hour || took > time.Hour+time.Minute {
+			t.Errorf("after %v", took)
+		}
+	})
+}
+
+// An idle execution costs nothing across restarts: no agent is opened before a prompt comes.
+func TestIdleSurvivesRestarts(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
+		world := func() *world {
+			return newWorld(t, s, nil, externally(external), func(c *sessions.Config) { c.LeaseTTL = 3 * time.Second })
+		}
+		w := world()
+		id := w.start(keepOpen, outside)
+		w.becomes(id, domain.StatusIdle, 1)
+		<-external.Opened
+		for range 5 {
+			w.killed()
+			w = world()
+		}
+		select {
+		case again := <-external.Opened:
+			t.Fatalf("opened for nothing: %+v", again)
+		default:
+		}
+		w.say(id, "two", "")
+		w.becomes(id, domain.StatusIdle, 2)
+		if again := <-external.Opened; again.AgentSession != "session-1" {
+			t.Errorf("opened as %+v", again)
+		}
+		if end := w.close(id); end.Output.Text != "two after " {
+			t.Errorf("an agent that remembers was told %q", end.Output.Text)
+		}
+		if started := payloads[domain.AgentStarted](t, w.events(id)); len(started) != 2 || started[1].Continued != "load" {
+			t.Errorf("%+v", started)
+		}
+	})
+}
+
+func externally(e *sessionstest.External) func(*sessions.Config) {
+	return func(c *sessions.Config) { c.Agents[domain.SourceACP] = e.Open }
+}
+
+func outside(r *domain.Request) {
+	r.Source = domain.Source{Type: domain.SourceACP, Command: "external"}
+}
+
+func TestAgentThatExitsWhileIdleIsOpenedAgain(t *testing.T) {
+	var host domain.Host
+	external := &sessionstest.External{Opened: make(chan domain.Opening, 10), Script: echo}
+	w := newWorld(t, storetest.SQLite(t), nil, externally(external))
+	id := w.start(keepOpen, outside)
+	host = (<-external.Opened).Host
+	w.becomes(id, domain.StatusIdle, 1)
+	if err := host.Emit(context.Background(), domain.AgentUpdated{Kind: "news", Update: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Emit(context.Background(), domain.AgentExited{Message: "gone"}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(id, domain.AgentExitedType)
+	w.say(id, "two", "")
+	w.becomes(id, domain.StatusIdle, 2)
+	w.close(id)
+	log := w.events(id)
+	if again := <-external.Opened; again.AgentSession != "session-1" {
+		t.Errorf("%+v", again)
+	}
+	if news := payloads[domain.AgentUpdated](t, log); len(news) != 1 || news[0].Turn != 0 {
+		t.Errorf("between turns: %+v", news)
+	}
+}
+
+func TestResumeFrom(t *testing.T) {
+	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
+	w := newWorld(t, storetest.SQLite(t), nil, externally(external))
+	id := w.start(outside)
+	w.ended(id)
+	<-external.Opened
+	from := func(r *domain.Request) { r.ResumeFrom = id }
+	w.ended(w.start(outside, from))
+	if again := <-external.Opened; again.AgentSession != "session-1" {
+		t.Errorf("%+v", again)
+	}
+	open := w.start(outside, keepOpen)
+	w.becomes(open, domain.StatusIdle, 1)
+	external.Forgets = true
+	forgetful := w.start(outside)
+	w.ended(forgetful)
+	for name, change := range map[string]func(*domain.Request){
+		"another agent":      func(r *domain.Request) { r.Source.Command = "other" },
+		"the internal agent": func(r *domain.Request) { r.Source = domain.Source{Type: domain.SourceInternal} },
+		"another folder":     func(r *domain.Request) { r.WorkingDirectory = "/other" },
+		"one that is live":   func(r *domain.Request) { r.ResumeFrom = open },
+		"a forgetful one":    func(r *domain.Request) { r.ResumeFrom = forgetful },
+	} {
+		_, _, err := w.manager.Start(context.Background(), tenant, alice, request(outside, from, change), nil)
+		if domain.CodeOf(err) != domain.CodeNotResumable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, _, err := w.manager.Start(context.Background(), tenant, alice, request(outside, func(r *domain.Request) { r.ResumeFrom = "none" }), nil)
+	if domain.CodeOf(err) != domain.CodeInvalid {
+		t.Errorf("none: %v", err)
+	}
+	w.close(open)
+}
+
+func TestIdempotentPrompt(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), echo)
+	id := w.start(keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
+	send := func(body string) (domain.QueuedPrompt, bool, error) {
+		return w.manager.Prompt(context.Background(), tenant, id, domain.QueuedPrompt{Text: "two"}, alice,
+			&store.Idempotency{Key: "k", BodyHash: []byte(body)})
+	}
+	first, replayed, err := send("a")
+	if err != nil || replayed {
+		t.Fatal(replayed, err)
+	}
+	again, replayed, err := send("a")
+	if err != nil || !replayed || again.ID != first.ID {
+		t.Error(again, replayed, err)
+	}
+	if _, _, err := send("b"); domain.CodeOf(err) != domain.CodeIdempotencyMismatch {
+		t.Error(err)
+	}
+	w.becomes(id, domain.StatusIdle, 2)
+	w.close(id)
+	if late, replayed, err := send("a"); err != nil || !replayed || late.ID != first.ID {
+		t.Error("after the end:", replayed, err)
+	}
+	if n := len(payloads[domain.TurnStarted](t, w.events(id))); n != 2 {
+		t.Errorf("%d turns", n)
+	}
+}
+
+func TestTraceIsKeptOnlyOnDemand(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			t.Host.Trace(domain.ToAgent, []byte(`{"id":1}`))
+			t.Host.Trace(domain.FromAgent, []byte(strings.Repeat("x", 100_000)))
+			return domain.StopEndTurn, nil
+		})
+		quiet, loud := w.start(), w.start(func(r *domain.Request) { r.Debug = true })
+		w.ended(quiet)
+		w.ended(loud)
+		if feed, err := s.DebugPage(context.Background(), quiet, 0, 10, 1<<20); err != nil || len(feed) != 0 {
+			t.Error(feed, err)
+		}
+		feed, err := s.DebugPage(context.Background(), loud, 0, 10, 1<<20)
+		if err != nil || len(feed) != 2 || feed[0].Message != `{"id":1}` || feed[0].Direction != domain.ToAgent ||
+			len(feed[1].Message) != 64<<10 || feed[1].Bytes != 100_000 || !slices.IsSortedFunc(feed, func(a, b domain.DebugMessage) int { return int(a.N - b.N) }) {
+			t.Errorf("%d messages, %v", len(feed), err)
+		}
+	})
+}
