@@ -24,9 +24,10 @@ type agentLine struct {
 	head    lineHead // of a line that is too long; of another one it is empty
 }
 
-// sample is the beginning of the line in valid UTF-8.
+// sample is the beginning of the line as text that a database takes: in valid UTF-8, and without NUL.
 func (l agentLine) sample() string {
-	return strings.ToValidUTF8(string(l.text[:min(len(l.text), sampleLimit)]), "?")
+	beginning := string(l.text[:min(len(l.text), sampleLimit)])
+	return strings.ReplaceAll(strings.ToValidUTF8(beginning, "?"), "\x00", "?")
 }
 
 // lineReader cuts a stream into lines. A line costs at most lineLimit of memory, however long it is.

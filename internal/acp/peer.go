@@ -104,6 +104,18 @@ func (p *peer) ask(ctx context.Context, call *pendingCall, method string, params
 	p.gate.leave(ctx, call, result, err)
 }
 
+// pendingCall is a call of ours.
+type pendingCall struct {
+	key      string
+	answered bool
+	outcome  chan callOutcome
+}
+
+type callOutcome struct {
+	result json.RawMessage
+	err    error
+}
+
 // enter learns the id of a call. The SDK keeps it to itself until it writes the call; so one call at a time stands in
 // the entry.
 func (g *gate) enter(id json.RawMessage) {
@@ -112,6 +124,24 @@ func (g *gate) enter(id json.RawMessage) {
 	defer g.mu.Unlock()
 	call.key = idKey(id)
 	g.calls[call.key] = call
+}
+
+// answer goes to the SDK if a call waits for it. There it waits until all notifications ahead are handled.
+func (g *gate) answer(line agentLine, e envelope) []byte {
+	key := idKey(e.id)
+	g.mu.Lock()
+	call := g.calls[key]
+	if call != nil {
+		delete(g.calls, key)
+		call.answered = true
+		g.taken++
+	}
+	g.mu.Unlock()
+	if call == nil {
+		g.disturb(line, lineIsUnexpected, lineHead{id: e.id})
+		return nil
+	}
+	return answerLine(key, e)
 }
 
 // leave hands the outcome of a call out.

@@ -93,7 +93,7 @@ func TestEndOfACallIsNoEndOfTheConnection(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	r.sends(wireResult(id, `1`))
-	if got := <-disturbances; got.kind != lineIsUnexpected || string(got.id) != id {
+	if got := <-disturbances; got.kind != lineIsUnexpected || got.id != id {
 		t.Errorf("%+v", got)
 	}
 	outcome = r.calling(t.Context(), "session/new")

@@ -22,6 +22,7 @@ type agentStdin struct {
 	to      deadlineWriter
 	timeout time.Duration
 	held    func() bool // whether the agent is held up in its own writing, by us
+	tap     func(message []byte)
 
 	turn sync.Mutex // one message after the other
 
@@ -33,6 +34,7 @@ type agentStdin struct {
 func (s *agentStdin) write(message []byte) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	s.tap(message)
 	for len(message) > 0 {
 		// In pieces, so that a slow reader of a large message is not taken for one that reads nothing. A pipe takes a
 		// piece of this size whole or not at all.
