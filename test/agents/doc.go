@@ -6,8 +6,8 @@
 //
 // # What is real and what is not
 //
-// The agents are real and so are the tools that they run. Their model is not: one @copilotkit/aimock answers all of them
-// on a port of loopback, with the protocol that each of them speaks (chat completions, Responses, Anthropic's messages,
+// The agents are real and so are the tools that they run. Their model is not: one @copilotkit/aimock answers all of
+// them on a port of loopback, with the protocol that each of them speaks (chat completions, Responses, Anthropic's messages,
 // Gemini), from fixtures.json. Nothing leaves the machine, no account and no key is needed.
 //
 // # Parts
@@ -18,7 +18,7 @@
 //   - [os.UserCacheDir]/signoff-agents keeps what was installed, under the hash of its lock file.
 //   - The table says of each agent how it is started, which environment and files it needs, how it is brought to ask a
 //     person, and in what it differs.
-//   - The scenarios are written against an interface, conversation. One driver of it is a client of a few hundred lines
+//   - The scenarios are written against an interface, conversation. One driver of it is a client of some hundred lines
 //     which speaks JSON lines with the agent and knows nothing of Signoff: it proves that agents and fixtures do what the
 //     scenarios expect of them.
 //

@@ -108,7 +108,8 @@ func (m manifest) npm(ctx context.Context, folder string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", append(how, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")...)
+	how = append(how, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	npm := exec.CommandContext(ctx, "npm", how...)
 	npm.Dir, npm.WaitDelay = folder, time.Second
 	output, err := npm.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
