@@ -7,7 +7,7 @@
 // # What is real and what is not
 //
 // The agents are real and so are the tools that they run. Their model is not: one @copilotkit/aimock answers all of
-// them on a port of loopback, with the protocol that each of them speaks (chat completions, Responses, Anthropic's messages,
+// them on a port of loopback, with the protocol that each speaks (chat completions, Responses, Anthropic's messages,
 // Gemini), from fixtures.json. Nothing leaves the machine, no account and no key is needed.
 //
 // # Parts
@@ -18,9 +18,8 @@
 //   - [os.UserCacheDir]/signoff-agents keeps what was installed, under the hash of its lock file.
 //   - The table says of each agent how it is started, which environment and files it needs, how it is brought to ask a
 //     person, and in what it differs.
-//   - The scenarios are written against an interface, conversation. One driver of it is a client of some hundred lines
-//     which speaks JSON lines with the agent and knows nothing of Signoff: it proves that agents and fixtures do what the
-//     scenarios expect of them.
+//   - The scenarios are written against an interface, conversation. One driver of it speaks JSON lines with the agent
+//     and knows nothing of Signoff: it proves that agents and fixtures do what the scenarios expect of them.
 //
 // Agents take 70 to 510 MiB each, so that one runs at a time. The test process makes itself the reaper of all that its
 // agents leave behind; after each scenario nothing of an agent may live.
