@@ -63,7 +63,7 @@ func TestOpen(t *testing.T) {
 	for name, code := range map[string]domain.Code{"b": domain.CodeModelNotConfigured, "c": domain.CodeUnknownModel} {
 		e := execution()
 		e.Request.Source.Model = name
-		if _, err := registry.Open(t.Context(), e); domain.CodeOf(err) != code {
+		if _, err := registry.Open(t.Context(), domain.Opening{Execution: e}); domain.CodeOf(err) != code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
