@@ -7,6 +7,14 @@ type builtin struct {
 	signIn  string   // what to type where there is neither key nor sign-in
 	keys    []string // one of these variables, or
 	files   []string // one of these in its home, and it has something to sign in with; none: it cannot be told
+	guard   *guard
+}
+
+// guard is a file of settings beside the home of an agent. Without it, the agent does what the folder says that it works
+// in, and a repository could say that nobody is to be asked.
+type guard struct {
+	variable string // that tells the agent where the file is
+	content  string
 }
 
 // builtins are there without being configured. One whose program is not installed is listed as not available.
@@ -52,7 +60,8 @@ var builtins = map[string]builtin{
 			Mode:        new("read-only"), // in the others a model decides what a person is asked
 			Env:         []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"},
 		},
-		install: "npm install -g @agentclientprotocol/codex-acp",
+		// Its successor, @agentclientprotocol/codex-acp, speaks to this row too, and obeys the rules of a repository.
+		install: "npm install -g @zed-industries/codex-acp",
 		signIn:  "codex login",
 		keys:    []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
 		files:   []string{".codex/auth.json", ".codex/config.toml"},
@@ -66,8 +75,12 @@ var builtins = map[string]builtin{
 				"OPENCODE_CONFIG", "OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY",
 				"GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
 			},
-			// It has no mode for it: of itself it asks before nothing inside of its working directory.
-			SetEnv: map[string]string{openCodePermission: `{"edit":"ask","bash":"ask","webfetch":"ask"}`},
+			// It has no mode for it: of itself it asks before nothing inside of its working directory. A repository could
+			// take the questions away again.
+			SetEnv: map[string]string{
+				openCodePermission:                openCodeAsks,
+				"OPENCODE_DISABLE_PROJECT_CONFIG": "true",
+			},
 		},
 		install: "npm install -g opencode-ai",
 	},
@@ -83,6 +96,10 @@ var builtins = map[string]builtin{
 		signIn:  "qwen",
 		keys:    []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY"},
 		files:   []string{".qwen/oauth_creds.json", ".qwen/settings.json"},
+		guard: &guard{
+			variable: "QWEN_CODE_SYSTEM_SETTINGS_PATH",
+			content:  `{"security": {"folderTrust": {"enabled": true}}}`,
+		},
 	},
 	"copilot": {
 		row: Row{
@@ -103,6 +120,12 @@ var builtins = map[string]builtin{
 }
 
 const openCodePermission = "OPENCODE_PERMISSION"
+
+// openCodeAsks lets OpenCode look without asking. Everything else asks: "*" stands for what has no rule of its own, such
+// as the tools of MCP servers, and the last three for what a settings file of the home may have allowed.
+const openCodeAsks = `{"*":"ask","read":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow",` +
+	`"todoread":"allow","todowrite":"allow","question":"allow","skill":"allow",` +
+	`"edit":"ask","bash":"ask","webfetch":"ask"}`
 
 // aliases are other names that people know the built-in agents by, in their normal form.
 var aliases = map[string]string{

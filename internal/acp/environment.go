@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -122,6 +123,41 @@ func (r *Registry) prepareHome(row *row) (string, error) {
 		return "", domain.Errorf(domain.CodeAgentUnavailable, "The home of agent %q is not a folder that can be used.", row.name).With(err)
 	}
 	return home, nil
+}
+
+// writeGuard writes the row's file of settings, where it has one, and tells of it in env, unless the operator does.
+func (r *Registry) writeGuard(row *row, env map[string]string) error {
+	if row.guard == nil || env[row.guard.variable] != "" {
+		return nil
+	}
+	file := filepath.Join(r.config.DataDir, "agents", row.name, "settings.json")
+	if err := place(file, row.guard.content); err != nil {
+		return domain.Errorf(domain.CodeAgentUnavailable, "The settings of agent %q cannot be written.", row.name).With(err)
+	}
+	env[row.guard.variable] = file
+	return nil
+}
+
+// place writes a file in one step: another agent may be reading it.
+func place(file, content string) error {
+	if there, err := os.ReadFile(file); err == nil && string(there) == content {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(file), "settings-")
+	if err != nil {
+		return err
+	}
+	_, err = draft.WriteString(content)
+	if err = errors.Join(err, draft.Close()); err == nil {
+		err = os.Rename(draft.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(draft.Name())
+	}
+	return err
 }
 
 // masker hides what was passed on by name. Names of models and places are no secrets, and a debug feed without them

@@ -143,3 +143,40 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestAGuardStandsBesideTheHome: the file is the server's, and the agent is told where it is.
+func TestAGuardStandsBesideTheHome(t *testing.T) {
+	shared, data := t.TempDir(), t.TempDir()
+	r := registry(t, Config{
+		Agents: map[string]Row{"qwen": {Command: script(t, "qwen", "cat $QWEN_CODE_SYSTEM_SETTINGS_PATH")}},
+		Lookup: environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": shared}), DataDir: data, Starter: starterOf(t),
+	})
+	for range 2 {
+		l, err := r.launch(r.rows["qwen"], opening(t, "qwen").Execution.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if printed := run(t, l); printed != builtins["qwen"].guard.content {
+			t.Errorf("it reads %q", printed)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(data, "agents/qwen/settings.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if entries, err := os.ReadDir(shared); err != nil || len(entries) > 0 {
+		t.Errorf("the shared home has %v, %v", entries, err)
+	}
+	own := registry(t, Config{
+		Agents: map[string]Row{"qwen": {
+			Command: script(t, "qwen", "echo $QWEN_CODE_SYSTEM_SETTINGS_PATH"), SetEnv: map[string]string{"QWEN_CODE_SYSTEM_SETTINGS_PATH": "/own.json"},
+		}},
+		Lookup: environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": shared}), DataDir: t.TempDir(), Starter: starterOf(t),
+	})
+	l, err := own.launch(own.rows["qwen"], opening(t, "qwen").Execution.Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if printed := run(t, l); printed != "/own.json\n" {
+		t.Errorf("the operator's own file is not used: %q", printed)
+	}
+}

@@ -145,12 +145,16 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 	if err != nil {
 		return launch{}, err
 	}
+	env := r.environment(row, home)
+	if err := r.writeGuard(row, env); err != nil {
+		return launch{}, err
+	}
 	return launch{
 		name: row.name,
 		process: sandbox.Process{
 			Argv: append([]string{program}, row.Args...),
 			Dir:  request.WorkingDirectory,
-			Env:  lines(r.environment(row, home)),
+			Env:  lines(env),
 		},
 		starter: r.config.Starter,
 		files:   row.FileSystem, terminals: row.Terminal,

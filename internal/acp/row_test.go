@@ -3,7 +3,6 @@ package acp
 import (
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -92,7 +91,7 @@ func TestARowOverridesFieldByField(t *testing.T) {
 	}})
 	opencode := r.rows["opencode"]
 	if opencode.name != "opencode" || opencode.Command != "/opt/opencode" || !slices.Equal(opencode.Args, []string{"acp"}) ||
-		!maps.Equal(opencode.SetEnv, map[string]string{"EXTRA": "1", openCodePermission: builtins["opencode"].row.SetEnv[openCodePermission]}) ||
+		opencode.SetEnv["EXTRA"] != "1" || opencode.SetEnv[openCodePermission] != builtins["opencode"].row.SetEnv[openCodePermission] ||
 		opencode.SilentAfter != time.Minute || opencode.StartTimeout != 30*time.Second || len(opencode.Env) < 2 {
 		t.Errorf("%+v", opencode.Row)
 	}
