@@ -62,6 +62,9 @@ const unconfined = "off"
 
 // startTurn takes the next prompt. What the agent has said between the turns ends here.
 func (s *session) startTurn(d *draft) {
+	for _, text := range s.texts {
+		text.whole = true // between turns nobody else says where a message ends
+	}
 	s.closeTexts(d)
 	s.closeCalls(d)
 	s.forgetTurn()

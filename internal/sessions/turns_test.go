@@ -322,6 +322,9 @@ func TestAgentThatExitsWhileIdleIsOpenedAgain(t *testing.T) {
 	if err := host.Emit(context.Background(), domain.AgentUpdated{Kind: "news", Update: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
+	if err := host.Emit(context.Background(), domain.MessageDelta{MessageID: "m0", Text: "by the way"}); err != nil {
+		t.Fatal(err)
+	}
 	if err := host.Emit(context.Background(), domain.AgentExited{Message: "gone"}); err != nil {
 		t.Fatal(err)
 	}
@@ -332,6 +335,11 @@ func TestAgentThatExitsWhileIdleIsOpenedAgain(t *testing.T) {
 	log := w.events(id)
 	if again := <-external.Opened; again.AgentSession != "session-1" {
 		t.Errorf("%+v", again)
+	}
+	for _, message := range payloads[domain.MessageCompleted](t, log) {
+		if message.MessageID == "m0" && (message.Turn != 0 || message.Interrupted) {
+			t.Errorf("%+v", message)
+		}
 	}
 	if news := payloads[domain.AgentUpdated](t, log); len(news) != 1 || news[0].Turn != 0 {
 		t.Errorf("between turns: %+v", news)
