@@ -15,7 +15,7 @@ type disturbance struct {
 	sample string // how it begins: at most 512 bytes of valid UTF-8
 	id     string // in JSON, as far as it could be seen
 	method string // the same
-	count  int // of the disturbances of this connection, with this one
+	count  int    // of the disturbances of this connection, with this one
 }
 
 type disturbanceKind string

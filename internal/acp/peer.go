@@ -78,7 +78,7 @@ func newPeer(stdin deadlineWriter, stdout io.ReadCloser, h peerHandler, options 
 // answer any more, and the context's cause where that ended.
 //
 // When the context ends the SDK sends $/cancel_request for the call, and nothing else: session/cancel comes only from
-// its typed Prompt. The connection lives on, and an answer that still comes is an unexpected one.
+// its typed Prompt. The connection lives on, and the answer that the agent owes in spite of it is passed over.
 func (p *peer) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	encoded, err := encodeParams(params)
 	if err != nil {
@@ -107,7 +107,8 @@ func (p *peer) ask(ctx context.Context, call *pendingCall, method string, params
 // pendingCall is a call of ours.
 type pendingCall struct {
 	key      string
-	answered bool
+	answered bool // the SDK has the answer
+	over     bool // the caller has gone, and the answer may still come
 	outcome  chan callOutcome
 }
 
@@ -131,17 +132,20 @@ func (g *gate) answer(line agentLine, e envelope) []byte {
 	key := idKey(e.id)
 	g.mu.Lock()
 	call := g.calls[key]
-	if call != nil {
-		delete(g.calls, key)
+	delete(g.calls, key)
+	wanted := call != nil && !call.over
+	if wanted {
 		call.answered = true
 		g.taken++
 	}
 	g.mu.Unlock()
-	if call == nil {
+	switch {
+	case wanted:
+		return answerLine(key, e)
+	case call == nil:
 		g.disturb(line, lineIsUnexpected, lineHead{id: e.id})
-		return nil
 	}
-	return answerLine(key, e)
+	return nil
 }
 
 // leave hands the outcome of a call out.
@@ -156,7 +160,7 @@ func (g *gate) leave(ctx context.Context, call *pendingCall, result json.RawMess
 		err = g.gone()
 	}
 	call.outcome <- callOutcome{result, err}
-	delete(g.calls, call.key)
+	call.over = true
 	if call.answered {
 		g.taken--
 		g.changed.Broadcast()

@@ -92,8 +92,8 @@ func TestEndOfACallIsNoEndOfTheConnection(t *testing.T) {
 	if got := r.gets(); got.Method != "$/cancel_request" || got.ID != nil || string(got.Params) != `{"requestId":`+id+`}` {
 		t.Errorf("%+v", got)
 	}
-	r.sends(wireResult(id, `1`))
-	if got := <-disturbances; got.kind != lineIsUnexpected || got.id != id {
+	r.sends(wireResult(id, `1`), wireResult(id, `2`)) // the first one is owed
+	if got := <-disturbances; got.kind != lineIsUnexpected || got.id != id || got.count != 1 {
 		t.Errorf("%+v", got)
 	}
 	outcome = r.calling(t.Context(), "session/new")
