@@ -197,7 +197,7 @@ func TestProcessIsNotCounted(t *testing.T) {
 func TestProcessEnvironment(t *testing.T) {
 	t.Setenv("SIGNOFF_CANARY", "canary-of-the-environment")
 	env := []string{
-		"PATH=/somewhere/bin:/usr/bin", "EMPTY=", "LINES=a\nb", "EQUALS=a=b", "TWICE=first", "TWICE=second", "HOME=/home/x",
+		"PATH=/somewhere/bin:/usr/bin", "EMPTY=", "LINES=a\nb", "EQUALS=a=b", "TWICE=first", "TWICE=second", "HOME=/elsewhere/x",
 		"LARGE=" + strings.Repeat("x", 100_000), "GODEBUG=http2client=0", "UMLAUT=ü",
 	}
 	each(t, processMethods, func(t *testing.T, s *Sandbox) {

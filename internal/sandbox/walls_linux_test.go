@@ -288,9 +288,9 @@ func TestFurtherEnvironment(t *testing.T) {
 		dir := folder(t)
 		tool := write(t, filepath.Join(dir, "bin/tool"), "#!/bin/sh\n/usr/bin/env | /usr/bin/sort\n")
 		must(t, os.Chmod(tool, 0o755))
-		further := []string{"TWICE=first", "PATH=" + dir + "/bin", "HOME=/home/x", "EMPTY=", "TWICE=second=2", "UMLAUT=ü"}
+		further := []string{"TWICE=first", "PATH=" + dir + "/bin", "HOME=/elsewhere/x", "EMPTY=", "TWICE=second=2", "UMLAUT=ü"}
 		output, _ := run(t, s, domain.Command{Argv: []string{"tool"}, Dir: dir, Env: further})
-		want := "EMPTY=\nHOME=/home/x\nLANG=C.UTF-8\nPATH=" + dir + "/bin\nPWD=" + dir + "\nTERM=dumb\nTMPDIR=/tmp\nTWICE=second=2\nUMLAUT=ü\n"
+		want := "EMPTY=\nHOME=/elsewhere/x\nLANG=C.UTF-8\nPATH=" + dir + "/bin\nPWD=" + dir + "\nTERM=dumb\nTMPDIR=/tmp\nTWICE=second=2\nUMLAUT=ü\n"
 		if output != want {
 			t.Errorf("%s", output)
 		}

@@ -12,9 +12,20 @@
 //
 // # States
 //
-// One method per state (states.go), each returns the next. While a turn runs the status is derived from what is open:
+// One method per state (states.go, turns.go), each returns the next. While a turn runs the status is derived from what is open:
 // an approval, a running call, a message that streams. [session.to] is the only place where the status of a live
 // execution changes, and [session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
+//
+// # Turns
+//
+// A turn is one prompt until the agent stops (turns.go). Further prompts are rows that people leave, like the wish to
+// cancel, to close, or how an interrupted execution is to go on (wishes.go): the session reads them when the bell rings.
+// Between two turns it is idle. It then holds its agent, if that is there; one that is taken up while idle opens none
+// before a prompt comes.
+//
+// An external agent keeps a history of its own and runs its calls itself. It asks a person through [domain.Host.Ask],
+// may take its question back, and after a crash it goes on only where no call was running: otherwise the execution is
+// interrupted, and somebody chooses.
 //
 // # Promises
 //
@@ -23,6 +34,7 @@
 //     have run when its driver died is outcomeUnknown and never runs again by itself.
 //   - Nothing is written under an old epoch: every change carries the epoch, and a refused one ends the session at
 //     once, without a further write.
+//   - A prompt that was acknowledged has its turn, or the log says that it was discarded.
 //   - A drain ends no turn as failed: what is in the log stays, and the next server goes on from it.
 //
 // # Lease
