@@ -305,7 +305,7 @@ func TestInterrupted(t *testing.T) {
 				id := w.start(outside)
 				w.until(id, test.seen)
 				w.killed()
-				w, external = abroad(t, s, script)
+				w, _ = abroad(t, s, script)
 				w.becomes(id, domain.StatusInterrupted, 1)
 				w.killed() // it stays so across restarts
 				w, external = abroad(t, s, script)
