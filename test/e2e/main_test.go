@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"signoff/internal/acp/acptest"
 	"signoff/internal/store/storetest"
 )
 
@@ -29,7 +31,24 @@ func built(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "cannot build the server:", err)
 		return 1
 	}
-	return storetest.Main(m)
+	waitTogether()
+	return storetest.Main(withAgent{m})
+}
+
+// withAgent are tests that may have built the scripted agent.
+type withAgent struct{ tests *testing.M }
+
+func (w withAgent) Run() int { return acptest.Main(w.tests) }
+
+// waitTogether runs more tests at once than there are processors, unless somebody has said how many: those of external
+// agents mostly wait for clocks.
+func waitTogether() {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", "8")
+	}
 }
 
 // onBoth runs a test on both engines.

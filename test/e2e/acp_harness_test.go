@@ -1,0 +1,426 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"signoff/internal/acp/acptest"
+	"signoff/internal/domain"
+)
+
+// house is a server with scripted agents in its registry. The tests of a house visit it, each in a folder of its own and
+// with a t of its own, so that they can run side by side; what a visit has started is held against the invariants when it
+// is over.
+type house struct {
+	*server
+	mark   string // in the environment of all agents of the house
+	agents map[string]object
+
+	mu     sync.Mutex
+	visits []*visit
+}
+
+// markName is the variable of the mark. SIGNOFF_* would be refused: the registry keeps those from agents.
+const markName = "TEST_MARK"
+
+// newHouse prepares a server with these agents; what an entry leaves out of command, home and environment is filled in.
+//
+//	h := newHouse(t, e, map[string]object{"scripted": {}, "forgetful": {"args": []string{"-no-load"}}})
+//	h.start()
+func newHouse(t *testing.T, e engine, agents map[string]object, env ...string) *house {
+	t.Helper()
+	h := &house{server: newServer(t, e, newModel(t, quiet), env...), mark: strconv.FormatUint(rand.Uint64(), 36), agents: agents}
+	h.configure()
+	t.Cleanup(h.empty) // before the server of newServer is stopped
+	return h
+}
+
+// house that is up.
+func openHouse(t *testing.T, e engine, agents map[string]object, env ...string) *house {
+	t.Helper()
+	h := newHouse(t, e, agents, env...)
+	h.start()
+	return h
+}
+
+// configure adds the agents, and mcpServers where there is an entry of that name, to the configuration. JSON is YAML.
+func (h *house) configure() {
+	h.t.Helper()
+	section := map[string]object{}
+	for name, entry := range h.agents {
+		filled := object{"command": acptest.Build(h.t), "home": "shared"}
+		maps.Copy(filled, entry)
+		environment := map[string]string{markName: h.mark}
+		if more, said := entry["setEnv"].(map[string]string); said {
+			maps.Copy(environment, more)
+		}
+		filled["setEnv"] = environment
+		section[name] = filled
+	}
+	h.section("agents", section)
+}
+
+// section adds a section to the configuration.
+func (h *house) section(name string, content any) {
+	h.t.Helper()
+	encoded, err := json.Marshal(content)
+	must(h.t, err)
+	file, err := os.OpenFile(filepath.Join(h.home, "signoff.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	must(h.t, err)
+	defer file.Close()
+	_, err = fmt.Fprintf(file, "%s: %s\n", name, encoded)
+	must(h.t, err)
+}
+
+// patience is how long something may outlive its execution.
+const patience = 5 * time.Second
+
+// empty expects that no process of an agent is left, wherever it went, and below the server nothing at all: no
+// supervisor, no sandbox.
+func (h *house) empty() {
+	if left := soon(func() []string { return append(marked(h.mark), h.below()...) }); len(left) > 0 {
+		h.t.Errorf("these processes outlive their executions: %s", strings.Join(left, "; "))
+	}
+}
+
+// below lists the processes that descend from the server.
+func (h *house) below() (found []string) {
+	if !h.running() {
+		return nil
+	}
+	return descendants(h.process.Process.Pid)
+}
+
+// alive are those of a list that are still there. A number that has become somebody else's has another command.
+func alive(listed []string) (found []string) {
+	for _, name := range listed {
+		pid, _ := strconv.Atoi(strings.Fields(name)[0])
+		if state, _ := status(pid); state != "" && state != "Z" && named(pid) == name {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// soon asks until nothing is found, and returns what is still found after the patience.
+func soon(find func() []string) (found []string) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		if found = find(); len(found) == 0 || time.Now().After(deadline) {
+			return found
+		}
+	}
+}
+
+// marked lists the processes that carry the mark in their environment.
+func marked(mark string) (found []string) {
+	entry := markName + "=" + mark
+	for _, pid := range pids() {
+		environment, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err == nil && slices.Contains(strings.Split(string(environment), "\x00"), entry) {
+			found = append(found, named(pid))
+		}
+	}
+	return found
+}
+
+func pids() (all []int) {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// descendants are all below a process, the dead that nobody has buried left out.
+func descendants(of int) (found []string) {
+	parents := map[int]int{}
+	for _, pid := range pids() {
+		state, parent := status(pid)
+		if state != "" && state != "Z" {
+			parents[pid] = parent
+		}
+	}
+	for pid := range parents {
+		for up := parents[pid]; up > 1; up = parents[up] {
+			if up == of {
+				found = append(found, named(pid))
+				break
+			}
+		}
+	}
+	return found
+}
+
+// status is the state of a process and its parent.
+func status(pid int) (state string, parent int) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", 0
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])) // a program's name may hold anything
+	parent, _ = strconv.Atoi(fields[1])
+	return fields[0], parent
+}
+
+func named(pid int) string {
+	command, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return strconv.Itoa(pid) + " " + strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " "))
+}
+
+// visit is one test's use of a house.
+type visit struct {
+	client
+	house  *house
+	agent  string // that its executions use
+	folder string // in which they work, below the workspace
+	all    []*followed
+}
+
+// visit begins a visit with an agent of the house.
+func (h *house) visit(t *testing.T, agent string) *visit {
+	t.Helper()
+	v := &visit{client: h.client, house: h, agent: agent}
+	v.t = t
+	h.mu.Lock()
+	h.visits = append(h.visits, v)
+	v.folder = filepath.Join(h.workspace, fmt.Sprintf("%s-%d", agent, len(h.visits)))
+	h.mu.Unlock()
+	must(t, os.Mkdir(v.folder, 0o755))
+	t.Cleanup(v.leave)
+	return v
+}
+
+// restart ends the server with stop or kill and starts it again. The visitors' clients come back, to the new address,
+// each with the last id that it has seen. Nobody else may use the house meanwhile.
+func (h *house) restart(end func()) {
+	h.t.Helper()
+	before := h.below()
+	end()
+	if left := soon(func() []string { return append(marked(h.mark), alive(before)...) }); len(left) > 0 {
+		h.t.Errorf("these processes outlive the server: %s", strings.Join(left, "; "))
+	}
+	for _, v := range h.visits {
+		for _, f := range v.all {
+			f.stop()
+			<-f.done
+		}
+	}
+	h.start()
+	for _, v := range h.visits {
+		v.base = h.base
+		for _, f := range v.all {
+			f.follow(v.client)
+		}
+	}
+}
+
+// start creates an execution whose first prompt has these steps.
+func (v *visit) start(steps ...string) (id string) {
+	v.t.Helper()
+	return v.startAs(object{}, steps...)
+}
+
+// startAs is start with other fields of the request.
+func (v *visit) startAs(change object, steps ...string) (id string) {
+	v.t.Helper()
+	id = want[execution](v.client, http.StatusCreated, "POST", "/executions", v.request(change, steps...)).ID
+	v.keep(id)
+	return id
+}
+
+// request is the body of such a creation.
+func (v *visit) request(change object, steps ...string) object {
+	body := object{
+		"source": object{"type": "acp", "command": v.agent}, "prompt": "Please.\n" + acptest.Prompt(steps...),
+		"workingDirectory": v.folder,
+	}
+	maps.Copy(body, change)
+	return body
+}
+
+// prompt sends a further prompt and returns its id.
+func (v *visit) prompt(id string, steps ...string) string {
+	v.t.Helper()
+	return v.promptAs(id, object{}, steps...)
+}
+
+func (v *visit) promptAs(id string, change object, steps ...string) string {
+	v.t.Helper()
+	body := object{"prompt": "Further.\n" + acptest.Prompt(steps...)}
+	maps.Copy(body, change)
+	return want[struct{ ID string }](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/prompts", body).ID
+}
+
+// complete runs an execution with these steps to its end, and expects that it is completed.
+func (v *visit) complete(steps ...string) (execution, []wireEvent) {
+	v.t.Helper()
+	id := v.start(steps...)
+	end := v.ended(id)
+	if end.Status != "completed" {
+		v.t.Errorf("ended as %s: %+v", end.Status, end.Output)
+	}
+	return end, v.page(id)
+}
+
+// keep has an execution checked when the visit is over.
+func (v *visit) keep(id string) {
+	v.t.Helper()
+	f := &followed{id: id}
+	f.follow(v.client)
+	v.all = append(v.all, f)
+}
+
+// followed is an execution with a client that follows it from its first event on, over connections that break.
+type followed struct {
+	id   string
+	stop context.CancelFunc
+	done chan struct{}
+	seen []wireEvent // complete when done is closed
+	err  error
+}
+
+// follow begins to follow, or goes on where it was.
+func (f *followed) follow(c client) {
+	ctx, stop := context.WithCancel(context.Background())
+	f.stop, f.done, f.err = stop, make(chan struct{}), nil
+	go func() {
+		defer close(f.done)
+		for over := false; !over && f.err == nil && ctx.Err() == nil; {
+			over, f.err = f.piece(ctx, c)
+		}
+	}()
+}
+
+// piece follows over one connection, which breaks after some events.
+func (f *followed) piece(ctx context.Context, c client) (over bool, err error) {
+	after, left := int64(0), 1+rand.IntN(40)
+	if len(f.seen) > 0 {
+		after = f.seen[len(f.seen)-1].Seq
+	}
+	return c.follow(ctx, f.id, after, func(event wireEvent) bool {
+		f.seen = append(f.seen, event)
+		left--
+		return left > 0
+	})
+}
+
+// leave ends the executions of the visit that are still there, and holds all of them against the invariants.
+func (v *visit) leave() {
+	for _, f := range v.all {
+		v.end(f.id)
+	}
+	ended := time.Now()
+	for _, f := range v.all {
+		v.sound(f)
+	}
+	left := soon(func() []string { return processes(v.folder) })
+	if len(left) > 0 {
+		v.t.Errorf("%s after the last execution's end there are still: %s", time.Since(ended).Round(time.Millisecond), strings.Join(left, "; "))
+	}
+}
+
+// end closes an execution that is idle and cancels one that works or waits.
+func (v *visit) end(id string) {
+	e := v.get(id)
+	if domain.Status(e.Status).Terminal() {
+		return
+	}
+	verb := "cancel"
+	if e.Status == string(domain.StatusIdle) {
+		verb = "close"
+	}
+	if response, content := v.do("POST", "/executions/"+id+"/"+verb, nil); response.StatusCode >= 300 {
+		v.t.Errorf("%s: %s: %s", verb, response.Status, content)
+	}
+	v.ended(id)
+}
+
+// sound holds an execution that has ended against the invariants: one numbered log with one end in which each call has
+// one fate, and the same for a client that was there all the time over connections that broke.
+func (v *visit) sound(f *followed) {
+	log := v.house.soundFor(v.t, f.id)
+	if len(log) == 0 || !domain.EventType(log[len(log)-1].Type).Terminal() {
+		v.t.Errorf("the log of %s does not end with a terminal event", f.id)
+	}
+	select {
+	case <-f.done:
+	case <-time.After(patience):
+		f.stop()
+		<-f.done
+		v.t.Errorf("the stream of %s does not end with the execution", f.id)
+	}
+	switch {
+	case f.err != nil:
+		v.t.Errorf("following %s: %v", f.id, f.err)
+	case !equal(f.seen, log):
+		v.t.Errorf("a client that was there all the time over connections that broke has seen %d events, the log has %d", len(f.seen), len(log))
+	}
+}
+
+// soundFor is sound with the t of a visit.
+func (h *house) soundFor(t *testing.T, id string) []wireEvent {
+	t.Helper()
+	s := &server{t: t, client: h.client}
+	s.client.t = t
+	return s.sound(id)
+}
+
+// text is all that the agent has said, message after message.
+func text(t *testing.T, log []wireEvent) string {
+	t.Helper()
+	var said strings.Builder
+	for _, delta := range of[domain.MessageDelta](t, log) {
+		said.WriteString(delta.Text)
+	}
+	return said.String()
+}
+
+// whoami is what the scripted agent tells of itself with the step of that name.
+type whoami struct {
+	SessionID          string
+	Opened             string // how: new, load or resume
+	Cwd                string
+	MCPServers         []object
+	Settings           map[string]any
+	ClientCapabilities struct {
+		FS struct{ ReadTextFile, WriteTextFile bool }
+
+		Terminal bool
+	}
+	ClientInfo struct{ Name, Version string }
+	Argv       []string
+	Env        []string
+	ProcessCwd string
+	Pid, Ppid  int
+}
+
+// whoamis reads those among what the agent has said.
+func whoamis(t *testing.T, log []wireEvent) (all []whoami) {
+	t.Helper()
+	said := text(t, log)
+	for {
+		start := strings.Index(said, `{"`)
+		if start < 0 {
+			return all
+		}
+		decoder := json.NewDecoder(strings.NewReader(said[start:]))
+		var one whoami
+		must(t, decoder.Decode(&one))
+		all = append(all, one)
+		said = said[start+int(decoder.InputOffset()):]
+	}
+}
