@@ -742,7 +742,8 @@ type CreateExecution struct {
 	// being completed.
 	KeepOpen *bool `json:"keepOpen,omitempty"`
 
-	// MaxIterations How many times per turn the model may ask for tools. Over it the execution fails with `limitReached`.
+	// MaxIterations How many times per turn the model may ask for tools. Over it the execution fails with `limitReached`. Of the
+	// internal agent only: an external one keeps limits of its own.
 	MaxIterations *int `json:"maxIterations,omitempty"`
 
 	// McpServers MCP servers that the agent is given, by their names in the operator's registry. The internal agent takes

@@ -112,6 +112,9 @@ func (f *faults) source(body api.CreateExecution) {
 		if source.Command == nil {
 			f.add("/source/command", "is required for an agent of type acp: a name of GET /agents")
 		}
+		if body.MaxIterations != nil {
+			f.add("/maxIterations", "belongs to the type internal: an external agent keeps limits of its own")
+		}
 		return
 	}
 	for field, sent := range map[string]bool{
