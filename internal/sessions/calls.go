@@ -23,7 +23,11 @@ func (s *session) asked(d *draft, a *ask) {
 		return
 	}
 	c.ask = a
-	c.Version = a.Call.Version
+	if a.ours() {
+		c.Version = a.Call.Version
+	} else { // an external agent often says only now what the call is about: that is what a person is to see
+		c.ToolCall = a.Call
+	}
 	switch row, decided := s.decided[c.ID]; {
 	case decided:
 		delete(s.decided, c.ID)

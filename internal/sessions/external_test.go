@@ -74,6 +74,25 @@ func TestAgentPermission(t *testing.T) {
 	}
 }
 
+// Some agents announce a call without its arguments, and bring them along with the question.
+func TestQuestionShowsWhatItBrings(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		bare := sessionstest.Bash("c1", "ls")
+		bare.Arguments, bare.Summary, bare.Class = json.RawMessage(`{}`), "something", domain.ClassOther
+		_ = t.Want("m1", bare)
+		return asking(ctx, t)
+	})
+	id := w.start(outside)
+	approval := w.approvals(id, 1)[0]
+	if string(approval.Call.Arguments) != `{"command":"ls"}` || approval.Call.Summary != "Run ls" || approval.Call.Class != domain.ClassExecute {
+		t.Errorf("a person sees %+v", approval.Call)
+	}
+	w.decide(approval)
+	if started := payloads[domain.ToolCallStarted](t, w.events(w.ended(id).ID)); string(started[0].Arguments) != `{"command":"ls"}` {
+		t.Errorf("%+v", started)
+	}
+}
+
 func TestAgentPermissionExpires(t *testing.T) {
 	external := &sessionstest.External{Script: asking, Opened: make(chan domain.Opening, 20)}
 	onFakeTimeWith(t, externally(external), func(t *testing.T, w *world) {
