@@ -6,7 +6,7 @@ type builtin struct {
 	install string   // what to type where the program is missing
 	signIn  string   // what to type where there is neither key nor sign-in
 	keys    []string // one of these variables, or
-	files   []string // one of these in its home, and it has something to sign in with; none: it cannot be told
+	files   []string // one of these in its home, and it has something to sign in with; without files it cannot be told
 	guard   *guard
 }
 
@@ -62,8 +62,7 @@ var builtins = map[string]builtin{
 		},
 		// Its successor, @agentclientprotocol/codex-acp, speaks to this row too, and obeys the rules of a repository.
 		install: "npm install -g @zed-industries/codex-acp",
-		signIn:  "codex login",
-		keys:    []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+		signIn:  "codex login", // a key in its environment alone is not enough for it
 		files:   []string{".codex/auth.json", ".codex/config.toml"},
 	},
 	"opencode": {

@@ -78,8 +78,7 @@ func (r *Registry) missing(row *row) string {
 		return "It shares the server's home, and HOME is not set there."
 	}
 	if !r.maySignIn(row, home) {
-		return fmt.Sprintf("It has nothing to sign in with. Set one of %s for the server, or sign in once as the server's "+
-			"user with `%s`%s.", strings.Join(row.keys, ", "), row.signIn, row.inWhichHome())
+		return "It has nothing to sign in with. " + row.howToSignIn()
 	}
 	return ""
 }
@@ -93,6 +92,14 @@ func (r *row) notInstalled() string {
 		return program + " Install it: " + r.install
 	}
 	return program
+}
+
+func (r *row) howToSignIn() string {
+	how := fmt.Sprintf("ign in once as the server's user with `%s`%s.", r.signIn, r.inWhichHome())
+	if len(r.keys) == 0 {
+		return "S" + how
+	}
+	return "Set one of " + strings.Join(r.keys, ", ") + " for the server, or s" + how
 }
 
 func (r *row) inWhichHome() string {
@@ -109,7 +116,7 @@ func (r *row) inWhichHome() string {
 // maySignIn looks for a key, or for traces of a sign-in. It says yes where it cannot tell: the agent itself is asked in
 // the end. In a home that is shared, any use of the agent counts, since some keep their sign-in in a keyring.
 func (r *Registry) maySignIn(row *row, home string) bool {
-	if len(row.keys) == 0 || runtime.GOOS != "linux" {
+	if len(row.files) == 0 || runtime.GOOS != "linux" {
 		return true
 	}
 	for name, value := range r.environment(row, home) {

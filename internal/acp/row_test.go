@@ -73,7 +73,7 @@ func TestBuiltinRowsKeepTheRules(t *testing.T) {
 				t.Errorf("%s: %s is a key and not passed on", name, key)
 			}
 		}
-		if len(b.keys) > 0 && (b.signIn == "" || len(b.files) == 0) {
+		if len(b.keys) > 0 && len(b.files) == 0 || len(b.files) > 0 && b.signIn == "" {
 			t.Errorf("%s: it is not said how to sign in", name)
 		}
 	}
