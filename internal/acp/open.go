@@ -5,13 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
-
-	"github.com/coder/acp-go-sdk"
 
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
@@ -37,17 +32,6 @@ type starter interface {
 	Start(ctx context.Context, process sandbox.Process) (*sandbox.Child, error)
 }
 
-// mcpServer is a server of tools that the agent is to use.
-type mcpServer struct {
-	name      string
-	transport string // stdio, http or sse; empty is stdio
-	command   string // stdio: absolute
-	args      []string
-	env       map[string]string
-	url       string // http, sse
-	headers   map[string]string
-}
-
 func (l launch) helloTimeout() time.Duration   { return cmp.Or(l.startTimeout, 30*time.Second) }
 func (l launch) sessionTimeout() time.Duration { return 2 * l.helloTimeout() }
 func (l launch) silence() time.Duration        { return cmp.Or(l.silentAfter, 30*time.Second) }
@@ -64,6 +48,9 @@ func (l launch) masked(text []byte) []byte {
 func open(ctx context.Context, l launch, opening domain.Opening) (domain.Agent, error) {
 	a := newAgent(l, opening)
 	if err := a.start(ctx); err != nil {
+		if a.program != nil && (ctx.Err() != nil || domain.CodeOf(err) == domain.CodeAgentTimedOut) {
+			a.program.kill("it was not ready in time") // one that hangs would only be waited for
+		}
 		_ = a.Close() // the reason is told already, and says more
 		return nil, err
 	}
@@ -145,138 +132,6 @@ func (a *agent) powers() map[string]any {
 // grants tells whether the agent is offered a power of ours.
 func (a *agent) grants(offered bool, class domain.Class) bool {
 	return offered && a.execution.Request.Capabilities.Of(class) != domain.Deny
-}
-
-// establish gets a session: the one that is to be taken up, or a new one.
-func (a *agent) establish(ctx context.Context) error {
-	servers, err := a.mcpServers()
-	if err != nil {
-		return err
-	}
-	params := map[string]any{"cwd": a.execution.Request.WorkingDirectory, "mcpServers": servers}
-	if a.resuming != "" {
-		return a.takeUp(ctx, params)
-	}
-	answer, err := a.request(ctx, a.launch.sessionTimeout(), "session/new", params)
-	if err != nil {
-		return err
-	}
-	if a.session = answer.text("sessionId"); a.session == "" {
-		return domain.Errorf(domain.CodeAgentProtocol, "The agent made a session without an id.")
-	}
-	a.fresh = true
-	a.story.name(a.session)
-	a.story.established(answer)
-	close(a.named)
-	return nil
-}
-
-// takeUp goes on with a session of an earlier process, by the way that does not tell everything again, where there is
-// one.
-func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
-	switch {
-	case a.hello.object("agentCapabilities").object("sessionCapabilities").has("resume"):
-		a.continued = "resume"
-	case a.hello.object("agentCapabilities").has("loadSession"):
-		a.continued = "load"
-	default:
-		return domain.Errorf(domain.CodeNotResumable, "The agent cannot take up an earlier session.")
-	}
-	a.session = a.resuming
-	a.story.replay(a.session)
-	close(a.named)
-	params["sessionId"] = a.session
-	answer, err := a.peerCall(ctx, "session/"+a.continued, params)
-	if err != nil {
-		return err
-	}
-	a.story.established(answer)
-	if a.continued == "load" {
-		return a.awaitQuiet(ctx)
-	}
-	return nil
-}
-
-// peerCall is a request whose refusal means that there is no such session any more.
-func (a *agent) peerCall(ctx context.Context, method string, params any) (object, error) {
-	limited, stop := context.WithTimeoutCause(ctx, a.launch.sessionTimeout(), errSlow)
-	defer stop()
-	answer, err := a.peer.call(limited, method, params)
-	var refused *acp.RequestError
-	switch {
-	case errors.As(err, &refused) && refused.Code != errorAuthRequired:
-		return nil, domain.Errorf(domain.CodeNotResumable, "The agent does not take up its session %s: %s (code %d)",
-			beginning(a.session, 100), a.wording(refused), refused.Code)
-	case err != nil:
-		return nil, a.explain(ctx, method, err)
-	}
-	return readObject(answer), nil
-}
-
-const (
-	quietPeriod = 200 * time.Millisecond
-	quietLimit  = 2 * time.Second
-)
-
-// awaitQuiet waits for the end of a replay. It should be the answer, but there is an agent that answers first and then
-// tells everything again; without the pause, its tail would look like the next turn.
-func (a *agent) awaitQuiet(ctx context.Context) error {
-	answered := time.Now()
-	for {
-		heard := a.story.lastHeard()
-		if heard.Before(answered) {
-			heard = answered
-		}
-		wait := min(time.Until(heard.Add(quietPeriod)), time.Until(answered.Add(quietLimit)))
-		if wait <= 0 {
-			return nil
-		}
-		pause := time.NewTimer(wait)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// mcpServers are the servers as the protocol writes them: a list also where there are none.
-func (a *agent) mcpServers() ([]any, error) {
-	can := a.hello.object("agentCapabilities").object("mcpCapabilities")
-	servers := []any{}
-	for _, server := range a.launch.mcpServers {
-		transport := cmp.Or(server.transport, "stdio")
-		if transport == "stdio" {
-			servers = append(servers, map[string]any{
-				"name": server.name, "command": server.command,
-				"args": append([]string{}, server.args...), "env": pairs(server.env),
-			})
-			continue
-		}
-		if !can.has(transport) {
-			return nil, domain.Invalid("/mcpServers",
-				"The agent cannot use the MCP server %q: it does not speak %s.", server.name, transport)
-		}
-		servers = append(servers, map[string]any{
-			"type": transport, "name": server.name, "url": server.url, "headers": pairs(server.headers),
-		})
-	}
-	return servers, nil
-}
-
-// pair is how the protocol writes a variable and a header.
-type pair struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-func pairs(values map[string]string) []pair {
-	list := []pair{}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, pair{name, values[name]})
-	}
-	return list
 }
 
 // tap shows what goes over the wire to the debug feed, where that is on.

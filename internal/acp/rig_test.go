@@ -89,13 +89,20 @@ func (r *rig) say(ctx context.Context, text string) (domain.StopReason, error) {
 	return r.agent.Prompt(ctx, r.host, domain.Prompt{Turn: r.turns, Text: text})
 }
 
-// runs is a turn of these steps that ends well.
+// runs is a turn of these steps that ends well, with everything closed.
 func (r *rig) runs(steps ...string) {
+	r.Helper()
+	r.goes(steps...)
+	r.host.Finish(r, true)
+}
+
+// goes is the same for a turn that leaves something to the session.
+func (r *rig) goes(steps ...string) {
 	r.Helper()
 	if stop, err := r.prompt(r.Context(), steps...); stop != domain.StopEndTurn || err != nil {
 		r.Fatalf("the turn ended with %q, %v", stop, err)
 	}
-	r.host.Finish(r, true)
+	r.host.Finish(r, false)
 }
 
 // fails wants an error of this code, and returns its message.

@@ -22,6 +22,7 @@ type story struct {
 	mu       sync.Mutex
 	host     domain.Host // of the turn; nil between turns
 	turn     int         // 0 between turns
+	prompted bool        // a turn has begun
 	intake   intake
 	speech   speech
 	calls    calls
@@ -50,9 +51,10 @@ func (s *story) begin(host domain.Host, prompt domain.Prompt) {
 	s.hush(false)
 	s.host, s.turn = host, prompt.Turn
 	s.speech.round = ""
-	if prompt.Turn > 1 && s.calls.none() {
+	if prompt.Turn > 1 && !s.prompted {
 		s.calls.distinguish()
 	}
+	s.prompted = true
 }
 
 // end closes the turn. A message that was cut off is marked so: the agent does not remember it.

@@ -206,9 +206,13 @@ func TestCallIDsAreNeverUsedTwice(t *testing.T) {
 		want(t, name, fmt.Sprint(ids(later)), "[1~p 1~p~2 1~p~3]")
 	}
 	third := newTale(t, domain.Opening{})
-	third.end(false)
+	third.prompted = false
 	third.begin(third.host, domain.Prompt{Turn: 3})
 	want(t, "a process that begins with a later turn", fmt.Sprint(ids(third.hears(updates[0]))), "[1~p]")
+	second := newTale(t, domain.Opening{})
+	second.end(false)
+	second.begin(second.host, domain.Prompt{Turn: 2})
+	want(t, "the second turn of one process", fmt.Sprint(ids(second.hears(updates[0]))), "[1]")
 	long := newTale(t, domain.Opening{}).hears(call(strings.Repeat("x", 5000), "tool_call", ""))
 	if n := len(ids(long)[0]); n > 200 {
 		t.Errorf("an id has %d bytes", n)

@@ -1,11 +1,15 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coder/acp-go-sdk"
 
 	"signoff/internal/domain"
 	"signoff/internal/tools/hosttest"
@@ -13,7 +17,7 @@ import (
 
 func TestTurn(t *testing.T) {
 	r := newRig(t).open()
-	r.runs("think Hm.", `say "Hello, "`, "say world", "call c1 kind=execute title=ls input={\"command\":\"ls\"}",
+	r.runs("think Hm.", `say "Hello, "`, "say world", `call c1 kind=execute title=ls input={"command":"ls"}`,
 		"update c1 in_progress", "update c1 completed done", "say Bye")
 	want(t, "text", r.host.Text(), "Hello, worldBye")
 	want(t, "thought", r.host.Thought(), "Hm.")
@@ -26,43 +30,256 @@ func TestTurn(t *testing.T) {
 		"toolCall.completed message.delta message.completed")
 }
 
-func TestPermission(t *testing.T) {
+func TestStopReasons(t *testing.T) {
 	r := newRig(t).open()
-	r.host.Answer = func(_ context.Context, q domain.Question) (domain.Answer, error) {
-		return domain.Answer{Status: domain.ApprovalApproved, OptionID: "yes"}, nil
+	for word, wanted := range map[string]domain.StopReason{
+		"end_turn": domain.StopEndTurn, "max_tokens": domain.StopMaxTokens, "max_turn_requests": domain.StopMaxIterations,
+		"refusal": domain.StopRefusal, "cancelled": domain.StopCancelled,
+	} {
+		stop, err := r.prompt(t.Context(), "stop "+word)
+		if stop != wanted || err != nil {
+			t.Errorf("%s: got %q, %v", word, stop, err)
+		}
 	}
-	r.runs("call c1 kind=execute title=ls", "ask c1 options=yes:allow_once,no:reject_once")
-	if !strings.Contains(r.host.Text(), "c1 answer=yes") {
-		t.Errorf("the agent heard %q", r.host.Text())
+	_, err := r.prompt(t.Context(), "stop bored")
+	want(t, "unknown", r.fails(err, domain.CodeAgentProtocol), `The agent ended its turn for a reason that is unknown here: "bored".`)
+	_, err = stopReason([]byte(`null`))
+	r.fails(err, domain.CodeAgentProtocol)
+}
+
+func TestErrorsOfTheAgent(t *testing.T) {
+	r := newRig(t)
+	r.launch.mask = masking("sk-secret")
+	r.open()
+	for _, test := range []struct{ step, wanted string }{
+		{`fail -32603 "Internal error" {"details":"401 for sk-secret"}`, "The agent answered the prompt with an error: Internal error: 401 for *** (code -32603)"},
+		{`fail -32603 "Internal error" {"errorName":"APIError","other":1}`, "Internal error: APIError (code"},
+		{`fail -32603 "Internal error" {"codex_error_info":{"kind":"x"}}`, `Internal error: {"kind":"x"} (code`},
+		{`fail 500 Overloaded "try later"`, "Overloaded: try later (code 500)"},
+		{`fail -32603 boom`, "error: boom (code -32603)"},
+	} {
+		_, err := r.prompt(t.Context(), "say half", test.step)
+		if message := r.fails(err, domain.CodeAgentFailed); !strings.Contains(message, test.wanted) {
+			t.Errorf("%s: the message is %q", test.step, message)
+		}
+	}
+	_, err := r.prompt(t.Context(), `fail -32000 "Authentication required"`)
+	r.fails(err, domain.CodeAgentUnauthorized)
+	r.runs("say it goes on")
+	want(t, "interrupted", hosttest.Of[domain.MessageCompleted](r.host)[0].Interrupted, true)
+	long := (&agent{}).wording(&acp.RequestError{Message: strings.Repeat("x", 1<<20)})
+	if len(long) > failureBytes+10 {
+		t.Errorf("the message has %d bytes", len(long))
 	}
 }
 
+// masking hides one word.
+func masking(word string) func([]byte) []byte {
+	return func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(word), []byte("***")) }
+}
+
+// TestCancel: whatever the agent makes of it, the turn ends with the cause, and soon.
 func TestCancel(t *testing.T) {
-	r := newRig(t).open()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	stopped := errors.New("stopped")
+	for _, manners := range []string{"good", "error", "endturn", "needanswer", "withdraw"} {
+		t.Run(manners, func(t *testing.T) {
+			r := newRig(t).open()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			stopped := errors.New("stopped")
+			r.host.Answer = func(ctx context.Context, _ domain.Question) (domain.Answer, error) {
+				cancel(stopped)
+				<-ctx.Done()
+				return domain.Answer{}, context.Cause(ctx)
+			}
+			begun := time.Now()
+			_, err := r.prompt(ctx, "oncancel "+manners, "say half", "ask c1")
+			if !errors.Is(err, stopped) || time.Since(begun) > 2*time.Second {
+				t.Errorf("got %v after %v", err, time.Since(begun))
+			}
+			r.host.Answer = nil
+			r.goes("say again")
+			if exits := hosttest.Of[domain.AgentExited](r.outside); len(exits) != 0 {
+				t.Errorf("it has exited: %v", exits)
+			}
+		})
+	}
+}
+
+// TestAnswersComeBeforeTheCancel: an agent may wait for them and look at nothing else.
+func TestAnswersComeBeforeTheCancel(t *testing.T) {
+	r := newRig(t)
+	r.opening.Execution.Request.Debug = true
+	r.open()
+	ctx, cancel := context.WithCancel(t.Context())
 	r.host.Answer = func(ctx context.Context, _ domain.Question) (domain.Answer, error) {
-		cancel(stopped)
+		cancel()
 		<-ctx.Done()
 		return domain.Answer{}, context.Cause(ctx)
 	}
-	begun := time.Now()
-	_, err := r.prompt(ctx, "oncancel needanswer", "ask c1")
-	if !errors.Is(err, stopped) || time.Since(begun) > 2*time.Second {
-		t.Errorf("got %v after %v", err, time.Since(begun))
+	_, _ = r.prompt(ctx, "ask c1")
+	var order []string
+	for _, traced := range r.outside.Traces() {
+		for _, words := range []string{`"outcome":"cancelled"`, `"session/cancel"`} {
+			if traced.Direction == domain.ToAgent && strings.Contains(traced.Message, words) {
+				order = append(order, words)
+			}
+		}
 	}
-	r.host.Answer = nil
-	r.runs("say again")
-	if exits := hosttest.Of[domain.AgentExited](r.outside); len(exits) != 0 {
-		t.Errorf("it has exited: %v", exits)
+	want(t, "order", fmt.Sprint(order), `["outcome":"cancelled" "session/cancel"]`)
+}
+
+// TestUnheardCancelKills: an agent that does not stop is ended, and the next prompt says so.
+func TestUnheardCancelKills(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).open()
+	ctx, cancel := context.WithCancel(t.Context())
+	begun := time.Now()
+	time.AfterFunc(100*time.Millisecond, cancel)
+	_, err := r.prompt(ctx, "oncancel ignore", "say half", "silence 60000")
+	if took := time.Since(begun); !errors.Is(err, context.Canceled) || took < cancelGrace || took > cancelGrace+2*time.Second {
+		t.Errorf("got %v after %v", err, took)
+	}
+	exited := hosttest.Of[domain.AgentExited](r.outside)
+	if len(exited) != 1 || !strings.Contains(exited[0].Message, "it did not stop when its turn was cancelled") {
+		t.Errorf("told: %v", exited)
+	}
+	_, err = r.prompt(t.Context(), "say again")
+	r.fails(err, domain.CodeAgentExited)
+	if n := len(hosttest.Of[domain.AgentExited](r.outside)); n != 1 {
+		t.Errorf("its exit was told %d times", n)
 	}
 }
 
-func TestCrash(t *testing.T) {
+// TestCancelBeforeThePrompt: it is not even sent.
+func TestCancelBeforeThePrompt(t *testing.T) {
 	r := newRig(t).open()
-	_, err := r.prompt(t.Context(), "stderr the disk is full", "say Hel", "crash 3")
-	message := r.fails(err, domain.CodeAgentExited)
-	if !strings.Contains(message, "exit code 3") || !strings.Contains(message, "the disk is full") {
-		t.Errorf("the message is %q", message)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := r.prompt(ctx, "file ran.txt"); !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
 	}
+	want(t, "events", len(r.host.Payloads()), 0)
+}
+
+func TestCrash(t *testing.T) {
+	r := newRig(t)
+	r.launch.mask = masking("sk-secret")
+	r.open()
+	begun := time.Now()
+	_, err := r.prompt(t.Context(), "stderr the key sk-secret", "stderr the disk is full", "say Hel", "crash 3")
+	message := r.fails(err, domain.CodeAgentExited)
+	want(t, "message", message, "The agent's process ended with exit code 3. It last wrote to its standard error:\nthe key ***\nthe disk is full")
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	want(t, "interrupted", hosttest.Of[domain.MessageCompleted](r.host)[0].Interrupted, true)
+	_, err = r.prompt(t.Context(), "say again")
+	r.fails(err, domain.CodeAgentExited)
+	want(t, "told outside of the turn", len(hosttest.Of[domain.AgentExited](r.outside)), 0)
+}
+
+// TestAnswerCountsAlsoFromADyingAgent: the answer was there before the end.
+func TestAnswerCountsAlsoFromADyingAgent(t *testing.T) {
+	r := newRig(t).open()
+	r.runs("say done", "answerexit 0")
+	exited := await[domain.AgentExited](r, r.outside, nil)
+	want(t, "message", exited.Message, "The agent's process ended with exit code 0.")
+}
+
+func TestExitBetweenTurns(t *testing.T) {
+	r := newRig(t).open()
+	r.runs("say hello", "late 30 crash 9")
+	exited := await[domain.AgentExited](r, r.outside, nil)
+	if !strings.Contains(exited.Message, "exit code 9") {
+		t.Errorf("the message is %q", exited.Message)
+	}
+	_, err := r.prompt(t.Context(), "say again")
+	r.fails(err, domain.CodeAgentExited)
+	want(t, "exits", len(hosttest.Of[domain.AgentExited](r.outside)), 1)
+}
+
+func TestWhatIsSaidBetweenTurns(t *testing.T) {
+	r := newRig(t).open()
+	r.runs("say in the turn", "late 30 say later", "late 60 commands review")
+	await[domain.CommandsUpdated](r, r.outside, nil)
+	want(t, "between", r.outside.Text(), "later")
+	want(t, "in the turn", r.host.Text(), "in the turn")
+}
+
+func TestSilentAgent(t *testing.T) {
+	r := newRig(t)
+	r.launch.silentAfter = time.Second
+	r.open()
+	r.runs("silence 1300")
+	want(t, "told", fmt.Sprint(hosttest.Of[domain.AgentSilent](r.host)), "[{1 1}]")
+}
+
+// TestDebug: raw messages and standard error are shown only where that is on, and without secrets.
+func TestDebug(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		t.Run(fmt.Sprint(on), func(t *testing.T) {
+			r := newRig(t)
+			r.launch.mask = masking("sk-secret")
+			r.opening.Execution.Request.Debug = on
+			r.opening.Host, r.host = r.outside, r.outside
+			r.open()
+			r.runs("stderr a line with sk-secret", "say sk-secret", "silence 20")
+			var shown strings.Builder
+			for _, piece := range hosttest.Of[domain.AgentStderr](r.outside) {
+				shown.WriteString(piece.Text)
+			}
+			traces := r.outside.Traces()
+			if !on {
+				want(t, "shown", shown.String(), "")
+				want(t, "traces", len(traces), 0)
+				return
+			}
+			want(t, "shown", shown.String(), "a line with ***\n")
+			all := fmt.Sprint(traces)
+			if strings.Contains(all, "sk-secret") || !strings.Contains(all, `"session/prompt"`) || !strings.Contains(all, `"stopReason":"end_turn"`) {
+				t.Errorf("traces: %s", all)
+			}
+		})
+	}
+}
+
+// TestSecretsAreHidden in what is told, also in the agent's own words.
+func TestSecretsAreHidden(t *testing.T) {
+	r := newRig(t)
+	r.launch.mask = masking("sk-secret")
+	r.open()
+	r.runs("say the key is sk-secret", `call c1 title="curl sk-secret" input={"k":"sk-secret"} status=completed`)
+	for _, line := range told(t, r.host) {
+		if strings.Contains(line, "sk-secret") {
+			t.Errorf("told: %s", line)
+		}
+	}
+	broken := &agent{launch: launch{mask: func([]byte) []byte { return []byte("***") }}}
+	if _, err := broken.shown([]byte(`{"a":1}`)); err == nil {
+		t.Error("what is no JSON any more was passed on")
+	}
+}
+
+func TestNoiseIsShownAFewTimes(t *testing.T) {
+	r := newRig(t).open()
+	r.runs("flood 65536", "say done")
+	shown := hosttest.Of[domain.AgentUpdated](r.host)
+	if len(shown) != disturbancesShown || shown[0].Kind != "disturbance" || r.host.Text() != "done" {
+		t.Errorf("%d shown, said %q", len(shown), r.host.Text())
+	}
+}
+
+func TestStandardErrorIsDrained(t *testing.T) {
+	r := newRig(t).open()
+	r.runs("stderrflood 1000000", "say done")
+	want(t, "text", r.host.Text(), "done")
+	if kept := len(r.agent.program.stderr.text()); kept > stderrKept*5/4 || kept < stderrKept {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
+func TestBurst(t *testing.T) {
+	r := newRig(t).open()
+	r.runs("burst 5000 10")
+	want(t, "bytes", len(r.host.Text()), 50000)
 }

@@ -1,0 +1,91 @@
+package acp
+
+import (
+	"encoding/json"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// Questions are about calls: what a person is asked, and what becomes of the call by the answer.
+
+// ask returns the call that a question is about, as the host is to be asked about it. A call can have one open question;
+// another one about the same call goes by an id of its own.
+func (s *story) ask(toolCall object, raw json.RawMessage) (*toolCall, domain.ToolCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	agentID := toolCall.text("toolCallId")
+	c := s.calls.known[agentID]
+	switch {
+	case agentID == "" || c == nil || c.ended:
+		c = s.announce(agentIDOr(agentID, "permission"), toolCall)
+	case c.asking:
+		c.learn(toolCall)
+		c = s.double(c, agentID)
+	default:
+		c.learn(toolCall)
+	}
+	if len(raw) > 0 {
+		s.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: s.turn, Update: raw})
+	}
+	c.asking = true
+	return c, c.inQuestion(toolCall)
+}
+
+func agentIDOr(agentID, otherwise string) string {
+	if agentID == "" {
+		return otherwise
+	}
+	return agentID
+}
+
+// inQuestion is the call as a person is asked about it. An agent that does not say what the tool gets says what would
+// happen in another way: that stands in for the arguments, since a decision is about what was shown, and may be
+// remembered for what looks the same.
+func (c *toolCall) inQuestion(toolCall object) domain.ToolCall {
+	call := c.asHost()
+	if readObject(toolCall["rawInput"]) != nil || len(readObject(c.arguments)) > 0 {
+		return call
+	}
+	shown := object{}
+	for _, name := range []string{"title", "content", "locations"} {
+		if toolCall.has(name) {
+			shown[name] = toolCall[name]
+		}
+	}
+	call.Arguments = encode(shown)
+	return call
+}
+
+// asHost is the call as the host knows it.
+func (c *toolCall) asHost() domain.ToolCall {
+	return domain.ToolCall{ID: c.id, Tool: c.tool, Class: c.class, Arguments: c.arguments, Summary: c.summary}
+}
+
+// double announces a call once more, for a second question.
+func (s *story) double(c *toolCall, agentID string) *toolCall {
+	second := &toolCall{
+		id: s.calls.newID(agentID), tool: c.tool, class: c.class, arguments: c.arguments, summary: c.summary,
+	}
+	c.others = append(c.others, second)
+	s.request(second)
+	return second
+}
+
+// answered notes what became of a question. Where the answer allows, the session has written that the call runs; where
+// it refuses, the fate of the call, unless the agent had begun it before it asked.
+func (s *story) answered(c *toolCall, verdict domain.ApprovalStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.asking, c.unanswered = false, false
+	switch {
+	case verdict == domain.ApprovalApproved && !c.started:
+		c.started, c.begun = true, time.Now()
+	case verdict == domain.ApprovalApproved:
+	case verdict == domain.ApprovalDenied || verdict == domain.ApprovalExpired:
+		c.ended = c.ended || !c.started
+		s.speech.round = ""
+	default:
+		c.unanswered = true
+	}
+}
