@@ -140,6 +140,10 @@ func (s *session) judge(d *draft, c *call) {
 		})
 		return
 	}
+	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
+		s.ask(d, c, hash)
+		return
+	}
 	action := approvals.Action{Tool: c.Tool, Class: c.Class, ArgumentsHash: hash}
 	judgement := approvals.Judge(action, s.execution.Request.Capabilities, s.rules)
 	switch verdict := judgement.Verdict; {
@@ -200,7 +204,6 @@ func (s *session) refuse(d *draft, c *call, fate domain.Fate, failure domain.Fai
 	answer := domain.Answer{Status: refusedAs[fate]}
 	if c.ask != nil && answer.Status != domain.ApprovalCancelled {
 		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
-		s.refused = true
 	}
 	s.refuseWith(d, c, fate, failure, answer)
 }
@@ -211,7 +214,15 @@ var refusedAs = map[domain.Fate]domain.ApprovalStatus{
 	domain.FateCancelled: domain.ApprovalCancelled, domain.FateOutcomeUnknown: domain.ApprovalCancelled,
 }
 
+// refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
+// becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
 func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain.Failure, answer domain.Answer) {
+	s.refused = s.refused || answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired
+	if c.running && c.ask != nil && !c.ask.ours() {
+		c.refusal = &refusal{fate, failure}
+		s.reply(d, c, reply{answer: answer})
+		return
+	}
 	s.endCall(c)
 	d.progress = true
 	d.add(domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
@@ -282,29 +293,11 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 // turnDown refuses a call as its approval ended. A person may have named the option that says no.
 func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
 	fate, failure := approvals.Refusal(row)
-	if c.running { // an external agent began it before it asked: what becomes of it is the agent's to say
-		s.refused = true
-		s.reply(d, c, reply{answer: s.no(c, row)})
-		return
-	}
-	if row.Decision == nil || c.ask == nil || c.ask.ours() {
+	if row.Decision == nil {
 		s.refuse(d, c, fate, failure)
 		return
 	}
-	s.refused = true
-	s.refuseWith(d, c, fate, failure, s.no(c, row))
-}
-
-// no is what an external agent is told of an approval that did not become a yes.
-func (s *session) no(c *call, row domain.Approval) domain.Answer {
-	answer := domain.Answer{Status: row.Status}
-	switch {
-	case row.Decision != nil:
-		answer.OptionID = row.Decision.OptionID
-	case row.Status == domain.ApprovalExpired && c.ask != nil:
-		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
-	}
-	return answer
+	s.refuseWith(d, c, fate, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID})
 }
 
 // nextExpiry rings when the first open approval expires; never where none does.

@@ -93,6 +93,46 @@ func TestQuestionShowsWhatItBrings(t *testing.T) {
 	}
 }
 
+// Some agents say that a call has begun before they ask. A no is still a no, unless the agent has done it all the same.
+func TestNoToACallThatHasBegun(t *testing.T) {
+	for said, want := range map[domain.Fate]domain.Fate{
+		domain.FateFailed: domain.FateDenied, "": domain.FateDenied, domain.FateSucceeded: domain.FateSucceeded,
+	} {
+		t.Run(string(said), func(t *testing.T) {
+			w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+				_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+				_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+				if _, err := t.Ask(ctx, "c1", options); err != nil {
+					return "", err
+				}
+				if said != "" {
+					_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: said})
+				}
+				return domain.StopEndTurn, nil
+			})
+			id := w.start(outside)
+			w.decide(w.approvals(id, 1)[0], deny("no"))
+			w.ended(id)
+			if fates := payloads[domain.ToolCallCompleted](t, w.events(id)); len(fates) != 1 || fates[0].Fate != want {
+				t.Errorf("%+v", fates)
+			}
+		})
+	}
+}
+
+// A question is put to a person also where the execution may do nothing.
+func TestQuestionIsNotJudged(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		call := sessionstest.Bash("c1", "ls")
+		_ = t.Want("m1", call)
+		_, err := t.Host.Ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: call, Form: json.RawMessage(`{"message":"Which?"}`)})
+		return domain.StopEndTurn, err
+	})
+	id := w.start(outside, func(r *domain.Request) { r.Capabilities.Execute = domain.Deny })
+	w.decide(w.approvals(id, 1)[0], func(a *approvals.Answer) { a.Answer = json.RawMessage(`{}`) })
+	w.ended(id)
+}
+
 func TestAgentPermissionExpires(t *testing.T) {
 	external := &sessionstest.External{Script: asking, Opened: make(chan domain.Opening, 20)}
 	onFakeTimeWith(t, externally(external), func(t *testing.T, w *world) {

@@ -234,6 +234,9 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	if !open {
 		return
 	}
+	if c.refusal != nil && p.Fate == domain.FateFailed {
+		p.Fate, p.Error = c.refusal.fate, &c.refusal.failure
+	}
 	s.endCall(c)
 	d.progress = true
 	d.add(p)

@@ -198,6 +198,8 @@ func (s *session) closeCalls(d *draft) {
 func (s *session) lastFate(c *call) domain.ToolCallCompleted {
 	fate, failure := domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The execution ended before this call ran."}
 	switch {
+	case c.refusal != nil:
+		fate, failure = c.refusal.fate, c.refusal.failure
 	case c.running && s.unaccounted():
 		fate = domain.FateOutcomeUnknown
 		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}

@@ -70,6 +70,13 @@ type call struct {
 	ask      *ask             // the agent waits for an answer
 	approval *domain.Approval // a person is asked
 	running  bool
+	refusal  *refusal // of a call that an external agent began before it asked
+}
+
+// refusal is the fate of a call that was refused, should its agent not say that it has succeeded all the same.
+type refusal struct {
+	fate    domain.Fate
+	failure domain.Failure
 }
 
 // openText is a message or thought that has begun.
