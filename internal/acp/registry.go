@@ -72,11 +72,11 @@ func (r *Registry) Names() []string {
 }
 
 // Resolve returns the registered name of what a request wants to be run: an agent's name in any spelling, or its program
-// as the registry has it, by path or base name. Arguments are those of the registry word for word, or nil. A
+// as the registry has it, by path or base name. Arguments are those of the registry word for word, or none. A
 // request never decides what is run.
 func (r *Registry) Resolve(command string, args []string) (string, error) {
 	if row := r.rows[canonical(command)]; row != nil {
-		if args != nil && !slices.Equal(args, row.Args) {
+		if len(args) > 0 && !slices.Equal(args, row.Args) {
 			return "", unknown("/source/args", "Agent %q is not run with these arguments; its own are in the registry, so leave "+
 				"them out.", row.name)
 		}
@@ -84,7 +84,7 @@ func (r *Registry) Resolve(command string, args []string) (string, error) {
 	}
 	var found []string
 	for _, row := range r.sorted() {
-		if r.runs(row, command) && (args == nil || slices.Equal(args, row.Args)) {
+		if r.runs(row, command) && (len(args) == 0 || slices.Equal(args, row.Args)) {
 			found = append(found, row.name)
 		}
 	}
@@ -115,9 +115,8 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 		return nil, unknown("/source/command", "There is no agent %q; %s", source.Command, among(r.Names()))
 	}
 	mode := cmp.Or(source.Mode, row.mode())
-	if bypassMode(mode) && !row.AllowBypass {
-		return nil, domain.Invalid("/source/mode", "In the mode %q, agent %q acts without asking anybody, and the registry does "+
-			"not allow that.", mode, row.name)
+	if err := r.Mode(row.name, mode); err != nil {
+		return nil, err
 	}
 	l, err := r.launch(row, opening.Execution.Request)
 	if err != nil {
@@ -125,6 +124,16 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 	}
 	l.mode, l.model = mode, cmp.Or(source.Model, row.Model)
 	return open(ctx, l, opening)
+}
+
+// Mode tells whether a request may ask for a mode of a registered agent. Whether the agent has such a mode shows when it
+// is opened; that it would ask nobody is known here.
+func (r *Registry) Mode(name, mode string) error {
+	if row := r.rows[name]; row != nil && bypassMode(mode) && !row.AllowBypass {
+		return domain.Invalid("/source/mode", "In the mode %q, agent %q acts without asking anybody, and the registry does "+
+			"not allow that.", mode, row.name)
+	}
+	return nil
 }
 
 // launch gathers what the agent is started with.

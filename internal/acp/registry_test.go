@@ -58,7 +58,7 @@ func TestResolve(t *testing.T) {
 		{"claude", nil, "claude"}, {"Claude", nil, "claude"}, {"claude_code", nil, "claude"}, {"Claude-Code", nil, "claude"},
 		{"claude-agent-acp", nil, "claude"}, {"claude", []string{}, "claude"}, {"gemini-cli", nil, "gemini"},
 		{"gemini", []string{"--acp"}, "gemini"}, {"codex-acp", nil, "codex"}, {"CODEX_ACP", []string{}, "codex"},
-		{"opencode", []string{"acp"}, "opencode"}, {"mine", nil, "mine"}, {"MINE", nil, "mine"}, {"my-agent", nil, "mine"},
+		{"opencode", []string{"acp"}, "opencode"}, {"mine", nil, "mine"}, {"mine", []string{}, "mine"}, {"MINE", nil, "mine"}, {"my-agent", nil, "mine"},
 		{program, []string{"--acp"}, "mine"}, {"/opt/shared", []string{"left"}, "left"}, {"shared", []string{"right"}, "right"},
 	} {
 		if got, err := r.Resolve(c.command, c.args); err != nil || got != c.want {
@@ -72,7 +72,7 @@ func TestResolve(t *testing.T) {
 	}{
 		{"", nil, "/source/command"}, {"rm", []string{"-rf"}, "/source/command"}, {"internal", nil, "/source/command"},
 		{"/bin/sh", nil, "/source/command"}, {"/elsewhere/my-agent", nil, "/source/command"}, {"shared", nil, "/source/command"},
-		{"./my-agent", nil, "/source/command"}, {"mine", []string{}, "/source/args"}, {"gemini", []string{"--acp", "--yolo"}, "/source/args"},
+		{"./my-agent", nil, "/source/command"}, {"gemini", []string{"--acp", "--yolo"}, "/source/args"},
 		{"mine", []string{"--acp", "--yolo"}, "/source/args"}, {program, []string{"--yolo"}, "/source/command"},
 	} {
 		got, err := r.Resolve(c.command, c.args)
@@ -86,6 +86,18 @@ func TestResolve(t *testing.T) {
 		}
 		if c.pointer == "/source/command" && !strings.Contains(e.Message, "claude, codex, copilot, gemini, left, mine,") {
 			t.Errorf("the names are not told: %s", e.Message)
+		}
+	}
+}
+
+func TestModeOfARequest(t *testing.T) {
+	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "my-agent"}, "bold": {Command: "my-agent", AllowBypass: true}}})
+	for _, c := range []struct {
+		name, mode string
+		allowed    bool
+	}{{"mine", "", true}, {"mine", "plan", true}, {"mine", "yolo", false}, {"gemini", "YOLO", false}, {"bold", "yolo", true}} {
+		if err := r.Mode(c.name, c.mode); (err == nil) != c.allowed {
+			t.Errorf("%s in %q: %v", c.name, c.mode, err)
 		}
 	}
 }

@@ -180,6 +180,13 @@ func (cupboard) Resolve(command string, args []string) (string, error) {
 	return command, nil
 }
 
+func (cupboard) Mode(_, mode string) error {
+	if mode == "yolo" {
+		return domain.Invalid("/source/mode", "In this mode nobody is asked.")
+	}
+	return nil
+}
+
 func (cupboard) MCPServers(names []string) error {
 	for _, name := range names {
 		if name != "files" && name != "github" {

@@ -79,6 +79,7 @@ func badCreates() []badInput {
 		wrong("source without a type", `"source":{},"prompt":"x"`, "/source/type"),
 		wrong("unknown source", `"source":{"type":"magic"},"prompt":"x"`, "/source/type"),
 		wrong("acp without a command", `"source":{"type":"acp"},"prompt":"x"`, "/source/command"),
+		wrong("acp in a mode that asks nobody", `"source":{"type":"acp","command":"mock","mode":"yolo"},"prompt":"x"`, "/source/mode"),
 		wrong("acp with the internal agent's limit", `"source":{"type":"acp","command":"mock"},"maxIterations":5,"prompt":"x"`, "/maxIterations"),
 		wrong("acp with an empty command", `"source":{"type":"acp","command":""},"prompt":"x"`, "/source/command"),
 		wrong("acp with an environment", `"source":{"type":"acp","command":"mock","env":{"A":"b"}},"prompt":"x"`, "/source/env"),

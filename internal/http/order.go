@@ -60,6 +60,9 @@ func (s *Server) registered(request *domain.Request, wanted api.Source) error {
 			return err
 		}
 		request.Source.Command = name
+		if err := pointed("/source/mode", s.agents.Mode(name, request.Source.Mode)); err != nil {
+			return err
+		}
 		return pointed("/mcpServers", s.agents.MCPServers(request.MCPServers))
 	}
 	if request.Source.Model == "" {

@@ -95,9 +95,11 @@ type ModelInfo struct {
 // Agents is the registry of external agents, and of the MCP servers that they may be given.
 type Agents interface {
 	Agents(ctx context.Context) []AgentInfo
-	// Resolve returns the registered name of what a request wants to be run; nil arguments are the registry's. Whatever
+	// Resolve returns the registered name of what a request wants to be run; no arguments are the registry's. Whatever
 	// is not in the registry word for word is domain.CodeUnknownAgent, and the message lists the names.
 	Resolve(command string, args []string) (name string, err error)
+	// Mode tells whether a request may ask for a mode of a registered agent.
+	Mode(name, mode string) error
 	// MCPServers is domain.CodeUnknownMCPServer where a name is not in the registry; the message lists those that are.
 	MCPServers(names []string) error
 }
