@@ -48,6 +48,7 @@ type gate struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	holding  bool   // Read waits for the handler
+	held     bool   // it did so since wasHeld was asked
 	passed   uint64 // notifications given to the SDK
 	handled  uint64 // notifications that the handler is done with
 	bytes    int    // of the notifications between the two
@@ -66,7 +67,7 @@ func newGate(stdin *agentStdin, stdout io.ReadCloser, handler peerHandler, tap f
 	}
 	g.changed = sync.NewCond(&g.mu)
 	g.ctx, g.stop = context.WithCancelCause(context.Background())
-	stdin.held, stdin.tap = g.isHolding, func(message []byte) { g.show(toAgent, bytes.TrimSuffix(message, []byte("\n"))) }
+	stdin.held, stdin.tap = g.wasHeld, func(message []byte) { g.show(toAgent, bytes.TrimSuffix(message, []byte("\n"))) }
 	return g
 }
 
@@ -159,8 +160,8 @@ func (g *gate) direct(line agentLine, e envelope) []byte {
 func (g *gate) notification(e envelope) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.holding = true
 	for g.passed-g.handled >= notificationLimit || g.bytes > notificationBytes {
+		g.holding, g.held = true, true
 		g.changed.Wait()
 	}
 	g.holding = false
@@ -201,8 +202,11 @@ func (g *gate) show(way wireDirection, raw []byte) {
 	}
 }
 
-func (g *gate) isHolding() bool {
+// wasHeld says whether the agent had to wait for the handler since this was asked before.
+func (g *gate) wasHeld() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.holding
+	held := g.held
+	g.held = g.holding
+	return held
 }

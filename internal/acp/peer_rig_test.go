@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 )
@@ -136,7 +137,9 @@ type scriptedHandler struct {
 
 func (s scriptedHandler) notified(_ string, params json.RawMessage) {
 	var p struct{ N int }
-	_ = json.Unmarshal(params, &p)
+	if err := json.Unmarshal(params, &p); err != nil || !utf8.Valid(params) {
+		panic(fmt.Sprintf("%q is handed on: %v", params, err))
+	}
 	if s.onNotified != nil {
 		s.onNotified(p.N)
 	}
@@ -183,11 +186,16 @@ func (d *peerDiary) take() []string {
 	return entries
 }
 
-// caughtLogs catches the server's log for one test.
-func caughtLogs(t *testing.T) *bytes.Buffer {
+// expectNoLog fails a test in which the SDK logs something, from here until nothing of the peer is left.
+func expectNoLog(t *testing.T) {
+	t.Helper()
 	var written bytes.Buffer
 	before := slog.Default()
-	t.Cleanup(func() { slog.SetDefault(before) })
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		if written.Len() > 0 {
+			t.Errorf("logged: %.500s", written.String())
+		}
+	})
 	slog.SetDefault(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	return &written
 }

@@ -105,6 +105,9 @@ func TestEndOfACallIsNoEndOfTheConnection(t *testing.T) {
 	if got := <-outcome; string(got.result) != `2` || got.err != nil {
 		t.Errorf("%s, %v", got.result, got.err)
 	}
+	if len(disturbances) > 0 {
+		t.Error("the answer that was owed disturbed too")
+	}
 	if _, err := r.call(ctx, "session/new", nil); !errors.Is(err, late) {
 		t.Error(err)
 	}
@@ -201,6 +204,62 @@ func TestSlowReaderIsNotGivenUp(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// fullPipe takes a number of bytes, and has room for no more.
+type fullPipe struct{ room, timeouts int }
+
+func (f *fullPipe) SetWriteDeadline(time.Time) error { return nil }
+
+func (f *fullPipe) Write(p []byte) (int, error) {
+	n := min(len(p), f.room)
+	f.room -= n
+	if n < len(p) {
+		f.timeouts++
+		return n, os.ErrDeadlineExceeded
+	}
+	return n, nil
+}
+
+func TestOneTimeoutIsEnough(t *testing.T) {
+	pipe := &fullPipe{room: 64 << 10}
+	stdin := newGate(&agentStdin{to: pipe}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil).stdin
+	if err := stdin.write([]byte(wireLarge)); !errors.Is(err, errNotReading) || pipe.timeouts != 1 {
+		t.Errorf("%v after %d timeouts", err, pipe.timeouts)
+	}
+}
+
+func TestTheEndReachesABlockedWrite(t *testing.T) {
+	for name, end := range map[string]func(*peerRig){
+		"exit":    (*peerRig).exits,
+		"give up": func(r *peerRig) { r.giveUp(errors.New("somebody said so")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newBubbleRig(t, silentHandler{}, peerOptions{writeTimeout: time.Hour})
+				begin, written := time.Now(), make(chan error, 1)
+				go func() { written <- r.notify(t.Context(), "m", wireLarge) }()
+				synctest.Wait()
+				end(r)
+				if err := <-written; !errors.Is(err, errGone) || time.Since(begin) > 0 {
+					t.Errorf("%v after %v", err, time.Since(begin))
+				}
+			})
+		})
+	}
+}
+
+// Where the context ends and the SDK answers for it at once, the context says why.
+func TestCauseOfAnEndedCall(t *testing.T) {
+	late := errors.New("late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(late)
+	call := &pendingCall{outcome: make(chan callOutcome, 1)}
+	g := newGate(&agentStdin{to: nowhereWriter{}}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil)
+	g.leave(ctx, call, nil, acp.NewRequestCancelled(nil))
+	if got := <-call.outcome; !errors.Is(got.err, late) {
+		t.Error(got.err)
+	}
 }
 
 // An agent that closes its input may still have something to say.

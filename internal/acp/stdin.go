@@ -21,7 +21,7 @@ var errNotReading = errors.New("the agent does not read its input")
 type agentStdin struct {
 	to      deadlineWriter
 	timeout time.Duration
-	held    func() bool // whether the agent is held up in its own writing, by us
+	held    func() bool // whether we held the agent up in its own writing, since this was asked before
 	tap     func(message []byte)
 
 	turn sync.Mutex // one message after the other
@@ -36,8 +36,8 @@ func (s *agentStdin) write(message []byte) error {
 	defer s.turn.Unlock()
 	s.tap(message)
 	for len(message) > 0 {
-		// In pieces, so that a slow reader of a large message is not taken for one that reads nothing. A pipe takes a
-		// piece of this size whole or not at all.
+		// In pieces, each with the whole time. A pipe takes a piece of this size whole or not at all, so the time runs
+		// from when the agent read last; of a larger piece a part goes in, and nobody knows when.
 		n, err := s.writePiece(message[:min(len(message), 4096)])
 		if err != nil {
 			return s.fail(err)
@@ -48,6 +48,7 @@ func (s *agentStdin) write(message []byte) error {
 }
 
 func (s *agentStdin) writePiece(piece []byte) (int, error) {
+	s.held() // what was before does not count
 	for {
 		if err := s.extend(); err != nil {
 			return 0, err
