@@ -5,6 +5,7 @@ package agents
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -13,7 +14,42 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "the tests could not find again what agents leave behind:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(built(m))
+}
+
+func built(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "signoff-agents-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	if err := buildServer(folder); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot build the server:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// TestSignoff drives the agents through the server's binary.
+func TestSignoff(t *testing.T) {
+	model := startMock(t)
+	for _, a := range table {
+		t.Run(a.name, func(t *testing.T) {
+			h := newHome(t, a, model.base)
+			s := newServer(t, h)
+			for _, scenario := range slices.Concat(scenarios, hostedScenarios) {
+				t.Run(scenario.name, func(t *testing.T) {
+					h.set(t, scenario)
+					model.forget(t)
+					driver := host(t, h, s)
+					scenario.play(stage{T: t, home: h, conversation: driver, mock: model})
+					driver.close()
+				})
+			}
+			s.t = t
+		})
+	}
 }
 
 // TestRaw shows that agents, fixtures and table are what the scenarios take them for, without Signoff.

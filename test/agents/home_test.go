@@ -19,7 +19,8 @@ type home struct {
 	command   string // absolute
 	folder    string
 	workspace string
-	env       []string // all of it: the agent gets nothing of the environment of the tests
+	path      string
+	fill      *strings.Replacer
 }
 
 // newHome installs an agent, which is then ready to be started.
@@ -29,16 +30,30 @@ func newHome(t testing.TB, a agent, mock string) home {
 	h := home{agent: a, folder: t.TempDir(), command: filepath.Join(folder, a.command)}
 	h.workspace = filepath.Join(h.folder, "workspace")
 	must(t, os.Mkdir(h.workspace, 0o755))
-	fill := strings.NewReplacer("{home}", h.folder, "{mock}", mock)
-	h.env = []string{
-		"HOME=" + h.folder, "LANG=C.UTF-8",
-		"PATH=" + strings.Join([]string{filepath.Dir(node(t)), folder, "/usr/local/bin", "/usr/bin", "/bin"}, ":"),
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.env)) {
-		h.env = append(h.env, name+"="+fill.Replace(a.env[name]))
-	}
-	write(t, h.folder, a.files, fill)
+	h.fill = strings.NewReplacer("{home}", h.folder, "{mock}", mock, "{key}", key)
+	h.path = strings.Join([]string{filepath.Dir(node(t)), folder, "/usr/local/bin", "/usr/bin", "/bin"}, ":")
+	write(t, h.folder, a.files, h.fill)
 	return h
+}
+
+// filled is a part of the table for this home.
+func (h home) filled(values map[string]string) map[string]string {
+	filled := map[string]string{}
+	for name, value := range values {
+		filled[name] = h.fill.Replace(value)
+	}
+	return filled
+}
+
+// environment is all that a process gets: nothing of the environment of the tests.
+func (h home) environment(more ...map[string]string) []string {
+	env := []string{"HOME=" + h.folder, "LANG=C.UTF-8", "PATH=" + h.path}
+	for _, values := range more {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			env = append(env, name+"="+h.fill.Replace(values[name]))
+		}
+	}
+	return env
 }
 
 func write(t testing.TB, folder string, files map[string]string, fill *strings.Replacer) {

@@ -35,7 +35,7 @@ func startMock(t testing.TB) mock {
 	must(t, err)
 	process.Stderr = process.Stdout
 	must(t, process.Start())
-	spared[process.Process.Pid] = true
+	spare(process.Process.Pid)
 	read, address := make(chan struct{}), make(chan string, 1)
 	go func() {
 		defer close(read)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,8 +21,10 @@ import (
 
 func inheritOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// spared are children of the tests which belong to no agent.
-var spared = map[int]bool{}
+// spared are processes which belong to no agent: models and servers.
+var spared sync.Map
+
+func spare(pid int) { spared.Store(pid, true) }
 
 // process is an entry of /proc.
 type process struct {
@@ -45,8 +48,10 @@ func running() []process {
 			switch {
 			case p.zombie && p.parent == os.Getpid():
 				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // somebody else may have waited for it
-			case !p.zombie && !spared[p.pid]:
-				found = append(found, p)
+			case !p.zombie:
+				if _, is := spared.Load(p.pid); !is {
+					found = append(found, p)
+				}
 				queue = append(queue, p.pid)
 			}
 		}

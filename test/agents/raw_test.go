@@ -31,7 +31,6 @@ type raw struct {
 	lines   chan string // what the agent says; closed at the end of it
 	stderr  *os.File
 	trace   *os.File
-	started time.Time
 
 	answers   map[int]message // by the id of our request
 	last      int             // id of the last request
@@ -62,6 +61,7 @@ type option struct {
 // dial starts an agent and opens a session with it that asks.
 func dial(t testing.TB, h home) *raw {
 	r := &raw{TB: t, home: h}
+	write(t, h.folder, h.byRow.files, h.fill)
 	t.Cleanup(func() {
 		r.stop()
 		if t.Failed() {
@@ -73,30 +73,31 @@ func dial(t testing.TB, h home) *raw {
 	var session struct {
 		ID string `json:"sessionId"`
 	}
-	r.request("session/new", object{"cwd": h.workspace, "mcpServers": []any{}, "_meta": h.meta}, &session)
+	r.request("session/new", object{"cwd": h.workspace, "mcpServers": []any{}, "_meta": h.byRow.meta}, &session)
 	r.session = session.ID
 	r.setMode()
 	return r
 }
 
 func (r *raw) setMode() {
-	if r.home.mode != "" {
-		r.request("session/set_mode", object{"sessionId": r.session, "modeId": r.home.mode}, nil)
+	if r.home.byRow.mode != "" {
+		r.request("session/set_mode", object{"sessionId": r.session, "modeId": r.home.byRow.mode}, nil)
 	}
 }
 
 // start runs a process and shakes hands with it.
 func (r *raw) start() {
 	r.Helper()
-	r.process = exec.Command(r.home.command, r.home.args...)
-	r.process.Dir, r.process.Env = r.home.workspace, r.home.env
+	r.process = exec.Command(r.home.command, r.home.byRow.args...)
+	r.process.Dir = r.home.workspace
+	r.process.Env = r.home.environment(r.home.env, r.home.setEnv, r.home.byRow.env)
 	r.stdin = must2(r.process.StdinPipe())(r)
 	stdout := must2(r.process.StdoutPipe())(r)
 	r.stderr = must2(os.OpenFile(filepath.Join(r.home.folder, "stderr"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600))(r)
 	r.process.Stderr = r.stderr
 	r.openTrace()
 	must(r, r.process.Start())
-	r.started, r.answers, r.questions = time.Now(), map[int]message{}, nil
+	r.answers, r.questions = map[int]message{}, nil
 	r.lines = make(chan string, 1024)
 	go read(stdout, r.lines)
 	var introduction struct {
@@ -305,12 +306,9 @@ func (r *raw) ends() turn {
 func (r *raw) crash() {
 	r.Helper()
 	r.stop()
-	if next := r.started.Truncate(time.Minute).Add(time.Minute); r.home.quirks.forgetsWithinMinute {
-		time.Sleep(time.Until(next)) // a clock of the agent's own; there is nothing else to wait for
-	}
 	r.start()
 	r.request("session/load", object{
-		"sessionId": r.session, "cwd": r.home.workspace, "mcpServers": []any{}, "_meta": r.home.meta,
+		"sessionId": r.session, "cwd": r.home.workspace, "mcpServers": []any{}, "_meta": r.home.byRow.meta,
 	}, nil)
 	r.setMode()
 }

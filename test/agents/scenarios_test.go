@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // conversation is a session with an agent, whoever drives it. Every wait has a limit, and fails the test at it.
@@ -49,6 +50,7 @@ const (
 	commandPrompt, commandAnswer       = "run the command", "The command has been dealt with."
 	slowPrompt, slowBegins, slowEnding = "tell it slowly", "Once upon a time", "the very end"
 	followPrompt, followAnswer         = "carry on please", "Carried on."
+	continuedPrompt, continuedAnswer   = "go on with the task", "It has been looked after."
 )
 
 // written is the file that the command of commandPrompt makes in the working folder.
@@ -160,6 +162,53 @@ var scenarios = []scenario{
 	}},
 }
 
+// hostedScenarios are about what an agent does not know of.
+var hostedScenarios = []scenario{
+	{name: "is interrupted by a further prompt", play: func(s stage) {
+		s.prompt(slowPrompt)
+		s.shows(slowBegins)
+		s.hosted().further(followPrompt, "interrupt")
+		s.expect(s.ends(), completed, followAnswer)
+		s.prompt(commandPrompt)
+		s.asks()
+		s.hosted().further(followPrompt, "interrupt")
+		s.expect(s.ends(), completed, followAnswer)
+		s.nothingWritten()
+		for _, n := range []int{1, 3} {
+			s.expect(s.hosted().now().numbered(n).turn, cancelled, "")
+		}
+	}},
+	{name: "goes on after it was lost between two turns", play: func(s stage) {
+		s.prompt(plainPrompt)
+		s.expect(s.ends(), completed, plainAnswer)
+		for _, loss := range []func(){
+			s.hosted().killAgent,
+			func() { s.hosted().restart(s.hosted().server.stop) },
+			func() { s.hosted().restart(s.hosted().server.kill) },
+		} {
+			s.mock.forget(s.T)
+			loss()
+			s.hosted().nothingLeft(time.Now())
+			s.prompt(followPrompt)
+			s.expect(s.ends(), completed, followAnswer)
+			s.remembers(plainPrompt)
+		}
+	}},
+	{name: "goes on with a turn that the server was killed in", play: func(s stage) {
+		s.prompt(plainPrompt)
+		s.expect(s.ends(), completed, plainAnswer)
+		s.prompt(slowPrompt)
+		s.shows(slowBegins)
+		s.hosted().restart(s.hosted().server.kill)
+		s.shows(continuedAnswer)
+		s.expect(s.ends(), completed, slowBegins)
+		s.remembersBefore(continuedPrompt, plainPrompt)
+	}},
+}
+
+// hosted is the conversation where Signoff holds it.
+func (s stage) hosted() *hosted { return s.conversation.(*hosted) }
+
 func (s stage) expect(end turn, want outcome, text string) {
 	s.Helper()
 	if end.outcome != want || !strings.Contains(end.text, text) {
@@ -177,10 +226,15 @@ func (s stage) nothingWritten() {
 // remembers tells by what the model was sent that the agent knows what was said before followPrompt.
 func (s stage) remembers(earlier string) {
 	s.Helper()
+	s.remembersBefore(followPrompt, earlier)
+}
+
+func (s stage) remembersBefore(prompt, earlier string) {
+	s.Helper()
 	for _, request := range s.mock.asked(s.T) {
-		if strings.Contains(request, followPrompt) && strings.Contains(request, earlier) {
+		if strings.Contains(request, prompt) && strings.Contains(request, earlier) {
 			return
 		}
 	}
-	s.Errorf("no request to the model has %q before %q: the agent has forgotten", earlier, followPrompt)
+	s.Errorf("no request to the model has %q before %q: the agent has forgotten", earlier, prompt)
 }
