@@ -150,8 +150,8 @@ func (t *terminals) start(host domain.Host, c *toolCall, command domain.Command,
 	t.running.Go(func() {
 		defer kill(nil)
 		result, err := host.Run(ctx, command, one.output)
-		one.end(result, err)
 		t.agent.story.settled(ctx, one, result, err)
+		one.end(result, err) // last: who hears of the end finds the fate told
 	})
 	return id
 }
@@ -233,26 +233,35 @@ func (t *terminals) wait(ctx context.Context, request object, _ json.RawMessage)
 }
 
 // kill ends the command; its output stays.
-func (t *terminals) kill(_ context.Context, request object, _ json.RawMessage) (any, error) {
+func (t *terminals) kill(ctx context.Context, request object, _ json.RawMessage) (any, error) {
 	one, err := t.find(request)
 	if err != nil {
 		return nil, err
 	}
+	return struct{}{}, one.stop(ctx)
+}
+
+// stop ends the command and waits until it is dead.
+func (one *terminal) stop(ctx context.Context) error {
 	one.kill(errKilledByAgent)
-	return struct{}{}, nil
+	select {
+	case <-one.ended:
+		return nil
+	case <-ctx.Done():
+		return cancelledRequest(context.Cause(ctx))
+	}
 }
 
 // release ends the command and forgets it.
-func (t *terminals) release(_ context.Context, request object, _ json.RawMessage) (any, error) {
+func (t *terminals) release(ctx context.Context, request object, _ json.RawMessage) (any, error) {
 	one, err := t.find(request)
 	if err != nil {
 		return nil, err
 	}
-	one.kill(errKilledByAgent)
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	delete(t.open, request.text("terminalId"))
-	return struct{}{}, nil
+	t.mu.Unlock()
+	return struct{}{}, one.stop(ctx)
 }
 
 // tail keeps the end of what is written to it. The protocol wants the beginning cut, between two characters.

@@ -52,7 +52,7 @@ func TestTerminalIsKilled(t *testing.T) {
 	r.host.Command = endless
 	r.runs("terminal sleep 100 then=kill release=no", "terminal sleep 100 then=leave")
 	r.heard(`"signal":"SIGKILL"`)
-	await(r, r.host, func(domain.ToolCallCompleted) bool { return len(hosttest.Of[domain.ToolCallCompleted](r.host)) == 2 })
+	want(t, "fates", len(hosttest.Of[domain.ToolCallCompleted](r.host)), 2)
 	for _, completed := range hosttest.Of[domain.ToolCallCompleted](r.host) {
 		want(t, "fate", fmt.Sprint(completed.Fate, completed.Output), "failedbegun")
 	}

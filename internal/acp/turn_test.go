@@ -149,6 +149,31 @@ func TestUnheardCancelKills(t *testing.T) {
 	}
 }
 
+// overtaken is an agent that loses the first cancel, as one does that gets it ahead of the prompt.
+const overtaken = `
+answer() { read -r line; echo '{"jsonrpc":"2.0","id":'$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')',"result":'"$1"'}'; }
+answer '{"protocolVersion":1}'
+answer '{"sessionId":"s"}'
+read -r prompt
+read -r cancel
+read -r again
+echo "$prompt" | answer '{"stopReason":"cancelled"}'
+read -r end
+`
+
+func TestLostCancelIsRepeated(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.launch.process.Argv = []string{"/bin/sh", "-c", overtaken}
+	r.open()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := r.prompt(ctx, "say hello"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	want(t, "lost", r.agent.lost(), false)
+}
+
 // TestCancelBeforeThePrompt: it is not even sent.
 func TestCancelBeforeThePrompt(t *testing.T) {
 	r := newRig(t).open()
@@ -175,7 +200,7 @@ func TestCrash(t *testing.T) {
 	want(t, "interrupted", hosttest.Of[domain.MessageCompleted](r.host)[0].Interrupted, true)
 	_, err = r.prompt(t.Context(), "say again")
 	r.fails(err, domain.CodeAgentExited)
-	want(t, "told outside of the turn", len(hosttest.Of[domain.AgentExited](r.outside)), 0)
+	want(t, "told as a fact, too", len(hosttest.Of[domain.AgentExited](r.outside))+len(hosttest.Of[domain.AgentExited](r.host)), 0)
 }
 
 // TestAnswerCountsAlsoFromADyingAgent: the answer was there before the end.
