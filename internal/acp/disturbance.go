@@ -53,7 +53,8 @@ func refusal(what string, line agentLine, kind disturbanceKind) json.RawMessage 
 	refused := acp.RequestError{Code: -32600}
 	switch kind {
 	case lineIsTooLong:
-		refused.Message = fmt.Sprintf("The %s is too large: it has %d bytes, and at most %d are read.", what, line.size, lineLimit)
+		refused.Message = fmt.Sprintf("The %s is too large: it has %d bytes, and at most %d are read.",
+			what, line.size, lineLimit)
 	case lineIsOneTooMany:
 		refused.Message = fmt.Sprintf("The %s is one too many: others wait for their answers.", what)
 	default:

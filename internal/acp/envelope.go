@@ -93,7 +93,8 @@ func legibleError(failed json.RawMessage) json.RawMessage {
 	if json.Unmarshal(failed, new(acp.RequestError)) == nil {
 		return failed
 	}
-	return slices.Concat([]byte(`{"code":-32603,"message":"The agent's error is not one of JSON-RPC.","data":`), failed, []byte("}"))
+	const start = `{"code":-32603,"message":"The agent's error is not one of JSON-RPC.","data":`
+	return slices.Concat([]byte(start), failed, []byte("}"))
 }
 
 // refusalLine is an answer for the agent to read, to a request that the SDK does not get to see.
