@@ -73,7 +73,7 @@ func (a *agent) attach(child *sandbox.Child) {
 func (a *agent) Introduction() domain.Introduction {
 	info, can := a.hello.object("agentInfo"), a.hello.object("agentCapabilities")
 	return domain.Introduction{
-		Name: info.text("name"), Version: info.text("version"), AgentSession: a.session,
+		Name: beginning(info.text("name"), 200), Version: beginning(info.text("version"), 200), AgentSession: a.session,
 		Resumable: can.has("loadSession") || can.object("sessionCapabilities").has("resume"),
 		Continued: a.continued, Mode: a.story.setting(settingMode), Model: a.story.setting(settingModel),
 	}

@@ -190,6 +190,14 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
+// TestElicitationWithoutASession is about a request of ours, such as one that signs in.
+func TestElicitationWithoutASession(t *testing.T) {
+	r := newRig(t).open()
+	r.answers(domain.Answer{Status: domain.ApprovalApproved})
+	r.runs(`request elicitation/create {"mode":"form","requestId":1,"message":"Sure?"}`)
+	r.heard(`elicitation/create={"action":"accept","content":{}}`)
+}
+
 // TestElicitationOfACall belongs to that call; an address to open is declined unseen.
 func TestElicitationOfACall(t *testing.T) {
 	r := newRig(t).open()

@@ -303,6 +303,35 @@ func TestStandardErrorIsDrained(t *testing.T) {
 	}
 }
 
+// stuckHost takes nothing, as one does whose session is busy with something else.
+type stuckHost struct {
+	*hosttest.Host
+	entered chan struct{}
+}
+
+func (h stuckHost) Emit(ctx context.Context, _ domain.Payload) error {
+	select {
+	case h.entered <- struct{}{}:
+	default:
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// TestCloseFreesWhoWaitsForTheHost: the session that closes an agent does not listen to it meanwhile.
+func TestCloseFreesWhoWaitsForTheHost(t *testing.T) {
+	r := newRig(t)
+	stuck := stuckHost{r.outside, make(chan struct{}, 1)}
+	r.opening.Host = stuck
+	r.open()
+	r.runs("say hello", "late 20 say later")
+	<-stuck.entered
+	begun := time.Now()
+	if err := r.agent.Close(); err != nil || time.Since(begun) > 2*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
+}
+
 func TestBurst(t *testing.T) {
 	r := newRig(t).open()
 	r.runs("burst 5000 10")
