@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -130,6 +133,7 @@ func (a *agent) tellExit() {
 
 // notified implements peerHandler: one notification after the other.
 func (a *agent) notified(method string, params json.RawMessage) {
+	defer a.survive(method, nil)
 	shown, err := a.shown(params)
 	switch {
 	case err != nil:
@@ -156,7 +160,8 @@ func (a *agent) disturbed(d disturbance) {
 }
 
 // asked implements peerHandler: requests of the agent, each in a goroutine of its own.
-func (a *agent) asked(ctx context.Context, method string, params json.RawMessage) (any, error) {
+func (a *agent) asked(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
+	defer a.survive(method, &err)
 	serve := a.serves(method)
 	if serve == nil {
 		return nil, acp.NewMethodNotFound(method)
@@ -177,6 +182,20 @@ func (a *agent) asked(ctx context.Context, method string, params json.RawMessage
 		return nil, invalid("The session is unknown here.")
 	}
 	return serve(ctx, request, shown)
+}
+
+// survive keeps a bug of ours, which what an agent sends has brought to light, from ending the server and with it all
+// the other agents.
+func (a *agent) survive(method string, err *error) {
+	bug := recover()
+	if bug == nil {
+		return
+	}
+	slog.Error("a message of an agent caused a panic", "agent", a.launch.name, "executionId", a.execution.ID,
+		"method", method, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
+	if err != nil {
+		*err = fmt.Errorf("acp: panic in %s", method)
+	}
 }
 
 // serves returns what answers a method; nil for what is unknown, or was not offered to this agent.

@@ -337,3 +337,17 @@ func TestBurst(t *testing.T) {
 	r.runs("burst 5000 10")
 	want(t, "bytes", len(r.host.Text()), 50000)
 }
+
+// A bug of ours costs a message, and not the server.
+func TestPanicInAMessage(t *testing.T) {
+	r := newRig(t).open()
+	r.host.Refuse = func(payload domain.Payload) error {
+		if _, plan := payload.(domain.PlanUpdated); plan {
+			panic("a bug")
+		}
+		return nil
+	}
+	r.host.Answer = func(context.Context, domain.Question) (domain.Answer, error) { panic("another bug") }
+	r.goes("say before", "plan one", "ask c1", "say after")
+	await(r, r.host, func(said domain.MessageDelta) bool { return strings.Contains(said.Text, "after") })
+}
