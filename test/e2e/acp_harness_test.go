@@ -41,7 +41,7 @@ const markName = "TEST_MARK"
 //	h.start()
 func newHouse(t *testing.T, e engine, agents map[string]object, env ...string) *house {
 	t.Helper()
-	h := &house{server: newServer(t, e, newModel(t, quiet), env...), mark: strconv.FormatUint(rand.Uint64(), 36), agents: agents}
+	h := &house{server: newServer(t, e, newModel(t, quiet), append(env, "SIGNOFF_LOG_LEVEL=warn")...), mark: strconv.FormatUint(rand.Uint64(), 36), agents: agents}
 	h.configure()
 	t.Cleanup(h.empty) // before the server of newServer is stopped
 	return h

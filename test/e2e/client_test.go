@@ -84,11 +84,12 @@ func want[T any](c client, status int, method, path string, body any, extra ...h
 }
 
 type problem struct {
-	Code     string `json:"code"`
-	Status   int    `json:"status"`
-	Detail   string `json:"detail"`
-	Approval *approval
-	Errors   []struct{ Pointer, Message string }
+	Code      string `json:"code"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Approval  *approval
+	Execution *execution
+	Errors    []struct{ Pointer, Message string }
 }
 
 // refused expects a problem with a code.
@@ -106,9 +107,12 @@ func (c client) refused(status int, code, method, path string, body any, extra .
 }
 
 type execution struct {
-	ID               string `json:"id"`
-	Status           string `json:"status"`
-	LastSeq          int64  `json:"lastSeq"`
+	ID               string       `json:"id"`
+	Status           string       `json:"status"`
+	LastSeq          int64        `json:"lastSeq"`
+	Turn             int          `json:"turn"`
+	AgentSession     *string      `json:"agentSession"`
+	Usage            domain.Usage `json:"usage"`
 	PendingApprovals []struct {
 		ID string `json:"id"`
 	} `json:"pendingApprovals"`
@@ -125,12 +129,23 @@ type execution struct {
 type approval struct {
 	ID            string          `json:"id"`
 	ExecutionID   string          `json:"executionId"`
+	Kind          string          `json:"kind"`
 	Status        string          `json:"status"`
+	Tool          string          `json:"tool"`
+	Summary       string          `json:"summary"`
 	Arguments     json.RawMessage `json:"arguments"`
 	ArgumentsHash string          `json:"argumentsHash"`
+	Options       []object        `json:"options"`
+	OptionsNote   *string         `json:"optionsNote"`
 	ExpiresAt     *time.Time      `json:"expiresAt"`
-	Decision      *struct {
+	Question      *struct {
+		Message string `json:"message"`
+		Schema  object `json:"schema"`
+	} `json:"question"`
+	Decision *struct {
 		Decision  string `json:"decision"`
+		OptionID  string `json:"optionId"`
+		Answer    object `json:"answer"`
 		DecidedBy struct {
 			Name string `json:"name"`
 		} `json:"decidedBy"`
