@@ -1,0 +1,613 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"signoff/internal/acp/acptest"
+	"signoff/internal/domain"
+)
+
+// fault is something that an agent does wrong, and what is to become of its execution. Whatever it is, the visit ends by
+// holding the execution against the invariants, and the house by looking for what is left.
+type fault struct {
+	args  []string // of the agent's command line
+	entry object   // further fields of its entry in the registry
+	run   func(*visit)
+}
+
+// faults that cost nothing but time: all of them happen at once to one server.
+var faults = joined(crashes, hangs, cancels, disorders, departures, deafness)
+
+func joined(tables ...map[string]fault) map[string]fault {
+	all := map[string]fault{}
+	for _, table := range tables {
+		maps.Copy(all, table)
+	}
+	return all
+}
+
+// crashes: the process is gone, in each phase.
+var crashes = map[string]fault{
+	"crash-start":      {args: []string{"-crash", "start"}, run: fails(domain.CodeAgentExited)},
+	"crash-initialize": {args: []string{"-crash", "initialize"}, run: fails(domain.CodeAgentExited)},
+	"crash-new":        {args: []string{"-crash", "new"}, run: fails(domain.CodeAgentExited)},
+	"crash-mode": {
+		args: []string{"-modes", "plan,code", "-crash", "mode"}, entry: object{"mode": "code"},
+		run: fails(domain.CodeAgentExited),
+	},
+	"crash-model": {
+		args: []string{"-models", "small,large", "-crash", "model"}, entry: object{"model": "large"},
+		run: fails(domain.CodeAgentExited),
+	},
+	"crash-config": {
+		args:  []string{"-modes", "plan,code", "-config", "odd", "-crash", "config"},
+		entry: object{"mode": "code"}, run: fails(domain.CodeAgentExited),
+	},
+	"crash-load":   {args: []string{"-crash", "load"}, run: failsToComeBack(domain.CodeAgentExited)},
+	"crash-resume": {args: []string{"-resume", "-crash", "resume"}, run: failsToComeBack(domain.CodeAgentExited)},
+	"crash-prompt": {args: []string{"-crash", "prompt"}, run: fails(domain.CodeAgentExited)},
+	"crash-middle": {run: func(v *visit) {
+		end, log := v.endsAs(v.start("say Half a sen", "stderr out of cheese", "crash 3"), domain.StatusFailed)
+		v.failed(end, domain.CodeAgentExited, "exit code 3", "out of cheese")
+		if message := of[domain.MessageCompleted](v.t, log); end.Output.Text != "Half a sen" || len(message) != 1 || !message[0].Interrupted {
+			v.t.Errorf("said %q, %+v", end.Output.Text, message)
+		}
+	}},
+	"crash-asking": {run: func(v *visit) {
+		id := v.start("ask& c1 mark=no", "silence 300", "crash")
+		end, log := v.endsAs(id, domain.StatusFailed)
+		v.failed(end, domain.CodeAgentExited)
+		if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 || resolved[0].Status != domain.ApprovalCancelled {
+			v.t.Errorf("the question of a dead agent: %+v", resolved)
+		}
+	}},
+	"crash-eof": {args: []string{"-crash", "eof"}, run: says("Hello from the scripted agent.")},
+}
+
+// hangs: the process is there and does nothing any more, also when it is told to end.
+var hangs = map[string]fault{
+	"hang-start":      {args: []string{"-hang", "start"}, entry: soonLate, run: fails(domain.CodeAgentTimedOut)},
+	"hang-initialize": {args: []string{"-hang", "initialize"}, entry: soonLate, run: fails(domain.CodeAgentTimedOut)},
+	"hang-new":        {args: []string{"-hang", "new"}, entry: soonLate, run: fails(domain.CodeAgentTimedOut)},
+	"hang-mode": {
+		args: []string{"-modes", "plan,code", "-hang", "mode"}, entry: object{"mode": "code", "startTimeoutSeconds": 1},
+		run: fails(domain.CodeAgentTimedOut),
+	},
+	"hang-model": {
+		args: []string{"-models", "small,large", "-hang", "model"}, entry: object{"model": "large", "startTimeoutSeconds": 1},
+		run: fails(domain.CodeAgentTimedOut),
+	},
+	"hang-config": {
+		args:  []string{"-modes", "plan,code", "-config", "odd", "-hang", "config"},
+		entry: object{"mode": "code", "startTimeoutSeconds": 1}, run: fails(domain.CodeAgentTimedOut),
+	},
+	"hang-load": {
+		args: []string{"-hang", "load"}, entry: object{"startTimeoutSeconds": 3}, run: failsToComeBack(domain.CodeAgentTimedOut),
+	},
+	"hang-resume": {
+		args: []string{"-resume", "-hang", "resume"}, entry: object{"startTimeoutSeconds": 3},
+		run: failsToComeBack(domain.CodeAgentTimedOut),
+	},
+	"hang-prompt": {run: func(v *visit) {
+		end, _ := v.endsAs(v.startAs(object{"timeoutSeconds": 1}, "say Half a sen", "hang"), domain.StatusTimedOut)
+		v.failed(end, domain.CodeTimedOut)
+		if end.Output.Text != "Half a sen" {
+			v.t.Errorf("kept %q", end.Output.Text)
+		}
+	}},
+	"no-answer": {run: func(v *visit) {
+		end, _ := v.endsAs(v.startAs(object{"timeoutSeconds": 1}, "say All is said.", "noanswer"), domain.StatusTimedOut)
+		if end.Output.Text != "All is said." {
+			v.t.Errorf("kept %q", end.Output.Text)
+		}
+	}},
+	"hang-eof": {args: []string{"-script", "eof: hang"}, run: says("Hello from the scripted agent.")},
+}
+
+// soonLate is for agents that do not answer.
+var soonLate = object{"startTimeoutSeconds": 1}
+
+// cancels: a turn that is cancelled is cancelled, whatever the agent makes of it, and what it had said is kept.
+var cancels = map[string]fault{
+	"cancel-heeded":      {run: cancelled("good", "say On and on", "silence 60000")},
+	"cancel-ignored":     {run: cancelled("ignore", "say On and on", "silence 60000")},
+	"cancel-is-an-error": {run: cancelled("error", "say On and on", "silence 60000")},
+	"cancel-is-an-end":   {run: cancelled("endturn", "say On and on", "silence 60000")},
+	"cancel-hang":        {run: cancelled("ignore", "say On and on", "hang")},
+	"cancel-wants-answers": {run: func(v *visit) {
+		id := v.start("oncancel needanswer", "ask c1 mark=no")
+		v.asked(id, 1)
+		v.cancel(id)
+	}},
+	"cancel-withdraws": {run: func(v *visit) {
+		id := v.start("oncancel withdraw", "ask& c1 mark=no", "ask& c2 mark=no", "join")
+		v.asked(id, 2)
+		v.cancel(id)
+	}},
+}
+
+// disorders: what is not as the protocol has it, and ends nothing.
+var disorders = map[string]fault{
+	"noise": {run: func(v *visit) {
+		_, log := v.says("before after", `say "before "`, `rawline {"jsonrpc":"2.0",`, "rawline not JSON", "rawline [1,2]", "rawline 42",
+			"rawline null", `rawline {"jsonrpc":"2.0"}`, `rawline {"level":"info","id":1,"msg":"a log line"}`,
+			`rawline {"jsonrpc":"2.0","id":999,"result":{}}`, `rawline {"jsonrpc":"2.0","id":{},"method":"x"}`, "say after")
+		if n := v.kinds(log)["disturbance"]; n != 9 {
+			v.t.Errorf("%d of 9 disturbances are shown", n)
+		}
+	}},
+	"unknown-methods": {run: func(v *visit) {
+		end, log := v.says("", `notify _vendor/news {"a":1}`, `notify session/weather {"b":2}`, `request _vendor/ask {"c":3}`,
+			`request session/nonsense {"d":4}`)
+		if n := strings.Count(end.Output.Text, "=error -32601"); n != 2 {
+			v.t.Errorf("%d of 2 requests were refused as unknown: %q", n, end.Output.Text)
+		}
+		if kinds := v.kinds(log); kinds["_vendor/news"] != 1 || kinds["session/weather"] != 1 {
+			v.t.Errorf("kinds: %v", kinds)
+		}
+	}},
+	"unknown-updates": {run: func(v *visit) {
+		_, log := v.says("still here", `raw {"sessionUpdate":"from_the_future","x":[1,{"y":null}]}`, `raw {"sessionUpdate":7}`,
+			`raw {}`, `raw {"sessionUpdate":"agent_message_chunk"}`, `raw {"sessionUpdate":"tool_call","title":"nameless"}`,
+			`raw {"sessionUpdate":"agent_message_chunk","content":{"type":"hologram","z":1}}`, "say still here")
+		if kinds := v.kinds(log); kinds["from_the_future"] != 1 || kinds["malformed"] < 2 {
+			v.t.Errorf("kinds: %v", kinds)
+		}
+	}},
+	"wrong-session": {run: func(v *visit) {
+		_, log := v.says("right", "as ses_other", "say wrong", "ask c9 mark=no", "as", "say right")
+		if asked := of[domain.ApprovalRequested](v.t, log); len(asked) != 0 || v.kinds(log)["foreignSession"] != 2 {
+			v.t.Errorf("asked %+v, kinds %v", asked, v.kinds(log))
+		}
+	}},
+	"late-updates": {run: func(v *visit) {
+		id := v.startAs(object{"keepOpen": true}, "say first", "late 200 say belated", "late 300 call c1", "late 400 update c1 in_progress")
+		v.eventually("the late words", func() bool {
+			return slices.ContainsFunc(v.page(id), func(e wireEvent) bool { return e.Type == "toolCall.started" })
+		})
+		v.prompt(id, "say second")
+		v.eventually("the second turn", func() bool { return strings.HasSuffix(text(v.t, v.page(id)), "second") })
+		v.reach(id, domain.StatusIdle)
+		v.end(id)
+		for _, delta := range of[domain.MessageDelta](v.t, v.page(id)) {
+			if turn := map[string]int{"first": 1, "belated": 0, "second": 2}[delta.Text]; turn != delta.Turn {
+				v.t.Errorf("%q is told as of turn %d", delta.Text, delta.Turn)
+			}
+		}
+	}},
+	"reused-call-ids": {run: func(v *visit) {
+		_, log := v.says("", "call c1 title=One", "update c1 completed", "call c1 title=Two", "update c1 failed", "call c1 title=Three",
+			"call c1 title=Again", "update c1 completed", "update c1 completed")
+		ids := map[string]bool{}
+		for _, call := range of[domain.ToolCallRequested](v.t, log) {
+			ids[call.ToolCallID] = true
+		}
+		if len(ids) != 3 {
+			v.t.Errorf("three calls by one id are told as %v", ids)
+		}
+	}},
+	"reused-request-ids": {run: func(v *visit) {
+		id := v.start("ask& c1 rpc=7 mark=no", "ask& c2 rpc=7 mark=no", `ask& c3 rpc="0" mark=no`, "join")
+		for _, a := range v.asked(id, 3) {
+			v.decide(a, object{"optionId": "once"})
+		}
+		end, _ := v.endsAs(id, domain.StatusCompleted)
+		if n := strings.Count(end.Output.Text, "answer=once"); n != 3 {
+			v.t.Errorf("%d of 3 questions were answered: %q", n, end.Output.Text)
+		}
+	}},
+	"answers-twice": {run: func(v *visit) {
+		id := v.startAs(object{"keepOpen": true}, "say first", "answertwice")
+		v.reach(id, domain.StatusIdle)
+		v.prompt(id, "say second")
+		v.eventually("the second turn", func() bool { return strings.HasSuffix(text(v.t, v.page(id)), "second") })
+	}},
+}
+
+// departures: processes that end at the wrong moment, or not at all, or leave somebody behind.
+var departures = map[string]fault{
+	"orphan-end": {run: func(v *visit) { v.orphaned(v.says("Bye", "orphan orphan.pid 600", "say Bye")) }},
+	"orphan-crash": {run: func(v *visit) {
+		end, log := v.endsAs(v.start("orphan orphan.pid 600", "say Bye", "crash"), domain.StatusFailed)
+		v.failed(end, domain.CodeAgentExited)
+		v.orphaned(end, log)
+	}},
+	"orphan-answerexit": {run: func(v *visit) { v.orphaned(v.says("Bye", "orphan orphan.pid 600", "say Bye", "answerexit")) }},
+	"orphan-cancel": {run: func(v *visit) {
+		id := v.start("oncancel ignore", "orphan orphan.pid 600", "say On and on", "silence 60000")
+		v.heard(id, "On and on")
+		v.orphaned(v.cancel(id), nil)
+	}},
+	"reexec-stay": {args: []string{"-reexec", "stay"}, run: says("I am the child", "say I am the child")},
+	"reexec-stay-killed": {args: []string{"-reexec", "stay"}, run: func(v *visit) {
+		v.killed(func(pid int) bool { return len(descendants(pid)) > 0 })
+	}},
+	// Who leaves takes the child along: a process that has ended has ended, whom else it may have started.
+	"reexec-leave": {args: []string{"-reexec", "leave"}, run: fails(domain.CodeAgentExited)},
+	"stubborn":     {run: says("I stay", "ignoreeof", "ignoreterm", "say I stay")},
+	"killed": {run: func(v *visit) {
+		v.killed(func(int) bool { return true })
+	}},
+	"killed-asking": {run: func(v *visit) {
+		id := v.start("ask c1 mark=no")
+		v.asked(id, 1)
+		v.kill(id, func(int) bool { return true })
+	}},
+}
+
+// deafness: the agent does not read any more. A pipe takes 64 KiB before anybody notices.
+var deafness = map[string]fault{
+	"deaf-prompt": {run: func(v *visit) {
+		end, _ := v.endsAs(v.toDeafEars(), domain.StatusFailed)
+		v.failed(end, domain.CodeAgentTimedOut, "does not read")
+	}},
+	"deaf-prompt-cancel": {run: func(v *visit) {
+		id := v.toDeafEars()
+		v.reach(id, domain.StatusWaiting)
+		v.cancel(id)
+	}},
+	"deaf-cancel": {run: func(v *visit) {
+		id := v.start("deafen", "oncancel ignore", "say On and on", "silence 60000")
+		v.heard(id, "On and on")
+		v.cancel(id)
+	}},
+}
+
+// TestAgentFaults has all of them happen at once on one server, and then the loud ones, one after the other.
+func TestAgentFaults(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		h := openHouse(t, e, entries(joined(faults, floods)))
+		h.warm(t)
+		before := h.take(t)
+		h.within(t, before, func() { t.Run("at once", h.suffer) })
+		for _, name := range slices.Sorted(maps.Keys(floods)) {
+			h.within(t, h.take(t), func() { t.Run(name, func(t *testing.T) { floods[name].run(h.visit(t, name)) }) })
+		}
+	})
+}
+
+// entries are the agents of the faults in the registry.
+func entries(all map[string]fault) map[string]object {
+	agents := map[string]object{"scripted": {}}
+	for name, f := range all {
+		agents[name] = object{"args": append([]string{}, f.args...)}
+		maps.Copy(agents[name], f.entry)
+	}
+	return agents
+}
+
+// suffer runs all faults, more of them at once than the tests of a package would be: they wait most of the time.
+func (h *house) suffer(t *testing.T) {
+	var running sync.WaitGroup
+	places := make(chan struct{}, 12)
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			t.Run(name, func(t *testing.T) { faults[name].run(h.visit(t, name)) })
+		})
+	}
+	running.Wait()
+}
+
+// floods: much of something. One line of an agent is held in memory up to 8 MiB.
+var floods = map[string]fault{
+	"flood-noise":    {run: says("done", "flood 52428800", "say done")},
+	"flood-one-line": {run: says("done", "flood 52428800 0", "say done")},
+	"flood-stderr": {run: func(v *visit) {
+		end, _ := v.endsAs(v.start("stderrflood 52428800", "stderr last words", "crash"), domain.StatusFailed)
+		v.failed(end, domain.CodeAgentExited, "last words")
+	}},
+	"long-notification": {run: func(v *visit) {
+		_, log := v.says("done", "longline 100", "say done")
+		if v.kinds(log)["disturbance"] != 1 {
+			v.t.Errorf("a lost line is not told of: %v", v.kinds(log))
+		}
+	}},
+	"long-request": {run: func(v *visit) {
+		end, _ := v.says("", "longline 100 as=request", "say done")
+		if !strings.Contains(end.Output.Text, "_filler=error -32600") {
+			v.t.Errorf("the agent was told %q", end.Output.Text)
+		}
+	}},
+	"long-response": {run: func(v *visit) {
+		end, _ := v.endsAs(v.start("say done", "longline 100 as=response"), domain.StatusFailed)
+		v.failed(end, domain.CodeAgentFailed, "too large")
+	}},
+}
+
+// TestAnswerBeforeTheEnd: an agent that ends right behind its answer has answered, every time.
+func TestAnswerBeforeTheEnd(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		h := openHouse(t, e, map[string]object{"scripted": {}})
+		v := h.visit(t, "scripted")
+		places := make(chan struct{}, 4)
+		var running sync.WaitGroup
+		for i := range 50 { // on each engine
+			places <- struct{}{}
+			said := fmt.Sprintf("last words %d", i)
+			id := v.start("say "+said, fmt.Sprintf("answerexit %d", i%2))
+			running.Go(func() {
+				defer func() { <-places }()
+				if end, _ := v.ending(id); end.Status != "completed" || end.Output.Text != said {
+					t.Errorf("%d ended as %s: %+v", i, end.Status, end.Output)
+				}
+			})
+		}
+		running.Wait()
+	})
+}
+
+// mischief is what agents are in the middle of when their server is killed: an agent of the registry and its prompt.
+var mischief = []struct {
+	args, steps []string
+	ready       string // that is said or asked when it has come that far; empty: as soon as the process is there
+}{
+	{steps: []string{"say On and on", "pace 1", "burst 1000000"}, ready: "On and on"},
+	{steps: []string{"say On and on", "hang"}, ready: "On and on"},
+	{args: []string{"-hang", "new"}},
+	{steps: []string{"ignoreeof", "ignoreterm", "deafen", "say On and on", "silence 600000"}, ready: "On and on"},
+	{steps: []string{"orphan orphan.pid 600", "say On and on", "silence 600000"}, ready: "On and on"},
+	{steps: []string{"orphan orphan.pid 600", "ignoreterm", "say On and on", "flood 4000000000"}, ready: "On and on"},
+	{steps: []string{"say On and on", "stderrflood 4000000000"}, ready: "On and on"},
+	{args: []string{"-reexec", "stay"}, steps: []string{"ignoreterm", "say On and on", "silence 600000"}, ready: "On and on"},
+	{steps: []string{"ignoreeof", `shell "setsid sleep 600 >/dev/null 2>&1 & echo On and on"`, "ask c1 mark=no"}, ready: "On and on"},
+}
+
+// TestServerIsKilled: when the server dies by kill -9, all of its agents and whatever they have started die within five
+// seconds; and the executions are there when it comes back.
+func TestServerIsKilled(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		h := openHouse(t, e, mischiefs())
+		visits := h.begin(t)
+		h.restart(h.server.kill)
+		settled(visits)
+	})
+}
+
+// TestServerIsKilledAsUser is the same for a server that an ordinary user runs: it has other ways to keep hold of its
+// processes.
+func TestServerIsKilledAsUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests run as an ordinary user already")
+	}
+	const nobody = 65534
+	h := newHouse(t, engine{}, mischiefs())
+	h.give(nobody)
+	h.startAs(nobody)
+	visits := h.begin(t)
+	h.restart(h.server.kill)
+	settled(visits)
+}
+
+// mischiefs is the registry for them.
+func mischiefs() map[string]object {
+	agents := map[string]object{}
+	for i, m := range mischief {
+		agents[fmt.Sprintf("agent%d", i)] = object{"args": append([]string{}, m.args...), "startTimeoutSeconds": 5}
+	}
+	return agents
+}
+
+// begin starts all the mischief and returns when all of it is under way.
+func (h *house) begin(t *testing.T) (visits []*visit) {
+	for i, m := range mischief {
+		v := h.visit(t, fmt.Sprintf("agent%d", i))
+		v.start(m.steps...)
+		visits = append(visits, v)
+	}
+	for i, m := range mischief {
+		v := visits[i]
+		if m.ready != "" {
+			v.heard(v.all[0].id, m.ready)
+		} else {
+			v.eventually("a process", func() bool { return len(processes(v.folder)) > 0 })
+		}
+	}
+	return visits
+}
+
+// settled waits until what goes on by itself has done so.
+func settled(visits []*visit) {
+	for _, v := range visits {
+		v.eventually("an end, or a choice for somebody", func() bool {
+			status := domain.Status(v.get(v.all[0].id).Status)
+			return status.Terminal() || status == domain.StatusInterrupted
+		})
+	}
+}
+
+// give hands what the server needs to an ordinary user.
+func (h *house) give(uid int) {
+	for _, folder := range []string{filepath.Dir(h.home), filepath.Dir(binary), filepath.Dir(acptest.Build(h.t))} {
+		must(h.t, os.Chmod(folder, 0o755))
+	}
+	must(h.t, filepath.WalkDir(h.home, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, uid)
+	}))
+}
+
+// startAs is start for another user. It leaves a killed server to be started again by whoever runs the tests.
+func (h *house) startAs(uid uint32) {
+	h.t.Helper()
+	s := h.server
+	s.stderr, s.exited = &output{}, make(chan struct{})
+	s.process = exec.Command(binary)
+	s.process.Env, s.process.Dir, s.process.Stderr = s.env, s.home, s.stderr
+	s.process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	must(h.t, s.process.Start())
+	go func(process *exec.Cmd, exited chan struct{}) {
+		_ = process.Wait()
+		close(exited)
+	}(s.process, s.exited)
+	s.client.t = h.t
+	s.eventually("a server", func() bool {
+		found := listens.FindStringSubmatch(s.stderr.String())
+		if found != nil {
+			s.client.base = found[1]
+		}
+		return found != nil || !s.running()
+	})
+	s.client.token = s.readToken()
+}
+
+// fails is a fault that ends an execution with these steps as failed.
+func fails(code domain.Code, steps ...string) func(*visit) {
+	return func(v *visit) {
+		end, _ := v.endsAs(v.start(steps...), domain.StatusFailed)
+		v.failed(end, code)
+	}
+}
+
+// failsToComeBack is a fault that shows when the agent's session is taken up again, after its process was lost in between.
+func failsToComeBack(code domain.Code) func(*visit) {
+	return func(v *visit) {
+		id := v.startAs(object{"keepOpen": true}, "say first", "answerexit")
+		v.reach(id, domain.StatusIdle)
+		v.prompt(id, "say second")
+		end, _ := v.endsAs(id, domain.StatusFailed)
+		v.failed(end, code)
+	}
+}
+
+// says is a fault that harms nobody: all is said, and the execution is completed.
+func says(words string, steps ...string) func(*visit) {
+	return func(v *visit) { v.says(words, steps...) }
+}
+
+// says expects an execution with these steps to end as completed, with these words unless they are empty.
+func (v *visit) says(words string, steps ...string) (execution, []wireEvent) {
+	v.t.Helper()
+	end, log := v.complete(steps...)
+	if words != "" && end.Output.Text != words {
+		v.t.Errorf("said %q, want %q", end.Output.Text, words)
+	}
+	return end, log
+}
+
+// cancelled is a fault in the face of a cancel.
+func cancelled(manners string, steps ...string) func(*visit) {
+	return func(v *visit) {
+		id := v.start(append([]string{"oncancel " + manners}, steps...)...)
+		v.heard(id, "On and on")
+		if end := v.cancel(id); end.Output.Text != "On and on" {
+			v.t.Errorf("kept %q", end.Output.Text)
+		}
+	}
+}
+
+// cancel expects an execution to end as cancelled, within the patience.
+func (v *visit) cancel(id string) execution {
+	v.t.Helper()
+	begun := time.Now()
+	end := want[execution](v.client, 200, "POST", "/executions/"+id+"/cancel", nil)
+	if took := time.Since(begun); end.Status != "cancelled" || took > patience+time.Second {
+		v.t.Errorf("%s after %s", end.Status, took.Round(time.Millisecond))
+	}
+	return v.get(id)
+}
+
+// heard waits until the agent has said something.
+func (v *visit) heard(id, words string) {
+	v.t.Helper()
+	v.eventually("words of "+v.agent, func() bool {
+		log := v.page(id)
+		if domain.EventType(log[len(log)-1].Type).Terminal() {
+			v.t.Fatalf("%s ended: %s", v.agent, log[len(log)-1].raw)
+		}
+		return strings.Contains(text(v.t, log), words)
+	})
+}
+
+// endsAs waits for the end of an execution.
+func (v *visit) endsAs(id string, status domain.Status) (execution, []wireEvent) {
+	v.t.Helper()
+	end, log := v.ending(id)
+	if end.Status != string(status) {
+		v.t.Errorf("ended as %s: %+v", end.Status, end.Output)
+	}
+	return end, log
+}
+
+func (v *visit) ending(id string) (execution, []wireEvent) {
+	v.t.Helper()
+	return v.ended(id), v.page(id)
+}
+
+// failed expects a code, and a message that says these things.
+func (v *visit) failed(end execution, code domain.Code, says ...string) {
+	v.t.Helper()
+	if end.Output == nil || end.Output.Error == nil || end.Output.Error.Code != string(code) {
+		v.t.Fatalf("ended with %+v, want the code %s", end.Output, code)
+	}
+	for _, words := range says {
+		if !strings.Contains(end.Output.Error.Message, words) {
+			v.t.Errorf("the message does not say %q: %s", words, end.Output.Error.Message)
+		}
+	}
+}
+
+// kinds counts what was passed on as it was said.
+func (v *visit) kinds(log []wireEvent) map[string]int {
+	kinds := map[string]int{}
+	for _, update := range of[domain.AgentUpdated](v.t, log) {
+		kinds[update.Kind]++
+	}
+	return kinds
+}
+
+// orphaned expects that there was an orphan. That it is gone is seen at the end of the visit.
+func (v *visit) orphaned(_ execution, _ []wireEvent) {
+	v.t.Helper()
+	if _, err := os.Stat(filepath.Join(v.folder, "orphan.pid")); err != nil {
+		v.t.Error("there was no orphan:", err)
+	}
+}
+
+// toDeafEars leads an execution into a turn whose prompt the agent does not read. What a deaf agent gets first is read and
+// ignored; that is the refusal of its request.
+func (v *visit) toDeafEars() (id string) {
+	v.t.Helper()
+	id = v.startAs(object{"keepOpen": true}, "deafen", `rawline {"jsonrpc":"2.0","id":"x","method":"_nobody/knows"}`, "say I hear nothing")
+	v.reach(id, domain.StatusIdle)
+	v.promptAs(id, object{"prompt": strings.Repeat("Do you hear me? ", 10_000)})
+	return id
+}
+
+// killed kills an agent in the middle of its turn.
+func (v *visit) killed(which func(pid int) bool) {
+	v.t.Helper()
+	id := v.start("ignoreterm", "say On and on", "silence 60000")
+	v.heard(id, "On and on")
+	v.kill(id, which)
+}
+
+// kill kills an agent from outside, and expects that its execution fails at once.
+func (v *visit) kill(id string, which func(pid int) bool) {
+	v.t.Helper()
+	for _, link := range processes(v.folder) {
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link))); which(pid) {
+			must(v.t, syscall.Kill(pid, syscall.SIGKILL))
+		}
+	}
+	begun := time.Now()
+	end, _ := v.endsAs(id, domain.StatusFailed)
+	v.failed(end, domain.CodeAgentExited, "killed")
+	if took := time.Since(begun); took > 3*time.Second {
+		v.t.Errorf("that was noticed after %s", took)
+	}
+}
