@@ -197,7 +197,7 @@ func TestLoadTellsNothingTwice(t *testing.T) {
 			next := r.again(r.agent.session, "-replay", when)
 			begun := time.Now()
 			next.open()
-			if took := time.Since(begun); took < quietPeriod || took > quietLimit {
+			if took := time.Since(begun); took < quietPeriod {
 				t.Errorf("it took %v", took)
 			}
 			intro := next.agent.Introduction()
