@@ -76,6 +76,7 @@ func (s *session) startTurn(d *draft) {
 		s.wishes.Prompts = s.wishes.Prompts[1:]
 		s.promptText, started.PromptID, started.Text, d.started = next.Text, next.ID, next.Text, next.ID
 	}
+	d.progress = s.turn > 1 // it has come further than any restart in between
 	d.add(started)
 }
 
@@ -90,6 +91,9 @@ func (s *session) forgetTurn() {
 	}
 	clear(s.results)
 	clear(s.decided)
+	if s.stop != nil {
+		s.stop(errOver) // its context would otherwise hang on to the lease, one for each turn
+	}
 	s.rounds, s.round, s.flowing = 0, "", false
 	s.stop, s.result, s.continued, s.resumed = nil, nil, nil, nil
 	s.closing, s.interrupting, s.refused, s.inTurn = false, false, false, false

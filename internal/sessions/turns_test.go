@@ -304,6 +304,49 @@ func TestIdleSurvivesRestarts(t *testing.T) {
 	})
 }
 
+// Restarts of an idle execution do not count against its next turn.
+func TestRestartsWhileIdleAreNoFailedRecoveries(t *testing.T) {
+	s := storetest.SQLite(t)
+	script := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if t.Prompt.Text != "two" {
+			return echo(ctx, t)
+		}
+		_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m-half", Text: "half"})
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+	w, _ := abroad(t, s, script)
+	id := w.start(keepOpen, outside)
+	w.becomes(id, domain.StatusIdle, 1)
+	for range 4 {
+		w.killed()
+		w, _ = abroad(t, s, script)
+	}
+	w.say(id, "two", "")
+	w.follow(id, func(f events.Frame) bool { return strings.Contains(string(f.SSE), "half") })
+	w.killed()
+	w, _ = abroad(t, s, script)
+	w.becomes(id, domain.StatusIdle, 2)
+	w.close(id)
+}
+
+// What a turn holds is let go with the turn, and not only with the execution.
+func TestTheContextOfATurnEndsWithIt(t *testing.T) {
+	contexts := make(chan context.Context, 2)
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		contexts <- ctx
+		return echo(ctx, t)
+	})
+	id := w.start(keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
+	w.say(id, "two", "")
+	w.becomes(id, domain.StatusIdle, 2)
+	if first := <-contexts; first.Err() == nil {
+		t.Error("the context of the first turn goes on")
+	}
+	w.close(id)
+}
+
 func externally(e *sessionstest.External) func(*sessions.Config) {
 	return func(c *sessions.Config) { c.Agents[domain.SourceACP] = e.Open }
 }
