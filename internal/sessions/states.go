@@ -32,7 +32,7 @@ func (s *session) initializing() state {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	opening := domain.Opening{Execution: s.execution, Host: s.host(), AgentSession: s.loading}
+	opening := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.loading}
 	opened := make(chan result, 1)
 	go func() {
 		var o result
@@ -71,6 +71,13 @@ func (s *session) initializing() state {
 			return s.abandon(context.Cause(s.lease))
 		}
 	}
+}
+
+// today is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.
+func (s *session) today() domain.Execution {
+	execution := s.execution
+	execution.Status, execution.Turn, execution.Rounds, execution.Usage = s.status, s.turn, s.rounds, s.usage
+	return execution
 }
 
 // opened goes on when the agent is there, or will not be. What an execution was in the middle of is not lost with an

@@ -368,6 +368,10 @@ func TestAgentThatExitsWhileIdleIsOpenedAgain(t *testing.T) {
 	if err := host.Emit(context.Background(), domain.MessageDelta{MessageID: "m0", Text: "by the way"}); err != nil {
 		t.Fatal(err)
 	}
+	tokens := int64(7)
+	if err := host.Emit(context.Background(), domain.UsageUpdated{Usage: domain.Usage{InputTokens: &tokens}}); err != nil {
+		t.Fatal(err)
+	}
 	if err := host.Emit(context.Background(), domain.AgentExited{Message: "gone"}); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +380,7 @@ func TestAgentThatExitsWhileIdleIsOpenedAgain(t *testing.T) {
 	w.becomes(id, domain.StatusIdle, 2)
 	w.close(id)
 	log := w.events(id)
-	if again := <-external.Opened; again.AgentSession != "session-1" {
+	if again := <-external.Opened; again.AgentSession != "session-1" || again.Execution.Turn != 1 || *again.Execution.Usage.InputTokens != 7 {
 		t.Errorf("%+v", again)
 	}
 	for _, message := range payloads[domain.MessageCompleted](t, log) {
