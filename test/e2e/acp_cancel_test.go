@@ -11,20 +11,23 @@ var cancelScenes = scenes{
 	"in the middle of text":   cancelledIn(domain.StatusStreaming, "pace 5", "burst 100000"),
 	"before it says anything": cancelledIn(domain.StatusWaiting, forever),
 	"while it asks":           cancelledIn(domain.StatusPendingToolApproval, askLs, "say on"),
-	"while a call runs":       cancelledIn(domain.StatusExecutingTool, "call c1 kind=execute title=Run status=in_progress", forever),
+	"while a call runs": cancelledIn(domain.StatusExecutingTool,
+		"call c1 kind=execute title=Run status=in_progress", forever),
 	"it answers with an error": cancelledIn(domain.StatusExecutingTool,
 		"oncancel error", "call c1 kind=execute title=Run status=in_progress", forever),
 	"it says that it is done": cancelledIn(domain.StatusStreaming, "oncancel endturn", "say half", forever),
 	"it needs every answer": cancelledIn(domain.StatusPendingToolApproval,
-		"oncancel needanswer", "ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write", "call c3 title=Other", "join"),
+		"oncancel needanswer", "ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write", "call c3 title=Other",
+		"join"),
 	"it takes its questions back": cancelledIn(domain.StatusPendingToolApproval, "oncancel withdraw", askLs),
-	"it ignores it":               cancelledIn(domain.StatusExecutingTool, "oncancel ignore", "call c1 kind=execute title=Run status=in_progress", forever),
-	"it is deaf":                  cancelledIn(domain.StatusWaiting, "deafen", forever),
-	"it hangs":                    cancelledIn(domain.StatusStreaming, "say half", "hang"),
+	"it ignores it": cancelledIn(domain.StatusExecutingTool, "oncancel ignore",
+		"call c1 kind=execute title=Run status=in_progress", forever),
+	"it is deaf": cancelledIn(domain.StatusWaiting, "deafen", forever),
+	"it hangs":   cancelledIn(domain.StatusStreaming, "say half", "hang"),
 }
 
-// cancelledIn is the scene in which an execution is cancelled in a status: it ends soon, as cancelled, whatever the agent
-// makes of it.
+// cancelledIn is the scene in which an execution is cancelled in a status: it ends soon, as cancelled, whatever the
+// agent makes of it.
 func cancelledIn(status domain.Status, steps ...string) scene {
 	return scene{"scripted", func(v *visit) {
 		id := v.start(steps...)
@@ -42,7 +45,8 @@ func cancelledIn(status domain.Status, steps ...string) scene {
 			v.t.Errorf("the second cancel answers %+v", again)
 		}
 		log := v.page(id)
-		if ends := of[domain.ExecutionEnded](v.t, log); len(ends) != 1 || ends[0].Reason != "enough" || ends[0].CancelledBy == nil || ends[0].Error != nil {
+		if ends := of[domain.ExecutionEnded](v.t, log); len(ends) != 1 || ends[0].Reason != "enough" ||
+			ends[0].CancelledBy == nil || ends[0].Error != nil {
 			v.t.Errorf("the end is %+v", ends)
 		}
 		if turns := of[domain.TurnEnded](v.t, log); len(turns) != 1 || turns[0].StopReason != domain.StopCancelled {

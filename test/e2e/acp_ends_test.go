@@ -34,7 +34,8 @@ var debugScenes = scenes{
 		}
 	}},
 	"on": {"secretive", func(v *visit) {
-		id := v.startAs(object{"debug": true}, "say a key", "shell echo key is $MY_AGENT_KEY", "stderr my key is "+secret, "say b key",
+		id := v.startAs(object{"debug": true}, "say a key", "shell echo key is $MY_AGENT_KEY", "stderr my key is "+secret,
+			"say b key",
 			`raw {"sessionUpdate":"brand_new","key":"`+secret+`"}`)
 		log := v.told(id, "key is ")
 		feed := v.debugFeed(id, "")
@@ -46,7 +47,8 @@ var debugScenes = scenes{
 			directions[message.Direction]++
 			all += message.Message + "\n"
 		}
-		if directions["toAgent"] < 3 || directions["fromAgent"] < 5 || len(directions) != 2 || !strings.Contains(all, "session/new") ||
+		if directions["toAgent"] < 3 || directions["fromAgent"] < 5 || len(directions) != 2 ||
+			!strings.Contains(all, "session/new") ||
 			!strings.Contains(all, "session/prompt") || !strings.Contains(all, "a key") || !strings.Contains(all, "stopReason") {
 			v.t.Errorf("directions %v: %s", directions, all)
 		}
@@ -69,9 +71,11 @@ var debugScenes = scenes{
 		v.paged(id, feed)
 	}},
 	"of a crash": {"secretive", func(v *visit) {
-		end := v.ended(v.start("say half", "stderr first line", "shell echo my key is $MY_AGENT_KEY >&2; exit 3", "stderr key "+secret, "crash 9"))
+		end := v.ended(v.start("say half", "stderr first line", "shell echo my key is $MY_AGENT_KEY >&2; exit 3",
+			"stderr key "+secret, "crash 9"))
 		message := end.Output.Error.Message
-		if end.Output.Error.Code != "agentExited" || !strings.Contains(message, "exit code 9") || !strings.Contains(message, "first line") ||
+		if end.Output.Error.Code != "agentExited" || !strings.Contains(message, "exit code 9") ||
+			!strings.Contains(message, "first line") ||
 			strings.Contains(message, secret) {
 			v.t.Errorf("failed with %q", message)
 		}
@@ -105,7 +109,8 @@ var endScenes = scenes{
 	"crash at new":        failsSoon("homeless", "agentExited", "exit code 5", "no room"),
 	"crash at prompt":     failsSoon("speechless", "agentExited", "exit code 7", "no words"),
 	"crash in a turn":     failsSoon("scripted", "agentExited", "exit code 8", "no breath"),
-	"sign in":             failsSoon("locked", "agentUnauthorized", "Sign in with browser", "Sign in with the agent's own command"),
+	"sign in": failsSoon("locked", "agentUnauthorized", "Sign in with browser",
+		"Sign in with the agent's own command"),
 	"another protocol":    failsSoon("ancient", "agentProtocol", "version 2"),
 	"not installed":       failsSoon("missing", "agentUnavailable", "no-such-program-anywhere"),
 	"hangs at initialize": failsSoon("slow", "agentTimedOut", "initialize"),
@@ -114,7 +119,8 @@ var endScenes = scenes{
 		v.exited(id, 1)
 		v.prompt(id, "say two")
 		end := v.ended(id)
-		if end.Status != "failed" || end.Output.Error.Code != "agentExited" || !strings.Contains(end.Output.Error.Message, "exit code 6") ||
+		if end.Status != "failed" || end.Output.Error.Code != "agentExited" ||
+			!strings.Contains(end.Output.Error.Message, "exit code 6") ||
 			!strings.Contains(end.Output.Error.Message, "no memory") {
 			v.t.Errorf("ended: %s %+v", end.Status, end.Output.Error)
 		}

@@ -20,35 +20,41 @@ func (v *visit) content(name string) string {
 
 var handScenes = scenes{
 	"not offered": {"scripted", func(v *visit) {
-		_, log := v.complete("whoami", "read "+v.path("note.txt"), "write "+v.path("x.txt")+" x", "terminal ls", "request terminal/output {}",
+		_, log := v.complete("whoami", "read "+v.path("note.txt"), "write "+v.path("x.txt")+" x", "terminal ls",
+			"request terminal/output {}",
 			"request fs/delete {}")
 		who := whoamis(v.t, log)[0].ClientCapabilities
 		if who.FS.ReadTextFile || who.FS.WriteTextFile || who.Terminal {
 			v.t.Errorf("offered: %+v", who)
 		}
-		for _, line := range []string{"read=error -32601", "write=error -32601", "terminal=error -32601", "terminal/output=error -32601", "fs/delete=error -32601"} {
+		for _, line := range []string{"read=error -32601", "write=error -32601", "terminal=error -32601",
+			"terminal/output=error -32601", "fs/delete=error -32601"} {
 			if !strings.Contains(text(v.t, log), line) {
 				v.t.Errorf("the agent was not told %q: %s", line, text(v.t, log))
 			}
 		}
 	}},
 	"denied by the capabilities": {"handy", func(v *visit) {
-		id := v.startAs(object{"capabilities": object{"write": "deny", "execute": "deny"}}, "whoami", "write "+v.path("x.txt")+" x", "terminal ls",
+		id := v.startAs(object{"capabilities": object{"write": "deny", "execute": "deny"}}, "whoami",
+			"write "+v.path("x.txt")+" x", "terminal ls",
 			"read "+v.path("none.txt"))
 		log := v.told(id, "write=error -32601")
 		who := whoamis(v.t, log)[0].ClientCapabilities
 		if !who.FS.ReadTextFile || who.FS.WriteTextFile || who.Terminal {
 			v.t.Errorf("offered: %+v", who)
 		}
-		if said := text(v.t, log); !strings.Contains(said, "terminal=error -32601") || !strings.Contains(said, "read=error -32002") {
+		if said := text(v.t, log); !strings.Contains(said, "terminal=error -32601") ||
+			!strings.Contains(said, "read=error -32002") {
 			v.t.Errorf("the agent was told %q", said)
 		}
 	}},
 	"read": {"handy", func(v *visit) {
 		must(v.t, os.WriteFile(v.path("note.txt"), []byte("a note\n"), 0o600))
-		_, log := v.complete("read "+v.path("note.txt"), "read "+filepath.Join(v.house.home, "signoff.yaml"), "read "+v.path("../../data/token"))
+		_, log := v.complete("read "+v.path("note.txt"), "read "+filepath.Join(v.house.home, "signoff.yaml"),
+			"read "+v.path("../../data/token"))
 		said := text(v.t, log)
-		if !strings.Contains(said, "read=a note\n") || strings.Count(said, "read=error -32602") != 2 || strings.Contains(said, v.token) {
+		if !strings.Contains(said, "read=a note\n") || strings.Count(said, "read=error -32602") != 2 ||
+			strings.Contains(said, v.token) {
 			v.t.Errorf("the agent was told %q", said)
 		}
 		if started := of[domain.ToolCallStarted](v.t, log); len(started) == 0 || started[0].AllowedBy != "capability" {
@@ -69,7 +75,8 @@ var handScenes = scenes{
 		}
 	}},
 	"write": {"handy", func(v *visit) {
-		id, a := v.one("write "+v.path("made.txt")+" from the agent", "write "+v.path("empty.txt"), "write "+v.path("never.txt")+" x")
+		id, a := v.one("write "+v.path("made.txt")+" from the agent", "write "+v.path("empty.txt"),
+			"write "+v.path("never.txt")+" x")
 		if a.Kind != "toolCall" || !strings.Contains(string(a.Arguments), "from the agent") {
 			v.t.Errorf("asked: %+v", a)
 		}
@@ -101,7 +108,8 @@ var handScenes = scenes{
 	}},
 	"write outside": {"handy", func(v *visit) {
 		id := v.startAs(object{"capabilities": object{"write": "allow"}},
-			"write "+filepath.Join(v.house.home, "planted.txt")+" x", "write "+v.path("../planted.txt")+" x", "write "+v.path("fine.txt")+" x")
+			"write "+filepath.Join(v.house.home, "planted.txt")+" x", "write "+v.path("../planted.txt")+" x",
+			"write "+v.path("fine.txt")+" x")
 		v.told(id, "write=ok")
 		if said := text(v.t, v.page(id)); strings.Count(said, "write=error -32602") != 2 {
 			v.t.Errorf("the agent was told %q", said)
@@ -134,7 +142,8 @@ var handScenes = scenes{
 	"other arguments": {"handy", func(v *visit) {
 		id, a := v.one("terminal touch theirs.txt")
 		p := v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/approvals/"+a.ID, object{
-			"decision": "approve", "argumentsHash": a.ArgumentsHash, "arguments": object{"command": "touch", "args": []string{"ours.txt"}},
+			"decision": "approve", "argumentsHash": a.ArgumentsHash, "arguments": object{"command": "touch",
+				"args": []string{"ours.txt"}},
 		})
 		if len(p.Errors) != 1 || p.Errors[0].Pointer != "/arguments" {
 			v.t.Errorf("refused: %+v", p)

@@ -20,9 +20,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// house is a server with scripted agents in its registry. The tests of a house visit it, each in a folder of its own and
-// with a t of its own, so that they can run side by side; what a visit has started is held against the invariants when it
-// is over.
+// house is a server with scripted agents in its registry. The tests of a house visit it, each in a folder of its own
+// and with a t of its own, so that they can run side by side; what a visit has started is held against the invariants
+// when it is over.
 type house struct {
 	*server
 	mark   string // in the environment of all agents of the house
@@ -41,7 +41,8 @@ const markName = "TEST_MARK"
 //	h.start()
 func newHouse(t *testing.T, e engine, agents map[string]object, env ...string) *house {
 	t.Helper()
-	h := &house{server: newServer(t, e, newModel(t, quiet), append(env, "SIGNOFF_LOG_LEVEL=warn")...), mark: strconv.FormatUint(rand.Uint64(), 36), agents: agents}
+	h := &house{server: newServer(t, e, newModel(t, quiet), append(env, "SIGNOFF_LOG_LEVEL=warn")...),
+		mark: strconv.FormatUint(rand.Uint64(), 36), agents: agents}
 	h.configure()
 	t.Cleanup(h.empty) // before the server of newServer is stopped
 	return h
@@ -116,7 +117,7 @@ func alive(listed []string) (found []string) {
 
 // soon asks until nothing is found, and returns what is still found after the patience.
 func soon(find func() []string) (found []string) {
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		if found = find(); len(found) == 0 || time.Now().After(deadline) {
 			return found
 		}
@@ -171,7 +172,8 @@ func status(pid int) (state string, parent int) {
 	if err != nil {
 		return "", 0
 	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])) // a program's name may hold anything
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat),
+		')')+1:])) // a program's name may hold anything
 	parent, _ = strconv.Atoi(fields[1])
 	return fields[0], parent
 }
@@ -190,8 +192,16 @@ type visit struct {
 	all    []*followed
 }
 
-// visit begins a visit with an agent of the house.
+// visit begins a visit with an agent of the house. It ends with the test.
 func (h *house) visit(t *testing.T, agent string) *visit {
+	t.Helper()
+	v := h.enter(t, agent)
+	t.Cleanup(v.leave)
+	return v
+}
+
+// enter begins a visit that somebody has to leave.
+func (h *house) enter(t *testing.T, agent string) *visit {
 	t.Helper()
 	v := &visit{client: h.client, house: h, agent: agent}
 	v.t = t
@@ -200,7 +210,6 @@ func (h *house) visit(t *testing.T, agent string) *visit {
 	v.folder = filepath.Join(h.workspace, fmt.Sprintf("%s-%d", agent, len(h.visits)))
 	h.mu.Unlock()
 	must(t, os.Mkdir(v.folder, 0o755))
-	t.Cleanup(v.leave)
 	return v
 }
 
@@ -329,7 +338,8 @@ func (v *visit) leave() {
 	}
 	left := soon(func() []string { return processes(v.folder) })
 	if len(left) > 0 {
-		v.t.Errorf("%s after the last execution's end there are still: %s", time.Since(ended).Round(time.Millisecond), strings.Join(left, "; "))
+		v.t.Errorf("%s after the last execution's end there are still: %s", time.Since(ended).Round(time.Millisecond),
+			strings.Join(left, "; "))
 	}
 }
 
@@ -367,7 +377,8 @@ func (v *visit) sound(f *followed) {
 	case f.err != nil:
 		v.t.Errorf("following %s: %v", f.id, f.err)
 	case !equal(f.seen, log):
-		v.t.Errorf("a client that was there all the time over connections that broke has seen %d events, the log has %d", len(f.seen), len(log))
+		v.t.Errorf("a client that was there all the time over connections that broke has seen %d events, the log has %d",
+			len(f.seen), len(log))
 	}
 }
 

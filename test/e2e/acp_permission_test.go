@@ -34,9 +34,12 @@ func (v *visit) withdrawn(approvalID string) {
 	if a.Status != "cancelled" || a.Decision != nil {
 		v.t.Errorf("the approval is %s, %+v", a.Status, a.Decision)
 	}
-	v.refused(http.StatusGone, "approvalCancelled", "POST", "/approvals/"+approvalID, object{"decision": "approve", "argumentsHash": a.ArgumentsHash})
+	v.refused(http.StatusGone, "approvalCancelled", "POST", "/approvals/"+approvalID, yes(a))
 	v.refused(http.StatusGone, "approvalCancelled", "POST", "/approvals/"+approvalID, object{"decision": "deny"})
 }
+
+// yes is the plain approval.
+func yes(a approval) object { return object{"decision": "approve", "argumentsHash": a.ArgumentsHash} }
 
 const (
 	askLs   = `ask c1 kind=execute title="Run ls" input={"command":"ls"}`
@@ -47,8 +50,10 @@ var permissionScenes = scenes{
 	"approve": {"scripted", func(v *visit) {
 		for _, announced := range []string{"say unannounced", `call c1 kind=execute title="Run ls" input={"command":"ls"}`} {
 			id, a := v.one(announced, askLs)
-			if a.Kind != "agentPermission" || a.Status != "pending" || !strings.Contains(a.Summary, "ls") || len(a.Options) != 3 ||
-				a.Options[0]["optionId"] != "once" || a.Options[0]["name"] != "Allow once" || a.Options[2]["kind"] != "reject_once" {
+			if a.Kind != "agentPermission" || a.Status != "pending" || !strings.Contains(a.Summary, "ls") ||
+				len(a.Options) != 3 ||
+				a.Options[0]["optionId"] != "once" || a.Options[0]["name"] != "Allow once" ||
+				a.Options[2]["kind"] != "reject_once" {
 				v.t.Errorf("asked: %+v", a)
 			}
 			if a.OptionsNote == nil || !strings.Contains(*a.OptionsNote, "allow_always") {
@@ -67,7 +72,8 @@ var permissionScenes = scenes{
 			if started := of[domain.ToolCallStarted](v.t, log); len(started) != 1 || started[0].AllowedBy != "decision" {
 				v.t.Errorf("started: %+v", started)
 			}
-			if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 || resolved[0].OptionID != "once" || resolved[0].DecidedBy == nil {
+			if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 || resolved[0].OptionID != "once" ||
+				resolved[0].DecidedBy == nil {
 				v.t.Errorf("resolved: %+v", resolved)
 			}
 		}
@@ -99,7 +105,8 @@ var permissionScenes = scenes{
 		v.told(id, "c1 answer=never")
 	}},
 	"a class that is allowed": {"scripted", func(v *visit) {
-		id := v.start("ask c1 kind=read title=Read", "ask c2 kind=read title=Read options=a:allow_once,b:allow_once,no:reject_once")
+		id := v.start("ask c1 kind=read title=Read",
+			"ask c2 kind=read title=Read options=a:allow_once,b:allow_once,no:reject_once")
 		a := v.asked(id, 1)
 		if len(a) != 1 {
 			v.t.Fatalf("asked: %+v", a)
@@ -116,7 +123,8 @@ var permissionScenes = scenes{
 		if len(of[domain.ApprovalRequested](v.t, log)) != 0 {
 			v.t.Error("a person was asked about what is denied")
 		}
-		if fates := of[domain.ToolCallCompleted](v.t, log); len(fates) != 1 || fates[0].Error.Code != domain.CodePolicyDenied {
+		if fates := of[domain.ToolCallCompleted](v.t, log); len(fates) != 1 ||
+			fates[0].Error.Code != domain.CodePolicyDenied {
 			v.t.Errorf("fates: %+v", fates)
 		}
 	}},
@@ -124,8 +132,9 @@ var permissionScenes = scenes{
 		id := v.startAs(object{"approvalTimeoutSeconds": 1}, askLs)
 		a := v.asked(id, 1)[0]
 		log := v.told(id, "c1 answer=no")
-		v.refused(http.StatusGone, "approvalExpired", "POST", "/approvals/"+a.ID, object{"decision": "approve", "argumentsHash": a.ArgumentsHash})
-		if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 || resolved[0].Status != domain.ApprovalExpired || resolved[0].DecidedBy != nil {
+		v.refused(http.StatusGone, "approvalExpired", "POST", "/approvals/"+a.ID, yes(a))
+		if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 ||
+			resolved[0].Status != domain.ApprovalExpired || resolved[0].DecidedBy != nil {
 			v.t.Errorf("resolved: %+v", resolved)
 		}
 		if fates := of[domain.ToolCallCompleted](v.t, log); len(fates) != 1 || fates[0].Fate != domain.FateExpired {
@@ -179,10 +188,12 @@ var permissionScenes = scenes{
 		v.withdrawn(a.ID)
 	}},
 	"the agent exits": {"scripted", func(v *visit) {
-		id := v.start("ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write", "silence 400", "stderr I am tired", "crash 3")
+		id := v.start("ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write", "silence 400", "stderr I am tired",
+			"crash 3")
 		all := v.asked(id, 2)
 		end := v.ended(id)
-		if end.Status != "failed" || end.Output.Error.Code != "agentExited" || !strings.Contains(end.Output.Error.Message, "I am tired") {
+		if end.Status != "failed" || end.Output.Error.Code != "agentExited" ||
+			!strings.Contains(end.Output.Error.Message, "I am tired") {
 			v.t.Errorf("ended: %+v %+v", end, end.Output)
 		}
 		for _, a := range all {
@@ -190,7 +201,8 @@ var permissionScenes = scenes{
 		}
 	}},
 	"cancel answers all": {"scripted", func(v *visit) {
-		id := v.start("oncancel needanswer", "ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write", "ask& c3 title=Other", "join")
+		id := v.start("oncancel needanswer", "ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write",
+			"ask& c3 title=Other", "join")
 		all := v.asked(id, 3)
 		end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", object{"reason": "enough"})
 		if end.Status != "cancelled" {
@@ -211,13 +223,14 @@ var permissionScenes = scenes{
 	"wrong options": {"scripted", func(v *visit) {
 		id, a := v.one(askLs)
 		decide := func(change object) problem {
-			body := object{"decision": "approve", "argumentsHash": a.ArgumentsHash}
+			body := yes(a)
 			for name, value := range change {
 				body[name] = value
 			}
 			return v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/approvals/"+a.ID, body)
 		}
-		if p := decide(object{"optionId": "nonsense"}); len(p.Errors) != 1 || p.Errors[0].Pointer != "/optionId" || !strings.Contains(p.Errors[0].Message, "once") {
+		if p := decide(object{"optionId": "nonsense"}); len(p.Errors) != 1 || p.Errors[0].Pointer != "/optionId" ||
+			!strings.Contains(p.Errors[0].Message, "once") {
 			v.t.Errorf("an unknown option: %+v", p)
 		}
 		decide(object{"optionId": "no"})
@@ -229,7 +242,7 @@ var permissionScenes = scenes{
 	}},
 	"several ways to allow": {"scripted", func(v *visit) {
 		id, a := v.one(askLs + " options=a:allow_once:A,b:allow_once:B,no:reject_once")
-		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/approvals/"+a.ID, object{"decision": "approve", "argumentsHash": a.ArgumentsHash})
+		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/approvals/"+a.ID, yes(a))
 		v.decide(a, object{"optionId": "b"})
 		v.told(id, "c1 answer=b")
 	}},
@@ -260,7 +273,8 @@ var permissionScenes = scenes{
 				winner, answer = 1, "c1 answer=no"
 			}
 			want[approval](v.client, http.StatusOK, "POST", "/approvals/"+a.ID, bodies[winner])
-			if p := v.refused(http.StatusConflict, "alreadyDecided", "POST", "/approvals/"+a.ID, bodies[1-winner]); p.Approval == nil || p.Approval.Decision == nil {
+			if p := v.refused(http.StatusConflict, "alreadyDecided", "POST", "/approvals/"+a.ID,
+				bodies[1-winner]); p.Approval == nil || p.Approval.Decision == nil {
 				v.t.Errorf("the loser is told %+v", p)
 			}
 			v.told(id, answer)
@@ -270,10 +284,14 @@ var permissionScenes = scenes{
 		id, a := v.one(askLs)
 		person := v.with(v.house.newKey("--name", "person", "--scopes", "approvals:read,approvals:decide"))
 		person.t = v.t
-		person.refused(http.StatusPreconditionRequired, "argumentsHashRequired", "POST", "/approvals/"+a.ID, object{"decision": "approve"})
-		person.refused(http.StatusPreconditionRequired, "argumentsHashRequired", "POST", "/approvals/"+a.ID, object{"decision": "approve", "optionId": "always"})
-		v.refused(http.StatusConflict, "argumentsHashDiffer", "POST", "/approvals/"+a.ID, object{"decision": "approve", "argumentsHash": strings.Repeat("0", 64)})
-		if decided := want[approval](v.client, http.StatusOK, "POST", "/approvals/"+a.ID, object{"decision": "approve"}); decided.Status != "approved" {
+		person.refused(http.StatusPreconditionRequired, "argumentsHashRequired", "POST", "/approvals/"+a.ID,
+			object{"decision": "approve"})
+		person.refused(http.StatusPreconditionRequired, "argumentsHashRequired", "POST", "/approvals/"+a.ID,
+			object{"decision": "approve", "optionId": "always"})
+		v.refused(http.StatusConflict, "argumentsHashDiffer", "POST", "/approvals/"+a.ID,
+			object{"decision": "approve", "argumentsHash": strings.Repeat("0", 64)})
+		if decided := want[approval](v.client, http.StatusOK, "POST", "/approvals/"+a.ID,
+			object{"decision": "approve"}); decided.Status != "approved" {
 			v.t.Errorf("decided unseen: %+v", decided)
 		}
 		v.told(id, "c1 answer=once")
@@ -285,7 +303,8 @@ const form = `{"type":"object","properties":{"answer":{"type":"string","enum":["
 var questionScenes = scenes{
 	"answered": {"scripted", func(v *visit) {
 		id, a := v.one(`elicit "Which colour?" ` + form)
-		if a.Kind != "question" || a.Question == nil || a.Question.Message != "Which colour?" || a.Question.Schema["type"] != "object" {
+		if a.Kind != "question" || a.Question == nil || a.Question.Message != "Which colour?" ||
+			a.Question.Schema["type"] != "object" {
 			v.t.Errorf("asked: %+v", a)
 		}
 		for _, wrong := range []object{{"answer": 3}, {"answer": "green"}, {}} {
@@ -295,14 +314,15 @@ var questionScenes = scenes{
 				v.t.Errorf("%v: %+v", wrong, p)
 			}
 		}
-		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/approvals/"+a.ID, object{"decision": "approve", "argumentsHash": a.ArgumentsHash})
+		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/approvals/"+a.ID, yes(a))
 		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/approvals/"+a.ID,
 			object{"decision": "approve", "argumentsHash": a.ArgumentsHash, "optionId": "once"})
 		if decided := v.decide(a, object{"answer": object{"answer": "blue"}}); decided.Decision.Answer["answer"] != "blue" {
 			v.t.Errorf("decided: %+v", decided)
 		}
 		log := v.told(id, `elicit=accept {"answer":"blue"}`)
-		if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 || !strings.Contains(string(resolved[0].Answer), "blue") {
+		if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 ||
+			!strings.Contains(string(resolved[0].Answer), "blue") {
 			v.t.Errorf("resolved: %+v", resolved)
 		}
 	}},
@@ -318,7 +338,8 @@ var questionScenes = scenes{
 		v.refused(http.StatusGone, "approvalExpired", "POST", "/approvals/"+a.ID, object{"decision": "deny"})
 	}},
 	"about a call": {"scripted", func(v *visit) {
-		id, a := v.one("call c1 kind=execute title=Run status=in_progress", `elicit "Which colour?" `+form+` call=c1`, "update c1 completed done")
+		id, a := v.one("call c1 kind=execute title=Run status=in_progress", `elicit "Which colour?" `+form+` call=c1`,
+			"update c1 completed done")
 		v.decide(a, object{"answer": object{"answer": "red"}})
 		log := v.told(id, `elicit=accept {"answer":"red"}`)
 		if calls := of[domain.ToolCallRequested](v.t, log); len(calls) != 1 {

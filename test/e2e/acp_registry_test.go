@@ -28,7 +28,8 @@ var registryScenes = scenes{
 		if all[0].Name != "internal" || all[0].Type != "internal" {
 			v.t.Errorf("the first one is %+v", all[0])
 		}
-		if a := named("scripted"); a.Type != "acp" || !a.Available || a.Reason != nil || a.Description != "Does what it is told." {
+		if a := named("scripted"); a.Type != "acp" || !a.Available || a.Reason != nil ||
+			a.Description != "Does what it is told." {
 			v.t.Errorf("scripted: %+v", a)
 		}
 		if a := named("missing"); a.Available || a.Reason == nil || !strings.Contains(*a.Reason, "no-such-program-anywhere") {
@@ -67,7 +68,8 @@ var registryScenes = scenes{
 		}
 	}},
 	"not what a request says": {"scripted", func(v *visit) {
-		for _, command := range []string{"nobody", "missing-", "disabled", "sh", "/bin/sh", "./agent", "../agent", acptest.Build(v.t), "scripted; id", "scripted "} {
+		for _, command := range []string{"nobody", "missing-", "disabled", "sh", "/bin/sh", "./agent", "../agent",
+			acptest.Build(v.t), "scripted; id", "scripted "} {
 			p := v.refused(http.StatusUnprocessableEntity, "unknownAgent", "POST", "/executions",
 				v.request(object{"source": object{"type": "acp", "command": command, "args": []string{"-c", "id"}}}))
 			if len(p.Errors) != 1 {
@@ -76,7 +78,8 @@ var registryScenes = scenes{
 		}
 		p := v.refused(http.StatusUnprocessableEntity, "unknownAgent", "POST", "/executions",
 			v.request(object{"source": object{"type": "acp", "command": "nobody"}}))
-		if !strings.Contains(p.Detail, "scripted") || strings.Contains(p.Detail, "disabled") || p.Errors[0].Pointer != "/source/command" {
+		if !strings.Contains(p.Detail, "scripted") || strings.Contains(p.Detail, "disabled") ||
+			p.Errors[0].Pointer != "/source/command" {
 			v.t.Errorf("an unknown agent: %+v", p)
 		}
 		for _, args := range [][]string{{"-no-load"}, {""}, {"-resume", "-no-load"}} {
@@ -86,21 +89,25 @@ var registryScenes = scenes{
 				v.t.Errorf("%q: %+v", args, p)
 			}
 		}
-		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions", v.request(object{"source": object{"type": "acp"}}))
+		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions",
+			v.request(object{"source": object{"type": "acp"}}))
 		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions",
 			v.request(object{"source": object{"type": "internal", "command": "scripted"}}))
 	}},
 	"mode and model": {"modal", func(v *visit) {
 		for _, agent := range []string{"modal", "oldfashion"} {
-			id := v.startAs(object{"source": object{"type": "acp", "command": agent, "mode": "code", "model": "large"}}, "whoami")
+			id := v.startAs(object{"source": object{"type": "acp", "command": agent, "mode": "code", "model": "large"}},
+				"whoami")
 			v.ended(id)
 			log := v.page(id)
 			who := whoamis(v.t, log)
 			if len(who) != 1 || who[0].Settings["mode"] != "code" || who[0].Settings["model"] != "large" {
 				v.t.Errorf("%s got %+v", agent, who)
 			}
-			if started := of[domain.AgentStarted](v.t, log); len(started) != 1 || started[0].Mode != "code" || started[0].Model != "large" ||
-				started[0].Name != "scripted-agent" || started[0].Version != "1" || started[0].AgentSession == "" || !started[0].Resumable {
+			if started := of[domain.AgentStarted](v.t, log); len(started) != 1 || started[0].Mode != "code" ||
+				started[0].Model != "large" ||
+				started[0].Name != "scripted-agent" || started[0].Version != "1" || started[0].AgentSession == "" ||
+				!started[0].Resumable {
 				v.t.Errorf("%s started: %+v", agent, started)
 			}
 		}
@@ -114,7 +121,8 @@ var registryScenes = scenes{
 		for field, offered := range map[string]string{"mode": "ask, code", "model": "small, large"} {
 			id := v.startAs(object{"source": object{"type": "acp", "command": "modal", field: "nonsense"}})
 			end := v.ended(id)
-			if end.Status != "failed" || end.Output.Error.Code != "invalid" || !strings.Contains(end.Output.Error.Message, offered) {
+			if end.Status != "failed" || end.Output.Error.Code != "invalid" || !strings.Contains(end.Output.Error.Message,
+				offered) {
 				v.t.Errorf("%s: %s %+v", field, end.Status, end.Output)
 			}
 			if len(of[domain.TurnStarted](v.t, v.page(id))) > 0 {
@@ -131,7 +139,8 @@ var registryScenes = scenes{
 		var created execution
 		must(v.t, unmarshal(content, &created))
 		v.keep(created.ID)
-		if end := v.ended(created.ID); end.Status != "failed" || !strings.Contains(end.Output.Error.Message, "without asking") {
+		if end := v.ended(created.ID); end.Status != "failed" || !strings.Contains(end.Output.Error.Message,
+			"without asking") {
 			v.t.Errorf("ended: %+v", end.Output)
 		}
 	}},
@@ -146,7 +155,8 @@ var registryScenes = scenes{
 				v.t.Errorf("the agent has %s", name)
 			}
 		}
-		if found, _ := filepath.Glob(filepath.Join(v.house.home, "data", "agents", "private", "home", ".scripted-agent", "*")); len(found) == 0 {
+		if found, _ := filepath.Glob(filepath.Join(v.house.home, "data", "agents", "private", "home", ".scripted-agent",
+			"*")); len(found) == 0 {
 			v.t.Error("its sessions are not in its own home")
 		}
 	}},
@@ -171,14 +181,16 @@ var registryScenes = scenes{
 		}
 	}},
 	"mcp servers that do not do": {"scripted", func(v *visit) {
-		p := v.refused(http.StatusUnprocessableEntity, "unknownMcpServer", "POST", "/executions", v.request(object{"mcpServers": []string{"tools", "nothing"}}))
+		p := v.refused(http.StatusUnprocessableEntity, "unknownMcpServer", "POST", "/executions",
+			v.request(object{"mcpServers": []string{"tools", "nothing"}}))
 		if len(p.Errors) != 1 || p.Errors[0].Pointer != "/mcpServers/1" || !strings.Contains(p.Detail, "tools") {
 			v.t.Errorf("unknown: %+v", p)
 		}
 		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions",
 			object{"source": object{"type": "internal"}, "prompt": "x", "mcpServers": []string{"tools"}})
 		end := v.ended(v.startAs(object{"mcpServers": []string{"remote"}}))
-		if end.Status != "failed" || end.Output.Error.Code != "invalid" || !strings.Contains(end.Output.Error.Message, "remote") {
+		if end.Status != "failed" || end.Output.Error.Code != "invalid" || !strings.Contains(end.Output.Error.Message,
+			"remote") {
 			v.t.Errorf("a server that the agent cannot reach: %+v", end.Output)
 		}
 	}},

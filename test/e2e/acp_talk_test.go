@@ -31,7 +31,8 @@ var talkScenes = scenes{
 		}
 	}},
 	"all that it says": {"modal", func(v *visit) {
-		end, log := v.complete("think Where are they?", `say "Here: "`, "say é😀", "plan look:completed act", "commands plan review",
+		end, log := v.complete("think Where are they?", `say "Here: "`, "say é😀", "plan look:completed act",
+			"commands plan review",
 			"mode code", "config model large", `info "A title"`, "usage 1200 200000 0.25",
 			`raw {"sessionUpdate":"brand_new","x":[1,2],"_meta":{"vendor":{"k":1}}}`,
 			`raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"!"},"_meta":{"m":true}}`,
@@ -43,11 +44,13 @@ var talkScenes = scenes{
 		if thought != "Where are they?" || text(v.t, log) != "Here: é😀!" {
 			v.t.Errorf("thought %q, said %q", thought, text(v.t, log))
 		}
-		if plan := of[domain.PlanUpdated](v.t, log); len(plan) != 1 || len(plan[0].Entries) != 2 || plan[0].Entries[0].Status != "completed" ||
+		if plan := of[domain.PlanUpdated](v.t, log); len(plan) != 1 || len(plan[0].Entries) != 2 ||
+			plan[0].Entries[0].Status != "completed" ||
 			plan[0].Entries[1].Content != "act" || !strings.Contains(string(plan[0].Update), `"priority"`) {
 			v.t.Errorf("plan: %+v", plan)
 		}
-		if commands := of[domain.CommandsUpdated](v.t, log); len(commands) != 1 || !strings.Contains(string(commands[0].Update), "review") {
+		if commands := of[domain.CommandsUpdated](v.t, log); len(commands) != 1 ||
+			!strings.Contains(string(commands[0].Update), "review") {
 			v.t.Errorf("commands: %+v", commands)
 		}
 		if mode := of[domain.AgentModeChanged](v.t, log); len(mode) != 1 || mode[0].Mode != "code" || mode[0].Turn != 1 {
@@ -59,20 +62,23 @@ var talkScenes = scenes{
 		if options := v.updates(log, "config_option_update"); len(options) != 1 {
 			v.t.Errorf("options: %+v", options)
 		}
-		if fresh := v.updates(log, "brand_new"); len(fresh) != 1 || fmt.Sprint(fresh[0]["_meta"]) != "map[vendor:map[k:1]]" || fmt.Sprint(fresh[0]["x"]) != "[1 2]" {
+		if fresh := v.updates(log, "brand_new"); len(fresh) != 1 ||
+			fmt.Sprint(fresh[0]["_meta"]) != "map[vendor:map[k:1]]" || fmt.Sprint(fresh[0]["x"]) != "[1 2]" {
 			v.t.Errorf("an unknown kind: %+v", fresh)
 		}
 		if chunk := v.updates(log, "agent_message_chunk"); len(chunk) != 1 || fmt.Sprint(chunk[0]["_meta"]) != "map[m:true]" {
 			v.t.Errorf("a chunk with more than text: %+v", chunk)
 		}
-		if limits := of[domain.RateLimitUpdated](v.t, log); len(limits) != 1 || !strings.Contains(string(limits[0].Update), "usedPercent") {
+		if limits := of[domain.RateLimitUpdated](v.t, log); len(limits) != 1 ||
+			!strings.Contains(string(limits[0].Update), "usedPercent") {
 			v.t.Errorf("limits: %+v", limits)
 		}
 		if other := v.updates(log, "_vendor/other"); len(other) != 1 || other[0]["y"] != 2.0 {
 			v.t.Errorf("a notification of the vendor's: %+v", other)
 		}
 		usage := end.Usage
-		if usage.ContextUsed == nil || *usage.ContextUsed != 1200 || *usage.ContextSize != 200000 || *usage.Cost != 0.25 || usage.InputTokens != nil {
+		if usage.ContextUsed == nil || *usage.ContextUsed != 1200 || *usage.ContextSize != 200000 || *usage.Cost != 0.25 ||
+			usage.InputTokens != nil {
 			v.t.Errorf("usage: %+v", usage)
 		}
 	}},
@@ -90,23 +96,27 @@ var talkScenes = scenes{
 			if end.Output.Error != nil {
 				code = end.Output.Error.Code
 			}
-			if end.Status != expected.status || end.Output.FinishReason != expected.finish || code != expected.code || end.Output.Text != "Half." {
+			if end.Status != expected.status || end.Output.FinishReason != expected.finish || code != expected.code ||
+				end.Output.Text != "Half." {
 				v.t.Errorf("%s: %s %+v %+v", reason, end.Status, end.Output, end.Output.Error)
 			}
 		}
 	}},
 	"an error as its answer": {"scripted", func(v *visit) {
 		end := v.ended(v.start("say Half.", `fail -32603 "Internal error" {"details":"quota is used up"}`))
-		if end.Status != "failed" || end.Output.Error.Code != "agentFailed" || !strings.Contains(end.Output.Error.Message, "quota is used up") ||
+		if end.Status != "failed" || end.Output.Error.Code != "agentFailed" ||
+			!strings.Contains(end.Output.Error.Message, "quota is used up") ||
 			end.Output.Text != "Half." {
 			v.t.Errorf("ended: %+v %+v", end.Output, end.Output.Error)
 		}
 	}},
 	"what the answer tells": {"scripted", func(v *visit) {
 		end, log := v.complete("say Done.",
-			`result {"usage":{"inputTokens":100,"outputTokens":20,"thoughtTokens":5,"cachedReadTokens":60,"totalTokens":125},"_meta":{"z":9}}`)
+			`result {"usage":{"inputTokens":100,"outputTokens":20,"thoughtTokens":5,"cachedReadTokens":60,"totalTokens":125}}`,
+			`result {"_meta":{"z":9}}`)
 		u := end.Usage
-		if u.InputTokens == nil || *u.InputTokens != 100 || *u.OutputTokens != 20 || *u.ReasoningTokens != 5 || *u.CacheReadTokens != 60 ||
+		if u.InputTokens == nil || *u.InputTokens != 100 || *u.OutputTokens != 20 || *u.ReasoningTokens != 5 ||
+			*u.CacheReadTokens != 60 ||
 			*u.TotalTokens != 125 || u.Cost != nil || u.CacheWriteTokens != nil {
 			v.t.Errorf("usage: %+v", u)
 		}
@@ -115,7 +125,8 @@ var talkScenes = scenes{
 		}
 	}},
 	"zeros are not known": {"scripted", func(v *visit) {
-		end, _ := v.complete("say Done.", `result {"usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0}}`, "usage 0 0 0")
+		end, _ := v.complete("say Done.", `result {"usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0}}`,
+			"usage 0 0 0")
 		if end.Usage != (domain.Usage{}) {
 			v.t.Errorf("usage: %+v", end.Usage)
 		}
@@ -129,7 +140,8 @@ var talkScenes = scenes{
 		}
 		end, log := v.complete(fmt.Sprintf("burst %d 12", pieces))
 		if text(v.t, log) != expected || end.Output.Text != expected {
-			v.t.Errorf("%d bytes in the log, %d in the output, want %d", len(text(v.t, log)), len(end.Output.Text), len(expected))
+			v.t.Errorf("%d bytes in the log, %d in the output, want %d", len(text(v.t, log)), len(end.Output.Text),
+				len(expected))
 		}
 		v.t.Logf("%d pieces became %d events", pieces, len(of[domain.MessageDelta](v.t, log)))
 	}},
@@ -147,9 +159,12 @@ var talkScenes = scenes{
 		}
 	}},
 	"calls that it does not ask about": {"scripted", func(v *visit) {
-		_, log := v.complete(`call c1 kind=execute title="Run ls" input={"command":"ls"} status=in_progress`, "update c1 completed a.txt",
-			"call c2 kind=edit title=Write", "diff c2 a.txt old new", "update c2 failed nope", "call c3 title=Forgotten status=in_progress")
-		requested, started, fates := of[domain.ToolCallRequested](v.t, log), of[domain.ToolCallStarted](v.t, log), of[domain.ToolCallCompleted](v.t, log)
+		_, log := v.complete(`call c1 kind=execute title="Run ls" input={"command":"ls"} status=in_progress`,
+			"update c1 completed a.txt",
+			"call c2 kind=edit title=Write", "diff c2 a.txt old new", "update c2 failed nope",
+			"call c3 title=Forgotten status=in_progress")
+		requested, started, fates := of[domain.ToolCallRequested](v.t, log), of[domain.ToolCallStarted](v.t, log),
+			of[domain.ToolCallCompleted](v.t, log)
 		if len(requested) != 3 || requested[0].Class != domain.ClassExecute || requested[1].Class != domain.ClassWrite ||
 			requested[2].Class != domain.ClassOther || !strings.Contains(string(requested[0].Arguments), "ls") {
 			v.t.Errorf("requested: %+v", requested)
@@ -159,7 +174,8 @@ var talkScenes = scenes{
 				v.t.Errorf("started: %+v", s)
 			}
 		}
-		if len(fates) != 3 || fates[0].Fate != domain.FateSucceeded || fates[0].Output != "a.txt" || fates[1].Fate != domain.FateFailed ||
+		if len(fates) != 3 || fates[0].Fate != domain.FateSucceeded || fates[0].Output != "a.txt" ||
+			fates[1].Fate != domain.FateFailed ||
 			fates[2].Fate != domain.FateOutcomeUnknown {
 			v.t.Errorf("fates: %+v", fates)
 		}

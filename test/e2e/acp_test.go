@@ -15,6 +15,7 @@ type scenes map[string]scene
 
 // TestExternalAgents plays all scenes in one house for each engine, side by side.
 func TestExternalAgents(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		h := newHouse(t, e, cast(), "MY_AGENT_KEY="+secret, "TOOL_KEY="+toolSecret)
 		h.section("mcpServers", object{

@@ -38,7 +38,8 @@ func (v *visit) exited(id string, n int) (last domain.AgentExited) {
 // closed closes an execution and expects it to be completed.
 func (v *visit) closed(id string) execution {
 	v.t.Helper()
-	if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil); end.Status != "completed" {
+	if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/close",
+		nil); end.Status != "completed" {
 		v.t.Errorf("closed as %s", end.Status)
 	}
 	return v.get(id)
@@ -57,7 +58,8 @@ var turnScenes = scenes{
 			v.t.Errorf("before %v, after %v", before, after)
 		}
 		who := whoamis(v.t, log)
-		if started := of[domain.AgentStarted](v.t, log); len(started) != 1 || len(who) != 2 || who[0].Pid != who[1].Pid || who[0].SessionID != who[1].SessionID {
+		if started := of[domain.AgentStarted](v.t, log); len(started) != 1 || len(who) != 2 || who[0].Pid != who[1].Pid ||
+			who[0].SessionID != who[1].SessionID {
 			v.t.Errorf("started %+v, who %+v", started, who)
 		}
 		if v.get(id).Turn != 2 {
@@ -86,7 +88,8 @@ var turnScenes = scenes{
 	}},
 	"reject": {"scripted", func(v *visit) {
 		id := v.startAs(open, "silence 500")
-		p := v.refused(http.StatusConflict, "busy", "POST", "/executions/"+id+"/prompts", object{"prompt": "x", "whenBusy": "reject"})
+		p := v.refused(http.StatusConflict, "busy", "POST", "/executions/"+id+"/prompts", object{"prompt": "x",
+			"whenBusy": "reject"})
 		if p.Execution == nil || p.Execution.ID != id {
 			v.t.Errorf("the refusal shows %+v", p.Execution)
 		}
@@ -104,7 +107,8 @@ var turnScenes = scenes{
 		end := v.ended(id)
 		log := v.page(id)
 		turns := of[domain.TurnEnded](v.t, log)
-		if end.Status != "completed" || len(turns) != 2 || turns[0].StopReason != domain.StopCancelled || end.Output.Text != "instead" {
+		if end.Status != "completed" || len(turns) != 2 || turns[0].StopReason != domain.StopCancelled ||
+			end.Output.Text != "instead" {
 			v.t.Errorf("%s %+v, turns %+v", end.Status, end.Output, turns)
 		}
 		if started := of[domain.AgentStarted](v.t, log); len(started) != 1 {
@@ -120,7 +124,8 @@ var turnScenes = scenes{
 			v.t.Errorf("ended: %+v %+v", end.Output, end.Output.Error)
 		}
 		log := v.page(id)
-		if started := of[domain.AgentStarted](v.t, log); len(started) != 2 || started[1].Continued != "load" || strings.Count(text(v.t, log), "half") != 1 {
+		if started := of[domain.AgentStarted](v.t, log); len(started) != 2 || started[1].Continued != "load" ||
+			strings.Count(text(v.t, log), "half") != 1 {
 			v.t.Errorf("started %+v, said %q", started, text(v.t, log))
 		}
 	}},
@@ -137,8 +142,8 @@ var turnScenes = scenes{
 		}
 	}},
 	"between two turns": {"scripted", func(v *visit) {
-		id := v.startAs(open, "say one", "late 100 say between", "late 150 plan later", "late 200 commands afterwards",
-			`late 250 call c9 kind=execute title="On its own" status=in_progress`, "late 300 update c9 completed done")
+		id := v.startAs(open, "say one", "late 600 say between", "late 650 plan later", "late 700 commands afterwards",
+			`late 750 call c9 kind=execute title="On its own" status=in_progress`, "late 850 update c9 completed done")
 		v.eventually("the last of it", func() bool {
 			return strings.Contains(fmt.Sprint(of[domain.ToolCallCompleted](v.t, v.page(id))), "done")
 		})
@@ -164,9 +169,10 @@ var turnScenes = scenes{
 		}
 	}},
 	"a question between two turns": {"scripted", func(v *visit) {
-		id := v.startAs(open, "say one", "late 100 "+askLs)
+		id := v.startAs(open, "say one", "late 600 "+askLs)
 		v.eventually("an answer", func() bool { return strings.Contains(text(v.t, v.page(id)), "c1 answer=") })
-		if log := v.page(id); !strings.Contains(text(v.t, log), "c1 answer=cancelled") || len(of[domain.ApprovalRequested](v.t, log)) != 0 {
+		if log := v.page(id); !strings.Contains(text(v.t, log), "c1 answer=cancelled") ||
+			len(of[domain.ApprovalRequested](v.t, log)) != 0 {
 			v.t.Errorf("said %q", text(v.t, log))
 		}
 	}},
@@ -222,14 +228,16 @@ var turnScenes = scenes{
 		v.reach(id, domain.StatusIdle)
 		v.prompt(id, "say three")
 		turns := of[domain.TurnEnded](v.t, v.turns(id, 3))
-		if turns[0].StopReason != domain.StopMaxTokens || turns[1].StopReason != domain.StopRefusal || turns[2].StopReason != domain.StopEndTurn {
+		if turns[0].StopReason != domain.StopMaxTokens || turns[1].StopReason != domain.StopRefusal ||
+			turns[2].StopReason != domain.StopEndTurn {
 			v.t.Errorf("turns: %+v", turns)
 		}
 	}},
 	"cancelled while idle": {"scripted", func(v *visit) {
 		id := v.startAs(open, "say one")
 		v.reach(id, domain.StatusIdle)
-		if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", nil); end.Status != "cancelled" {
+		if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel",
+			nil); end.Status != "cancelled" {
 			v.t.Errorf("ended: %s", end.Status)
 		}
 	}},
@@ -251,11 +259,52 @@ var turnScenes = scenes{
 		v.exited(id, 1)
 		v.prompt(id, "say two")
 		v.reach(id, domain.StatusInterrupted)
-		v.refused(http.StatusConflict, "busy", "POST", "/executions/"+id+"/prompts", object{"prompt": "x", "whenBusy": "reject"})
+		v.refused(http.StatusConflict, "busy", "POST", "/executions/"+id+"/prompts", object{"prompt": "x",
+			"whenBusy": "reject"})
 		want[execution](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "fresh"})
 		log := v.turns(id, 2)
 		if text(v.t, log) != "onetwo" {
 			v.t.Errorf("said %q", text(v.t, log))
+		}
+	}},
+	"from another execution": {"scripted", func(v *visit) {
+		first, _ := v.complete("say <one>", "whoami")
+		if first.AgentSession == nil {
+			v.t.Fatal("the first one has no session")
+		}
+		id := v.startAs(object{"resumeFrom": first.ID}, "say <two>", "whoami")
+		log := v.told(id, "<two>")
+		who, started := whoamis(v.t, log), of[domain.AgentStarted](v.t, log)
+		if len(who) != 1 || who[0].Opened != "load" || who[0].SessionID != *first.AgentSession ||
+			strings.Contains(text(v.t, log), "<one>") ||
+			len(started) != 1 || started[0].Continued != "load" {
+			v.t.Errorf("who %+v, started %+v, said %q", who, started, text(v.t, log))
+		}
+	}},
+	"not from another execution": {"scripted", func(v *visit) {
+		first, _ := v.complete("say one")
+		living := v.startAs(open, "say one")
+		v.reach(living, domain.StatusIdle)
+		forgotten := v.ended(v.startAs(object{"source": object{"type": "acp", "command": "forgetful"}}, "say one")).ID
+		internal := v.client.create().ID
+		v.ended(internal)
+		for why, change := range map[string]object{
+			"it lives":         {"resumeFrom": living},
+			"another agent":    {"resumeFrom": first.ID, "source": object{"type": "acp", "command": "resuming"}},
+			"another folder":   {"resumeFrom": first.ID, "workingDirectory": v.house.workspace},
+			"no session":       {"resumeFrom": forgotten, "source": object{"type": "acp", "command": "forgetful"}},
+			"an internal one":  {"resumeFrom": internal},
+			"by the internal":  {"resumeFrom": first.ID, "source": object{"type": "internal"}},
+			"there is no such": {"resumeFrom": "0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11"},
+			"that is no id":    {"resumeFrom": "yesterday"},
+		} {
+			response, content := v.do("POST", "/executions", v.request(change))
+			var p problem
+			must(v.t, unmarshal(content, &p))
+			if response.StatusCode != http.StatusUnprocessableEntity || len(p.Errors) != 1 ||
+				p.Errors[0].Pointer != "/resumeFrom" {
+				v.t.Errorf("%s: %s %s", why, response.Status, content)
+			}
 		}
 	}},
 	"time is over": {"scripted", func(v *visit) {
@@ -267,13 +316,15 @@ var turnScenes = scenes{
 	}},
 }
 
-// diesWhileIdle is the scene of an agent whose process ends between two turns. The next prompt starts it again, and what
-// the agent tells of the past is not told again to anybody.
+// diesWhileIdle is the scene of an agent whose process ends between two turns. The next prompt starts it again, and
+// what the agent tells of the past is not told again to anybody.
 func diesWhileIdle(agent, continued string) scene {
 	return scene{agent, func(v *visit) {
-		id := v.startAs(open, "say <one>", `call c1 kind=execute title="Run ls" status=in_progress`, "update c1 completed out", "whoami",
+		id := v.startAs(open, "say <one>", `call c1 kind=execute title="Run ls" status=in_progress`,
+			"update c1 completed out", "whoami",
 			"stderr goodbye", "late 50 crash 7")
-		if exited := v.exited(id, 1); !strings.Contains(exited.Message, "exit code 7") || !strings.Contains(exited.Message, "goodbye") {
+		if exited := v.exited(id, 1); !strings.Contains(exited.Message, "exit code 7") ||
+			!strings.Contains(exited.Message, "goodbye") {
 			v.t.Errorf("exited: %+v", exited)
 		}
 		v.reach(id, domain.StatusIdle)
@@ -283,7 +334,8 @@ func diesWhileIdle(agent, continued string) scene {
 		v.prompt(id, "say <two>", "whoami")
 		log := v.turns(id, 2)
 		said, who, started := text(v.t, log), whoamis(v.t, log), of[domain.AgentStarted](v.t, log)
-		if strings.Count(said, "<one>") != 1 || strings.Count(said, "<two>") != 1 || len(of[domain.ToolCallRequested](v.t, log)) != 1 {
+		if strings.Count(said, "<one>") != 1 || strings.Count(said, "<two>") != 1 ||
+			len(of[domain.ToolCallRequested](v.t, log)) != 1 {
 			v.t.Errorf("the past was told again: %q", said)
 		}
 		opened := continued
