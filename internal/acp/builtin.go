@@ -8,14 +8,20 @@ type builtin struct {
 	keys    []string // one of these variables, or
 	files   []string // one of these in its home, and it has something to sign in with; without files it cannot be told
 	guard   *guard
+	meta    string // JSON, sent as _meta when a session begins or is taken up
+	// admissions are tried where the agent wants to be signed in before it makes a session. Each writes something into
+	// the home, such as the key, so that none is tried unasked.
+	admissions []admission
 }
 
-// guard is a file of settings beside the home of an agent. Without it, the agent does what the folder says that it works
-// in, and a repository could say that nobody is to be asked.
+// guard is a file of settings beside the home of an agent, which keeps it from something that it does of itself.
 type guard struct {
 	variable string // that tells the agent where the file is
 	content  string
 }
+
+// admission is a way to sign in that asks nobody: the agent takes its key from the variable.
+type admission struct{ variable, method string }
 
 // builtins are there without being configured. One whose program is not installed is listed as not available.
 //
@@ -35,6 +41,8 @@ var builtins = map[string]builtin{
 		signIn:  "claude /login",
 		keys:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
 		files:   []string{".claude/.credentials.json", ".claude/settings.json"},
+		// Otherwise it runs the hooks of every repository that it works in, and what they allow nobody is asked.
+		meta: `{"claudeCode": {"options": {"settingSources": ["user"]}}}`,
 	},
 	"gemini": {
 		row: Row{
@@ -52,6 +60,12 @@ var builtins = map[string]builtin{
 		signIn:  "gemini",
 		keys:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
 		files:   []string{".gemini/oauth_creds.json", ".gemini/settings.json"},
+		// It cleans up its sessions when it starts. One that was taken up once looks broken to it, and could not be taken
+		// up a second time. What the home's own settings say of it counts more than this file.
+		guard: &guard{
+			variable: "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+			content:  `{"general": {"sessionRetention": {"enabled": false}}}`,
+		},
 	},
 	"codex": {
 		row: Row{
@@ -62,8 +76,13 @@ var builtins = map[string]builtin{
 		},
 		// Its successor, @agentclientprotocol/codex-acp, speaks to this row too, and obeys the rules of a repository.
 		install: "npm install -g @zed-industries/codex-acp",
-		signIn:  "codex login", // a key in its environment alone is not enough for it
+		signIn:  "codex login",
+		keys:    []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
 		files:   []string{".codex/auth.json", ".codex/config.toml"},
+		admissions: []admission{
+			{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"},
+			{"CODEX_API_KEY", "api-key"}, {"OPENAI_API_KEY", "api-key"}, // of the successor
+		},
 	},
 	"opencode": {
 		row: Row{
@@ -79,6 +98,7 @@ var builtins = map[string]builtin{
 			SetEnv: map[string]string{
 				openCodePermission:                openCodeAsks,
 				"OPENCODE_DISABLE_PROJECT_CONFIG": "true",
+				"OPENCODE_DISABLE_AUTOUPDATE":     "true", // it is the operator who says what is run
 			},
 		},
 		install: "npm install -g opencode-ai",
@@ -95,6 +115,7 @@ var builtins = map[string]builtin{
 		signIn:  "qwen",
 		keys:    []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY"},
 		files:   []string{".qwen/oauth_creds.json", ".qwen/settings.json"},
+		// Otherwise it does what the folder says that it works in, and a repository could say that nobody is to be asked.
 		guard: &guard{
 			variable: "QWEN_CODE_SYSTEM_SETTINGS_PATH",
 			content:  `{"security": {"folderTrust": {"enabled": true}}}`,

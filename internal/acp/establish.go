@@ -2,7 +2,9 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
@@ -17,12 +19,15 @@ func (a *agent) establish(ctx context.Context) error {
 		return err
 	}
 	params := map[string]any{"cwd": a.execution.Request.WorkingDirectory, "mcpServers": servers}
+	if len(a.launch.meta) > 0 {
+		params["_meta"] = a.launch.meta
+	}
 	if a.resuming != "" {
 		return a.takeUp(ctx, params)
 	}
-	answer, err := a.request(ctx, a.launch.sessionTimeout(), "session/new", params)
+	answer, err := a.requestSession(ctx, "session/new", params)
 	if err != nil {
-		return err
+		return a.explain(ctx, "session/new", err)
 	}
 	if a.session = answer.text("sessionId"); a.session == "" {
 		return domain.Errorf(domain.CodeAgentProtocol, "The agent made a session without an id.")
@@ -51,7 +56,7 @@ func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
 	params["sessionId"] = a.session
 	answer, err := a.requestSession(ctx, "session/"+a.continued, params)
 	if err != nil {
-		return err
+		return a.explainLoss(ctx, err)
 	}
 	a.story.established(answer)
 	if a.continued == "load" {
@@ -60,20 +65,49 @@ func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
 	return nil
 }
 
-// requestSession is a request whose refusal means that there is no such session any more.
+// explainLoss is explain for a session of an earlier process: that the agent refuses it means that it is not there any
+// more.
+func (a *agent) explainLoss(ctx context.Context, err error) error {
+	var refused *acp.RequestError
+	if errors.As(err, &refused) && refused.Code != errorAuthRequired {
+		return domain.Errorf(domain.CodeNotResumable, "The agent does not take up its session %s: %s (code %d)",
+			beginning(a.session, 100), a.wording(refused), refused.Code)
+	}
+	return a.explain(ctx, "session/"+a.continued, err)
+}
+
+// requestSession asks for a session. An agent that wants to know first who uses it is asked again after it was told.
 func (a *agent) requestSession(ctx context.Context, method string, params any) (object, error) {
+	answer, err := a.callFor(ctx, method, params)
+	var refused *acp.RequestError
+	if errors.As(err, &refused) && refused.Code == errorAuthRequired && a.signedIn(ctx) {
+		answer, err = a.callFor(ctx, method, params)
+	}
+	return readObject(answer), err
+}
+
+func (a *agent) callFor(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	limited, stop := context.WithTimeoutCause(ctx, a.launch.sessionTimeout(), errSlow)
 	defer stop()
-	answer, err := a.peer.call(limited, method, params)
-	var refused *acp.RequestError
-	switch {
-	case errors.As(err, &refused) && refused.Code != errorAuthRequired:
-		return nil, domain.Errorf(domain.CodeNotResumable, "The agent does not take up its session %s: %s (code %d)",
-			beginning(a.session, 100), a.wording(refused), refused.Code)
-	case err != nil:
-		return nil, a.explain(ctx, method, err)
+	return a.peer.call(limited, method, params)
+}
+
+// signedIn signs in by the first method that the agent offers and has a key for. A method that wants a terminal, or
+// might open a browser, is never among them. Where it fails, the refusal before it says more.
+func (a *agent) signedIn(ctx context.Context) bool {
+	for _, method := range a.launch.admissions {
+		if a.offersToSignInBy(method) {
+			_, err := a.callFor(ctx, "authenticate", map[string]string{"methodId": method})
+			return err == nil
+		}
 	}
-	return readObject(answer), nil
+	return false
+}
+
+func (a *agent) offersToSignInBy(method string) bool {
+	return slices.ContainsFunc(a.hello.objects("authMethods"), func(offered object) bool {
+		return offered.text("id") == method && offered.text("type") != "terminal"
+	})
 }
 
 const (

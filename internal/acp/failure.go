@@ -78,8 +78,8 @@ func usefulText(data []byte) (texts []string) {
 	return texts
 }
 
-// signIn says what to do about an agent that wants to know who uses it. It is never signed in from here: that would
-// open a browser on the server, or ask a terminal that nobody sits at.
+// signIn says what to do about an agent that wants to know who uses it. Only with a key is it ever signed in from
+// here: the rest would open a browser on the server, or ask a terminal that nobody sits at.
 func (a *agent) signIn() string {
 	var ways []string
 	for _, method := range a.hello.objects("authMethods") {

@@ -21,6 +21,8 @@ type launch struct {
 	files         bool   // the agent may use our reading and writing of files, as far as the execution may
 	terminals     bool   // the same for commands
 	mcpServers    []mcpServer
+	meta          json.RawMessage     // sent as _meta when a session begins or is taken up
+	admissions    []string            // methods to sign in by where the agent wants that first; it has their keys
 	silentAfter   time.Duration       // 0 is 30 s
 	startTimeout  time.Duration       // for the first answer; 0 is 30 s. A session may take twice as long
 	mask          func([]byte) []byte // hides secret values in what is kept and shown; nil: there are none

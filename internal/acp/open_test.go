@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,6 +175,67 @@ func TestMCPServersAreHandedOn(t *testing.T) {
 	again := r.again(me.SessionID)
 	again.launch.mcpServers = r.launch.mcpServers
 	want(t, "load", sorted(t, again.open().whoami().McpServers), wanted)
+}
+
+// TestMetaGoesAlong: what keeps an agent asking has to hold in a session that is taken up, too.
+func TestMetaGoesAlong(t *testing.T) {
+	for method, arguments := range map[string][]string{"session/load": nil, "session/resume": {"-resume"}} {
+		r := newRig(t, arguments...)
+		r.launch.meta = json.RawMessage(`{"some":"thing"}`)
+		r.opening.Execution.Request.Debug = true
+		r.open()
+		want(t, "new", sentMeta(r, "session/new"), `{"some":"thing"}`)
+		again := r.again(r.agent.session)
+		again.launch.meta = r.launch.meta
+		want(t, method, sentMeta(again.open(), method), `{"some":"thing"}`)
+	}
+	r := newRig(t)
+	r.opening.Execution.Request.Debug = true
+	want(t, "none", sentMeta(r.open(), "session/new"), "")
+}
+
+// sentMeta is the _meta of the newest request of a method.
+func sentMeta(r *rig, method string) string {
+	r.Helper()
+	for _, traced := range slices.Backward(r.outside.Traces()) {
+		sent := readObject([]byte(traced.Message))
+		if sent.text("method") == method {
+			return string(sent.object("params")["_meta"])
+		}
+	}
+	r.Fatalf("%s was not sent", method)
+	return ""
+}
+
+// TestSignInWithAKey: by the method that the agent offers, for new sessions and earlier ones, and only where it is wanted.
+func TestSignInWithAKey(t *testing.T) {
+	r := newRig(t, "-auth", "key")
+	r.launch.admissions = []string{"other", "key"}
+	r.open().runs("say hello")
+	again := r.again(r.agent.session)
+	again.launch.admissions = r.launch.admissions
+	again.open()
+	want(t, "continued", again.agent.Introduction().Continued, "load")
+	again.runs("say again")
+
+	idle := newRig(t, "-script", "authenticate: crash 9")
+	idle.launch.admissions = []string{"key"}
+	idle.open().runs("say hello")
+}
+
+func TestSignInThatFails(t *testing.T) {
+	for name, arguments := range map[string][]string{
+		"refused":     {"-auth", "key", "-script", `authenticate: fail -32603 "the key is wrong"`},
+		"not offered": {"-auth", "browser"},
+		"a terminal": {"-auth", "key", "-script", `initialize: result {"protocolVersion":1,"authMethods":[{"id":"key","type":"terminal"}]}` +
+			"\nauthenticate: crash 9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, arguments...)
+			r.launch.admissions = []string{"key"}
+			r.fails(r.tryOpen(), domain.CodeAgentUnauthorized)
+		})
+	}
 }
 
 // again is a rig for the same session in another process.

@@ -95,11 +95,8 @@ func (r *row) notInstalled() string {
 }
 
 func (r *row) howToSignIn() string {
-	how := fmt.Sprintf("ign in once as the server's user with `%s`%s.", r.signIn, r.inWhichHome())
-	if len(r.keys) == 0 {
-		return "S" + how
-	}
-	return "Set one of " + strings.Join(r.keys, ", ") + " for the server, or s" + how
+	return fmt.Sprintf("Set one of %s for the server, or sign in once as the server's user with `%s`%s.",
+		strings.Join(r.keys, ", "), r.signIn, r.inWhichHome())
 }
 
 func (r *row) inWhichHome() string {

@@ -92,13 +92,11 @@ func TestWithoutAKeyAnAgentIsNotAvailable(t *testing.T) {
 	}
 }
 
-func TestAnAgentWithoutKeysIsSignedIn(t *testing.T) {
+func TestHowToSignInToAPrivateHome(t *testing.T) {
 	folder := filepath.Dir(script(t, "codex-acp", "exit 0"))
-	r := registry(t, Config{
-		Lookup: environ(map[string]string{"PATH": folder, "OPENAI_API_KEY": "k"}), DataDir: t.TempDir(), PrivateHomes: true,
-	})
-	want := "It has nothing to sign in with. Sign in once as the server's user with `codex login`, with HOME set to its private " +
-		"home, agents/codex/home in the data folder."
+	r := registry(t, Config{Lookup: environ(map[string]string{"PATH": folder}), DataDir: t.TempDir(), PrivateHomes: true})
+	want := "It has nothing to sign in with. Set one of OPENAI_API_KEY, CODEX_API_KEY for the server, or sign in once as the " +
+		"server's user with `codex login`, with HOME set to its private home, agents/codex/home in the data folder."
 	if info := find(t, r, "codex"); runtime.GOOS == "linux" && info.Reason != want {
 		t.Errorf("%+v", info)
 	}

@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -168,8 +169,20 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 		starter: r.config.Starter,
 		files:   row.FileSystem, terminals: row.Terminal,
 		mcpServers:  servers,
+		meta:        json.RawMessage(row.meta),
+		admissions:  row.admissible(env),
 		silentAfter: row.SilentAfter, startTimeout: row.StartTimeout,
 		mask:          r.masker(row, chosen).Mask,
 		clientVersion: r.config.Version,
 	}, nil
+}
+
+// admissible are the ways to sign in that the agent has a key for.
+func (r *row) admissible(env map[string]string) (methods []string) {
+	for _, way := range r.admissions {
+		if env[way.variable] != "" {
+			methods = append(methods, way.method)
+		}
+	}
+	return methods
 }

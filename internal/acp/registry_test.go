@@ -200,3 +200,32 @@ func run(t testing.TB, l launch) string {
 	<-child.Done()
 	return string(printed)
 }
+
+// TestBuiltinWaysIn: a way to sign in is tried only where its key is passed on, and claude is kept from the settings of
+// repositories.
+func TestBuiltinWaysIn(t *testing.T) {
+	launched := func(name string, variables map[string]string) launch {
+		variables["PATH"], variables["HOME"] = "/usr/bin:/bin", t.TempDir()
+		r := registry(t, Config{
+			Agents: map[string]Row{name: {Command: script(t, name, "exit 0")}}, Lookup: environ(variables), DataDir: t.TempDir(),
+		})
+		l, err := r.launch(r.rows[name], opening(t, name).Execution.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for want, variables := range map[string]map[string]string{
+		"":                       {"OPENAI_API_KEY": ""},
+		"openai-api-key api-key": {"OPENAI_API_KEY": "k"},
+		"codex-api-key openai-api-key api-key api-key": {"OPENAI_API_KEY": "k", "CODEX_API_KEY": "k"},
+	} {
+		if got := strings.Join(launched("codex", variables).admissions, " "); got != want {
+			t.Errorf("%v: %q, want %q", variables, got, want)
+		}
+	}
+	claude := launched("claude", map[string]string{})
+	if sources := readObject(claude.meta).object("claudeCode").object("options")["settingSources"]; string(sources) != `["user"]` {
+		t.Errorf("claude reads the settings of %s", sources)
+	}
+}

@@ -107,7 +107,11 @@ func (s *story) result(raw json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := readObject(raw)
-	if usage := answer.object("usage"); usage != nil {
+	usage := answer.object("usage")
+	if usage == nil {
+		usage = answer.object("_meta").object("quota").object("token_count") // as Gemini CLI tells it
+	}
+	if usage != nil {
 		s.usage.add(usage)
 		s.tellUsage()
 	}

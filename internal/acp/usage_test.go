@@ -39,6 +39,18 @@ func TestUsageIsASumOverTurns(t *testing.T) {
 	want(t, "updates that were kept", len(hosttest.Of[domain.AgentUpdated](story.host)), 4)
 }
 
+// TestUsageInTheMetaOfAResult: Gemini CLI tells it nowhere else.
+func TestUsageInTheMetaOfAResult(t *testing.T) {
+	story := newTale(t, domain.Opening{})
+	for range 2 {
+		story.result(json.RawMessage(`{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":400,"output_tokens":6}}}}`))
+	}
+	story.result(json.RawMessage(`{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":0,"output_tokens":0}}}}`))
+	usage := lastUsage(t, story)
+	want(t, "input", *usage.InputTokens, 800)
+	want(t, "output", *usage.OutputTokens, 12)
+}
+
 // TestZerosAreUnknown: many agents send zeros because they do not count.
 func TestZerosAreUnknown(t *testing.T) {
 	story := newTale(t, domain.Opening{})
@@ -71,6 +83,6 @@ func TestStatedSumsAreNotAddedToTurns(t *testing.T) {
 func TestResultIsKeptWhereItSaysMore(t *testing.T) {
 	story := newTale(t, domain.Opening{})
 	story.result(json.RawMessage(`{"stopReason":"end_turn"}`))
-	story.result(json.RawMessage(`{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":3}}}}`))
-	tells(t, story.host, `agent.updated {"kind":"promptResult","update":{"_meta":{"quota":{"token_count":{"input_tokens":3}}},"stopReason":"end_turn"}}`)
+	story.result(json.RawMessage(`{"stopReason":"end_turn","_meta":{"quota":{"limit":3}}}`))
+	tells(t, story.host, `agent.updated {"kind":"promptResult","update":{"_meta":{"quota":{"limit":3}},"stopReason":"end_turn"}}`)
 }
