@@ -60,12 +60,6 @@ var builtins = map[string]builtin{
 		signIn:  "gemini",
 		keys:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
 		files:   []string{".gemini/oauth_creds.json", ".gemini/settings.json"},
-		// It cleans up its sessions when it starts. One that was taken up once looks broken to it, and could not be taken
-		// up a second time. What the home's own settings say of it counts more than this file.
-		guard: &guard{
-			variable: "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
-			content:  `{"general": {"sessionRetention": {"enabled": false}}}`,
-		},
 	},
 	"codex": {
 		row: Row{

@@ -144,21 +144,6 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 	}
 }
 
-// TestGeminiKeepsItsSessions: what it would clean up could not be taken up again.
-func TestGeminiKeepsItsSessions(t *testing.T) {
-	r := registry(t, Config{
-		Agents: map[string]Row{"gemini": {Command: script(t, "gemini", "cat $GEMINI_CLI_SYSTEM_DEFAULTS_PATH")}},
-		Lookup: environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": t.TempDir()}), DataDir: t.TempDir(), Starter: starterOf(t),
-	})
-	l, err := r.launch(r.rows["gemini"], opening(t, "gemini").Execution.Request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if printed := run(t, l); printed != `{"general": {"sessionRetention": {"enabled": false}}}` {
-		t.Errorf("it reads %q", printed)
-	}
-}
-
 // TestAGuardStandsBesideTheHome: the file is the server's, and the agent is told where it is.
 func TestAGuardStandsBesideTheHome(t *testing.T) {
 	shared, data := t.TempDir(), t.TempDir()

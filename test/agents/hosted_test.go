@@ -60,6 +60,9 @@ func host(t testing.TB, h home, s *server) *hosted {
 	t.Cleanup(func() {
 		for _, e := range driver.all {
 			e.leave()
+			if t.Failed() {
+				t.Logf("the log of %s:\n%s", e.id, strings.Join(e.tail(), "\n"))
+			}
 		}
 	})
 	return driver
@@ -75,6 +78,14 @@ func (e *execution) numbered(n int) *hostedTurn {
 		e.turns[n] = &hostedTurn{}
 	}
 	return e.turns[n]
+}
+
+// tail is the end of the log, for whoever looks into a failure.
+func (e *execution) tail() (lines []string) {
+	for _, event := range e.log[max(0, len(e.log)-25):] {
+		lines = append(lines, event.raw[:min(len(event.raw), 600)])
+	}
+	return lines
 }
 
 // prompt goes to the execution that is open. Where that has ended, another one takes up its session.

@@ -130,6 +130,8 @@ var scenarios = []scenario{
 		s.nothingWritten()
 	}},
 	{name: "is cancelled in the middle of an answer", play: func(s stage) {
+		s.prompt(plainPrompt) // there is an agent that forgets a session whose only turn was cancelled
+		s.ends()
 		s.prompt(slowPrompt)
 		s.shows(slowBegins)
 		s.cancel()
@@ -140,8 +142,11 @@ var scenarios = []scenario{
 		}
 		s.prompt(followPrompt)
 		s.expect(s.ends(), completed, followAnswer)
+		s.remembers(plainPrompt)
 	}},
 	{name: "is cancelled while it asks", play: func(s stage) {
+		s.prompt(plainPrompt)
+		s.ends()
 		s.prompt(commandPrompt)
 		s.asks()
 		s.cancel()

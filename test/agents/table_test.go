@@ -32,11 +32,13 @@ type agent struct {
 
 // byRow is how an agent is started so that it speaks ACP, and asks a person before it acts.
 type byRow struct {
-	args  []string
-	mode  string // nothing where its configuration brings it to ask
-	meta  object // sent as _meta when a session begins or is taken up again
-	env   map[string]string
-	files map[string]string
+	args []string
+	mode string // nothing where its configuration brings it to ask
+	meta object // sent as _meta when a session begins or is taken up again
+	// signIn is the method by which it is signed in with its key, where it wants to be told to take that.
+	signIn string
+	env    map[string]string
+	files  map[string]string
 }
 
 // builtin is the name that Signoff knows the agent by.
@@ -87,8 +89,13 @@ var table = []agent{
 		// The history's file is named by the minute of the process's start, and a session that is loaded within the same
 		// minute overwrites its own history. Nobody wants to wait for a minute so often.
 		setEnv: map[string]string{"NODE_OPTIONS": "--require={home}/clock.js"},
-		files:  map[string]string{"clock.js": clock},
-		byRow:  byRow{args: []string{"--acp"}, mode: "default"},
+		files: map[string]string{
+			"clock.js": clock,
+			// It cleans up when it starts, and takes a session that was loaded once for a broken one. docs/agents.md tells
+			// people of this setting.
+			".gemini/settings.json": `{"general": {"sessionRetention": {"enabled": false}}}`,
+		},
+		byRow: byRow{args: []string{"--acp"}, mode: "default"},
 		temptation: map[string]string{
 			".gemini/settings.json": `{"tools": {"allowed": ["run_shell_command", "write_file"]}}`,
 		},
@@ -116,7 +123,7 @@ var table = []agent{
 		command:  "codex-acp", bin: bin,
 		env:        map[string]string{"OPENAI_API_KEY": "{key}"},
 		files:      map[string]string{".codex/config.toml": codexConfig},
-		byRow:      byRow{mode: "read-only"},
+		byRow:      byRow{mode: "read-only", signIn: "openai-api-key"},
 		temptation: codexTemptation,
 		quirks:     quirks{cancelledByDenial: true, silentAfterDenial: true, usage: true},
 	},
@@ -125,7 +132,7 @@ var table = []agent{
 		command:  "codex-acp", row: "codex", bin: bin,
 		env:        map[string]string{"OPENAI_API_KEY": "{key}"},
 		files:      map[string]string{".codex/config.toml": codexConfig},
-		byRow:      byRow{mode: "read-only"},
+		byRow:      byRow{mode: "read-only", signIn: "api-key"},
 		temptation: codexTemptation,
 		quirks:     quirks{obeysRepository: true, cancelledByDenial: true, silentAfterDenial: true, usage: true},
 	},
@@ -180,12 +187,5 @@ var codexTemptation = map[string]string{
 }
 
 const codexConfig = `model = "mock"
-model_provider = "mock"
-[model_providers.mock]
-name = "mock"
-base_url = "{mock}/v1"
-wire_api = "responses"
-env_key = "OPENAI_API_KEY"
-request_max_retries = 0
-stream_max_retries = 0
+openai_base_url = "{mock}/v1"
 `
