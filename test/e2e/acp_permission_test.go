@@ -43,7 +43,7 @@ func yes(a approval) object { return object{"decision": "approve", "argumentsHas
 
 const (
 	askLs   = `ask c1 kind=execute title="Run ls" input={"command":"ls"}`
-	forever = `silence 60000`
+	forever = `silence 600000` // longer than any test
 )
 
 var permissionScenes = scenes{

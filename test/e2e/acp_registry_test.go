@@ -131,17 +131,12 @@ var registryScenes = scenes{
 		}
 	}},
 	"mode that asks nobody": {"modal", func(v *visit) {
-		response, content := v.do("POST", "/executions",
-			v.request(object{"source": object{"type": "acp", "command": "modal", "mode": "bypassPermissions"}}))
-		if response.StatusCode == http.StatusUnprocessableEntity {
-			return
-		}
-		var created execution
-		must(v.t, unmarshal(content, &created))
-		v.keep(created.ID)
-		if end := v.ended(created.ID); end.Status != "failed" || !strings.Contains(end.Output.Error.Message,
-			"without asking") {
-			v.t.Errorf("ended: %+v", end.Output)
+		for _, mode := range []string{"bypassPermissions", "yolo"} {
+			p := v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions",
+				v.request(object{"source": object{"type": "acp", "command": "modal", "mode": mode}}))
+			if len(p.Errors) != 1 || p.Errors[0].Pointer != "/source/mode" {
+				v.t.Errorf("%s: %+v", mode, p)
+			}
 		}
 	}},
 	"folder and environment": {"private", func(v *visit) {

@@ -328,7 +328,7 @@ func diesWhileIdle(agent, continued string) scene {
 			v.t.Errorf("exited: %+v", exited)
 		}
 		v.reach(id, domain.StatusIdle)
-		if left := soon(func() []string { return processes(v.folder) }); len(left) > 0 {
+		if left := soon(func() []string { return v.left() }); len(left) > 0 {
 			v.t.Errorf("left: %v", left)
 		}
 		v.prompt(id, "say <two>", "whoami")

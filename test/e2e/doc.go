@@ -3,4 +3,7 @@
 //
 // A test gets a server of its own (server_test.go), a model that it scripts (model_test.go) and a client that knows
 // the public API and nothing else (client_test.go). Each ends by holding every log against the invariants.
+//
+// Tests of external agents share a server whose registry has scripted ones, each in a folder of its own
+// (acp_harness_test.go).
 package e2e
