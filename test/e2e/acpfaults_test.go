@@ -352,11 +352,12 @@ func TestAnswerBeforeTheEnd(t *testing.T) {
 // mischief is what agents are in the middle of when their server is killed: an agent of the registry and its prompt.
 var mischief = []struct {
 	args, steps []string
+	entry       object // further fields of its entry in the registry
 	ready       string // that is said or asked when it has come that far; empty: as soon as the process is there
 }{
 	{steps: []string{"say On and on", "pace 1", "burst 1000000"}, ready: "On and on"},
 	{steps: []string{"say On and on", "hang"}, ready: "On and on"},
-	{args: []string{"-hang", "new"}},
+	{args: []string{"-hang", "new"}, entry: object{"startTimeoutSeconds": 2}},
 	{steps: []string{"ignoreeof", "ignoreterm", "deafen", "say On and on", "silence 600000"}, ready: "On and on"},
 	{steps: []string{"orphan orphan.pid 600", "say On and on", "silence 600000"}, ready: "On and on"},
 	{steps: []string{"orphan orphan.pid 600", "ignoreterm", "say On and on", "flood 4000000000"}, ready: "On and on"},
@@ -395,7 +396,9 @@ func TestServerIsKilledAsUser(t *testing.T) {
 func mischiefs() map[string]object {
 	agents := map[string]object{}
 	for i, m := range mischief {
-		agents[fmt.Sprintf("agent%d", i)] = object{"args": append([]string{}, m.args...), "startTimeoutSeconds": 5}
+		entry := object{"args": append([]string{}, m.args...)}
+		maps.Copy(entry, m.entry)
+		agents[fmt.Sprintf("agent%d", i)] = entry
 	}
 	return agents
 }
@@ -404,6 +407,7 @@ func mischiefs() map[string]object {
 func (h *house) begin(t *testing.T) (visits []*visit) {
 	for i, m := range mischief {
 		v := h.visit(t, fmt.Sprintf("agent%d", i))
+		must(t, os.Chmod(v.folder, 0o777)) //nolint:gosec // it may be somebody else's server
 		v.start(m.steps...)
 		visits = append(visits, v)
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,7 +11,128 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"signoff/internal/domain"
 )
+
+const (
+	loadAgents = 100
+	loadChunks = 1_000
+	loudChunks = 100_000 // of one more agent
+)
+
+// TestLoad: a hundred agents speak at once, as fast as they can, and one says a hundred times as much. Nothing of it is
+// dropped, doubled or out of order: not in the log, not for who follows it live, and not for who follows over connections
+// that break. The engines take turns: two hundred agents under the race detector are more memory than a test should take.
+func TestLoad(t *testing.T) {
+	for _, engine := range []struct {
+		name string
+		open func(*testing.T) engine
+	}{{"SQLite", func(*testing.T) engine { return engine{} }}, {"Postgres", func(t *testing.T) engine { return engine{url: postgres(t)} }}} {
+		t.Run(engine.name, func(t *testing.T) {
+			h := openHouse(t, engine.open(t), map[string]object{"scripted": {}}, "SIGNOFF_LOG_LEVEL=warn")
+			h.warm(t)
+			before, peak := h.take(t), h.peak(t)
+			t.Run("at once", h.load)
+			t.Logf("anonymous memory: %d MB before, at most %d MB", before.memory>>20, peak()>>20)
+			h.back(t, before)
+		})
+	}
+}
+
+func (h *house) load(t *testing.T) {
+	v := h.visit(t, "scripted")
+	begun := time.Now()
+	for range loadAgents + 1 {
+		v.startAs(object{"keepOpen": true}, `say "ready "`)
+	}
+	v.idle(1)
+	processes, memory := h.supervisors(t)
+	t.Logf("%d agents are ready after %s; %d processes of ours stand above them, with %d MB", loadAgents+1, since(begun), processes, memory>>20)
+
+	begun = time.Now()
+	live, chunks := v.live(), map[string]int{}
+	for i, f := range v.all {
+		chunks[f.id] = loadChunks
+		if i == 0 {
+			chunks[f.id] = loudChunks
+		}
+		v.prompt(f.id, fmt.Sprintf("burst %d", chunks[f.id]))
+	}
+	v.idle(2)
+	t.Logf("all has been said after %s", since(begun))
+	for id, n := range chunks {
+		v.end(id)
+		log := v.page(id)
+		if said := text(t, log); said != "ready "+numbered(n) {
+			t.Errorf("of %d chunks, what was said is %d bytes, not %d: %.200q", n, len(said), len(numbered(n)), said)
+		}
+		if live[id] == nil {
+			continue
+		}
+		if seen := <-live[id]; !equal(seen, log) {
+			t.Errorf("who followed live has seen %d events, the log has %d", len(seen), len(log))
+		}
+	}
+}
+
+func since(begun time.Time) time.Duration { return time.Since(begun).Round(time.Millisecond) }
+
+// idle waits until all executions have come to the end of a turn.
+func (v *visit) idle(turn int) {
+	v.t.Helper()
+	for _, f := range v.all {
+		v.eventually("the end of a turn", func() bool {
+			e := want[struct {
+				Status domain.Status
+				Turn   int
+			}](v.client, http.StatusOK, "GET", "/executions/"+f.id, nil)
+			if e.Status.Terminal() {
+				v.t.Fatalf("an execution ended as %s: %+v", e.Status, v.get(f.id).Output)
+			}
+			return e.Status == domain.StatusIdle && e.Turn == turn
+		})
+	}
+}
+
+// supervisors counts the processes of the server's own that stand above its agents, and what they hold.
+func (h *house) supervisors(t *testing.T) (n int, memory int64) {
+	for _, name := range h.below() {
+		pid, _, _ := strings.Cut(name, " ")
+		if program, err := os.Readlink("/proc/" + pid + "/exe"); err == nil && program == binary {
+			n++
+			memory += anonymous(t, pid)
+		}
+	}
+	return n, memory
+}
+
+// live follows every tenth execution of the visit on one connection that stays. That over connections that break, and at
+// random points, every visit does by itself for all.
+func (v *visit) live() map[string]chan []wireEvent {
+	live := map[string]chan []wireEvent{}
+	for i := 0; i < len(v.all); i += 10 {
+		seen := make(chan []wireEvent, 1)
+		live[v.all[i].id] = seen
+		go func() {
+			var log []wireEvent
+			if _, err := v.follow(context.Background(), v.all[i].id, 0, func(e wireEvent) bool { log = append(log, e); return true }); err != nil {
+				v.t.Error("following live:", err)
+			}
+			seen <- log
+		}()
+	}
+	return live
+}
+
+// numbered is the text of a burst.
+func numbered(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "%d ", i)
+	}
+	return text.String()
+}
 
 // usage is what a server holds at a moment.
 type usage struct {
@@ -37,7 +159,12 @@ func (h *house) proc(path string) string {
 
 func (h *house) memory(t *testing.T) int64 {
 	t.Helper()
-	file, err := os.Open(h.proc("smaps_rollup"))
+	return anonymous(t, strconv.Itoa(h.process.Process.Pid))
+}
+
+func anonymous(t *testing.T, pid string) int64 {
+	t.Helper()
+	file, err := os.Open("/proc/" + pid + "/smaps_rollup")
 	must(t, err)
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
