@@ -3,6 +3,7 @@ package domain
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 )
@@ -21,6 +22,10 @@ type Agent interface {
 	// Close ends whatever the agent holds. It is called once, after the last Prompt has returned.
 	Close() error
 }
+
+// ErrNotPrompted is in the chain of what Prompt returns where the agent was gone before it heard of the prompt: opened
+// again, it can be asked the same without anything being done twice.
+var ErrNotPrompted = errors.New("the agent was gone before it was prompted")
 
 // Opening is what an agent is opened with. When its context ends, whoever opens it gives up, and leaves nothing behind.
 type Opening struct {
