@@ -42,6 +42,10 @@ func (s *story) chunk(kind string, thought bool, update object, raw json.RawMess
 	if content.text("type") == "text" {
 		s.say(thought, update.text("messageId"), content.text("text"))
 	}
+	if usage := update.object("_meta").object("usage"); usage != nil && content.text("text") == "" {
+		s.usage.addAnswer(usage)
+		s.tellUsage()
+	}
 	plain := content.text("type") == "text" && content.only("type", "text") &&
 		update.only("sessionUpdate", "content", "messageId")
 	if !plain {

@@ -8,13 +8,15 @@ import (
 	"signoff/internal/domain"
 )
 
-// account adds up what the agent tells of its use of tokens. There are three ways to tell, and most agents have one or
-// two: with the answer of a turn (for that turn), by usage_update (how full the context is, and the cost so far), and by
-// notifications of their own (the sum so far). The sums are not added to each other: they count the same tokens.
+// account adds up what the agent tells of its use of tokens. There are four ways to tell, and most agents have one or
+// two: with the answer of a turn (for that turn), with a chunk of text (for one answer of the model), by usage_update
+// (how full the context is, and the cost so far), and by notifications of their own (the sum so far). The sums are not
+// added to each other: they count the same tokens.
 type account struct {
 	before    domain.Usage // of the execution, when this process began
 	continued bool         // the agent's session is older than this process, and so are its sums
 	turns     domain.Usage // the sum over the turns
+	answers   domain.Usage // the sum over the model's answers
 	stated    domain.Usage // the sum that the agent itself states
 	now       domain.Usage // context and cost
 }
@@ -34,9 +36,15 @@ func (a *account) state(update object) {
 // add takes the usage of a turn.
 func (a *account) add(usage object) { a.turns = a.turns.Add(readUsage(usage)) }
 
+// addAnswer takes the usage of one answer of the model, which a chunk without text carries.
+func (a *account) addAnswer(usage object) { a.answers = a.answers.Add(readUsage(usage)) }
+
 // total is the usage of the execution.
 func (a *account) total() domain.Usage {
 	sum, mine := a.before, a.turns
+	if mine == (domain.Usage{}) {
+		mine = a.answers
+	}
 	if mine == (domain.Usage{}) {
 		mine = a.stated
 		if a.continued && mine != (domain.Usage{}) { // it counts what came before too

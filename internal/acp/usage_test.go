@@ -51,6 +51,18 @@ func TestUsageInTheMetaOfAResult(t *testing.T) {
 	want(t, "output", *usage.OutputTokens, 12)
 }
 
+// TestUsageInTheMetaOfAChunk: Qwen Code tells it nowhere else, for each answer of the model. Where the turn's is told, too,
+// that counts.
+func TestUsageInTheMetaOfAChunk(t *testing.T) {
+	story := newTale(t, domain.Opening{})
+	for range 2 {
+		story.hears(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":400,"outputTokens":6}}}`)
+	}
+	want(t, "input", *lastUsage(t, story).InputTokens, 800)
+	story.result(json.RawMessage(usageOfATurn))
+	want(t, "input of the turn", *lastUsage(t, story).InputTokens, 10)
+}
+
 // TestZerosAreUnknown: many agents send zeros because they do not count.
 func TestZerosAreUnknown(t *testing.T) {
 	story := newTale(t, domain.Opening{})
