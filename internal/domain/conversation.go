@@ -99,6 +99,8 @@ func (f *folder) take(payload Payload) {
 		}
 	case TurnEnded:
 		f.inTurn = false
+	case TurnContinued:
+		f.active = f.active && p.Mode != ResumeFresh
 	case AgentUpdated:
 		f.active = f.active || p.Turn > 0
 	case MessageDelta:

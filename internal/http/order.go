@@ -120,11 +120,12 @@ func (f *faults) source(body api.CreateExecution) {
 		}
 		return
 	}
-	for field, sent := range map[string]bool{
-		"command": source.Command != nil, "args": source.Args != nil, "mode": source.Mode != nil,
-	} {
-		if sent {
-			f.add("/source/"+field, "belongs to the type acp; the internal agent takes none")
+	for _, field := range []struct {
+		name string
+		sent bool
+	}{{"command", source.Command != nil}, {"args", source.Args != nil}, {"mode", source.Mode != nil}} {
+		if field.sent {
+			f.add("/source/"+field.name, "belongs to the type acp; the internal agent takes none")
 		}
 	}
 	if len(value(body.McpServers, nil)) > 0 {

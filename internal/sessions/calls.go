@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -13,8 +14,11 @@ import (
 
 // asked judges a call that the agent wants to run, or asks about.
 func (s *session) asked(d *draft, a *ask) {
-	if s.closing || !s.inTurn {
-		a.reply <- nobody // ours: the asker's context has ended, or will; the call gets its fate with the end of the turn
+	if s.leaving {
+		return // the asker's context ends soon; it asks again where the execution is driven next
+	}
+	if s.closing || !s.inTurn || s.result != nil {
+		a.reply <- nobody
 		return
 	}
 	c := s.announced(d, a.Call)
@@ -41,7 +45,7 @@ func (s *session) asked(d *draft, a *ask) {
 
 // nobody will answer: the call was judged before, or the turn is over.
 var nobody = reply{
-	grant:  domain.Grant{Message: "This call was already judged."},
+	grant:  domain.Grant{Message: "This call was judged before, or comes too late."},
 	answer: domain.Answer{Status: domain.ApprovalCancelled},
 }
 
@@ -74,7 +78,8 @@ func (s *session) moot(i item) *call {
 	return nil
 }
 
-// withdraw ends an open question, unless a decision was faster: that is acted on then.
+// withdraw ends an open question, unless a decision was faster: that is acted on then. Where the turn is over nobody is
+// left who could act on it, and nothing starts any more.
 func (s *session) withdraw(c *call) error {
 	d := &draft{}
 	d.withdraw(*c.approval)
@@ -87,7 +92,14 @@ func (s *session) withdraw(c *call) error {
 	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome) {
 		return err
 	}
-	decided, readErr := s.decisions()
+	if s.closing || s.result != nil {
+		if !s.dropDecided() {
+			return err
+		}
+		s.dismissAsker(c)
+		return nil
+	}
+	decided, readErr := s.decisionsAtLast()
 	if readErr != nil {
 		return readErr
 	}
@@ -95,6 +107,22 @@ func (s *session) withdraw(c *call) error {
 		return err // it was not a decision that refused the change
 	}
 	return s.commit(decided)
+}
+
+// decisionsAtLast reads the decisions, and again while the database is away: what hangs on them cannot wait for a bell.
+func (s *session) decisionsAtLast() (*draft, error) {
+	for {
+		decided, err := s.decisions()
+		if err == nil {
+			return decided, nil
+		}
+		slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
+		select {
+		case <-time.After(readPause):
+		case <-s.lease.Done():
+			return nil, err
+		}
+	}
 }
 
 // withdrawAll ends all open questions.
@@ -195,7 +223,7 @@ func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answe
 		}
 		d.add(started)
 	}
-	c.approval, c.running = nil, true
+	c.approval, c.running, c.refusal = nil, true, nil
 	s.reply(d, c, reply{grant: domain.Grant{Allowed: true, Arguments: started.Arguments}, answer: answer})
 }
 
@@ -217,7 +245,7 @@ var refusedAs = map[domain.Fate]domain.ApprovalStatus{
 // refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
 func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain.Failure, answer domain.Answer) {
-	s.refused = s.refused || answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired
+	s.toldNo = s.toldNo || answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired
 	if c.running && c.ask != nil && !c.ask.ours() {
 		c.refusal = &refusal{fate, failure}
 		s.reply(d, c, reply{answer: answer})
@@ -254,14 +282,16 @@ func (s *session) decisions() (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.rules, err = s.store.Rules(ctx, s.execution.ID); err != nil {
+	rules, err := s.store.Rules(ctx, s.execution.ID)
+	if err != nil {
 		return nil, err
 	}
+	s.rules = rules
 	for _, row := range rows {
 		c, open := s.calls[row.Call.ID]
 		switch {
 		case !open || c.approval == nil || c.approval.ID != row.ID || row.Status == domain.ApprovalPending:
-		case c.ask == nil: // taken up, and the agent has not come back to it yet
+		case c.ask == nil: // taken up, and our own agent has not come back to it yet
 			c.approval, s.decided[c.ID] = nil, row
 		default:
 			s.settle(d, c, row)

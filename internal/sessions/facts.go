@@ -83,7 +83,7 @@ func (s *session) to(d *draft, status domain.Status, reason string) {
 
 // flowed numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
 func (s *session) flowed(d *draft, piece *delta) {
-	if s.closed[textKey(piece.kind, piece.id)] || !s.speaks(piece) {
+	if s.whole[textKey(piece.kind, piece.id)] || !s.speaks(piece) {
 		return
 	}
 	text := piece.text.String()
@@ -133,7 +133,7 @@ func (s *session) endText(kind domain.EventType, id string) (length int, ended b
 		return 0, false
 	}
 	delete(s.texts, key)
-	s.closed[key] = true
+	s.whole[key] = true
 	return open.length, true
 }
 
@@ -234,7 +234,7 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	if !open {
 		return
 	}
-	if c.refusal != nil && p.Fate == domain.FateFailed {
+	if c.refusal != nil && p.Fate != domain.FateSucceeded {
 		p.Fate, p.Error = c.refusal.fate, &c.refusal.failure
 	}
 	s.endCall(c)

@@ -196,18 +196,18 @@ func (s *session) closeCalls(d *draft) {
 // lastFate is the fate of a call that the end of the execution overtakes. Only where the agent has not returned can
 // the call still be running.
 func (s *session) lastFate(c *call) domain.ToolCallCompleted {
-	fate, failure := domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The execution ended before this call ran."}
+	fate, failure := domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The turn ended before this call ran."}
 	switch {
 	case c.refusal != nil:
 		fate, failure = c.refusal.fate, c.refusal.failure
-	case c.running && s.unaccounted():
+	case c.running && (s.unaccounted() || !s.inTurn):
 		fate = domain.FateOutcomeUnknown
 		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}
 	case c.running && s.result == nil:
 		fate = domain.FateOutcomeUnknown
 		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown}
 	case c.running:
-		failure.Message = "The execution ended while this call was running; it was stopped."
+		failure.Message = "The turn ended while this call was running; it was stopped."
 	}
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure}
 }
@@ -242,7 +242,7 @@ func (s *session) dropDecided() bool {
 // handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
 func (s *session) handOver() state {
-	s.closing = true
+	s.leaving = true
 	deadline := time.NewTimer(s.drainGrace)
 	defer deadline.Stop()
 	for s.result == nil && s.anyCall(func(c *call) bool { return c.running }) {
@@ -260,7 +260,7 @@ func (s *session) handOver() state {
 	if err := s.silence(errDrain); err != nil {
 		return s.abandon(err)
 	}
-	if s.result != nil && s.result.err == nil {
+	if s.result != nil && s.result.err == nil && s.result.stop != domain.StopCancelled {
 		return s.conclude // it came to its end by itself
 	}
 	s.released = true

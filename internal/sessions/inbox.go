@@ -24,6 +24,7 @@ type inbox struct {
 	items  []item
 	traces []domain.DebugMessage // apart from the items, so that deltas still grow together
 	bytes  int
+	traced int   // bytes of the traces
 	closed error // why nothing is taken any more
 
 	bell chan struct{} // for the session: there is something
@@ -118,8 +119,12 @@ func weight(payload domain.Payload) int {
 		return len(p.Arguments) + len(p.Summary)
 	case domain.ToolCallCompleted:
 		return len(p.Output)
+	case domain.ToolCallStarted:
+		return len(p.Arguments)
 	case domain.ToolCallReported:
 		return len(p.Update)
+	case domain.AgentStderr:
+		return len(p.Text)
 	case domain.AgentUpdated:
 		return len(p.Update)
 	case domain.PlanUpdated:
@@ -190,10 +195,10 @@ func (b *inbox) put(i item) error {
 func (b *inbox) trace(message domain.DebugMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed != nil || b.bytes >= inboxBytes {
+	if b.closed != nil || b.traced >= inboxBytes {
 		return
 	}
-	b.bytes += itemBytes + len(message.Message)
+	b.traced += itemBytes + len(message.Message)
 	b.traces = append(b.traces, message)
 	ring(b.bell)
 }
@@ -203,7 +208,7 @@ func (b *inbox) take() ([]item, []domain.DebugMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	items, traces := b.items, b.traces
-	b.items, b.traces, b.bytes = nil, nil, 0
+	b.items, b.traces, b.bytes, b.traced = nil, nil, 0, 0
 	ring(b.room)
 	return items, traces
 }

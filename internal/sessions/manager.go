@@ -108,7 +108,7 @@ func (m *Manager) Start(
 	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
 ) (execution domain.Execution, replayed bool, err error) {
 	if err := m.takeOver(ctx, tenant, &request); err != nil {
-		return domain.Execution{}, false, err
+		return m.notTakenOver(ctx, tenant, key, err)
 	}
 	execution = m.created(tenant, by, request)
 	s, err := m.admit(execution, 1)
@@ -149,6 +149,25 @@ func (m *Manager) notStarted(
 	if domain.CodeOf(err) != domain.CodeConflict || key == nil {
 		return domain.Execution{}, false, err
 	}
+	return m.replay(ctx, tenant, key)
+}
+
+// notTakenOver gives the first answer again also where what it took over is not there any more.
+func (m *Manager) notTakenOver(
+	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
+) (domain.Execution, bool, error) {
+	if key != nil {
+		if first, replayed, lookup := m.replay(ctx, tenant, key); domain.CodeOf(lookup) != domain.CodeNotFound || replayed {
+			return first, replayed, lookup
+		}
+	}
+	return domain.Execution{}, false, err
+}
+
+// replay is the first answer to an idempotency key.
+func (m *Manager) replay(
+	ctx context.Context, tenant domain.TenantID, key *store.Idempotency,
+) (domain.Execution, bool, error) {
 	first, bodyHash, err := m.store.ExecutionByKey(ctx, tenant, key.Key)
 	if err != nil {
 		return domain.Execution{}, false, err
@@ -209,7 +228,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 		inbox: newInbox(), watcher: watcher, stirred: watcher.Stirred(),
 		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
-		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{},
+		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
 		promptText: firstText(execution.Request), agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,
 	}
 }

@@ -39,12 +39,14 @@ type session struct {
 	calls      map[string]*call           // without a fate
 	decided    map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
 	results    map[string]string          // what take-up told the model of calls that it closed
-	closed     map[string]bool            // calls that had their fate, and texts that were completed
+	closed     map[string]bool            // calls that had their fate
+	whole      map[string]bool            // texts of this turn that were completed
 	rules      []domain.PermissionRule
 	stirred    int              // the writes of others that have been read
 	again      <-chan time.Time // rings when a reading that failed is to be tried again; nil otherwise
 	flowing    bool             // text arrives
-	closing    bool             // the turn is being stopped: nothing new is answered
+	closing    bool             // the turn is being stopped: whoever asks is told that nobody will answer
+	leaving    bool             // the execution is handed over: whoever asks waits for the next driver
 	clock      *clock
 	wishes     store.Wishes // what others want of it, as last read
 	since      time.Time    // when it became idle or interrupted
@@ -56,7 +58,8 @@ type session struct {
 	fresh        bool         // the agent was just opened and remembers nothing of earlier turns
 	continued    *domain.TurnContinued
 	interrupting bool // the turn is stopped for the sake of another prompt
-	refused      bool // a question of this turn was answered with no
+	toldNo       bool // a question of this turn was answered with no
+	reopened     bool // the agent was gone before it heard the prompt of this turn
 
 	stop     context.CancelCauseFunc // ends the turn; nil where none runs
 	gone     chan struct{}           // closes when Prompt has returned
@@ -192,7 +195,8 @@ var errOver = errors.New("sessions: the session is over")
 // on into the inbox meanwhile. It gives up where the lease is lost, where the change is refused, and where nobody can
 // tell whether it was written.
 func (s *session) commit(d *draft) error {
-	if d.empty() {
+	if d.empty() { // nothing to write, but perhaps somebody to answer
+		d.answer()
 		return nil
 	}
 	change := d.change(s)

@@ -26,51 +26,59 @@ func (s *session) queued() state {
 
 // initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
 func (s *session) initializing() state {
-	type result struct {
-		agent domain.Agent
-		err   error
-	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	opening := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.loading}
-	opened := make(chan result, 1)
-	go func() {
-		var o result
-		defer func() {
-			if r := recover(); r != nil {
-				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
-			}
-			opened <- o
-		}()
-		o.agent, o.err = s.open(ctx, opening)
-	}()
+	o := s.beginToOpen()
+	defer func() { s.agent = o.stop() }() // also where something here panics: the process must not be forgotten
 	for {
 		select {
-		case o := <-opened:
+		case <-o.done:
 			s.agent = o.agent
 			return s.opened(o.err)
 		case <-s.inbox.bell:
 			if err := s.takeIn(); err != nil {
-				cancel(errOver)
-				s.agent = (<-opened).agent
 				return s.abandon(err)
 			}
 		case <-s.watcher.Bell():
 			if s.heed() == nil && s.wishes.Cancel != nil { // what cannot be read now is read in the turn
-				cancel(errOver)
-				s.agent = (<-opened).agent
+				o.stop()
 				return s.finish(s.cancellation())
 			}
 		case <-s.draining:
-			cancel(errOver)
-			s.agent = (<-opened).agent
 			return s.handOver
 		case <-s.lease.Done():
-			cancel(errOver)
-			s.agent = (<-opened).agent
 			return s.abandon(context.Cause(s.lease))
 		}
 	}
+}
+
+// opening is an agent on its way. agent and err are set when done closes.
+type opening struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	agent  domain.Agent
+	err    error
+}
+
+func (s *session) beginToOpen() *opening {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	o := &opening{cancel: cancel, done: make(chan struct{})}
+	with := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.loading}
+	go func() {
+		defer close(o.done)
+		defer func() {
+			if r := recover(); r != nil {
+				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
+			}
+		}()
+		o.agent, o.err = s.open(ctx, with)
+	}()
+	return o
+}
+
+// stop ends the opening, if it has not ended, and returns the agent that it came to all the same.
+func (o *opening) stop() domain.Agent {
+	o.cancel(errOver)
+	<-o.done
+	return o.agent
 }
 
 // today is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.

@@ -45,7 +45,7 @@ func (s *session) goOnWithTurn() state {
 	}
 	s.closeTexts(d)
 	for key := range s.texts {
-		s.closed[key] = true
+		s.whole[key] = true
 	}
 	clear(s.texts)
 	s.closeLost(d)
@@ -56,7 +56,7 @@ func (s *session) goOnWithTurn() state {
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	if s.turn > 0 {
+	if s.turn > 1 || s.resumed.Active { // before its first word, an agent need not have kept a session
 		s.loading = s.agentSession
 	}
 	if s.external() && s.inTurn && s.resumed.Active {

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,9 @@ func (s *session) begin() state {
 
 // advance starts the next turn with the agent that is there, or opens it again where its process is gone.
 func (s *session) advance() state {
+	if s.isDraining() {
+		return s.handOver // its prompt is the next driver's
+	}
 	if s.exited {
 		s.closeAgent()
 	}
@@ -82,10 +86,8 @@ func (s *session) startTurn(d *draft) {
 
 // forgetTurn lets go of what belonged to the turn that is over.
 func (s *session) forgetTurn() {
-	for key := range s.texts {
-		s.closed[key] = true
-	}
 	clear(s.texts)
+	clear(s.whole)
 	for _, c := range s.calls {
 		s.endCall(c)
 	}
@@ -96,7 +98,7 @@ func (s *session) forgetTurn() {
 	}
 	s.rounds, s.round, s.flowing = 0, "", false
 	s.stop, s.result, s.continued, s.resumed = nil, nil, nil, nil
-	s.closing, s.interrupting, s.refused, s.inTurn = false, false, false, false
+	s.closing, s.interrupting, s.toldNo, s.reopened, s.inTurn = false, false, false, false, false
 }
 
 // enter writes the beginning of a turn and lets the agent run.
@@ -155,6 +157,9 @@ func (s *session) host() *host {
 // execution. A wish to cancel that came meanwhile goes first: some agents call a cancel an ordinary end, and some an
 // error.
 func (s *session) conclude() state {
+	if s.unheard() {
+		return s.reopen
+	}
 	_ = s.heed() // what cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
 	if s.wishes.Cancel != nil {
 		return s.finish(s.cancellation())
@@ -172,6 +177,27 @@ func (s *session) conclude() state {
 	}
 }
 
+// unheard tells whether the agent's process was gone before it was prompted, so that nothing is done twice where the next
+// one gets the same. It may end between two turns, and the prompt may be faster than the news of it.
+func (s *session) unheard() bool {
+	return errors.Is(s.result.err, domain.ErrNotPrompted) && !s.reopened && !s.closing
+}
+
+// reopen starts the agent's process again in the middle of its turn.
+func (s *session) reopen() state {
+	s.reopened = true
+	s.stop(errOver)
+	s.stop, s.result = nil, nil
+	s.closeAgent()
+	d := &draft{}
+	s.to(d, domain.StatusInitializing, "the agent had exited")
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	s.loading = s.agentSession
+	return s.initializing
+}
+
 // ending is how the turn ended, as an outcome of the execution.
 func (s *session) ending() outcome {
 	switch {
@@ -179,7 +205,7 @@ func (s *session) ending() outcome {
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
 	case s.result.err != nil:
 		return failed(domain.FailureOf(s.result.err))
-	case s.result.stop == domain.StopCancelled && s.refused: // what some agents call the end after a no
+	case s.result.stop == domain.StopCancelled && s.toldNo: // what some agents call the end after a no
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: domain.StopCancelled}
 	default:
 		return stopped(s.result.stop)
@@ -229,6 +255,8 @@ func (s *session) idle() state {
 		s.closeAgent()
 	}
 	switch {
+	case s.isDraining():
+		return s.handOver
 	case len(s.wishes.Prompts) > 0:
 		return s.advance
 	case s.wishes.Close != nil:
@@ -286,7 +314,6 @@ const goOn = "The process in which you were working was stopped in the middle of
 
 // interrupt leaves the choice to somebody.
 func (s *session) interrupt(d *draft, reason string) state {
-	s.closeAgent()
 	s.to(d, domain.StatusInterrupted, reason)
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)

@@ -106,7 +106,7 @@ func (w *Workspace) open(directory, path string) (fs.File, error) {
 	defer root.Close()
 	file, err := root.OpenFile(relative, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, opening(path, err)
+		return nil, notOpened(path, err)
 	}
 	if err := w.readable(file, filepath.Join(directory, relative), path); err != nil {
 		file.Close()
@@ -116,50 +116,83 @@ func (w *Workspace) open(directory, path string) (fs.File, error) {
 }
 
 // write replaces a file below directory, with the same boundary, by way of a temporary file beside it: whoever reads
-// sees the old content or the new one. What is hidden, and what git runs, cannot be written.
+// sees the old content or the new one. What is hidden, and what git runs, cannot be written, whatever links lead there.
 func (w *Workspace) write(directory, path string, content []byte) error {
 	relative, err := local(directory, path)
 	if err != nil {
 		return err
-	}
-	if w.hides(filepath.Join(directory, relative)) || slices.Contains(strings.Split(relative, "/"), ".git") {
-		return outside(path)
 	}
 	root, err := os.OpenRoot(directory)
 	if err != nil {
 		return domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory cannot be opened.").With(err)
 	}
 	defer root.Close()
-	return w.replace(root, directory, relative, path, content)
+	folder, err := w.folder(root, directory, relative, path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return replace(folder, filepath.Base(relative), path, content)
 }
 
-func (w *Workspace) replace(root *os.Root, directory, relative, path string, content []byte) error {
-	folder := filepath.Dir(relative)
-	if err := root.MkdirAll(folder, 0o777); err != nil {
-		return opening(path, err)
+// folder opens the folder of a file that is to be written, and makes what is missing of it. It looks first where the part
+// that exists really is; the rest is made below the very folder that was looked at, so a link that comes in later
+// leads nowhere.
+func (w *Workspace) folder(root *os.Root, directory, relative, path string) (*os.Root, error) {
+	there, missing := filepath.Dir(relative), "."
+	for there != "." {
+		if _, err := root.Stat(there); err == nil {
+			break
+		}
+		there, missing = filepath.Dir(there), filepath.Join(filepath.Base(there), missing)
 	}
-	place, err := filepath.EvalSymlinks(filepath.Join(directory, folder))
-	if err != nil || !within(directory, place) || w.hides(place) { // a link inside may lead to what is hidden
-		return outside(path)
+	existing, err := root.OpenRoot(there)
+	if err != nil {
+		return nil, notOpened(path, err)
 	}
+	defer existing.Close()
+	place, err := filepath.EvalSymlinks(filepath.Join(directory, there))
+	if err != nil || !w.writable(existing, directory, place, filepath.Join(missing, filepath.Base(relative))) {
+		return nil, outside(path)
+	}
+	if err := existing.MkdirAll(missing, 0o777); err != nil {
+		return nil, notOpened(path, err)
+	}
+	return existing.OpenRoot(missing)
+}
+
+// writable tells whether a file may be written at rest below an opened folder, of which place is the true name.
+func (w *Workspace) writable(folder *os.Root, directory, place, rest string) bool {
+	opened, err := folder.Stat(".")
+	if err != nil {
+		return false
+	}
+	if named, err := os.Stat(place); err != nil || !os.SameFile(opened, named) || !within(directory, place) {
+		return false
+	}
+	target := filepath.Join(place, rest)
+	return !w.hides(target) && !slices.Contains(strings.Split(strings.TrimPrefix(target, directory), "/"), ".git")
+}
+
+func replace(folder *os.Root, name, path string, content []byte) error {
 	mode := fs.FileMode(0o666)
-	if info, err := root.Lstat(relative); err == nil {
+	if info, err := folder.Lstat(name); err == nil {
 		if !info.Mode().IsRegular() {
 			return domain.Errorf(domain.CodeToolFailed, "%s is not a regular file.", path)
 		}
 		mode = info.Mode().Perm()
 	}
-	draft := filepath.Join(folder, ".signoff-"+rand.Text())
-	file, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	draft := ".signoff-" + rand.Text()
+	file, err := folder.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return opening(path, err)
+		return notOpened(path, err)
 	}
 	_, err = file.Write(content)
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = root.Rename(draft, relative)
+		err = folder.Rename(draft, name)
 	}
 	if err != nil {
-		_ = root.Remove(draft)
+		_ = folder.Remove(draft)
 		return domain.Errorf(domain.CodeToolFailed, "%s cannot be written.", path).With(err)
 	}
 	return nil
@@ -193,7 +226,7 @@ func (w *Workspace) readable(file *os.File, absolute, path string) error {
 	}
 	place, err := filepath.EvalSymlinks(absolute)
 	if err != nil {
-		return opening(path, err)
+		return notOpened(path, err)
 	}
 	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(place) {
 		return outside(path)
@@ -205,7 +238,7 @@ func outside(path string) error {
 	return domain.Errorf(domain.CodePathOutsideWorkspace, "%s is outside the working directory.", path)
 }
 
-func opening(path string, err error) error {
+func notOpened(path string, err error) error {
 	switch {
 	case os.IsNotExist(err):
 		return domain.Errorf(domain.CodeToolFailed, "%s does not exist.", path).With(err)

@@ -111,3 +111,47 @@ func TestResolve(t *testing.T) {
 		}
 	}
 }
+
+func TestWriteFile(t *testing.T) {
+	w, root := tree(t)
+	must(t, os.Symlink(".git/hooks", filepath.Join(root, "to-hooks")))
+	must(t, os.Chmod(filepath.Join(root, "note.txt"), 0o640))
+	for path, place := range map[string]string{ // "" is refused
+		"note.txt": "note.txt", "new.txt": "new.txt", "a/b/c/new.txt": "a/b/c/new.txt", "sub/up/by-link.txt": "by-link.txt",
+		filepath.Join(root, "absolute.txt"): "absolute.txt", ".gitignore": ".gitignore", "empty.txt": "empty.txt",
+		"../secret.txt": "", "/etc/signoff-test": "", "outside": "", "absolute": "", "inside": "", "sub": "", "pipe": "", "": "",
+		"to-evil/secret.txt": "", "data/token": "", "data/new/x": "", "to-data/token": "", "to-data/new/x": "", "to-token": "",
+		".git/config": "", ".git/hooks/pre-commit": "", "to-hooks/pre-commit": "", "to-hooks/new/x": "", "sub/up/.git/config": "",
+		"note.txt/below": "", "name\x00": "",
+	} {
+		content := "written to " + path
+		if path == "empty.txt" {
+			content = ""
+		}
+		err := w.write(root, path, []byte(content))
+		if place == "" {
+			if code := domain.CodeOf(err); code != domain.CodePathOutsideWorkspace && code != domain.CodeToolFailed {
+				t.Errorf("%q: %v", path, err)
+			}
+			continue
+		}
+		if got, readErr := os.ReadFile(filepath.Join(root, place)); err != nil || readErr != nil || string(got) != content {
+			t.Errorf("%q: %q, %v, %v", path, got, err, readErr)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(root, "note.txt")); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the mode of what was there: %v, %v", info.Mode(), err)
+	}
+	for _, none := range []string{"data/new", ".git/hooks/pre-commit", ".git/hooks/new", ".git/config"} {
+		if _, err := os.Lstat(filepath.Join(root, none)); err == nil {
+			t.Errorf("%s was made", none)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(root, ".signoff-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if token, _ := os.ReadFile(filepath.Join(root, "data/token")); string(token) != "SECRET" {
+		t.Errorf("the token is %q", token)
+	}
+}

@@ -1,0 +1,230 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// An answer that leaves nothing to write down reaches the agent all the same.
+func TestAnswerWithoutAnEvent(t *testing.T) {
+	told := make(chan string, 2)
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		var wg sync.WaitGroup
+		for _, id := range []string{"c1", "c2"} {
+			_ = t.Want("m1", sessionstest.Bash(id, "ls"))
+			_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: id, AllowedBy: "agent"})
+			wg.Go(func() {
+				_, err := t.Ask(ctx, id, options)
+				if err == nil {
+					told <- id
+				}
+			})
+		}
+		wg.Wait()
+		return domain.StopEndTurn, nil
+	})
+	id := w.start(outside)
+	all := w.approvals(id, 2)
+	w.decide(all[0])
+	select {
+	case <-told:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the agent was not answered")
+	}
+	w.decide(all[1])
+	w.ended(id)
+}
+
+// The same for a no that the capabilities say to a call that has begun.
+func TestDenialWithoutAnEvent(t *testing.T) {
+	told := make(chan string, 2)
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+		time.Sleep(300 * time.Millisecond)
+		a, err := t.Ask(ctx, "c1", options)
+		told <- string(a.Status)
+		return domain.StopEndTurn, err
+	})
+	id := w.start(outside, func(r *domain.Request) { r.Capabilities.Execute = domain.Deny })
+	select {
+	case said := <-told:
+		if said != "denied" {
+			t.Error(said)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the agent was not answered")
+	}
+	w.ended(id)
+}
+
+// A question that comes while a drain lets a call end is not answered: an answer would be the end of the turn.
+func TestQuestionDuringADrain(t *testing.T) {
+	s := storetest.SQLite(t)
+	proceed := make(chan struct{})
+	w, _ := abroad(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+		<-proceed
+		if a, err := t.Ask(ctx, "c2", options); err != nil || a.Status == domain.ApprovalCancelled {
+			return domain.StopCancelled, err
+		}
+		return domain.StopEndTurn, nil
+	})
+	id := w.start(outside)
+	w.becomes(id, domain.StatusExecutingTool, 1)
+	time.AfterFunc(300*time.Millisecond, func() { close(proceed) })
+	w.drain()
+	if e := w.execution(id); e.Status.Terminal() {
+		t.Errorf("%s %+v", e.Status, e.Output)
+	}
+}
+
+// The same for a call of our own agent: its model must not be told of a no that nobody said.
+func TestCallDuringADrain(t *testing.T) {
+	s := storetest.SQLite(t)
+	proceed := make(chan struct{})
+	w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		one, two := sessionstest.Bash("c1", "ls"), sessionstest.Bash("c2", "ls")
+		one.Class = domain.ClassRead
+		_ = t.Want("m1", one)
+		_ = t.Want("m1", two)
+		done := make(chan domain.Grant, 1)
+		go func() {
+			<-proceed
+			g, err := t.Host.Authorize(ctx, two)
+			if err == nil {
+				done <- g
+			}
+		}()
+		g := domain.Grant{}
+		_, err := t.Use(one, func(json.RawMessage) string {
+			select {
+			case g = <-done:
+			case <-ctx.Done():
+			}
+			return "ran"
+		})
+		if err != nil || ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return domain.StopEndTurn, t.Say("m2", "told: "+g.Message)
+	})
+	id := w.start()
+	w.becomes(id, domain.StatusExecutingTool, 1)
+	time.AfterFunc(200*time.Millisecond, func() { close(proceed) })
+	w.drain()
+	if e := w.execution(id); e.Status.Terminal() {
+		t.Errorf("%s %+v", e.Status, e.Output)
+	}
+}
+
+// The prompt that waits is the next server's: a turn that begins during a drain is only cut off.
+func TestNoTurnBeginsDuringADrain(t *testing.T) {
+	s := storetest.SQLite(t)
+	w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		one := sessionstest.Bash("c"+t.Prompt.Text, "ls")
+		one.Class = domain.ClassRead
+		_ = t.Want("m"+t.Prompt.Text, one)
+		_, err := t.Use(one, func(json.RawMessage) string {
+			select {
+			case <-time.After(500 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			return "ran"
+		})
+		return domain.StopEndTurn, err
+	})
+	id := w.start(keepOpen)
+	w.becomes(id, domain.StatusExecutingTool, 1)
+	w.say(id, "two", "")
+	w.drain()
+	if n := len(payloads[domain.TurnStarted](t, w.events(id))); n != 1 {
+		t.Errorf("%d turns began; %v", n, types(w.events(id)))
+	}
+}
+
+// A yes takes back an earlier no to the same call.
+func TestYesAfterANo(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+		_, _ = t.Ask(ctx, "c1", options)
+		_, _ = t.Ask(ctx, "c1", options)
+		return domain.StopEndTurn, nil
+	})
+	id := w.start(outside)
+	w.decide(w.approvals(id, 1)[0], deny("no"))
+	w.decide(w.approvals(id, 2)[1])
+	w.ended(id)
+	if f := payloads[domain.ToolCallCompleted](t, w.events(id))[0]; f.Fate == domain.FateDenied {
+		t.Error("approved, may have run, and is denied in the log")
+	}
+}
+
+// An agent that had not said a word has done nothing: it begins anew, whether or not it kept its session.
+func TestKilledBeforeTheFirstWord(t *testing.T) {
+	s := storetest.SQLite(t)
+	script := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	w, _ := abroad(t, s, script)
+	id := w.start(outside)
+	w.becomes(id, domain.StatusWaiting, 1)
+	w.killed()
+	_, external := abroad(t, s, script)
+	if again := <-external.Opened; again.AgentSession != "" {
+		t.Errorf("opened with %q", again.AgentSession)
+	}
+}
+
+// A repeated request gives the first answer again, also when what it took over is gone.
+func TestIdempotentResumeFrom(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), echo)
+	first := w.start(outside)
+	w.ended(first)
+	key := &store.Idempotency{Key: "k", BodyHash: make([]byte, 32)}
+	r := request(outside, func(r *domain.Request) { r.ResumeFrom = first })
+	e, _, err := w.manager.Start(context.Background(), tenant, alice, r, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ended(e.ID)
+	if err := w.manager.Delete(context.Background(), tenant, first, alice); err != nil {
+		t.Fatal(err)
+	}
+	_, replayed, err := w.manager.Start(context.Background(), tenant, alice, r, key)
+	if err != nil || !replayed {
+		t.Error(replayed, err)
+	}
+}
+
+// The agent's process ends while idle, and the prompt is faster than the news of it.
+func TestPromptBeforeTheNewsOfAnExit(t *testing.T) {
+	var turns int
+	w, e := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		turns++
+		if turns == 2 { // as acp.Prompt does when a.lost()
+			return "", domain.Errorf(domain.CodeAgentExited, "gone").With(domain.ErrNotPrompted)
+		}
+		return domain.StopEndTurn, nil
+	})
+	id := w.start(outside, keepOpen)
+	<-e.Opened
+	w.becomes(id, domain.StatusIdle, 1)
+	w.say(id, "two", "")
+	w.becomes(id, domain.StatusIdle, 2)
+	if again := <-e.Opened; again.AgentSession != "session-1" || turns != 3 {
+		t.Errorf("%+v after %d prompts", again, turns)
+	}
+	w.close(id)
+}
