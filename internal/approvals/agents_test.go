@@ -99,6 +99,16 @@ func TestAnswersToAQuestion(t *testing.T) {
 	}
 }
 
+// A file or a command that an external agent has us run is run as it asked for it, or not at all.
+func TestNoEditingForExternalAgents(t *testing.T) {
+	r, d, h := asked(t, toolCall(`{"command":"ls"}`))
+	r.source.Type = domain.SourceACP
+	_, err := d.Decide(context.Background(), "", "", approvals.Answer{
+		Verb: domain.Approve, ArgumentsHash: h, Arguments: json.RawMessage(`{"command":"ls /"}`),
+	})
+	wants(t, err, "/arguments")
+}
+
 func asked(t *testing.T, question domain.Question) (*rows, *approvals.Desk, string) {
 	t.Helper()
 	r, d, h := desk(t)

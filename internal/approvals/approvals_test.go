@@ -128,6 +128,7 @@ func TestGranted(t *testing.T) {
 
 // rows is a store with one approval, and a log that decides it the way the database does.
 type rows struct {
+	source   domain.Source
 	approval domain.Approval
 	refuse   error // what Commit answers instead
 	changes  []store.Change
@@ -138,7 +139,7 @@ func (r *rows) Approval(context.Context, domain.TenantID, domain.ApprovalID) (do
 }
 
 func (r *rows) Execution(context.Context, domain.TenantID, domain.ExecutionID) (domain.Execution, error) {
-	return domain.Execution{Request: domain.Request{Capabilities: domain.DefaultCapabilities}}, nil
+	return domain.Execution{Request: domain.Request{Source: r.source, Capabilities: domain.DefaultCapabilities}}, nil
 }
 
 func (r *rows) Commit(_ context.Context, change store.Change) (store.Outcome, error) {

@@ -181,6 +181,13 @@ func fitting(kind domain.ApprovalKind, answer Answer) error {
 
 // edited lets tool and policy look at the arguments that the decider wrote: what they block stays blocked.
 func (d *Desk) edited(ctx context.Context, approval domain.Approval, arguments json.RawMessage) (string, error) {
+	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
+	if err != nil {
+		return "", err
+	}
+	if execution.Request.Source.Type == domain.SourceACP {
+		return "", domain.Invalid("/arguments", "What an external agent asks for runs as it stands or not at all; deny it and say why.")
+	}
 	call := approval.Call
 	call.Arguments = arguments
 	if _, err := d.tools.Check(call.Tool, arguments, approval.WorkingDirectory); err != nil {
@@ -189,10 +196,6 @@ func (d *Desk) edited(ctx context.Context, approval domain.Approval, arguments j
 	hash, err := Hash(call, approval.WorkingDirectory)
 	if err != nil {
 		return "", domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
-	}
-	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
-	if err != nil {
-		return "", err
 	}
 	action := Action{Tool: call.Tool, Class: call.Class, ArgumentsHash: hash}
 	if Judge(action, execution.Request.Capabilities, nil).Verdict == domain.Deny {
