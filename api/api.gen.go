@@ -817,7 +817,8 @@ type Decide struct {
 	// Answer Only for a `question`, and only with approve. It must fit the question's schema.
 	Answer *json.RawMessage `json:"answer,omitempty"`
 
-	// Arguments Run these arguments instead of the shown ones. Only with approve.
+	// Arguments Run these arguments instead of the shown ones. Only with approve, and only for a `toolCall` of the internal
+	// agent.
 	Arguments *json.RawMessage `json:"arguments,omitempty"`
 
 	// ArgumentsHash The hash that the decider was shown. Needed to approve, unless the key holds `approvals:decideUnseen`;
