@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short lint fmt clean
+.PHONY: help build generate demo run test test-short test-agents lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -25,6 +25,9 @@ test: ## Vet, lint, and run every test under the race detector; prints how many 
 
 test-short: ## Run the quick tests only, without vet, lint and the race detector
 	@scripts/test.sh --short
+
+test-agents: ## Drive real agents through the server (needs npm; installs two gigabytes once)
+	@scripts/test-agents.sh
 
 lint: ## Run the linters of .golangci.yml
 	$(TOOL) golangci-lint run

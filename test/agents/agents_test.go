@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -52,12 +53,37 @@ func TestSignoff(t *testing.T) {
 	}
 }
 
-// TestRaw shows that agents, fixtures and table are what the scenarios take them for, without Signoff.
+// TestSignInWithAKey: Codex wants to be told that it is to take the key which it has been given.
+func TestSignInWithAKey(t *testing.T) {
+	model := startMock(t)
+	for _, a := range table {
+		if a.builtin() != "codex" {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			a.files = map[string]string{".codex/config.toml": codexOwnConfig}
+			h := newHome(t, a, model.base)
+			driver := host(t, h, newServer(t, h))
+			driver.prompt(plainPrompt)
+			if end := driver.ends(); !strings.Contains(end.text, plainAnswer) {
+				t.Errorf("the answer is %q", end.text)
+			}
+			driver.close()
+		})
+	}
+}
+
+// TestRaw shows that agents, fixtures and table are what the scenarios take them for, without Signoff. In short, it only
+// shows that they answer: what fails in TestSignoff is looked at with the rest.
 func TestRaw(t *testing.T) {
 	model := startMock(t)
 	for _, a := range table {
 		t.Run(a.name, func(t *testing.T) {
 			h := newHome(t, a, model.base)
+			scenarios := scenarios
+			if testing.Short() {
+				scenarios = scenarios[:1]
+			}
 			for _, scenario := range scenarios {
 				t.Run(scenario.name, func(t *testing.T) {
 					h.set(t, scenario)

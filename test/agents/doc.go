@@ -18,8 +18,18 @@
 //   - [os.UserCacheDir]/signoff-agents keeps what was installed, under the hash of its lock file.
 //   - The table says of each agent how it is started, which environment and files it needs, how it is brought to ask a
 //     person, and in what it differs.
-//   - The scenarios are written against an interface, conversation. One driver of it speaks JSON lines with the agent
-//     and knows nothing of Signoff: it proves that agents and fixtures do what the scenarios expect of them.
+//   - The scenarios are written against an interface, conversation, that two drivers have. One speaks JSON lines with the
+//     agent and knows nothing of Signoff (TestRaw): it proves that agents and fixtures do what the scenarios expect of
+//     them. The other one speaks with the server's binary, by its public API alone (TestSignoff).
+//   - The server's file says of an agent where its program and its home are. All else, such as arguments, mode, and what
+//     keeps it from obeying a repository, is Signoff's built-in row of that name, which is thereby what is tested.
+//   - After each scenario of TestSignoff, the log is held against the invariants of internal/events/eventstest, the
+//     answers are counted, the key is looked for in all that can be seen, and no process may be left.
+//
+// `make test-agents` runs TestSignoff, and of TestRaw only whether the agents answer. Where a scenario fails in
+// TestSignoff, the whole of TestRaw tells whether the agent has changed:
+//
+//	scripts/test-agents.sh -short=false -run TestRaw/claude
 //
 // Agents take 70 to 510 MiB each, so that one runs at a time. The test process makes itself the reaper of all that its
 // agents leave behind; after each scenario nothing of an agent may live.

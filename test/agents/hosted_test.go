@@ -62,10 +62,20 @@ func host(t testing.TB, h home, s *server) *hosted {
 			e.leave()
 			if t.Failed() {
 				t.Logf("the log of %s:\n%s", e.id, strings.Join(e.tail(), "\n"))
+				driver.remove(e)
 			}
 		}
 	})
 	return driver
+}
+
+// remove ends an execution that a failed scenario has left, so that the next one finds nothing of it.
+func (h *hosted) remove(e *execution) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if response, err := h.server.try(ctx, "DELETE", "/executions/"+e.id, nil, "application/json"); err == nil {
+		_ = response.Body.Close() // it was said already what has failed
+	}
 }
 
 func (h *hosted) now() *execution { return h.all[len(h.all)-1] }

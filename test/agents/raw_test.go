@@ -110,9 +110,6 @@ func (r *raw) start() {
 	if introduction.ProtocolVersion != 1 {
 		r.Fatalf("the agent speaks version %d of the protocol", introduction.ProtocolVersion)
 	}
-	if r.home.byRow.signIn != "" {
-		r.request("authenticate", object{"methodId": r.home.byRow.signIn}, nil)
-	}
 }
 
 func read(stdout io.Reader, lines chan<- string) {

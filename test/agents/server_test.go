@@ -26,6 +26,7 @@ var binary string
 func buildServer(folder string) error {
 	binary = filepath.Join(folder, "signoff")
 	build := exec.Command("go", "build", "-o", binary, "signoff/cmd/server")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as `make build` does it
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	return build.Run()
 }

@@ -32,13 +32,11 @@ type agent struct {
 
 // byRow is how an agent is started so that it speaks ACP, and asks a person before it acts.
 type byRow struct {
-	args []string
-	mode string // nothing where its configuration brings it to ask
-	meta object // sent as _meta when a session begins or is taken up again
-	// signIn is the method by which it is signed in with its key, where it wants to be told to take that.
-	signIn string
-	env    map[string]string
-	files  map[string]string
+	args  []string
+	mode  string // nothing where its configuration brings it to ask
+	meta  object // sent as _meta when a session begins or is taken up again
+	env   map[string]string
+	files map[string]string
 }
 
 // builtin is the name that Signoff knows the agent by.
@@ -123,7 +121,7 @@ var table = []agent{
 		command:  "codex-acp", bin: bin,
 		env:        map[string]string{"OPENAI_API_KEY": "{key}"},
 		files:      map[string]string{".codex/config.toml": codexConfig},
-		byRow:      byRow{mode: "read-only", signIn: "openai-api-key"},
+		byRow:      byRow{mode: "read-only"},
 		temptation: codexTemptation,
 		quirks:     quirks{cancelledByDenial: true, silentAfterDenial: true, usage: true},
 	},
@@ -132,7 +130,7 @@ var table = []agent{
 		command:  "codex-acp", row: "codex", bin: bin,
 		env:        map[string]string{"OPENAI_API_KEY": "{key}"},
 		files:      map[string]string{".codex/config.toml": codexConfig},
-		byRow:      byRow{mode: "read-only", signIn: "api-key"},
+		byRow:      byRow{mode: "read-only"},
 		temptation: codexTemptation,
 		quirks:     quirks{obeysRepository: true, cancelledByDenial: true, silentAfterDenial: true, usage: true},
 	},
@@ -187,5 +185,17 @@ var codexTemptation = map[string]string{
 }
 
 const codexConfig = `model = "mock"
+model_provider = "mock"
+[model_providers.mock]
+name = "mock"
+base_url = "{mock}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+`
+
+// codexOwnConfig leaves it with its own provider, for which it has to be signed in.
+const codexOwnConfig = `model = "mock"
 openai_base_url = "{mock}/v1"
 `
