@@ -231,18 +231,25 @@ var departures = map[string]fault{
 	}},
 	"reexec-stay": {args: []string{"-reexec", "stay"}, run: says("I am the child", "say I am the child")},
 	"reexec-stay-killed": {args: []string{"-reexec", "stay"}, run: func(v *visit) {
-		v.killed(func(pid int) bool { return len(descendants(pid)) > 0 })
+		v.killed(func() []int {
+			return slices.DeleteFunc(v.processes(), func(pid int) bool { return len(descendants(pid)) == 0 })
+		})
 	}},
 	// Who leaves takes the child along: a process that has ended has ended, whom else it may have started.
 	"reexec-leave": {args: []string{"-reexec", "leave"}, run: fails(domain.CodeAgentExited)},
 	"stubborn":     {run: says("I stay", "ignoreeof", "ignoreterm", "say I stay")},
 	"killed": {run: func(v *visit) {
-		v.killed(func(int) bool { return true })
+		v.killed(v.processes)
+	}},
+	"killed-supervisor": {run: func(v *visit) {
+		id := v.start("ignoreterm", "orphan orphan.pid 600", "say On and on", "silence 60000")
+		v.heard(id, "On and on")
+		v.kill(id, v.supervisors, "nobody knows how")
 	}},
 	"killed-asking": {run: func(v *visit) {
 		id := v.start("ask c1 mark=no")
 		v.asked(id, 1)
-		v.kill(id, func(int) bool { return true })
+		v.kill(id, v.processes, "killed")
 	}},
 }
 
@@ -306,7 +313,7 @@ var floods = map[string]fault{
 	"flood-noise":    {run: says("done", "flood 52428800", "say done")},
 	"flood-one-line": {run: says("done", "flood 52428800 0", "say done")},
 	"flood-stderr": {run: func(v *visit) {
-		end, _ := v.endsAs(v.start("stderrflood 52428800", "stderr last words", "crash"), domain.StatusFailed)
+		end, _ := v.endsAs(v.startAs(object{"debug": true}, "stderrflood 52428800", "stderr last words", "crash"), domain.StatusFailed)
 		v.failed(end, domain.CodeAgentExited, "last words")
 	}},
 	"long-notification": {run: func(v *visit) {
@@ -407,7 +414,7 @@ func mischiefs() map[string]object {
 func (h *house) begin(t *testing.T) (visits []*visit) {
 	for i, m := range mischief {
 		v := h.visit(t, fmt.Sprintf("agent%d", i))
-		must(t, os.Chmod(v.folder, 0o777)) //nolint:gosec // it may be somebody else's server
+		must(t, os.Chmod(v.folder, 0o777)) // the server may be somebody else
 		v.start(m.steps...)
 		visits = append(visits, v)
 	}
@@ -593,25 +600,50 @@ func (v *visit) toDeafEars() (id string) {
 }
 
 // killed kills an agent in the middle of its turn.
-func (v *visit) killed(which func(pid int) bool) {
+func (v *visit) killed(which func() []int) {
 	v.t.Helper()
 	id := v.start("ignoreterm", "say On and on", "silence 60000")
 	v.heard(id, "On and on")
-	v.kill(id, which)
+	v.kill(id, which, "killed")
 }
 
-// kill kills an agent from outside, and expects that its execution fails at once.
-func (v *visit) kill(id string, which func(pid int) bool) {
+// kill kills processes of the visit from outside, and expects that the execution fails at once, with these words.
+func (v *visit) kill(id string, which func() []int, says string) {
 	v.t.Helper()
-	for _, link := range processes(v.folder) {
-		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link))); which(pid) {
-			must(v.t, syscall.Kill(pid, syscall.SIGKILL))
-		}
+	victims := which()
+	if len(victims) == 0 {
+		v.t.Fatal("there is nobody to kill")
+	}
+	for _, pid := range victims {
+		must(v.t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	begun := time.Now()
 	end, _ := v.endsAs(id, domain.StatusFailed)
-	v.failed(end, domain.CodeAgentExited, "killed")
+	v.failed(end, domain.CodeAgentExited, says)
 	if took := time.Since(begun); took > 3*time.Second {
 		v.t.Errorf("that was noticed after %s", took)
 	}
+}
+
+// processes are those that work in the folder of the visit.
+func (v *visit) processes() (pids []int) {
+	for _, link := range processes(v.folder) {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// supervisors are the processes of the server that stand directly above them.
+func (v *visit) supervisors() (pids []int) {
+	for _, pid := range v.processes() {
+		for up := pid; up > 1; {
+			_, parent := status(up)
+			if parent == v.house.process.Process.Pid {
+				pids = append(pids, up)
+			}
+			up = parent
+		}
+	}
+	return slices.Compact(pids)
 }

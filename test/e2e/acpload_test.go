@@ -201,7 +201,7 @@ func (h *house) peak(t *testing.T) func() int64 {
 			case <-stop:
 				highest <- most
 				return
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(100 * time.Millisecond): // a look at a large process takes some milliseconds
 				most = max(most, h.memory(t))
 			}
 		}
