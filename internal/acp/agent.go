@@ -34,6 +34,7 @@ type agent struct {
 
 	hello     object        // the answer to initialize
 	session   string        // as the agent calls it
+	salt      string        // of the stand-ins for ids that nobody may see
 	named     chan struct{} // closes when session is known
 	continued string        // how it was taken up: load or resume; empty for a new one
 	fresh     bool          // the session has not been prompted, and knows nothing
@@ -51,7 +52,7 @@ func newAgent(l launch, opening domain.Opening) *agent {
 	life, stop := context.WithCancel(context.Background())
 	a := &agent{
 		launch: l, execution: opening.Execution, resuming: opening.AgentSession, life: life, stop: stop,
-		story: newStory(life, opening), named: make(chan struct{}),
+		story: newStory(life, opening), named: make(chan struct{}), salt: randomName(20),
 	}
 	a.terminals = newTerminals(a)
 	a.service.renew(life)
@@ -168,20 +169,16 @@ func (a *agent) asked(ctx context.Context, method string, params json.RawMessage
 	}
 	ctx, leave := a.service.enter(ctx)
 	defer leave()
-	shown, err := a.shown(params)
-	if err != nil {
-		return nil, acp.NewInvalidParams(nil)
-	}
 	select {
 	case <-a.named:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	request := readObject(shown)
+	request := readObject(params) // as it was sent: what is shown of it is not what is done
 	if session := request.text("sessionId"); session != a.session && (session != "" || method != "elicitation/create") {
 		return nil, invalid("The session is unknown here.")
 	}
-	return serve(ctx, request, shown)
+	return serve(ctx, request, params)
 }
 
 // survive keeps a bug of ours, which what an agent sends has brought to light, from ending the server and with it all

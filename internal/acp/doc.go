@@ -31,7 +31,8 @@
 //     or between turns as a fact.
 //   - Taking up an earlier session tells nothing twice.
 //   - Unknown usage stays unknown: zeros from an agent that does not count are not counted.
-//   - Secrets that the operator's configuration hands to the agent are hidden in everything that is kept or shown.
+//   - Secrets that the operator's configuration hands to the agent are hidden in everything that is kept or shown of what
+//     it sends. What is done is what was shown: a request to read, write or run something that holds one is refused.
 //   - Close ends the process and all that it has started, in about five seconds at the most.
 //
 // # Use

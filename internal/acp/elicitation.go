@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/coder/acp-go-sdk"
+
 	"signoff/internal/domain"
 )
 
@@ -15,9 +17,14 @@ type elicitationAnswer struct {
 
 // elicitation puts a form of the agent's to a person. Forms are all that is offered: an address that a person should
 // open comes from the agent, and is not passed on as if it came from here.
-func (a *agent) elicitation(ctx context.Context, request object, raw json.RawMessage) (any, error) {
+func (a *agent) elicitation(ctx context.Context, _ object, raw json.RawMessage) (any, error) {
+	masked, err := a.shown(raw)
+	if err != nil {
+		return nil, acp.NewInvalidParams(nil)
+	}
+	request := readObject(masked)
 	if mode := request.text("mode"); mode != "" && mode != "form" {
-		a.story.passOn("elicitation", raw)
+		a.story.passOn("elicitation", masked)
 		return elicitationAnswer{Action: "decline"}, nil
 	}
 	form := encode(map[string]any{"message": request.text("message"), "schema": schemaOf(request)})

@@ -33,7 +33,7 @@ func (a *agent) establish(ctx context.Context) error {
 		return domain.Errorf(domain.CodeAgentProtocol, "The agent made a session without an id.")
 	}
 	a.fresh = true
-	a.story.name(a.session)
+	a.story.name(a.shownID(a.session))
 	a.story.established(answer)
 	close(a.named)
 	return nil
@@ -51,7 +51,7 @@ func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
 		return domain.Errorf(domain.CodeNotResumable, "The agent cannot take up an earlier session.")
 	}
 	a.session = a.resuming
-	a.story.replay(a.session)
+	a.story.replay(a.shownID(a.session))
 	close(a.named)
 	params["sessionId"] = a.session
 	answer, err := a.requestSession(ctx, "session/"+a.continued, params)

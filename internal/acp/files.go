@@ -112,11 +112,14 @@ func (a *agent) writeTextFile(ctx context.Context, request object, _ json.RawMes
 	return struct{}{}, nil
 }
 
-// authorize announces a call that is a request to us and has it judged. The error is for the agent; the call has its
-// fate then. The host is the one that the call was announced to, and runs it.
+// authorize announces a call that is a request to us and has it judged. The error is for the agent; a call that was
+// announced has its fate then. The host is the one that the call was announced to, and runs it.
 func (a *agent) authorize(
 	ctx context.Context, tool string, class domain.Class, arguments json.RawMessage, summary string,
 ) (domain.Host, *toolCall, json.RawMessage, error) {
+	if a.hides(arguments) || a.hides([]byte(summary)) {
+		return nil, nil, nil, a.unshowable(tool, summary)
+	}
 	c := a.story.own(tool, class, arguments, summary)
 	host := a.story.listener()
 	grant, err := host.Authorize(ctx, c.asHost())
@@ -124,7 +127,7 @@ func (a *agent) authorize(
 	case err != nil: // the session is over, or the request is; the session tells the fate
 		return nil, nil, nil, cancelledRequest(err)
 	case !grant.Allowed:
-		a.story.refused(c)
+		a.story.denied(c)
 		return nil, nil, nil, &acp.RequestError{Code: errorInternal, Message: beginning(grant.Message, failureBytes)}
 	}
 	a.story.answered(c, domain.ApprovalApproved)
@@ -171,8 +174,8 @@ func fileError(path string, err error) error {
 	}
 }
 
-// refused notes that the host has told the fate of a call.
-func (s *story) refused(c *toolCall) {
+// denied notes that the host has told the fate of a call.
+func (s *story) denied(c *toolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.ended = true

@@ -9,7 +9,7 @@ import (
 // exists, which is before we know what the session is called; and one that takes up a session tells all of it again.
 type intake struct {
 	phase   phase
-	session string // as the agent calls it
+	session string // as the agent calls it, and as it is shown
 
 	held      []json.RawMessage          // opening: updates, until we know whose they are
 	heldBytes int                        // of them

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"signoff/internal/domain"
@@ -144,13 +143,4 @@ func (a *agent) tap() func(wireDirection, []byte) {
 	return func(way wireDirection, raw []byte) {
 		a.story.outside.Trace(domain.Direction(way), a.launch.masked(bytes.Clone(raw)))
 	}
-}
-
-// shown is the parameters of a message without secrets. They are valid JSON, whatever was hidden in them.
-func (a *agent) shown(params json.RawMessage) (json.RawMessage, error) {
-	masked := a.launch.masked(params)
-	if bytes.Equal(masked, params) || json.Valid(masked) {
-		return masked, nil
-	}
-	return nil, fmt.Errorf("acp: hiding a secret has broken a message")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/coder/acp-go-sdk"
+
 	"signoff/internal/domain"
 )
 
@@ -21,11 +23,16 @@ var permissionCancelled = permissionAnswer{permissionOutcome{Outcome: "cancelled
 
 // permission asks a person about a call of the agent's. The options go there and come back as they are: only the agent
 // knows what each of them does, whatever it says of their kind.
-func (a *agent) permission(ctx context.Context, request object, raw json.RawMessage) (any, error) {
+func (a *agent) permission(ctx context.Context, sent object, raw json.RawMessage) (any, error) {
+	masked, err := a.shown(raw)
+	if err != nil {
+		return nil, acp.NewInvalidParams(nil)
+	}
+	request := readObject(masked)
 	call := request["toolCall"]
 	c, shown := a.story.ask(readObject(call), call)
 	if !answerable(request) {
-		a.story.passOn("malformed", raw)
+		a.story.passOn("malformed", masked)
 		a.story.answered(c, domain.ApprovalCancelled)
 		return permissionCancelled, nil
 	}
@@ -39,7 +46,7 @@ func (a *agent) permission(ctx context.Context, request object, raw json.RawMess
 	case answer.OptionID == "":
 		return permissionCancelled, nil
 	default:
-		return permissionAnswer{permissionOutcome{Outcome: "selected", OptionID: answer.OptionID}}, nil
+		return permissionAnswer{permissionOutcome{Outcome: "selected", OptionID: a.sentOption(sent, answer.OptionID)}}, nil
 	}
 }
 

@@ -1,0 +1,97 @@
+package acp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/coder/acp-go-sdk"
+)
+
+// What is kept and shown of a message has no secrets in it. What is done is what was shown: so a request to us that
+// cannot be shown as it is, is not done.
+
+// shown is the parameters of a message without secrets. They are valid JSON, whatever was hidden in them.
+//
+// Ids stay apart. Two calls whose ids look like keys would become one that is called "[masked]", and an option would
+// go back to the agent that it has never offered; so such an id gets a stand-in, always the same for the same id.
+func (a *agent) shown(params json.RawMessage) (json.RawMessage, error) {
+	masked := a.launch.masked(params)
+	if bytes.Equal(masked, params) {
+		return params, nil
+	}
+	if !json.Valid(masked) {
+		return nil, errors.New("acp: hiding a secret has broken a message")
+	}
+	shown, sent := readObject(masked), readObject(params)
+	if shown == nil {
+		return masked, nil
+	}
+	a.keepIDs(shown, sent)
+	for _, member := range []string{"toolCall", "update"} {
+		if inner := shown.object(member); inner != nil {
+			a.keepIDs(inner, sent.object(member))
+			shown[member] = encode(inner)
+		}
+	}
+	if options := shown.list("options"); options != nil {
+		a.keepOptions(options, sent.list("options"))
+		shown["options"] = encode(options)
+	}
+	return encode(shown), nil
+}
+
+// keepIDs gives one object of a message the ids that it was sent with, or their stand-ins.
+func (a *agent) keepIDs(shown, sent object) {
+	for _, member := range []string{"sessionId", "toolCallId", "messageId", "optionId"} {
+		if id := sent.text(member); id != "" {
+			shown[member] = encode(a.shownID(id))
+		}
+	}
+}
+
+func (a *agent) keepOptions(shown, sent []json.RawMessage) {
+	if len(shown) != len(sent) { // what was hidden held a bracket; nobody knows what belongs to what
+		return
+	}
+	for i := range shown {
+		if option := readObject(shown[i]); option != nil {
+			a.keepIDs(option, readObject(sent[i]))
+			shown[i] = encode(option)
+		}
+	}
+}
+
+// shownID is an id of the agent's as it is kept and shown: as it is, but for one that would be masked.
+func (a *agent) shownID(id string) string {
+	if !a.hides([]byte(id)) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(a.salt + id))
+	return fmt.Sprintf("masked-%x", sum[:6])
+}
+
+// sentOption is the id of an option as the agent has sent it.
+func (a *agent) sentOption(request object, chosen string) string {
+	for _, option := range request.objects("options") {
+		if id := option.text("optionId"); id != "" && a.shownID(id) == chosen {
+			return id
+		}
+	}
+	return chosen
+}
+
+// hides tells whether something in a text must not be seen.
+func (a *agent) hides(text []byte) bool { return !bytes.Equal(a.launch.masked(text), text) }
+
+// unshowable refuses a request that holds a secret. Masked, it would be another one: a file would get "[masked]" for
+// its key, and the agent would hear that all went well. As it is, a person would decide about what nobody has seen.
+func (a *agent) unshowable(tool, summary string) *acp.RequestError {
+	const why = "The request holds a secret that Signoff hides, so it cannot be shown to a person, and is not run."
+	a.story.passOn("refused", encode(map[string]string{
+		"tool": tool, "summary": beginning(string(a.launch.masked([]byte(summary))), summaryBytes), "message": why,
+	}))
+	return invalid(why)
+}
