@@ -27,6 +27,7 @@ type toolCall struct {
 	class     domain.Class
 	arguments json.RawMessage
 	summary   string
+	told      object // what else is known of what it will do: the newest of each of descriptive
 
 	asking     bool      // a question about it waits for its answer
 	unanswered bool      // the last one got none
@@ -108,6 +109,7 @@ func (c *toolCall) learn(update object) {
 	if input := update["rawInput"]; readObject(input) != nil {
 		c.arguments = input
 	}
+	c.describe(update)
 	if output, told := outputOf(update); told {
 		c.output = output
 	}
@@ -174,7 +176,7 @@ func (s *story) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 	if c.ended {
 		return
 	}
-	c.ended, c.output = true, ""
+	c.ended, c.output, c.told = true, "", nil
 	if !c.begun.IsZero() {
 		completed.DurationMs = time.Since(c.begun).Milliseconds()
 	}

@@ -1,7 +1,9 @@
 package acp
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"signoff/internal/domain"
@@ -29,7 +31,7 @@ func (s *story) ask(toolCall object, raw json.RawMessage) (*toolCall, domain.Too
 		s.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: s.turn, Update: raw})
 	}
 	c.asking = true
-	return c, c.inQuestion(toolCall)
+	return c, c.inQuestion()
 }
 
 func agentIDOr(agentID, otherwise string) string {
@@ -39,21 +41,35 @@ func agentIDOr(agentID, otherwise string) string {
 	return agentID
 }
 
-// inQuestion is the call as a person is asked about it. An agent that does not say what the tool gets says what would
-// happen in another way: that stands in for the arguments, since a decision is about what was shown, and may be
-// remembered for what looks the same.
-func (c *toolCall) inQuestion(toolCall object) domain.ToolCall {
-	call := c.asHost()
-	if readObject(toolCall["rawInput"]) != nil || len(readObject(c.arguments)) > 0 {
-		return call
-	}
-	shown := object{}
-	for _, name := range []string{"title", "content", "locations"} {
-		if toolCall.has(name) {
-			shown[name] = toolCall[name]
+// descriptive are the members of a report that say what a call will do, where its input is no object, or empty.
+var descriptive = []string{"title", "content", "locations", "rawInput"}
+
+// describe keeps what a report says of what the call will do. A member that is empty says nothing.
+func (c *toolCall) describe(update object) {
+	for _, name := range descriptive {
+		if len(bytes.Trim(update[name], "[]{}\" \t\r\n")) == 0 || !update.has(name) {
+			continue
 		}
+		if c.told == nil {
+			c.told = object{}
+		}
+		c.told[name] = update[name]
 	}
-	call.Arguments = encode(shown)
+}
+
+// inQuestion is the call as a person is asked about it. An agent that does not say what the tool gets says what would
+// happen in another way, perhaps long before it asks: that stands in for the arguments, since a decision is about what
+// was shown, and may be remembered for what looks the same. Were it only what the question itself says, which may be
+// the id alone, then "ls" would look the same as "rm -rf /". A call of which nothing is known looks like no other one.
+func (c *toolCall) inQuestion() domain.ToolCall {
+	call := c.asHost()
+	switch {
+	case len(readObject(c.arguments)) > 0:
+	case len(c.told) > 0:
+		call.Arguments = encode(c.told)
+	default:
+		call.Arguments = encode(map[string]string{"toolCallId": c.id})
+	}
 	return call
 }
 
@@ -66,6 +82,7 @@ func (c *toolCall) asHost() domain.ToolCall {
 func (s *story) double(c *toolCall, agentID string) *toolCall {
 	second := &toolCall{
 		id: s.calls.newID(agentID), tool: c.tool, class: c.class, arguments: c.arguments, summary: c.summary,
+		told: maps.Clone(c.told),
 	}
 	c.others = append(c.others, second)
 	s.request(second)

@@ -104,6 +104,33 @@ func TestUnannouncedCallIsAnnounced(t *testing.T) {
 	}
 }
 
+// TestQuestionSaysWhatWasAnnounced: some agents ask with the id of the call alone. If the arguments were empty then, one
+// answer that is remembered would let every later call of the tool through.
+func TestQuestionSaysWhatWasAnnounced(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps  []string
+		wanted string
+	}{
+		"title":        {[]string{`call c1 kind=execute title=ls`, "ask c1"}, `{"title":"ls"}`},
+		"other title":  {[]string{`call c1 kind=execute title="rm -rf /"`, "ask c1"}, `{"title":"rm -rf /"}`},
+		"newest":       {[]string{`call c1 title=ls at=/a`, "update c1 pending one", "update c1 pending two", "ask c1 title=rm"}, `{"content":[{"content":{"text":"two","type":"text"},"type":"content"}],"locations":[{"path":"/a"}],"title":"rm"}`},
+		"no object":    {[]string{`call c1 title=ls input=["ls","-l"]`, "ask c1"}, `{"rawInput":["ls","-l"],"title":"ls"}`},
+		"empty input":  {[]string{`call c1 title=ls input={}`, "ask c1 input={}"}, `{"title":"ls"}`},
+		"input":        {[]string{`call c1 title=ls input={"command":"ls"}`, "ask c1"}, `{"command":"ls"}`},
+		"nothing":      {[]string{"ask c1"}, `{"toolCallId":"c1"}`},
+		"only empty":   {[]string{`ask c1 title="" input={}`}, `{"toolCallId":"c1"}`},
+		"another call": {[]string{"ask c1", "ask c1"}, `{"toolCallId":"c1~2"}`},
+		"at once":      {[]string{"call c1 title=ls", "ask& c1 mark=no", "ask& c1 mark=no", "join", "update c1 completed"}, `{"title":"ls"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t).open()
+			person := r.answers(yes("once"))
+			r.runs(test.steps...)
+			want(t, "arguments", sorted(t, person.asked[len(person.asked)-1].Call.Arguments), test.wanted)
+		})
+	}
+}
+
 func TestNoOptionsNoAnswer(t *testing.T) {
 	r := newRig(t).open()
 	person := r.answers(yes("once"))
