@@ -17,6 +17,7 @@ const (
 
 // Prompt implements [domain.Agent]. The prompt's call to the agent is never cut off by ctx: the agent is told to cancel,
 // and its answer is waited for, since an agent that answers goes on working, and knows what it has done.
+// An agent that was lost before fails with [domain.ErrNotPrompted]; without that, the prompt may have reached it.
 func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
 	if strings.TrimSpace(prompt.Text) == "" {
 		return "", domain.Invalid("/prompt", "An empty prompt says nothing to an agent.")
@@ -24,8 +25,8 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if a.lost() {
-		return "", a.program.exit(a.launch.masked)
+	if a.lost() { // nothing of the prompt is written yet
+		return "", a.program.exit(a.launch.masked).With(domain.ErrNotPrompted)
 	}
 	a.service.renew(a.life)
 	a.story.begin(host, prompt)

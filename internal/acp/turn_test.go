@@ -211,6 +211,18 @@ func TestAnswerCountsAlsoFromADyingAgent(t *testing.T) {
 	want(t, "message", exited.Message, "The agent's process ended with exit code 0.")
 }
 
+// TestNotPrompted: only of an agent that was gone before is it certain that it has done nothing.
+func TestNotPrompted(t *testing.T) {
+	r := newRig(t).open()
+	_, err := r.prompt(t.Context(), "crash 3")
+	r.fails(err, domain.CodeAgentExited)
+	want(t, "not prompted, of the prompt that it died of", errors.Is(err, domain.ErrNotPrompted), false)
+	_, err = r.prompt(t.Context(), "say again")
+	message := r.fails(err, domain.CodeAgentExited)
+	want(t, "not prompted, of the next one", errors.Is(err, domain.ErrNotPrompted), true)
+	want(t, "message", message, "The agent's process ended with exit code 3.")
+}
+
 func TestExitBetweenTurns(t *testing.T) {
 	r := newRig(t).open()
 	r.runs("say hello", "late 30 crash 9")
