@@ -154,6 +154,12 @@ func bypassMode(mode string) bool {
 	}, compacted(mode[strings.LastIndexByte(mode, '#')+1:]))
 }
 
+// bypassRefused tells that a mode is not to be had.
+func bypassRefused(agent, mode string) error {
+	return domain.Invalid("/source/mode", "In the mode %q, agent %q acts without asking anybody, and the registry does "+
+		"not allow that.", beginning(mode, 100), agent)
+}
+
 // bypassVariable knows variables that do the same as the flags.
 func bypassVariable(name, value string) bool {
 	name = strings.ToUpper(name)

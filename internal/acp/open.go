@@ -17,6 +17,7 @@ type launch struct {
 	process       sandbox.Process
 	starter       starter
 	mode, model   string // to be set before the first prompt; empty: the agent's own
+	allowBypass   bool   // the mode may be one in which it acts without asking
 	files         bool   // the agent may use our reading and writing of files, as far as the execution may
 	terminals     bool   // the same for commands
 	mcpServers    []mcpServer

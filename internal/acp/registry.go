@@ -123,16 +123,15 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 	if err != nil {
 		return nil, err
 	}
-	l.mode, l.model = mode, cmp.Or(source.Model, row.Model)
+	l.mode, l.model, l.allowBypass = mode, cmp.Or(source.Model, row.Model), row.AllowBypass
 	return open(ctx, l, opening)
 }
 
 // Mode tells whether a request may ask for a mode of a registered agent. Whether the agent has such a mode shows when it
 // is opened; that it would ask nobody is known here.
 func (r *Registry) Mode(name, mode string) error {
-	if row := r.rows[name]; row != nil && bypassMode(mode) && !row.AllowBypass {
-		return domain.Invalid("/source/mode", "In the mode %q, agent %q acts without asking anybody, and the registry does "+
-			"not allow that.", mode, row.name)
+	if row := r.rows[canonical(name)]; row != nil && !row.AllowBypass && bypassMode(mode) {
+		return bypassRefused(row.name, mode)
 	}
 	return nil
 }

@@ -91,11 +91,11 @@ func TestResolve(t *testing.T) {
 }
 
 func TestModeOfARequest(t *testing.T) {
-	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "my-agent"}, "bold": {Command: "my-agent", AllowBypass: true}}})
+	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "my-agent"}, "My-Other": {Command: "my-agent"}, "bold": {Command: "my-agent", AllowBypass: true}}})
 	for _, c := range []struct {
 		name, mode string
 		allowed    bool
-	}{{"mine", "", true}, {"mine", "plan", true}, {"mine", "yolo", false}, {"gemini", "YOLO", false}, {"bold", "yolo", true}} {
+	}{{"My-Other", "yolo", false}, {"mine", "", true}, {"mine", "plan", true}, {"mine", "yolo", false}, {"gemini", "YOLO", false}, {"bold", "yolo", true}} {
 		if err := r.Mode(c.name, c.mode); (err == nil) != c.allowed {
 			t.Errorf("%s in %q: %v", c.name, c.mode, err)
 		}

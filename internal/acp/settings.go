@@ -99,18 +99,20 @@ func choicesOf(from object) (choices []choice) {
 func (o offer) of(what setting) bool { return o.category == string(what) }
 
 // find returns the value that is wanted, by value or by name; empty: it is not offered.
-func (o offer) find(wanted string) string {
+func (o offer) find(wanted string) string { return o.choice(wanted).value }
+
+func (o offer) choice(wanted string) choice {
 	for _, c := range o.choices {
 		if c.value == wanted {
-			return wanted
+			return c
 		}
 	}
 	for _, c := range o.choices {
 		if strings.EqualFold(c.name, wanted) {
-			return c.value
+			return c
 		}
 	}
-	return ""
+	return choice{}
 }
 
 // offers lists where a setting can be chosen, in the order of preference.
@@ -169,15 +171,25 @@ func (a *agent) choose(ctx context.Context, what setting, wanted string) error {
 	}
 	offers := a.story.offers(what)
 	for _, from := range offers {
-		switch value := from.find(wanted); value {
-		case "":
-		case from.current:
-			return nil
-		default:
-			return a.set(ctx, what, from, value)
+		found := from.choice(wanted)
+		if found.value == "" {
+			continue
 		}
+		if err := a.judge(what, found); err != nil || found.value == from.current {
+			return err
+		}
+		return a.set(ctx, what, from, found.value)
 	}
 	return notOffered(what, wanted, offers)
+}
+
+// judge looks at the mode that the wanted word stands for with this agent. The word alone was judged before the agent
+// was started, and "Agent (full access)" seemed to be none of the modes that ask nobody.
+func (a *agent) judge(what setting, found choice) error {
+	if what == settingMode && !a.launch.allowBypass && (bypassMode(found.value) || bypassMode(found.name)) {
+		return bypassRefused(a.launch.name, found.value)
+	}
+	return nil
 }
 
 func (a *agent) set(ctx context.Context, what setting, from offer, value string) error {
