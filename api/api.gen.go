@@ -1074,8 +1074,11 @@ type Output struct {
 	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`.
 	FinishReason FinishReason `json:"finishReason"`
 
-	// Text The final message of the agent, also where it was cut short.
+	// Text The final message of the agent, also where it was cut short; at most 1 MiB.
 	Text string `json:"text"`
+
+	// Truncated `text` is only the beginning; the events have all of it.
+	Truncated bool `json:"truncated"`
 }
 
 // PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.

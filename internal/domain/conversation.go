@@ -12,7 +12,6 @@ type Conversation struct {
 	Turn     int
 	InTurn   bool      // the turn has not ended
 	Text     string    // the prompt of this turn; empty for the first, whose prompt is the execution's
-	Active   bool      // the agent has said something in this turn
 	Rounds   int       // answers with tool calls in this turn
 	Messages []Message // of all turns, without the messages that the client brought along
 	LastText string    // the newest whole message of the agent
@@ -63,7 +62,6 @@ type folder struct {
 	turn    int
 	inTurn  bool
 	text    string
-	active  bool
 	since   time.Time
 	answers []*answer
 	texts   map[string]*answer
@@ -93,16 +91,12 @@ type foldedCall struct {
 func (f *folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
-		f.turn, f.inTurn, f.text, f.active = p.Turn, true, p.Text, false
+		f.turn, f.inTurn, f.text = p.Turn, true, p.Text
 		if p.Text != "" {
 			f.said(p.Text)
 		}
 	case TurnEnded:
 		f.inTurn = false
-	case TurnContinued:
-		f.active = f.active && p.Mode != ResumeFresh
-	case AgentUpdated:
-		f.active = f.active || p.Turn > 0
 	case MessageDelta:
 		f.answer(p.MessageID).text.WriteString(p.Text)
 	case ThoughtDelta:
@@ -143,7 +137,6 @@ func (f *folder) said(text string) {
 }
 
 func (f *folder) answer(id string) *answer {
-	f.active = true
 	a, known := f.texts[id]
 	if !known {
 		a = &answer{id: id, turn: f.turn}
@@ -162,7 +155,7 @@ func (f *folder) call(id string) *foldedCall {
 }
 
 func (f *folder) conversation() Conversation {
-	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Text: f.text, Active: f.active, Since: f.since}
+	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Text: f.text, Since: f.since}
 	for _, a := range f.answers {
 		if a.user {
 			conversation.Messages = append(conversation.Messages, Message{Role: RoleUser, Text: a.text.String()})

@@ -128,9 +128,10 @@ func newer[N any](old, fresh *N) *N {
 	return old
 }
 
-// Output is how an execution ended. Text is the final message of the agent, also when it was cut short.
+// Output is how an execution ended. Text is the final message of the agent, also when it was cut short; at most 1 MiB.
 type Output struct {
 	Text            string       `json:"text"`
+	Truncated       bool         `json:"truncated,omitempty"` // Text is only the beginning; the log has all of it
 	FinishReason    FinishReason `json:"finishReason"`
 	DurationSeconds float64      `json:"durationSeconds"` // from creation to the end, waiting for people included
 	Error           *Failure     `json:"error"`           // nil where the execution completed

@@ -143,7 +143,7 @@ func toOutput(o *domain.Output) *api.Output {
 	if o == nil {
 		return nil
 	}
-	out := &api.Output{Text: o.Text, FinishReason: api.FinishReason(o.FinishReason), DurationSeconds: o.DurationSeconds}
+	out := &api.Output{Text: o.Text, Truncated: o.Truncated, FinishReason: api.FinishReason(o.FinishReason), DurationSeconds: o.DurationSeconds}
 	if o.Error != nil {
 		out.Error = &api.Failure{Code: string(o.Error.Code), Message: o.Error.Message}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
@@ -466,5 +467,21 @@ func TestQuestion(t *testing.T) {
 	w.decide(w.approvals(id, 1)[0], func(a *approvals.Answer) { a.Answer = json.RawMessage(`{"colour":"red"}`) })
 	if end := w.ended(id); end.Output.Text != `{"colour":"red"}` {
 		t.Errorf("%+v", end.Output)
+	}
+}
+
+// The output is bounded, the log is not.
+func TestMessageWithoutAnEnd(t *testing.T) {
+	piece := strings.Repeat("ö", 300_000)
+	w, _ := abroad(t, storetest.SQLite(t), func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		return domain.StopEndTurn, t.Say("m1", piece, piece, piece)
+	})
+	id := w.start(outside)
+	end := w.ended(id)
+	if n := len(end.Output.Text); n > 1<<20 || n < 1<<20-4 || !end.Output.Truncated || !utf8.ValidString(end.Output.Text) {
+		t.Errorf("%d bytes, truncated %v", n, end.Output.Truncated)
+	}
+	if completed := payloads[domain.MessageCompleted](t, w.events(id)); completed[0].Length != 3*len(piece) {
+		t.Errorf("%+v", completed)
 	}
 }

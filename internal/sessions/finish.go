@@ -171,7 +171,7 @@ func (s *session) terminal(end outcome) *draft {
 	d.add(event)
 	d.ended = &event
 	d.output = &domain.Output{
-		Text: s.said.text.String(), FinishReason: end.finish, DurationSeconds: duration, Error: end.failure,
+		Text: s.said.text.String(), Truncated: s.said.cut, FinishReason: end.finish, DurationSeconds: duration, Error: end.failure,
 	}
 	return d
 }

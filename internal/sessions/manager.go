@@ -201,10 +201,23 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 	if _, live := m.live[execution.ID]; live {
 		return nil, domain.Errorf(domain.CodeConflict, "The agent of an earlier session of this execution has not ended yet.")
 	}
+	if other := m.driving(execution.Request.ResumeSession); other != "" && epoch == 1 {
+		return nil, notResumable("The execution " + string(other) + " is going on with that agent session.")
+	}
 	s := m.session(execution, epoch, lease)
 	m.live[execution.ID] = s
 	m.running.Add(1)
 	return s, nil
+}
+
+// driving finds the execution that goes on with an earlier agent session: two processes would write one transcript.
+func (m *Manager) driving(agentSession string) domain.ExecutionID {
+	for id, s := range m.live {
+		if agentSession != "" && s.execution.Request.ResumeSession == agentSession {
+			return id
+		}
+	}
+	return ""
 }
 
 // drive runs an admitted session to its end.

@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -170,20 +171,89 @@ func TestYesAfterANo(t *testing.T) {
 	}
 }
 
-// An agent that had not said a word has done nothing: it begins anew, whether or not it kept its session.
+// An agent that had not said a word may have heard its prompt all the same: it is not simply told again.
 func TestKilledBeforeTheFirstWord(t *testing.T) {
-	s := storetest.SQLite(t)
-	script := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		<-ctx.Done()
-		return "", ctx.Err()
+	for _, forgets := range []bool{false, true} {
+		s := storetest.SQLite(t)
+		heard := make(chan struct{})
+		script := hung(func(context.Context, *sessionstest.Turn) { close(heard) })
+		w, external := abroad(t, s, script)
+		external.Forgets = forgets
+		id := w.start(outside)
+		<-heard
+		w.killed()
+		w, external = abroad(t, s, script)
+		if forgets {
+			w.becomes(id, domain.StatusInterrupted, 1)
+			continue
+		}
+		end := w.ended(id)
+		if again := <-external.Opened; again.AgentSession != "session-1" {
+			t.Errorf("opened with %q", again.AgentSession)
+		}
+		if continued := payloads[domain.TurnContinued](t, w.events(id)); len(continued) != 1 || !strings.HasSuffix(end.Output.Text, "\n\ngo") {
+			t.Errorf("it was told %q, in the log is %+v", end.Output.Text, continued)
+		}
 	}
-	w, _ := abroad(t, s, script)
-	id := w.start(outside)
-	w.becomes(id, domain.StatusWaiting, 1)
+}
+
+// An agent that has no sessions of earlier processes would answer the next prompt and know nothing of the others.
+func TestNextPromptOfAnAgentThatForgets(t *testing.T) {
+	s := storetest.SQLite(t)
+	w, external := abroad(t, s, echo)
+	external.Forgets = true
+	id := w.start(outside, keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
 	w.killed()
-	_, external := abroad(t, s, script)
-	if again := <-external.Opened; again.AgentSession != "" {
-		t.Errorf("opened with %q", again.AgentSession)
+	w, external = abroad(t, s, echo)
+	external.Forgets = true
+	w.say(id, "two", "")
+	w.becomes(id, domain.StatusInterrupted, 1)
+	if _, err := w.manager.Resume(context.Background(), tenant, id, domain.ResumeFresh, alice); err != nil {
+		t.Fatal(err)
+	}
+	w.becomes(id, domain.StatusIdle, 2)
+	if end := w.close(id); !strings.HasPrefix(end.Output.Text, "two after u:go,a:go") {
+		t.Errorf("it was told %q", end.Output.Text)
+	}
+}
+
+// An agent that cannot be started for the moment does not cost the conversation, nor the prompt that waits.
+func TestAgentThatDoesNotStartAgain(t *testing.T) {
+	s := storetest.SQLite(t)
+	w, _ := abroad(t, s, echo)
+	id := w.start(outside, keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
+	w.killed()
+	w, external := abroad(t, s, echo)
+	external.Refuses = domain.Errorf(domain.CodeAgentUnavailable, "It is not there.")
+	w.say(id, "two", "")
+	w.becomes(id, domain.StatusInterrupted, 1)
+	w.killed()
+	w, _ = abroad(t, s, echo)
+	if _, err := w.manager.Resume(context.Background(), tenant, id, domain.ResumeLoad, alice); err != nil {
+		t.Fatal(err)
+	}
+	w.becomes(id, domain.StatusIdle, 2)
+	w.close(id)
+}
+
+func TestCloseOfAnInterruptedExecution(t *testing.T) {
+	s := storetest.SQLite(t)
+	heard := make(chan struct{})
+	script := hung(func(context.Context, *sessionstest.Turn) { close(heard) })
+	w, external := abroad(t, s, script)
+	external.Forgets = true
+	id := w.start(outside)
+	<-heard
+	w.killed()
+	w, _ = abroad(t, s, script)
+	w.becomes(id, domain.StatusInterrupted, 1)
+	if _, err := w.manager.Close(context.Background(), tenant, id, alice); domain.CodeOf(err) != domain.CodeExecutionEnded {
+		t.Errorf("closed: %v", err)
+	}
+	if end := w.ended(id); end.Output.Error.Code != domain.CodeInterrupted {
+		t.Errorf("%+v", end.Output)
 	}
 }
 

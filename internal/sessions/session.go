@@ -94,15 +94,26 @@ type openText struct {
 type spoken struct {
 	id   string
 	text strings.Builder
+	cut  bool // text is only the beginning
 }
 
 func (s *spoken) add(id, text string) {
 	if s.id != id {
 		s.id = id
 		s.text.Reset()
+		s.cut = false
+	}
+	room := outputBytes - s.text.Len()
+	if len(text) > room {
+		s.cut = true
+		text = strings.ToValidUTF8(text[:max(0, room)], "")
 	}
 	s.text.WriteString(text)
 }
+
+// outputBytes bounds the output. The whole of it is in the log; kept in one piece, a message without an end would take the
+// memory of the server, and then of whoever reads the execution.
+const outputBytes = 1 << 20
 
 // state is a method of the session that stays in one state and returns the next; nil ends the session.
 type state func() state

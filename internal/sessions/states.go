@@ -89,12 +89,12 @@ func (s *session) today() domain.Execution {
 }
 
 // opened goes on when the agent is there, or will not be. What an execution was in the middle of is not lost with an
-// agent that cannot take up its session: somebody may choose to begin anew.
+// agent that cannot be started, or cannot take up its session: somebody may mend that, or choose to begin anew.
 func (s *session) opened(err error) state {
 	switch {
 	case err == nil:
 		return s.begin
-	case domain.CodeOf(err) == domain.CodeNotResumable && s.turn > 0:
+	case s.external() && s.turn > 0:
 		return s.interrupt(&draft{}, domain.FailureOf(err).Message)
 	default:
 		return s.finish(failed(domain.FailureOf(err)))

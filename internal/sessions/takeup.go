@@ -56,29 +56,32 @@ func (s *session) goOnWithTurn() state {
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	if s.turn > 1 || s.resumed.Active { // before its first word, an agent need not have kept a session
+	if s.turn > 0 {
 		s.loading = s.agentSession
 	}
-	if s.external() && s.inTurn && s.resumed.Active {
+	if s.external() && s.inTurn {
 		s.continued = s.continuation(domain.ResumeLoad)
 	}
 	return s.initializing
 }
 
 // obstacle is why a turn of an external agent cannot simply go on. Our own agent asks before it repeats a call; an
-// external one is asked nothing by anybody, so a person is.
+// external one is asked nothing by anybody, so a person is. One that had not said a word may have heard its prompt all
+// the same, and have done half of it: some agents act unasked, and tell of it later.
 func (s *session) obstacle() string {
-	if !s.external() || !s.inTurn || !s.resumed.Active {
+	if !s.external() || !s.inTurn {
 		return ""
 	}
 	if s.agentSession == "" {
-		return "The agent's process was lost in the middle of its turn, and the agent cannot take its session up again."
+		return "The agent's process was lost in the middle of its turn. " + cannotLoad
 	}
 	if s.anyCall(func(c *call) bool { return c.running }) {
 		return "The agent's process was lost while a call was running, which may have run in part or in full."
 	}
 	return ""
 }
+
+const cannotLoad = "The agent cannot take up a session of an earlier process."
 
 // closeLost gives the calls their fate that were lost with the process: those that had started, and of an external
 // agent all, since nobody is left who would wait for an answer.

@@ -29,18 +29,20 @@ func (s *session) advance() state {
 	if s.exited {
 		s.closeAgent()
 	}
-	if s.agent == nil {
-		d := &draft{}
-		s.to(d, domain.StatusInitializing, "")
-		if err := s.commit(d); err != nil {
-			return s.abandon(err)
-		}
-		s.loading = s.agentSession
-		return s.initializing
-	}
 	d := &draft{}
-	s.startTurn(d)
-	return s.enter(d)
+	if s.agent != nil {
+		s.startTurn(d)
+		return s.enter(d)
+	}
+	s.to(d, domain.StatusInitializing, "")
+	if s.external() && s.agentSession == "" { // it would answer, and know nothing of what was said before
+		return s.interrupt(d, cannotLoad)
+	}
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	s.loading = s.agentSession
+	return s.initializing
 }
 
 // introduce tells who answers from here on.
@@ -270,7 +272,13 @@ func (s *session) idle() state {
 // interrupted: the agent's process is gone, what it was doing is not known to the end, and a person or a client chooses.
 func (s *session) interrupted() state {
 	chosen := s.wishes.Resume
-	if chosen == nil {
+	switch {
+	case chosen != nil:
+	case s.wishes.Close != nil:
+		return s.finish(failed(domain.Failure{
+			Code: domain.CodeInterrupted, Message: "The agent's process was lost, and " + s.wishes.Close.Name + " closed the execution.",
+		}))
+	default:
 		return s.rest(s.execution.Request.ApprovalTimeoutSeconds, func() state {
 			return s.finish(failed(domain.Failure{
 				Code: domain.CodeInterrupted, Message: "The agent's process was lost, and nobody chose in time how to go on.",
@@ -301,16 +309,16 @@ func (s *session) interrupted() state {
 
 // continuation is what the agent is told when its turn goes on.
 func (s *session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
-	continued := &domain.TurnContinued{Turn: s.turn, Mode: mode, Text: goOn}
-	if mode == domain.ResumeFresh {
-		continued.Text = s.promptText
+	continued := &domain.TurnContinued{Turn: s.turn, Mode: mode, Text: s.promptText}
+	if mode == domain.ResumeLoad { // it may have heard the prompt, or not
+		continued.Text = goOn + "\n\n" + s.promptText
 	}
 	return continued
 }
 
 const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
 	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
-	"anything, and then go on with the task."
+	"anything, and then go on with the task. This was your prompt:"
 
 // interrupt leaves the choice to somebody.
 func (s *session) interrupt(d *draft, reason string) state {

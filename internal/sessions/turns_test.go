@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ func echo(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 	for _, message := range t.Prompt.History {
 		said = append(said, string(message.Role[0])+":"+message.Text)
 	}
-	return domain.StopEndTurn, t.Say("m"+t.Prompt.Text, t.Prompt.Text+" after "+strings.Join(said, ","))
+	return domain.StopEndTurn, t.Say(fmt.Sprint("m", t.Prompt.Turn), t.Prompt.Text+" after "+strings.Join(said, ","))
 }
 
 func keepOpen(r *domain.Request) { r.KeepOpen, r.IdleTimeoutSeconds = true, 86400 }
@@ -404,6 +405,12 @@ func TestResumeFrom(t *testing.T) {
 	if again := <-external.Opened; again.AgentSession != "session-1" {
 		t.Errorf("%+v", again)
 	}
+	busy := w.start(outside, from, keepOpen)
+	w.becomes(busy, domain.StatusIdle, 1)
+	if _, _, err := w.manager.Start(context.Background(), tenant, alice, request(outside, from), nil); domain.CodeOf(err) != domain.CodeNotResumable {
+		t.Errorf("two at once: %v", err)
+	}
+	w.close(busy)
 	open := w.start(outside, keepOpen)
 	w.becomes(open, domain.StatusIdle, 1)
 	external.Forgets = true
