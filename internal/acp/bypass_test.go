@@ -52,11 +52,66 @@ var bypassing = map[string]struct {
 	"mode of Gemini":        {Row{Mode: new("yolo")}, "mode"},
 	"mode of Codex":         {Row{Mode: new("full-access")}, "mode"},
 	"mode of Codex 2":       {Row{Mode: new("agent-full-access")}, "mode"},
-	"mode as an address":    {Row{Mode: new("https://example.org/modes#yolo")}, "mode"},
+	"yolo, as a long y":     {Row{Args: []string{"--y"}}, "args/0"},
+	"yolo, long cluster":    {Row{Args: []string{"--acp", "-dsy"}}, "args/1"},
+	"yolo, in the middle":   {Row{Args: []string{"-dys"}}, "args/0"},
+	"Codex, never joined":   {Row{Args: []string{"-anever"}}, "args/0"},
+	"Codex, danger joined":  {Row{Args: []string{"-sdanger-full-access"}}, "args/0"},
+	"Claude, edits":         {Row{Args: []string{"--permission-mode", "acceptEdits"}}, "args/1"},
+	"Claude, edits joined":  {Row{Args: []string{"--permission-mode=acceptEdits"}}, "args/0"},
+	"Claude, tools":         {Row{Args: []string{"--allowedTools", "Bash"}}, "args/0"},
+	"Copilot, a tool":       {Row{Args: []string{"--allow-tool", "shell"}}, "args/0"},
+	"Copilot, tool joined":  {Row{Args: []string{"--allow-tool=shell(rm)"}}, "args/0"},
+	"Copilot, an address":   {Row{Args: []string{"--allow-url=example.org"}}, "args/0"},
+	"Copilot, autopilot":    {Row{Args: []string{"--autopilot"}}, "args/0"},
+	"Copilot, mode":         {Row{Args: []string{"--mode", "autopilot"}}, "args/1"},
+	"Gemini, tools":         {Row{Args: []string{"--allowed-tools", "run_shell_command"}}, "args/0"},
+	"Gemini, edits":         {Row{Args: []string{"--approval-mode", "auto_edit"}}, "args/1"},
+	"Qwen, edits":           {Row{Args: []string{"--approval-mode=auto-edit"}}, "args/0"},
+	"Qwen, auto":            {Row{Args: []string{"--approval-mode", "auto"}}, "args/1"},
+	"Gemini, policy":        {Row{Args: []string{"--policy", "/etc/rules.toml"}}, "args/0"},
+	"Gemini, policy joined": {Row{Args: []string{"--policy=no"}}, "args/0"},
+	"Gemini, admin":         {Row{Args: []string{"--admin-policy=/etc/rules.toml"}}, "args/0"},
+	"Gemini, trust":         {Row{Args: []string{"--skip-trust"}}, "args/0"},
+	"Gemini, trust by env":  {Row{SetEnv: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}}, "setEnv/GEMINI_CLI_TRUST_WORKSPACE"},
+	"Qwen, mode by env":     {Row{SetEnv: map[string]string{"QWEN_CODE_APPROVAL_MODE": "auto-edit"}}, "setEnv/QWEN_CODE_APPROVAL_MODE"},
+	"Qwen, trust by env":    {Row{SetEnv: map[string]string{"QWEN_CODE_TRUST_WORKSPACE": "1"}}, "setEnv/QWEN_CODE_TRUST_WORKSPACE"},
+	"Codex, configured":     {Row{SetEnv: map[string]string{"CODEX_CONFIG": `{"approvals_reviewer":"auto_review"}`}}, "setEnv/CODEX_CONFIG"},
+	"Codex, unreadable":     {Row{SetEnv: map[string]string{"CODEX_CONFIG": `approval`}}, "setEnv/CODEX_CONFIG"},
+	"Claude, another":       {Row{SetEnv: map[string]string{"CLAUDE_CODE_EXECUTABLE": "/opt/claude"}}, "setEnv/CLAUDE_CODE_EXECUTABLE"},
+	"behind the word exec":  {Row{Args: []string{"exec", "-y"}}, "args/1"},
+	"behind the word npx":   {Row{Args: []string{"--model", "npx", "-y"}}, "args/2"},
+	"exec in a shell":       {Row{Command: "sh", Args: []string{"-c", "exec gemini -y"}}, "args/1"},
+	"after a launcher":      {Row{Command: "sh", Args: []string{"-c", "npx -y prepare; gemini -y"}}, "args/1"},
+	"npm that is no exec":   {Row{Command: "npm", Args: []string{"run", "agent", "-y"}}, "args/2"},
+	"behind npm exec":       {Row{Command: "npm", Args: []string{"exec", "-y", "gemini", "-y"}}, "args/3"},
+	"OpenCode, its agent": {
+		Row{SetEnv: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"agent":{"build":{"permission":{"bash":"allow"}}}}`}}, "setEnv/OPENCODE_CONFIG_CONTENT",
+	},
+	"edits of Claude":     {Row{Mode: new("acceptEdits")}, "mode"},
+	"auto of Qwen":        {Row{Mode: new("auto")}, "mode"},
+	"edits of Gemini":     {Row{Mode: new("autoEdit")}, "mode"},
+	"edits of Qwen":       {Row{Mode: new("auto-edit")}, "mode"},
+	"Copilot's autopilot": {Row{Mode: new("https://agentclientprotocol.com/protocol/session-modes#autopilot")}, "mode"},
+	"sandbox of Codex":    {Row{Mode: new("workspace-write")}, "mode"},
+	"agent of Codex":      {Row{Command: "codex-acp", Mode: new("agent")}, "mode"},
+	"agent by a launcher": {Row{Command: "npx", Args: []string{"-y", "@agentclientprotocol/codex-acp@1.0"}, Mode: new("Agent")}, "mode"},
+	"OpenCode, not asked": {Row{Command: "opencode", Args: []string{"acp"}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, by a path": {Row{Command: "/opt/bin/opencode"}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, launched":  {Row{Command: "npx", Args: []string{"-y", "opencode-ai@latest", "acp"}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, empty":     {Row{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": "{}"}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, half": {
+		Row{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"edit":"ask","bash":"ask"}`}}, "setEnv/OPENCODE_PERMISSION",
+	},
+	"OpenCode, patterns alone": {
+		Row{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"edit":"ask","webfetch":"ask","bash":{"rm *":"ask"}}`}},
+		"setEnv/OPENCODE_PERMISSION",
+	},
+	"mode as an address": {Row{Mode: new("https://example.org/modes#yolo")}, "mode"},
 }
 
 func bypassEnvironment() func(string) (string, bool) {
-	return environ(map[string]string{"NAME": "value", "GEMINI_YOLO": "1", "PATH": "/usr/bin:/bin"})
+	return environ(map[string]string{"NAME": "value", "GEMINI_YOLO": "1", "OPENCODE_PERMISSION": `{"*":"ask"}`, "PATH": "/usr/bin:/bin"})
 }
 
 func TestABypassStopsTheStart(t *testing.T) {
@@ -96,12 +151,30 @@ func TestABypassThatIsWantedIsToldOf(t *testing.T) {
 
 func TestWhatOnlyLooksLikeABypass(t *testing.T) {
 	for name, row := range map[string]Row{
-		"a launcher's own flag":   {Command: "npx", Args: []string{"-y", "@google/gemini-cli", "--acp"}},
-		"a launcher in a shell":   {Command: "sh", Args: []string{"-c", "npx --yes @google/gemini-cli --acp"}},
-		"a flag switched off":     {Args: []string{"--yolo=false"}},
-		"an asking mode":          {Args: []string{"--approval-mode", "default", "--permission-mode=plan"}, Mode: new("acceptEdits")},
-		"a sandbox":               {Args: []string{"--sandbox", "workspace-write", "-a", "on-request"}},
-		"a long flag":             {Args: []string{"--verify", "-key", "--proxy-y"}},
+		"a launcher's own flag":  {Command: "npx", Args: []string{"-y", "@google/gemini-cli", "--acp"}},
+		"a launcher in a shell":  {Command: "sh", Args: []string{"-c", "npx --yes @google/gemini-cli --acp"}},
+		"a flag switched off":    {Args: []string{"--yolo=false"}},
+		"an asking mode":         {Args: []string{"--approval-mode", "default", "--permission-mode=plan"}, Mode: new("plan")},
+		"a sandbox":              {Args: []string{"--sandbox", "workspace-write", "-a", "on-request"}},
+		"a long flag":            {Args: []string{"--verify", "-key", "--proxy-y"}},
+		"a launcher behind env":  {Command: "env", Args: []string{"A=b", "npx", "-y", "@google/gemini-cli", "--acp"}},
+		"npm exec":               {Command: "npm", Args: []string{"exec", "-y", "--", "@google/gemini-cli", "--acp"}},
+		"pnpm dlx":               {Command: "pnpm", Args: []string{"dlx", "--yes", "@google/gemini-cli", "--acp"}},
+		"a launcher's package":   {Command: "npx", Args: []string{"--package", "@google/gemini-cli", "-y", "gemini", "--acp"}},
+		"a launcher after cd":    {Command: "bash", Args: []string{"-c", "cd /srv && exec npx -y @google/gemini-cli --acp"}},
+		"words that hold flags":  {Args: []string{"--deny-tool", "--policies", "--trust", "-anew", "-sread-only", "--mode=agent", "--allow-host"}},
+		"other modes' addresses": {Mode: new("https://agentclientprotocol.com/protocol/session-modes#agent")},
+		"agent of another":       {Command: "copilot", Mode: new("agent")},
+		"Codex, read-only":       {Command: "codex-acp", Mode: new("read-only")},
+		"Codex's model":          {SetEnv: map[string]string{"CODEX_CONFIG": `{"model":"m","model_provider":"p"}`}},
+		"no trust":               {SetEnv: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "false", "CLAUDE_CODE_EXECUTABLE": ""}},
+		"OpenCode that asks":     {Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"*":"ask"}`}},
+		"OpenCode, one word":     {Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `"ask"`}},
+		"OpenCode, kind by kind": {Command: "opencode", SetEnv: map[string]string{
+			"OPENCODE_PERMISSION": `{"edit":"deny","webfetch":"ask","bash":{"*":"ask","git status":"allow"}}`,
+		}},
+		"OpenCode, passed on":     {Command: "opencode", Env: []string{"OPENCODE_PERMISSION"}},
+		"OpenCode in a folder":    {Args: []string{"--folder", "/srv/opencode"}},
 		"a path":                  {Args: []string{"/srv/yolo/full-auto"}},
 		"a variable switched off": {SetEnv: map[string]string{"COPILOT_ALLOW_ALL": "false"}},
 		"asking OpenCode": {SetEnv: map[string]string{
@@ -118,6 +191,40 @@ func TestWhatOnlyLooksLikeABypass(t *testing.T) {
 			continue
 		}
 		r.Close()
+	}
+}
+
+// TestOpenCodeOfTheTableKeepsAsking: its asking is a variable, which a row's own setEnv could replace.
+func TestOpenCodeOfTheTableKeepsAsking(t *testing.T) {
+	for value, way := range map[string]string{"{}": `{"*":"ask"}`, "": `{"*":"ask"}`, `{"*":"deny","bash":"allow"}`: "Take it out"} {
+		rows := map[string]Row{"opencode": {Command: "/opt/wrapper", SetEnv: map[string]string{"OPENCODE_PERMISSION": value}}}
+		_, err := NewRegistry(Config{Agents: rows, Lookup: environ(nil)})
+		e := problem(t, err)
+		want(t, value, e.Details[0].Pointer, "/agents/opencode/setEnv/OPENCODE_PERMISSION")
+		if !strings.Contains(e.Message, way) || !strings.Contains(e.Message, "allowBypass: true") {
+			t.Errorf("%s: the way out is not told: %s", value, e.Message)
+		}
+	}
+}
+
+// TestAnAgentWithoutAnAskingModeIsToldOf: a row of another name has nothing of the built-in row, its mode included.
+func TestAnAgentWithoutAnAskingModeIsToldOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		name string
+		row  Row
+		told bool
+	}{
+		"none":       {"mine", Row{Command: "/opt/gemini", Args: []string{"--acp"}}, true},
+		"taken away": {"gemini", Row{Mode: new("")}, true},
+		"launched":   {"mine", Row{Command: "npx", Args: []string{"-y", "@zed-industries/codex-acp@0.16.0"}}, true},
+		"its own":    {"mine", Row{Command: "gemini", Mode: new("plan")}, false},
+		"built-in":   {"gemini", Row{Model: "flash"}, false},
+		"unknown":    {"mine", Row{Command: "agent", Args: []string{"gemini"}}, false},
+	} {
+		var log bytes.Buffer
+		registry(t, Config{Agents: map[string]Row{c.name: c.row}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		told := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "agent="+c.name)
+		want(t, name+": "+log.String(), told, c.told)
 	}
 }
 

@@ -47,6 +47,7 @@ func NewRegistry(config Config) (*Registry, error) {
 		if err := row.judgeBypasses(config.Lookup, config.Logger); err != nil {
 			return nil, err
 		}
+		row.warnOfOwnMode(config.Logger)
 		r.probes[row.name] = &versionProbe{}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -130,7 +131,7 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 // Mode tells whether a request may ask for a mode of a registered agent. Whether the agent has such a mode shows when it
 // is opened; that it would ask nobody is known here.
 func (r *Registry) Mode(name, mode string) error {
-	if row := r.rows[canonical(name)]; row != nil && !row.AllowBypass && bypassMode(mode) {
+	if row := r.rows[canonical(name)]; row != nil && !row.AllowBypass && bypassModeOf(row.name, row.argv(), mode) {
 		return bypassRefused(row.name, mode)
 	}
 	return nil

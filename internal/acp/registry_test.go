@@ -95,9 +95,17 @@ func TestModeOfARequest(t *testing.T) {
 	for _, c := range []struct {
 		name, mode string
 		allowed    bool
-	}{{"My-Other", "yolo", false}, {"mine", "", true}, {"mine", "plan", true}, {"mine", "yolo", false}, {"gemini", "YOLO", false}, {"bold", "yolo", true}} {
+	}{{"My-Other", "yolo", false}, {"mine", "", true}, {"mine", "plan", true}, {"mine", "yolo", false}, {"gemini", "YOLO", false},
+		{"claude", "acceptEdits", false}, {"qwen", "auto", false}, {"codex", "auto", false}, {"gemini", "autoEdit", false},
+		{"qwen", "auto-edit", false}, {"copilot", "https://agentclientprotocol.com/protocol/session-modes#autopilot", false},
+		{"codex", "agent", false}, {"copilot", "agent", true}, {"codex", "workspace-write", false}, {"bold", "yolo", true}} {
 		if err := r.Mode(c.name, c.mode); (err == nil) != c.allowed {
 			t.Errorf("%s in %q: %v", c.name, c.mode, err)
+		}
+	}
+	for name, b := range builtins {
+		if b.row.Mode != nil && r.Mode(name, *b.row.Mode) != nil {
+			t.Errorf("%s may not be in its own mode", name)
 		}
 	}
 }

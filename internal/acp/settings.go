@@ -186,8 +186,13 @@ func (a *agent) choose(ctx context.Context, what setting, wanted string) error {
 // judge looks at the mode that the wanted word stands for with this agent. The word alone was judged before the agent
 // was started, and "Agent (full access)" seemed to be none of the modes that ask nobody.
 func (a *agent) judge(what setting, found choice) error {
-	if what == settingMode && !a.launch.allowBypass && (bypassMode(found.value) || bypassMode(found.name)) {
-		return bypassRefused(a.launch.name, found.value)
+	if what != settingMode || a.launch.allowBypass {
+		return nil
+	}
+	for _, word := range []string{found.value, found.name} {
+		if bypassModeOf(a.launch.name, a.launch.process.Argv, word) {
+			return bypassRefused(a.launch.name, found.value)
+		}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const oddOptions = `{"configOptions":[
 	"modes":{"currentModeId":"legacy","availableModes":[{"id":"legacy","name":"Old"}]}}`
 
 const bypassingOptions = `"configOptions":[{"id":"m","category":"mode","type":"select","currentValue":"ask","options":[
-	{"value":"ask","name":"Ask"},{"value":"agent-full-access","name":"Agent (full access)"},{"value":"x1","name":"YOLO"}]}]`
+	{"value":"ask","name":"Ask"},{"value":"agent-full-access","name":"Agent (full access)"},{"value":"x1","name":"YOLO"},{"value":"agent","name":"Go on"}]}]`
 
 const bypassingModes = `"modes":{"currentModeId":"bypassPermissions","availableModes":[
 	{"id":"bypassPermissions","name":"At my own risk"},{"id":"plan","name":"Plan"}]}`
@@ -32,10 +32,12 @@ func TestTheModeBehindAWordIsJudged(t *testing.T) {
 		{bypassingOptions, "agent-full-access", "agent-full-access"},
 		{bypassingOptions, "x1", "x1"},
 		{bypassingOptions, "Ask", ""},
+		{bypassingOptions, "Go on", "agent"},                    // of Codex: its program says so
 		{bypassingModes, "at my own risk", "bypassPermissions"}, // in which it is already
 	} {
 		for _, allowed := range []bool{false, true} {
 			a := &agent{story: newTale(t, domain.Opening{}).story, launch: launch{name: "mine", mode: c.wanted, allowBypass: allowed}}
+			a.launch.process.Argv = []string{"/opt/codex-acp"}
 			a.story.established(readObject(json.RawMessage("{" + c.offered + "}")))
 			found := a.story.offers(settingMode)[0].choice(c.wanted)
 			err := a.judge(settingMode, found)
