@@ -208,8 +208,11 @@ func compacted(text string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "", `"`, "", "'", "", `\`, "").Replace(text))
 }
 
-// clustered are the letters that agents with -y have as flags. One that is unknown to them stops them: -key is no cluster.
+// clustered are the letters that agents with -y have as flags. One that is unknown to them stops them: -key is no cluster,
+// and neither is a word that is longer than anybody clusters.
 const clustered = "acdehilmoprsvy"
+
+const longestCluster = 5
 
 // bypassFlag knows flags that need no value. Parsers take --allowAllTools for --allow-all-tools.
 func bypassFlag(flag string) bool {
@@ -217,7 +220,7 @@ func bypassFlag(flag string) bool {
 		return true
 	}
 	if short := strings.TrimPrefix(flag, "-"); strings.Contains(short, "y") &&
-		(len(short) == 2 && short[0] != '-' || strings.Trim(strings.ToLower(short), clustered) == "") {
+		(len(short) == 2 && short[0] != '-' || len(short) <= longestCluster && strings.Trim(strings.ToLower(short), clustered) == "") {
 		return true // -dsy is -d -s -y
 	}
 	if !strings.HasPrefix(flag, "--") {

@@ -11,6 +11,7 @@ import (
 type Conversation struct {
 	Turn     int
 	InTurn   bool      // the turn has not ended
+	Active   bool      // the agent has said something in this turn, so it had heard the prompt
 	Text     string    // the prompt of this turn; empty for the first, whose prompt is the execution's
 	Rounds   int       // answers with tool calls in this turn
 	Messages []Message // of all turns, without the messages that the client brought along
@@ -61,6 +62,7 @@ func Fold(events []Event) (Conversation, error) {
 type folder struct {
 	turn    int
 	inTurn  bool
+	active  bool
 	text    string
 	since   time.Time
 	answers []*answer
@@ -91,12 +93,16 @@ type foldedCall struct {
 func (f *folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
-		f.turn, f.inTurn, f.text = p.Turn, true, p.Text
+		f.turn, f.inTurn, f.active, f.text = p.Turn, true, false, p.Text
 		if p.Text != "" {
 			f.said(p.Text)
 		}
 	case TurnEnded:
 		f.inTurn = false
+	case TurnContinued:
+		f.active = f.active && p.Mode != ResumeFresh
+	case AgentUpdated:
+		f.active = f.active || p.Turn > 0
 	case MessageDelta:
 		f.answer(p.MessageID).text.WriteString(p.Text)
 	case ThoughtDelta:
@@ -137,6 +143,7 @@ func (f *folder) said(text string) {
 }
 
 func (f *folder) answer(id string) *answer {
+	f.active = true
 	a, known := f.texts[id]
 	if !known {
 		a = &answer{id: id, turn: f.turn}
@@ -155,7 +162,7 @@ func (f *folder) call(id string) *foldedCall {
 }
 
 func (f *folder) conversation() Conversation {
-	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Text: f.text, Since: f.since}
+	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, Since: f.since}
 	for _, a := range f.answers {
 		if a.user {
 			conversation.Messages = append(conversation.Messages, Message{Role: RoleUser, Text: a.text.String()})

@@ -191,7 +191,7 @@ func TestKilledBeforeTheFirstWord(t *testing.T) {
 		if again := <-external.Opened; again.AgentSession != "session-1" {
 			t.Errorf("opened with %q", again.AgentSession)
 		}
-		if continued := payloads[domain.TurnContinued](t, w.events(id)); len(continued) != 1 || !strings.HasSuffix(end.Output.Text, "\n\ngo") {
+		if continued := payloads[domain.TurnContinued](t, w.events(id)); len(continued) != 1 || !strings.HasSuffix(end.Output.Text, "This was the prompt:\n\n> go") {
 			t.Errorf("it was told %q, in the log is %+v", end.Output.Text, continued)
 		}
 	}

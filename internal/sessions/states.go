@@ -94,6 +94,8 @@ func (s *session) opened(err error) state {
 	switch {
 	case err == nil:
 		return s.begin
+	case s.reopened && s.turn == 1:
+		return s.finish(failed(domain.FailureOf(err))) // it never did anything but exit
 	case s.external() && s.turn > 0:
 		return s.interrupt(&draft{}, domain.FailureOf(err).Message)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"signoff/internal/domain"
@@ -310,15 +311,19 @@ func (s *session) interrupted() state {
 // continuation is what the agent is told when its turn goes on.
 func (s *session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 	continued := &domain.TurnContinued{Turn: s.turn, Mode: mode, Text: s.promptText}
-	if mode == domain.ResumeLoad { // it may have heard the prompt, or not
-		continued.Text = goOn + "\n\n" + s.promptText
+	switch {
+	case mode == domain.ResumeFresh:
+	case s.resumed == nil || s.resumed.Active:
+		continued.Text = goOn
+	default: // it may have heard the prompt, or not
+		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(s.promptText, "\n", "\n> ")
 	}
 	return continued
 }
 
 const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
 	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
-	"anything, and then go on with the task. This was your prompt:"
+	"anything, and then go on with the task."
 
 // interrupt leaves the choice to somebody.
 func (s *session) interrupt(d *draft, reason string) state {

@@ -118,10 +118,13 @@ var endScenes = scenes{
 		id := v.startAs(open, "say one", "late 50 crash 3")
 		v.exited(id, 1)
 		v.prompt(id, "say two")
-		end := v.ended(id)
-		if end.Status != "failed" || end.Output.Error.Code != "agentExited" ||
-			!strings.Contains(end.Output.Error.Message, "exit code 6") ||
-			!strings.Contains(end.Output.Error.Message, "no memory") {
+		v.reach(id, domain.StatusInterrupted)
+		changes := of[domain.StateChanged](v.t, v.page(id))
+		if why := changes[len(changes)-1].Reason; !strings.Contains(why, "exit code 6") || !strings.Contains(why, "no memory") {
+			v.t.Errorf("interrupted: %s", why)
+		}
+		want[execution](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "fail"})
+		if end := v.ended(id); end.Status != "failed" || end.Output.Error.Code != "interrupted" {
 			v.t.Errorf("ended: %s %+v", end.Status, end.Output.Error)
 		}
 	}},

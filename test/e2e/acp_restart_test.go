@@ -150,6 +150,9 @@ func idle(agent, continued string) survivor {
 			}
 			v.refused(http.StatusConflict, "notInterrupted", "POST", "/executions/"+id+"/resume", object{"mode": "load"})
 			v.prompt(id, "say <two>", "whoami")
+			if continued == "" {
+				v.beginsAnew(id)
+			}
 			log := v.turns(id, 2)
 			started, who := of[domain.AgentStarted](v.t, log), whoamis(v.t, log)
 			if len(started) != 2 || started[1].Continued != continued || len(who) != 2 ||

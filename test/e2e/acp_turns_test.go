@@ -316,6 +316,13 @@ var turnScenes = scenes{
 	}},
 }
 
+// beginsAnew chooses that an agent without a memory begins a new session.
+func (v *visit) beginsAnew(id string) {
+	v.t.Helper()
+	v.reach(id, domain.StatusInterrupted)
+	want[execution](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "fresh"})
+}
+
 // diesWhileIdle is the scene of an agent whose process ends between two turns. The next prompt starts it again, and
 // what the agent tells of the past is not told again to anybody.
 func diesWhileIdle(agent, continued string) scene {
@@ -332,6 +339,9 @@ func diesWhileIdle(agent, continued string) scene {
 			v.t.Errorf("left: %v", left)
 		}
 		v.prompt(id, "say <two>", "whoami")
+		if continued == "" {
+			v.beginsAnew(id)
+		}
 		log := v.turns(id, 2)
 		said, who, started := text(v.t, log), whoamis(v.t, log), of[domain.AgentStarted](v.t, log)
 		if strings.Count(said, "<one>") != 1 || strings.Count(said, "<two>") != 1 ||

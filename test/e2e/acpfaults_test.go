@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,8 +55,8 @@ var crashes = map[string]fault{
 		args:  []string{"-modes", "plan,code", "-config", "odd", "-crash", "config"},
 		entry: object{"mode": "code"}, run: fails(domain.CodeAgentExited),
 	},
-	"crash-load":   {args: []string{"-crash", "load"}, run: failsToComeBack(domain.CodeAgentExited)},
-	"crash-resume": {args: []string{"-resume", "-crash", "resume"}, run: failsToComeBack(domain.CodeAgentExited)},
+	"crash-load":   {args: []string{"-crash", "load"}, run: doesNotComeBack},
+	"crash-resume": {args: []string{"-resume", "-crash", "resume"}, run: doesNotComeBack},
 	"crash-prompt": {args: []string{"-crash", "prompt"}, run: fails(domain.CodeAgentExited)},
 	"crash-middle": {run: func(v *visit) {
 		end, log := v.endsAs(v.start("say Half a sen", "stderr out of cheese", "crash 3"), domain.StatusFailed)
@@ -93,11 +94,11 @@ var hangs = map[string]fault{
 		entry: object{"mode": "code", "startTimeoutSeconds": 1}, run: fails(domain.CodeAgentTimedOut),
 	},
 	"hang-load": {
-		args: []string{"-hang", "load"}, entry: object{"startTimeoutSeconds": 3}, run: failsToComeBack(domain.CodeAgentTimedOut),
+		args: []string{"-hang", "load"}, entry: object{"startTimeoutSeconds": 3}, run: doesNotComeBack,
 	},
 	"hang-resume": {
 		args: []string{"-resume", "-hang", "resume"}, entry: object{"startTimeoutSeconds": 3},
-		run: failsToComeBack(domain.CodeAgentTimedOut),
+		run: doesNotComeBack,
 	},
 	"hang-prompt": {run: func(v *visit) {
 		end, _ := v.endsAs(v.startAs(object{"timeoutSeconds": 1}, "say Half a sen", "hang"), domain.StatusTimedOut)
@@ -172,7 +173,7 @@ var disorders = map[string]fault{
 		}
 	}},
 	"late-updates": {run: func(v *visit) {
-		id := v.startAs(object{"keepOpen": true}, "say first", "late 200 say belated", "late 300 call c1", "late 400 update c1 in_progress")
+		id := v.startAs(object{"keepOpen": true}, "say first", "late 1000 say belated", "late 1100 call c1", "late 1200 update c1 in_progress")
 		v.eventually("the late words", func() bool {
 			return slices.ContainsFunc(v.page(id), func(e wireEvent) bool { return e.Type == "toolCall.started" })
 		})
@@ -484,15 +485,19 @@ func fails(code domain.Code, steps ...string) func(*visit) {
 	}
 }
 
-// failsToComeBack is a fault that shows when the agent's session is taken up again, after its process was lost in between.
-func failsToComeBack(code domain.Code) func(*visit) {
-	return func(v *visit) {
-		id := v.startAs(object{"keepOpen": true}, "say first", "answerexit")
-		v.reach(id, domain.StatusIdle)
-		v.prompt(id, "say second")
-		end, _ := v.endsAs(id, domain.StatusFailed)
-		v.failed(end, code)
+// doesNotComeBack is a fault that shows when the agent's session is taken up again, after its process was lost in between.
+// The conversation is not lost with it, nor is the prompt that waits: somebody chooses.
+func doesNotComeBack(v *visit) {
+	id := v.startAs(object{"keepOpen": true}, "say first", "answerexit")
+	v.reach(id, domain.StatusIdle)
+	v.prompt(id, "say second")
+	v.reach(id, domain.StatusInterrupted)
+	if changes := of[domain.StateChanged](v.t, v.page(id)); changes[len(changes)-1].Reason == "" {
+		v.t.Error("nobody says why it is interrupted")
 	}
+	want[execution](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "fail"})
+	end, _ := v.endsAs(id, domain.StatusFailed)
+	v.failed(end, domain.CodeInterrupted)
 }
 
 // says is a fault that harms nobody: all is said, and the execution is completed.
