@@ -234,12 +234,19 @@ func (s stage) remembers(earlier string) {
 	s.remembersBefore(followPrompt, earlier)
 }
 
+// remembersBefore looks more than once: the mock notes a request when it has answered it, and the agent may be faster.
 func (s stage) remembersBefore(prompt, earlier string) {
 	s.Helper()
-	for _, request := range s.mock.asked(s.T) {
-		if strings.Contains(request, prompt) && strings.Contains(request, earlier) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		asked := s.mock.asked(s.T)
+		for _, request := range asked {
+			if strings.Contains(request, prompt) && strings.Contains(request, earlier) {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			s.Errorf("none of %d requests to the model has %q before %q: the agent has forgotten", len(asked), earlier, prompt)
 			return
 		}
 	}
-	s.Errorf("no request to the model has %q before %q: the agent has forgotten", earlier, prompt)
 }
