@@ -156,7 +156,7 @@ func TestWhatOnlyLooksLikeABypass(t *testing.T) {
 		"a flag switched off":    {Args: []string{"--yolo=false"}},
 		"an asking mode":         {Args: []string{"--approval-mode", "default", "--permission-mode=plan"}, Mode: new("plan")},
 		"a sandbox":              {Args: []string{"--sandbox", "workspace-write", "-a", "on-request"}},
-		"a long flag":            {Args: []string{"--verify", "-key", "--proxy-y"}},
+		"a long flag":            {Args: []string{"--verify", "-key", "-replay", "--proxy-y"}},
 		"a launcher behind env":  {Command: "env", Args: []string{"A=b", "npx", "-y", "@google/gemini-cli", "--acp"}},
 		"npm exec":               {Command: "npm", Args: []string{"exec", "-y", "--", "@google/gemini-cli", "--acp"}},
 		"pnpm dlx":               {Command: "pnpm", Args: []string{"dlx", "--yes", "@google/gemini-cli", "--acp"}},
