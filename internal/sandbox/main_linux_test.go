@@ -170,6 +170,15 @@ func descriptors(t testing.TB) int {
 	return len(all)
 }
 
+// leavesNothing expects that no child is left and that what was open before is open, no more: at the latest a moment
+// later, since the pipes of a process that has ended are closed by those who read them.
+func leavesNothing(t testing.TB, before int) {
+	t.Helper()
+	eventually(t, slack, "no descriptor and no child is left", func() bool {
+		return descriptors(t) == before && len(children(os.Getpid())) == 0
+	})
+}
+
 // binary copies this test program into the workspace, where a command can start it.
 func binary(t testing.TB, dir string) string {
 	t.Helper()
