@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -97,6 +98,9 @@ func (m mock) asked(t testing.TB) []string {
 	requests := make([]string, len(entries))
 	for i, entry := range entries {
 		requests[i] = string(entry.Body)
+		if strings.Contains(requests[i], "__aimock_truncated") {
+			t.Errorf("the mock has not kept a request, which was too long: %s", requests[i])
+		}
 	}
 	return requests
 }

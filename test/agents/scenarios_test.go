@@ -234,19 +234,13 @@ func (s stage) remembers(earlier string) {
 	s.remembersBefore(followPrompt, earlier)
 }
 
-// remembersBefore looks more than once: the mock notes a request when it has answered it, and the agent may be faster.
 func (s stage) remembersBefore(prompt, earlier string) {
 	s.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		asked := s.mock.asked(s.T)
-		for _, request := range asked {
-			if strings.Contains(request, prompt) && strings.Contains(request, earlier) {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			s.Errorf("none of %d requests to the model has %q before %q: the agent has forgotten", len(asked), earlier, prompt)
+	asked := s.mock.asked(s.T)
+	for _, request := range asked {
+		if strings.Contains(request, prompt) && strings.Contains(request, earlier) {
 			return
 		}
 	}
+	s.Errorf("none of %d requests to the model has %q before %q: the agent has forgotten", len(asked), earlier, prompt)
 }

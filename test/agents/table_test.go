@@ -138,6 +138,9 @@ var table = []agent{
 		manifest: manifest{name: "qwen", needs: bin + "/qwen", loose: true},
 		command:  "qwen", bin: bin,
 		env: map[string]string{"OPENAI_API_KEY": "{key}", "OPENAI_BASE_URL": "{mock}/v1", "OPENAI_MODEL": "mock"},
+		// With its own system prompt, what it asks is more than the mock keeps of a request, which is 64 KiB.
+		setEnv: map[string]string{"QWEN_SYSTEM_MD": "{home}/prompt.md"},
+		files:  map[string]string{"prompt.md": "You are to do what you are asked.\n"},
 		// Otherwise it follows the settings of every folder that it works in.
 		byRow: byRow{
 			args: []string{"--acp"}, mode: "default",
