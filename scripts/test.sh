@@ -84,7 +84,7 @@ else
 fi
 
 # vet has run, or is not wanted.
-flags+=(-vet=off -timeout 9m)
+flags+=(-vet=off -timeout 20m)
 [ $# -gt 0 ] || set -- ./...
 
 echo "== tests"
