@@ -149,6 +149,12 @@ func (s *session) current() state {
 func (s *session) listen() state {
 	expiry, stopExpiry := s.nextExpiry()
 	defer stopExpiry()
+	return s.await(expiry, s.clock.out(), s.timeOut)
+}
+
+// await waits for whatever comes first: that a question expires, that the time is out, and what can come in any state
+// that waits. A channel that is nil never delivers.
+func (s *session) await(expiry, out <-chan time.Time, over state) state {
 	select {
 	case <-s.inbox.bell:
 		return s.hear
@@ -156,8 +162,8 @@ func (s *session) listen() state {
 		return s.look
 	case <-expiry:
 		return s.expire
-	case <-s.clock.out():
-		return s.timeOut
+	case <-out:
+		return over
 	case <-s.again:
 		s.again = nil
 		return s.sync

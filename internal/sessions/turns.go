@@ -343,19 +343,5 @@ func (s *session) rest(seconds int, over state) state {
 		defer timer.Stop()
 		deadline = timer.C
 	}
-	select {
-	case <-s.inbox.bell:
-		return s.hear
-	case <-s.watcher.Bell():
-		return s.look
-	case <-deadline:
-		return over
-	case <-s.again:
-		s.again = nil
-		return s.sync
-	case <-s.draining:
-		return s.handOver
-	case <-s.lease.Done():
-		return s.abandon(context.Cause(s.lease))
-	}
+	return s.await(nil, deadline, over)
 }
