@@ -108,13 +108,9 @@ func (s *session) closeLost(d *draft) {
 // remember puts into the session what the log and the rows say of an execution that is taken up. A log that is broken,
 // and not only out of reach, will be the next time, too.
 func (s *session) remember() (broken bool, err error) {
-	all, err := s.readLog()
+	conversation, broken, err := s.foldLog()
 	if err != nil {
-		return false, err
-	}
-	conversation, err := domain.Fold(all)
-	if err != nil {
-		return true, err
+		return broken, err
 	}
 	s.recall(conversation)
 	ctx, cancel := s.reading()
@@ -131,6 +127,16 @@ func (s *session) remember() (broken bool, err error) {
 	}
 	s.rules, err = s.store.Rules(ctx, s.execution.ID)
 	return false, err
+}
+
+// foldLog reads what the log tells of the conversation, and whether the log is broken where it tells nothing.
+func (s *session) foldLog() (conversation domain.Conversation, broken bool, err error) {
+	all, err := s.readLog()
+	if err != nil {
+		return domain.Conversation{}, false, err
+	}
+	conversation, err = domain.Fold(all)
+	return conversation, err != nil, err
 }
 
 func (s *session) readLog() (all []domain.Event, err error) {
@@ -200,11 +206,7 @@ func (s *session) history() ([]domain.Message, error) {
 		return history, nil
 	}
 	if s.resumed == nil {
-		all, err := s.readLog()
-		if err != nil {
-			return nil, err
-		}
-		conversation, err := domain.Fold(all)
+		conversation, _, err := s.foldLog()
 		if err != nil {
 			return nil, err
 		}
