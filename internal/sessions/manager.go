@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
@@ -135,7 +136,7 @@ func (m *Manager) Start(
 func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domain.Request) domain.Execution {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	return domain.Execution{
-		ID: domain.ExecutionID(uuid.Must(uuid.NewV7()).String()), Tenant: tenant, Request: request,
+		ID: domain.ExecutionID(approvals.NewID()), Tenant: tenant, Request: request,
 		Status: domain.StatusQueued, Created: now, Updated: now, ByKey: by.KeyID,
 	}
 }
@@ -157,7 +158,7 @@ func (m *Manager) notTakenOver(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
 ) (domain.Execution, bool, error) {
 	if key != nil {
-		if first, replayed, lookup := m.replay(ctx, tenant, key); domain.CodeOf(lookup) != domain.CodeNotFound || replayed {
+		if first, replayed, lookup := m.replay(ctx, tenant, key); domain.CodeOf(lookup) != domain.CodeNotFound {
 			return first, replayed, lookup
 		}
 	}
@@ -169,14 +170,21 @@ func (m *Manager) replay(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency,
 ) (domain.Execution, bool, error) {
 	first, bodyHash, err := m.store.ExecutionByKey(ctx, tenant, key.Key)
+	if err == nil {
+		err = sameBody(bodyHash, key)
+	}
 	if err != nil {
 		return domain.Execution{}, false, err
 	}
-	if !bytes.Equal(bodyHash, key.BodyHash) {
-		return domain.Execution{}, false, domain.Errorf(domain.CodeIdempotencyMismatch,
-			"This Idempotency-Key was used before with another body.")
-	}
 	return asCreated(first), true, nil
+}
+
+// sameBody refuses a key that comes again with another body than at first: the first answer would not be its answer.
+func sameBody(firstHash []byte, key *store.Idempotency) error {
+	if bytes.Equal(firstHash, key.BodyHash) {
+		return nil
+	}
+	return domain.Errorf(domain.CodeIdempotencyMismatch, "This Idempotency-Key was used before with another body.")
 }
 
 // asCreated is an execution as it was answered when it was created.

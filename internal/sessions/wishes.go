@@ -1,13 +1,11 @@
 package sessions
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
@@ -32,7 +30,7 @@ func (m *Manager) Prompt(
 	if prompt.WhenBusy == "" {
 		prompt.WhenBusy = domain.WhenBusyEnqueue
 	}
-	prompt.ID = domain.PromptID(uuid.Must(uuid.NewV7()).String())
+	prompt.ID = domain.PromptID(approvals.NewID())
 	prompt.Execution, prompt.By, prompt.Created = id, by, time.Now().UTC().Truncate(time.Microsecond)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
@@ -44,13 +42,13 @@ func (m *Manager) Prompt(
 		return prompt, false, nil
 	}
 	if key != nil { // also where the execution has ended since: the first answer stands
-		first, body, lookup := m.store.PromptByKey(ctx, id, key.Key)
+		first, bodyHash, lookup := m.store.PromptByKey(ctx, id, key.Key)
+		if lookup == nil {
+			lookup = sameBody(bodyHash, key)
+		}
 		switch {
-		case lookup == nil && bytes.Equal(body, key.BodyHash):
-			return first, true, nil
 		case lookup == nil:
-			return domain.QueuedPrompt{}, false, domain.Errorf(domain.CodeIdempotencyMismatch,
-				"This Idempotency-Key was used before with another body.")
+			return first, true, nil
 		case domain.CodeOf(lookup) != domain.CodeNotFound:
 			return domain.QueuedPrompt{}, false, lookup
 		}
