@@ -108,13 +108,10 @@ func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutio
 		return nil, s.overExecution(ctx, id, err)
 	}
 	shown, err := s.shown(ctx, execution)
-	if err != nil {
-		return nil, err
-	}
 	if execution.Status.Terminal() {
-		return api.CancelExecution200JSONResponse(shown), nil
+		return api.CancelExecution200JSONResponse(shown), err
 	}
-	return api.CancelExecution202JSONResponse(shown), nil
+	return api.CancelExecution202JSONResponse(shown), err
 }
 
 // CloseExecution lets an execution end when it has worked off what it has.
@@ -129,13 +126,10 @@ func (s *Server) CloseExecution(ctx context.Context, request api.CloseExecutionR
 		return nil, s.overExecution(ctx, id, err)
 	}
 	shown, err := s.shown(ctx, execution)
-	if err != nil {
-		return nil, err
-	}
 	if execution.Status.Terminal() {
-		return api.CloseExecution200JSONResponse(shown), nil
+		return api.CloseExecution200JSONResponse(shown), err
 	}
-	return api.CloseExecution202JSONResponse(shown), nil
+	return api.CloseExecution202JSONResponse(shown), err
 }
 
 // ResumeExecution chooses how an interrupted execution goes on.
