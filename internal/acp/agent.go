@@ -138,7 +138,7 @@ func (a *agent) notified(method string, params json.RawMessage) {
 	shown, err := a.shown(params)
 	switch {
 	case err != nil:
-		a.story.passOn("malformed", encode(method+": "+err.Error()))
+		a.story.passOn("malformed", domain.Encode(method+": "+err.Error()))
 	case method == "session/update":
 		a.story.update(shown)
 	default:
@@ -154,7 +154,7 @@ func (a *agent) disturbed(d disturbance) {
 	if d.count > disturbancesShown {
 		return
 	}
-	a.story.passOn("disturbance", encode(map[string]any{
+	a.story.passOn("disturbance", domain.Encode(map[string]any{
 		"kind": d.kind, "bytes": d.size, "method": d.method,
 		"sample": string(a.launch.masked([]byte(d.sample))),
 	}))

@@ -27,7 +27,7 @@ func (a *agent) elicitation(ctx context.Context, _ object, raw json.RawMessage) 
 		a.story.passOn("elicitation", masked)
 		return elicitationAnswer{Action: "decline"}, nil
 	}
-	form := encode(map[string]any{"message": request.text("message"), "schema": schemaOf(request)})
+	form := domain.Encode(map[string]any{"message": request.text("message"), "schema": schemaOf(request)})
 	c, shown, ours := a.story.formCall(request.text("toolCallId"), form)
 	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
 	a.story.answered(c, answer.Status)

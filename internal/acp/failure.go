@@ -53,7 +53,7 @@ func (a *agent) refused(method string, answered *acp.RequestError) *domain.Error
 // wording is what an error says. Most agents put what happened into the data, and "Internal error" into the message.
 func (a *agent) wording(answered *acp.RequestError) string {
 	parts := []string{answered.Message}
-	for _, part := range usefulText(encode(answered.Data)) {
+	for _, part := range usefulText(domain.Encode(answered.Data)) {
 		if !slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}

@@ -32,7 +32,7 @@ func (a *agent) readTextFile(ctx context.Context, request object, _ json.RawMess
 	if wanted.Path == "" {
 		return nil, invalid("The path is missing.")
 	}
-	host, c, granted, err := a.authorize(ctx, "readTextFile", domain.ClassRead, encode(wanted), "Read "+wanted.Path)
+	host, c, granted, err := a.authorize(ctx, "readTextFile", domain.ClassRead, domain.Encode(wanted), "Read "+wanted.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (a *agent) writeTextFile(ctx context.Context, request object, _ json.RawMes
 		return nil, invalid("The path or the content is missing.")
 	}
 	summary := fmt.Sprintf("Write %d bytes to %s", len(wanted.Content), wanted.Path)
-	host, c, granted, err := a.authorize(ctx, "writeTextFile", domain.ClassWrite, encode(wanted), summary)
+	host, c, granted, err := a.authorize(ctx, "writeTextFile", domain.ClassWrite, domain.Encode(wanted), summary)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestFilesAreJudged(t *testing.T) {
 		if call.Tool == "readTextFile" {
 			return domain.Grant{Message: "A person said no."}, nil
 		}
-		return domain.Grant{Allowed: true, Arguments: encode(writeArguments{Path: "b.txt", Content: "edited"})}, nil
+		return domain.Grant{Allowed: true, Arguments: domain.Encode(writeArguments{Path: "b.txt", Content: "edited"})}, nil
 	}
 	r.runs("write "+folder+"/a.txt text", "read "+folder+"/a.txt")
 	r.heard("read=error -32603 A person said no.")

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -78,17 +77,6 @@ func (o object) only(names ...string) bool {
 		}
 	}
 	return known == len(o)
-}
-
-// encode writes what was made here, and cannot fail. Code is full of < and &, which stay legible.
-func encode(value any) json.RawMessage {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		panic("acp: cannot encode " + err.Error())
-	}
-	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
 }
 
 // beginning is at most limit bytes of text, ends between two characters, and says when it is not all.

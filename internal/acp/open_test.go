@@ -54,7 +54,7 @@ func TestIntroductions(t *testing.T) {
 // sorted is JSON with its members sorted.
 func sorted(t testing.TB, raw json.RawMessage) string {
 	t.Helper()
-	return string(encode(decoded[any](t, raw)))
+	return string(domain.Encode(decoded[any](t, raw)))
 }
 
 // TestPowers: what is advertised is what the registry offers and the execution allows.

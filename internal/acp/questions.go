@@ -66,9 +66,9 @@ func (c *toolCall) inQuestion() domain.ToolCall {
 	switch {
 	case len(readObject(c.arguments)) > 0:
 	case len(c.told) > 0:
-		call.Arguments = encode(c.told)
+		call.Arguments = domain.Encode(c.told)
 	default:
-		call.Arguments = encode(map[string]string{"toolCallId": c.id})
+		call.Arguments = domain.Encode(map[string]string{"toolCallId": c.id})
 	}
 	return call
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/coder/acp-go-sdk"
+
+	"signoff/internal/domain"
 )
 
 // What is kept and shown of a message has no secrets in it. What is done is what was shown: so a request to us that
@@ -33,21 +35,21 @@ func (a *agent) shown(params json.RawMessage) (json.RawMessage, error) {
 	for _, member := range []string{"toolCall", "update"} {
 		if inner := shown.object(member); inner != nil {
 			a.keepIDs(inner, sent.object(member))
-			shown[member] = encode(inner)
+			shown[member] = domain.Encode(inner)
 		}
 	}
 	if options := shown.list("options"); options != nil {
 		a.keepOptions(options, sent.list("options"))
-		shown["options"] = encode(options)
+		shown["options"] = domain.Encode(options)
 	}
-	return encode(shown), nil
+	return domain.Encode(shown), nil
 }
 
 // keepIDs gives one object of a message the ids that it was sent with, or their stand-ins.
 func (a *agent) keepIDs(shown, sent object) {
 	for _, member := range []string{"sessionId", "toolCallId", "messageId", "optionId"} {
 		if id := sent.text(member); id != "" {
-			shown[member] = encode(a.shownID(id))
+			shown[member] = domain.Encode(a.shownID(id))
 		}
 	}
 }
@@ -59,7 +61,7 @@ func (a *agent) keepOptions(shown, sent []json.RawMessage) {
 	for i := range shown {
 		if option := readObject(shown[i]); option != nil {
 			a.keepIDs(option, readObject(sent[i]))
-			shown[i] = encode(option)
+			shown[i] = domain.Encode(option)
 		}
 	}
 }
@@ -90,7 +92,7 @@ func (a *agent) hides(text []byte) bool { return !bytes.Equal(a.launch.masked(te
 // its key, and the agent would hear that all went well. As it is, a person would decide about what nobody has seen.
 func (a *agent) unshowable(tool, summary string) *acp.RequestError {
 	const why = "The request holds a secret that Signoff hides, so it cannot be shown to a person, and is not run."
-	a.story.passOn("refused", encode(map[string]string{
+	a.story.passOn("refused", domain.Encode(map[string]string{
 		"tool": tool, "summary": beginning(string(a.launch.masked([]byte(summary))), summaryBytes), "message": why,
 	}))
 	return invalid(why)

@@ -119,7 +119,7 @@ const malformedBytes = 4 << 10
 // odd now and then, and mean nothing by it.
 func (s *story) malformed(raw json.RawMessage) {
 	if len(raw) > malformedBytes {
-		raw = encode(beginning(string(raw), malformedBytes))
+		raw = domain.Encode(beginning(string(raw), malformedBytes))
 	}
 	if len(raw) == 0 {
 		raw = json.RawMessage("null")

@@ -74,7 +74,7 @@ func (t *terminals) create(ctx context.Context, request object, _ json.RawMessag
 		return nil, invalid(domain.FailureOf(err).Message) // nobody needs to be asked about that
 	}
 	summary := strings.Join(append([]string{wanted.Command}, wanted.Args...), " ")
-	host, c, granted, err := t.agent.authorize(ctx, "terminal", domain.ClassExecute, encode(wanted), summary)
+	host, c, granted, err := t.agent.authorize(ctx, "terminal", domain.ClassExecute, domain.Encode(wanted), summary)
 	if err != nil {
 		return nil, err
 	}

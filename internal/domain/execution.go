@@ -55,6 +55,13 @@ type Request struct {
 	TimeoutSeconds         int               `json:"timeoutSeconds"`         // active time per turn; 0 = none
 	ApprovalTimeoutSeconds int               `json:"approvalTimeoutSeconds"` // 0 = never
 	WorkingDirectory       string            `json:"workingDirectory"`       // absolute, symlinks resolved, inside the root
+	Tools                  ToolSettings      `json:"tools,omitzero"`
+	SafeModeOff            bool              `json:"safeModeOff,omitempty"` // full trust: only what is refused or catastrophic is held
+	Unattended             bool              `json:"unattended,omitempty"`  // nobody answers: what would be asked is refused
+	Secrets                []string          `json:"secrets,omitempty"`     // names of the registry that commands may be given
+	Memory                 bool              `json:"memory,omitempty"`      // notes are read into the prompt and can be written
+	RunbookID              string            `json:"runbookId,omitempty"`
+	Budget                 Budget            `json:"budget,omitzero"`
 	Metadata               map[string]string `json:"metadata,omitempty"`
 }
 
@@ -79,6 +86,43 @@ type Source struct {
 	Model   string     `json:"model,omitempty"`   // of an external agent: as the agent calls it; empty: its default
 	Command string     `json:"command,omitempty"` // of an external agent: its name in the registry
 	Mode    string     `json:"mode,omitempty"`    // of an external agent: in place of the registry's
+	// Fallbacks are models that are asked, in this order, where the one before fails for good.
+	Fallbacks []string `json:"fallbacks,omitempty"`
+}
+
+// ToolSettings says which tools of the internal agent there are, and which commands they may run.
+type ToolSettings struct {
+	Enabled    []string    `json:"enabled"` // nil = all; empty = none
+	BashPolicy *BashPolicy `json:"bashPolicy,omitempty"`
+}
+
+// BashPolicy judges command lines. The first rule that matches a part of the line decides over that part.
+type BashPolicy struct {
+	DefaultBehavior Verdict      `json:"defaultBehavior"` // allow or deny
+	DenyBehavior    DenyBehavior `json:"denyBehavior"`
+	Rules           []BashRule   `json:"rules,omitempty"`
+}
+
+// DenyBehavior says what becomes of a command that a [BashPolicy] denies.
+type DenyBehavior string
+
+const (
+	DenyHITL  DenyBehavior = "hitl"  // a person is asked
+	DenyBlock DenyBehavior = "block" // it is refused; the model may try something else
+)
+
+// BashRule is one line of a [BashPolicy].
+type BashRule struct {
+	Name    string  `json:"name"`
+	Pattern string  `json:"pattern"` // a regular expression, RE2
+	Action  Verdict `json:"action"`  // allow or deny
+}
+
+// Budget bounds what an execution may use up; 0 = no bound.
+type Budget struct {
+	Tokens    int64   `json:"tokens,omitempty"` // in and out
+	Cost      float64 `json:"cost,omitempty"`   // in the currency of the registry's prices
+	ToolCalls int     `json:"toolCalls,omitempty"`
 }
 
 // Usage counts tokens. Nil is unknown and never becomes 0: what a provider does not report is not invented.
@@ -167,15 +211,19 @@ const (
 	FinishTimeout       FinishReason = "timeout"
 	FinishError         FinishReason = "error"
 	FinishExpired       FinishReason = "expired" // idle for too long
+	FinishBudget        FinishReason = "budget"  // the request's budget is used up
 )
 
 // Marshal encodes r as it is stored.
-func (r Request) Marshal() json.RawMessage { return mustMarshal(r) }
+func (r Request) Marshal() json.RawMessage { return Encode(r) }
 
-// mustMarshal encodes our own structs; they hold nothing that JSON cannot say, so a failure is a programming error.
+// mustMarshal is Encode by the name that events call it.
+func mustMarshal(v any) json.RawMessage { return Encode(v) }
+
+// Encode encodes what was made here; it holds nothing that JSON cannot say, so a failure is a programming error.
 //
 // json.Marshal would write < as six bytes for the sake of old browsers, and streamed code is full of it.
-func mustMarshal(v any) json.RawMessage {
+func Encode(v any) json.RawMessage {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
