@@ -80,9 +80,21 @@ type Host interface {
 	// symlink or by being absolute elsewhere, is refused with [CodePathOutsideWorkspace].
 	OpenFile(ctx context.Context, path string) (fs.File, error)
 
-	// WriteFile writes a file of the workspace, with the same boundary: whole or not at all, and the folders on its way
-	// where they are missing.
-	WriteFile(ctx context.Context, path string, content []byte) error
+	// ReadDir lists a folder of the workspace, sorted by name, with the same boundary. Links are listed as links.
+	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
+
+	// WriteFiles changes files of the workspace, with the same boundary: all of them or none, each whole, and the folders
+	// on their way where they are missing.
+	WriteFiles(ctx context.Context, changes ...FileChange) error
+
+	// ToolOutput returns what a call of this execution has printed, as far as it is in the log.
+	ToolOutput(ctx context.Context, toolCallID string) (string, error)
+
+	// Memory returns the notes of a scope. Where there are none, the revision is 0.
+	Memory(ctx context.Context, scope MemoryScope) (Memory, error)
+
+	// SaveMemory replaces the notes of a scope that still have the given revision; otherwise [CodeConflict].
+	SaveMemory(ctx context.Context, scope MemoryScope, revision int64, content string) (Memory, error)
 
 	// Run runs a command in the workspace under the supervisor and in the sandbox, and copies what it prints, stdout
 	// and stderr as they come, to output. It returns when the process and all its descendants are gone.
@@ -113,7 +125,27 @@ type Answer struct {
 	Status   ApprovalStatus  // approved, denied, expired; cancelled where nobody will answer
 	OptionID string          // agentPermission: what goes back; empty: no option says so
 	Content  json.RawMessage // question: what the person answered
+	Message  string          // where it is no yes: the tool result for the model
 }
+
+// FileChange replaces, creates or deletes one file.
+type FileChange struct {
+	Path    string
+	Content []byte
+	Delete  bool
+	// Expect says what must be there now; where it is something else, nothing is changed: [CodeConflict].
+	Expect Expectation
+	Before []byte // with [SameFile]
+}
+
+// Expectation is what a [FileChange] takes for granted.
+type Expectation int
+
+const (
+	AnyFile  Expectation = iota // also none
+	NoFile                      // the change creates it
+	SameFile                    // the content is Before
+)
 
 // Grant answers Authorize.
 type Grant struct {
@@ -133,9 +165,11 @@ const (
 
 // Message is one entry of a conversation as a model needs it.
 type Message struct {
-	Role       Role
-	Text       string
-	Thought    string     // of the assistant; some providers want it back
+	Role    Role
+	Text    string
+	Thought string // of the assistant; some providers want it back
+	// Thinking is what the provider itself wants back of the thought, signatures included; only it can read it.
+	Thinking   json.RawMessage
 	ToolCalls  []ToolCall // of the assistant
 	ToolCallID string     // of a tool result
 }

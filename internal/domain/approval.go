@@ -42,6 +42,9 @@ type Approval struct {
 	ArgumentsHash    string          // see approvals.Hash
 	Options          json.RawMessage // agentPermission: the agent's options as it sent them, a list; nil otherwise
 	Question         json.RawMessage // question: {message, schema}; nil otherwise
+	AskedBy          string          // what of the policy asks; see approvals.Source
+	Reason           string          // why a person is asked, in a sentence
+	RememberOptions  []RememberOption
 	Status           ApprovalStatus
 	Requested        time.Time
 	Expires          *time.Time // nil = never
@@ -62,8 +65,17 @@ type RememberScope string
 
 const (
 	RememberOnce      RememberScope = "once"
-	RememberExecution RememberScope = "execution" // the same tool with the same arguments, in this execution
+	RememberExecution RememberScope = "execution" // for the rest of this execution
+	RememberGlobal    RememberScope = "global"    // for all executions of the tenant
 )
+
+// RememberOption is one permission rule that a decision may leave behind. It is made when the question is asked and
+// stored with it: what is remembered is what was shown.
+type RememberOption struct {
+	PreviewID   string  `json:"previewId"`
+	Matcher     Matcher `json:"matcher"`
+	Description string  `json:"description"` // what the rule will also cover
+}
 
 // Decision is a person's answer to an approval.
 type Decision struct {
@@ -72,8 +84,10 @@ type Decision struct {
 	Arguments     json.RawMessage `json:"arguments,omitempty"`     // what the decider wrote in place of the shown ones
 	ArgumentsHash string          `json:"argumentsHash,omitempty"` // of Arguments; empty where they were not edited
 	Remember      RememberScope   `json:"remember"`
-	OptionID      string          `json:"optionId,omitempty"` // agentPermission: the option that goes to the agent
-	Answer        json.RawMessage `json:"answer,omitempty"`   // question: what the person answered
+	PreviewID     string          `json:"previewId,omitempty"` // the option of the approval that is remembered
+	RuleID        string          `json:"ruleId,omitempty"`    // the rule that this decision left, or that made it
+	OptionID      string          `json:"optionId,omitempty"`  // agentPermission: the option that goes to the agent
+	Answer        json.RawMessage `json:"answer,omitempty"`    // question: what the person answered
 	By            Actor           `json:"by"`
 }
 
@@ -98,15 +112,4 @@ const (
 type Actor struct {
 	KeyID string `json:"keyId"`
 	Name  string `json:"name"`
-}
-
-// PermissionRule is a remembered answer. It allows one tool with one hash of arguments within one execution.
-type PermissionRule struct {
-	ID            string
-	Tenant        TenantID
-	Execution     ExecutionID
-	Tool          string
-	ArgumentsHash string
-	Approval      ApprovalID // the decision that it remembers
-	Created       time.Time
 }

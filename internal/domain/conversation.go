@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -76,6 +77,7 @@ type answer struct {
 	user          bool // no answer, but what the person said
 	turn          int
 	text, thought strings.Builder
+	thinking      json.RawMessage
 	textDone      bool
 	thoughtDone   bool
 	interrupted   bool
@@ -112,7 +114,7 @@ func (f *folder) take(payload Payload) {
 		a.textDone, a.interrupted = true, a.interrupted || p.Interrupted
 	case ThoughtCompleted:
 		a := f.answer(p.MessageID)
-		a.thoughtDone, a.interrupted = true, a.interrupted || p.Interrupted
+		a.thoughtDone, a.interrupted, a.thinking = true, a.interrupted || p.Interrupted, p.Thinking
 	default:
 		f.takeCall(payload)
 	}
@@ -195,7 +197,7 @@ func (a *answer) whole() bool {
 }
 
 func (c *Conversation) add(a *answer, thisTurn bool) {
-	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String()}
+	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), Thinking: a.thinking}
 	for _, call := range a.calls {
 		message.ToolCalls = append(message.ToolCalls, call.call)
 	}

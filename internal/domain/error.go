@@ -42,6 +42,8 @@ const (
 	CodeMisdirected         Code = "misdirectedHost"  // the Host header names another site
 	CodeForeignOrigin       Code = "foreignOrigin"    // a web page of another origin sent it
 	CodeNotAcceptable       Code = "notAcceptable"    // no representation that the client accepts
+	CodeUnknownSecret       Code = "unknownSecret"    // names a secret that the registry does not have
+	CodeRevisionRequired    Code = "revisionRequired" // a change without the revision that it is made on
 	CodeURITooLong          Code = "uriTooLong"       // the request line is over the limit
 )
 
@@ -71,6 +73,9 @@ const (
 	CodePathOutsideWorkspace Code = "pathOutsideWorkspace" // the path leaves the workspace
 	CodeToolFailed           Code = "toolFailed"           // it ran, and failed
 	CodeCancelled            Code = "cancelled"            // the execution was cancelled
+	CodeSecretExposed        Code = "secretExposed"        // the arguments hold the value of a secret
+	CodeDestinationBlocked   Code = "destinationBlocked"   // the address is private, or not among those that were granted
+	CodeContextOverflow      Code = "contextOverflow"      // the conversation is longer than the model can read
 	CodeOutcomeUnknown       Code = "outcomeUnknown"       // it may have run when the process died
 )
 

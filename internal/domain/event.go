@@ -48,6 +48,9 @@ const (
 	UsageUpdatedType       EventType = "usage.updated"
 	RateLimitUpdatedType   EventType = "rateLimit.updated"
 	ModelRetryingType      EventType = "model.retrying"
+	ModelSwitchedType      EventType = "model.switched"
+	ContextCompactedType   EventType = "context.compacted"
+	BudgetWarnedType       EventType = "budget.warned"
 	ExecutionCompletedType EventType = "execution.completed"
 	ExecutionFailedType    EventType = "execution.failed"
 	ExecutionCancelledType EventType = "execution.cancelled"
@@ -120,6 +123,7 @@ type (
 	TurnEnded struct {
 		Turn       int        `json:"turn"`
 		StopReason StopReason `json:"stopReason"`
+		Usage      Usage      `json:"usage"` // of this turn
 	}
 
 	// AgentStarted tells what answers the prompts from here on. It is written again after a restart.
@@ -204,6 +208,8 @@ type (
 		Turn        int    `json:"turn"`
 		Length      int    `json:"length"`
 		Interrupted bool   `json:"interrupted,omitempty"`
+		// Thinking is for the provider, which wants it back as it was; see [Message].
+		Thinking json.RawMessage `json:"thinking,omitempty"`
 	}
 
 	// ToolCallRequested tells what the agent asks for, before anybody judged it. MessageID is the message that the
@@ -223,8 +229,9 @@ type (
 		ToolCallID string          `json:"toolCallId"`
 		Arguments  json.RawMessage `json:"arguments"`            // what runs
 		ApprovalID ApprovalID      `json:"approvalId,omitempty"` // empty where nobody had to be asked
-		AllowedBy  string          `json:"allowedBy"`            // capability, rule, decision; agent: it did not ask
+		AllowedBy  string          `json:"allowedBy"`            // see approvals.Source
 		RuleID     string          `json:"ruleId,omitempty"`
+		Reason     string          `json:"reason,omitempty"`  // of the policy, where nobody had to be asked
 		Sandbox    string          `json:"sandbox,omitempty"` // what confines it, for a command
 	}
 
@@ -251,7 +258,8 @@ type (
 		Truncated  bool     `json:"truncated,omitempty"` // Output leaves out the middle
 		ExitCode   *int     `json:"exitCode,omitempty"`  // of a command
 		DurationMs int64    `json:"durationMs,omitempty"`
-		Error      *Failure `json:"error,omitempty"` // nil for succeeded
+		Sandbox    string   `json:"sandbox,omitempty"` // what confined it, for a command that ran
+		Error      *Failure `json:"error,omitempty"`   // nil for succeeded
 	}
 
 	// ApprovalRequested carries all that a person needs to decide.
@@ -267,6 +275,11 @@ type (
 		Options          json.RawMessage `json:"options,omitempty"`  // agentPermission: the agent's, as it sent them
 		Question         json.RawMessage `json:"question,omitempty"` // question: {message, schema}
 		ExpiresAt        *time.Time      `json:"expiresAt"`
+		AskedBy          string          `json:"askedBy,omitempty"` // what of the policy asks; see approvals.Source
+		Reason           string          `json:"reason,omitempty"`  // why a person is asked
+		Sandbox          string          `json:"sandbox,omitempty"` // what would confine it, for a command
+		// RememberOptions are the rules that the decision may leave behind.
+		RememberOptions []RememberOption `json:"rememberOptions,omitempty"`
 	}
 
 	// ApprovalResolved tells how an approval ended: decided, expired, or withdrawn.
@@ -278,6 +291,8 @@ type (
 		Edited        bool            `json:"edited,omitempty"` // the decider wrote other arguments
 		ArgumentsHash string          `json:"argumentsHash,omitempty"`
 		Remember      RememberScope   `json:"remember,omitempty"`
+		PreviewID     string          `json:"previewId,omitempty"`
+		RuleID        string          `json:"ruleId,omitempty"`   // the rule that it left behind, or that decided
 		OptionID      string          `json:"optionId,omitempty"` // agentPermission: the option that was chosen
 		Answer        json.RawMessage `json:"answer,omitempty"`   // question: what the person answered
 		DecidedBy     *Actor          `json:"decidedBy"`          // nil where no person decided
@@ -305,7 +320,10 @@ type (
 
 	// UsageUpdated replaces what was known of the execution's usage: it is a sum, never a difference.
 	UsageUpdated struct {
-		Usage Usage `json:"usage"`
+		Usage   Usage  `json:"usage"`
+		Turn    *Usage `json:"turn,omitempty"`    // of the turn so far
+		Request *Usage `json:"request,omitempty"` // of the one request to a model that this tells of
+		Model   string `json:"model,omitempty"`   // that was asked
 	}
 
 	// ModelRetrying tells that a model request failed and will be sent again.
@@ -315,6 +333,30 @@ type (
 		DelayMs     int64  `json:"delayMs"`
 		Code        Code   `json:"code"`
 		Message     string `json:"message"`
+	}
+
+	// ModelSwitched tells that a model failed for good and another one of the request's list is asked from here on.
+	ModelSwitched struct {
+		From    string `json:"from"`
+		To      string `json:"to"`
+		Code    Code   `json:"code"`
+		Message string `json:"message"`
+	}
+
+	// ContextCompacted tells that old tool results were cut down to a line each, for the model alone: the log has them.
+	ContextCompacted struct {
+		Turn    int    `json:"turn"`
+		Reason  string `json:"reason"`  // nearLimit, or overflow: the provider had refused the request
+		Results int    `json:"results"` // how many were cut down
+		Before  int64  `json:"before"`  // tokens, estimated
+		After   int64  `json:"after"`
+	}
+
+	// BudgetWarned tells that four fifths of a bound of the budget are used up.
+	BudgetWarned struct {
+		Limit string  `json:"limit"` // tokens, cost, toolCalls
+		Used  float64 `json:"used"`
+		Max   float64 `json:"max"`
 	}
 
 	// ExecutionEnded is the data of the four terminal events.
@@ -358,6 +400,9 @@ func (ApprovalRequested) EventType() EventType { return ApprovalRequestedType }
 func (ApprovalResolved) EventType() EventType  { return ApprovalResolvedType }
 func (UsageUpdated) EventType() EventType      { return UsageUpdatedType }
 func (ModelRetrying) EventType() EventType     { return ModelRetryingType }
+func (ModelSwitched) EventType() EventType     { return ModelSwitchedType }
+func (ContextCompacted) EventType() EventType  { return ContextCompactedType }
+func (BudgetWarned) EventType() EventType      { return BudgetWarnedType }
 
 // EventType is the terminal event of the status that the execution ended in.
 func (e ExecutionEnded) EventType() EventType {
@@ -412,6 +457,9 @@ var decoders = map[EventType]func(json.RawMessage) (Payload, error){
 	ApprovalResolvedType:   decode[ApprovalResolved],
 	UsageUpdatedType:       decode[UsageUpdated],
 	ModelRetryingType:      decode[ModelRetrying],
+	ModelSwitchedType:      decode[ModelSwitched],
+	ContextCompactedType:   decode[ContextCompacted],
+	BudgetWarnedType:       decode[BudgetWarned],
 	ExecutionCompletedType: decode[ExecutionEnded],
 	ExecutionFailedType:    decode[ExecutionEnded],
 	ExecutionCancelledType: decode[ExecutionEnded],

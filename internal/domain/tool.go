@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -9,11 +10,18 @@ import (
 type Class string
 
 const (
-	ClassRead    Class = "read"
-	ClassWrite   Class = "write"
-	ClassExecute Class = "execute"
-	ClassOther   Class = "other" // what nobody could classify: a person is always asked
+	ClassRead     Class = "read"
+	ClassWrite    Class = "write"
+	ClassExecute  Class = "execute"
+	ClassNetwork  Class = "network"
+	ClassMCP      Class = "mcp"      // a tool of an MCP server: what it does is the server's
+	ClassDelegate Class = "delegate" // another agent does it
+	ClassNone     Class = "none"     // nothing outside of the conversation: nobody needs to be asked
+	ClassOther    Class = "other"    // what nobody could classify: a person is always asked
 )
+
+// Classes are those that capabilities grant.
+var Classes = []Class{ClassRead, ClassWrite, ClassExecute, ClassNetwork, ClassMCP, ClassDelegate}
 
 // Verdict is what policy says of an action.
 type Verdict string
@@ -26,13 +34,16 @@ const (
 
 // Capabilities bounds what an execution's tools may do, per class.
 type Capabilities struct {
-	Read    Verdict `json:"read"`
-	Write   Verdict `json:"write"`
-	Execute Verdict `json:"execute"` // deny or ask: a command is never run unseen
+	Read     Verdict `json:"read"`
+	Write    Verdict `json:"write"`
+	Execute  Verdict `json:"execute"`
+	Network  Verdict `json:"network"`
+	MCP      Verdict `json:"mcp"`
+	Delegate Verdict `json:"delegate"`
 }
 
 // DefaultCapabilities is what an execution has where its request says nothing.
-var DefaultCapabilities = Capabilities{Read: Allow, Write: Ask, Execute: Ask}
+var DefaultCapabilities = Capabilities{Read: Allow, Write: Ask, Execute: Ask, Network: Ask, MCP: Ask, Delegate: Ask}
 
 // Of returns the verdict for class; a class that nobody granted is denied.
 func (c Capabilities) Of(class Class) Verdict {
@@ -41,10 +52,18 @@ func (c Capabilities) Of(class Class) Verdict {
 		return c.Read
 	case ClassWrite:
 		return c.Write
-	case ClassOther:
-		return Ask
 	case ClassExecute:
 		return c.Execute
+	case ClassNetwork:
+		return cmp.Or(c.Network, Ask) // a request that was stored before there was this class says nothing
+	case ClassMCP:
+		return cmp.Or(c.MCP, Ask)
+	case ClassDelegate:
+		return cmp.Or(c.Delegate, Ask)
+	case ClassNone:
+		return Allow
+	case ClassOther:
+		return Ask
 	default:
 		return Deny
 	}
@@ -58,6 +77,17 @@ type ToolCall struct {
 	Class     Class           // the power that it needs
 	Arguments json.RawMessage // one JSON object
 	Summary   string          // what would happen, in a sentence for a person
+	Action    Action          // what it would touch; made from the arguments, so it is not stored
+}
+
+// Action is what a tool call would touch, in the terms that policy judges: the same for our own tools, for those of MCP
+// servers, and for what external agents ask.
+type Action struct {
+	Paths   []string // files and folders that it reads or writes; absolute
+	Command string   // a line for the shell; empty where none runs
+	Hosts   []string // that it connects to: names or addresses, without a port
+	Server  string   // the MCP server whose tool it is
+	Secrets []string // the names of the secrets that it is given
 }
 
 // Fate is what became of a tool call. Each call has exactly one.
@@ -77,6 +107,8 @@ type Command struct {
 	Argv    []string      // Argv[0] is looked up on the sandbox's PATH
 	Dir     string        // absolute; the only folder that the child may write to. Empty: the host fills it in
 	Env     []string      // further environment of the child, NAME=value; never the server's own
+	Secrets []string      // names of secrets that the host puts into Env; a sandbox sees none of these
+	Hosts   []string      // that the child may connect to: names, *.names, or * for every public one; empty: no network
 	Timeout time.Duration // 0 = until the context ends
 }
 

@@ -64,14 +64,12 @@ func (t *turn) prepare(wanted modelCall, position int) pendingCall {
 
 // check has the tool read the arguments; it fills in what the tool says of itself.
 func (t *turn) check(call domain.ToolCall) pendingCall {
-	summary, err := t.agent.tools.Check(call.Tool, call.Arguments, t.agent.execution.Request.WorkingDirectory)
+	described, err := t.agent.tools.Describe(call.Tool, call.Arguments, t.agent.execution.Request.WorkingDirectory)
 	if err != nil {
 		return t.flawed(call, err)
 	}
-	tool, _ := t.agent.tools.Lookup(call.Tool)
-	definition := tool.Definition()
-	call.Version, call.Class, call.Summary = definition.Version, definition.Class, summary
-	return pendingCall{ToolCall: call}
+	described.ID = call.ID
+	return pendingCall{ToolCall: described}
 }
 
 func (t *turn) flawed(call domain.ToolCall, flaw error) pendingCall {

@@ -56,12 +56,15 @@ func (Bash) Definition() Definition {
 }
 
 // Check implements [Tool].
-func (Bash) Check(arguments json.RawMessage, dir string) (string, error) {
+func (Bash) Check(arguments json.RawMessage, dir string) (Intent, error) {
 	parsed, err := readBashArguments(arguments)
 	if err != nil {
-		return "", err
+		return Intent{}, err
 	}
-	return fmt.Sprintf("Run %s in %s", code(parsed.command), shorten(visible(dir), 100, 100)), nil
+	return Intent{
+		Summary: fmt.Sprintf("Run %s in %s", code(parsed.command), shorten(visible(dir), 100, 100)),
+		Action:  domain.Action{Command: parsed.command},
+	}, nil
 }
 
 // Run implements [Tool].

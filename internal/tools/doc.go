@@ -19,7 +19,7 @@
 // # Use
 //
 //	registry := tools.NewRegistry(tools.Bash{}, tools.Read{})
-//	summary, err := registry.Check("bash", arguments, "/srv/runbooks")
+//	call, err := registry.Describe("bash", arguments, "/srv/runbooks")
 //	tool, known := registry.Lookup("bash")
 //	result := tool.Run(ctx, host, call)
 package tools

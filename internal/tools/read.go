@@ -57,12 +57,15 @@ func (Read) Definition() Definition {
 }
 
 // Check implements [Tool].
-func (Read) Check(arguments json.RawMessage, dir string) (string, error) {
+func (Read) Check(arguments json.RawMessage, dir string) (Intent, error) {
 	parsed, err := readReadArguments(arguments)
 	if err != nil {
-		return "", err
+		return Intent{}, err
 	}
-	return fmt.Sprintf("Read %s in %s", code(parsed.path), shorten(visible(dir), 100, 100)), nil
+	return Intent{
+		Summary: fmt.Sprintf("Read %s in %s", code(parsed.path), shorten(visible(dir), 100, 100)),
+		Action:  domain.Action{Paths: []string{absolute(dir, parsed.path)}},
+	}, nil
 }
 
 // Run implements [Tool].

@@ -42,14 +42,21 @@ func (r *Registry) Definitions() []Definition {
 	return definitions
 }
 
-// Check is the named tool's Check; a name that nobody has is [domain.CodeUnknownTool], with the names that exist.
-func (r *Registry) Check(name string, arguments json.RawMessage, dir string) (summary string, err error) {
+// Describe returns the call of the named tool with these arguments, as policy and people judge it; it has no id. A name
+// that nobody has is [domain.CodeUnknownTool], with the names that exist. Arguments that the tool does not take come
+// with the error and the call as far as it is known.
+func (r *Registry) Describe(name string, arguments json.RawMessage, dir string) (domain.ToolCall, error) {
+	call := domain.ToolCall{Tool: name, Arguments: arguments}
 	tool, known := r.Lookup(name)
 	if !known {
-		return "", domain.Errorf(domain.CodeUnknownTool, "There is no tool called %q. The tools are: %s.",
+		return call, domain.Errorf(domain.CodeUnknownTool, "There is no tool called %q. The tools are: %s.",
 			shorten(visible(name), 60, 0), r.names())
 	}
-	return tool.Check(arguments, dir)
+	definition := tool.Definition()
+	call.Version, call.Class = definition.Version, definition.Class
+	intent, err := tool.Check(arguments, dir)
+	call.Summary, call.Action = intent.Summary, intent.Action
+	return call, err
 }
 
 func (r *Registry) names() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 
 	"signoff/internal/domain"
 )
@@ -14,10 +15,10 @@ type Tool interface {
 	// Definition says what the model is told, and what power the tool needs.
 	Definition() Definition
 
-	// Check reads the arguments and says in a sentence for a person what would happen, where; dir is the working
-	// directory. Broken arguments are a [*domain.Error] with [domain.CodeInvalidArguments], whose message helps the
-	// model to mend them. Fields that the tool does not know are tolerated, because weak models add them.
-	Check(arguments json.RawMessage, dir string) (summary string, err error)
+	// Check reads the arguments and says what would happen; dir is the working directory. Broken arguments are a
+	// [*domain.Error] with [domain.CodeInvalidArguments], whose message helps the model to mend them. So are fields that
+	// the tool does not know: a person would sign for something that nobody does.
+	Check(arguments json.RawMessage, dir string) (Intent, error)
 
 	// Run does it, with call.Arguments, which a decider may have written anew since Check. It blocks until the work
 	// is over or ctx ends, whichever is first. What went wrong is in the result.
@@ -33,12 +34,26 @@ type Definition struct {
 	Schema      json.RawMessage // a JSON Schema object
 }
 
+// Intent is what a call with certain arguments would do.
+type Intent struct {
+	Summary string        // in a sentence, for a person
+	Action  domain.Action // in the terms of the policy
+}
+
 // Result is what became of a run.
 type Result struct {
 	Output    string // for the model
 	Truncated bool   // Output leaves something out, and says so
 	ExitCode  *int   // of a command that came to its own end
 	Failure   *domain.Failure
+}
+
+// absolute is a path of the arguments as policy judges it. The host, not this, holds it inside the workspace.
+func absolute(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return filepath.Clean(path)
 }
 
 // failed is the result for err, after whatever output there was.

@@ -1,0 +1,51 @@
+package domain
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// AuditRecord is what somebody or something did, and who or what decided it.
+type AuditRecord struct {
+	Action        string          `json:"action"` // noun.verb: toolCall.bash, approval.decided, rule.revoked …
+	Execution     ExecutionID     `json:"executionId,omitempty"`
+	RunbookID     string          `json:"runbookId,omitempty"`
+	Subject       string          `json:"subject,omitempty"` // id of the call, approval, rule, memory …
+	Tool          string          `json:"tool,omitempty"`
+	Class         Class           `json:"class,omitempty"`
+	ArgumentsHash string          `json:"argumentsHash,omitempty"`
+	Details       json.RawMessage `json:"details,omitempty"`   // of the action: what ran, what was asked
+	DecidedBy     string          `json:"decidedBy,omitempty"` // see approvals.Source
+	RuleID        string          `json:"ruleId,omitempty"`
+	Reason        string          `json:"reason,omitempty"`
+	Actor         *Actor          `json:"actor,omitempty"` // nil where no person was in it
+	Channel       string          `json:"channel"`         // by what way: api, session, agent, cli
+	Outcome       string          `json:"outcome,omitempty"`
+	Summary       string          `json:"summary,omitempty"` // of the result, cut short
+	DurationMs    int64           `json:"durationMs,omitempty"`
+}
+
+// AuditEntry is one link of a tenant's chain. Entries are appended and never changed.
+type AuditEntry struct {
+	Tenant   TenantID
+	Seq      int64 // 1, 2, 3 … within the tenant
+	Time     time.Time
+	Record   json.RawMessage // the encoded [AuditRecord], byte for byte
+	Previous string          // hash of the entry before; empty for the first
+	Hash     string
+}
+
+// Link returns the hash that e must have: SHA-256, in hex, over the lines tenant, seq, time in microseconds, hash of
+// the entry before, and record. Who changes, moves or removes an entry breaks the chain behind it.
+func (e AuditEntry) Link() string {
+	digest := sha256.New()
+	for _, part := range []string{
+		string(e.Tenant), strconv.FormatInt(e.Seq, 10), strconv.FormatInt(e.Time.UnixMicro(), 10), e.Previous, string(e.Record),
+	} {
+		digest.Write([]byte(strconv.Itoa(len(part)) + " " + part + "\n")) // the length: no part can pass for two
+	}
+	return hex.EncodeToString(digest.Sum(nil))
+}

@@ -1,0 +1,35 @@
+package domain
+
+import "time"
+
+// PermissionRule is a stored verdict on calls that look alike: a remembered decision, or an operator's word.
+type PermissionRule struct {
+	ID        string
+	Tenant    TenantID
+	Scope     RememberScope // execution or global
+	Execution ExecutionID   // of the scope execution; empty otherwise
+	Effect    Verdict
+	Matcher   Matcher
+	Approval  ApprovalID // the decision that it remembers; empty where it was written by itself
+	By        Actor
+	Created   time.Time
+	Expires   *time.Time // nil = never
+	Revoked   *time.Time
+	Hits      int64 // how often it has decided
+	LastHit   *time.Time
+}
+
+// Active tells whether the rule holds at now.
+func (r PermissionRule) Active(now time.Time) bool {
+	return r.Revoked == nil && (r.Expires == nil || now.Before(*r.Expires))
+}
+
+// Matcher says which calls a rule covers. Every field that is set must hold; one with no field set covers nothing.
+type Matcher struct {
+	ArgumentsHash string `json:"argumentsHash,omitempty"` // exactly this call, see approvals.Hash
+	Tool          string `json:"tool,omitempty"`
+	Class         Class  `json:"class,omitempty"`
+	Path          string `json:"path,omitempty"`    // a glob, ** included, for the absolute paths of the call
+	Command       string `json:"command,omitempty"` // the words of a simple command; " *" at the end: whatever follows
+	Server        string `json:"mcpServer,omitempty"`
+}
