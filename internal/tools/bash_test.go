@@ -248,8 +248,8 @@ func TestBashSummary(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			arguments, _ := json.Marshal(map[string]string{"command": test.command})
 			got, err := tools.Bash{}.Check(arguments, "/srv/run")
-			if err != nil || got != test.want {
-				t.Errorf("got  %q, %v\nwant %q", got, err, test.want)
+			if err != nil || got.Summary != test.want {
+				t.Errorf("got  %q, %v\nwant %q", got.Summary, err, test.want)
 			}
 		})
 	}
@@ -259,12 +259,12 @@ func FuzzBashSummaryIsOneVisibleLine(f *testing.F) {
 	f.Add("ls\n\u202e")
 	f.Fuzz(func(t *testing.T, command string) {
 		arguments, _ := json.Marshal(map[string]string{"command": command})
-		summary, err := tools.Bash{}.Check(arguments, "/srv")
+		intent, err := tools.Bash{}.Check(arguments, "/srv")
 		if err != nil {
 			return
 		}
-		if strings.ContainsFunc(summary, func(r rune) bool { return r < ' ' || (r >= 0x7f && r < 0xa0) || (r >= 0x202a && r <= 0x202e) }) {
-			t.Errorf("a hidden character in %q", summary)
+		if strings.ContainsFunc(intent.Summary, func(r rune) bool { return r < ' ' || (r >= 0x7f && r < 0xa0) || (r >= 0x202a && r <= 0x202e) }) {
+			t.Errorf("a hidden character in %q", intent.Summary)
 		}
 	})
 }
@@ -301,7 +301,7 @@ func TestBrokenArguments(t *testing.T) {
 	registry := tools.NewRegistry(tools.Bash{}, tools.Read{})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := registry.Check(test.tool, json.RawMessage(test.arguments), "/srv")
+			_, err := registry.Describe(test.tool, json.RawMessage(test.arguments), "/srv")
 			if domain.CodeOf(err) != domain.CodeInvalidArguments || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -314,7 +314,7 @@ func TestBrokenArguments(t *testing.T) {
 		})
 	}
 	for _, tolerated := range []string{`{"command":"ls","timeoutSeconds":30.0}`, `{"command":"ls","timeoutSeconds":null}`} {
-		if _, err := registry.Check("bash", json.RawMessage(tolerated), "/srv"); err != nil {
+		if _, err := registry.Describe("bash", json.RawMessage(tolerated), "/srv"); err != nil {
 			t.Errorf("%s: %v", tolerated, err)
 		}
 	}
@@ -322,7 +322,7 @@ func TestBrokenArguments(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	registry := tools.NewRegistry(tools.Bash{}, tools.Read{})
-	_, err := registry.Check("rm\u202e", nil, "/srv")
+	_, err := registry.Describe("rm\u202e", nil, "/srv")
 	if domain.CodeOf(err) != domain.CodeUnknownTool || !strings.Contains(err.Error(), "bash, read") {
 		t.Errorf("got %v", err)
 	}

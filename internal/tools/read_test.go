@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -107,7 +108,10 @@ func TestReadEndsWithItsContext(t *testing.T) {
 
 func TestReadSummary(t *testing.T) {
 	got, err := tools.Read{}.Check([]byte(`{"path":"logs/\u202egol"}`), "/srv")
-	if want := "Read `logs/⟨U+202E⟩gol` in /srv"; err != nil || got != want {
-		t.Errorf("got %q, %v", got, err)
+	if want := "Read `logs/⟨U+202E⟩gol` in /srv"; err != nil || got.Summary != want {
+		t.Errorf("got %q, %v", got.Summary, err)
+	}
+	if want := []string{"/srv/logs/\u202egol"}; !slices.Equal(got.Action.Paths, want) {
+		t.Errorf("the policy judges %q, want %q", got.Action.Paths, want)
 	}
 }

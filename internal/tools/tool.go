@@ -25,6 +25,19 @@ type Tool interface {
 	Run(ctx context.Context, host domain.Host, call domain.ToolCall) Result
 }
 
+// Asker is a tool whose work is a person's answer. The agent's loop puts Form to a person with [domain.Host.Ask] and
+// gives the model what Answered makes of the answer; Run only says so, because a tool cannot wait for a person itself.
+type Asker interface {
+	Tool
+
+	// Form is what the person is shown: {message, schema}, where schema is the JSON Schema of an object. Broken
+	// arguments are the same errors as those of Check.
+	Form(arguments json.RawMessage) (form json.RawMessage, err error)
+
+	// Answered tells the model what the person answered. The answer fits the schema of the form.
+	Answered(arguments, answer json.RawMessage) Result
+}
+
 // Definition is what a tool is called, what it needs, and what the model reads about it.
 type Definition struct {
 	Name        string
