@@ -24,19 +24,30 @@ type Config struct {
 
 // Model is one entry of the registry.
 type Model struct {
-	Provider      string // [ProviderOpenAI] or [ProviderDemo]
+	Provider      string // [ProviderOpenAI], [ProviderAnthropic] or [ProviderDemo]
 	Model         string // the provider's name for it
-	BaseURL       string // of the API, with its path prefix; empty = OpenAI's own
+	BaseURL       string // of the API, with its path prefix; empty = the vendor's own
 	APIKey        string // may be empty: local servers need none
 	APIKeyEnv     string // the variable that APIKey was read from, for messages; empty = no key is wanted
 	ContextWindow int    // tokens; 0 = unknown
+
+	// Anthropic wants to be told how long an answer may become; the others have limits of their own.
+	MaxOutputTokens int // of one answer, thinking included; 0 = the thinking and [DefaultMaxOutputTokens]
+	ThinkingTokens  int // of them, for thinking; 0 = the model does not think before it speaks
 }
 
 // The providers.
 const (
-	ProviderOpenAI = "openai" // whatever speaks OpenAI's chat completions: vLLM, Ollama, gateways
-	ProviderDemo   = "demo"   // a script, see demo.go
+	ProviderOpenAI    = "openai"    // whatever speaks OpenAI's chat completions: vLLM, Ollama, gateways
+	ProviderAnthropic = "anthropic" // Anthropic's messages
+	ProviderDemo      = "demo"      // a script, see demo.go
 )
+
+// DefaultMaxOutputTokens is what every model of Anthropic that is still served can write.
+const DefaultMaxOutputTokens = 8192
+
+// leastThinkingTokens is Anthropic's own limit: it refuses every request with less.
+const leastThinkingTokens = 1024
 
 // DefaultIdleTimeout is long, because a model on a small machine reads its prompt for a while before the first byte.
 const DefaultIdleTimeout = 120 * time.Second
@@ -44,7 +55,11 @@ const DefaultIdleTimeout = 120 * time.Second
 // DefaultDemoPace is about the pace of a fast model.
 const DefaultDemoPace = 25 * time.Millisecond
 
-const openAIBaseURL = "https://api.openai.com/v1"
+// vendors has the address of each vendor's own API.
+var vendors = map[string]string{
+	ProviderOpenAI:    "https://api.openai.com/v1",
+	ProviderAnthropic: "https://api.anthropic.com/v1",
+}
 
 // normalized returns c with its defaults, or what is wrong with it.
 func (c Config) normalized() (Config, error) {
@@ -84,14 +99,58 @@ func (m Model) normalized(name string) (Model, error) {
 		return m, domain.Invalid(pointer+"/contextWindow", "the context window of model %q is negative", name)
 	case m.Provider == ProviderDemo:
 		return m, nil
-	case m.Provider != ProviderOpenAI:
-		return m, domain.Invalid(pointer+"/provider", "model %q names the provider %q; there are: %s, %s",
-			name, m.Provider, ProviderDemo, ProviderOpenAI)
+	case vendors[m.Provider] == "":
+		return m, domain.Invalid(pointer+"/provider", "model %q names the provider %q; there are: %s, %s, %s",
+			name, m.Provider, ProviderAnthropic, ProviderDemo, ProviderOpenAI)
 	case m.Model == "":
 		return m, domain.Invalid(pointer+"/model", "model %q does not say the provider's name for it", name)
 	}
+	if err := m.checkOutput(name, pointer); err != nil {
+		return m, err
+	}
+	return m.withAddress(name, pointer)
+}
+
+// maxOutput is what an answer may have, the thinking included.
+func (m Model) maxOutput() int {
+	switch {
+	case m.MaxOutputTokens > 0:
+		return m.MaxOutputTokens
+	case m.ContextWindow > 0: // a prompt has to fit, too
+		return m.ThinkingTokens + min(DefaultMaxOutputTokens, max(m.ContextWindow/2, 1))
+	default:
+		return m.ThinkingTokens + DefaultMaxOutputTokens
+	}
+}
+
+// checkOutput finds what the provider would refuse in every request.
+func (m Model) checkOutput(name, pointer string) error {
+	switch {
+	case m.MaxOutputTokens < 0:
+		return domain.Invalid(pointer+"/maxOutputTokens", "the output tokens of model %q are negative", name)
+	case m.ThinkingTokens < 0:
+		return domain.Invalid(pointer+"/thinkingTokens", "the thinking tokens of model %q are negative", name)
+	case m.Provider != ProviderAnthropic && m.MaxOutputTokens+m.ThinkingTokens > 0:
+		return domain.Invalid(pointer, "model %q has output or thinking tokens, which only the provider %s takes",
+			name, ProviderAnthropic)
+	case m.Provider != ProviderAnthropic:
+		return nil
+	case m.ThinkingTokens > 0 && m.ThinkingTokens < leastThinkingTokens:
+		return domain.Invalid(pointer+"/thinkingTokens", "model %q has %d thinking tokens; at least %d, or none",
+			name, m.ThinkingTokens, leastThinkingTokens)
+	case m.ThinkingTokens >= m.maxOutput():
+		return domain.Invalid(pointer+"/thinkingTokens", "the thinking tokens of model %q leave none of its %d output tokens",
+			name, m.maxOutput())
+	case m.ContextWindow > 0 && m.maxOutput() >= m.ContextWindow:
+		return domain.Invalid(pointer+"/maxOutputTokens", "the %d output tokens of model %q leave none of its window of %d",
+			m.maxOutput(), name, m.ContextWindow)
+	}
+	return nil
+}
+
+func (m Model) withAddress(name, pointer string) (Model, error) {
 	if m.BaseURL == "" {
-		m.BaseURL = openAIBaseURL
+		m.BaseURL = vendors[m.Provider]
 	}
 	base, err := url.Parse(m.BaseURL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {

@@ -75,10 +75,14 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 }
 
 func (r *Registry) provider(name string, model Model) provider {
-	if model.Provider == ProviderDemo {
+	switch model.Provider {
+	case ProviderDemo:
 		return demo{pace: r.config.DemoPace}
+	case ProviderAnthropic:
+		return newAnthropic(name, model, r.config.Transport, r.config.IdleTimeout)
+	default:
+		return newOpenAI(name, model, r.config.Transport, r.config.IdleTimeout)
 	}
-	return newOpenAI(name, model, r.config.Transport, r.config.IdleTimeout)
 }
 
 // Close lets go of idle connections.
