@@ -104,7 +104,7 @@ func (a *agent) writeTextFile(ctx context.Context, request object, _ json.RawMes
 	if err := json.Unmarshal(granted, &wanted); err != nil {
 		return nil, a.fail(c, domain.Errorf(domain.CodeInvalidArguments, "The arguments do not fit.").With(err))
 	}
-	if err := host.WriteFile(ctx, wanted.Path, []byte(wanted.Content)); err != nil {
+	if err := host.WriteFiles(ctx, domain.FileChange{Path: wanted.Path, Content: []byte(wanted.Content)}); err != nil {
 		return nil, a.fail(c, fileError(wanted.Path, err))
 	}
 	output := fmt.Sprintf("Wrote %d bytes.", len(wanted.Content))

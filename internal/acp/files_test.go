@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,10 +16,7 @@ import (
 func withFiles(t testing.TB) *rig {
 	r := newRig(t)
 	r.launch.files = true
-	folder := r.opening.Execution.Request.WorkingDirectory
-	r.host.Write = func(path string, content []byte) error {
-		return os.WriteFile(filepath.Join(folder, path), content, 0o600)
-	}
+	r.host.Tree = map[string]string{}
 	return r
 }
 
@@ -51,8 +47,8 @@ func TestFilesAreJudged(t *testing.T) {
 	}
 	r.runs("write "+folder+"/a.txt text", "read "+folder+"/a.txt")
 	r.heard("read=error -32603 A person said no.")
-	if content, err := os.ReadFile(filepath.Join(folder, "b.txt")); err != nil || string(content) != "edited" {
-		t.Errorf("b.txt: %q, %v", content, err)
+	if content, written := r.host.Content("b.txt"); !written || content != "edited" {
+		t.Errorf("b.txt: %q, %v", content, written)
 	}
 }
 

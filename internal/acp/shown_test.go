@@ -3,8 +3,6 @@ package acp
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,7 +45,7 @@ func TestRequestsThatHoldASecretAreNotRun(t *testing.T) {
 			folder := r.opening.Execution.Request.WorkingDirectory
 			r.runs(strings.NewReplacer("DIR", folder, "SESSION", r.agent.session).Replace(step))
 			r.heard("=error -32602 The request holds a secret that Signoff hides")
-			if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
+			if files, err := r.host.ReadDir(t.Context(), "."); err != nil || len(files) > 0 {
 				t.Errorf("there are files: %v, %v", files, err)
 			}
 			want(t, "announced", len(hosttest.Of[domain.ToolCallRequested](r.host)), 0)
@@ -65,18 +63,16 @@ func TestRequestsThatHoldASecretAreNotRun(t *testing.T) {
 // TestASessionMayLookLikeAKey: it is known by that name, and its requests are served.
 func TestASessionMayLookLikeAKey(t *testing.T) {
 	r := withFiles(t).keysAreHidden()
-	r.outside.Write = r.host.Write
+	r.outside.Tree = map[string]string{}
 	r.launch.process.Argv = append(r.launch.process.Argv, "-script", `new: result {"sessionId":"`+anAPIKey+`"}`)
 	r.open()
-	folder := r.opening.Execution.Request.WorkingDirectory
 	want(t, "session", r.agent.session, anAPIKey)
 	r.agent.story.update(mustShow(r, `{"sessionId":"`+anAPIKey+`","update":{"sessionUpdate":"plan","entries":[]}}`))
 	want(t, "plans", len(hosttest.Of[domain.PlanUpdated](r.outside)), 1)
 	_, err := r.agent.asked(t.Context(), "fs/write_text_file",
 		[]byte(`{"sessionId":"`+anAPIKey+`","path":"a.txt","content":"text"}`))
-	content, readErr := os.ReadFile(filepath.Join(folder, "a.txt"))
-	if err != nil || readErr != nil || string(content) != "text" {
-		t.Errorf("a.txt: %q, %v, %v", content, err, readErr)
+	if content, written := r.outside.Content("a.txt"); err != nil || !written || content != "text" {
+		t.Errorf("a.txt: %q, %v, %v", content, written, err)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,13 +23,16 @@ type Host struct {
 	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error)      // nil allows every call as it is
 	Answer  func(ctx context.Context, question domain.Question) (domain.Answer, error) // nil expires every question
 	Command func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
-	Files   fs.FS
-	Dir     string                                  // where Files stand; empty refuses absolute paths
-	Write   func(path string, content []byte) error // nil refuses every file
-	Refuse  func(payload domain.Payload) error      // an error ends the session: every later Emit fails with it
+	Files   fs.FS                              // what can be read where there is no Tree
+	Tree    map[string]string                  // files that changes really change, by their path; nil refuses every change
+	Dir     string                             // where Files or Tree stand; empty refuses absolute paths
+	Outputs map[string]string                  // what calls have printed, by their id
+	Notes   map[domain.MemoryScope]string      // what is noted at first, with revision 1
+	Refuse  func(payload domain.Payload) error // an error ends the session: every later Emit fails with it
 
 	mu       sync.Mutex
 	payloads []domain.Payload
+	saved    map[domain.MemoryScope]domain.Memory
 	traces   []Traced
 	over     error
 	problems []string
@@ -103,18 +105,6 @@ func (h *Host) Ask(ctx context.Context, question domain.Question) (domain.Answer
 	return answer, err
 }
 
-// OpenFile implements [domain.Host].
-func (h *Host) OpenFile(_ context.Context, path string) (fs.File, error) {
-	path = h.relative(path)
-	if strings.HasPrefix(path, "/") || strings.Contains(path, "..") {
-		return nil, domain.Errorf(domain.CodePathOutsideWorkspace, "The path leaves the workspace.")
-	}
-	if h.Files == nil {
-		return nil, fs.ErrNotExist
-	}
-	return h.Files.Open(path)
-}
-
 // answered does what the session does with an answer: it starts the call, or gives a call that has not begun its fate.
 func (h *Host) answered(call string, status domain.ApprovalStatus) {
 	h.mu.Lock()
@@ -127,26 +117,6 @@ func (h *Host) answered(call string, status domain.ApprovalStatus) {
 			h.fateLocked(call, domain.FateDenied)
 		}
 	}
-}
-
-// WriteFile implements [domain.Host].
-func (h *Host) WriteFile(_ context.Context, path string, content []byte) error {
-	path = h.relative(path)
-	if strings.HasPrefix(path, "/") || strings.Contains(path, "..") {
-		return domain.Errorf(domain.CodePathOutsideWorkspace, "The path leaves the workspace.")
-	}
-	if h.Write == nil {
-		return errors.New("hosttest: nothing may be written")
-	}
-	return h.Write(path, slices.Clone(content))
-}
-
-// relative is the path below Dir, where it lies there.
-func (h *Host) relative(path string) string {
-	if below, err := filepath.Rel(h.Dir, path); h.Dir != "" && err == nil && filepath.IsLocal(below) {
-		return below
-	}
-	return path
 }
 
 // Traced is a raw message of an agent's protocol.
