@@ -63,7 +63,8 @@ func schema(t *testing.T, engine string) []string {
 	t.Helper()
 	all := text(t, engine)
 	for _, differs := range []struct{ from, to string }{
-		{`create function (?s:.*?);`, ``}, {`\bbigint\b`, `integer`}, {`\bbytea\b`, `blob`}, {` collate "C"`, ``},
+		{`create function [^;$]*(\$\$(?s:.*?)\$\$)?;`, ``}, {`create trigger [^;]*;(\nend;)?`, ``},
+		{`\bjson_build_object\b`, `json_object`}, {`\bbigint\b`, `integer`}, {`\bbytea\b`, `blob`}, {` collate "C"`, ``},
 		{`\) strict, without rowid;|\) strict;|\) with \(.*\);`, `);`}, {`\s+`, ` `}, {` ?([(),]) ?`, `$1`},
 	} {
 		all = regexp.MustCompile(differs.from).ReplaceAllString(all, differs.to)

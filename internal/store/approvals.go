@@ -18,7 +18,7 @@ type ApprovalFilter struct {
 
 const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments,
-	decided_answer, resolved_us, options, question`
+	decided_answer, resolved_us, options, question, asked_by, reason, remember_options`
 
 func scanApproval(row scanner) (domain.Approval, error) {
 	var (
@@ -28,12 +28,18 @@ func scanApproval(row scanner) (domain.Approval, error) {
 		expires, resolved           sql.NullInt64
 		options, question, decision sql.NullString
 		decidedArguments, answer    sql.NullString
+		remember                    sql.NullString
 	)
 	err := row.Scan(&a.ID, &a.Tenant, &a.Execution, &a.Kind, &a.Call.ID, &a.Call.Tool, &a.Call.Version, &a.Call.Class,
 		&arguments, &a.Call.Summary, &a.WorkingDirectory, &a.ArgumentsHash, &a.Status, &requested, &expires,
-		&decision, &decidedArguments, &answer, &resolved, &options, &question)
+		&decision, &decidedArguments, &answer, &resolved, &options, &question, &a.AskedBy, &a.Reason, &remember)
 	if err != nil {
 		return a, err
+	}
+	if remember.Valid {
+		if err := decode("remember_options", remember.String, &a.RememberOptions); err != nil {
+			return a, err
+		}
 	}
 	a.Call.Arguments, a.Options, a.Question = rawJSON(arguments), rawJSON(options.String), rawJSON(question.String)
 	a.Requested, a.Expires, a.Resolved = timeOf(requested), optionalTime(expires), optionalTime(resolved)
@@ -88,28 +94,6 @@ func (s *Store) ApprovalsOf(ctx context.Context, execution domain.ExecutionID) (
 		return nil, s.failed("read the approvals of an execution", err)
 	}
 	return all, nil
-}
-
-// Rules returns what decisions left behind for an execution, the oldest first. It asks for no tenant: who calls drives
-// the execution.
-func (s *Store) Rules(ctx context.Context, execution domain.ExecutionID) ([]domain.PermissionRule, error) {
-	all, err := collect(ctx, s.read, scanRule, `
-		select id, tenant_id, execution_id, tool, arguments_hash, approval_id, created_us
-		from permission_rules where execution_id = $1 order by created_us, id`, text(string(execution)))
-	if err != nil {
-		return nil, s.failed("read permission rules", err)
-	}
-	return all, nil
-}
-
-func scanRule(row scanner) (domain.PermissionRule, error) {
-	var (
-		rule    domain.PermissionRule
-		created int64
-	)
-	err := row.Scan(&rule.ID, &rule.Tenant, &rule.Execution, &rule.Tool, &rule.ArgumentsHash, &rule.Approval, &created)
-	rule.Created = timeOf(created)
-	return rule, err
 }
 
 // Now is the time of the database: of expiries and leases.

@@ -22,8 +22,17 @@ type Change struct {
 	Update   *Update                 // the execution row
 	Ask      []domain.Approval       // new approvals, pending
 	Resolve  []Resolution            // pending approvals that end here
-	Remember []domain.PermissionRule // rules that a decision leaves behind
+	Remember []domain.PermissionRule // rules that a decision leaves behind, of the execution or of its tenant
+	Hits     []string                // the rules that decided; one that is gone is not counted, and no error
 	Progress bool                    // the execution got on: its count of take-overs starts again
+
+	// Audit goes to the end of the tenant's chain, see [Store.Audit]. Where a record names no execution it is the
+	// change's.
+	Audit []domain.AuditRecord
+
+	// Ring is all that a change under epoch 0 may be about: its driver looks again, since what it waits for may have
+	// been settled elsewhere, by a rule for all executions.
+	Ring bool
 
 	// Wishes, which the driver reads with [Store.Wishes]. Under epoch 0, but for Cancel.
 	Cancel *CancelRequest // asks the driver to stop; kept once, the first one stands

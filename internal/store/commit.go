@@ -57,7 +57,7 @@ func checkBatch(changes []Change) error {
 		case c.Update != nil && c.Update.Status != "" && !c.Update.Status.Known():
 			return broken(c, fmt.Sprintf("there is no status %q", c.Update.Status))
 		}
-		if why := cmp.Or(brokenRole(c), brokenPrompt(c)); why != "" {
+		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenRules(c.Remember), brokenAudit(c.Audit)); why != "" {
 			return broken(c, why)
 		}
 		seen[c.Execution] = true
@@ -71,7 +71,7 @@ func brokenRole(c *Change) string {
 	switch {
 	case c.Epoch == 0 && drives:
 		return "it does what only the driver may"
-	case c.Epoch != 0 && (c.Prompt != nil || c.Close != nil || c.Resume != nil):
+	case c.Epoch != 0 && (c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Ring):
 		return "it wishes for something although it drives the execution"
 	case c.Resume != nil && !c.Resume.Mode.Known():
 		return fmt.Sprintf("there is no way to resume %q", c.Resume.Mode)
@@ -138,8 +138,8 @@ func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
 	return b
 }
 
-// write takes the steps in the order in which every writer takes its locks: approvals, then heads, each by id. So two
-// replicas cannot wait for each other.
+// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then rules, each by
+// id, and at last the ends of the audit, by tenant. So two replicas cannot wait for each other.
 //
 // What is decided by the state of an execution is asked in a statement of its own after that of the heads. Postgres
 // takes the snapshot of a statement before it waits for a lock: the one that waited does not see what the one before
@@ -149,8 +149,8 @@ func (b *batch) write(tx *sql.Tx) error {
 	steps := []func() error{
 		b.takeKeys, b.createExecutions, b.createHeads, b.resolveApprovals, b.takeHeads,
 		b.admitPrompts, b.admitResumes, b.movePrompts, b.loseNoPrompt,
-		b.appendEvents, b.updateExecutions, b.askApprovals, b.rememberRules,
-		b.queuePrompts, b.keepWishes, b.appendDebug,
+		b.appendEvents, b.updateExecutions, b.askApprovals, b.rememberRules, b.countHits,
+		b.queuePrompts, b.keepWishes, b.appendDebug, b.appendAudit,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

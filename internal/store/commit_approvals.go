@@ -60,20 +60,21 @@ func (b *batch) askApprovals() error {
 	var rows []row
 	for i, c := range b.live {
 		for j := range c.Ask {
-			a := &c.Ask[j]
-			rows = append(rows, row{i, []any{text(string(a.ID)), b.heads[c.Execution].tenant, string(c.Execution), text(string(a.Kind)),
-				text(a.Call.ID), text(a.Call.Tool), text(a.Call.Version), text(string(a.Call.Class)), text(string(a.Call.Arguments)),
-				text(a.Call.Summary), text(a.WorkingDirectory), text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires),
-				optionalText(string(a.Options)), optionalText(string(a.Question))}})
+			values, err := approvalValues(&c.Ask[j])
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row{i, append(values, b.heads[c.Execution].tenant, string(c.Execution))})
 		}
 	}
-	asked, err := b.run(`id text, tenant text, execution text, kind text, call_id text, tool text, tool_version text,
-		class text, arguments text, summary text, working_directory text, arguments_hash text, requested bigint, expires bigint,
-		options text, question text`, rows, `
+	asked, err := b.run(`id text, kind text, call_id text, tool text, tool_version text, class text, arguments text,
+		summary text, working_directory text, arguments_hash text, requested bigint, expires bigint, options text,
+		question text, asked_by text, reason text, remember text, tenant text, execution text`, rows, `
 		insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
-			working_directory, arguments_hash, status, requested_us, expires_us, options, question)
+			working_directory, arguments_hash, status, requested_us, expires_us, options, question, asked_by, reason,
+			remember_options)
 		select id, tenant, execution, kind, call_id, tool, tool_version, class, arguments, summary,
-			working_directory, arguments_hash, 'pending', requested, expires, options, question
+			working_directory, arguments_hash, 'pending', requested, expires, options, question, asked_by, reason, remember
 		from v where true on conflict (id) do nothing returning id`)
 	if err != nil {
 		return err
@@ -82,22 +83,14 @@ func (b *batch) askApprovals() error {
 	return nil
 }
 
-func (b *batch) rememberRules() error {
-	var rows []row
-	for i, c := range b.live {
-		for _, r := range c.Remember {
-			rows = append(rows, row{i, []any{text(r.ID), b.heads[c.Execution].tenant, string(c.Execution), text(r.Tool),
-				text(r.ArgumentsHash), text(string(r.Approval)), r.Created.UnixMicro()}})
-		}
+func approvalValues(a *domain.Approval) ([]any, error) {
+	values := []any{text(string(a.ID)), text(string(a.Kind)), text(a.Call.ID), text(a.Call.Tool), text(a.Call.Version),
+		text(string(a.Call.Class)), text(string(a.Call.Arguments)), text(a.Call.Summary), text(a.WorkingDirectory),
+		text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires), optionalText(string(a.Options)),
+		optionalText(string(a.Question)), text(a.AskedBy), text(a.Reason)}
+	if len(a.RememberOptions) == 0 {
+		return append(values, nil), nil
 	}
-	remembered, err := b.run(`id text, tenant text, execution text, tool text, arguments_hash text, approval text, created bigint`,
-		rows, `
-		insert into permission_rules (id, tenant_id, execution_id, tool, arguments_hash, approval_id, created_us)
-		select id, tenant, execution, tool, arguments_hash, approval, created
-		from v where true on conflict (id) do nothing returning id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, remembered, domain.Errorf(domain.CodeConflict, "There is a permission rule with this id."))
-	return nil
+	remember, err := encode(a.RememberOptions)
+	return append(values, remember), err
 }

@@ -99,21 +99,19 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	}), nil
 }
 
-// Delete removes an execution that has ended, with all that belongs to it. A live one is a conflict.
-func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) error {
-	return s.transact(ctx, "delete an execution", func(tx *sql.Tx) error {
+// Delete removes an execution that has ended, with all that belongs to it but the audit, to which it adds record. A live
+// one is a conflict.
+func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error {
+	return s.audited(ctx, "delete an execution", tenant, record, func(tx *sql.Tx) error {
 		// Approvals before the head, as in Commit, so that the two cannot deadlock.
 		_, err := collect(ctx, tx, scanText, `select id from approvals where execution_id = $1 order by id`+s.dialect.lock,
 			text(string(id)))
 		if err != nil {
 			return err
 		}
-		ended, err := one(ctx, tx, func(row scanner) (ended bool, err error) {
-			return ended, row.Scan(&ended)
-		}, `select ended = 1 from execution_heads where execution_id = $1 and tenant_id = $2`+s.dialect.lock,
-			text(string(id)), text(string(tenant)))
+		ended, err := s.lockHead(ctx, tx, tenant, id)
 		if err != nil {
-			return s.found(err, "execution")
+			return err
 		}
 		if !ended {
 			return domain.Errorf(domain.CodeConflict, "The execution has not ended; cancel it first.")
@@ -121,6 +119,15 @@ func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.Ex
 		_, err = tx.ExecContext(ctx, `delete from executions where id = $1`, text(string(id)))
 		return err
 	})
+}
+
+// lockHead keeps others from writing to an execution, or removing it, until tx ends. One of another tenant is not found.
+func (s *Store) lockHead(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, id domain.ExecutionID) (ended bool, err error) {
+	ended, err = one(ctx, tx, func(row scanner) (ended bool, err error) {
+		return ended, row.Scan(&ended)
+	}, `select ended = 1 from execution_heads where execution_id = $1 and tenant_id = $2`+s.dialect.lock,
+		text(string(id)), text(string(tenant)))
+	return ended, s.found(err, "execution")
 }
 
 // found turns the lack of a row into the error for a client.

@@ -111,11 +111,11 @@ func TestDirtySchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, "`signoff migrate -force 2`", "`signoff migrate -force 1`") {
+			if !tells(err, "`signoff migrate -force 3`", "`signoff migrate -force 2`") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := s.ForceVersion(t.Context(), 2); err != nil {
+		if err := s.ForceVersion(t.Context(), 3); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Migrate(t.Context()); err != nil {

@@ -46,6 +46,8 @@ func roundTrip(w *world) {
 	a.Question = json.RawMessage(`{ "message":"?","schema":{"b":1, "a":1} }`)
 	expires := now().Add(time.Hour)
 	a.Expires = &expires
+	a.AskedBy, a.Reason = "capability", "It runs a <command>."
+	a.RememberOptions = []domain.RememberOption{{PreviewID: "p", Matcher: domain.Matcher{Path: "/w/<**>"}, Description: "d"}}
 	step := said(id, 1, 2)
 	step.Ask = []domain.Approval{a}
 	step.Update = &store.Update{Status: domain.StatusWaiting, Turn: 1, Rounds: 2, Usage: &domain.Usage{InputTokens: &tokens}}
@@ -61,7 +63,8 @@ func roundTrip(w *world) {
 	decided.Resolve[0].Decision.ArgumentsHash = "other"
 	decided.Resolve[0].Decision.OptionID = "<1>"
 	decided.Resolve[0].Decision.Answer = json.RawMessage(`{ "b" : "<` + "\u2028" + `>", "a" :1.0e1 }`)
-	rule := domain.PermissionRule{ID: newID(), Tenant: tenant, Execution: id, Tool: "t", ArgumentsHash: "h", Approval: a.ID, Created: now()}
+	rule := rule(id)
+	rule.Approval = a.ID
 	decided.Remember = []domain.PermissionRule{rule}
 	w.accepted(decided)
 	gotApproval, err = w.s.Approval(w.ctx, tenant, a.ID)
@@ -73,7 +76,7 @@ func roundTrip(w *world) {
 	if diff := cmp.Diff(a, gotApproval); diff != "" {
 		w.Error("the decided approval: ", diff)
 	}
-	rules, err := w.s.Rules(w.ctx, id)
+	rules, err := w.s.Rules(w.ctx, tenant, id)
 	w.must(err)
 	if diff := cmp.Diff([]domain.PermissionRule{rule}, rules); diff != "" {
 		w.Error("the rule: ", diff)
@@ -367,7 +370,7 @@ func refusedInBatch(w *world) {
 		}},
 		"the id of a rule is taken": {domain.CodeConflict, func() store.Change {
 			id := w.create()
-			rule := domain.PermissionRule{ID: newID(), Created: now()}
+			rule := rule(id)
 			first := said(id, 0, 1)
 			first.Remember = []domain.PermissionRule{rule}
 			w.accepted(first)

@@ -275,7 +275,7 @@ func tenants(w *world) {
 		w.Errorf("by another tenant's cursor: %v, %v", stolen, err)
 	}
 	w.accepted(ending(id, 1))
-	w.refused(w.s.Delete(w.ctx, other, id), domain.CodeNotFound)
+	w.refused(w.s.Delete(w.ctx, other, id, told("execution.deleted")), domain.CodeNotFound)
 	_, err = w.s.Execution(w.ctx, tenant, id)
 	w.must(err)
 }
@@ -287,7 +287,7 @@ func deletes(w *world) {
 	w.accepted(c)
 	a := w.asked(id, 0)
 	decided := resolved(id, a, domain.ApprovalApproved, "k")
-	decided.Remember = []domain.PermissionRule{{ID: newID(), Created: now()}}
+	decided.Remember = []domain.PermissionRule{rule(id)}
 	w.accepted(decided)
 	neighbour := w.create()
 	w.asked(neighbour, 0)
@@ -296,12 +296,12 @@ func deletes(w *world) {
 		w.accepted(traced(id, 3, "x"))
 	}
 
-	w.untouched(id, func() { w.refused(w.s.Delete(w.ctx, tenant, id), domain.CodeConflict) })
+	w.untouched(id, func() { w.refused(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")), domain.CodeConflict) })
 	end := ending(id, 1)
 	end.DiscardPrompts = w.waiting(id)
 	w.accepted(end)
-	w.untouched(neighbour, func() { w.must(w.s.Delete(w.ctx, tenant, id)) })
-	w.refused(w.s.Delete(w.ctx, tenant, id), domain.CodeNotFound)
+	w.untouched(neighbour, func() { w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted"))) })
+	w.refused(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")), domain.CodeNotFound)
 
 	_, err := w.s.Execution(w.ctx, tenant, id)
 	w.refused(err, domain.CodeNotFound)
@@ -317,7 +317,7 @@ func deletes(w *world) {
 	w.refused(err, domain.CodeNotFound)
 	events, err := w.s.Events(w.ctx, id, 0, 10)
 	w.must(err)
-	rules, err := w.s.Rules(w.ctx, id)
+	rules, err := w.s.Rules(w.ctx, tenant, id)
 	w.must(err)
 	if feed := w.feed(id); len(events) != 0 || len(rules) != 0 || len(feed) != 0 {
 		w.Errorf("left behind: %d events, %d rules, %d raw messages", len(events), len(rules), len(feed))
@@ -335,7 +335,7 @@ func deleteUnderWrite(w *world) {
 		w.accepted(store.Change{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusFailed}})
 		errs := atOnce(6, func(i int) error {
 			if i == 0 {
-				return w.replicas[0].Delete(w.ctx, tenant, id)
+				return w.replicas[0].Delete(w.ctx, tenant, id, told("execution.deleted"))
 			}
 			outcomes, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, domain.ApprovalApproved, fmt.Sprint(i))})
 			if err == nil && domain.CodeOf(outcomes[0].Err) != domain.CodeStale {

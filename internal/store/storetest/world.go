@@ -141,6 +141,21 @@ func approval(id domain.ExecutionID) domain.Approval {
 	}
 }
 
+// rule allows one tool; for an execution where id names one, otherwise for all.
+func rule(id domain.ExecutionID) domain.PermissionRule {
+	r := domain.PermissionRule{ID: newID(), Tenant: tenant, Scope: domain.RememberGlobal, Effect: domain.Allow, Created: now(),
+		Matcher: domain.Matcher{Tool: "bash"}}
+	if id != "" {
+		r.Scope, r.Execution = domain.RememberExecution, id
+	}
+	return r
+}
+
+// told is a record of what was done.
+func told(action string) domain.AuditRecord {
+	return domain.AuditRecord{Action: action, Channel: "api"}
+}
+
 // resolved is a change from outside that ends an approval.
 func resolved(id domain.ExecutionID, a domain.ApprovalID, status domain.ApprovalStatus, by string) store.Change {
 	r := store.Resolution{Approval: a, Status: status}
@@ -214,9 +229,13 @@ func (w *world) picture(id domain.ExecutionID) string {
 	w.must(err)
 	approvals, err := w.s.ApprovalsOf(w.ctx, id)
 	w.must(err)
-	rules, err := w.s.Rules(w.ctx, id)
+	rules, err := w.s.PermissionRules(w.ctx, tenant, store.RuleFilter{Execution: id, IncludeEnded: true})
 	w.must(err)
-	text, err := json.Marshal([]any{e, head, approvals, rules, w.wishes(id), w.feed(id), w.log(id)})
+	shared, err := w.s.PermissionRules(w.ctx, tenant, store.RuleFilter{Scope: domain.RememberGlobal, IncludeEnded: true})
+	w.must(err)
+	audit, err := w.s.Audit(w.ctx, tenant, store.AuditFilter{Execution: id})
+	w.must(err)
+	text, err := json.Marshal([]any{e, head, approvals, rules, shared, audit, w.wishes(id), w.feed(id), w.log(id)})
 	w.must(err)
 	return string(text)
 }

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"signoff/internal/domain"
+)
+
+// AuditFilter chooses from the audit of a tenant. Zero values choose all.
+type AuditFilter struct {
+	Execution domain.ExecutionID
+	Action    string
+	After     int64 // the seq of the last entry that is known
+	Limit     int   // 0: as many as a page of other lists has
+}
+
+const auditColumns = `tenant_id, seq, time_us, record, previous, hash`
+
+func scanAudit(row scanner) (domain.AuditEntry, error) {
+	var (
+		e  domain.AuditEntry
+		us int64
+		// The record is read as it is stored, byte for byte: its hash is over that.
+		record []byte
+	)
+	err := row.Scan(&e.Tenant, &e.Seq, &us, &record, &e.Previous, &e.Hash)
+	e.Time, e.Record = timeOf(us), json.RawMessage(record)
+	return e, err
+}
+
+// Audit reads the chain of a tenant from behind seq filter.After on.
+func (s *Store) Audit(ctx context.Context, tenant domain.TenantID, filter AuditFilter) ([]domain.AuditEntry, error) {
+	var where conditions
+	where.add(`tenant_id = $%d and seq > $%d`, text(string(tenant)), filter.After)
+	if filter.Execution != "" {
+		where.add(`execution_id = $%d`, text(string(filter.Execution)))
+	}
+	if filter.Action != "" {
+		where.add(`action = $%d`, text(filter.Action))
+	}
+	limit := filter.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	where.add(`true order by seq limit $%d`, limit)
+	entries, err := collect(ctx, s.read, scanAudit, `select `+auditColumns+` from audit where `+where.String(), where.args...)
+	if err != nil {
+		return nil, s.failed("read the audit", err)
+	}
+	return entries, nil
+}
+
+// AuditHead returns the seq and the hash of the last entry of a tenant's chain; 0 and nothing where there is none. It is
+// kept apart from the entries, so it also tells of those that somebody took from the end.
+func (s *Store) AuditHead(ctx context.Context, tenant domain.TenantID) (seq int64, hash string, err error) {
+	head, err := one(ctx, s.read, func(row scanner) (head domain.AuditEntry, err error) {
+		return head, row.Scan(&head.Seq, &head.Hash)
+	}, `select seq, hash from audit_heads where tenant_id = $1`, text(string(tenant)))
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, "", s.failed("read the head of the audit", err)
+	}
+	return head.Seq, head.Hash, nil
+}
+
+// AuditTenants returns all who have an audit.
+func (s *Store) AuditTenants(ctx context.Context) ([]domain.TenantID, error) {
+	all, err := collect(ctx, s.read, func(row scanner) (tenant domain.TenantID, err error) {
+		return tenant, row.Scan(&tenant)
+	}, `select tenant_id from audit_heads order by tenant_id`)
+	if err != nil {
+		return nil, s.failed("read whose audits there are", err)
+	}
+	return all, nil
+}
+
+// AppendAudit tells the audit of what no [Change] has in it.
+func (s *Store) AppendAudit(ctx context.Context, tenant domain.TenantID, records ...domain.AuditRecord) error {
+	return s.transact(ctx, "append to the audit", func(tx *sql.Tx) error {
+		return s.appendAudit(ctx, tx, tenant, records...)
+	})
+}
+
+// audited does something and tells the audit of it, both or neither.
+func (s *Store) audited(ctx context.Context, doing string, tenant domain.TenantID, record domain.AuditRecord, do func(tx *sql.Tx) error) error {
+	return s.transact(ctx, doing, func(tx *sql.Tx) error {
+		if err := do(tx); err != nil {
+			return err
+		}
+		return s.appendAudit(ctx, tx, tenant, record)
+	})
+}

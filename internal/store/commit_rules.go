@@ -1,0 +1,98 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// brokenRules finds what only a bug of the caller can bring.
+func brokenRules(rules []domain.PermissionRule) string {
+	for _, rule := range rules {
+		if why := brokenRule(rule); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func brokenRule(rule domain.PermissionRule) string {
+	switch {
+	case rule.Scope != domain.RememberExecution && rule.Scope != domain.RememberGlobal:
+		return fmt.Sprintf("a rule cannot hold for %q", rule.Scope)
+	case rule.Effect != domain.Allow && rule.Effect != domain.Ask && rule.Effect != domain.Deny:
+		return fmt.Sprintf("a rule cannot say %q", rule.Effect)
+	}
+	return ""
+}
+
+// ruleList and insertRules are also those of [Store.CreateRule].
+const (
+	ruleList = `id text, scope text, execution text, effect text, matcher text, approval text, actor text, created bigint,
+		expires bigint, tenant text`
+	insertRules = `
+		insert into permission_rules (id, tenant_id, scope, execution_id, effect, matcher, approval_id, by, created_us,
+			expires_us, hits)
+		select id, tenant, scope, execution, effect, matcher, approval, actor, created, expires, 0
+		from v where true on conflict (id) do nothing returning id`
+)
+
+var errRuleTaken = domain.Errorf(domain.CodeConflict, "There is a permission rule with this id.")
+
+// ruleValues is a rule but for its tenant, which the caller knows better. A global one is of no execution.
+func ruleValues(rule domain.PermissionRule, execution domain.ExecutionID) ([]any, error) {
+	if rule.Scope == domain.RememberGlobal {
+		execution = ""
+	}
+	matcher, err := encode(rule.Matcher)
+	if err != nil {
+		return nil, err
+	}
+	by, err := encode(rule.By)
+	return []any{text(rule.ID), string(rule.Scope), optionalText(string(execution)), string(rule.Effect), matcher,
+		optionalText(string(rule.Approval)), by, rule.Created.UnixMicro(), micros(rule.Expires)}, err
+}
+
+func (b *batch) rememberRules() error {
+	var rows []row
+	for i, c := range b.live {
+		for _, rule := range c.Remember {
+			values, err := ruleValues(rule, c.Execution)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row{i, append(values, b.heads[c.Execution].tenant)})
+		}
+	}
+	remembered, err := b.run(ruleList, rows, insertRules)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, remembered, errRuleTaken)
+	return nil
+}
+
+// countHits counts once for each change. Rules for all of a tenant are hit by many executions at once, so they are
+// locked by id, and what a batch counts for one of them is added up: an update takes a row only once.
+func (b *batch) countHits() error {
+	var rows []row
+	for i, c := range b.live {
+		hits := slices.Clone(c.Hits)
+		slices.Sort(hits)
+		for _, rule := range slices.Compact(hits) {
+			rows = append(rows, row{i, []any{text(rule), b.heads[c.Execution].tenant, string(c.Execution)}})
+		}
+	}
+	slices.SortStableFunc(rows, byID)
+	return b.insert(`id text, tenant text, execution text`, rows, `,
+		hit as (
+			select r.id, count(*) as times from v join permission_rules r on r.id = v.id and r.tenant_id = v.tenant
+				and (r.execution_id is null or r.execution_id = v.execution)
+			group by r.id),
+		locked as (
+			select hit.id, hit.times from hit join permission_rules r on r.id = hit.id
+			order by r.id`+b.store.dialect.lock+`)
+		update permission_rules as r set hits = r.hits + locked.times, last_hit_us = now_us()
+		from locked where r.id = locked.id`)
+}
