@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -89,6 +90,69 @@ func (f fields) text(name string, limit int) (string, error) {
 		return "", invalid("The field %q has %d bytes; at most %d are allowed.", name, len(value), limit)
 	}
 	return value, nil
+}
+
+// optionalText reads a string that may be absent, null or empty.
+func (f fields) optionalText(name string, limit int) (string, error) {
+	raw, given := f[name]
+	if !given || string(raw) == "null" || string(raw) == `""` {
+		return "", nil
+	}
+	return f.text(name, limit)
+}
+
+// choice reads one of a few words; the first stands where the field is absent or null.
+func (f fields) choice(name string, words ...string) (string, error) {
+	raw, given := f[name]
+	if !given || string(raw) == "null" {
+		return words[0], nil
+	}
+	var value string
+	if err := json.Unmarshal(raw, &value); err != nil || !slices.Contains(words, value) {
+		return "", invalid("The field %q must be one of: %s.", name, strings.Join(words, ", "))
+	}
+	return value, nil
+}
+
+// flag reads a boolean, which is false where the field is absent or null.
+func (f fields) flag(name string) (bool, error) {
+	raw, given := f[name]
+	if !given {
+		return false, nil
+	}
+	var value bool
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return false, invalid("The field %q must be true or false.", name)
+	}
+	return value, nil
+}
+
+// list reads strings, none of them blank or there twice; there are none where the field is absent or null.
+func (f fields) list(name string, most, limit int) ([]string, error) {
+	raw, given := f[name]
+	if !given {
+		return nil, nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, invalid("The field %q must be a list of strings.", name)
+	}
+	if len(items) > most {
+		return nil, invalid("The field %q has %d entries; at most %d are allowed.", name, len(items), most)
+	}
+	var values []string
+	for i, item := range items {
+		entry := fmt.Sprintf("%s[%d]", name, i)
+		value, err := fields{entry: item}.text(entry, limit)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(values, value) {
+			return nil, invalid("The field %q has an entry twice.", name)
+		}
+		values = append(values, value)
+	}
+	return values, nil
 }
 
 // number reads a whole number between low and high; fallback stands where the field is absent or null.

@@ -5,21 +5,23 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/egress"
 )
 
 const (
-	bashFields         = `"command" (string) and optionally "timeoutSeconds" (whole number)`
+	bashFields = `"command" (string) and optionally "timeoutSeconds" (whole number), "hosts" and "secrets" ` +
+		`(lists of strings)`
 	maxCommandBytes    = 100_000 // Linux takes 128 KiB in one argument of a process
 	defaultTimeout     = 120     // seconds
 	maxTimeout         = 600
+	maxGrants          = 20 // hosts, and as many secrets
 	headBytes          = 16 << 10
 	tailBytes          = 16 << 10
-	maxLiveBytes       = 256 << 10
-	livePieceBytes     = 8 << 10
-	livePieceEvery     = 50 * time.Millisecond
 	emptyCommandOutput = "(no output)"
 )
 
@@ -34,13 +36,15 @@ var _ Tool = Bash{}
 type bashArguments struct {
 	command string
 	timeout time.Duration
+	hosts   []string // names and *.names
+	secrets []string // names
 }
 
 // Definition implements [Tool].
 func (Bash) Definition() Definition {
 	return Definition{
 		Name:        "bash",
-		Version:     "1",
+		Version:     "2",
 		Class:       domain.ClassExecute,
 		Description: bashText,
 		Schema: json.RawMessage(`{
@@ -48,7 +52,11 @@ func (Bash) Definition() Definition {
 			"properties": {
 				"command": {"type": "string", "description": "The command line for bash."},
 				"timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 600,
-					"description": "Kill the command after so many seconds. Default 120."}
+					"description": "Kill the command after so many seconds. Default 120."},
+				"hosts": {"type": "array", "items": {"type": "string"}, "maxItems": 20,
+					"description": "Hosts that the command must reach, such as example.com or *.example.com. Default none."},
+				"secrets": {"type": "array", "items": {"type": "string"}, "maxItems": 20,
+					"description": "Names of secrets that the command needs as environment variables. Default none."}
 			},
 			"required": ["command"]
 		}`),
@@ -62,9 +70,24 @@ func (Bash) Check(arguments json.RawMessage, dir string) (Intent, error) {
 		return Intent{}, err
 	}
 	return Intent{
-		Summary: fmt.Sprintf("Run %s in %s", code(parsed.command), shorten(visible(dir), 100, 100)),
-		Action:  domain.Action{Command: parsed.command},
+		Summary: fmt.Sprintf("Run %s in %s%s", code(parsed.command), shorten(visible(dir), 100, 100), parsed.access()),
+		Action:  domain.Action{Command: parsed.command, Hosts: parsed.hosts, Secrets: parsed.secrets},
 	}, nil
+}
+
+// access says what the command gets beyond the workspace.
+func (a bashArguments) access() string {
+	var kinds []string
+	if len(a.hosts) > 0 {
+		kinds = append(kinds, "the network hosts "+strings.Join(a.hosts, ", "))
+	}
+	if len(a.secrets) > 0 {
+		kinds = append(kinds, "the secrets "+strings.Join(a.secrets, ", "))
+	}
+	if kinds == nil {
+		return ""
+	}
+	return " with access to " + strings.Join(kinds, " and ")
 }
 
 // Run implements [Tool].
@@ -73,10 +96,11 @@ func (Bash) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 	if err != nil {
 		return failed("", err)
 	}
-	output := newOutput(func(offset int, text string) error {
-		return host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: call.ID, Offset: offset, Output: text})
-	})
-	command := domain.Command{Argv: []string{"bash", "-c", parsed.command}, Timeout: parsed.timeout}
+	output := newOutput(ctx, host, call.ID, headBytes, tailBytes)
+	command := domain.Command{
+		Argv: []string{"bash", "-c", parsed.command}, Timeout: parsed.timeout,
+		Hosts: parsed.hosts, Secrets: parsed.secrets,
+	}
 	ended, err := host.Run(ctx, command, output)
 	text, truncated := output.close()
 	result := bashResult(text, ended, parsed.timeout, err)
@@ -104,7 +128,7 @@ func bashResult(text string, ended domain.CommandResult, timeout time.Duration, 
 }
 
 func readBashArguments(arguments json.RawMessage) (bashArguments, error) {
-	members, err := readFields(arguments, bashFields, "command", "timeoutSeconds")
+	members, err := readFields(arguments, bashFields, "command", "timeoutSeconds", "hosts", "secrets")
 	if err != nil {
 		return bashArguments{}, err
 	}
@@ -116,5 +140,45 @@ func readBashArguments(arguments json.RawMessage) (bashArguments, error) {
 	if err != nil {
 		return bashArguments{}, err
 	}
-	return bashArguments{command: command, timeout: time.Duration(seconds) * time.Second}, nil
+	hosts, err := members.hosts("hosts")
+	if err != nil {
+		return bashArguments{}, err
+	}
+	secrets, err := members.secrets("secrets")
+	if err != nil {
+		return bashArguments{}, err
+	}
+	return bashArguments{command, time.Duration(seconds) * time.Second, hosts, secrets}, nil
+}
+
+var secretPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+// hosts reads names of hosts, and of whole domains as *.name. One that means all hosts is refused: a person is to see
+// where a command goes.
+func (f fields) hosts(name string) ([]string, error) {
+	hosts, err := f.list(name, maxGrants, 253)
+	if err != nil {
+		return nil, err
+	}
+	for i, host := range hosts {
+		hosts[i] = strings.ToLower(host)
+		if hosts[i] == "*" || !egress.Pattern(hosts[i]) {
+			return nil, invalid("The entry %s of %q is no host name; write it as in example.com or *.example.com, "+
+				"without scheme, port and path.", code(host), name)
+		}
+	}
+	return hosts, nil
+}
+
+func (f fields) secrets(name string) ([]string, error) {
+	secrets, err := f.list(name, maxGrants, 128)
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range secrets {
+		if !secretPattern.MatchString(secret) {
+			return nil, invalid("The entry %s of %q is no name of a secret.", code(secret), name)
+		}
+	}
+	return secrets, nil
 }

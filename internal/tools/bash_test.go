@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,12 +109,19 @@ func TestBashRunsThePlainCommandLine(t *testing.T) {
 		got = command
 		return domain.CommandResult{}, nil
 	}}
-	call := domain.ToolCall{Arguments: json.RawMessage(`{"command": "echo 'a b'", "timeoutSeconds": 7}`)}
+	call := domain.ToolCall{Arguments: json.RawMessage(
+		`{"command": "echo 'a b'", "timeoutSeconds": 7, "hosts": ["Example.com", "*.golang.org"], "secrets": ["API_TOKEN"]}`)}
 	if result := (tools.Bash{}).Run(t.Context(), host, call); result.Failure != nil {
 		t.Fatal(result.Failure)
 	}
 	if strings.Join(got.Argv, "|") != "bash|-c|echo 'a b'" || got.Timeout != 7*time.Second || got.Dir != "" {
 		t.Errorf("got %+v", got)
+	}
+	if strings.Join(got.Hosts, " ") != "example.com *.golang.org" || strings.Join(got.Secrets, " ") != "API_TOKEN" {
+		t.Errorf("it may reach %q with %q", got.Hosts, got.Secrets)
+	}
+	if result := bash(t, host, "x"); result.Failure != nil || got.Hosts != nil || got.Secrets != nil {
+		t.Errorf("unasked, it may reach %q with %q", got.Hosts, got.Secrets)
 	}
 }
 
@@ -195,14 +204,35 @@ func TestBashBoundsWhatItKeeps(t *testing.T) {
 		return domain.CommandResult{}, nil
 	}}
 	result := bash(t, host, "x")
-	if n := len(live(t, host)); n > 256<<10 || n < 255<<10 {
+	if n := len(live(t, host)); n > 1<<20 || n < 1023<<10 {
 		t.Errorf("%d bytes were shown live", n)
 	}
 	if len(result.Output) > 33<<10 || !strings.HasPrefix(result.Output, "BEGIN") || !strings.HasSuffix(result.Output, "END\n") {
 		t.Errorf("the model gets %d bytes", len(result.Output))
 	}
-	if !result.Truncated || !strings.Contains(result.Output, "bytes left out here") {
-		t.Error("the model is not told that something is left out")
+	note := `bytes left out here. To see them, use the tool read with the path "output:c" and the offset 7.` +
+		" Only the first 1048576 bytes of all were kept; the rest is lost.]"
+	if !result.Truncated || !strings.Contains(result.Output, note) {
+		t.Errorf("the model is not told that something is left out: %.200q", result.Output[16<<10:])
+	}
+}
+
+// TestWhatIsLeftOutCanBeRead follows the note: the log has what was shown live, and the offset is the line of the gap.
+func TestWhatIsLeftOutCanBeRead(t *testing.T) {
+	host := &hosttest.Host{Command: prints(domain.CommandResult{}, numbered(10_000))}
+	result := bash(t, host, "x")
+	note := regexp.MustCompile(`\[… (\d+) bytes left out here\. To see them, use the tool read with the path "(.*)" and the offset (\d+)\.\]`)
+	found := note.FindStringSubmatch(result.Output)
+	if found == nil {
+		t.Fatalf("no note in %.200q", result.Output[16<<10:])
+	}
+	host.Outputs = map[string]string{"c": live(t, host)}
+	arguments := fmt.Sprintf(`{"path": %q, "offset": %s, "limit": 1}`, found[2], found[3])
+	read := tools.Read{}.Run(t.Context(), host, domain.ToolCall{Arguments: json.RawMessage(arguments)})
+	line, _, _ := strings.Cut(read.Output, "\n")
+	before, _, _ := strings.Cut(result.Output, "\n[…")
+	if broken := before[strings.LastIndex(before, "\n")+1:]; read.Failure != nil || !strings.HasPrefix(line, broken) {
+		t.Errorf("the head ends with %q, and the rest begins with %q", broken, line)
 	}
 }
 
@@ -255,6 +285,24 @@ func TestBashSummary(t *testing.T) {
 	}
 }
 
+func TestBashTellsWhatACommandGets(t *testing.T) {
+	tests := []struct{ fields, access string }{
+		{`"hosts": ["A.example", "b.example"], "secrets": ["X", "Y"]`, " with access to the network hosts a.example, b.example and the secrets X, Y"},
+		{`"hosts": ["a.example"]`, " with access to the network hosts a.example"},
+		{`"secrets": ["X"], "hosts": null`, " with access to the secrets X"},
+		{`"hosts": [], "secrets": []`, ""},
+	}
+	for _, test := range tests {
+		got, err := tools.Bash{}.Check(json.RawMessage(`{"command": "ls", `+test.fields+`}`), "/srv")
+		if want := "Run `ls` in /srv" + test.access; err != nil || got.Summary != want {
+			t.Errorf("%s: %q, %v", test.fields, got.Summary, err)
+		}
+		if got.Action.Command != "ls" || (len(got.Action.Hosts)+len(got.Action.Secrets) > 0) != (test.access != "") {
+			t.Errorf("%s: the policy judges %+v", test.fields, got.Action)
+		}
+	}
+}
+
 func FuzzBashSummaryIsOneVisibleLine(f *testing.F) {
 	f.Add("ls\n\u202e")
 	f.Fuzz(func(t *testing.T, command string) {
@@ -294,6 +342,18 @@ func TestBrokenArguments(t *testing.T) {
 		{"timeout zero", "bash", `{"command":"ls","timeoutSeconds":0}`, "from 1 to 600"},
 		{"timeout long", "bash", `{"command":"ls","timeoutSeconds":601}`, "from 1 to 600"},
 		{"timeout absurd", "bash", `{"command":"ls","timeoutSeconds":1e300}`, "from 1 to 600"},
+		{"hosts text", "bash", `{"command":"ls","hosts":"a.example"}`, `"hosts" must be a list of strings`},
+		{"host number", "bash", `{"command":"ls","hosts":[1]}`, `"hosts[0]" must be a string`},
+		{"host null", "bash", `{"command":"ls","hosts":["a.example",null]}`, `"hosts[1]" is missing`},
+		{"host twice", "bash", `{"command":"ls","hosts":["a.example","a.example"]}`, `"hosts" has an entry twice`},
+		{"all hosts", "bash", `{"command":"ls","hosts":["*"]}`, "no host name"},
+		{"host URL", "bash", `{"command":"ls","hosts":["https://a.example/"]}`, "without scheme"},
+		{"host port", "bash", `{"command":"ls","hosts":["a.example:443"]}`, "no host name"},
+		{"host sentence", "bash", `{"command":"ls","hosts":["a.example and nothing else"]}`, "no host name"},
+		{"too many hosts", "bash", `{"command":"ls","hosts":[` + strings.Repeat(`"a",`, 20) + `"a"]}`, "21 entries; at most 20"},
+		{"secret sentence", "bash", `{"command":"ls","secrets":["X\u202e"]}`, "no name of a secret"},
+		{"secret assignment", "bash", `{"command":"ls","secrets":["PATH=/tmp"]}`, "no name of a secret"},
+		{"no call", "read", `{"path":"output:"}`, "names no call"},
 		{"no path", "read", `{}`, `"path" is missing`},
 		{"offset", "read", `{"path":"a","offset":0}`, `"offset" must be from 1`},
 		{"limit", "read", `{"path":"a","limit":-1}`, `"limit" must be from 1`},

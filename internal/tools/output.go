@@ -1,20 +1,31 @@
 package tools
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"signoff/internal/domain"
 )
 
-// output takes what a command prints and serves two readers: people follow it live, in pieces, up to a bound; the
-// model gets head and tail at the end. Bytes that are not UTF-8 become U+FFFD before anything is counted, so offsets
+const (
+	maxLiveBytes   = 1 << 20
+	livePieceBytes = 8 << 10
+	livePieceEvery = 50 * time.Millisecond
+)
+
+// output takes what a call prints and serves two readers: people follow it live, in pieces, up to a bound; the model
+// gets head and tail at the end, and may read in the log what was shown live. Bytes that are not UTF-8 become U+FFFD before anything is counted, so offsets
 // count what is really sent.
 //
 // Pieces wait for 8 KiB or 50 ms, whichever is first: a program that prints byte by byte must not cost an event each.
 type output struct {
-	emit func(offset int, text string) error
+	emit   func(offset int, text string) error
+	callID string
 
 	mu      sync.Mutex // held over emit: pieces leave in order, and a full log slows the command down
 	partial []byte     // the begun rune at the end of the last write
@@ -26,8 +37,13 @@ type output struct {
 	kept    headTail
 }
 
-func newOutput(emit func(offset int, text string) error) *output {
-	return &output{emit: emit}
+// newOutput returns the output of a call, of which the model gets up to head bytes from the beginning and tail from the
+// end.
+func newOutput(ctx context.Context, host domain.Host, callID string, head, tail int) *output {
+	emit := func(offset int, text string) error {
+		return host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: callID, Offset: offset, Output: text})
+	}
+	return &output{emit: emit, callID: callID, kept: headTail{headBytes: head, tailBytes: tail}}
 }
 
 // Write implements io.Writer. It never fails: a command is not to die of what becomes of its output.
@@ -47,7 +63,17 @@ func (o *output) close() (text string, truncated bool) {
 	o.closed = true
 	o.takeLocked(strings.ToValidUTF8(string(o.partial), "\uFFFD"))
 	o.flushLocked()
-	return o.kept.text()
+	return o.kept.text(o.noteLocked)
+}
+
+// noteLocked tells the model how to read what is left out: the log has all that was shown live.
+func (o *output) noteLocked(left int) string {
+	note := fmt.Sprintf("[… %d bytes left out here. To see them, use the tool read with the path %q and the offset %d.",
+		left, outputPrefix+o.callID, 1+bytes.Count(o.kept.head, []byte("\n")))
+	if o.sent < o.kept.total() {
+		note += fmt.Sprintf(" Only the first %d bytes of all were kept; the rest is lost.", o.sent)
+	}
+	return note + "]"
 }
 
 // wholeRunesLocked returns p as valid UTF-8, with the rune that the last write began and without the one that this
@@ -137,23 +163,26 @@ func runeCut(text string, limit int) int {
 
 // headTail keeps the beginning and the end of a text of any length.
 type headTail struct {
-	head, tail []byte
-	left       int // bytes between them
+	headBytes, tailBytes int // how much is kept
+	head, tail           []byte
+	left                 int // bytes between them
 }
 
+func (k *headTail) total() int { return len(k.head) + k.left + len(k.tail) }
+
 func (k *headTail) write(text string) {
-	if room := headBytes - len(k.head); room > 0 && k.left == 0 && len(k.tail) == 0 {
+	if room := k.headBytes - len(k.head); room > 0 && k.left == 0 && len(k.tail) == 0 {
 		cut := runeCut(text, room)
 		k.head, text = append(k.head, text[:cut]...), text[cut:]
 	}
 	k.tail = append(k.tail, text...)
-	if len(k.tail) > 2*tailBytes { // trim seldom, so that many small writes stay cheap
+	if len(k.tail) > 2*k.tailBytes { // trim seldom, so that many small writes stay cheap
 		k.trim()
 	}
 }
 
 func (k *headTail) trim() {
-	drop := len(k.tail) - tailBytes
+	drop := len(k.tail) - k.tailBytes
 	for drop > 0 && drop < len(k.tail) && !utf8.RuneStart(k.tail[drop]) {
 		drop++
 	}
@@ -162,11 +191,11 @@ func (k *headTail) trim() {
 	}
 }
 
-func (k *headTail) text() (text string, truncated bool) {
+// text puts note, which is given the number of bytes that are left out, between head and tail.
+func (k *headTail) text(note func(left int) string) (text string, truncated bool) {
 	k.trim()
 	if k.left == 0 {
 		return string(k.head) + string(k.tail), false
 	}
-	note := fmt.Sprintf("[… %d bytes left out here …]", k.left)
-	return joinLines(string(k.head), note) + "\n" + string(k.tail), true
+	return joinLines(string(k.head), note(k.left)) + "\n" + string(k.tail), true
 }

@@ -22,12 +22,14 @@ const (
 	defaultLines   = 2000
 	maxReadBytes   = 256 << 10
 	sniffBytes     = 8000 // as git does it: a NUL in the beginning means binary
+	outputPrefix   = "output:"
 )
 
 //go:embed read.md
 var readText string
 
-// Read gives the model a part of a text file. It streams: the size of the file does not matter.
+// Read gives the model a part of a text file, or of what an earlier call has printed. A file is streamed: its size does
+// not matter.
 type Read struct{}
 
 var _ Tool = Read{}
@@ -37,17 +39,34 @@ type readArguments struct {
 	offset, limit int // lines; offset counts from 1
 }
 
+// callID is the call whose output is to be read; empty where it is a file.
+func (a readArguments) callID() string {
+	id, isOutput := strings.CutPrefix(a.path, outputPrefix)
+	if !isOutput {
+		return ""
+	}
+	return id
+}
+
+// noun is what is read.
+func (a readArguments) noun() string {
+	if a.callID() != "" {
+		return "output"
+	}
+	return "file"
+}
+
 // Definition implements [Tool].
 func (Read) Definition() Definition {
 	return Definition{
 		Name:        "read",
-		Version:     "1",
+		Version:     "2",
 		Class:       domain.ClassRead,
 		Description: readText,
 		Schema: json.RawMessage(`{
 			"type": "object",
 			"properties": {
-				"path": {"type": "string", "description": "The file, relative to the working directory."},
+				"path": {"type": "string", "description": "The file, relative to the working directory; or output:<id of a call>."},
 				"offset": {"type": "integer", "minimum": 1, "description": "The first line to read, from 1. Default 1."},
 				"limit": {"type": "integer", "minimum": 1, "description": "How many lines to read. Default 2000."}
 			},
@@ -62,6 +81,9 @@ func (Read) Check(arguments json.RawMessage, dir string) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
+	if id := parsed.callID(); id != "" {
+		return Intent{Summary: fmt.Sprintf("Read what the call %s has printed", code(id))}, nil
+	}
 	return Intent{
 		Summary: fmt.Sprintf("Read %s in %s", code(parsed.path), shorten(visible(dir), 100, 100)),
 		Action:  domain.Action{Paths: []string{absolute(dir, parsed.path)}},
@@ -74,19 +96,42 @@ func (Read) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 	if err != nil {
 		return failed("", err)
 	}
-	file, err := host.OpenFile(ctx, parsed.path)
+	source, err := parsed.open(ctx, host)
 	if err != nil {
-		return failed("", openError(err))
+		return failed("", err)
 	}
-	defer func() { _ = file.Close() }()
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return failed("", domain.Errorf(domain.CodeToolFailed, "This is a folder, not a file."))
-	}
-	text, truncated, err := readLines(ctx, file, parsed)
+	defer func() { _ = source.Close() }()
+	text, truncated, err := readLines(ctx, source, parsed)
 	if err != nil {
 		return failed("", err)
 	}
 	return Result{Output: text, Truncated: truncated}
+}
+
+func (a readArguments) open(ctx context.Context, host domain.Host) (io.ReadCloser, error) {
+	if id := a.callID(); id != "" {
+		return openOutput(ctx, host, id)
+	}
+	file, err := host.OpenFile(ctx, a.path)
+	if err != nil {
+		return nil, openError(err)
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		_ = file.Close()
+		return nil, domain.Errorf(domain.CodeToolFailed, "This is a folder, not a file.")
+	}
+	return file, nil
+}
+
+func openOutput(ctx context.Context, host domain.Host, callID string) (io.ReadCloser, error) {
+	text, err := host.ToolOutput(ctx, callID)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return nil, domain.Errorf(domain.CodeNotFound, "There is no call %s whose output could be read.", code(callID)).With(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
 }
 
 // openError says what a model can make use of; the text of a system error is not passed on.
@@ -116,7 +161,7 @@ func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text 
 	}
 	if skipped < wanted.offset-1 || (wanted.offset > 1 && lines.atEnd()) {
 		return "", false, domain.Errorf(domain.CodeInvalidArguments,
-			"The file has %d lines; offset %d is behind its end.", skipped, wanted.offset)
+			"The %s has %d lines; offset %d is behind its end.", wanted.noun(), skipped, wanted.offset)
 	}
 	body, count, err := lines.collect(ctx, wanted.limit)
 	if err != nil {
@@ -129,11 +174,11 @@ func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text 
 			wanted.offset+count)
 		return joinLines(text, note), true, nil
 	case lines.more || !lines.atEnd():
-		note := fmt.Sprintf("[Lines %d to %d. The file goes on: read with offset %d.]",
-			wanted.offset, wanted.offset+count-1, wanted.offset+count)
+		note := fmt.Sprintf("[Lines %d to %d. The %s goes on: read with offset %d.]",
+			wanted.offset, wanted.offset+count-1, wanted.noun(), wanted.offset+count)
 		return joinLines(text, note), true, nil
 	case text == "":
-		return "(the file is empty)", false, nil
+		return fmt.Sprintf("(the %s is empty)", wanted.noun()), false, nil
 	default:
 		return text, false, nil
 	}
@@ -239,6 +284,9 @@ func readReadArguments(arguments json.RawMessage) (readArguments, error) {
 	path, err := members.text("path", maxPathBytes)
 	if err != nil {
 		return readArguments{}, err
+	}
+	if path == outputPrefix {
+		return readArguments{}, invalid("The field \"path\" names no call after %q.", outputPrefix)
 	}
 	offset, err := members.number("offset", 1, 1, math.MaxInt32)
 	if err != nil {

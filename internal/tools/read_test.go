@@ -34,7 +34,10 @@ func TestRead(t *testing.T) {
 		"edge":   {Data: []byte(strings.Repeat(strings.Repeat("x", 131_050)+"\n", 2) + strings.Repeat("y", 100))},
 		"giant":  {Data: []byte("first\n" + strings.Repeat("€", 1<<20) + "\nlast\n")},
 		"folder": {Mode: fs.ModeDir},
+
+		"output:c1": {Data: []byte("a file")},
 	}
+	host := &hosttest.Host{Files: files, Outputs: map[string]string{"c1": numbered(2500), "c2": ""}}
 	tests := []struct {
 		name, arguments string
 		want            string // the beginning of the output
@@ -60,12 +63,18 @@ func TestRead(t *testing.T) {
 		{"giant line", `{"path":"giant","offset":2}`, "€€", "[Line 2 is longer than can be shown and was cut. Use a command such as `cut -c` or `jq`.]", true, ""},
 		{"after a giant line", `{"path":"giant","offset":3}`, "last\n", "", false, ""},
 		{"folder", `{"path":"folder"}`, "This is a folder", "", false, domain.CodeToolFailed},
+		{"output", `{"path":"output:c1"}`, "line 1\n", "line 2000\n[Lines 1 to 2000. The output goes on: read with offset 2001.]", true, ""},
+		{"output from a line", `{"path":"output:c1","offset":2500}`, "line 2500\n", "line 2500\n", false, ""},
+		{"output behind its end", `{"path":"output:c1","offset":3000}`, "The output has 2500 lines", "end.", false, domain.CodeInvalidArguments},
+		{"silent call", `{"path":"output:c2"}`, "(the output is empty)", "", false, ""},
+		{"another's call", `{"path":"output:c3"}`, "There is no call `c3` whose output could be read.", "", false, domain.CodeNotFound},
+		{"file that is called so", `{"path":"./output:c1"}`, "a file", "a file", false, ""},
 		{"missing", `{"path":"nothing"}`, "There is no such file.", "", false, domain.CodeToolFailed},
 		{"outside", `{"path":"../etc/passwd"}`, "The path leaves the workspace.", "", false, domain.CodePathOutsideWorkspace},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			result := tools.Read{}.Run(t.Context(), &hosttest.Host{Files: files}, domain.ToolCall{Arguments: []byte(test.arguments)})
+			result := tools.Read{}.Run(t.Context(), host, domain.ToolCall{Arguments: []byte(test.arguments)})
 			if !strings.HasPrefix(result.Output, test.want) || !strings.HasSuffix(result.Output, test.end) {
 				t.Errorf("got %.60q … %.100q", result.Output, result.Output[max(0, len(result.Output)-100):])
 			}
@@ -113,5 +122,9 @@ func TestReadSummary(t *testing.T) {
 	}
 	if want := []string{"/srv/logs/\u202egol"}; !slices.Equal(got.Action.Paths, want) {
 		t.Errorf("the policy judges %q, want %q", got.Action.Paths, want)
+	}
+	got, err = tools.Read{}.Check([]byte(`{"path":"output:c1"}`), "/srv")
+	if want := "Read what the call `c1` has printed"; err != nil || got.Summary != want || got.Action.Paths != nil {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
