@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,6 +21,12 @@ import (
 )
 
 const maxProviderText = 300 // characters of a provider's own words in a message
+
+// statusOverloaded is Anthropic's own.
+const statusOverloaded = 529
+
+// outOfCredit is OpenAI's code for an empty account, which waiting does not fill.
+const outOfCredit = "insufficient_quota"
 
 // failure is what went wrong with a request to a model, and whether the same request may do better.
 type failure struct {
@@ -89,14 +96,14 @@ func classify(err error, model, secret string) *failure {
 
 // failure maps a status. What another attempt could change is repeated: overload, and errors of the server itself.
 func (e *statusError) failure(model, secret string) *failure {
-	said := shorten(e.message, secret)
 	switch {
 	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
 		return &failure{shown: domain.Errorf(domain.CodeModelUnauthorized,
 			"The provider of model %q does not accept the key (%d).", model, e.status).With(e)}
-	case said == "":
-		said = http.StatusText(e.status)
+	case e.overflow():
+		return e.overflowed(model, secret)
 	}
+	said := cmp.Or(shorten(e.message, secret), http.StatusText(e.status), "it does not say why")
 	return &failure{
 		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q answered %d: %s", model, e.status, said).With(e),
 		retry: e.repeatable(),
@@ -109,12 +116,51 @@ func (e *statusError) repeatable() bool {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusConflict:
 		return true
 	case http.StatusTooManyRequests:
-		return e.code != "insufficient_quota" // waiting does not fill an account
+		return e.code != outOfCredit
 	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
 		return false
 	default:
 		return e.status >= 500
 	}
+}
+
+// eventFailure reads an error that came as an event, after the status 200. statusOf knows the status that belongs to the
+// vendor's code.
+func eventFailure(data []byte, statusOf func(code string) int, model, secret string) *failure {
+	told := &statusError{}
+	told.message, told.code = errorText(data)
+	told.status = statusOf(told.code)
+	switch {
+	case told.overflow():
+		return told.overflowed(model, secret)
+	case told.status != 0:
+		return told.failure(model, secret)
+	}
+	return &failure{
+		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q reported an error: %s",
+			model, shorten(told.message, secret)),
+		retry: told.code != outOfCredit,
+	}
+}
+
+// tooLong finds the sentence in which a provider says that the conversation does not fit. There is a code for it at
+// OpenAI and a few servers; the others only say it, each in its own words.
+var tooLong = regexp.MustCompile(`(?i)prompt is too long|context[ _-]?(length|window|size|limit)|maximum model length|` +
+	`maximum context|input token count`)
+
+// overflow tells whether the conversation is longer than the model can read. A shorter one would do; the same never.
+func (e *statusError) overflow() bool {
+	switch e.status {
+	case 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return e.code == "context_length_exceeded" || e.code == "exceed_context_size_error" || tooLong.MatchString(e.message)
+	default:
+		return false
+	}
+}
+
+func (e *statusError) overflowed(model, secret string) *failure {
+	return &failure{shown: domain.Errorf(domain.CodeContextOverflow,
+		"The conversation is longer than model %q can read: %s", model, shorten(e.message, secret)).With(e)}
 }
 
 // retryAfter reads how long the provider wants us to wait; 0 where it does not say.

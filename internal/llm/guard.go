@@ -97,10 +97,18 @@ func partText(part json.RawMessage) (message, code string) {
 	case json.Unmarshal(part, &message) == nil:
 		return message, ""
 	case json.Unmarshal(part, &object) == nil && object.Message != "":
-		return object.Message, strings.Trim(string(object.Code), `"`)
+		return object.Message, codeOf(object.Code, object.Type)
 	default:
 		return string(part), ""
 	}
+}
+
+// codeOf is the code, or else the type: Anthropic sends only types, OpenAI has both.
+func codeOf(code json.RawMessage, kind string) string {
+	if code := strings.Trim(string(code), `"`); code != "" && code != "null" {
+		return code
+	}
+	return kind
 }
 
 // guardedBody reads a stream within the limits.

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,7 @@ type message struct {
 	id   string
 
 	text, thought strings.Builder // all of it
+	state         json.RawMessage // of the thoughts, as the provider wants it back
 
 	speaking  bool   // a text delta is out
 	thinking  bool   // a thought delta is out and not completed
@@ -69,6 +71,13 @@ func (m *message) Thought(text string) error {
 	return m.emit(domain.ThoughtDelta{MessageID: m.thoughtID, Text: text})
 }
 
+// Thinking implements sink. The log gets the state with the answer's first thought; a state without any thought to see
+// has no place in it, and lives as long as the turn.
+func (m *message) Thinking(state json.RawMessage) error {
+	m.state = state
+	return m.err
+}
+
 // hold keeps white space back until something visible follows, and drops the line breaks before it. Templates put
 // blank lines around thoughts and before tool calls; a message of nothing but a blank line is no message.
 func (m *message) hold(text string, thought bool) string {
@@ -107,7 +116,11 @@ func (m *message) endThought(interrupted bool) {
 	}
 	m.thinking = false
 	m.thoughts++
-	_ = m.emit(domain.ThoughtCompleted{MessageID: m.thoughtID, Interrupted: interrupted})
+	completed := domain.ThoughtCompleted{MessageID: m.thoughtID, Interrupted: interrupted}
+	if !interrupted && m.thoughtID == m.id { // only what belongs to the answer's own id is read back with it
+		completed.Thinking = m.state
+	}
+	_ = m.emit(completed)
 }
 
 // emit keeps the host's first error, for everybody to return: what it refused once is not offered again.

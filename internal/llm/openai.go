@@ -77,7 +77,7 @@ func (o *openAI) end(ctx context.Context, reader *openAIReader, err error) (answ
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
 	case errors.As(err, &told):
-		return answer{}, o.eventFailure(told)
+		return answer{}, eventFailure(told.Event.Data, openAIStatus, o.name, o.secret)
 	case err != nil:
 		return answer{}, classify(err, o.name, o.secret)
 	default:
@@ -85,17 +85,13 @@ func (o *openAI) end(ctx context.Context, reader *openAIReader, err error) (answ
 	}
 }
 
-// eventFailure reads an error that came as an event, after the status 200. Gateways put the status into its code.
-func (o *openAI) eventFailure(told *ssestream.StreamError) *failure {
-	message, code := errorText(told.Event.Data)
-	if status, err := strconv.Atoi(code); err == nil && status >= 400 {
-		return (&statusError{status: status, message: message, code: code}).failure(o.name, o.secret)
+// openAIStatus is the status behind an error in the stream; gateways put it into the code. 0 where there is none.
+func openAIStatus(code string) int {
+	status, err := strconv.Atoi(code)
+	if err != nil || status < 400 || status > 599 {
+		return 0
 	}
-	said := shorten(message, o.secret)
-	return &failure{
-		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q reported an error: %s", o.name, said),
-		retry: code != "insufficient_quota",
-	}
+	return status
 }
 
 // openAIReader turns chunks into text, thoughts and an answer.
@@ -189,14 +185,11 @@ func openAIUsage(usage openai.CompletionUsage) domain.Usage {
 	}
 }
 
-// mostTokens is more than any request has; a larger figure is nonsense, and sums of it would overflow.
-const mostTokens = 1 << 40
-
 func known(tokens int64, field respjson.Field) *int64 {
-	if !field.Valid() || tokens < 0 || tokens > mostTokens {
+	if !field.Valid() {
 		return nil
 	}
-	return &tokens
+	return plausible(&tokens)
 }
 
 func (o *openAI) params(request request) openai.ChatCompletionNewParams {

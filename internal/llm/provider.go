@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 
 	"signoff/internal/domain"
 	"signoff/internal/tools"
@@ -28,13 +29,26 @@ type request struct {
 type sink interface {
 	Text(text string) error
 	Thought(text string) error
+	// Thinking takes what the provider wants back of all that was thought so far, in place of what it took before.
+	Thinking(state json.RawMessage) error
 }
 
 // answer is what a whole answer amounts to, besides its text.
 type answer struct {
 	calls  []modelCall
 	finish finish
-	usage  domain.Usage // of this request
+	usage  domain.Usage // of this request; the cache's figures are parts of the input, the reasoning of the output
+}
+
+// mostTokens is more than any request has; a larger figure is nonsense, and sums of it would overflow.
+const mostTokens = 1 << 40
+
+// plausible is a figure that a provider reported, or nil.
+func plausible(tokens *int64) *int64 {
+	if tokens == nil || *tokens < 0 || *tokens > mostTokens {
+		return nil
+	}
+	return tokens
 }
 
 // modelCall is a tool call as the model wrote it. The provider's id is not kept: ids come empty, doubled and used

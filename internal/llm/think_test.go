@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -10,8 +11,9 @@ type heard struct {
 	text, thought strings.Builder
 }
 
-func (h *heard) Text(text string) error       { h.text.WriteString(text); return nil }
-func (h *heard) Thought(thought string) error { h.thought.WriteString(thought); return nil }
+func (h *heard) Text(text string) error         { h.text.WriteString(text); return nil }
+func (h *heard) Thought(thought string) error   { h.thought.WriteString(thought); return nil }
+func (h *heard) Thinking(json.RawMessage) error { return nil }
 
 func split(chunks ...string) (text, thought string) {
 	var h heard
