@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 )
 
@@ -16,10 +18,11 @@ import (
 // the inbox.
 type host struct {
 	inbox     *inbox
-	directory string
+	execution domain.Execution // its fields that never change
 	workspace *Workspace
 	sandbox   Sandbox
-	debug     bool
+	store     Store
+	vault     Vault
 }
 
 var _ domain.Host = (*host)(nil)
@@ -37,7 +40,8 @@ func tellable(payload domain.Payload) bool {
 	switch p := payload.(type) {
 	case domain.MessageDelta, domain.MessageCompleted, domain.ThoughtDelta, domain.ThoughtCompleted,
 		domain.ToolCallRequested, domain.ToolCallUpdated, domain.ToolCallReported, domain.ToolCallCompleted,
-		domain.PlanUpdated, domain.UsageUpdated, domain.RateLimitUpdated, domain.ModelRetrying,
+		domain.PlanUpdated, domain.UsageUpdated, domain.RateLimitUpdated, domain.ModelRetrying, domain.ModelSwitched,
+		domain.ContextCompacted,
 		domain.AgentUpdated, domain.AgentModeChanged, domain.CommandsUpdated, domain.AgentSilent, domain.AgentStderr,
 		domain.AgentExited:
 		return true
@@ -69,7 +73,7 @@ func (h *host) put(ctx context.Context, question domain.Question) (reply, error)
 	case <-h.inbox.over:
 		return reply{}, errOver
 	case <-ctx.Done():
-		if !asked.ours() {
+		if h.execution.Request.Source.Type == domain.SourceACP && !asked.ours() { // our own agent comes back to its question
 			_ = h.inbox.put(item{withdrawn: asked}) // refused only where the session is over
 		}
 		return reply{}, context.Cause(ctx)
@@ -77,25 +81,104 @@ func (h *host) put(ctx context.Context, question domain.Question) (reply, error)
 }
 
 func (h *host) OpenFile(_ context.Context, path string) (fs.File, error) {
-	return h.workspace.open(h.directory, path)
+	return h.workspace.open(h.execution.Request.WorkingDirectory, path)
 }
 
-func (h *host) WriteFile(_ context.Context, path string, content []byte) error {
-	return h.workspace.write(h.directory, path, content)
+func (h *host) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
+	return h.workspace.list(h.execution.Request.WorkingDirectory, path)
+}
+
+func (h *host) WriteFiles(_ context.Context, changes ...domain.FileChange) error {
+	return h.workspace.change(h.execution.Request.WorkingDirectory, changes)
 }
 
 func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
 	if command.Dir == "" {
-		command.Dir = h.directory
+		command.Dir = h.execution.Request.WorkingDirectory
+	}
+	if len(command.Secrets) > 0 { // here, and nowhere before: no tool and no model ever holds a value
+		values, err := h.vault.Environment(command.Secrets)
+		if err != nil {
+			return domain.CommandResult{}, err
+		}
+		command.Env, command.Secrets = append(slices.Clone(command.Env), values...), nil
 	}
 	return h.sandbox.Run(ctx, command, output)
+}
+
+// ToolOutput reads the log, which has it in pieces.
+func (h *host) ToolOutput(ctx context.Context, toolCallID string) (string, error) {
+	var output strings.Builder
+	known := false
+	for after := int64(0); ; {
+		page, err := h.store.Events(ctx, h.execution.ID, after, eventPage)
+		if err != nil {
+			return "", err
+		}
+		for _, event := range page {
+			switch payload, _ := event.Payload(); p := payload.(type) {
+			case domain.ToolCallRequested:
+				known = known || p.ToolCallID == toolCallID
+			case domain.ToolCallUpdated:
+				if p.ToolCallID == toolCallID {
+					output.WriteString(p.Output)
+				}
+			}
+		}
+		if len(page) < eventPage {
+			break
+		}
+		after = page[len(page)-1].Seq
+	}
+	if !known {
+		return "", domain.Errorf(domain.CodeNotFound, "There is no tool call %q in this execution.", toolCallID)
+	}
+	return output.String(), nil
+}
+
+func (h *host) Memory(ctx context.Context, scope domain.MemoryScope) (domain.Memory, error) {
+	scope, err := h.notes(scope)
+	if err != nil {
+		return domain.Memory{}, err
+	}
+	return h.store.Memory(ctx, h.execution.Tenant, scope)
+}
+
+func (h *host) SaveMemory(ctx context.Context, scope domain.MemoryScope, revision int64, content string) (domain.Memory, error) {
+	scope, err := h.notes(scope)
+	if err != nil {
+		return domain.Memory{}, err
+	}
+	by := domain.Actor{Name: "execution " + string(h.execution.ID)}
+	record := audit.Memory(h.execution.ID, scope, revision, len(content), by, audit.BySession)
+	return h.store.SaveMemory(ctx, h.execution.Tenant, scope, revision, content, by, record)
+}
+
+// runbookScope is short for the execution's own runbook: a tool does not know its id, and must not choose another.
+const runbookScope domain.MemoryScope = "runbook"
+
+// notes is the scope that an agent means, as far as its execution may read and write it.
+func (h *host) notes(scope domain.MemoryScope) (domain.MemoryScope, error) {
+	own := domain.RunbookMemory(h.execution.Request.RunbookID)
+	switch {
+	case !h.execution.Request.Memory:
+		return "", domain.Errorf(domain.CodePolicyDenied, "This execution has no memory.")
+	case scope == domain.GlobalMemory:
+		return scope, nil
+	case h.execution.Request.RunbookID == "":
+		return "", domain.Errorf(domain.CodeInvalidArguments, "This execution belongs to no runbook, so there are only global notes.")
+	case scope == runbookScope || scope == own:
+		return own, nil
+	default:
+		return "", domain.Errorf(domain.CodePolicyDenied, "These are the notes of another runbook.")
+	}
 }
 
 // traceBytes is how much of one raw message is kept.
 const traceBytes = 64 << 10
 
 func (h *host) Trace(direction domain.Direction, message []byte) {
-	if !h.debug {
+	if !h.execution.Request.Debug {
 		return
 	}
 	kept := message[:min(len(message), traceBytes)]

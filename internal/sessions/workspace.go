@@ -1,13 +1,14 @@
 package sessions
 
 import (
-	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"signoff/internal/domain"
@@ -15,8 +16,10 @@ import (
 
 // Workspace is the folder below which every execution works, but for what is hidden in it.
 type Workspace struct {
-	root   string   // absolute, symlinks resolved
-	hidden []string // the same
+	root   string        // absolute, symlinks resolved
+	hidden []string      // the same
+	kernel []fs.FileInfo // the file systems that show the server itself
+	swap   sync.RWMutex  // held while files take their places; whoever opens one waits for the end of it
 }
 
 // NewWorkspace returns the workspace below root, which must be an existing folder. Hidden files and folders, the
@@ -26,7 +29,7 @@ func NewWorkspace(root string, hidden ...string) (*Workspace, error) {
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeInvalid, "The workspace root %s is not a folder that can be used.", root).With(err)
 	}
-	w := &Workspace{root: resolved}
+	w := &Workspace{root: resolved, kernel: kernelFiles()}
 	for _, path := range hidden {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
@@ -38,6 +41,34 @@ func NewWorkspace(root string, hidden ...string) (*Workspace, error) {
 		w.hidden = append(w.hidden, absolute)
 	}
 	return w, nil
+}
+
+// kernelFiles are the file systems on which the kernel shows processes and itself: the server's environment is a regular
+// file there, in reach where the workspace is the whole machine.
+func kernelFiles() []fs.FileInfo {
+	top, err := os.Stat("/")
+	if err != nil {
+		return nil
+	}
+	var found []fs.FileInfo
+	for _, path := range []string{"/proc", "/sys"} {
+		if info, err := os.Stat(path); err == nil && !sameDevice(info, top) {
+			found = append(found, info)
+		}
+	}
+	return found
+}
+
+func sameDevice(a, b fs.FileInfo) bool {
+	one, isUnix := a.Sys().(*syscall.Stat_t)
+	other, both := b.Sys().(*syscall.Stat_t)
+	return isUnix && both && one.Dev == other.Dev
+}
+
+// linked tells whether a file has a second name. That may be anywhere, and no look at the first one shows where.
+func linked(info fs.FileInfo) bool {
+	stat, isUnix := info.Sys().(*syscall.Stat_t)
+	return isUnix && stat.Nlink > 1
 }
 
 // Root returns the folder, absolute and with symlinks resolved.
@@ -99,11 +130,13 @@ func (w *Workspace) open(directory, path string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(directory)
+	root, err := openRoot(directory)
 	if err != nil {
-		return nil, domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory cannot be opened.").With(err)
+		return nil, err
 	}
 	defer root.Close()
+	w.swap.RLock() // for a moment, what is about to be replaced has two names
+	defer w.swap.RUnlock()
 	file, err := root.OpenFile(relative, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, notOpened(path, err)
@@ -113,89 +146,6 @@ func (w *Workspace) open(directory, path string) (fs.File, error) {
 		return nil, err
 	}
 	return file, nil
-}
-
-// write replaces a file below directory, with the same boundary, by way of a temporary file beside it: whoever reads
-// sees the old content or the new one. What is hidden, and what git runs, cannot be written, whatever links lead there.
-func (w *Workspace) write(directory, path string, content []byte) error {
-	relative, err := local(directory, path)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(directory)
-	if err != nil {
-		return domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory cannot be opened.").With(err)
-	}
-	defer root.Close()
-	folder, err := w.folder(root, directory, relative, path)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return replace(folder, filepath.Base(relative), path, content)
-}
-
-// folder opens the folder of a file that is to be written, and makes what is missing of it. It looks first where the part
-// that exists really is; the rest is made below the very folder that was looked at, so a link that comes in later
-// leads nowhere.
-func (w *Workspace) folder(root *os.Root, directory, relative, path string) (*os.Root, error) {
-	there, missing := filepath.Dir(relative), "."
-	for there != "." {
-		if _, err := root.Stat(there); err == nil {
-			break
-		}
-		there, missing = filepath.Dir(there), filepath.Join(filepath.Base(there), missing)
-	}
-	existing, err := root.OpenRoot(there)
-	if err != nil {
-		return nil, notOpened(path, err)
-	}
-	defer existing.Close()
-	place, err := filepath.EvalSymlinks(filepath.Join(directory, there))
-	if err != nil || !w.writable(existing, directory, place, filepath.Join(missing, filepath.Base(relative))) {
-		return nil, outside(path)
-	}
-	if err := existing.MkdirAll(missing, 0o777); err != nil {
-		return nil, notOpened(path, err)
-	}
-	return existing.OpenRoot(missing)
-}
-
-// writable tells whether a file may be written at rest below an opened folder, of which place is the true name.
-func (w *Workspace) writable(folder *os.Root, directory, place, rest string) bool {
-	opened, err := folder.Stat(".")
-	if err != nil {
-		return false
-	}
-	if named, err := os.Stat(place); err != nil || !os.SameFile(opened, named) || !within(directory, place) {
-		return false
-	}
-	target := filepath.Join(place, rest)
-	return !w.hides(target) && !slices.Contains(strings.Split(strings.TrimPrefix(target, directory), "/"), ".git")
-}
-
-func replace(folder *os.Root, name, path string, content []byte) error {
-	mode := fs.FileMode(0o666)
-	if info, err := folder.Lstat(name); err == nil {
-		if !info.Mode().IsRegular() {
-			return domain.Errorf(domain.CodeToolFailed, "%s is not a regular file.", path)
-		}
-		mode = info.Mode().Perm()
-	}
-	draft := ".signoff-" + rand.Text()
-	file, err := folder.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return notOpened(path, err)
-	}
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = folder.Rename(draft, name)
-	}
-	if err != nil {
-		_ = folder.Remove(draft)
-		return domain.Errorf(domain.CodeToolFailed, "%s cannot be written.", path).With(err)
-	}
-	return nil
 }
 
 // local is path as seen from directory, where it does not leave it by its own words.
@@ -217,25 +167,102 @@ func local(directory, path string) (string, error) {
 	return relative, nil
 }
 
-// readable looks at the file that was opened, not at its name. The place that the name leads to now must be the very
-// file that is open, so a symlink that is swapped in between gains nothing.
+// readable looks at the file that was opened, not at its name.
 func (w *Workspace) readable(file *os.File, absolute, path string) error {
 	opened, err := file.Stat()
-	if err != nil || !opened.Mode().IsRegular() {
+	switch {
+	case err != nil || !opened.Mode().IsRegular():
 		return domain.Errorf(domain.CodeToolFailed, "%s is not a regular file.", path)
+	case linked(opened):
+		return secondName(path)
 	}
+	return w.reachable(opened, absolute, path)
+}
+
+// reachable checks where the name of what was opened leads to now. That must be the very thing that is open, so a symlink
+// that is swapped in between gains nothing.
+func (w *Workspace) reachable(opened fs.FileInfo, absolute, path string) error {
 	place, err := filepath.EvalSymlinks(absolute)
 	if err != nil {
 		return notOpened(path, err)
 	}
-	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(place) {
+	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(place) || w.kernels(opened) {
 		return outside(path)
 	}
 	return nil
 }
 
+func (w *Workspace) kernels(info fs.FileInfo) bool {
+	return slices.ContainsFunc(w.kernel, func(kernel fs.FileInfo) bool { return sameDevice(kernel, info) })
+}
+
+// maxEntries bounds the listing of one folder: it is held in memory as a whole.
+const maxEntries = 100_000
+
+// list reads a folder below directory, sorted by name, with the boundary of open. What is hidden is not in it.
+func (w *Workspace) list(directory, path string) ([]fs.DirEntry, error) {
+	relative, err := local(directory, path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := openRoot(directory)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	folder, err := root.OpenFile(relative, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, notOpened(path, err)
+	}
+	defer folder.Close()
+	absolute := filepath.Join(directory, relative)
+	if opened, err := folder.Stat(); err != nil || !opened.IsDir() {
+		return nil, domain.Errorf(domain.CodeToolFailed, "%s is not a folder.", path)
+	} else if err := w.reachable(opened, absolute, path); err != nil {
+		return nil, err
+	}
+	entries, err := folder.ReadDir(maxEntries + 1)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, notOpened(path, err)
+	case len(entries) > maxEntries:
+		return nil, domain.Errorf(domain.CodeToolFailed, "%s has more than %d entries.", path, maxEntries)
+	}
+	return w.shown(entries, absolute), nil
+}
+
+// shown are the entries that are still there and not hidden, with what is known of them now: afterwards, a name may stand
+// for something else.
+func (w *Workspace) shown(entries []fs.DirEntry, absolute string) []fs.DirEntry {
+	place, err := filepath.EvalSymlinks(absolute)
+	if err != nil {
+		return nil
+	}
+	var shown []fs.DirEntry
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && !w.hides(filepath.Join(place, entry.Name())) {
+			shown = append(shown, fs.FileInfoToDirEntry(info))
+		}
+	}
+	slices.SortFunc(shown, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return shown
+}
+
+func openRoot(directory string) (*os.Root, error) {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return nil, domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory cannot be opened.").With(err)
+	}
+	return root, nil
+}
+
 func outside(path string) error {
 	return domain.Errorf(domain.CodePathOutsideWorkspace, "%s is outside the working directory.", path)
+}
+
+func secondName(path string) error {
+	return domain.Errorf(domain.CodePathOutsideWorkspace,
+		"%s has a second name, a hard link, which may be outside the working directory.", path)
 }
 
 func notOpened(path string, err error) error {

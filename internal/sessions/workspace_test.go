@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -38,6 +39,7 @@ func tree(t *testing.T) (w *Workspace, root string) {
 		must(t, os.Symlink(target, filepath.Join(base, link)))
 	}
 	must(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
+	must(t, os.Link(filepath.Join(base, "secret.txt"), filepath.Join(root, "hard")))
 	w, err = NewWorkspace(root, filepath.Join(root, "data"))
 	must(t, err)
 	return w, root
@@ -60,15 +62,19 @@ func TestOpenFile(t *testing.T) {
 		"absolute":                      {code: domain.CodePathOutsideWorkspace},
 		"to-evil/secret.txt":            {code: domain.CodePathOutsideWorkspace},
 		filepath.Join(root+"-evil", "secret.txt"): {code: domain.CodePathOutsideWorkspace},
-		"/etc/passwd":   {code: domain.CodePathOutsideWorkspace},
-		"data/token":    {code: domain.CodePathOutsideWorkspace},
-		"to-data/token": {code: domain.CodePathOutsideWorkspace},
-		"to-token":      {code: domain.CodePathOutsideWorkspace},
-		"missing.txt":   {code: domain.CodeToolFailed},
-		"sub":           {code: domain.CodeToolFailed},
-		"pipe":          {code: domain.CodeToolFailed},
-		"":              {code: domain.CodePathOutsideWorkspace},
-		"note.txt\x00":  {code: domain.CodeToolFailed},
+		"/etc/passwd":            {code: domain.CodePathOutsideWorkspace},
+		"data/token":             {code: domain.CodePathOutsideWorkspace},
+		"to-data/token":          {code: domain.CodePathOutsideWorkspace},
+		"to-token":               {code: domain.CodePathOutsideWorkspace},
+		"missing.txt":            {code: domain.CodeToolFailed},
+		"sub":                    {code: domain.CodeToolFailed},
+		"pipe":                   {code: domain.CodeToolFailed},
+		"hard":                   {code: domain.CodePathOutsideWorkspace},
+		"..%2fsecret.txt":        {code: domain.CodeToolFailed},
+		".../secret.txt":         {code: domain.CodeToolFailed},
+		strings.Repeat("x", 300): {code: domain.CodeToolFailed},
+		"":                       {code: domain.CodePathOutsideWorkspace},
+		"note.txt\x00":           {code: domain.CodeToolFailed},
 	} {
 		file, err := w.open(root, path)
 		if err != nil {
@@ -112,7 +118,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestWriteFile(t *testing.T) {
+func TestChangeOneFile(t *testing.T) {
 	w, root := tree(t)
 	must(t, os.Symlink(".git/hooks", filepath.Join(root, "to-hooks")))
 	must(t, os.Chmod(filepath.Join(root, "note.txt"), 0o640))
@@ -120,6 +126,7 @@ func TestWriteFile(t *testing.T) {
 		"note.txt": "note.txt", "new.txt": "new.txt", "a/b/c/new.txt": "a/b/c/new.txt", "sub/up/by-link.txt": "by-link.txt",
 		filepath.Join(root, "absolute.txt"): "absolute.txt", ".gitignore": ".gitignore", "empty.txt": "empty.txt",
 		"../secret.txt": "", "/etc/signoff-test": "", "outside": "", "absolute": "", "inside": "", "sub": "", "pipe": "", "": "",
+		"hard": "", strings.Repeat("x", 300): "",
 		"to-evil/secret.txt": "", "data/token": "", "data/new/x": "", "to-data/token": "", "to-data/new/x": "", "to-token": "",
 		".git/config": "", ".git/hooks/pre-commit": "", "to-hooks/pre-commit": "", "to-hooks/new/x": "", "sub/up/.git/config": "",
 		"note.txt/below": "", "name\x00": "",
@@ -128,7 +135,7 @@ func TestWriteFile(t *testing.T) {
 		if path == "empty.txt" {
 			content = ""
 		}
-		err := w.write(root, path, []byte(content))
+		err := w.change(root, []domain.FileChange{{Path: path, Content: []byte(content)}})
 		if place == "" {
 			if code := domain.CodeOf(err); code != domain.CodePathOutsideWorkspace && code != domain.CodeToolFailed {
 				t.Errorf("%q: %v", path, err)
@@ -147,11 +154,54 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("%s was made", none)
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(root, ".signoff-*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	nothingIsLeft(t, root)
 	if token, _ := os.ReadFile(filepath.Join(root, "data/token")); string(token) != "SECRET" {
 		t.Errorf("the token is %q", token)
+	}
+	if secret, _ := os.ReadFile(filepath.Join(root, "../secret.txt")); string(secret) != "SECRET" {
+		t.Errorf("the secret is %q", secret)
+	}
+}
+
+func TestKernelFilesAreOutside(t *testing.T) {
+	w, err := NewWorkspace("/")
+	must(t, err)
+	for _, path := range []string{"/proc/self/environ", "/proc/self/root/etc/hostname", "/proc/version"} {
+		if _, err := w.open("/", path); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := w.list("/", "proc"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+		t.Errorf("the list: %v", err)
+	}
+	if err := w.change("/", []domain.FileChange{{Path: "/proc/self/comm", Content: []byte("x")}}); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+		t.Errorf("the change: %v", err)
+	}
+}
+
+func TestList(t *testing.T) {
+	w, root := tree(t)
+	for path, want := range map[string]string{ // names, with a slash for a folder and an @ for a link
+		".": ".git/ absolute@ hard inside@ note.txt outside@ pipe sub/ to-data@ to-evil@ to-token@", "sub": "deep.txt up@", root: ".git/ absolute@ hard inside@ note.txt outside@ pipe sub/ to-data@ to-evil@ to-token@",
+		"sub/": "deep.txt up@", "sub/up/sub": "deep.txt up@", ".git": "hooks/",
+		"..": "pathOutsideWorkspace", "/": "pathOutsideWorkspace", "/etc": "pathOutsideWorkspace", "to-evil": "pathOutsideWorkspace",
+		"data": "pathOutsideWorkspace", "to-data": "pathOutsideWorkspace", root + "-evil": "pathOutsideWorkspace",
+		"note.txt": "toolFailed", "pipe": "toolFailed", "missing": "toolFailed", "sub\x00": "toolFailed", "": "pathOutsideWorkspace",
+	} {
+		entries, err := w.list(root, path)
+		if err != nil {
+			if string(domain.CodeOf(err)) != want {
+				t.Errorf("%q: %v, want %s", path, err, want)
+			}
+			continue
+		}
+		var names []string
+		for _, entry := range entries {
+			mark := map[bool]string{entry.IsDir(): "/", entry.Type()&os.ModeSymlink != 0: "@"}[true]
+			names = append(names, entry.Name()+mark)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%q has %s, want %s", path, got, want)
+		}
 	}
 }
