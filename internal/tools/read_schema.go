@@ -1,0 +1,207 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+const (
+	schemaFields      = `optionally "name" and "pointer" (strings)`
+	maxSchemaBytes    = 32 << 10
+	maxSchemaName     = 200
+	maxPointerBytes   = 1000
+	schemaDescription = 120 // characters, in the list
+)
+
+//go:embed read_schema.md
+var schemaText string
+
+// ReadSchema is a reference of JSON Schemas. It reads nothing but what it was made with, so nobody needs to be asked.
+type ReadSchema struct {
+	names   []string
+	schemas map[string]json.RawMessage
+}
+
+var _ Tool = (*ReadSchema)(nil)
+
+// NewReadSchema returns a reference of schemas, by their names. One that is no JSON is a programming error.
+func NewReadSchema(schemas map[string]json.RawMessage) *ReadSchema {
+	for name, schema := range schemas {
+		if !json.Valid(schema) {
+			panic("tools: the schema " + name + " is no JSON")
+		}
+	}
+	return &ReadSchema{names: slices.Sorted(maps.Keys(schemas)), schemas: maps.Clone(schemas)}
+}
+
+type schemaArguments struct{ name, pointer string }
+
+// Definition implements [Tool].
+func (*ReadSchema) Definition() Definition {
+	return Definition{
+		Name:        "read_schema",
+		Version:     "1",
+		Class:       domain.ClassNone,
+		Description: schemaText,
+		Schema: json.RawMessage(`{
+			"type": "object",
+			"properties": {
+				"name": {"type": "string", "description": "The name of the schema. Default: list the names."},
+				"pointer": {"type": "string", "description": "A JSON Pointer to a part of the schema. Default: all of it."}
+			}
+		}`),
+	}
+}
+
+// Check implements [Tool].
+func (*ReadSchema) Check(arguments json.RawMessage, _ string) (Intent, error) {
+	wanted, err := readSchemaArguments(arguments)
+	if err != nil {
+		return Intent{}, err
+	}
+	if wanted.name == "" {
+		return Intent{Summary: "List the schemas"}, nil
+	}
+	return Intent{Summary: "Look up the schema " + code(wanted.name+wanted.pointer)}, nil
+}
+
+// Run implements [Tool].
+func (s *ReadSchema) Run(_ context.Context, _ domain.Host, call domain.ToolCall) Result {
+	wanted, err := readSchemaArguments(call.Arguments)
+	if err != nil {
+		return failed("", err)
+	}
+	if wanted.name == "" {
+		return Result{Output: s.list()}
+	}
+	schema, known := s.schemas[wanted.name]
+	if !known {
+		return failed("", invalid("There is no schema called %s. The schemas are: %s.",
+			code(wanted.name), strings.Join(s.names, ", ")))
+	}
+	part, err := follow(schema, wanted.pointer)
+	if err != nil {
+		return failed("", err)
+	}
+	return showSchema(part)
+}
+
+func (s *ReadSchema) list() string {
+	if len(s.names) == 0 {
+		return "(there are no schemas)"
+	}
+	var list strings.Builder
+	for _, name := range s.names {
+		list.WriteString(name)
+		if description := describe(s.schemas[name]); description != "" {
+			list.WriteString(": " + description)
+		}
+		list.WriteByte('\n')
+	}
+	return list.String()
+}
+
+// describe is what a schema says of itself, in a line.
+func describe(schema json.RawMessage) string {
+	var said struct{ Title, Description string }
+	if err := json.Unmarshal(schema, &said); err != nil {
+		return ""
+	}
+	text := strings.Join(strings.Fields(said.Description), " ")
+	if text == "" {
+		text = said.Title
+	}
+	return shorten(text, schemaDescription, 0)
+}
+
+// follow goes down a JSON Pointer (RFC 6901).
+func follow(schema json.RawMessage, pointer string) (json.RawMessage, error) {
+	if pointer == "" {
+		return schema, nil
+	}
+	part := schema
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		below, found := member(part, token)
+		if !found {
+			return nil, invalid("There is no %s at that place of the schema. %s", code(token), inside(part))
+		}
+		part = below
+	}
+	return part, nil
+}
+
+func member(part json.RawMessage, token string) (json.RawMessage, bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(part, &list) == nil {
+		index, err := strconv.Atoi(token)
+		if err != nil || index < 0 || index >= len(list) {
+			return nil, false
+		}
+		return list[index], true
+	}
+	below, found := membersOf(part)[token]
+	return below, found
+}
+
+// inside says what a pointer could go on with.
+func inside(part json.RawMessage) string {
+	names := slices.Sorted(maps.Keys(membersOf(part)))
+	if len(names) == 0 {
+		return "Nothing with a name is there."
+	}
+	return "There are: " + shorten(strings.Join(names, ", "), 2000, 0) + "."
+}
+
+func membersOf(part json.RawMessage) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(part, &members); err != nil {
+		return nil
+	}
+	return members
+}
+
+func showSchema(part json.RawMessage) Result {
+	var text bytes.Buffer
+	if err := json.Indent(&text, part, "", "  "); err != nil {
+		return failed("", domain.Errorf(domain.CodeToolFailed, "The schema cannot be read.").With(err))
+	}
+	if text.Len() <= maxSchemaBytes {
+		return Result{Output: text.String()}
+	}
+	shown := text.String()[:runeCut(text.String(), maxSchemaBytes)]
+	note := fmt.Sprintf("[… %d bytes left out here. Ask for a part with a pointer. %s]", text.Len()-len(shown), inside(part))
+	return Result{Output: joinLines(shown, note), Truncated: true}
+}
+
+func readSchemaArguments(arguments json.RawMessage) (schemaArguments, error) {
+	members, err := readFields(arguments, schemaFields, "name", "pointer")
+	if err != nil {
+		return schemaArguments{}, err
+	}
+	name, err := members.optionalText("name", maxSchemaName)
+	if err != nil {
+		return schemaArguments{}, err
+	}
+	pointer, err := members.optionalText("pointer", maxPointerBytes)
+	if err != nil {
+		return schemaArguments{}, err
+	}
+	pointer = strings.TrimPrefix(pointer, "#") // as a URI fragment, the other spelling that there is
+	switch {
+	case pointer != "" && name == "":
+		return schemaArguments{}, invalid(`The field "pointer" needs the "name" of a schema.`)
+	case pointer != "" && pointer[0] != '/':
+		return schemaArguments{}, invalid(`The field "pointer" must begin with a slash, such as /properties/name.`)
+	}
+	return schemaArguments{name, pointer}, nil
+}
