@@ -1,11 +1,7 @@
 package secrets
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -19,8 +15,9 @@ const MinLength = 6
 // Masker replaces secrets. It never changes, and may be used by any number of goroutines at once. A nil Masker knows no
 // values, but the shapes of common keys.
 type Masker struct {
-	begins  [1 << 16]bool // the first two bytes of everything that is looked for: nearly all texts end their search here
-	needles [256][]string // by their first byte, the longest first
+	pairs   [1 << 16]bool    // the first two bytes of everything that is looked for: nearly all texts end their search here
+	firsts  [1 << 8]bool     // the first one, for a text that ends there
+	needles [1 << 8][]string // by their first byte, the longest first
 }
 
 // plain knows the shapes alone.
@@ -30,11 +27,11 @@ var plain = NewMasker()
 func NewMasker(values ...string) *Masker {
 	m := &Masker{}
 	for _, shape := range shapes {
-		m.begins[pair(shape.prefix)] = true
+		m.expect(shape.prefix)
 	}
 	for _, value := range values {
 		for _, form := range forms(value) {
-			m.begins[pair(form)] = true
+			m.expect(form)
 			m.needles[form[0]] = append(m.needles[form[0]], form)
 		}
 	}
@@ -45,34 +42,29 @@ func NewMasker(values ...string) *Masker {
 	return m
 }
 
+func (m *Masker) expect(text string) {
+	m.pairs[pair(text)] = true
+	m.firsts[text[0]] = true
+}
+
 func pair[T string | []byte](text T) int { return int(text[0])<<8 | int(text[1]) }
+
+func (m *Masker) known() *Masker {
+	if m == nil {
+		return plain
+	}
+	return m
+}
 
 // Mask returns text without secrets. It does not change text; where nothing is found, it returns text itself.
 func (m *Masker) Mask(text []byte) []byte {
-	if m == nil {
-		m = plain
-	}
-	var masked []byte // nil until something is found
-	written := 0      // how much of text is in masked
-	for i := 0; i+1 < len(text); i++ {
-		if !m.begins[pair(text[i:])] {
-			continue
-		}
-		from, to := m.find(text, i)
-		if to == 0 {
-			continue
-		}
-		from, to = m.widen(text, i, from, to)
-		if masked == nil {
-			masked = make([]byte, 0, len(text))
-		}
-		masked = append(append(masked, text[written:from]...), Masked...)
-		written, i = to, to-1
-	}
-	if masked == nil {
+	w := walk{masker: m.known(), text: text}
+	w.scan(true)
+	if w.to == 0 && len(w.out) == 0 {
 		return text
 	}
-	return append(masked, text[written:]...)
+	w.settle()
+	return w.out
 }
 
 // MaskString is Mask for strings.
@@ -84,84 +76,41 @@ func (m *Masker) MaskString(text string) string {
 	return string(masked)
 }
 
-// find looks for a value or a key at i; to is 0 where there is none.
-func (m *Masker) find(text []byte, i int) (from, to int) {
-	from, to = key(text, i)
-	if end := m.needle(text, i); end > 0 {
-		return i, max(to, end)
-	}
-	return from, to
-}
-
-// widen takes up the values that begin within what was found at i.
-func (m *Masker) widen(text []byte, i, from, to int) (start, end int) {
-	for i++; i < to && i+1 < len(text); i++ {
-		if !m.begins[pair(text[i:])] {
-			continue
-		}
-		if end := m.needle(text, i); end > 0 {
-			from, to = min(from, i), max(to, end)
+// next is the next place from i on where something may begin, or the end of the text.
+func (m *Masker) next(text []byte, i int, end bool) int {
+	for ; i+1 < len(text); i++ {
+		if m.pairs[pair(text[i:])] {
+			return i
 		}
 	}
-	return from, to
+	if i < len(text) && !end && m.firsts[text[i]] {
+		return i
+	}
+	return len(text)
 }
 
-// needle returns where the longest value that begins at i ends, or 0.
-func (m *Masker) needle(text []byte, i int) (end int) {
+// find looks for a value and a key that begin at i; more is true where that cannot be told before more of the text is
+// known.
+func (m *Masker) find(text []byte, i int, end bool) (f find, more bool) {
+	f, more = key(text, i, end)
+	to, cut := m.needle(text, i)
+	if more || cut && !end {
+		return find{}, true
+	}
+	if to > 0 {
+		f.from, f.to = i, max(f.to, to)
+	}
+	return f, false
+}
+
+// needle returns where the longest value that begins at i ends, or 0; cut says that the text ends within a longer one.
+func (m *Masker) needle(text []byte, i int) (to int, cut bool) {
 	for _, needle := range m.needles[text[i]] {
-		if len(needle) <= len(text)-i && string(text[i:i+len(needle)]) == needle {
-			return i + len(needle)
+		fits, ends := holds(text, i, needle)
+		if fits {
+			return i + len(needle), cut
 		}
+		cut = cut || ends
 	}
-	return 0
-}
-
-// forms are the ways in which a text may hold value.
-func forms(value string) []string {
-	if len(value) < MinLength {
-		return nil
-	}
-	all := []string{value, url.QueryEscape(value), url.PathEscape(value), escaped(value, true), escaped(value, false)}
-	raw := []byte(value)
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		all = append(all, encoding.EncodeToString(raw))
-	}
-	// A value of several lines may be printed line by line.
-	for line := range strings.Lines(value) {
-		if line = strings.TrimSpace(line); len(line) >= longLine && line != value {
-			all = append(all, line)
-		}
-	}
-	return slices.DeleteFunc(append(all, shifted(raw)...), func(form string) bool { return len(form) < MinLength })
-}
-
-// longLine is the length from which a line of a value tells something of it; a PEM key's lines have 64.
-const longLine = 24
-
-// escaped is how value stands within a JSON string; Go's encoder escapes <, > and & as well, most others do not.
-func escaped(value string, html bool) string {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(html)
-	if encoder.Encode(value) != nil {
-		return ""
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(buffer.String()), `"`), `"`)
-}
-
-// shifted are the parts of the base64 of a longer text that value alone decides, wherever in the text it lies: a basic
-// authorization is the base64 of user:password.
-func shifted(value []byte) (parts []string) {
-	const shortest = 12 // the parts of shorter values are found in texts that have nothing to do with them
-	if len(value) < shortest {
-		return nil
-	}
-	for offset := range 3 {
-		padded := append(make([]byte, offset), value...)
-		from, to := (offset*8+5)/6, len(padded)*8/6
-		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			parts = append(parts, encoding.EncodeToString(padded)[from:to])
-		}
-	}
-	return parts
+	return 0, cut
 }

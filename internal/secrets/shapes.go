@@ -1,98 +1,134 @@
 package secrets
 
-// shape is what a kind of key looks like: a prefix that says whose it is, and then a run of random letters.
+// shape is what a kind of key looks like: a prefix that says whose it is, and then what follows.
 type shape struct {
 	prefix string
-	rest   func(byte) bool
-	least  int  // bytes of the rest
-	most   int  // where the run is longer, it is no such key; 0: any
-	digit  bool // a word of a text has none: sk-learn-compatible-estimators
+	rest   rest
+	inside bool // it may begin within a word
 	keep   bool // the prefix is no part of the secret, and stays
 }
 
-var shapes = []shape{
-	{prefix: "sk-", rest: dashed, least: 16, digit: true}, // OpenAI, Anthropic, OpenRouter and others
-	{prefix: "ghp_", rest: word, least: 30},               // GitHub
-	{prefix: "gho_", rest: word, least: 30},
-	{prefix: "ghu_", rest: word, least: 30},
-	{prefix: "ghs_", rest: word, least: 30},
-	{prefix: "ghr_", rest: word, least: 30},
-	{prefix: "github_pat_", rest: word, least: 30},
-	{prefix: "glpat-", rest: dashed, least: 20},             // GitLab
-	{prefix: "AIza", rest: dashed, least: 30},               // Google
-	{prefix: "ya29.", rest: dashed, least: 20},              // Google, OAuth
-	{prefix: "AKIA", rest: capital, least: 16, most: 16},    // AWS
-	{prefix: "ASIA", rest: capital, least: 16, most: 16},    // AWS, for a while
-	{prefix: "xoxa-", rest: dashed, least: 10, digit: true}, // Slack
-	{prefix: "xoxb-", rest: dashed, least: 10, digit: true},
-	{prefix: "xoxp-", rest: dashed, least: 10, digit: true},
-	{prefix: "xoxr-", rest: dashed, least: 10, digit: true},
-	{prefix: "xoxs-", rest: dashed, least: 10, digit: true},
-	{prefix: "hf_", rest: word, least: 30},  // Hugging Face
-	{prefix: "npm_", rest: word, least: 36}, // npm
-	{prefix: "Bearer ", rest: token, least: 12, digit: true, keep: true},
-	{prefix: "bearer ", rest: token, least: 12, digit: true, keep: true},
-	{prefix: "BEARER ", rest: token, least: 12, digit: true, keep: true},
-	{prefix: jwt, rest: dashed},
+// rest is what follows the prefix of a kind of key.
+type rest interface {
+	// match looks at what begins at i. While that may still become a key, more is true: unless end says that nothing
+	// will follow the text. What it says never changes with what follows, so that a text in pieces is judged as a whole
+	// one is.
+	match(text []byte, i int, end bool) (f find, more bool)
 }
 
-// jwt begins every JSON Web Token: it is the base64 of `{"`. Three parts with dots between them follow.
-const jwt = "eyJ"
+// horizon is how far it is read to tell whether something is a key. What has not shown it by then is none, or else a
+// stream would have to wait for as long as somebody likes.
+const horizon = 8 << 10
 
-// key looks for a key at i; to is 0 where there is none.
-func key(text []byte, i int) (from, to int) {
-	if !free(text, i) {
-		return 0, 0
-	}
+var shapes = []shape{
+	{prefix: "sk-", rest: &run{of: dashed, least: 16, digit: true}}, // OpenAI, Anthropic, OpenRouter and others
+	{prefix: "ghp_", rest: &run{of: word, least: 30}},               // GitHub
+	{prefix: "gho_", rest: &run{of: word, least: 30}},
+	{prefix: "ghu_", rest: &run{of: word, least: 30}},
+	{prefix: "ghs_", rest: &run{of: word, least: 30}},
+	{prefix: "ghr_", rest: &run{of: word, least: 30}},
+	{prefix: "github_pat_", rest: &run{of: word, least: 30}},
+	{prefix: "glpat-", rest: &run{of: dashed, least: 20}},             // GitLab
+	{prefix: "AIza", rest: &run{of: dashed, least: 30}},               // Google
+	{prefix: "ya29.", rest: &run{of: dashed, least: 20}},              // Google, OAuth
+	{prefix: "AKIA", rest: &run{of: capital, least: 16, most: 16}},    // AWS
+	{prefix: "ASIA", rest: &run{of: capital, least: 16, most: 16}},    // AWS, for a while
+	{prefix: "xoxa-", rest: &run{of: dashed, least: 10, digit: true}}, // Slack
+	{prefix: "xoxb-", rest: &run{of: dashed, least: 10, digit: true}},
+	{prefix: "xoxp-", rest: &run{of: dashed, least: 10, digit: true}},
+	{prefix: "xoxr-", rest: &run{of: dashed, least: 10, digit: true}},
+	{prefix: "xoxs-", rest: &run{of: dashed, least: 10, digit: true}},
+	{prefix: "hf_", rest: &run{of: word, least: 30}},  // Hugging Face
+	{prefix: "npm_", rest: &run{of: word, least: 36}}, // npm
+	{prefix: "sgn_", rest: &run{of: word, least: 40}}, // our own
+	{prefix: "Bearer ", rest: bearer, keep: true},
+	{prefix: "bearer ", rest: bearer, keep: true},
+	{prefix: "BEARER ", rest: bearer, keep: true},
+	{prefix: jwt, rest: webToken{}},
+	{prefix: "-----BEGIN ", rest: privateKey{}, inside: true},
+	{prefix: "://", rest: login{}, inside: true, keep: true},
+	{prefix: `:\/\/`, rest: login{}, inside: true, keep: true}, // as some encoders of JSON write it
+}
+
+var bearer = &run{of: token, least: 12, digit: true}
+
+// key looks for a key that begins at i.
+func key(text []byte, i int, end bool) (f find, more bool) {
+	begins := free(text, i)
 	for _, s := range shapes {
-		if len(s.prefix) > len(text)-i || string(text[i:i+len(s.prefix)]) != s.prefix {
+		if !begins && !s.inside {
 			continue
 		}
-		begin := i + len(s.prefix)
-		if s.prefix == jwt {
-			return i, token3(text, i)
+		fits, cut := holds(text, i, s.prefix)
+		if cut && !end {
+			return find{}, true
 		}
-		if end := s.run(text, begin); end > 0 {
-			if s.keep {
-				return begin, end
+		if !fits {
+			continue
+		}
+		f, more = s.rest.match(text, i+len(s.prefix), end)
+		if f.to > 0 && !s.keep {
+			f.from = i
+		}
+		return f, more
+	}
+	return find{}, false
+}
+
+// holds tells whether part stands at i, or whether the text ends before that can be told.
+func holds(text []byte, i int, part string) (fits, cut bool) {
+	if left := len(text) - i; left < len(part) {
+		return false, string(text[i:]) == part[:left]
+	}
+	return string(text[i:i+len(part)]) == part, false
+}
+
+// run is a row of random letters.
+type run struct {
+	of    func(byte) bool
+	least int  // bytes
+	most  int  // where the run is longer, it is no such key; 0: any
+	digit bool // a word of a text has none: sk-learn-compatible-estimators
+}
+
+func (r *run) match(text []byte, i int, end bool) (f find, more bool) {
+	digit := !r.digit
+	for to := i; ; to++ {
+		length := to - i
+		enough := length >= r.least && digit
+		switch {
+		case enough && r.most == 0:
+			return grown(i, text, to, end, r), false
+		case to == len(text) && !end:
+			return find{}, true
+		case to == len(text) || !r.of(text[to]):
+			if enough {
+				return find{from: i, to: to}, false
 			}
-			return i, end
+			return find{}, false
+		case r.most > 0 && length == r.most || length == horizon:
+			return find{}, false
+		}
+		digit = digit || text[to] >= '0' && text[to] <= '9'
+	}
+}
+
+func (r *run) grow(text []byte, i int, end bool) (to int, next grower) {
+	i += length(text[i:], r.of)
+	if i == len(text) && !end {
+		return i, r
+	}
+	return i, nil
+}
+
+// length is how many bytes of a kind a text begins with.
+func length(text []byte, of func(byte) bool) int {
+	for i, c := range text {
+		if !of(c) {
+			return i
 		}
 	}
-	return 0, 0
-}
-
-// run returns the end of the rest that begins at i, or 0.
-func (s shape) run(text []byte, i int) (end int) {
-	digit := !s.digit
-	for end = i; end < len(text) && s.rest(text[end]); end++ {
-		digit = digit || text[end] >= '0' && text[end] <= '9'
-	}
-	if length := end - i; length < s.least || !digit || s.most > 0 && length > s.most {
-		return 0
-	}
-	return end
-}
-
-// token3 returns the end of the JSON Web Token that begins at i, or 0. Its signature may be empty.
-func token3(text []byte, i int) (end int) {
-	const least = 6
-	head := stretch(text, i)
-	if head-i < least || head+len(jwt) >= len(text) || text[head] != '.' || string(text[head+1:head+1+len(jwt)]) != jwt {
-		return 0
-	}
-	claims := stretch(text, head+1)
-	if claims-head < least || claims >= len(text) || text[claims] != '.' {
-		return 0
-	}
-	return stretch(text, claims+1)
-}
-
-func stretch(text []byte, i int) int {
-	for i < len(text) && dashed(text[i]) {
-		i++
-	}
-	return i
+	return len(text)
 }
 
 // free tells whether a word may begin at i. A dash belongs to the word before it, so that a run of dashes and letters is

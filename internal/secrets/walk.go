@@ -1,0 +1,124 @@
+package secrets
+
+// find is a secret in a text.
+type find struct {
+	from, to int
+	growth   growth // of a find that the text ends in
+}
+
+// growth is a find whose end has not been seen yet.
+type growth struct {
+	at int // it reaches up to here, and nobody has looked further
+	by grower
+}
+
+// grower goes on with what was found.
+type grower interface {
+	// grow returns where it ends, or how far it reaches and who goes on there when more of the text is known. With end
+	// nothing follows the text, and nobody goes on.
+	grow(text []byte, i int, end bool) (to int, next grower)
+}
+
+// grown is a find from i on, that is known up to to.
+func grown(i int, text []byte, to int, end bool, by grower) find {
+	to, next := by.grow(text, to, end)
+	return find{from: i, to: to, growth: growth{at: to, by: next}}
+}
+
+// walk goes once through a text that may still grow, and writes it without what it finds. Finds that overlap become one.
+type walk struct {
+	masker *Masker
+	text   []byte
+	at     int // what begins before has been looked for
+
+	from, to int      // the find under way; to is 0 where there is none
+	shown    bool     // its place in out is taken
+	growing  []growth // those of which the find consists that may still grow
+
+	out  []byte
+	done int // how much of the text is in out, or hidden
+}
+
+// scan looks for all that begins in the text, up to where it cannot be told yet.
+func (w *walk) scan(end bool) {
+	w.grow(end)
+	for limit := w.limit(); w.at < limit; w.at++ {
+		if w.at = w.masker.next(w.text[:limit], w.at, end); w.at == limit {
+			return
+		}
+		f, more := w.masker.find(w.text, w.at, end)
+		if more {
+			return
+		}
+		if f.to > 0 {
+			w.take(f)
+			limit = w.limit()
+		}
+	}
+}
+
+// grow takes up the finds that the text ended in before it grew.
+func (w *walk) grow(end bool) {
+	growing := w.growing[:0]
+	for _, g := range w.growing {
+		g.at, g.by = g.by.grow(w.text, g.at, end)
+		w.to = max(w.to, g.at)
+		if g.by != nil {
+			growing = append(growing, g)
+		}
+	}
+	w.growing = growing
+}
+
+// limit is how far may be looked: not beyond a find that waits to see whether it goes on.
+func (w *walk) limit() int {
+	limit := len(w.text)
+	for _, g := range w.growing {
+		limit = min(limit, g.at)
+	}
+	return limit
+}
+
+func (w *walk) take(f find) {
+	if w.to > 0 && w.at >= w.to {
+		w.hide()
+	}
+	if w.to == 0 {
+		w.from, w.to = f.from, f.to
+	} else {
+		w.from, w.to = min(w.from, f.from), max(w.to, f.to)
+	}
+	if f.growth.by != nil {
+		w.growing = append(w.growing, f.growth)
+	}
+}
+
+// hide ends the find under way.
+func (w *walk) hide() {
+	w.show()
+	w.done, w.to, w.shown = w.to, 0, false
+}
+
+// show writes what stands in the place of the find under way.
+func (w *walk) show() {
+	if !w.shown {
+		w.out = append(append(w.out, w.text[w.done:w.from]...), Masked...)
+		w.shown = true
+	}
+}
+
+// settle writes all that is certain.
+func (w *walk) settle() {
+	if w.to > 0 && w.at >= w.to && len(w.growing) == 0 {
+		w.hide()
+	}
+	switch {
+	case w.to == 0:
+		w.out = append(w.out, w.text[w.done:w.at]...)
+	case w.at >= w.from:
+		w.show()
+	default: // the find begins with a prefix that stays, and a value may begin within that
+		w.out = append(w.out, w.text[w.done:w.at]...)
+	}
+	w.done = w.at
+}
