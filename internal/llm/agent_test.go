@@ -236,7 +236,7 @@ func TestRestart(t *testing.T) {
 	want(t, "error", err, nil)
 	want(t, "stop", stop, domain.StopEndTurn)
 	want(t, "requested again", len(requested(host)), 0)
-	if len(asked) != 1 || asked[0].ID != "1" || asked[0].Version != "1" || asked[0].Summary == "" {
+	if len(asked) != 1 || asked[0].ID != "1" || asked[0].Version != (tools.Bash{}).Definition().Version || asked[0].Summary == "" {
 		t.Errorf("authorized: %+v", asked)
 	}
 	messages := v.requests()[0].body.Messages

@@ -16,14 +16,17 @@ const (
 	longestWait = 60 * time.Second // also where the provider asks for more
 )
 
-// ask gets one whole answer, in as many attempts as that needs and may take. Each attempt speaks in a message of its
-// own, so that an interrupted one stays readable and is never continued by another answer's text.
-func (t *turn) ask(ctx context.Context) (answer, *message, error) {
-	question := request{system: t.system(), messages: orderly(t.history), tools: t.granted()}
+// attempts gets one whole answer of the current model, in as many attempts as that needs and may take. Each attempt
+// speaks in a message of its own, so that an interrupted one stays readable and is never continued by another answer's
+// text. What the provider failed at for good is a [*failure].
+func (t *turn) attempts(ctx context.Context) (answer, *message, error) {
+	asked := t.agent.asked()
+	question := request{system: t.system, messages: t.view(), tools: t.agent.tools.definitions}
 	waits := newWaits()
 	for attempt := 1; ; attempt++ {
-		said := newMessage(ctx, t.host, t.newMessageID(attempt))
-		got, err := t.agent.provider.Stream(ctx, question, said)
+		t.attempt++
+		said := newMessage(ctx, t.host, t.newMessageID())
+		got, err := asked.provider.Stream(ctx, question, said)
 		if err == nil {
 			return got, said, said.complete()
 		}
@@ -32,9 +35,9 @@ func (t *turn) ask(ctx context.Context) (answer, *message, error) {
 			return answer{}, nil, err
 		}
 		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.execution.ID,
-			"model", t.agent.name, "attempt", attempt, "error", trouble.shown)
+			"model", asked.name, "attempt", attempt, "error", trouble.shown)
 		if !trouble.retry || attempt == maxAttempts {
-			return answer{}, nil, trouble.shown
+			return answer{}, nil, trouble
 		}
 		if err := t.wait(ctx, attempt, trouble, waits.NextBackOff()); err != nil {
 			return answer{}, nil, err

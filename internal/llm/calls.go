@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,8 @@ const (
 	maxCalls         = 32        // of one answer
 	maxArgumentBytes = 256 << 10 // of one call; more is a model that has lost its way
 	shownArguments   = 1000      // bytes of arguments that are too long
+
+	noAnswer = "Nobody answered the question. This is neither a yes nor a no."
 )
 
 // pendingCall is a call that has no result yet. flaw is why it cannot even be judged; then nobody is asked.
@@ -48,13 +51,18 @@ func (t *turn) request(ctx context.Context, messageID string, asked []modelCall)
 
 // prepare gives the call its id and checks it.
 func (t *turn) prepare(wanted modelCall, position int) pendingCall {
-	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(wanted.name)}
+	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(t.agent.mask(wanted.name))}
+	arguments := t.agent.mask.json(wanted.arguments) // before anything is cut: half a secret would not be known as one
 	if len(wanted.arguments) > maxArgumentBytes {
-		call.Arguments = quoted(wanted.arguments[:shownArguments] + "…")
+		call.Arguments = quoted(arguments[:min(len(arguments), shownArguments)] + "…")
 		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
 			"The arguments have %d bytes; at most %d are allowed.", len(wanted.arguments), maxArgumentBytes))
 	}
-	call.Arguments = argumentsOf(wanted.arguments)
+	call.Arguments = argumentsOf(arguments)
+	if arguments != wanted.arguments {
+		return t.flawed(call, domain.Errorf(domain.CodeSecretExposed,
+			"The arguments hold the value of a secret; name the secret instead."))
+	}
 	if position >= maxCalls {
 		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
 			"At most %d tool calls are allowed at once; this one is too many.", maxCalls))
@@ -64,7 +72,7 @@ func (t *turn) prepare(wanted modelCall, position int) pendingCall {
 
 // check has the tool read the arguments; it fills in what the tool says of itself.
 func (t *turn) check(call domain.ToolCall) pendingCall {
-	described, err := t.agent.tools.Describe(call.Tool, call.Arguments, t.agent.execution.Request.WorkingDirectory)
+	described, err := t.agent.tools.describe(call.Tool, call.Arguments, t.agent.execution.Request.WorkingDirectory)
 	if err != nil {
 		return t.flawed(call, err)
 	}
@@ -74,7 +82,7 @@ func (t *turn) check(call domain.ToolCall) pendingCall {
 
 func (t *turn) flawed(call domain.ToolCall, flaw error) pendingCall {
 	call.Summary = fmt.Sprintf("Call the tool %q with arguments that do not fit", call.Tool)
-	if tool, known := t.agent.tools.Lookup(call.Tool); known {
+	if tool, known := t.agent.tools.lookup(call.Tool); known {
 		call.Class = tool.Definition().Class
 	} else {
 		call.Summary = fmt.Sprintf("Call the tool %q, which does not exist", call.Tool)
@@ -128,10 +136,11 @@ func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 // resolve brings one call to its end and returns what the model is told.
 func (t *turn) resolve(ctx context.Context, call pendingCall) (string, error) {
 	if call.flaw != nil {
-		failure := domain.FailureOf(call.flaw)
-		return failure.Message, t.host.Emit(ctx, domain.ToolCallCompleted{
-			ToolCallID: call.ID, Fate: domain.FateFailed, Output: failure.Message, Error: &failure,
-		})
+		return t.refuse(ctx, call.ToolCall, call.flaw)
+	}
+	tool, _ := t.agent.tools.lookup(call.Tool) // check has found it
+	if asker, asks := tool.(tools.Asker); asks {
+		return t.inquire(ctx, asker, call.ToolCall)
 	}
 	grant, err := t.host.Authorize(ctx, call.ToolCall)
 	if err != nil {
@@ -141,14 +150,40 @@ func (t *turn) resolve(ctx context.Context, call pendingCall) (string, error) {
 		return grant.Message, nil
 	}
 	call.Arguments = grant.Arguments
-	return t.run(ctx, call.ToolCall)
+	return t.run(ctx, call.ToolCall, func() tools.Result { return tool.Run(ctx, t.host, call.ToolCall) })
 }
 
-// run runs an allowed call. Of a run that ctx has cut off nothing is told: whether it is cancelled or its outcome
-// unknown depends on why the session ends, and only the session knows that.
-func (t *turn) run(ctx context.Context, call domain.ToolCall) (string, error) {
+// refuse ends a call that cannot even be judged.
+func (t *turn) refuse(ctx context.Context, call domain.ToolCall, flaw error) (string, error) {
+	failure := domain.FailureOf(flaw)
+	return failure.Message, t.host.Emit(ctx, domain.ToolCallCompleted{
+		ToolCallID: call.ID, Fate: domain.FateFailed, Output: failure.Message, Error: &failure,
+	})
+}
+
+// inquire puts the call's question to a person, whose answer is all the work that there is. After a restart, the session
+// knows the question by its call, and answers it as it was answered before.
+func (t *turn) inquire(ctx context.Context, asker tools.Asker, call domain.ToolCall) (string, error) {
+	form, err := asker.Form(call.Arguments)
+	if err != nil {
+		return t.refuse(ctx, call, err)
+	}
+	answer, err := t.host.Ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: call, Form: form})
+	switch {
+	case err != nil:
+		return "", err
+	case answer.Status == domain.ApprovalApproved:
+		return t.run(ctx, call, func() tools.Result { return asker.Answered(call.Arguments, answer.Content) })
+	default:
+		return cmp.Or(answer.Message, noAnswer), nil
+	}
+}
+
+// run does the work of an allowed call. Of work that ctx has cut off nothing is told: whether it is cancelled or its
+// outcome unknown depends on why the session ends, and only the session knows that.
+func (t *turn) run(ctx context.Context, call domain.ToolCall, work func() tools.Result) (string, error) {
 	begun := time.Now()
-	result := t.runTool(ctx, call)
+	result := t.agent.mask.result(t.guarded(ctx, call, work))
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -167,8 +202,8 @@ func (t *turn) run(ctx context.Context, call domain.ToolCall) (string, error) {
 	return result.Output, t.host.Emit(ctx, completed)
 }
 
-// runTool turns a panic into a failed call: a bug in one tool must not end the execution, much less the server.
-func (t *turn) runTool(ctx context.Context, call domain.ToolCall) (result tools.Result) {
+// guarded turns a panic into a failed call: a bug in one tool must not end the execution, much less the server.
+func (t *turn) guarded(ctx context.Context, call domain.ToolCall, work func() tools.Result) (result tools.Result) {
 	defer func() {
 		if bug := recover(); bug != nil {
 			t.agent.logger.ErrorContext(ctx, "tool panicked", "tool", call.Tool, "toolCallId", call.ID,
@@ -177,6 +212,5 @@ func (t *turn) runTool(ctx context.Context, call domain.ToolCall) (result tools.
 			result = tools.Result{Output: failure.Message, Failure: &failure}
 		}
 	}()
-	tool, _ := t.agent.tools.Lookup(call.Tool) // check has found it
-	return tool.Run(ctx, t.host, call)
+	return work()
 }

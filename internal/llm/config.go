@@ -18,6 +18,10 @@ type Config struct {
 	IdleTimeout time.Duration // between two bytes of a provider; 0 = [DefaultIdleTimeout]
 	DemoPace    time.Duration // the demo model's pause between two chunks; 0 = none
 
+	// Mask hides the values of secrets in a text; nil = there are none. What a model is sent, and what it asks for, passes
+	// it first. It must leave alone what it has masked already.
+	Mask func(text string) string
+
 	Transport http.RoundTripper // to the providers; nil = a direct connection, without any proxy
 	Logger    *slog.Logger      // nil = slog.Default()
 }
@@ -34,6 +38,13 @@ type Model struct {
 	// Anthropic wants to be told how long an answer may become; the others have limits of their own.
 	MaxOutputTokens int // of one answer, thinking included; 0 = the thinking and [DefaultMaxOutputTokens]
 	ThinkingTokens  int // of them, for thinking; 0 = the model does not think before it speaks
+
+	// What a million tokens cost, in whatever currency the operator reckons in; nil = unknown. See cost.go for what
+	// stands in where the cache has no prices of its own.
+	InputCostPer1m      *float64
+	OutputCostPer1m     *float64
+	CacheReadCostPer1m  *float64
+	CacheWriteCostPer1m *float64
 }
 
 // The providers.
@@ -69,6 +80,9 @@ func (c Config) normalized() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Mask == nil {
+		c.Mask = func(text string) string { return text }
+	}
 	if c.Transport == nil {
 		c.Transport = newTransport()
 	}
@@ -92,6 +106,9 @@ func (c Config) normalized() (Config, error) {
 
 func (m Model) normalized(name string) (Model, error) {
 	pointer := "/models/" + name
+	if err := m.checkPrices(name, pointer); err != nil {
+		return m, err
+	}
 	switch {
 	case strings.TrimSpace(name) == "":
 		return m, domain.Invalid("/models", "a model has no name")

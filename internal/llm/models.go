@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// anthropicVersion is the one of the API, without which it answers nobody.
+const anthropicVersion = "2023-06-01"
+
 const (
 	probeTimeout = 2 * time.Second
 	probeHolds   = 30 * time.Second
@@ -69,6 +72,17 @@ func (p *probe) reason(ctx context.Context) string {
 	return p.found
 }
 
+// identify says who asks, in the way of the vendor.
+func (p *probe) identify(request *http.Request) {
+	switch {
+	case p.model.Provider == ProviderAnthropic:
+		request.Header.Set("Anthropic-Version", anthropicVersion)
+		request.Header.Set("X-Api-Key", p.model.APIKey)
+	case p.model.APIKey != "":
+		request.Header.Set("Authorization", "Bearer "+p.model.APIKey)
+	}
+}
+
 func (p *probe) ask(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -76,9 +90,7 @@ func (p *probe) ask(ctx context.Context) string {
 	if err != nil {
 		return "Its address cannot be used."
 	}
-	if p.model.APIKey != "" {
-		request.Header.Set("Authorization", "Bearer "+p.model.APIKey)
-	}
+	p.identify(request)
 	response, err := p.transport.RoundTrip(request)
 	if err != nil {
 		return "No connection: " + connectionTrouble(err) + "."

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -53,25 +54,51 @@ func (r *Registry) resolve(name string) string {
 // Open returns the agent of an execution. It connects to nothing: a provider that does not answer shows in Prompt.
 func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent, error) {
 	execution := opening.Execution
-	name := r.resolve(execution.Request.Source.Model)
-	model, known := r.config.Models[name]
-	if !known {
-		return nil, domain.Errorf(domain.CodeUnknownModel, "There is no model %q; there are: %s.",
-			name, strings.Join(r.Names(), ", "))
-	}
-	if model.missingKey() {
-		return nil, domain.Errorf(domain.CodeModelNotConfigured,
-			"Model %q has no key: the environment variable %s is empty.", name, model.APIKeyEnv)
+	candidates, err := r.candidates(execution.Request.Source)
+	if err != nil {
+		return nil, err
 	}
 	return &agent{
-		name:      name,
-		model:     model,
-		provider:  r.provider(name, model),
-		tools:     r.tools,
-		logger:    r.config.Logger,
-		execution: execution,
-		usage:     execution.Usage,
+		candidates: candidates,
+		tools:      newToolset(r.tools, execution.Request),
+		mask:       r.config.Mask,
+		logger:     r.config.Logger,
+		execution:  execution,
+		bill:       bill{usage: execution.Usage},
+		shortened:  map[string]bool{},
 	}, nil
+}
+
+// candidates are the source's model and its fallbacks, each once: a model that has failed for good would fail again.
+// One without its key is an error only where no other could be asked.
+func (r *Registry) candidates(source domain.Source) ([]candidate, error) {
+	var (
+		list    []candidate
+		missing *domain.Error
+		usable  bool
+	)
+	for _, name := range append([]string{source.Model}, source.Fallbacks...) {
+		name = r.resolve(name)
+		model, known := r.config.Models[name]
+		if !known {
+			return nil, domain.Errorf(domain.CodeUnknownModel, "There is no model %q; there are: %s.",
+				name, strings.Join(r.Names(), ", "))
+		}
+		if slices.ContainsFunc(list, func(c candidate) bool { return c.name == name }) {
+			continue
+		}
+		if !model.missingKey() {
+			list, usable = append(list, candidate{name: name, model: model, provider: r.provider(name, model)}), true
+			continue
+		}
+		failure := domain.Errorf(domain.CodeModelNotConfigured,
+			"Model %q has no key: the environment variable %s is empty.", name, model.APIKeyEnv)
+		list, missing = append(list, candidate{name: name, model: model, provider: keyless{failure}}), cmp.Or(missing, failure)
+	}
+	if !usable {
+		return nil, missing
+	}
+	return list, nil
 }
 
 func (r *Registry) provider(name string, model Model) provider {

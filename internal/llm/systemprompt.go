@@ -2,6 +2,8 @@ package llm
 
 import (
 	_ "embed"
+	"fmt"
+	"regexp"
 	"strings"
 
 	"signoff/internal/domain"
@@ -13,11 +15,17 @@ var (
 
 	//go:embed persona.md
 	personaText string
+
+	//go:embed memory.md
+	memoryText string
+
+	//go:embed memorywrite.md
+	memoryWriteText string
 )
 
 // systemPrompt is what the model reads first: the safety layer, which no request replaces; the persona, ours or the
-// request's; where it works; the request's instructions.
-func systemPrompt(request domain.Request) string {
+// request's; where it works; the request's instructions; the notes, where it has some, and may change them if it writes.
+func systemPrompt(request domain.Request, notes []domain.Memory, writes bool) string {
 	persona := personaText
 	if strings.TrimSpace(request.SystemPrompt) != "" {
 		persona = request.SystemPrompt
@@ -26,7 +34,35 @@ func systemPrompt(request domain.Request) string {
 	if request.WorkingDirectory != "" {
 		parts = append(parts, "Working directory: "+request.WorkingDirectory)
 	}
-	parts = append(parts, request.Instructions)
+	parts = append(parts, request.Instructions, memoryPrompt(notes, writes))
+	return paragraphs(parts)
+}
+
+// memoryPrompt comes last. What agents wrote there stands behind all that people have said, and says what it is.
+func memoryPrompt(notes []domain.Memory, writes bool) string {
+	if len(notes) == 0 {
+		return ""
+	}
+	parts := []string{memoryText}
+	if writes {
+		parts = append(parts, memoryWriteText)
+	}
+	for _, memory := range notes {
+		content := strings.TrimSpace(memory.Content)
+		if content == "" {
+			content = "(none yet)"
+		}
+		parts = append(parts, fmt.Sprintf("<notes scope=%q>\n%s\n</notes>", memory.Scope, inNotes(content)))
+	}
+	return paragraphs(parts)
+}
+
+var notesTag = regexp.MustCompile(`(?i)<(\s*/?\s*notes)`)
+
+// inNotes takes the tag out of a note: one that closes it would speak as the server from there on.
+func inNotes(content string) string { return notesTag.ReplaceAllString(content, "($1") }
+
+func paragraphs(parts []string) string {
 	var kept []string
 	for _, part := range parts {
 		if part = strings.TrimSpace(part); part != "" {

@@ -1,0 +1,190 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// A conversation grows with every round, and most of it is old output. Near the model's limit the oldest tool results
+// are cut down to a line each, which is what the model is sent from then on; the log keeps them whole. Below the limit
+// by a margin, so that it does not happen again in the next round: each time costs the provider's cache of the prompt.
+const (
+	nearLimit = 80 // percent of the window
+	roomy     = 60
+
+	bytesPerToken = 4 // a rule of thumb; code and other scripts have fewer, which is what the margin is for
+	messageTokens = 4 // roles and borders
+	beginning     = 80
+)
+
+// The reasons of a [domain.ContextCompacted].
+const (
+	reasonNearLimit = "nearLimit"
+	reasonOverflow  = "overflow"
+)
+
+// askModel asks the current model. Where the conversation turns out to be too long for it all the same, it is cut down
+// as far as it goes and asked for once more.
+func (t *turn) askModel(ctx context.Context) (answer, *message, error) {
+	if err := t.makeRoom(ctx); err != nil {
+		return answer{}, nil, err
+	}
+	got, said, err := t.attempts(ctx)
+	if domain.CodeOf(err) != domain.CodeContextOverflow {
+		return got, said, err
+	}
+	cut, over := t.shorten(ctx, reasonOverflow, math.MinInt64)
+	switch {
+	case over != nil:
+		return answer{}, nil, over
+	case cut:
+		got, said, err = t.attempts(ctx)
+	}
+	if domain.CodeOf(err) == domain.CodeContextOverflow {
+		err = t.overflow(err)
+	}
+	return got, said, err
+}
+
+func (t *turn) overflow(cause error) error {
+	return &failure{shown: domain.Errorf(domain.CodeContextOverflow,
+		"The conversation is longer than model %q can read, also without its older tool results.",
+		t.agent.asked().name).With(cause)}
+}
+
+// makeRoom cuts old results where the next request comes near the limit of the model. Where the limit is unknown, the
+// provider's refusal tells it.
+func (t *turn) makeRoom(ctx context.Context) error {
+	window := int64(t.agent.asked().model.ContextWindow)
+	if window == 0 || t.estimate(t.view()) <= window*nearLimit/100 {
+		return nil
+	}
+	_, err := t.shorten(ctx, reasonNearLimit, window*roomy/100)
+	return err
+}
+
+// shorten cuts old results, the oldest first, until the conversation has less than target tokens or no old result is
+// left. It tells whether there was anything to cut.
+func (t *turn) shorten(ctx context.Context, reason string, target int64) (bool, error) {
+	view := t.view()
+	before := t.estimate(view)
+	after, results := before, 0
+	for _, old := range oldResults(view) {
+		if after < target {
+			break
+		}
+		saved := tokens(len(old.text)) - tokens(len(old.line()))
+		if t.agent.shortened[old.callID] || saved <= 0 {
+			continue
+		}
+		t.agent.shortened[old.callID] = true
+		after, results = after-saved, results+1
+	}
+	if results == 0 {
+		return false, nil
+	}
+	after = max(after, 0)
+	if t.agent.measured > 0 {
+		t.agent.measured = max(t.agent.measured-(before-after), 1)
+	}
+	return true, t.host.Emit(ctx, domain.ContextCompacted{
+		Turn: t.number, Reason: reason, Results: results, Before: before, After: after,
+	})
+}
+
+// view is the conversation as the model is sent it. It is made from the history and from which results are cut, and
+// from nothing else: made again, also after a restart, it is the same.
+func (t *turn) view() []domain.Message {
+	view := t.agent.mask.messages(orderly(t.history))
+	turnBegins := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
+	for _, old := range oldResults(view) {
+		if !t.agent.shortened[old.callID] {
+			continue
+		}
+		view[old.at].Text = old.line()
+		if old.askedAt < turnBegins { // in its own turn, some providers want it back
+			view[old.askedAt].Thinking = nil
+		}
+	}
+	return view
+}
+
+// estimate is how many tokens the next request will have: what the provider counted last, and a guess at what came since.
+func (t *turn) estimate(view []domain.Message) int64 {
+	total := t.agent.measured
+	if total > 0 {
+		view = view[1+lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleAssistant }):]
+	} else {
+		total = tokens(len(t.system))
+		for _, tool := range t.agent.tools.definitions {
+			total += tokens(len(tool.Name) + len(tool.Description) + len(tool.Schema))
+		}
+	}
+	for _, message := range view {
+		size := len(message.Text) + len(message.Thinking)
+		for _, call := range message.ToolCalls {
+			size += len(call.Tool) + len(call.Arguments)
+		}
+		total += tokens(size) + messageTokens
+	}
+	return total
+}
+
+func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
+
+// oldResult is a tool result that the model has gone on from.
+type oldResult struct {
+	at, askedAt int // in the view: the result, and the answer that asked for it
+	callID      string
+	tool        string
+	text        string
+}
+
+// line is what is left of a result that is cut. It is made of the whole result, so it is the same whenever it is made.
+func (r oldResult) line() string {
+	begins := strings.ToValidUTF8(r.text[:min(len(r.text), 4*beginning)], "")
+	return fmt.Sprintf("[result of %s, %s bytes, left out; it began: %s]", r.tool, grouped(len(r.text)), quote(begins, beginning))
+}
+
+// oldResults lists the results of all rounds but the last, in their order.
+func oldResults(view []domain.Message) []oldResult {
+	last := lastIndex(view, func(m domain.Message) bool { return len(m.ToolCalls) > 0 })
+	asked := -1
+	var old []oldResult
+	for i, message := range view[:max(last, 0)] {
+		switch message.Role {
+		case domain.RoleAssistant:
+			asked = i
+		case domain.RoleTool: // orderly has put it right behind the answer that asked for it
+			calls := view[asked].ToolCalls
+			of := slices.IndexFunc(calls, func(call domain.ToolCall) bool { return call.ID == message.ToolCallID })
+			old = append(old, oldResult{at: i, askedAt: asked, callID: message.ToolCallID, tool: calls[of].Tool, text: message.Text})
+		}
+	}
+	return old
+}
+
+// lastIndex is -1 where there is none.
+func lastIndex(list []domain.Message, is func(domain.Message) bool) int {
+	for i := len(list) - 1; i >= 0; i-- {
+		if is(list[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// grouped writes 12345 as 12,345.
+func grouped(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

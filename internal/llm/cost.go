@@ -1,0 +1,121 @@
+package llm
+
+import (
+	"cmp"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// mostCost bounds a price. No model comes near it, and a bill without a bound could grow to a number that JSON cannot say.
+const mostCost = 1e9
+
+// Anthropic's cache, in parts of the price of input: the factors are one for all its models. Writing is that of a cache
+// of five minutes, which is the one that anthropic.go asks for.
+const (
+	anthropicRead  = 0.1
+	anthropicWrite = 1.25
+)
+
+// checkPrices finds prices that are none.
+func (m Model) checkPrices(name, pointer string) error {
+	for _, price := range []struct {
+		field string
+		value *float64
+	}{
+		{"inputCostPer1m", m.InputCostPer1m},
+		{"outputCostPer1m", m.OutputCostPer1m},
+		{"cacheReadCostPer1m", m.CacheReadCostPer1m},
+		{"cacheWriteCostPer1m", m.CacheWriteCostPer1m},
+	} {
+		if v := price.value; v != nil && !(*v >= 0 && *v <= mostCost) { // NaN is in no range
+			return domain.Invalid(pointer+"/"+price.field, "the price %s of model %q is not between 0 and %.0f",
+				price.field, name, mostCost)
+		}
+	}
+	return nil
+}
+
+// cost is what a request cost; nil where that cannot be said.
+//
+// Input tokens are all that the model read, those of its cache included, and output tokens all that it wrote, thoughts
+// included: OpenAI reports them so, and anthropic.go adds up what Anthropic reports apart. So the cached ones are taken
+// out before the rest is charged. A cache figure that is missing counts as none: who charges for a cache reports it.
+//
+// The cache may have prices of its own. Where the registry does not say them, Anthropic's follow from that of its input.
+// No other vendor takes more for reading from a cache than for reading afresh, so there the price of input stands, and
+// the cost is at most too high. What writing costs there nobody can say: such a request has no known cost.
+func (m Model) cost(used domain.Usage) *float64 {
+	if used.InputTokens == nil || used.OutputTokens == nil {
+		return nil
+	}
+	read, written := orZero(used.CacheReadTokens), orZero(used.CacheWriteTokens)
+	fresh := *used.InputTokens - read - written
+	if fresh < 0 { // the figures contradict each other
+		return nil
+	}
+	readPrice, writePrice := m.cachePrices()
+	total := 0.0
+	for _, part := range []struct {
+		tokens int64
+		price  *float64
+	}{
+		{fresh, m.InputCostPer1m},
+		{read, readPrice},
+		{written, writePrice},
+		{*used.OutputTokens, m.OutputCostPer1m},
+	} {
+		if part.tokens == 0 {
+			continue
+		}
+		if part.price == nil {
+			return nil
+		}
+		total += float64(part.tokens) * *part.price
+	}
+	total /= 1e6
+	return &total
+}
+
+// cachePrices are those of tokens read from a cache, and written to it.
+func (m Model) cachePrices() (read, write *float64) {
+	read, write = m.CacheReadCostPer1m, m.CacheWriteCostPer1m
+	if m.InputCostPer1m == nil {
+		return read, write
+	}
+	readFactor := 1.0
+	if m.Provider == ProviderAnthropic {
+		readFactor = anthropicRead
+		write = cmp.Or(write, new(*m.InputCostPer1m*anthropicWrite))
+	}
+	return cmp.Or(read, new(*m.InputCostPer1m*readFactor)), write
+}
+
+// bill is a sum over requests.
+//
+// Tokens that are known add up, as [domain.Usage.Add] does it. Money does not: a sum that leaves out a request looks like
+// a bill and is a wrong one, and a budget would be kept by it. So from the first request on whose cost is unknown, the
+// cost of the whole is unknown.
+//
+// What a vendor charges for an answer that broke off is not in it, neither tokens nor money: nobody reports that. Each
+// of them stands in the log, as a retry, a switch or a failure.
+type bill struct {
+	usage domain.Usage
+	begun bool // there was a request
+}
+
+func (b *bill) add(request domain.Usage) {
+	unknown := request.Cost == nil || (b.begun && b.usage.Cost == nil)
+	b.usage, b.begun = b.usage.Add(request), true
+	if unknown {
+		b.usage.Cost = nil
+	}
+}
+
+// takeUp goes on with the bill of an execution that was opened before. Where there were answers and no figures, those
+// answers cost something that nobody knows.
+func (b *bill) takeUp(prompt domain.Prompt) {
+	before := prompt.Turn > 1 || prompt.Rounds > 0
+	answered := slices.ContainsFunc(prompt.History, func(m domain.Message) bool { return m.Role == domain.RoleAssistant })
+	b.begun = b.begun || b.usage != domain.Usage{} || before && answered
+}

@@ -1,0 +1,96 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// candidate is a model that the agent may ask.
+type candidate struct {
+	name     string // in the registry
+	model    Model
+	provider provider
+}
+
+// lost is a candidate that has failed for good.
+type lost struct {
+	name string
+	why  *domain.Error
+}
+
+// asked is the candidate whose turn it is: the first one that has not failed for good. A model that has stays out for as
+// long as the agent is open. To try it anew in every turn would make a person wait for all its attempts each time, and
+// have two models speak in turns. Only an agent that is opened again, after a restart or a long rest, begins with the
+// first.
+func (a *agent) asked() candidate { return a.candidates[len(a.lost)] }
+
+// ask gets one whole answer, from the first model that can give one.
+func (t *turn) ask(ctx context.Context) (answer, *message, error) {
+	t.attempt = 0
+	for {
+		got, said, err := t.askModel(ctx)
+		var trouble *failure
+		if !errors.As(err, &trouble) {
+			return got, said, err
+		}
+		if !worthAnother(trouble) || len(t.agent.lost)+1 == len(t.agent.candidates) {
+			return answer{}, nil, t.agent.gaveUp(trouble.shown)
+		}
+		if err := t.next(ctx, trouble.shown); err != nil {
+			return answer{}, nil, err
+		}
+	}
+}
+
+// next goes over to the next candidate. What the last one has counted is no measure for it.
+func (t *turn) next(ctx context.Context, why *domain.Error) error {
+	from := t.agent.asked().name
+	t.agent.lost = append(t.agent.lost, lost{name: from, why: why})
+	t.agent.measured = 0
+	return t.host.Emit(ctx, domain.ModelSwitched{From: from, To: t.agent.asked().name, Code: why.Code, Message: why.Message})
+}
+
+// worthAnother tells whether another model may do better. It would refuse a request that is wrong in itself as well, and
+// a conversation that is too long for one model is not to be handed around.
+func worthAnother(trouble *failure) bool {
+	var answered *statusError
+	if errors.As(trouble, &answered) {
+		switch answered.status {
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			return false
+		}
+	}
+	switch trouble.shown.Code {
+	case domain.CodeModelUnauthorized, domain.CodeModelNotConfigured, domain.CodeModelUnreachable,
+		domain.CodeModelFailed, domain.CodeModelStreamBroken:
+		return true
+	default:
+		return false
+	}
+}
+
+// gaveUp is the failure that ends the turn; it names every model that was tried.
+func (a *agent) gaveUp(last *domain.Error) *domain.Error {
+	if len(a.lost) == 0 {
+		return last
+	}
+	var tried []string
+	for _, model := range append(slices.Clone(a.lost), lost{name: a.asked().name, why: last}) {
+		tried = append(tried, fmt.Sprintf("%q: %s", model.name, model.why.Message))
+	}
+	return domain.Errorf(last.Code, "None of %d models could answer. %s", len(tried), strings.Join(tried, " ")).With(last)
+}
+
+// keyless stands for the provider of a model whose key is missing, where other models can do its work.
+type keyless struct{ failure *domain.Error }
+
+// Stream implements provider.
+func (k keyless) Stream(context.Context, request, sink) (answer, error) {
+	return answer{}, &failure{shown: k.failure}
+}
