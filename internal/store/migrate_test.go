@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,11 +11,18 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"signoff/internal/domain"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 	"signoff/migrations"
 )
+
+// newest is the version of the binary's schema.
+const newest = 3
+
+var engines = []string{"sqlite", "postgres"}
 
 // onEmpty runs test on an empty database of each engine. open opens one more store over it.
 func onEmpty(t *testing.T, test func(t *testing.T, open func() *store.Store)) {
@@ -115,7 +123,7 @@ func TestDirtySchema(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := s.ForceVersion(t.Context(), 3); err != nil {
+		if err := s.ForceVersion(t.Context(), newest); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Migrate(t.Context()); err != nil {
@@ -130,7 +138,7 @@ func TestMigrateGivesUpWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		defer cancel()
 		slow := fstest.MapFS{}
-		for _, engine := range []string{"sqlite", "postgres"} {
+		for _, engine := range engines {
 			slow[engine+"/0001_slow.up.sql"] = &fstest.MapFile{Data: []byte(map[string]string{
 				"sqlite":   `create table n as with recursive n (i) as (select 1 union all select i + 1 from n) select i from n where i < 0 limit 1`,
 				"postgres": `select pg_sleep(600)`,
@@ -197,17 +205,23 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
-// What the first version of the schema holds is there after the second, and goes on.
-func TestMigrateFromTheFirstSchema(t *testing.T) {
+// What an earlier version of the schema holds is there after the later ones, and goes on.
+func TestMigrateFromEarlierSchemas(t *testing.T) {
+	t.Run("1", func(t *testing.T) { migrateFrom(t, 1) })
+	t.Run("2", func(t *testing.T) { migrateFrom(t, 2) })
+}
+
+func migrateFrom(t *testing.T, version int) {
+	t.Helper()
 	onEmpty(t, func(t *testing.T, open func() *store.Store) {
 		s := open()
-		if err := s.MigrateFrom(t.Context(), first(t)); err != nil {
+		if err := s.MigrateFrom(t.Context(), upTo(t, version)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.DB().ExecContext(t.Context(), firstData); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckSchema(t.Context()); !tells(err, "version 1", "`signoff migrate`") {
+		if err := s.CheckSchema(t.Context()); !tells(err, fmt.Sprintf("version %d", version), "`signoff migrate`") {
 			t.Errorf("before: %v", err)
 		}
 		if err := s.Migrate(t.Context()); err != nil {
@@ -220,6 +234,7 @@ func TestMigrateFromTheFirstSchema(t *testing.T) {
 		c.StartPrompt, c.Update = "p", &store.Update{Turn: 2, AgentSession: "s"}
 		c.Resolve = []store.Resolution{{Approval: "open", Status: domain.ApprovalDenied, Decision: &domain.Decision{}}}
 		c.Debug = []domain.DebugMessage{{Message: "m"}}
+		c.Hits, c.Audit = []string{"r"}, []domain.AuditRecord{{Action: "a"}}
 		commit(t, s, c)
 		if n := len(storetest.Log(t, s, "x")); n != 5 {
 			t.Errorf("%d events", n)
@@ -239,12 +254,18 @@ func checkFirstData(t *testing.T, s *store.Store) {
 		t.Errorf("%+v, %v", wishes, err)
 	}
 	open, err := s.Approval(t.Context(), domain.DefaultTenant, "open")
-	if err != nil || open.Options != nil || open.Question != nil || open.Decision != nil {
+	if err != nil || open.AskedBy != "" || open.RememberOptions != nil || open.Options != nil || open.Question != nil || open.Decision != nil {
 		t.Errorf("%+v, %v", open, err)
 	}
 	done, err := s.Approval(t.Context(), domain.DefaultTenant, "done")
 	if err != nil || done.Decision == nil || string(done.Decision.Arguments) != `{ "b": 2 }` || done.Decision.Answer != nil {
 		t.Errorf("%+v, %v", done, err)
+	}
+	rules, err := s.Rules(t.Context(), domain.DefaultTenant, "x")
+	want := []domain.PermissionRule{{ID: "r", Tenant: domain.DefaultTenant, Scope: domain.RememberExecution, Execution: "x",
+		Effect: domain.Allow, Matcher: domain.Matcher{Tool: `a "tool"`, ArgumentsHash: "h"}, Approval: "done", Created: time.UnixMicro(3).UTC()}}
+	if diff := cmp.Diff(want, rules); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 	if n := len(storetest.Log(t, s, "x")); n != 2 {
 		t.Errorf("%d events", n)
@@ -266,18 +287,26 @@ const firstData = `
 	values ('open', 'default', 'x', 'toolCall', 'c', 't', '1', 'execute', '{ "a": 1 }', 's', '/w', 'h', 'pending', 1, null,
 			null, null),
 		('done', 'default', 'x', 'toolCall', 'c', 't', '1', 'execute', '{}', 's', '/w', 'h', 'approved', 1,
-			'{"decision":"approve","remember":"once","by":{"keyId":"k","name":"n"}}', '{ "b": 2 }', 3);`
+			'{"decision":"approve","remember":"once","by":{"keyId":"k","name":"n"}}', '{ "b": 2 }', 3);
+	insert into permission_rules (id, tenant_id, execution_id, tool, arguments_hash, approval_id, created_us)
+	values ('r', 'default', 'x', 'a "tool"', 'h', 'done', 3);`
 
-// first is the first migration of the binary.
-func first(t *testing.T) fs.FS {
+// upTo is the first migrations of the binary.
+func upTo(t *testing.T, version int) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
-	for _, name := range []string{"sqlite/0001_signoff.up.sql", "postgres/0001_signoff.up.sql"} {
-		content, err := fs.ReadFile(migrations.Files, name)
+	for _, engine := range engines {
+		names, err := fs.Glob(migrations.Files, engine+"/*.sql")
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[name] = &fstest.MapFile{Data: content}
+		for _, name := range names[:version] {
+			content, err := fs.ReadFile(migrations.Files, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = &fstest.MapFile{Data: content}
+		}
 	}
 	return files
 }
@@ -298,19 +327,8 @@ func tells(err error, parts ...string) bool {
 // with is the migrations of the binary and one more.
 func with(t *testing.T, name, statements string) fs.FS {
 	t.Helper()
-	files := fstest.MapFS{}
-	for _, engine := range []string{"sqlite", "postgres"} {
-		names, err := fs.Glob(migrations.Files, engine+"/*.sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			content, err := fs.ReadFile(migrations.Files, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[name] = &fstest.MapFile{Data: content}
-		}
+	files := upTo(t, newest)
+	for _, engine := range engines {
 		files[engine+"/"+name] = &fstest.MapFile{Data: []byte(statements)}
 	}
 	return files

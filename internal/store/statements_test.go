@@ -27,6 +27,7 @@ func TestStatementsOfAChange(t *testing.T) {
 	turn.StartPrompt, turn.Update = "p", &store.Update{Turn: 2}
 	traced := says("x", 1, 1)
 	traced.Debug = []domain.DebugMessage{{Time: time.Now(), Direction: domain.ToAgent, Message: "x"}}
+	audited := store.Change{Execution: "x", Epoch: 1, Audit: []domain.AuditRecord{{Action: "a"}, {Action: "b"}}}
 	end := says("x", 1, 1)
 	end.Update = &store.Update{Status: domain.StatusCompleted}
 	for _, c := range []struct {
@@ -42,6 +43,8 @@ func TestStatementsOfAChange(t *testing.T) {
 		{"a prompt: may it come in?", asks("x", "p"), 4},
 		{"its turn", turn, 4},
 		{"raw messages: where does the feed end?", traced, 4},
+		{"hits", store.Change{Execution: "x", Epoch: 1, Hits: []string{"r", "s"}}, 2},
+		{"the audit: its end, before and after", audited, 4},
 		{"the end: are there prompts?", end, 4},
 	} {
 		count.Store(0)

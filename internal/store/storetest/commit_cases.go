@@ -283,6 +283,13 @@ func bell(w *world) {
 	if seq := w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{}}); seq != 5 {
 		w.Errorf("a change without events says the head is %d", seq)
 	}
+	before, err := w.s.Head(w.ctx, id)
+	w.must(err)
+	w.accepted(store.Change{Execution: id, Ring: true})
+	before.Bell++
+	if after, err := w.s.Head(w.ctx, id); err != nil || after != before {
+		w.Errorf("%+v, want %+v, %v", after, before, err)
+	}
 }
 
 // refusedInBatch has each kind of refusal once, alone and all in one batch, always between changes that are fine.
@@ -380,15 +387,18 @@ func refusedInBatch(w *world) {
 			return c
 		}},
 	}
+	hit := w.written(rule("")).ID
 	check := func(changes []store.Change, codes []domain.Code) {
 		w.Helper()
 		pictures := map[domain.ExecutionID]string{}
+		audited := len(w.chain(tenant))
 		fine := w.createMany(len(changes) + 1)
 		batch := []store.Change{said(fine[0], 1, 2)}
 		for i, c := range changes {
 			if _, err := w.s.Head(w.ctx, c.Execution); err == nil {
 				pictures[c.Execution] = w.picture(c.Execution)
 			}
+			c.Remember, c.Hits, c.Audit = append(c.Remember, rule("")), []string{hit}, []domain.AuditRecord{told("refused")}
 			batch = append(batch, c, said(fine[i+1], 1, 2))
 		}
 		outcomes, err := w.s.Commit(w.ctx, batch)
@@ -405,6 +415,9 @@ func refusedInBatch(w *world) {
 				_, _, err := w.s.ExecutionByKey(w.ctx, tenant, c.Create.Idempotency.Key)
 				w.refused(err, domain.CodeNotFound)
 			}
+		}
+		if n := len(w.chain(tenant)) - audited; n != 0 {
+			w.Errorf("%d entries tell of what was refused", n)
 		}
 		for i, id := range fine {
 			if outcome := outcomes[2*i]; outcome.Err != nil || outcome.LastSeq != 3 || len(w.log(id)) != 3 {
@@ -459,6 +472,11 @@ func brokenBatch(w *world) {
 		"an unknown way to resume":     {{Execution: id, Resume: &store.ResumeRequest{Mode: "bogus"}}},
 		"taken under epoch 0":          {{Execution: id, Resumed: true}},
 		"raw messages under epoch 0":   {{Execution: id, Debug: traced(id, 1, "x").Debug}},
+		"rung by the driver":           {{Execution: id, Epoch: 1, Ring: true}},
+		"a rule of no scope":           {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Effect: domain.Allow}}}},
+		"a rule without an effect":     {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Scope: domain.RememberGlobal}}}},
+		"an audit of nothing":          {{Execution: id, Audit: []domain.AuditRecord{{}}}},
+		"an audit that is not JSON":    {{Execution: id, Audit: []domain.AuditRecord{{Action: "a", Details: json.RawMessage("{")}}}},
 	} {
 		w.untouched(id, func() {
 			if _, err := w.s.Commit(w.ctx, append(batch, said(w.create(), 1, 1))); domain.CodeOf(err) != domain.CodeInternal {

@@ -250,15 +250,44 @@ func tenants(w *world) {
 	w.accepted(c)
 	a := w.asked(id, 0)
 	w.must(w.s.CreateKey(w.ctx, store.Key{ID: "key", Tenant: tenant, Created: now(), Hash: []byte("h")}))
+	own, global := w.written(rule(id)), w.written(rule(""))
+	_, err := save(w, w.s, 0, "mine")
+	w.must(err)
 
 	const other = domain.TenantID("other")
-	_, err := w.s.Execution(w.ctx, other, id)
+	_, err = w.s.Execution(w.ctx, other, id)
 	w.refused(err, domain.CodeNotFound)
 	_, _, err = w.s.ExecutionByKey(w.ctx, other, "k")
 	w.refused(err, domain.CodeNotFound)
 	_, err = w.s.Approval(w.ctx, other, a)
 	w.refused(err, domain.CodeNotFound)
 	w.refused(w.s.RevokeKey(w.ctx, other, "key"), domain.CodeNotFound)
+	for _, r := range []domain.PermissionRule{own, global} {
+		_, err = w.s.PermissionRule(w.ctx, other, r.ID)
+		w.refused(err, domain.CodeNotFound)
+		_, err = w.s.RevokeRule(w.ctx, other, r.ID, someone, told("rule.revoked"))
+		w.refused(err, domain.CodeNotFound)
+	}
+	if rules, err := w.s.Rules(w.ctx, other, id); err != nil || len(rules) != 0 {
+		w.Errorf("rules: %v, %v", rules, err)
+	}
+	if page, err := w.s.PermissionRules(w.ctx, other, store.RuleFilter{Execution: id}); err != nil || len(page.Items) != 0 {
+		w.Errorf("rules: %v, %v", page, err)
+	}
+	if page, err := w.s.PermissionRules(w.ctx, other, store.RuleFilter{IncludeEnded: true}); err != nil || len(page.Items) != 0 {
+		w.Errorf("rules: %v, %v", page, err)
+	}
+	if memory, err := w.s.Memory(w.ctx, other, runbook); err != nil || memory.Revision != 0 || memory.Content != "" {
+		w.Errorf("notes: %+v, %v", memory, err)
+	}
+	_, err = w.s.SaveMemory(w.ctx, other, runbook, 1, "theirs", someone, told("memory.saved"))
+	w.refused(err, domain.CodeConflict)
+	if entries := w.chain(other); len(entries) != 0 {
+		w.Errorf("audit: %+v", entries)
+	}
+	if entries, err := w.s.Audit(w.ctx, other, store.AuditFilter{Execution: id}); err != nil || len(entries) != 0 {
+		w.Errorf("audit: %+v, %v", entries, err)
+	}
 	if page, err := w.s.Executions(w.ctx, other, store.ExecutionFilter{}); err != nil || len(page.Items) != 0 {
 		w.Errorf("executions: %v, %v", page, err)
 	}
@@ -278,6 +307,10 @@ func tenants(w *world) {
 	w.refused(w.s.Delete(w.ctx, other, id, told("execution.deleted")), domain.CodeNotFound)
 	_, err = w.s.Execution(w.ctx, tenant, id)
 	w.must(err)
+	w.hold(id, own, global)
+	if memory, err := w.s.Memory(w.ctx, tenant, runbook); err != nil || memory.Content != "mine" {
+		w.Errorf("notes: %+v, %v", memory, err)
+	}
 }
 
 func deletes(w *world) {

@@ -15,7 +15,8 @@ import (
 func model(w *world) {
 	rapid.Check(w.T, func(t *rapid.T) {
 		m := &modelled{world: w, t: t, heads: map[domain.ExecutionID]*store.Head{}, prompts: map[domain.ExecutionID][]domain.PromptID{},
-			alive: map[store.ReplicaID]bool{}, name: newID()}
+			alive: map[store.ReplicaID]bool{}, name: newID(), audited: len(w.chain(tenant)), rule: w.written(rule("")).ID}
+		m.audited++ // of the rule
 		t.Repeat(map[string]func(*rapid.T){
 			"create":    m.create,
 			"commit":    m.commitBatch,
@@ -43,6 +44,9 @@ type modelled struct {
 	heads   map[domain.ExecutionID]*store.Head
 	prompts map[domain.ExecutionID][]domain.PromptID // that wait
 	alive   map[store.ReplicaID]bool
+	audited int    // entries
+	rule    string // that changes hit
+	hits    int64
 }
 
 func (m *modelled) replica(t *rapid.T) store.ReplicaID {
@@ -71,7 +75,10 @@ func (m *modelled) commitBatch(t *rapid.T) {
 		if rapid.Bool().Draw(t, "right") {
 			epoch = m.heads[id].Epoch
 		}
-		changes = append(changes, m.change(t, id, epoch))
+		c := m.change(t, id, epoch)
+		c.Audit = slices.Repeat([]domain.AuditRecord{told("said")}, rapid.IntRange(0, 2).Draw(t, "audit"))
+		c.Hits = slices.Repeat([]string{m.rule}, rapid.IntRange(0, 2).Draw(t, "hits"))
+		changes = append(changes, c)
 	}
 	outcomes, err := m.replicas[rapid.IntRange(0, 1).Draw(t, "store")].Commit(m.ctx, changes)
 	if err != nil {
@@ -108,6 +115,8 @@ func (m *modelled) settle(t *rapid.T, c store.Change, outcome store.Outcome) {
 	}
 	head.LastSeq += int64(len(c.Events))
 	head.Terminal = c.Update != nil
+	m.audited += len(c.Audit)
+	m.hits += int64(min(len(c.Hits), 1))
 	if c.Epoch == 0 {
 		head.Bell++
 	}
@@ -176,5 +185,11 @@ func (m *modelled) check(t *rapid.T) {
 			t.Fatalf("%v wait, want %v", waiting, m.prompts[id])
 		}
 		m.log(id)
+	}
+	if n := len(m.chain(tenant)); n != m.audited {
+		t.Fatalf("%d entries, want %d", n, m.audited)
+	}
+	if got := m.world.rule(m.rule); got.Hits != m.hits {
+		t.Fatalf("%d hits, want %d", got.Hits, m.hits)
 	}
 }

@@ -1,0 +1,229 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// Chain reads the whole audit of a tenant, and fails the test where it is not 1..n, where an entry does not follow from
+// the one before, or where the head says otherwise.
+func Chain(tb testing.TB, s *store.Store, tenant domain.TenantID) []domain.AuditEntry {
+	tb.Helper()
+	seq, hash, err := s.AuditHead(context.Background(), tenant)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var entries []domain.AuditEntry
+	for int64(len(entries)) < seq {
+		page, err := s.Audit(context.Background(), tenant, store.AuditFilter{After: int64(len(entries)), Limit: 1000})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if len(page) == 0 {
+			tb.Fatalf("the audit of %s ends at %d, its head says %d", tenant, len(entries), seq)
+		}
+		entries = append(entries, page...)
+	}
+	last := domain.AuditEntry{}
+	for _, e := range entries {
+		if e.Tenant != tenant || e.Seq != last.Seq+1 || e.Previous != last.Hash || e.Hash != e.Link() || e.Time.Before(last.Time) {
+			tb.Fatalf("%+v\ndoes not follow\n%+v", e, last)
+		}
+		last = e
+	}
+	if last.Seq < seq || last.Seq == seq && last.Hash != hash {
+		tb.Fatalf("the head is %d %s, the last entry is %+v", seq, hash, last)
+	}
+	return entries
+}
+
+func (w *world) chain(tenant domain.TenantID) []domain.AuditEntry {
+	w.Helper()
+	return Chain(w, w.s, tenant)
+}
+
+// unaudited runs do and fails the test where the audit has anything of it.
+func (w *world) unaudited(do func()) {
+	w.Helper()
+	before := len(w.chain(tenant))
+	do()
+	if after := w.chain(tenant)[before:]; len(after) > 0 {
+		w.Fatalf("the audit tells of what did not happen: %s", after[0].Record)
+	}
+}
+
+func auditRoundTrip(w *world) {
+	id := w.create()
+	full := domain.AuditRecord{Action: "toolCall.bash", Execution: "another", RunbookID: "r", Subject: "s", Tool: "bash",
+		Class: domain.ClassExecute, ArgumentsHash: "h", Details: json.RawMessage(`{ "b" : "<\u0000>", "a" :1.0e1 }`), DecidedBy: "rule",
+		RuleID: "rule", Reason: "r", Actor: &someone, Channel: "session", Outcome: "ok", Summary: "a<b\u2028", DurationMs: 7}
+	before, err := w.s.Now(w.ctx)
+	w.must(err)
+	c := said(id, 1, 1)
+	c.Audit = []domain.AuditRecord{full, told("second")}
+	w.accepted(c)
+	odd := told("a\x00")
+	odd.Summary = "\xff"
+	w.must(w.s.AppendAudit(w.ctx, tenant, told("third"), odd))
+	w.must(w.s.AppendAudit(w.ctx, tenant))
+	w.must(w.s.AppendAudit(w.ctx, "t\x00", told("first")))
+	after, err := w.s.Now(w.ctx)
+	w.must(err)
+
+	second := told("second")
+	second.Execution = id // a change tells of its own execution
+	chain := w.chain(tenant)
+	for i, want := range []domain.AuditRecord{full, second, told("third"), odd} {
+		if got := string(chain[i].Record); got != string(domain.Encode(want)) {
+			w.Errorf("wrote %s, read %s", domain.Encode(want), got)
+		}
+		if chain[i].Time.Before(before) || chain[i].Time.After(after) {
+			w.Errorf("entry %d is of %v, not between %v and %v", i, chain[i].Time, before, after)
+		}
+	}
+	if len(chain) != 4 || len(w.chain("t\uFFFD")) != 1 {
+		w.Errorf("%d entries", len(chain))
+	}
+	tenants, err := w.s.AuditTenants(w.ctx)
+	w.must(err)
+	if !slices.Equal(sorted(tenants), []domain.TenantID{tenant, "t\uFFFD"}) {
+		w.Errorf("audits of %q", tenants)
+	}
+}
+
+func auditFilters(w *world) {
+	one, two := w.create(), w.create()
+	for range 3 {
+		for _, id := range []domain.ExecutionID{one, two} {
+			w.accepted(store.Change{Execution: id, Epoch: 1, Audit: []domain.AuditRecord{told("a"), told("b")}})
+		}
+		w.must(w.s.AppendAudit(w.ctx, tenant, told("a")))
+	}
+	all := w.chain(tenant) // 5 in each of three rounds: a b of one, a b of two, a
+	for _, c := range []struct {
+		filter store.AuditFilter
+		want   []int64
+	}{
+		{store.AuditFilter{Limit: 3}, []int64{1, 2, 3}},
+		{store.AuditFilter{After: 13}, []int64{14, 15}},
+		{store.AuditFilter{After: 15}, nil},
+		{store.AuditFilter{After: -1, Limit: 1}, []int64{1}},
+		{store.AuditFilter{Execution: one}, []int64{1, 2, 6, 7, 11, 12}},
+		{store.AuditFilter{Execution: two, Action: "b"}, []int64{4, 9, 14}},
+		{store.AuditFilter{Action: "b", After: 4, Limit: 2}, []int64{7, 9}},
+		{store.AuditFilter{Execution: "nowhere"}, nil},
+		{store.AuditFilter{Action: "nothing"}, nil},
+	} {
+		got, err := w.s.Audit(w.ctx, tenant, c.filter)
+		w.must(err)
+		var want []domain.AuditEntry
+		for _, seq := range c.want {
+			want = append(want, all[seq-1])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.Errorf("%+v: %s", c.filter, diff)
+		}
+	}
+	records := make([]domain.AuditRecord, 60)
+	for i := range records {
+		records[i] = told(fmt.Sprint(i))
+	}
+	w.must(w.s.AppendAudit(w.ctx, tenant, records...))
+	if page, err := w.s.Audit(w.ctx, tenant, store.AuditFilter{}); err != nil || len(page) != 50 {
+		w.Errorf("a page without a limit has %d entries, %v", len(page), err)
+	}
+}
+
+// auditAtOnce: replicas append to the chains of two tenants, in batches that cross, and beside them.
+func auditAtOnce(w *world) {
+	const writers, rounds = 8, 8
+	tenants := []domain.TenantID{"b", "a"}
+	var ids []domain.ExecutionID
+	for i := range writers {
+		c := creation(domain.ExecutionID(newID()))
+		c.Create.Execution.Tenant = tenants[i%2]
+		w.accepted(c)
+		ids = append(ids, c.Execution)
+	}
+	errs := atOnce(writers, func(i int) error {
+		s := w.replicas[i%2]
+		for round := range rounds {
+			var changes []store.Change
+			for j, id := range ids {
+				c := said(id, 1, 1)
+				c.Audit = []domain.AuditRecord{told("first"), told("second")}
+				if j%2 == 1 && round%2 == 1 {
+					c.Epoch = 9 // refused
+				}
+				changes = append(changes, c)
+			}
+			if _, err := s.Commit(w.ctx, changes); err != nil {
+				return err
+			}
+			if err := s.AppendAudit(w.ctx, tenants[round%2], told("alone")); err != nil {
+				return err
+			}
+			_, err := s.SaveMemory(w.ctx, tenants[i%2], runbook, 0, "x", someone, told("memory.saved"))
+			if err != nil && domain.CodeOf(err) != domain.CodeConflict {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, err := range errs {
+		w.must(err)
+	}
+	// Each round has two entries for each of a tenant's four executions; those of the odd ones only in every other round.
+	for i, tenant := range tenants {
+		want := writers*rounds*8/(1+i) + writers*rounds/2 + 1
+		if n := len(w.chain(tenant)); n != want {
+			w.Errorf("%d entries of %s, want %d", n, tenant, want)
+		}
+	}
+}
+
+func auditOfALargeChange(w *world) {
+	c := said(w.create(), 1, 1)
+	for i := range 2500 {
+		c.Audit = append(c.Audit, told(fmt.Sprint(i)))
+	}
+	w.accepted(c)
+	for i, e := range w.chain(tenant) {
+		var record domain.AuditRecord
+		w.must(json.Unmarshal(e.Record, &record))
+		if record.Action != fmt.Sprint(i) {
+			w.Fatalf("entry %d tells of %s", e.Seq, record.Action)
+		}
+	}
+}
+
+// auditOutlivesItsExecution: who deletes an execution does not delete what was done.
+func auditOutlivesItsExecution(w *world) {
+	c := creation(domain.ExecutionID(newID()))
+	c.Audit = []domain.AuditRecord{told("execution.created")}
+	w.accepted(c)
+	deleted := told("execution.deleted")
+	deleted.Execution = c.Execution
+	w.unaudited(func() {
+		w.refused(w.s.Delete(w.ctx, tenant, c.Execution, deleted), domain.CodeConflict)
+		w.refused(w.s.Delete(w.ctx, "other", c.Execution, deleted), domain.CodeNotFound)
+	})
+	w.accepted(ending(c.Execution, 1))
+	w.untouched(c.Execution, func() { w.refused(w.s.Delete(w.ctx, tenant, c.Execution, domain.AuditRecord{}), domain.CodeInternal) })
+	w.must(w.s.Delete(w.ctx, tenant, c.Execution, deleted))
+	w.refused(w.s.Delete(w.ctx, tenant, c.Execution, deleted), domain.CodeNotFound)
+	entries, err := w.s.Audit(w.ctx, tenant, store.AuditFilter{Execution: c.Execution})
+	w.must(err)
+	if len(entries) != 2 || len(w.chain("other")) != 0 || entries[1].Time.Before(entries[0].Time.Add(-time.Second)) {
+		w.Errorf("%d entries are left", len(entries))
+	}
+}
