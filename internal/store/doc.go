@@ -1,5 +1,5 @@
-// Package store keeps executions, their logs, their prompts and approvals, and the leases on them, in SQLite or in
-// Postgres.
+// Package store keeps executions, their logs, their prompts and approvals, what their agents may do, noted and did, and
+// the leases on them, in SQLite or in Postgres.
 //
 // # The model
 //
@@ -11,8 +11,16 @@
 // Who does not drive an execution leaves wishes for its driver: to cancel it, to close it, to resume it, and further
 // prompts. [Store.Wishes] reads them at one moment, and the driver turns them into events.
 //
+// Rules are verdicts that stand: in one execution, or in all of a tenant. A decision leaves one behind in its own
+// transaction, an operator writes one with [Store.CreateRule], and the change that acts by one counts a hit. Memory is
+// notes under a revision: who writes must have read the newest.
+//
+// The audit is a chain of entries for each tenant, each with the hash of the one before it. Its end is a row of its own,
+// by which entries are numbered as events are by the head. A change brings its entries along.
+//
 // All that sessions and approvals write goes through [Store.Commit]: a batch of [Change] values, each a transaction
-// as a value, in one transaction of the database. Everything else reads, or is about leases and keys.
+// as a value, in one transaction of the database. Everything else reads, or is about leases and keys, or is what people
+// do to rules, memory and ended executions: each of those brings one record for the audit.
 //
 // # Promises
 //
@@ -25,7 +33,11 @@
 //     execution; it rings the head's bell, so that a driver elsewhere sees that somebody wrote.
 //   - A prompt that was taken in is started or discarded before its execution rests or ends.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
-//   - Approvals expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
+//   - The audit tells of all that was written with a record of it, and of nothing that was refused. Its entries are never
+//     changed or removed, not even with their execution: the database refuses it, and the chain shows it where somebody
+//     has got around that.
+//   - Approvals and rules expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
+//   - Of several who save notes on the same revision one wins.
 //   - Text is read back byte for byte, as far as it is UTF-8: what is not becomes U+FFFD on the way in, on both
 //     engines, since Postgres cannot keep it.
 //   - A tenant sees nothing of another: what is foreign is not found.
@@ -34,6 +46,16 @@
 //
 // One text of SQL serves both. Where the engines differ is in [dialect], and nowhere else. SQLite has one writer, so
 // it proves nothing about concurrency: the suite in storetest runs on both, always.
+//
+// # Limits
+//
+// On Postgres the end of a tenant's audit is held from the last statements of a transaction to its commit, so audited
+// changes of one tenant commit one after the other. What arrives meanwhile belongs into one batch.
+//
+// The chain proves nothing against somebody who may write to the database and computes all hashes anew behind the place:
+// who fears that keeps what [Store.AuditHead] says somewhere else, too.
+//
+// # Errors
 //
 // Errors are [*domain.Error]. CodeStorage means that the database did not do its work; the cause says why.
 package store

@@ -51,6 +51,14 @@ func (w *world) chain(tenant domain.TenantID) []domain.AuditEntry {
 	return Chain(w, w.s, tenant)
 }
 
+// auditedSoFar is the number of entries, as their head tells it.
+func (w *world) auditedSoFar() int64 {
+	w.Helper()
+	seq, _, err := w.s.AuditHead(w.ctx, tenant)
+	w.must(err)
+	return seq
+}
+
 // unaudited runs do and fails the test where the audit has anything of it.
 func (w *world) unaudited(do func()) {
 	w.Helper()

@@ -15,8 +15,7 @@ import (
 func model(w *world) {
 	rapid.Check(w.T, func(t *rapid.T) {
 		m := &modelled{world: w, t: t, heads: map[domain.ExecutionID]*store.Head{}, prompts: map[domain.ExecutionID][]domain.PromptID{},
-			alive: map[store.ReplicaID]bool{}, name: newID(), audited: len(w.chain(tenant)), rule: w.written(rule("")).ID}
-		m.audited++ // of the rule
+			alive: map[store.ReplicaID]bool{}, name: newID(), rule: w.written(rule("")).ID, audited: w.auditedSoFar()}
 		t.Repeat(map[string]func(*rapid.T){
 			"create":    m.create,
 			"commit":    m.commitBatch,
@@ -34,6 +33,7 @@ func model(w *world) {
 			}
 		}
 	})
+	w.chain(tenant)
 }
 
 type modelled struct {
@@ -44,7 +44,7 @@ type modelled struct {
 	heads   map[domain.ExecutionID]*store.Head
 	prompts map[domain.ExecutionID][]domain.PromptID // that wait
 	alive   map[store.ReplicaID]bool
-	audited int    // entries
+	audited int64  // entries
 	rule    string // that changes hit
 	hits    int64
 }
@@ -115,7 +115,7 @@ func (m *modelled) settle(t *rapid.T, c store.Change, outcome store.Outcome) {
 	}
 	head.LastSeq += int64(len(c.Events))
 	head.Terminal = c.Update != nil
-	m.audited += len(c.Audit)
+	m.audited += int64(len(c.Audit))
 	m.hits += int64(min(len(c.Hits), 1))
 	if c.Epoch == 0 {
 		head.Bell++
@@ -186,7 +186,7 @@ func (m *modelled) check(t *rapid.T) {
 		}
 		m.log(id)
 	}
-	if n := len(m.chain(tenant)); n != m.audited {
+	if n := m.auditedSoFar(); n != m.audited {
 		t.Fatalf("%d entries, want %d", n, m.audited)
 	}
 	if got := m.world.rule(m.rule); got.Hits != m.hits {
