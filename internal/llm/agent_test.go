@@ -372,39 +372,6 @@ func TestSystemPrompt(t *testing.T) {
 	}
 }
 
-// TestEveryToolThatTheModelIsToldOfExists: in the request, and by name in the texts.
-func TestEveryToolThatTheModelIsToldOfExists(t *testing.T) {
-	known := tools.NewRegistry(tools.Bash{}, tools.Read{})
-	for _, test := range []struct {
-		capabilities domain.Capabilities
-		told         string
-	}{
-		{domain.DefaultCapabilities, "bash read"},
-		{domain.Capabilities{Read: domain.Allow, Execute: domain.Deny}, "read"},
-		{domain.Capabilities{}, ""}, // what nobody granted is not there
-	} {
-		v := &vendor{replies: []reply{saysOnly("ok")}}
-		e := execution()
-		e.Request.Capabilities = test.capabilities
-		if _, err := open(t, config(v), e).Prompt(t.Context(), &hosttest.Host{}, prompt("Go")); err != nil {
-			t.Fatal(err)
-		}
-		var told []string
-		for _, tool := range v.requests()[0].body.Tools {
-			told = append(told, tool.Function.Name)
-			definition, exists := known.Lookup(tool.Function.Name)
-			if !exists {
-				t.Fatalf("the model is told of %s, which does not exist", tool.Function.Name)
-			}
-			want(t, "description", tool.Function.Description, definition.Definition().Description)
-			if len(tool.Function.Parameters) < 10 {
-				t.Errorf("%s has no schema: %s", tool.Function.Name, tool.Function.Parameters)
-			}
-		}
-		want(t, "tools", strings.Join(told, " "), test.told)
-	}
-}
-
 func TestCancelInEveryPhase(t *testing.T) {
 	hang := func(ctx context.Context) { <-ctx.Done() }
 	open200 := func(parts ...string) reply { return hangsAfter(events(parts...)) }

@@ -9,7 +9,12 @@
 //
 // One request to a model is an attempt; the attempts that lead to one answer are a round; rounds make a turn. What
 // differs between vendors is behind one small interface, provider, with a file each: openai.go for all that speaks
-// chat completions, demo.go for a scripted model that needs no key.
+// chat completions, anthropic.go for Anthropic's messages, demo.go for a scripted model that needs no key.
+//
+// What a model reads is made anew for each request: the system prompt in its layers (safety, which nothing replaces;
+// persona; working directory; instructions; the notes of earlier executions), the tools that the execution has, and the
+// conversation. Near the model's limit, old tool results are cut to a line each; see context.go. A model that fails for
+// good makes room for the next one of the request, for as long as the agent is open; see fallback.go.
 //
 // # Promises
 //
@@ -22,7 +27,13 @@
 //   - All calls of an answer have a result before the model is asked again, in the order in which it asked.
 //   - An execution that was cut off between two of these steps goes on where its history ends: calls without a result
 //     are finished first.
-//   - Usage is a sum over the execution; what the provider does not report stays nil.
+//   - Usage is a sum over the answers of the execution; what the provider does not report stays nil. A cost that leaves
+//     out an answer is no cost: it is nil from there on. See cost.go for what cached tokens cost.
+//   - Cutting results changes what the model is sent, never the log. The same history is cut the same; the results that
+//     the model has not gone on from are left whole. A refusal as too long is tried once more, shorter.
+//   - A model is told of the tools that it has, and no other one is run. A question to a person is never run as a tool.
+//   - The values of secrets, as far as [Config] can mask them, are not sent to a provider, and a tool's result is masked
+//     before it is told. A call whose arguments hold one is refused before anybody judges it, however it is escaped.
 //   - What a provider sends is bounded: a line, an event, an answer, and the time between two bytes.
 //   - Keys, addresses and the raw text of errors never reach an event. The environment is not read: everything is in
 //     [Config].

@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,6 +39,11 @@ func TestConfigIsChecked(t *testing.T) {
 		{"password", llm.Config{Models: with(func(m *llm.Model) { m.BaseURL = "http://u:secret@host/v1" })}, "more than host and path"},
 		{"key in the address", llm.Config{Models: with(func(m *llm.Model) { m.BaseURL = "http://host/v1?key=secret" })}, "more than host and path"},
 		{"window", llm.Config{Models: with(func(m *llm.Model) { m.ContextWindow = -1 })}, "negative"},
+		{"negative price", llm.Config{Models: with(func(m *llm.Model) { m.InputCostPer1m = new(-1.0) })}, "inputCostPer1m"},
+		{"no price at all", llm.Config{Models: with(func(m *llm.Model) { m.OutputCostPer1m = new(math.NaN()) })}, "outputCostPer1m"},
+		{"endless price", llm.Config{Models: with(func(m *llm.Model) { m.CacheReadCostPer1m = new(math.Inf(1)) })}, "cacheReadCostPer1m"},
+		{"price beyond all reason", llm.Config{Models: with(func(m *llm.Model) { m.CacheWriteCostPer1m = new(1e10) })}, "cacheWriteCostPer1m"},
+		{"price of a demo", llm.Config{Models: map[string]llm.Model{"x": {Provider: "demo", InputCostPer1m: new(-1.0)}}}, "inputCostPer1m"},
 		{"name", llm.Config{Models: map[string]llm.Model{" ": good}}, "no name"},
 	}
 	for _, test := range tests {
@@ -81,6 +87,11 @@ func TestModels(t *testing.T) {
 			return nil, errors.New("dial tcp 10.0.0.1: refused")
 		case "slow.test":
 			return neverAnswers(request)
+		case "claude.test":
+			if request.Header.Get("X-Api-Key") != testKey || request.Header.Get("Anthropic-Version") == "" || request.Header.Get("Authorization") != "" {
+				return answers(401, nil, "")(request)
+			}
+			return answers(200, nil, `{"data":[]}`)(request)
 		case "ok.test":
 			if request.Header.Get("Authorization") != "Bearer "+testKey {
 				return answers(400, nil, "")(request)
@@ -101,6 +112,7 @@ func TestModels(t *testing.T) {
 		"demo": {Provider: "demo"}, "ok": model("ok.test"), "down": model("down.test"), "slow": model("slow.test"),
 		"401": model("s401.test"), "404": model("s404.test"), "500": model("s500.test"),
 		"keyless": {Provider: "openai", Model: "m", APIKeyEnv: "SOME_KEY"},
+		"claude":  {Provider: "anthropic", Model: "m", BaseURL: "http://claude.test/v1", APIKey: testKey},
 	}}
 	synctest.Test(t, func(t *testing.T) {
 		registry, err := llm.NewRegistry(c, tools.NewRegistry())
@@ -114,6 +126,7 @@ func TestModels(t *testing.T) {
 			{Name: "401", Provider: "openai", Model: "m", Reason: "The provider does not accept the key."},
 			{Name: "404", Provider: "openai", Model: "m", Available: true},
 			{Name: "500", Provider: "openai", Model: "m", Reason: "The provider answers with an error."},
+			{Name: "claude", Provider: "anthropic", Model: "m", Available: true},
 			{Name: "demo", Provider: "demo", Default: true, Available: true},
 			{Name: "down", Provider: "openai", Model: "m", Reason: "No connection: the connection failed."},
 			{Name: "keyless", Provider: "openai", Model: "m", Reason: "The environment variable SOME_KEY is empty."},

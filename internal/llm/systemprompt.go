@@ -52,9 +52,18 @@ func memoryPrompt(notes []domain.Memory, writes bool) string {
 		if content == "" {
 			content = "(none yet)"
 		}
-		parts = append(parts, fmt.Sprintf("<notes scope=%q>\n%s\n</notes>", memory.Scope, inNotes(content)))
+		parts = append(parts, fmt.Sprintf("<notes scope=%q revision=\"%d\">\n%s\n</notes>",
+			scopeWord(memory.Scope), memory.Revision, inNotes(content)))
 	}
 	return paragraphs(parts)
+}
+
+// scopeWord is what the tools call the scope: a model that knew the runbook's id could not use it there.
+func scopeWord(scope domain.MemoryScope) string {
+	if scope == domain.GlobalMemory {
+		return "global"
+	}
+	return "runbook"
 }
 
 var notesTag = regexp.MustCompile(`(?i)<(\s*/?\s*notes)`)

@@ -1,11 +1,15 @@
 package llm
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
 )
 
 // TestThinkingOfOldTurnsGoesWithTheirResults: within a turn a provider may insist on it.
@@ -42,5 +46,52 @@ func TestGrouped(t *testing.T) {
 		if got := grouped(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}
+	}
+}
+
+// scripted is a provider that gives one answer after the other, and keeps what it was asked.
+type scripted struct {
+	answers []func(sink) (answer, error)
+	asked   []request
+}
+
+func (s *scripted) Stream(_ context.Context, asked request, sink sink) (answer, error) {
+	s.asked = append(s.asked, asked)
+	return s.answers[len(s.asked)-1](sink)
+}
+
+// TestThinkingGoesBack: within the turn, and into the log for what comes after it.
+func TestThinkingGoesBack(t *testing.T) {
+	const state = `{"signed":"thought"}`
+	model := &scripted{answers: []func(sink) (answer, error){
+		func(sink sink) (answer, error) {
+			return answer{calls: []modelCall{{name: "bash", arguments: `{"command":"a"}`}}},
+				errors.Join(sink.Thought("Hm."), sink.Thinking(json.RawMessage(state)))
+		},
+		func(sink sink) (answer, error) { return answer{}, sink.Text("ok") },
+	}}
+	registry, err := NewRegistry(Config{Models: map[string]Model{"x": {Provider: ProviderDemo}}}, tools.NewRegistry(tools.Bash{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := registry.Open(t.Context(), domain.Opening{Execution: domain.Execution{
+		Request: domain.Request{Capabilities: domain.DefaultCapabilities},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.(*agent).candidates[0].provider = model
+	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
+		return domain.Grant{Message: "denied"}, nil
+	}}
+	prompt := domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}}
+	if _, err := opened.Prompt(t.Context(), host, prompt); err != nil {
+		t.Fatal(err)
+	}
+	if got := model.asked[1].messages[1]; string(got.Thinking) != state || got.Thought != "Hm." {
+		t.Errorf("sent back: %+v", got)
+	}
+	if logged := hosttest.Of[domain.ThoughtCompleted](host); len(logged) != 1 || string(logged[0].Thinking) != state {
+		t.Errorf("logged: %+v", logged)
 	}
 }
