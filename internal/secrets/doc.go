@@ -1,28 +1,56 @@
-// Package secrets takes secrets out of text before people see it: what agents print, what they say over their protocol,
-// and the messages of their errors.
+// Package secrets keeps secrets out of what people and models see, and hands those that have a name to whom they are
+// for.
 //
 // # Model
 //
 // A [Masker] is made of the values that must not be seen. It finds each value as it is, and as texts carry it on the
-// way: inside a JSON string, base64, percent-encoded. Besides, it knows the shapes of common keys (GitHub, OpenAI,
-// Anthropic, Google, AWS, Slack, GitLab, JWTs, bearer tokens), since an agent may print keys that the server never gave
+// way: in JSON, also in a string within a string; in URLs; in HTML; in base64, also as a part of a longer text; in hex.
+// Besides, it knows the shapes of common keys (GitHub, OpenAI, Anthropic, Google, AWS, Slack, GitLab, our own, JWTs, bearer
+// tokens), private keys in PEM, and the passwords of addresses, since an agent may print keys that the server never gave
 // it. Each find becomes [Masked]; finds that overlap become one, so that no rest of one shows beside the other.
+//
+// A [Stream] does the same to a text that comes in pieces, [Masker.JSON] to a document, and a [Handler] to the log.
+//
+// A [Vault] holds secrets by name. Agents and models say the name; the process that needs the value has it in its
+// environment, and nobody else sees it.
 //
 // # Promises
 //
 //   - No value of at least [MinLength] bytes is left in what [Masker.Mask] returns, in any of the forms above.
 //   - A text without a find is returned as it is, without an allocation.
 //   - The time is linear in the text, whatever the text is: it is written by those who are being watched.
-//   - JSON stays JSON, where a find lies within a string.
+//   - A stream releases what Mask makes of the whole text, wherever the cuts are. It holds back the end alone, and only
+//     what may be the beginning of something: at most as many bytes as the longest form has, or 8 KiB of what looks
+//     like a key.
+//   - What [Masker.JSON] returns is valid JSON; nothing that begins in one string takes a part of the next. [Masker.Mask]
+//     keeps JSON valid where a find lies within a string.
+//   - A vault prints its names, never its values, by whatever verb.
 //
 // # Limits
 //
-// A value is found within one text. A caller who has it in pieces puts the pieces together first. Shorter values are
-// not looked for: masking every "1" of a log would hide the log, not the value. Who wants to smuggle a secret out can
-// always write it in a form that nobody thought of; masking is against accidents.
+// Shorter values are not looked for: masking every "1" of a log would hide the log, not the value. A password without
+// an address around it has no shape; `password=…` stands in too much code. A user name in an address is no secret.
+//
+// What was cut to a length before may be missed; so mask first, and cut then. A value that lies in several strings of a
+// document, a piece in each, is not found. A private key without its END takes along what follows it, up to a letter that
+// no such key has in it. What the runtime prints when the process crashes goes past every handler.
+//
+// Who wants to smuggle a secret out can always write it in a form that nobody thought of: reversed, one letter a line,
+// escaped where no program escapes. Masking is against accidents.
 //
 // # Use
 //
 //	masker := secrets.NewMasker(os.Getenv("API_KEY"))
 //	shown := masker.Mask(line)
+//
+//	stream := secrets.NewStream(masker)
+//	for piece := range pieces {
+//		send(stream.Write(piece))
+//	}
+//	send(stream.Close())
+//
+//	slog.SetDefault(slog.New(secrets.NewHandler(slog.NewJSONHandler(os.Stderr, nil), masker)))
+//
+//	vault, err := secrets.NewVault(secrets.Secret{Name: "github", Variable: "GH_TOKEN", Value: token})
+//	command.Env, err = vault.Environment([]string{"github"})
 package secrets

@@ -20,21 +20,33 @@ const (
 	google    = "AIza" + "SyA0123456789abcdefghijklmnopqrstuv"
 	aws       = "AKIA" + "IOSFODNN7EXAMPLE"
 	slack     = "xox" + "b-123456789012-abcdefABCDEF"
+	ourToken  = "sgn" + "_0123456789abcdef_0123456789abcdef0123456789abcdef"
 	token     = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 )
 
 func TestShapesOfKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		"key " + openAI + " end":                  "key [masked] end",
-		anthropic:                                 "[masked]",
-		`{"key":"` + github + `"}`:                `{"key":"[masked]"}`,
-		"token=" + pat:                            "token=[masked]",
-		"?key=" + google + "&x=1":                 "?key=[masked]&x=1",
-		aws + ":" + slack:                         "[masked]:[masked]",
-		"jwt " + token + ".":                      "jwt [masked].",
-		"Authorization: Bearer abcdefghijkl12345": "Authorization: Bearer [masked]",
-		`"authorization":"bearer ` + token + `"`:  `"authorization":"bearer [masked]"`,
-		`line\n` + openAI:                         `line\n[masked]`,
+		"key " + openAI + " end":                             "key [masked] end",
+		anthropic:                                            "[masked]",
+		`{"key":"` + github + `"}`:                           `{"key":"[masked]"}`,
+		"token=" + pat:                                       "token=[masked]",
+		"?key=" + google + "&x=1":                            "?key=[masked]&x=1",
+		aws + ":" + slack:                                    "[masked]:[masked]",
+		"jwt " + token + ".":                                 "jwt [masked].",
+		"Authorization: Bearer abcdefghijkl12345":            "Authorization: Bearer [masked]",
+		`"authorization":"bearer ` + token + `"`:             `"authorization":"bearer [masked]"`,
+		`line\n` + openAI:                                    `line\n[masked]`,
+		ourToken + "!":                                       "[masked]!",
+		"jwt " + token[:30] + "abc":                          "jwt [masked]",
+		"a\n" + block + "\nb":                                "a\n[masked]\nb",
+		"+" + block[:70] + "\"":                              "+[masked]\"",
+		`"` + strings.ReplaceAll(block, "\n", `\n`) + `\nb"`: `"[masked]\nb"`,
+		"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----.": "[masked].",
+		block + block: "[masked][masked]",
+		"postgres://me:pass%20word@db.example:5432/x": "postgres://me:[masked]@db.example:5432/x",
+		"redis://:p@ss:word@[::1]:6379":               "redis://:[masked]@[::1]:6379",
+		`{"url":"https:\/\/me:password@host\/"}`:      `{"url":"https:\/\/me:[masked]@host\/"}`,
+		"curl https://me:$1password@host":             "curl https://me:$1password@host",
 	} {
 		if got := (*secrets.Masker)(nil).MaskString(text); got != want {
 			t.Errorf("%s became %s", text, got)
@@ -47,6 +59,10 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"", "s", "sk-", "task-0123456789abcdef0123", "risk-assessment-of-2024-and-2025", "sk-learn-compatible-estimators",
 		"ghp_short", "AKIAIOSFODNN7EXAMPLEISMUCHLONGER", "the Bearer authentication", "Bearer of good news",
 		"eyJhbGciOi is no token", "eyJhbGciOiJI.abc.def", "eyJhbGciOiJI.eyJ", "Bearer ", "eyJ.eyJ.eyJ",
+		"https://example.org:8080/a?b=c:d@e", "http://[::1]:80/", "git@example.org:a/b.git", "ssh://git@example.org:22/a", "https://me@host",
+		"psql postgres://$USER:${PASSWORD}@db", "postgres://user:{password}@db", "https://user:@host", "://", "a://b:c/d@e",
+		"grep -e '-----BEGIN RSA PRIVATE KEY-----' -r", "----------------",
+		"-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA0123456789\n-----END CERTIFICATE-----", "-----BEGIN ", "sgn_short",
 		`{"sessionId":"01997c3e-7c4b-7d11-8d5e-123456789abc"}`,
 	} {
 		if got := (*secrets.Masker)(nil).MaskString(text); got != text {
@@ -83,6 +99,36 @@ func TestFormsOfAValue(t *testing.T) {
 		}
 		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
 			t.Errorf("%s: %s is no JSON any more", name, got)
+		}
+	}
+}
+
+// TestFormsThatProgramsWrite: each is the whole of what a program makes of the value.
+func TestFormsThatProgramsWrite(t *testing.T) {
+	const value, long = `Grüße & "K<3y'/+`, "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789-abcdefghijklmnopqrstuvwxyz"
+	masker := secrets.NewMasker("\n"+value+" \n", long)
+	for name, text := range map[string]string{
+		"URL, small hex":        `Gr%c3%bc%c3%9fe+%26+%22K%3c3y%27%2f%2b`,
+		"path, small hex":       `Gr%c3%bc%c3%9fe%20&%20%22K%3c3y%27%2f+`,
+		"Python":                `Gr%C3%BC%C3%9Fe%20%26%20%22K%3C3y%27/%2B`,
+		"JavaScript":            `Gr%C3%BC%C3%9Fe%20%26%20%22K%3C3y'%2F%2B`,
+		"JSON, twice":           `Grüße & \\\"K<3y'/+`,
+		"JSON of Go, twice":     `Grüße \\u0026 \\\"K\\u003c3y'/+`,
+		"JSON of Python":        `Gr\u00fc\u00dfe & \"K<3y'/+`,
+		"JSON, capital hex":     `Gr\u00FC\u00DFe & \"K<3y'/+`,
+		"HTML of Go":            `Grüße &amp; &#34;K&lt;3y&#39;/+`,
+		"HTML of Python":        `Grüße &amp; &quot;K&lt;3y&#x27;/+`,
+		"HTML of PHP":           `Grüße &amp; &quot;K&lt;3y&#39;/+`,
+		"XML":                   `Grüße &amp; &quot;K&lt;3y&apos;/+`,
+		"hex":                   "4772c3bcc39f65202620224b3c3379272f2b",
+		"capital hex":           "4772C3BCC39F65202620224B3C3379272F2B",
+		"base64 of echo":        "R3LDvMOfZSAmICJLPDN5Jy8rCg==",
+		"a line of base64":      base64.StdEncoding.EncodeToString([]byte(long))[:76],
+		"a line of openssl":     base64.StdEncoding.EncodeToString([]byte(long))[64:128],
+		"the last of its lines": base64.StdEncoding.EncodeToString([]byte(long))[76:],
+	} {
+		if got := masker.MaskString("<" + text + ">"); got != "<[masked]>" {
+			t.Errorf("%s: %s became %s", name, text, got)
 		}
 	}
 }
@@ -145,7 +191,7 @@ func TestTheTextIsNotChanged(t *testing.T) {
 // TestHostileTextTakesNoLonger would not end in a lifetime if a run were read again from each of its parts on.
 func TestHostileTextTakesNoLonger(t *testing.T) {
 	masker := secrets.NewMasker("a-secret-of-ours")
-	for _, part := range []string{"sk-", "sk-a", "Bearer ", "eyJ.", "eyJabcdef.", "ghp_", "xoxb-", `\n`, "a-secret-of-our"} {
+	for _, part := range []string{"sk-", "sk-a", "Bearer ", "://", "://a:b", "a:b@", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----", "eyJ.", "eyJabcdef.", "ghp_", "xoxb-", `\n`, "a-secret-of-our"} {
 		text := bytes.Repeat([]byte(part), 1_000_000)
 		masker.Mask(text)
 	}
@@ -161,7 +207,7 @@ func FuzzMask(f *testing.F) {
 		got := masker.MaskString(text)
 		for _, value := range []string{one, two} {
 			// What stands for a secret may itself look like a part of one.
-			if len(value) < secrets.MinLength || strings.ContainsAny(value, secrets.Masked) {
+			if len(strings.TrimSpace(value)) < secrets.MinLength || strings.ContainsAny(value, secrets.Masked) {
 				continue
 			}
 			if strings.Contains(got, value) {

@@ -1,0 +1,96 @@
+package secrets
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"signoff/internal/domain"
+)
+
+// JSON masks a document. It stays valid JSON, whatever was found in it: each string is masked by itself, so nothing that
+// begins in one eats what stands behind it, and as what it says, so no escape hides a value. A number that is a secret
+// becomes a string. What is no JSON becomes one string of JSON; nothing at all stays nothing.
+func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return raw
+	}
+	if !json.Valid(raw) {
+		return domain.Encode(m.MaskString(string(raw)))
+	}
+	d := document{masker: m, raw: raw}
+	for i := 0; i < len(raw); {
+		end := literal(raw, i)
+		if end > i {
+			d.mask(i, end)
+		}
+		i = max(end, i+1)
+	}
+	if d.out == nil {
+		return raw
+	}
+	return append(d.out, raw[d.done:]...)
+}
+
+// document is a JSON text on its way through a masker.
+type document struct {
+	masker *Masker
+	raw    json.RawMessage
+	out    json.RawMessage // nil until something is found
+	done   int             // how much of raw is in out
+	names  int             // how many members had to be renamed
+}
+
+// mask writes what stands in the place of a string or a number, where that is another one.
+func (d *document) mask(from, to int) {
+	said := d.raw[from:to]
+	text := string(said)
+	if said[0] == '"' && json.Unmarshal(said, &text) != nil {
+		text = string(said[1 : len(said)-1])
+	}
+	masked := d.masker.MaskString(text)
+	if masked == text {
+		return
+	}
+	if member(d.raw, to) {
+		masked = d.rename(masked)
+	}
+	d.out = append(append(d.out, d.raw[d.done:from]...), domain.Encode(masked)...)
+	d.done = to
+}
+
+// rename keeps members apart: of two with one name, readers see only the last.
+func (d *document) rename(masked string) string {
+	d.names++
+	if d.names == 1 {
+		return masked
+	}
+	return fmt.Sprintf("%s %d", masked, d.names)
+}
+
+// member tells whether the string that ends here is the name of a member.
+func member(raw []byte, i int) bool {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n') {
+		i++
+	}
+	return i < len(raw) && raw[i] == ':'
+}
+
+// literal returns where the string or number that begins at i ends, or i where none does.
+func literal(raw []byte, i int) (end int) {
+	if c := raw[i]; c == '-' || c >= '0' && c <= '9' {
+		return i + length(raw[i:], numeral)
+	}
+	if raw[i] != '"' {
+		return i
+	}
+	for end = i + 1; raw[end] != '"'; end++ {
+		if raw[end] == '\\' {
+			end++
+		}
+	}
+	return end + 1
+}
+
+func numeral(c byte) bool {
+	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
+}
