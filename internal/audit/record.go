@@ -1,0 +1,119 @@
+package audit
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+// Channels are the ways by which something is done.
+const (
+	ByAPI     = "api"     // a request with a key
+	BySession = "session" // the server itself, while it drives an execution
+	ByAgent   = "agent"   // an external agent that did not ask
+	ByCLI     = "cli"     // a command on the server's machine
+)
+
+// summaryBytes bounds what an entry tells of a result.
+const summaryBytes = 300
+
+// Decided is the record of a person's decision.
+func Decided(approval domain.Approval, status domain.ApprovalStatus, decision domain.Decision, channel string) domain.AuditRecord {
+	return domain.AuditRecord{
+		Action: "approval.decided", Execution: approval.Execution, Subject: string(approval.ID),
+		Tool: approval.Call.Tool, Class: approval.Call.Class, ArgumentsHash: approval.ArgumentsHash,
+		Details: domain.Encode(map[string]any{
+			"toolCallId": approval.Call.ID, "kind": approval.Kind, "edited": decision.Arguments != nil,
+			"runsHash": decision.ArgumentsHash, "remember": decision.Remember, "optionId": decision.OptionID,
+		}),
+		DecidedBy: "decision", RuleID: decision.RuleID, Reason: decision.Reason, Actor: &decision.By, Channel: channel,
+		Outcome: string(status), Summary: short(approval.Call.Summary),
+	}
+}
+
+// Rule is the record of what became of a permission rule.
+func Rule(action string, rule domain.PermissionRule, by domain.Actor, channel string) domain.AuditRecord {
+	record := domain.AuditRecord{
+		Action: action, Execution: rule.Execution, Subject: rule.ID, RuleID: rule.ID, Actor: &by, Channel: channel,
+	}
+	if rule.Scope != "" {
+		record.Outcome = string(rule.Effect)
+		record.Details = domain.Encode(map[string]any{"scope": rule.Scope, "matcher": rule.Matcher, "approvalId": rule.Approval})
+	}
+	return record
+}
+
+// Provenance says how a call came to run, or not to.
+type Provenance struct {
+	DecidedBy string
+	RuleID    string
+	Reason    string
+	Actor     *domain.Actor
+	Channel   string
+	Hash      string // of the arguments; empty where they have none
+}
+
+// Call is the record of a tool call with its fate.
+func Call(execution domain.Execution, call domain.ToolCall, came Provenance, done domain.ToolCallCompleted) domain.AuditRecord {
+	return domain.AuditRecord{
+		Action: "toolCall." + verb(call), Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: call.ID,
+		Tool: call.Tool, Class: call.Class, ArgumentsHash: came.Hash, Details: details(call),
+		DecidedBy: came.DecidedBy, RuleID: came.RuleID, Reason: came.Reason, Actor: came.Actor, Channel: came.Channel,
+		Outcome: string(done.Fate), Summary: short(done.Output), DurationMs: done.DurationMs,
+	}
+}
+
+// verb is the last word of an action: what kind of thing was done, whatever the tool is called.
+func verb(call domain.ToolCall) string {
+	if call.Class == "" {
+		return "unknown"
+	}
+	return string(call.Class)
+}
+
+// details are what the call was about, without its contents: a file that was written is named, not repeated.
+func details(call domain.ToolCall) json.RawMessage {
+	about := map[string]any{"summary": short(call.Summary)}
+	if call.Action.Command != "" {
+		about["command"] = shortTo(call.Action.Command, 4<<10)
+	}
+	for name, list := range map[string][]string{"paths": call.Action.Paths, "hosts": call.Action.Hosts, "secrets": call.Action.Secrets} {
+		if len(list) > 0 {
+			about[name] = list
+		}
+	}
+	if call.Action.Server != "" {
+		about["mcpServer"] = call.Action.Server
+	}
+	return domain.Encode(about)
+}
+
+// Execution is the record of what somebody did with an execution.
+func Execution(action string, execution domain.Execution, by domain.Actor, channel string) domain.AuditRecord {
+	return domain.AuditRecord{
+		Action: action, Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: string(execution.ID),
+		Actor: &by, Channel: channel, Outcome: string(execution.Status),
+	}
+}
+
+// Memory is the record of notes that were replaced.
+func Memory(execution domain.ExecutionID, scope domain.MemoryScope, revision int64, bytes int, by domain.Actor, channel string) domain.AuditRecord {
+	return domain.AuditRecord{
+		Action: "memory.saved", Execution: execution, RunbookID: scope.Runbook(), Subject: string(scope), Actor: &by, Channel: channel,
+		Details: domain.Encode(map[string]any{"replaced": revision, "bytes": bytes}),
+	}
+}
+
+func short(text string) string { return shortTo(text, summaryBytes) }
+
+func shortTo(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return strings.TrimSpace(text[:limit]) + " …"
+}

@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// Reader reads chains.
+type Reader interface {
+	Audit(ctx context.Context, tenant domain.TenantID, filter store.AuditFilter) ([]domain.AuditEntry, error)
+	AuditHead(ctx context.Context, tenant domain.TenantID) (seq int64, hash string, err error)
+}
+
+// Head is an entry by its number and hash: what somebody wrote down elsewhere to verify against.
+type Head struct {
+	Seq  int64
+	Hash string
+}
+
+// Broken says where a chain is not what it was.
+type Broken struct {
+	Tenant domain.TenantID
+	Seq    int64
+	Why    string
+}
+
+func (b *Broken) Error() string {
+	return fmt.Sprintf("the audit of tenant %s is broken at entry %d: %s", b.Tenant, b.Seq, b.Why)
+}
+
+// pageSize is how many entries are read at once.
+const pageSize = 1000
+
+// Verify reads the whole chain of a tenant and returns its head, or [*Broken] for the first entry that was changed,
+// moved, removed or put in between. Each of kept must be in the chain as it was written down: that is what finds a chain
+// that was rewritten as a whole.
+func Verify(ctx context.Context, reader Reader, tenant domain.TenantID, kept ...Head) (Head, error) {
+	// The head is read first: entries that come in meanwhile are behind it.
+	seq, hash, err := reader.AuditHead(ctx, tenant)
+	if err != nil {
+		return Head{}, err
+	}
+	c := chain{tenant: tenant, kept: map[int64][]string{}}
+	for _, head := range append(kept, Head{seq, hash}) {
+		if head.Seq > 0 {
+			c.kept[head.Seq] = append(c.kept[head.Seq], head.Hash)
+		}
+	}
+	for {
+		page, err := reader.Audit(ctx, tenant, store.AuditFilter{After: c.last.Seq, Limit: pageSize})
+		if err != nil {
+			return c.last, err
+		}
+		for _, entry := range page {
+			if err := c.take(entry); err != nil {
+				return c.last, err
+			}
+		}
+		if len(page) < pageSize {
+			return c.last, c.complete()
+		}
+	}
+}
+
+// chain is what was read so far.
+type chain struct {
+	tenant domain.TenantID
+	last   Head
+	kept   map[int64][]string // hashes of heads that were not met yet
+}
+
+func (c *chain) take(entry domain.AuditEntry) error {
+	broken := func(why string) error { return &Broken{c.tenant, entry.Seq, why} }
+	switch {
+	case entry.Seq != c.last.Seq+1:
+		return &Broken{c.tenant, c.last.Seq + 1, "it is missing"}
+	case entry.Tenant != c.tenant:
+		return broken("it is another tenant's")
+	case entry.Previous != c.last.Hash:
+		return broken("it does not follow the entry before it")
+	case entry.Link() != entry.Hash:
+		return broken("it was changed")
+	case slices.ContainsFunc(c.kept[entry.Seq], func(hash string) bool { return hash != entry.Hash }):
+		return broken("it is not the entry whose hash was kept")
+	}
+	delete(c.kept, entry.Seq)
+	c.last = Head{entry.Seq, entry.Hash}
+	return nil
+}
+
+// complete tells whether all heads were met: entries that are missing at the end leave no gap.
+func (c *chain) complete() error {
+	for seq := range c.kept {
+		return &Broken{c.tenant, seq, "the chain ends before it"}
+	}
+	return nil
+}
