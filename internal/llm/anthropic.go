@@ -139,7 +139,7 @@ func (r *anthropicReader) take(event anthropic.MessageStreamEventUnion) error {
 	case "content_block_delta":
 		return r.takeDelta(event.Index, event.Delta)
 	case "content_block_stop":
-		return r.endBlock()
+		r.thoughts.end()
 	case "message_delta":
 		r.usage.take(event.Usage.RawJSON())
 		r.stop = cmp.Or(event.Delta.StopReason, r.stop)
@@ -187,6 +187,11 @@ func (r *anthropicReader) say(text string) error {
 	if err := r.grow(len(text)); err != nil || text == "" {
 		return err
 	}
+	if r.spoken == 0 {
+		if err := r.handOn(); err != nil {
+			return err
+		}
+	}
 	r.spoken += utf8.RuneCountInString(text)
 	return r.sink.Text(text)
 }
@@ -199,12 +204,13 @@ func (r *anthropicReader) think(thought string) error {
 	return r.sink.Thought(thought)
 }
 
-// endBlock hands the state on as soon as a thought is whole: with the first text it is closed in the log, and what comes
-// later cannot be added to it.
-func (r *anthropicReader) endBlock() error {
-	if !r.thoughts.end() {
+// handOn gives the sink the state of what was thought since it was given one. That is before the first text, with which
+// the thought is closed in the log, and at the end: after every block would be too often, there may be very many.
+func (r *anthropicReader) handOn() error {
+	if r.thoughts.handed == len(r.thoughts.blocks) {
 		return nil
 	}
+	r.thoughts.handed = len(r.thoughts.blocks)
 	return r.sink.Thinking(r.thoughts.encoded())
 }
 
@@ -218,6 +224,9 @@ func (r *anthropicReader) grow(bytes int) error {
 
 // answer reads the stop reason. A pause is for tools that the vendor runs itself, and we ask for none of them.
 func (r *anthropicReader) answer(model string) (answer, error) {
+	if err := r.handOn(); err != nil {
+		return answer{}, err
+	}
 	got := answer{calls: r.calls.result(), usage: r.usage.usage()}
 	switch r.stop {
 	case anthropic.StopReasonEndTurn, anthropic.StopReasonToolUse, anthropic.StopReasonStopSequence:

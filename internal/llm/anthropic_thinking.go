@@ -46,6 +46,7 @@ func (b thinkingBlock) param() anthropic.ContentBlockParamUnion {
 type thoughtReader struct {
 	model           string
 	blocks          []thinkingBlock
+	handed          int // blocks that the sink has
 	open            *thinkingBlock
 	text, signature strings.Builder // of the open block
 }
@@ -60,20 +61,18 @@ func (r *thoughtReader) write(text string)     { r.text.WriteString(text) }
 func (r *thoughtReader) sign(signature string) { r.signature.WriteString(signature) }
 func (r *thoughtReader) redacted(data string)  { r.open.Redacted = data }
 
-// end closes the open block and tells whether there was one worth keeping: a thought without a signature, which some
-// gateways make, is refused when it comes back.
-func (r *thoughtReader) end() bool {
+// end closes the open block, if there is one. A thought without a signature, which some gateways make, is not kept: it
+// would be refused when it comes back.
+func (r *thoughtReader) end() {
 	block := r.open
 	r.open = nil
 	if block == nil {
-		return false
+		return
 	}
 	block.Thinking, block.Signature = r.text.String(), r.signature.String()
-	if block.Signature == "" && block.Redacted == "" {
-		return false
+	if block.Signature != "" || block.Redacted != "" {
+		r.blocks = append(r.blocks, *block)
 	}
-	r.blocks = append(r.blocks, *block)
-	return true
 }
 
 func (r *thoughtReader) encoded() json.RawMessage {

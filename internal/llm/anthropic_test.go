@@ -1,0 +1,409 @@
+package llm
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
+)
+
+const (
+	budgetModel   = "claude-sonnet-4-5"
+	adaptiveModel = "claude-opus-5"
+)
+
+// claude is a provider with a script, and what it was asked last.
+func claude(model Model, body string) (provider, *anthropicSent) {
+	sent := &anthropicSent{}
+	model.BaseURL, model.APIKey = "http://vendor.test/v1", suiteKey
+	return newAnthropic("suite", model, reply(func(request *http.Request) (*http.Response, error) {
+		read, err := io.ReadAll(request.Body)
+		if err != nil {
+			return nil, err
+		}
+		*sent = anthropicSent{}
+		if err := json.Unmarshal(read, sent); err != nil {
+			return nil, err
+		}
+		return stream(body)(request)
+	}), suiteIdle), sent
+}
+
+const fineAnswer = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n"
+
+// sends returns what the model is sent for messages.
+func sends(t *testing.T, model Model, messages ...domain.Message) *anthropicSent {
+	t.Helper()
+	provider, sent := claude(model, fineAnswer)
+	question := request{system: "You are tested.", messages: messages, tools: []tools.Definition{tools.Bash{}.Definition(), tools.Read{}.Definition()}}
+	if _, err := provider.Stream(t.Context(), question, &ear{}); err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}
+
+func TestAnthropicRequest(t *testing.T) {
+	sent := sends(t, Model{Model: budgetModel, ThinkingTokens: 2000}, domain.Message{Role: domain.RoleUser, Text: "Go"})
+	if sent.Model != budgetModel || !sent.Stream || sent.MaxTokens != 2000+DefaultMaxOutputTokens {
+		t.Errorf("sent %+v", sent)
+	}
+	if diff := cmp.Diff(map[string]any{"type": "enabled", "budget_tokens": 2000.0}, sent.Thinking); diff != "" {
+		t.Errorf("thinking (-want +got):\n%s", diff)
+	}
+	cached := map[string]string{"type": "ephemeral"}
+	if diff := cmp.Diff([]anthropicBlock{{Type: "text", Text: "You are tested.", Cache: cached}}, sent.System); diff != "" {
+		t.Errorf("system (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]anthropicBlock{{Type: "text", Text: "Go", Cache: cached}}, sent.Messages[0].Content); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	var got, want any
+	definition := tools.Bash{}.Definition()
+	decode(t, sent.Tools[0].Schema, &got)
+	decode(t, definition.Schema, &want)
+	if diff := cmp.Diff(want, got); diff != "" || sent.Tools[0].Description != definition.Description {
+		t.Errorf("tool %+v (-want +got):\n%s", sent.Tools[0], diff)
+	}
+}
+
+func TestAnthropicOutputLimit(t *testing.T) {
+	tests := []struct {
+		model Model
+		want  int
+		wrong string
+	}{
+		{model: Model{}, want: 8192},
+		{model: Model{ThinkingTokens: 1024}, want: 9216},
+		{model: Model{MaxOutputTokens: 100}, want: 100},
+		{model: Model{ContextWindow: 1000}, want: 500},
+		{model: Model{ContextWindow: 200_000, MaxOutputTokens: 64_000, ThinkingTokens: 32_000}, want: 64_000},
+		{model: Model{MaxOutputTokens: -1}, wrong: "negative"},
+		{model: Model{ThinkingTokens: -1}, wrong: "negative"},
+		{model: Model{ThinkingTokens: 1000}, wrong: "at least 1024"},
+		{model: Model{MaxOutputTokens: 2000, ThinkingTokens: 2000}, wrong: "leave none"},
+		{model: Model{MaxOutputTokens: 2000, ContextWindow: 2000}, wrong: "leave none"},
+		{model: Model{Provider: ProviderOpenAI, ThinkingTokens: 2000}, wrong: "only the provider anthropic"},
+	}
+	for _, test := range tests {
+		model := test.model
+		model.Model = budgetModel
+		if model.Provider == "" {
+			model.Provider = ProviderAnthropic
+		}
+		checked, err := model.normalized("x")
+		if test.wrong != "" {
+			if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("%+v: %v", test.model, err)
+			}
+			continue
+		}
+		if err != nil || checked.maxOutput() != test.want || checked.BaseURL != "https://api.anthropic.com/v1" {
+			t.Errorf("%+v: %d at %s, %v", test.model, checked.maxOutput(), checked.BaseURL, err)
+		}
+	}
+}
+
+// TestAnthropicTakesBothAddresses: the vendor's own tools have the address without the version, ours with it.
+func TestAnthropicTakesBothAddresses(t *testing.T) {
+	for _, base := range []string{"http://vendor.test", "http://vendor.test/v1"} {
+		var asked string
+		provider := newAnthropic("suite", Model{Model: budgetModel, BaseURL: base}, reply(func(request *http.Request) (*http.Response, error) {
+			asked = request.URL.String()
+			return stream(fineAnswer)(request)
+		}), suiteIdle)
+		if _, err := provider.Stream(t.Context(), smallRequest(), &ear{}); err != nil || asked != "http://vendor.test/v1/messages" {
+			t.Errorf("%s: asked %s, %v", base, asked, err)
+		}
+	}
+}
+
+// thinks is one answer with every kind of thought.
+var thinks = strings.Join([]string{
+	`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"c2VjcmV0"}}`,
+	`{"type":"content_block_stop","index":0}`,
+	`{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
+	`{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"The word is <hunter2> & "}}`,
+	`{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"日本."}}`,
+	`{"type":"content_block_delta","index":1,"delta":{"type":"signature_delta","signature":"sig"}}`,
+	`{"type":"content_block_delta","index":1,"delta":{"type":"signature_delta","signature":"ned=="}}`,
+	`{"type":"content_block_stop","index":1}`,
+	`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`,
+	`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"Grüße."}}`,
+	`{"type":"content_block_stop","index":2}`,
+	`{"type":"content_block_start","index":3,"content_block":{"type":"thinking","thinking":"Unsigned."}}`,
+	`{"type":"content_block_stop","index":3}`,
+	`{"type":"content_block_start","index":4,"content_block":{"type":"thinking","thinking":"","signature":"late"}}`,
+	`{"type":"content_block_stop","index":4}`,
+	`{"type":"content_block_start","index":5,"content_block":{"type":"text","text":"I look."}}`,
+	`{"type":"content_block_stop","index":5}`,
+	`{"type":"content_block_start","index":6,"content_block":{"type":"tool_use","id":"toolu_1","name":"bash","input":{}}}`,
+	`{"type":"content_block_stop","index":6}`,
+	`{"type":"content_block_start","index":7,"content_block":{"type":"of_the_future","thing":1}}`,
+	`{"type":"content_block_delta","index":7,"delta":{"type":"future_delta","thing":1}}`,
+	`{"type":"content_block_stop","index":7}`,
+	`{"type":"future_event"}`,
+	`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`,
+}, "\n")
+
+func anthropicEvents(lines string) string {
+	s := &anthropicStream{}
+	for line := range strings.Lines(lines) {
+		s.event(strings.TrimSpace(line))
+	}
+	return s.body.String()
+}
+
+// TestThoughtsGoBackAsTheyWere: the vendor signs thoughts and refuses a request in which one was touched, so what was
+// masked in the log is not what is sent.
+func TestThoughtsGoBackAsTheyWere(t *testing.T) {
+	provider, _ := claude(Model{Model: budgetModel, ThinkingTokens: 2000}, anthropicEvents(thinks))
+	ear := &ear{}
+	if _, err := provider.Stream(t.Context(), smallRequest(), ear); err != nil {
+		t.Fatal(err)
+	}
+	remembered := domain.Message{
+		Role: domain.RoleAssistant, Text: "Grüße.I look.", Thought: "The word is <[masked]> & 日本.Unsigned.", Thinking: ear.state,
+		ToolCalls: []domain.ToolCall{{ID: "call_1", Tool: "bash", Arguments: json.RawMessage(`{"command":"ls"}`)}},
+	}
+	question := []domain.Message{{Role: domain.RoleUser, Text: "Go"}, remembered, {Role: domain.RoleTool, ToolCallID: "call_1", Text: "a.md"}}
+	sent := sends(t, Model{Model: budgetModel, ThinkingTokens: 2000}, question...)
+	want := []anthropicBlock{
+		{Type: "redacted_thinking", Data: "c2VjcmV0"},
+		{Type: "thinking", Thinking: "The word is <hunter2> & 日本.", Signature: "signed=="},
+		{Type: "text", Text: "Grüße."},
+		{Type: "thinking", Signature: "late"},
+		{Type: "text", Text: "I look."},
+		{Type: "tool_use", ID: "call_1", Name: "bash", Input: json.RawMessage(`{"command":"ls"}`)},
+	}
+	if diff := cmp.Diff(want, sent.Messages[1].Content); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if sent.Thinking == nil {
+		t.Error("the model does not think on")
+	}
+}
+
+func TestThinkingMode(t *testing.T) {
+	state := func(provider, model string) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{"provider":%q,"model":%q,"blocks":[{"thinking":"Hm.","signature":"signed"}]}`, provider, model))
+	}
+	own := state(ProviderAnthropic, budgetModel)
+	user := domain.Message{Role: domain.RoleUser, Text: "Go"}
+	called := func(thinking json.RawMessage) domain.Message {
+		return domain.Message{Role: domain.RoleAssistant, Thinking: thinking, ToolCalls: []domain.ToolCall{{ID: "call_1", Tool: "bash"}}}
+	}
+	result := domain.Message{Role: domain.RoleTool, ToolCallID: "call_1", Text: "a.md"}
+	answered := domain.Message{Role: domain.RoleAssistant, Text: "Done."}
+	tests := []struct {
+		name     string
+		messages []domain.Message
+		mode     any
+		thoughts int
+	}{
+		{"no round is open", []domain.Message{user}, "enabled", 0},
+		{"its own", []domain.Message{user, called(own), result}, "enabled", 1},
+		{"missing", []domain.Message{user, called(nil), result}, nil, 0},
+		{"nonsense", []domain.Message{user, called(json.RawMessage(`"x"`)), result}, nil, 0},
+		{"of another model", []domain.Message{user, called(state(ProviderAnthropic, "claude-opus-4-1")), result}, nil, 0},
+		{"of another provider", []domain.Message{user, called(state("openai", budgetModel)), result}, nil, 0},
+		{"missing in an earlier turn", []domain.Message{user, called(nil), result, answered, user, called(own), result}, "enabled", 1},
+		{"missing, and the user went on at once", []domain.Message{user, called(nil), result, user}, nil, 0},
+		{"only the first answer of a round thinks", []domain.Message{user, called(own), result, called(nil), result}, "enabled", 1},
+		{"only a later answer thinks", []domain.Message{user, called(nil), result, called(own), result}, nil, 1},
+		{"it spoke first", []domain.Message{user, called(json.RawMessage(strings.Replace(string(own), `{"thinking"`, `{"afterText":3,"thinking"`, 1))), result}, nil, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			sent := sends(t, Model{Model: budgetModel, ThinkingTokens: 2000}, test.messages...)
+			if sent.Thinking["type"] != test.mode {
+				t.Errorf("thinking %v", sent.Thinking)
+			}
+			var thoughts int
+			for _, message := range sent.Messages {
+				for _, block := range message.Content {
+					thoughts += strings.Count(block.Type, "thinking")
+				}
+			}
+			if thoughts != test.thoughts {
+				t.Errorf("%d thoughts went back", thoughts)
+			}
+		})
+	}
+	if sent := sends(t, Model{Model: budgetModel}, user); sent.Thinking != nil {
+		t.Errorf("nobody asked for thoughts: %v", sent.Thinking)
+	}
+	sent := sends(t, Model{Model: adaptiveModel, ThinkingTokens: 2000}, user, called(nil), result)
+	if diff := cmp.Diff(map[string]any{"type": "adaptive", "display": "summarized"}, sent.Thinking); diff != "" {
+		t.Errorf("a newer model (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhichModelsDecideThemselves(t *testing.T) {
+	for name, want := range map[string]bool{
+		"claude-3-7-sonnet-20250219": false, "claude-sonnet-4-20250514": false, "claude-opus-4-1-20250805": false,
+		"claude-haiku-4-5": false, "claude-sonnet-4-5@20250929": false, "kimi-k2-thinking": false, "claudette-9": false,
+		"claude-opus-4-6": true, "claude-opus-4-10": true, "claude-sonnet-5": true, "claude-opus-5-5-20260901": true,
+		"claude-mythos-preview": true, "anthropic/claude-opus-4.7": true, "us.anthropic.claude-opus-4-6-v1:0": true,
+	} {
+		if decidesItself(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}
+
+// TestAnthropicConversationIsInOrder: the vendor refuses the whole conversation for one empty text, one result that does
+// not stand directly behind its call, or one name with a blank in it.
+func TestAnthropicConversationIsInOrder(t *testing.T) {
+	calls := []domain.ToolCall{
+		{ID: "call_1", Tool: "no such tool!", Arguments: json.RawMessage(`"text"`)},
+		{ID: "call_2", Tool: "", Arguments: json.RawMessage(`{"path":"a"}`)},
+	}
+	sent := sends(t, Model{Model: budgetModel},
+		domain.Message{Role: domain.RoleAssistant, Text: "Earlier."},
+		domain.Message{Role: domain.RoleUser, Text: "One"},
+		domain.Message{Role: domain.RoleAssistant, Text: " \n"},
+		domain.Message{Role: domain.RoleUser, Text: "Two"},
+		domain.Message{Role: domain.RoleAssistant, Text: "\n", ToolCalls: calls},
+		domain.Message{Role: domain.RoleTool, ToolCallID: "call_1"},
+		domain.Message{Role: domain.RoleTool, ToolCallID: "call_2", Text: "ok"},
+		domain.Message{Role: domain.RoleUser, Text: ""},
+		domain.Message{Role: domain.RoleUser, Text: "Three"},
+	)
+	var got []string
+	for _, message := range sent.Messages {
+		var parts []string
+		for _, block := range message.Content {
+			parts = append(parts, strings.TrimSpace(fmt.Sprint(block.Type, " ", block.Text, block.ID, block.ToolUseID, " ", block.Name, string(block.Input), len(block.Content))))
+		}
+		got = append(got, message.Role+": "+strings.Join(parts, " | "))
+	}
+	want := []string{
+		"user: text (The conversation began before this.) 0",
+		"assistant: text Earlier. 0",
+		"user: text One 0 | text Two 0",
+		`assistant: tool_use call_1 no_such_tool_{"invalid":"text"}0 | tool_use call_2 _{"path":"a"}0`,
+		"user: tool_result call_1 0 | tool_result call_2 1 | text Three 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOurCallIDsFitEveryVendor: they stand in the log, and go to the vendor as they are.
+func TestOurCallIDsFitEveryVendor(t *testing.T) {
+	id := "call_" + randomName(20)
+	if word(id) != id {
+		t.Errorf("%s becomes %s", id, word(id))
+	}
+	if long := word(strings.Repeat("ä", 100)); long != strings.Repeat("_", 64) {
+		t.Errorf("got %s", long)
+	}
+}
+
+func TestAnthropicStopReasons(t *testing.T) {
+	for reason, want := range map[string]struct {
+		finish finish
+		code   domain.Code
+		retry  bool
+	}{
+		"end_turn": {}, "tool_use": {}, "stop_sequence": {},
+		"max_tokens": {finish: finishLength}, "model_context_window_exceeded": {finish: finishLength},
+		"refusal":         {finish: finishRefusal},
+		"pause_turn":      {code: domain.CodeModelStreamBroken, retry: true},
+		"out_of_patience": {code: domain.CodeModelFailed},
+	} {
+		provider, _ := claude(Model{Model: budgetModel}, anthropicWire(saying("a"), stopping(reason)))
+		got, err := provider.Stream(t.Context(), smallRequest(), &ear{})
+		if want.code == "" && (err != nil || got.finish != want.finish) || domain.CodeOf(err) != want.code && err != nil {
+			t.Errorf("%s: %+v, %v", reason, got, err)
+		}
+		if want.code != "" && (err == nil || failureOf(err).retry != want.retry) {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
+
+func TestAnthropicPingsAndLineEnds(t *testing.T) {
+	body := strings.ReplaceAll(anthropicWire(saying("a"), verbatim("event: ping\ndata: {\"type\":\"ping\"}\n\n"), saying("b"), stopping("stop")), "\n", "\r\n")
+	provider, _ := claude(Model{Model: budgetModel}, body)
+	ear := &ear{}
+	if _, err := provider.Stream(t.Context(), smallRequest(), ear); err != nil || strings.Join(ear.texts, "") != "ab" {
+		t.Errorf("got %q, %v", ear.texts, err)
+	}
+}
+
+// TestUsageIsReportedTwice: at the beginning, and at the end for the whole answer.
+func TestUsageIsReportedTwice(t *testing.T) {
+	provider, _ := claude(Model{Model: budgetModel}, anthropicEvents(strings.Join([]string{
+		`{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":4,"cache_creation_input_tokens":null,"output_tokens":1}}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":30,"input_tokens":null}}`,
+	}, "\n")))
+	got, err := provider.Stream(t.Context(), smallRequest(), &ear{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := domain.Usage{InputTokens: count(14), OutputTokens: count(30), TotalTokens: count(44), CacheReadTokens: count(4)}
+	if diff := cmp.Diff(want, got.usage); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEmptyBlocksAreNotFree: a server that opens blocks for ever would take all memory without saying a word.
+func TestEmptyBlocksAreNotFree(t *testing.T) {
+	for _, block := range []string{`{"type":"tool_use","id":"x","name":""}`, `{"type":"redacted_thinking","data":""}`, `{"type":"text","text":""}`} {
+		event := "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":" + block + "}\n\n"
+		provider, _ := claude(Model{Model: budgetModel}, strings.Repeat(event, maxAnswerBytes/blockBytes+1)+fineAnswer)
+		if _, err := provider.Stream(t.Context(), smallRequest(), &ear{}); domain.CodeOf(err) != domain.CodeModelFailed {
+			t.Errorf("%s: %v", block, err)
+		}
+	}
+}
+
+// TestStateOfThoughtsIsKept: the log has it with the thought that it belongs to, and a restart finds it there.
+func TestStateOfThoughtsIsKept(t *testing.T) {
+	state := json.RawMessage(`{"blocks":[1]}`)
+	host := &hosttest.Host{}
+	message := newMessage(t.Context(), host, "m1")
+	for _, err := range []error{
+		message.Thought("Hm."), message.Thinking(state), message.Text("Yes"),
+		message.Thought("Late."), message.Thinking(json.RawMessage(`{"blocks":[1,2]}`)), message.complete(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	thoughts := hosttest.Of[domain.ThoughtCompleted](host)
+	if len(thoughts) != 2 || string(thoughts[0].Thinking) != string(state) || thoughts[1].Thinking != nil {
+		t.Errorf("got %+v", thoughts)
+	}
+	conversation := host.Fold(t)
+	if last := conversation.Messages[len(conversation.Messages)-1]; string(last.Thinking) != string(state) {
+		t.Errorf("a restart finds %+v", last)
+	}
+	if string(message.state) != `{"blocks":[1,2]}` {
+		t.Errorf("the turn has %s", message.state)
+	}
+}
+
+func TestStateWithoutAThoughtToSee(t *testing.T) {
+	host := &hosttest.Host{}
+	hidden := newMessage(t.Context(), host, "m1")
+	_ = hidden.Thinking(json.RawMessage(`{}`))
+	if err := hidden.complete(); err != nil || len(host.Payloads()) != 0 || hidden.state == nil {
+		t.Errorf("a thought that cannot be read: %v, %v", host.Payloads(), err)
+	}
+	broken := newMessage(t.Context(), host, "m2")
+	_ = broken.Thought("Hm.")
+	_ = broken.Thinking(json.RawMessage(`{}`))
+	if err := broken.interrupt(); err != nil || hosttest.Of[domain.ThoughtCompleted](host)[0].Thinking != nil {
+		t.Errorf("an interrupted thought keeps its state: %v, %v", host.Payloads(), err)
+	}
+}
