@@ -12,11 +12,12 @@ import (
 )
 
 // A conversation grows with every round, and most of it is old output. Near the model's limit the oldest tool results
-// are cut down to a line each, which is what the model is sent from then on; the log keeps them whole. Below the limit
-// by a margin, so that it does not happen again in the next round: each time costs the provider's cache of the prompt.
+// are cut down to a line each, which is what the model is sent from then on; the log keeps them whole. They are cut
+// until there is a margin, so that it does not happen again in the next round: each time costs the provider's cache of
+// the prompt.
 const (
 	nearLimit = 80 // percent of the window
-	roomy     = 60
+	roomy     = 75 // percent of that, so three fifths of the window
 
 	bytesPerToken = 4 // a rule of thumb; code and other scripts have fewer, which is what the margin is for
 	messageTokens = 4 // roles and borders
@@ -61,12 +62,22 @@ func (t *turn) overflow(cause error) error {
 // makeRoom cuts old results where the next request comes near the limit of the model. Where the limit is unknown, the
 // provider's refusal tells it.
 func (t *turn) makeRoom(ctx context.Context) error {
-	window := int64(t.agent.asked().model.ContextWindow)
-	if window == 0 || t.estimate(t.view()) <= window*nearLimit/100 {
+	limit := t.agent.asked().model.fullAt()
+	if limit == 0 || t.estimate(t.view()) <= limit {
 		return nil
 	}
-	_, err := t.shorten(ctx, reasonNearLimit, window*roomy/100)
+	_, err := t.shorten(ctx, reasonNearLimit, limit*roomy/100)
 	return err
+}
+
+// fullAt is how many tokens a request may have before room is made; 0 = unknown.
+func (m Model) fullAt() int64 {
+	window := int64(m.ContextWindow)
+	limit := window * nearLimit / 100
+	if m.Provider == ProviderAnthropic && window > 0 { // which refuses a request where the answer might not fit behind it
+		limit = min(limit, window-int64(m.maxOutput()))
+	}
+	return limit
 }
 
 // shorten cuts old results, the oldest first, until the conversation has less than target tokens or no old result is
@@ -98,8 +109,9 @@ func (t *turn) shorten(ctx context.Context, reason string, target int64) (bool, 
 	})
 }
 
-// view is the conversation as the model is sent it. It is made from the history and from which results are cut, and
-// from nothing else: made again, also after a restart, it is the same.
+// view is the conversation as the model is sent it. It is made anew from the history each time, so cutting twice is
+// cutting once. Which results are cut is not in the log: a process that takes the execution up decides again, by the
+// bytes alone until the provider has counted. From the same history it always decides the same.
 func (t *turn) view() []domain.Message {
 	view := t.agent.mask.messages(orderly(t.history))
 	turnBegins := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
@@ -149,7 +161,7 @@ type oldResult struct {
 // line is what is left of a result that is cut. It is made of the whole result, so it is the same whenever it is made.
 func (r oldResult) line() string {
 	begins := strings.ToValidUTF8(r.text[:min(len(r.text), 4*beginning)], "")
-	return fmt.Sprintf("[result of %s, %s bytes, left out; it began: %s]", r.tool, grouped(len(r.text)), quote(begins, beginning))
+	return fmt.Sprintf("[result of %s, %s bytes, left out; it began: %s]", quote(r.tool, beginning), grouped(len(r.text)), quote(begins, beginning))
 }
 
 // oldResults lists the results of all rounds but the last, in their order.

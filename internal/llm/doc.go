@@ -29,8 +29,8 @@
 //     are finished first.
 //   - Usage is a sum over the answers of the execution; what the provider does not report stays nil. A cost that leaves
 //     out an answer is no cost: it is nil from there on. See cost.go for what cached tokens cost.
-//   - Cutting results changes what the model is sent, never the log. The same history is cut the same; the results that
-//     the model has not gone on from are left whole. A refusal as too long is tried once more, shorter.
+//   - Cutting results changes what the model is sent, never the log. Taken up again, the same history is cut the same;
+//     the results that the model has not gone on from are left whole. A refusal as too long is tried once more, shorter.
 //   - A model is told of the tools that it has, and no other one is run. A question to a person is never run as a tool.
 //   - The values of secrets, as far as [Config] can mask them, are not sent to a provider, and a tool's result is masked
 //     before it is told. A call whose arguments hold one is refused before anybody judges it, however it is escaped.

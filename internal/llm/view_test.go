@@ -41,6 +41,23 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	}
 }
 
+func TestFullAt(t *testing.T) {
+	for _, test := range []struct {
+		model Model
+		want  int64
+	}{
+		{Model{Provider: ProviderOpenAI}, 0},
+		{Model{Provider: ProviderAnthropic}, 0},
+		{Model{Provider: ProviderOpenAI, ContextWindow: 10_000}, 8000},
+		{Model{Provider: ProviderAnthropic, ContextWindow: 200_000}, 160_000},
+		{Model{Provider: ProviderAnthropic, ContextWindow: 200_000, MaxOutputTokens: 64_000}, 136_000},
+	} {
+		if got := test.model.fullAt(); got != test.want {
+			t.Errorf("%+v: got %d, want %d", test.model, got, test.want)
+		}
+	}
+}
+
 func TestGrouped(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 12: "12", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567"} {
 		if got := grouped(n); got != want {
