@@ -43,7 +43,7 @@ func covers(pattern, host string) bool {
 func Pattern(pattern string) bool {
 	below, isWild := strings.CutPrefix(pattern, "*.")
 	name, proper := canonical(below)
-	return pattern == "*" || proper && !(isWild && isAddress(name))
+	return pattern == "*" || proper && (!isWild || !isAddress(name))
 }
 
 func isAddress(host string) bool {

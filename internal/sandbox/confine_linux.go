@@ -49,6 +49,14 @@ func confine(args []string) int {
 	if err != nil {
 		return complain(err)
 	}
+	if p.Online {
+		variables, err := openDoor()
+		if err != nil {
+			_, _ = unix.Write(trouble, []byte(err.Error()))
+			return 1
+		}
+		environment = strings.Join(append(variables, environment), "\x00") // what the command is given counts more
+	}
 	unix.Umask(0o022)
 	_, _ = unix.Setsid() // fails where we lead a session already
 	if err := p.restrict(); err != nil {

@@ -31,6 +31,7 @@
 //
 // Inside both, the system folders are read-only, the workspace lies at its own path, /tmp is empty and the command's
 // own, and the rest of the machine is not there: no home folders, no processes, no network but a loopback of its own.
+// A command that is granted hosts finds a proxy on that loopback; see Network.
 // On top come Landlock where the kernel has it, a system call filter, no_new_privs, no capabilities, and limits.
 //
 // The fourth kind, off, is the operator's explicit word that commands need no walls. They still run below the
@@ -49,6 +50,22 @@
 // threads in the kernel, four times that of a command, where the tree is counted by itself; and when the machine's
 // memory runs out, commands go first, then agents, then the server.
 //
+// # Network
+//
+// A command with [domain.Command.Hosts] keeps its empty network. What it gets is a door: the last stage listens on the
+// loopback inside and sends the listening socket out to the server, over a socket that it was born with and that closes
+// when it becomes the command. A socket stays in the namespace that it was made in, whoever holds it, so the server
+// takes connections from inside while no packet can leave.
+//
+//	the command ──127.0.0.1 inside──▶ listening socket, held by the server ──▶ proxy ──▶ package egress ──▶ a host
+//
+// Behind the door is a small HTTP proxy, for as long as the command runs: CONNECT for everything with TLS, and requests for
+// http:// addresses. Package egress judges each name and each address. The command hears of it by HTTP_PROXY and its
+// relatives; what is refused is answered with 403 and a sentence, and a last line of the output says what was connected to
+// and what was refused, because most programs keep the proxy's answer to themselves.
+//
+// In the kind off there are no walls to have a door in: the network is open, and Hosts has no effect.
+//
 // # Use
 //
 // main calls [Intercept] before anything else: it is the entry of the stages. A test binary whose tests start something
@@ -63,6 +80,8 @@
 //   - The command inherits nothing of the server's environment and descriptors; inside walls, it sees none of its
 //     files and processes either.
 //   - What a command or process is given as environment reaches it alone: no stage runs with it.
+//   - Nothing of a command leaves the machine but by TCP, to hosts that it was granted, at public addresses; where it is
+//     granted none, nothing. When Run has returned, all its connections are closed.
 //   - .git/hooks and .git/config are read-only inside, and cannot be moved away: they would run outside, later.
 //   - A [Child] is done within about two seconds of Kill, of its program's own exit, and of the server's death, and then
 //     nothing of it is left. What it had written can be read to its end, which then comes, whoever holds the pipe.
@@ -73,7 +92,8 @@
 // Memory and the number of processes are counted by the supervisor some times a second, over the whole tree: a fast
 // command overshoots for a moment. Behind that, the kernel bounds the number of threads, except for root before Linux
 // 6.14: there a fork bomb can outrun the supervisor and stall the machine, so a server should not run as root. The disk
-// is limited per file, not in sum. In the kind off, and in a process, an ordinary user's programs live in a user
+// is limited per file, not in sum. Network reaches those programs alone that honour the proxy variables; other protocols do
+// not leave. What is granted by name is trusted with what is sent there: the proxy does not look into TLS. In the kind off, and in a process, an ordinary user's programs live in a user
 // namespace, where sudo does not work; where no namespace can be had, hostile ones can kill their own supervisor and
 // escape it. A program without walls can also ask somebody outside to run something, a service manager or a container
 // engine: that is nobody's child here. Against code that attacks the kernel itself, use a virtual machine.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"signoff/internal/domain"
+	"signoff/internal/egress"
 )
 
 // plan is everything that a stage needs to know. It travels as JSON.
@@ -23,6 +24,9 @@ type plan struct {
 	Landlock int      // the ABI that the kernel speaks; 0 = none
 	Memory   uint64   // bytes that the whole tree may use
 	Process  bool     // a [Process], not a command
+	Online   bool     // the last stage opens a door for a proxy
+
+	Egress egress.Dialer `json:"-"` // of that proxy; no stage needs to know it
 }
 
 // tools is what was found on this machine.
@@ -94,6 +98,9 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	if err := environs(command.Env); err != nil {
 		return plan{}, err
 	}
+	if err := grants(command.Hosts); err != nil {
+		return plan{}, err
+	}
 	folder, err := identify(dir)
 	if err != nil {
 		return plan{}, domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
@@ -105,6 +112,8 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	return plan{
 		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Tools: s.tools, Argv: command.Argv,
 		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
+		Online: len(command.Hosts) > 0 && s.method.walled(),
+		Egress: egress.Dialer{Hosts: command.Hosts, AllowPrivate: s.config.AllowPrivate},
 	}, nil
 }
 
@@ -141,6 +150,18 @@ func environs(env []string) error {
 		if !isPair || name == "" || !isText(entry) {
 			return domain.Errorf(domain.CodeInvalidArguments,
 				"Entry %d of the environment is not NAME=value, or not text.", i+1)
+		}
+	}
+	return nil
+}
+
+// grants refuses patterns that would cover nothing: a command without the network that it was granted fails in ways that
+// nobody can read the reason from.
+func grants(hosts []string) error {
+	for _, pattern := range hosts {
+		if !egress.Pattern(pattern) {
+			return domain.Errorf(domain.CodeInvalidArguments,
+				"%q is not a host that a command can be granted: a name, an address, *.name, or * for every public host.", pattern)
 		}
 	}
 	return nil

@@ -54,6 +54,7 @@ type running struct {
 type job struct {
 	*running
 	output  *pump
+	proxy   *proxy // nil without network
 	started time.Time
 }
 
@@ -71,20 +72,39 @@ func (p plan) run(ctx context.Context, timeout time.Duration, output io.Writer) 
 		defer stop()
 	}
 	end, err := j.wait(limited)
+	j.disconnect()
 	return j.result(limited, end, err)
 }
 
 func (p plan) begin(output io.Writer) (*job, error) {
 	var pipes pipes
 	out := pipes.fromChild()
-	r, err := p.start(&pipes, out)
+	var courier []pipe
+	if p.Online {
+		courier = append(courier, pipes.courier())
+	}
+	r, err := p.start(&pipes, out, courier...)
 	if err != nil {
 		return nil, err
 	}
-	return &job{running: r, output: newPump(&stream{pipe: out.ours}, output), started: time.Now()}, nil
+	j := &job{running: r, output: newPump(&stream{pipe: out.ours}, output), started: time.Now()}
+	for _, one := range courier {
+		j.proxy = newProxy(p.Egress)
+		j.proxy.running.Go(func() { j.proxy.await(one.ours) })
+	}
+	return j, nil
 }
 
-// start starts a supervisor with the output that it hands on, and further pipes for a [Process]. Its session is its own,
+// disconnect ends the command's network, and says last what it was used for.
+func (j *job) disconnect() {
+	if j.proxy == nil {
+		return
+	}
+	j.proxy.close()
+	j.output.write([]byte(j.proxy.traffic.String()))
+}
+
+// start starts a supervisor with the output that it hands on, and further pipes: of a [Process], or for a door. Its session is its own,
 // so that a Ctrl-C at the server's terminal reaches the server alone, which then ends its commands in order.
 func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error) {
 	defer pipes.closeTheirs() // a pipe ends only when we do not hold its other end ourselves

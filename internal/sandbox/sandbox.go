@@ -43,6 +43,10 @@ type Config struct {
 	// ReadOnly files and folders keep their content inside a workspace that contains them: the server's configuration
 	// names commands to run, so a command that could write it would run outside after the next start.
 	ReadOnly []string
+
+	// AllowPrivate lets commands connect to private addresses, too, this machine's own included, where the host is
+	// granted: for a company's own package registry.
+	AllowPrivate bool
 }
 
 // Sandbox runs commands and processes. Its methods may be called by any number of goroutines at once.

@@ -18,7 +18,8 @@ import (
 //	the command   /dev/null              the output       the output
 //	a process     its input              its output       its errors
 //
-// The stages have these besides: this binary, the environment of what is to be run, and a process's input and errors.
+// The stages have these besides: this binary, the environment of what is to be run, and either a process's input and
+// errors, or the courier of a command with network.
 //
 // What a stage or bubblewrap complains about on standard error is thus never mistaken for the command's output, and a
 // panic of ours never vanishes.
@@ -29,13 +30,15 @@ const (
 )
 
 const (
-	handedInput  = 3 // of a process, in the supervisor
-	handedErrors = 4
+	handedInput   = 3 // of a process, in the supervisor
+	handedErrors  = 4
+	handedCourier = 3 // of a command with network, in the supervisor
 
 	binaryFD      = 3 // where bubblewrap finds this binary, which does not exist inside the walls
 	environmentFD = 4 // a pipe; confine reads it to its end
 	inputFD       = 5 // of a process
 	errorsFD      = 6
+	courierFD     = 5 // of a command with network: a socket over which its listener is sent to the server
 )
 
 // ready is what confine writes as trouble when the walls stand and only the exec is left. Without it, an exit code is

@@ -211,9 +211,13 @@ func (s *supervisor) launch() error {
 	}
 	defer binary.Close()
 	files := []uintptr{life.theirs.Fd(), 1, trouble.theirs.Fd(), binary.Fd(), environment.theirs.Fd()}
-	if s.plan.Process {
+	switch {
+	case s.plan.Process:
 		files = append(files, handedInput, handedErrors)
 		defer letGo()
+	case s.plan.Online:
+		files = append(files, handedCourier)
+		defer unix.Close(handedCourier)
 	}
 	s.life = life.ours
 	if s.child, err = s.plan.fork(files); err != nil {

@@ -220,6 +220,10 @@ func attackRole(args []string) int {
 			return 1
 		}
 		return 0
+	case "get":
+		return attackGet(os.Getenv("HTTP_PROXY"), args[1])
+	case "tunnel":
+		return attackTunnel(os.Getenv("HTTPS_PROXY"), args[1])
 	case "calls":
 		return attackCalls()
 	case "threads":

@@ -154,8 +154,12 @@ func (p plan) startNext() (int, error) {
 		Dir: p.Dir, Env: p.stageEnvironment(), Files: []uintptr{0, 1, 2, binaryFD, environmentFD},
 		Sys: &syscall.SysProcAttr{AmbientCaps: ambient()},
 	}
-	if p.Process {
+	switch {
+	case p.Process:
 		attr.Files = append(attr.Files, inputFD, errorsFD)
+	case p.Online:
+		attr.Files = append(attr.Files, courierFD)
+		defer unix.Close(courierFD)
 	}
 	if p.Method == byBubblewrap {
 		return syscall.ForkExec(p.Tools.Bubblewrap, p.bubblewrap(), attr)

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command that is granted network still gets none: its namespace holds a loopback and nothing else. It gets a door. The
+// last stage listens on that loopback and sends the listening socket out to the server, before the command exists. A
+// socket belongs to the namespace that it was made in, wherever it is held, so the server takes connections from inside
+// without a single route leading out.
+
+// openDoor makes the door and sends it. It returns what tells programs of it.
+func openDoor() ([]string, error) {
+	listener, port, err := listenInside()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: listening for the command's connections: %w", err)
+	}
+	defer unix.Close(listener)
+	defer unix.Close(courierFD)
+	if err := unix.Sendmsg(courierFD, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
+		return nil, fmt.Errorf("sandbox: handing the network to the server: %w", err)
+	}
+	return proxyVariables(port), nil
+}
+
+func listenInside() (listener, port int, err error) {
+	listener, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := unix.Bind(listener, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return 0, 0, err
+	}
+	if err := unix.Listen(listener, unix.SOMAXCONN); err != nil {
+		return 0, 0, err
+	}
+	bound, err := unix.Getsockname(listener)
+	if err != nil {
+		return 0, 0, err
+	}
+	return listener, bound.(*unix.SockaddrInet4).Port, nil
+}
+
+// proxyVariables is the custom that most programs follow, in its several spellings. Node needs to be told to.
+func proxyVariables(port int) []string {
+	variables := []string{
+		"NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1",
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+		variables = append(variables, fmt.Sprintf("%s=http://127.0.0.1:%d", name, port))
+	}
+	return variables
+}
+
+// courier is a pair of sockets, over which descriptors can travel.
+func (p *pipes) courier() pipe {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return p.add(pipe{}, err)
+	}
+	err = unix.SetNonblock(pair[0], true) // so that closing it wakes who waits for it
+	return p.add(pipe{os.NewFile(uintptr(pair[0]), "courier"), os.NewFile(uintptr(pair[1]), "courier")}, err)
+}
+
+// await serves the door as soon as it arrives, until the proxy is closed. A command that never came to be sends none.
+func (p *proxy) await(courier *os.File) {
+	defer p.closing(courier)()
+	door, err := receive(courier)
+	if err != nil {
+		return
+	}
+	defer door.Close()
+	listener, err := net.FileListener(door)
+	if err != nil {
+		return
+	}
+	p.serve(listener)
+}
+
+// receive waits for one descriptor. There is room for no other.
+func receive(courier *os.File) (*os.File, error) {
+	raw, err := courier.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	rights, length := make([]byte, unix.CmsgLen(4)), 0
+	var failure error
+	err = raw.Read(func(fd uintptr) bool {
+		_, length, _, _, failure = unix.Recvmsg(int(fd), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
+		return failure != unix.EAGAIN
+	})
+	if err := errors.Join(err, failure); err != nil {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:length])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(err, errors.New("sandbox: the command has ended without a door"))
+	}
+	descriptors, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(descriptors) != 1 {
+		return nil, errors.Join(err, errors.New("sandbox: no door was sent"))
+	}
+	return os.NewFile(uintptr(descriptors[0]), "door"), nil
+}
