@@ -22,7 +22,9 @@ func forms(value string) []string {
 		return nil
 	}
 	all := slices.Concat([]string{value}, inURLs(value), inJSON(value), inHTML(value), inBase64(value), inHex(value), byLine(value))
-	return slices.DeleteFunc(all, func(form string) bool { return len(form) < MinLength })
+	return slices.DeleteFunc(all, func(form string) bool {
+		return len(form) < MinLength || strings.Contains(Masked, form) // what is masked stays as it is when it is masked again
+	})
 }
 
 // inURLs knows how Go, Python and JavaScript escape, which differ in spaces, slashes and quotes.

@@ -89,10 +89,10 @@ func (m *Masker) next(text []byte, i int, end bool) int {
 	return len(text)
 }
 
-// find looks for a value and a key that begin at i; more is true where that cannot be told before more of the text is
-// known.
-func (m *Masker) find(text []byte, i int, end bool) (f find, more bool) {
-	f, more = key(text, i, end)
+// find looks for a value and a key that begin at i, a key only where a word may begin or afresh; more is true where that
+// cannot be told before more of the text is known.
+func (m *Masker) find(text []byte, i int, afresh, end bool) (f find, more bool) {
+	f, more = key(text, i, afresh || free(text, i), end)
 	to, cut := m.needle(text, i)
 	if more || cut && !end {
 		return find{}, true

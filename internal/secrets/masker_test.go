@@ -191,9 +191,25 @@ func TestTheTextIsNotChanged(t *testing.T) {
 // TestHostileTextTakesNoLonger would not end in a lifetime if a run were read again from each of its parts on.
 func TestHostileTextTakesNoLonger(t *testing.T) {
 	masker := secrets.NewMasker("a-secret-of-ours")
-	for _, part := range []string{"sk-", "sk-a", "Bearer ", "://", "://a:b", "a:b@", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----", "eyJ.", "eyJabcdef.", "ghp_", "xoxb-", `\n`, "a-secret-of-our"} {
+	for _, part := range []string{"sk-", "sk-a", "Bearer ", "://", "://a:b", "a:b@", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----", "AKIAABCDEFGHIJKLMNOPsk-", "eyJ.", "eyJabcdef.", "ghp_", "xoxb-", `\n`, "a-secret-of-our"} {
 		text := bytes.Repeat([]byte(part), 1_000_000)
 		masker.Mask(text)
+	}
+}
+
+// TestWhatIsMaskedStays: texts go through several maskers on their way, and a second one finds nothing that the first
+// should have.
+func TestWhatIsMaskedStays(t *testing.T) {
+	masker := secrets.NewMasker("masked", "a-value-of-ours", "[masked")
+	for text, want := range map[string]string{
+		"a-value-of-ours" + openAI + " " + aws: "[masked][masked] [masked]",
+		"Bearer " + token:                      "Bearer [masked]",
+		"https://me:password@host":             "https://me:[masked]@host",
+	} {
+		once := masker.MaskString(text)
+		if twice := masker.MaskString(once); once != want || twice != once {
+			t.Errorf("%s became %s, and then %s", text, once, twice)
+		}
 	}
 }
 

@@ -52,9 +52,8 @@ var shapes = []shape{
 
 var bearer = &run{of: token, least: 12, digit: true}
 
-// key looks for a key that begins at i.
-func key(text []byte, i int, end bool) (f find, more bool) {
-	begins := free(text, i)
+// key looks for a key that begins at i, where a word begins or not.
+func key(text []byte, i int, begins, end bool) (f find, more bool) {
 	for _, s := range shapes {
 		if !begins && !s.inside {
 			continue
@@ -91,6 +90,9 @@ type run struct {
 	digit bool // a word of a text has none: sk-learn-compatible-estimators
 }
 
+// undecided is how far a run is read for its digit.
+const undecided = 512
+
 func (r *run) match(text []byte, i int, end bool) (f find, more bool) {
 	digit := !r.digit
 	for to := i; ; to++ {
@@ -106,7 +108,7 @@ func (r *run) match(text []byte, i int, end bool) (f find, more bool) {
 				return find{from: i, to: to}, false
 			}
 			return find{}, false
-		case r.most > 0 && length == r.most || length == horizon:
+		case r.most > 0 && length == r.most || length == undecided:
 			return find{}, false
 		}
 		digit = digit || text[to] >= '0' && text[to] <= '9'

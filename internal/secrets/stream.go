@@ -49,9 +49,7 @@ func (s *Stream) forget() {
 	}
 	w.text = append(w.text[:0], w.text[gone:]...)
 	w.at, w.done, w.from = w.at-gone, w.done-gone, w.from-gone
-	if w.to > 0 {
-		w.to -= gone
-	}
+	w.to, w.last = max(w.to-gone, 0), w.last-gone
 	for i := range w.growing {
 		w.growing[i].at -= gone
 	}

@@ -33,6 +33,7 @@ type walk struct {
 
 	from, to int      // the find under way; to is 0 where there is none
 	shown    bool     // its place in out is taken
+	last     int      // where the last find ends: a key may begin there, as after a space
 	growing  []growth // those of which the find consists that may still grow
 
 	out  []byte
@@ -46,7 +47,7 @@ func (w *walk) scan(end bool) {
 		if w.at = w.masker.next(w.text[:limit], w.at, end); w.at == limit {
 			return
 		}
-		f, more := w.masker.find(w.text, w.at, end)
+		f, more := w.masker.find(w.text, w.at, w.at == w.last, end)
 		if more {
 			return
 		}
@@ -63,6 +64,7 @@ func (w *walk) grow(end bool) {
 	for _, g := range w.growing {
 		g.at, g.by = g.by.grow(w.text, g.at, end)
 		w.to = max(w.to, g.at)
+		w.last = w.to
 		if g.by != nil {
 			growing = append(growing, g)
 		}
@@ -88,6 +90,7 @@ func (w *walk) take(f find) {
 	} else {
 		w.from, w.to = min(w.from, f.from), max(w.to, f.to)
 	}
+	w.last = w.to
 	if f.growth.by != nil {
 		w.growing = append(w.growing, f.growth)
 	}
