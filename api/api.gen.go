@@ -64,60 +64,75 @@ func (e ApprovalStatus) Valid() bool {
 	}
 }
 
-// Defines values for CapabilitiesExecute.
+// Defines values for BashPolicyDefaultBehavior.
 const (
-	CapabilitiesExecuteAsk  CapabilitiesExecute = "ask"
-	CapabilitiesExecuteDeny CapabilitiesExecute = "deny"
+	BashPolicyDefaultBehaviorAllow BashPolicyDefaultBehavior = "allow"
+	BashPolicyDefaultBehaviorDeny  BashPolicyDefaultBehavior = "deny"
 )
 
-// Valid indicates whether the value is a known member of the CapabilitiesExecute enum.
-func (e CapabilitiesExecute) Valid() bool {
+// Valid indicates whether the value is a known member of the BashPolicyDefaultBehavior enum.
+func (e BashPolicyDefaultBehavior) Valid() bool {
 	switch e {
-	case CapabilitiesExecuteAsk:
+	case BashPolicyDefaultBehaviorAllow:
 		return true
-	case CapabilitiesExecuteDeny:
+	case BashPolicyDefaultBehaviorDeny:
 		return true
 	default:
 		return false
 	}
 }
 
-// Defines values for CapabilitiesRead.
+// Defines values for BashPolicyDenyBehavior.
 const (
-	CapabilitiesReadAllow CapabilitiesRead = "allow"
-	CapabilitiesReadAsk   CapabilitiesRead = "ask"
-	CapabilitiesReadDeny  CapabilitiesRead = "deny"
+	BashPolicyDenyBehaviorBlock BashPolicyDenyBehavior = "block"
+	BashPolicyDenyBehaviorHitl  BashPolicyDenyBehavior = "hitl"
 )
 
-// Valid indicates whether the value is a known member of the CapabilitiesRead enum.
-func (e CapabilitiesRead) Valid() bool {
+// Valid indicates whether the value is a known member of the BashPolicyDenyBehavior enum.
+func (e BashPolicyDenyBehavior) Valid() bool {
 	switch e {
-	case CapabilitiesReadAllow:
+	case BashPolicyDenyBehaviorBlock:
 		return true
-	case CapabilitiesReadAsk:
-		return true
-	case CapabilitiesReadDeny:
+	case BashPolicyDenyBehaviorHitl:
 		return true
 	default:
 		return false
 	}
 }
 
-// Defines values for CapabilitiesWrite.
+// Defines values for BashRuleAction.
 const (
-	CapabilitiesWriteAllow CapabilitiesWrite = "allow"
-	CapabilitiesWriteAsk   CapabilitiesWrite = "ask"
-	CapabilitiesWriteDeny  CapabilitiesWrite = "deny"
+	BashRuleActionAllow BashRuleAction = "allow"
+	BashRuleActionDeny  BashRuleAction = "deny"
 )
 
-// Valid indicates whether the value is a known member of the CapabilitiesWrite enum.
-func (e CapabilitiesWrite) Valid() bool {
+// Valid indicates whether the value is a known member of the BashRuleAction enum.
+func (e BashRuleAction) Valid() bool {
 	switch e {
-	case CapabilitiesWriteAllow:
+	case BashRuleActionAllow:
 		return true
-	case CapabilitiesWriteAsk:
+	case BashRuleActionDeny:
 		return true
-	case CapabilitiesWriteDeny:
+	default:
+		return false
+	}
+}
+
+// Defines values for CapabilityVerdict.
+const (
+	CapabilityVerdictAllow CapabilityVerdict = "allow"
+	CapabilityVerdictAsk   CapabilityVerdict = "ask"
+	CapabilityVerdictDeny  CapabilityVerdict = "deny"
+)
+
+// Valid indicates whether the value is a known member of the CapabilityVerdict enum.
+func (e CapabilityVerdict) Valid() bool {
+	switch e {
+	case CapabilityVerdictAllow:
+		return true
+	case CapabilityVerdictAsk:
+		return true
+	case CapabilityVerdictDeny:
 		return true
 	default:
 		return false
@@ -136,6 +151,54 @@ func (e DebugMessageDirection) Valid() bool {
 	case DebugMessageDirectionFromAgent:
 		return true
 	case DebugMessageDirectionToAgent:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecidedBy.
+const (
+	DecidedByAgent        DecidedBy = "agent"
+	DecidedByBashPolicy   DecidedBy = "bashPolicy"
+	DecidedByBrokenPolicy DecidedBy = "brokenPolicy"
+	DecidedByCapability   DecidedBy = "capability"
+	DecidedByCatastrophic DecidedBy = "catastrophic"
+	DecidedByDecision     DecidedBy = "decision"
+	DecidedByExpiry       DecidedBy = "expiry"
+	DecidedByRule         DecidedBy = "rule"
+	DecidedBySafeModeOff  DecidedBy = "safeModeOff"
+	DecidedByServer       DecidedBy = "server"
+	DecidedByTools        DecidedBy = "tools"
+	DecidedByUnattended   DecidedBy = "unattended"
+)
+
+// Valid indicates whether the value is a known member of the DecidedBy enum.
+func (e DecidedBy) Valid() bool {
+	switch e {
+	case DecidedByAgent:
+		return true
+	case DecidedByBashPolicy:
+		return true
+	case DecidedByBrokenPolicy:
+		return true
+	case DecidedByCapability:
+		return true
+	case DecidedByCatastrophic:
+		return true
+	case DecidedByDecision:
+		return true
+	case DecidedByExpiry:
+		return true
+	case DecidedByRule:
+		return true
+	case DecidedBySafeModeOff:
+		return true
+	case DecidedByServer:
+		return true
+	case DecidedByTools:
+		return true
+	case DecidedByUnattended:
 		return true
 	default:
 		return false
@@ -192,6 +255,7 @@ func (e ExecutionStatus) Valid() bool {
 
 // Defines values for FinishReason.
 const (
+	FinishReasonBudget        FinishReason = "budget"
 	FinishReasonCancelled     FinishReason = "cancelled"
 	FinishReasonEndTurn       FinishReason = "endTurn"
 	FinishReasonError         FinishReason = "error"
@@ -205,6 +269,8 @@ const (
 // Valid indicates whether the value is a known member of the FinishReason enum.
 func (e FinishReason) Valid() bool {
 	switch e {
+	case FinishReasonBudget:
+		return true
 	case FinishReasonCancelled:
 		return true
 	case FinishReasonEndTurn:
@@ -220,66 +286,6 @@ func (e FinishReason) Valid() bool {
 	case FinishReasonRefusal:
 		return true
 	case FinishReasonTimeout:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GrantedCapabilitiesExecute.
-const (
-	GrantedCapabilitiesExecuteAsk  GrantedCapabilitiesExecute = "ask"
-	GrantedCapabilitiesExecuteDeny GrantedCapabilitiesExecute = "deny"
-)
-
-// Valid indicates whether the value is a known member of the GrantedCapabilitiesExecute enum.
-func (e GrantedCapabilitiesExecute) Valid() bool {
-	switch e {
-	case GrantedCapabilitiesExecuteAsk:
-		return true
-	case GrantedCapabilitiesExecuteDeny:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GrantedCapabilitiesRead.
-const (
-	GrantedCapabilitiesReadAllow GrantedCapabilitiesRead = "allow"
-	GrantedCapabilitiesReadAsk   GrantedCapabilitiesRead = "ask"
-	GrantedCapabilitiesReadDeny  GrantedCapabilitiesRead = "deny"
-)
-
-// Valid indicates whether the value is a known member of the GrantedCapabilitiesRead enum.
-func (e GrantedCapabilitiesRead) Valid() bool {
-	switch e {
-	case GrantedCapabilitiesReadAllow:
-		return true
-	case GrantedCapabilitiesReadAsk:
-		return true
-	case GrantedCapabilitiesReadDeny:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GrantedCapabilitiesWrite.
-const (
-	GrantedCapabilitiesWriteAllow GrantedCapabilitiesWrite = "allow"
-	GrantedCapabilitiesWriteAsk   GrantedCapabilitiesWrite = "ask"
-	GrantedCapabilitiesWriteDeny  GrantedCapabilitiesWrite = "deny"
-)
-
-// Valid indicates whether the value is a known member of the GrantedCapabilitiesWrite enum.
-func (e GrantedCapabilitiesWrite) Valid() bool {
-	switch e {
-	case GrantedCapabilitiesWriteAllow:
-		return true
-	case GrantedCapabilitiesWriteAsk:
-		return true
-	case GrantedCapabilitiesWriteDeny:
 		return true
 	default:
 		return false
@@ -337,6 +343,36 @@ func (e InputMessageRole) Valid() bool {
 	}
 }
 
+// Defines values for MatcherClass.
+const (
+	MatcherClassDelegate MatcherClass = "delegate"
+	MatcherClassExecute  MatcherClass = "execute"
+	MatcherClassMcp      MatcherClass = "mcp"
+	MatcherClassNetwork  MatcherClass = "network"
+	MatcherClassRead     MatcherClass = "read"
+	MatcherClassWrite    MatcherClass = "write"
+)
+
+// Valid indicates whether the value is a known member of the MatcherClass enum.
+func (e MatcherClass) Valid() bool {
+	switch e {
+	case MatcherClassDelegate:
+		return true
+	case MatcherClassExecute:
+		return true
+	case MatcherClassMcp:
+		return true
+	case MatcherClassNetwork:
+		return true
+	case MatcherClassRead:
+		return true
+	case MatcherClassWrite:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ProblemCode.
 const (
 	ProblemCodeAlreadyDecided        ProblemCode = "alreadyDecided"
@@ -366,6 +402,7 @@ const (
 	ProblemCodePathOutsideWorkspace  ProblemCode = "pathOutsideWorkspace"
 	ProblemCodePayloadTooLarge       ProblemCode = "payloadTooLarge"
 	ProblemCodePolicyDenied          ProblemCode = "policyDenied"
+	ProblemCodeRevisionRequired      ProblemCode = "revisionRequired"
 	ProblemCodeSandboxUnavailable    ProblemCode = "sandboxUnavailable"
 	ProblemCodeStale                 ProblemCode = "stale"
 	ProblemCodeStorageFailed         ProblemCode = "storageFailed"
@@ -374,6 +411,7 @@ const (
 	ProblemCodeUnknownAgent          ProblemCode = "unknownAgent"
 	ProblemCodeUnknownMcpServer      ProblemCode = "unknownMcpServer"
 	ProblemCodeUnknownModel          ProblemCode = "unknownModel"
+	ProblemCodeUnknownSecret         ProblemCode = "unknownSecret"
 	ProblemCodeUnsupportedMedia      ProblemCode = "unsupportedMedia"
 	ProblemCodeUriTooLong            ProblemCode = "uriTooLong"
 )
@@ -435,6 +473,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePolicyDenied:
 		return true
+	case ProblemCodeRevisionRequired:
+		return true
 	case ProblemCodeSandboxUnavailable:
 		return true
 	case ProblemCodeStale:
@@ -451,6 +491,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeUnknownModel:
 		return true
+	case ProblemCodeUnknownSecret:
+		return true
 	case ProblemCodeUnsupportedMedia:
 		return true
 	case ProblemCodeUriTooLong:
@@ -463,6 +505,7 @@ func (e ProblemCode) Valid() bool {
 // Defines values for Remember.
 const (
 	RememberExecution Remember = "execution"
+	RememberGlobal    Remember = "global"
 	RememberOnce      Remember = "once"
 )
 
@@ -470,6 +513,8 @@ const (
 func (e Remember) Valid() bool {
 	switch e {
 	case RememberExecution:
+		return true
+	case RememberGlobal:
 		return true
 	case RememberOnce:
 		return true
@@ -499,6 +544,24 @@ func (e ResumeMode) Valid() bool {
 	}
 }
 
+// Defines values for RuleScope.
+const (
+	RuleScopeExecution RuleScope = "execution"
+	RuleScopeGlobal    RuleScope = "global"
+)
+
+// Valid indicates whether the value is a known member of the RuleScope enum.
+func (e RuleScope) Valid() bool {
+	switch e {
+	case RuleScopeExecution:
+		return true
+	case RuleScopeGlobal:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SourceType.
 const (
 	SourceTypeAcp      SourceType = "acp"
@@ -511,6 +574,39 @@ func (e SourceType) Valid() bool {
 	case SourceTypeAcp:
 		return true
 	case SourceTypeInternal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ToolClass.
+const (
+	ToolClassDelegate ToolClass = "delegate"
+	ToolClassExecute  ToolClass = "execute"
+	ToolClassMcp      ToolClass = "mcp"
+	ToolClassNetwork  ToolClass = "network"
+	ToolClassNone     ToolClass = "none"
+	ToolClassRead     ToolClass = "read"
+	ToolClassWrite    ToolClass = "write"
+)
+
+// Valid indicates whether the value is a known member of the ToolClass enum.
+func (e ToolClass) Valid() bool {
+	switch e {
+	case ToolClassDelegate:
+		return true
+	case ToolClassExecute:
+		return true
+	case ToolClassMcp:
+		return true
+	case ToolClassNetwork:
+		return true
+	case ToolClassNone:
+		return true
+	case ToolClassRead:
+		return true
+	case ToolClassWrite:
 		return true
 	default:
 		return false
@@ -611,6 +707,9 @@ type Approval struct {
 	// of environment variables. Send it back to approve what you saw.
 	ArgumentsHash string `json:"argumentsHash"`
 
+	// AskedBy What of the policy asks: `capability`, `bashPolicy`, `catastrophic`, `rule`.
+	AskedBy *string `json:"askedBy"`
+
 	// Decision Null while pending, and where no person decided.
 	Decision    *Decision `json:"decision"`
 	ExecutionId string    `json:"executionId"`
@@ -633,6 +732,12 @@ type Approval struct {
 
 	// Question Of a `question`, what is asked; null otherwise.
 	Question *json.RawMessage `json:"question"`
+
+	// Reason Why a person is asked, in a sentence.
+	Reason *string `json:"reason"`
+
+	// RememberOptions The rules that a decision may leave behind, the narrowest first.
+	RememberOptions []RememberOption `json:"rememberOptions"`
 
 	// RequestedAt RFC 3339, UTC, microseconds.
 	//
@@ -689,34 +794,133 @@ type ApprovalSummary struct {
 	ToolCallId  string `json:"toolCallId"`
 }
 
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Action Example: approval.decided
+	Action      string  `json:"action"`
+	ExecutionId *string `json:"executionId"`
+	Hash        string  `json:"hash"`
+
+	// Previous The hash of the entry before; empty for the first.
+	Previous string `json:"previous"`
+
+	// Record What was done: `subject`, `tool`, `class`, `argumentsHash`, `details`, `decidedBy`, `ruleId`, `reason`, `actor`,
+	// `channel`, `outcome`, `summary`, `durationMs`; each where there is one.
+	Record json.RawMessage `json:"record"`
+	Seq    int64           `json:"seq"`
+
+	// Time RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	Time Time `json:"time"`
+}
+
+// AuditHead defines model for AuditHead.
+type AuditHead struct {
+	Hash string `json:"hash"`
+	Seq  int64  `json:"seq"`
+}
+
+// AuditPage defines model for AuditPage.
+type AuditPage struct {
+	// Head The newest entry of the whole chain. Keep it somewhere else, and verify against it.
+	Head  AuditHead    `json:"head"`
+	Items []AuditEntry `json:"items"`
+
+	// NextCursor Send it back as `cursor` for the next page; null on the last one.
+	NextCursor *NextCursor `json:"nextCursor"`
+}
+
+// BashPolicy Judges command lines. The line is parsed, and every simple command in it is judged on its own, also in pipes,
+// substitutions and behind wrappers; the first rule that matches decides over it. What cannot be read with
+// certainty asks a person, whatever the rules say. docs/approvals.md has the whole order.
+type BashPolicy struct {
+	// DefaultBehavior For a command that no rule matches.
+	DefaultBehavior BashPolicyDefaultBehavior `json:"defaultBehavior"`
+
+	// DenyBehavior `hitl`: a denied command asks a person. `block`: it is refused, and the model may try something else.
+	DenyBehavior *BashPolicyDenyBehavior `json:"denyBehavior,omitempty"`
+	Rules        *[]BashRule             `json:"rules,omitempty"`
+}
+
+// BashPolicyDefaultBehavior For a command that no rule matches.
+type BashPolicyDefaultBehavior string
+
+// BashPolicyDenyBehavior `hitl`: a denied command asks a person. `block`: it is refused, and the model may try something else.
+type BashPolicyDenyBehavior string
+
+// BashRule defines model for BashRule.
+type BashRule struct {
+	Action BashRuleAction `json:"action"`
+	Name   string         `json:"name"`
+
+	// Pattern A regular expression (RE2) for one simple command, its words joined by one space.
+	Pattern string `json:"pattern"`
+}
+
+// BashRuleAction defines model for BashRule.Action.
+type BashRuleAction string
+
+// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
+// `limitReached` and keeps what was said.
+type Budget struct {
+	// Cost In the currency of the registry's prices. A model whose cost is not known is 422 here; where an external agent
+	// does not tell what it costs, the execution fails as soon as that shows.
+	Cost *float64 `json:"cost,omitempty"`
+
+	// Tokens In and out, together.
+	Tokens *int64 `json:"tokens,omitempty"`
+
+	// ToolCalls How many calls the agent may ask for.
+	ToolCalls *int `json:"toolCalls,omitempty"`
+}
+
 // CancelExecution defines model for CancelExecution.
 type CancelExecution struct {
 	// Reason Kept in the log.
 	Reason *string `json:"reason,omitempty"`
 }
 
-// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking.
-// Commands are never run unseen. What an external agent asks for is judged by the same words; what it does without
-// asking is not seen before.
+// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
+// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
+// words; what it does without asking is not seen before.
+//
+// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
+// `safeMode: false`. A class named both ways is 422.
 type Capabilities struct {
+	// AlwaysAllowTools True is `safeMode: false`.
+	AlwaysAllowTools *bool `json:"alwaysAllowTools,omitempty"`
+
+	// Delegate Have another agent do it.
+	Delegate *CapabilityVerdict `json:"delegate,omitempty"`
+
 	// Execute Run commands in the sandbox.
-	Execute *CapabilitiesExecute `json:"execute,omitempty"`
+	Execute *CapabilityVerdict `json:"execute,omitempty"`
+
+	// ExecuteCommands The boolean of `execute`.
+	ExecuteCommands *bool `json:"executeCommands,omitempty"`
+
+	// Mcp Use tools of MCP servers.
+	Mcp *CapabilityVerdict `json:"mcp,omitempty"`
+
+	// Network Reach hosts, by a tool or from a command.
+	Network *CapabilityVerdict `json:"network,omitempty"`
 
 	// Read Read files of the workspace.
-	Read *CapabilitiesRead `json:"read,omitempty"`
+	Read *CapabilityVerdict `json:"read,omitempty"`
 
-	// Write Change files of the workspace.
-	Write *CapabilitiesWrite `json:"write,omitempty"`
+	// ReadFiles The boolean of `read`.
+	ReadFiles *bool `json:"readFiles,omitempty"`
+
+	// Write Change files of the workspace, also by a redirection of a command.
+	Write *CapabilityVerdict `json:"write,omitempty"`
+
+	// WriteFiles The boolean of `write`.
+	WriteFiles *bool `json:"writeFiles,omitempty"`
 }
 
-// CapabilitiesExecute Run commands in the sandbox.
-type CapabilitiesExecute string
-
-// CapabilitiesRead Read files of the workspace.
-type CapabilitiesRead string
-
-// CapabilitiesWrite Change files of the workspace.
-type CapabilitiesWrite string
+// CapabilityVerdict defines model for CapabilityVerdict.
+type CapabilityVerdict string
 
 // CreateExecution Exactly one of `prompt` and `messages` is needed.
 type CreateExecution struct {
@@ -724,9 +928,16 @@ type CreateExecution struct {
 	// nobody answered and goes on. 0 is for ever.
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
 
-	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking.
-	// Commands are never run unseen. What an external agent asks for is judged by the same words; what it does without
-	// asking is not seen before.
+	// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
+	// `limitReached` and keeps what was said.
+	Budget *Budget `json:"budget,omitempty"`
+
+	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
+	// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
+	// words; what it does without asking is not seen before.
+	//
+	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
+	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
 	// Debug Keep the raw messages of an external agent for `GET …/debug`, and its standard error as events.
@@ -748,7 +959,8 @@ type CreateExecution struct {
 
 	// McpServers MCP servers that the agent is given, by their names in the operator's registry. The internal agent takes
 	// none yet.
-	McpServers *[]string `json:"mcpServers,omitempty"`
+	McpServers *[]string       `json:"mcpServers,omitempty"`
+	Memory     *MemorySettings `json:"memory,omitempty"`
 
 	// Messages A conversation that the client brings along; the last message is the user's.
 	Messages *[]InputMessage `json:"messages,omitempty"`
@@ -758,7 +970,8 @@ type CreateExecution struct {
 	//
 	//
 	// Example: {"ticket":"OPS-1234"}
-	Metadata *Metadata `json:"metadata,omitempty"`
+	Metadata *Metadata        `json:"metadata,omitempty"`
+	Policy   *ExecutionPolicy `json:"policy,omitempty"`
 
 	// Prompt What the agent is to do.
 	Prompt *string `json:"prompt,omitempty"`
@@ -767,6 +980,17 @@ type CreateExecution struct {
 	// be the same agent in the same `workingDirectory`. 422 `notResumable` where it is not, where the execution
 	// still lives, and where its `agentSession` is null.
 	ResumeFrom *string `json:"resumeFrom,omitempty"`
+
+	// RunbookId The runbook that it belongs to; its notes are those of `memory`.
+	RunbookId *string `json:"runbookId,omitempty"`
+
+	// SafeMode False is full trust: nothing asks but the catastrophic, and nothing is refused but what is off, denied or
+	// blocked.
+	SafeMode *bool `json:"safeMode,omitempty"`
+
+	// Secrets Secrets of the operator's registry that commands of the internal agent may be given, by name. Their values
+	// never pass through the model, and are masked wherever they show.
+	Secrets *[]string `json:"secrets,omitempty"`
 
 	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
 	// of the other type is 422.
@@ -778,9 +1002,30 @@ type CreateExecution struct {
 	// TimeoutSeconds Active time per turn; the clock stands still while an approval is open. 0 is none.
 	TimeoutSeconds *int `json:"timeoutSeconds,omitempty"`
 
+	// Tools Which tools the internal agent has, and which commands they may run.
+	Tools *ToolSettings `json:"tools,omitempty"`
+
 	// WorkingDirectory A folder inside the server's workspace, relative to it or absolute; symlinks are followed before the check.
 	// Without it the workspace itself.
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
+}
+
+// CreatePermissionRule defines model for CreatePermissionRule.
+type CreatePermissionRule struct {
+	Effect CapabilityVerdict `json:"effect"`
+
+	// ExecutionId Of a rule of the scope `execution`.
+	ExecutionId *string `json:"executionId,omitempty"`
+
+	// ExpiresAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	ExpiresAt *Time `json:"expiresAt,omitempty"`
+
+	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
+	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	Matcher Matcher   `json:"matcher"`
+	Scope   RuleScope `json:"scope"`
 }
 
 // DebugMessage defines model for DebugMessage.
@@ -831,9 +1076,23 @@ type Decide struct {
 	OptionId *string `json:"optionId,omitempty"`
 
 	// Reason On deny, the model sees it.
-	Reason   *string   `json:"reason,omitempty"`
-	Remember *Remember `json:"remember,omitempty"`
+	Reason *string `json:"reason,omitempty"`
+
+	// Remember Leaves a rule behind, so that the like is not asked again: `{scope, previewId}`, or a bare scope for exactly this
+	// call. A denial leaves a rule that denies. `global` needs the scope `policies:write`.
+	Remember *Decide_Remember `json:"remember,omitempty"`
 }
+
+// Decide_Remember Leaves a rule behind, so that the like is not asked again: `{scope, previewId}`, or a bare scope for exactly this
+// call. A denial leaves a rule that denies. `global` needs the scope `policies:write`.
+type Decide_Remember struct {
+	union json.RawMessage
+}
+
+// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
+// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
+// it could not be run, or ended with its execution. `brokenPolicy`: what was stored cannot be read.
+type DecidedBy string
 
 // Decision defines model for Decision.
 type Decision struct {
@@ -852,11 +1111,40 @@ type Decision struct {
 
 	// OptionId The option of an `agentPermission` that was chosen.
 	OptionId *string `json:"optionId"`
-	Reason   *string `json:"reason"`
 
-	// Remember `execution`: the same tool with the same arguments runs without asking again in this execution. Only an
-	// approval can be remembered.
+	// PreviewId Which of the `rememberOptions` is remembered.
+	PreviewId *string `json:"previewId"`
+	Reason    *string `json:"reason"`
+
+	// Remember How far a decision is remembered: not, for the rest of the execution, or for all executions.
 	Remember Remember `json:"remember"`
+
+	// RuleId The rule that the decision left behind; with `once`, the rule that decided.
+	RuleId *string `json:"ruleId"`
+}
+
+// EvaluatePolicy defines model for EvaluatePolicy.
+type EvaluatePolicy struct {
+	Arguments json.RawMessage `json:"arguments"`
+
+	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
+	// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
+	// words; what it does without asking is not seen before.
+	//
+	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
+	// `safeMode: false`. A class named both ways is 422.
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// ExecutionId Whose settings count; then none of the following may be there.
+	ExecutionId *string          `json:"executionId,omitempty"`
+	Policy      *ExecutionPolicy `json:"policy,omitempty"`
+	SafeMode    *bool            `json:"safeMode,omitempty"`
+	Secrets     *[]string        `json:"secrets,omitempty"`
+	Tool        string           `json:"tool"`
+
+	// Tools Which tools the internal agent has, and which commands they may run.
+	Tools            *ToolSettings `json:"tools,omitempty"`
+	WorkingDirectory *string       `json:"workingDirectory,omitempty"`
 }
 
 // EventPage defines model for EventPage.
@@ -873,6 +1161,7 @@ type Execution struct {
 	// another execution may name this one.
 	AgentSession           *string `json:"agentSession"`
 	ApprovalTimeoutSeconds int     `json:"approvalTimeoutSeconds"`
+	Budget                 *Budget `json:"budget"`
 
 	// Capabilities The capabilities with the defaults filled in.
 	Capabilities GrantedCapabilities `json:"capabilities"`
@@ -895,6 +1184,7 @@ type Execution struct {
 	LastSeq       int64           `json:"lastSeq"`
 	MaxIterations int             `json:"maxIterations"`
 	McpServers    []string        `json:"mcpServers"`
+	Memory        MemorySettings  `json:"memory"`
 	Messages      *[]InputMessage `json:"messages"`
 
 	// Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
@@ -909,11 +1199,17 @@ type Execution struct {
 
 	// PendingApprovals What waits for a person now, oldest first.
 	PendingApprovals []ApprovalSummary `json:"pendingApprovals"`
+	Policy           ExecutionPolicy   `json:"policy"`
 
 	// Progress How far the current turn is.
 	Progress   Progress `json:"progress"`
 	Prompt     *string  `json:"prompt"`
 	ResumeFrom *string  `json:"resumeFrom"`
+	RunbookId  *string  `json:"runbookId"`
+	SafeMode   bool     `json:"safeMode"`
+
+	// Secrets Names.
+	Secrets []string `json:"secrets"`
 
 	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
 	// of the other type is 422.
@@ -926,6 +1222,9 @@ type Execution struct {
 	Status         ExecutionStatus `json:"status"`
 	SystemPrompt   *string         `json:"systemPrompt"`
 	TimeoutSeconds int             `json:"timeoutSeconds"`
+
+	// Tools Which tools the internal agent has, and which commands they may run.
+	Tools ToolSettings `json:"tools"`
 
 	// Turn The current turn, from 1; 0 before the first.
 	Turn int `json:"turn"`
@@ -950,6 +1249,24 @@ type ExecutionPage struct {
 	NextCursor *NextCursor `json:"nextCursor"`
 }
 
+// ExecutionPolicy defines model for ExecutionPolicy.
+type ExecutionPolicy struct {
+	// Rules Permission rules of this execution, from its first moment on.
+	Rules *[]ExecutionRule `json:"rules,omitempty"`
+
+	// Unattended Nobody answers. What would be asked is refused at once, instead of waiting for its time to be over.
+	Unattended *bool `json:"unattended,omitempty"`
+}
+
+// ExecutionRule defines model for ExecutionRule.
+type ExecutionRule struct {
+	Effect CapabilityVerdict `json:"effect"`
+
+	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
+	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	Matcher Matcher `json:"matcher"`
+}
+
 // ExecutionStatus `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
 // open), `executingTool` (a call runs), `streaming` (text arrives), `waiting`; `idle` between turns;
 // `interrupted` when somebody must choose how to go on. `completed`, `failed`, `cancelled` and `timedOut` never
@@ -969,24 +1286,18 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// FinishReason `expired`: it was idle for `idleTimeoutSeconds`.
+// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
 type FinishReason string
 
 // GrantedCapabilities The capabilities with the defaults filled in.
 type GrantedCapabilities struct {
-	Execute GrantedCapabilitiesExecute `json:"execute"`
-	Read    GrantedCapabilitiesRead    `json:"read"`
-	Write   GrantedCapabilitiesWrite   `json:"write"`
+	Delegate CapabilityVerdict `json:"delegate"`
+	Execute  CapabilityVerdict `json:"execute"`
+	Mcp      CapabilityVerdict `json:"mcp"`
+	Network  CapabilityVerdict `json:"network"`
+	Read     CapabilityVerdict `json:"read"`
+	Write    CapabilityVerdict `json:"write"`
 }
-
-// GrantedCapabilitiesExecute defines model for GrantedCapabilities.Execute.
-type GrantedCapabilitiesExecute string
-
-// GrantedCapabilitiesRead defines model for GrantedCapabilities.Read.
-type GrantedCapabilitiesRead string
-
-// GrantedCapabilitiesWrite defines model for GrantedCapabilities.Write.
-type GrantedCapabilitiesWrite string
 
 // Health defines model for Health.
 type Health struct {
@@ -1017,6 +1328,50 @@ type InputMessage struct {
 
 // InputMessageRole defines model for InputMessage.Role.
 type InputMessageRole string
+
+// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
+// nothing of it may be unclear; to deny or to ask, a part is enough.
+type Matcher struct {
+	// ArgumentsHash Exactly the call with this hash.
+	ArgumentsHash *string       `json:"argumentsHash,omitempty"`
+	Class         *MatcherClass `json:"class,omitempty"`
+
+	// Command The words of a simple command; ` *` at the end is whatever follows.
+	//
+	// Example: git log *
+	Command *string `json:"command,omitempty"`
+
+	// Host A name, `*.name`, or `*`.
+	Host      *string `json:"host,omitempty"`
+	McpServer *string `json:"mcpServer,omitempty"`
+
+	// Path A glob, `**` included, for absolute paths.
+	//
+	// Example: /srv/app/**
+	Path *string `json:"path,omitempty"`
+	Tool *string `json:"tool,omitempty"`
+}
+
+// MatcherClass defines model for Matcher.Class.
+type MatcherClass string
+
+// Memory defines model for Memory.
+type Memory struct {
+	// Content Markdown, at most 64 KiB.
+	Content string `json:"content"`
+
+	// Revision 0 where nothing was ever written.
+	Revision  int64  `json:"revision"`
+	Scope     string `json:"scope"`
+	UpdatedAt *Time  `json:"updatedAt"`
+	UpdatedBy *Actor `json:"updatedBy"`
+}
+
+// MemorySettings defines model for MemorySettings.
+type MemorySettings struct {
+	// Enabled The global notes and those of `runbookId` are read into the prompt, and the agent may write them.
+	Enabled *bool `json:"enabled,omitempty"`
+}
 
 // Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
 // characters.
@@ -1071,7 +1426,7 @@ type Output struct {
 	// Error Null where it completed.
 	Error *Failure `json:"error"`
 
-	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`.
+	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
 	FinishReason FinishReason `json:"finishReason"`
 
 	// Text The final message of the agent, also where it was cut short; at most 1 MiB.
@@ -1093,6 +1448,79 @@ type PermissionOption struct {
 	// OptionId What a decision names.
 	OptionId             *string                `json:"optionId,omitempty"`
 	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// PermissionRule defines model for PermissionRule.
+type PermissionRule struct {
+	// ApprovalId The decision that it remembers.
+	ApprovalId *string `json:"approvalId"`
+
+	// CreatedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	CreatedAt Time `json:"createdAt"`
+
+	// CreatedBy Who did something, an API key by id and name.
+	CreatedBy Actor `json:"createdBy"`
+
+	// Description What it covers.
+	Description string            `json:"description"`
+	Effect      CapabilityVerdict `json:"effect"`
+	ExecutionId *string           `json:"executionId"`
+	ExpiresAt   *Time             `json:"expiresAt"`
+
+	// Hits How often it has decided.
+	Hits      int64  `json:"hits"`
+	Id        string `json:"id"`
+	LastHitAt *Time  `json:"lastHitAt"`
+
+	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
+	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	Matcher   Matcher   `json:"matcher"`
+	RevokedAt *Time     `json:"revokedAt"`
+	Scope     RuleScope `json:"scope"`
+}
+
+// PermissionRulePage defines model for PermissionRulePage.
+type PermissionRulePage struct {
+	Items []PermissionRule `json:"items"`
+
+	// NextCursor Send it back as `cursor` for the next page; null on the last one.
+	NextCursor *NextCursor `json:"nextCursor"`
+}
+
+// PolicyDecision defines model for PolicyDecision.
+type PolicyDecision struct {
+	Class string `json:"class"`
+
+	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
+	// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
+	// it could not be run, or ended with its execution. `brokenPolicy`: what was stored cannot be read.
+	DecidedBy       DecidedBy         `json:"decidedBy"`
+	Decision        CapabilityVerdict `json:"decision"`
+	Reason          string            `json:"reason"`
+	RememberOptions []RememberOption  `json:"rememberOptions"`
+
+	// Rule Name of the rule of the bash policy that decided.
+	Rule *string `json:"rule"`
+
+	// RuleId Of the permission rule that decided.
+	RuleId *string `json:"ruleId"`
+
+	// Step Which of the nine steps decided.
+	Step int `json:"step"`
+
+	// Summary What would happen, as an approval would say it.
+	Summary string       `json:"summary"`
+	Trace   []PolicyStep `json:"trace"`
+}
+
+// PolicyStep defines model for PolicyStep.
+type PolicyStep struct {
+	Applied bool   `json:"applied"`
+	Detail  string `json:"detail"`
+	Name    string `json:"name"`
+	Step    int    `json:"step"`
 }
 
 // Problem RFC 9457. Programs read `code`; people read `title` and `detail`.
@@ -1135,8 +1563,10 @@ type Problem struct {
 	// | `notResumable` | 422 | the agent's session cannot be taken up |
 	// | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
-	// | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
+	// | `policyDenied` | 422 | the policy says no, also to edited arguments |
+	// | `unknownSecret` | 422 | the registry does not have this secret |
 	// | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
+	// | `revisionRequired` | 428 | replacing needs the revision of what is replaced |
 	// | `headersTooLarge` | 431 | the headers are over the limit |
 	// | `internal` | 500 | a bug of ours |
 	// | `storageFailed` | 503 | the database does not answer |
@@ -1207,8 +1637,10 @@ type Problem struct {
 // | `notResumable` | 422 | the agent's session cannot be taken up |
 // | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
-// | `policyDenied` | 422 | the capabilities say no, also to edited arguments |
+// | `policyDenied` | 422 | the policy says no, also to edited arguments |
+// | `unknownSecret` | 422 | the registry does not have this secret |
 // | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
+// | `revisionRequired` | 428 | replacing needs the revision of what is replaced |
 // | `headersTooLarge` | 431 | the headers are over the limit |
 // | `internal` | 500 | a bug of ours |
 // | `storageFailed` | 503 | the database does not answer |
@@ -1262,6 +1694,11 @@ type PromptExecution struct {
 	WhenBusy *WhenBusy `json:"whenBusy,omitempty"`
 }
 
+// PutMemory defines model for PutMemory.
+type PutMemory struct {
+	Content string `json:"content"`
+}
+
 // Question defines model for Question.
 type Question struct {
 	// Message What is asked, in the words of the agent.
@@ -1271,9 +1708,33 @@ type Question struct {
 	Schema *map[string]interface{} `json:"schema,omitempty"`
 }
 
-// Remember `execution`: the same tool with the same arguments runs without asking again in this execution. Only an
-// approval can be remembered.
+// Remember How far a decision is remembered: not, for the rest of the execution, or for all executions.
 type Remember string
+
+// RememberChoice defines model for RememberChoice.
+type RememberChoice struct {
+	// ExpiresInSeconds How long the rule holds. Without it a rule of an execution holds until its end, and a global one for 30 days.
+	ExpiresInSeconds *int `json:"expiresInSeconds,omitempty"`
+
+	// PreviewId From the approval's `rememberOptions`; without it the narrowest, exactly this call.
+	PreviewId *string `json:"previewId,omitempty"`
+
+	// Scope How far a decision is remembered: not, for the rest of the execution, or for all executions.
+	Scope Remember `json:"scope"`
+}
+
+// RememberOption One rule that a decision may leave behind. It is made from what would run and stored with the question.
+type RememberOption struct {
+	// Description Example: This will also allow every call of bash whose commands all begin with “git log”.
+	Description string `json:"description"`
+
+	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
+	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	Matcher Matcher `json:"matcher"`
+
+	// PreviewId Example: command
+	PreviewId string `json:"previewId"`
+}
 
 // ResumeExecution defines model for ResumeExecution.
 type ResumeExecution struct {
@@ -1286,6 +1747,9 @@ type ResumeExecution struct {
 // again. `fail`: the execution has failed.
 type ResumeMode string
 
+// RuleScope defines model for RuleScope.
+type RuleScope string
+
 // Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
 // of the other type is 422.
 type Source struct {
@@ -1296,6 +1760,10 @@ type Source struct {
 	// Command Only for `acp`, and needed there: the name of an agent from `GET /agents`. The registry has the program that
 	// is run; a request cannot name another.
 	Command *string `json:"command,omitempty"`
+
+	// Fallbacks Only for `internal`: models from `GET /models` that are asked, in this order, where the one before fails for
+	// good. Each switch is an event, `model.switched`.
+	Fallbacks *[]string `json:"fallbacks,omitempty"`
 
 	// Mode Only for `acp`: a mode as the agent itself calls it, in place of the registry's. In some modes an agent does
 	// not ask before it acts.
@@ -1313,6 +1781,43 @@ type Source struct {
 // SourceType `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
 // speaks the Agent Client Protocol.
 type SourceType string
+
+// Tool defines model for Tool.
+type Tool struct {
+	Class ToolClass `json:"class"`
+
+	// Description What the model is told.
+	Description string `json:"description"`
+
+	// Name Example: bash
+	Name string `json:"name"`
+
+	// Schema Of its arguments.
+	Schema  json.RawMessage `json:"schema"`
+	Version string          `json:"version"`
+}
+
+// ToolClass defines model for Tool.Class.
+type ToolClass string
+
+// ToolPage defines model for ToolPage.
+type ToolPage struct {
+	Items []Tool `json:"items"`
+
+	// NextCursor Send it back as `cursor` for the next page; null on the last one.
+	NextCursor *NextCursor `json:"nextCursor"`
+}
+
+// ToolSettings Which tools the internal agent has, and which commands they may run.
+type ToolSettings struct {
+	// BashPolicy Judges command lines. The line is parsed, and every simple command in it is judged on its own, also in pipes,
+	// substitutions and behind wrappers; the first rule that matches decides over it. What cannot be read with
+	// certainty asks a person, whatever the rules say. docs/approvals.md has the whole order.
+	BashPolicy *BashPolicy `json:"bashPolicy,omitempty"`
+
+	// Enabled Names from `GET /tools`; without it all that are there, and with an empty list none.
+	Enabled *[]string `json:"enabled,omitempty"`
+}
 
 // Usage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
 type Usage struct {
@@ -1363,6 +1868,21 @@ type ListApprovalsParams struct {
 
 	// Cursor The `nextCursor` of the page before. Opaque; one that this service did not make is 400.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// ExecutionId Only entries about this execution.
+	ExecutionId *string `form:"executionId,omitempty" json:"executionId,omitempty"`
+
+	// Action Only entries of this action, such as `approval.decided`.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// After The seq of the last entry that the client has.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
 
 	// Limit How many items a page holds at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
@@ -1427,6 +1947,30 @@ type PromptExecutionParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// PutMemoryParams defines parameters for PutMemory.
+type PutMemoryParams struct {
+	// IfMatch The `ETag` of the notes that are replaced; needed, 428 without it. Where somebody was faster the answer is 409.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// ListPermissionRulesParams defines parameters for ListPermissionRules.
+type ListPermissionRulesParams struct {
+	// ExecutionId Only rules of this execution.
+	ExecutionId *string `form:"executionId,omitempty" json:"executionId,omitempty"`
+
+	// Scope Only rules of this scope.
+	Scope *RuleScope `form:"scope,omitempty" json:"scope,omitempty"`
+
+	// Ended Also rules that were revoked or have expired.
+	Ended *bool `form:"ended,omitempty" json:"ended,omitempty"`
+
+	// Cursor The `nextCursor` of the page before. Opaque; one that this service did not make is 400.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // DecideApprovalJSONRequestBody defines body for DecideApproval for application/json ContentType.
 type DecideApprovalJSONRequestBody = Decide
 
@@ -1441,6 +1985,15 @@ type PromptExecutionJSONRequestBody = PromptExecution
 
 // ResumeExecutionJSONRequestBody defines body for ResumeExecution for application/json ContentType.
 type ResumeExecutionJSONRequestBody = ResumeExecution
+
+// PutMemoryJSONRequestBody defines body for PutMemory for application/json ContentType.
+type PutMemoryJSONRequestBody = PutMemory
+
+// CreatePermissionRuleJSONRequestBody defines body for CreatePermissionRule for application/json ContentType.
+type CreatePermissionRuleJSONRequestBody = CreatePermissionRule
+
+// EvaluatePolicyJSONRequestBody defines body for EvaluatePolicy for application/json ContentType.
+type EvaluatePolicyJSONRequestBody = EvaluatePolicy
 
 // Getter for additional properties for PermissionOption. Returns the specified
 // element and whether it was found
@@ -1540,6 +2093,68 @@ func (a PermissionOption) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
+// AsRemember returns the union data inside the Decide_Remember as a Remember
+func (t Decide_Remember) AsRemember() (Remember, error) {
+	var body Remember
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRemember overwrites any union data inside the Decide_Remember as the provided Remember
+func (t *Decide_Remember) FromRemember(v Remember) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRemember performs a merge with any union data inside the Decide_Remember, using the provided Remember
+func (t *Decide_Remember) MergeRemember(v Remember) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRememberChoice returns the union data inside the Decide_Remember as a RememberChoice
+func (t Decide_Remember) AsRememberChoice() (RememberChoice, error) {
+	var body RememberChoice
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRememberChoice overwrites any union data inside the Decide_Remember as the provided RememberChoice
+func (t *Decide_Remember) FromRememberChoice(v RememberChoice) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRememberChoice performs a merge with any union data inside the Decide_Remember, using the provided RememberChoice
+func (t *Decide_Remember) MergeRememberChoice(v RememberChoice) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Decide_Remember) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Decide_Remember) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// GetIndex What this is, and where the document lies
@@ -1557,6 +2172,9 @@ type ServerInterface interface {
 	// DecideApproval Approve or deny
 	// (POST /approvals/{id})
 	DecideApproval(w http.ResponseWriter, r *http.Request, id ApprovalId)
+	// ListAudit What was done and decided, in order
+	// (GET /audit)
+	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
 	// ListExecutions List executions, newest first
 	// (GET /executions)
 	ListExecutions(w http.ResponseWriter, r *http.Request, params ListExecutionsParams)
@@ -1593,6 +2211,12 @@ type ServerInterface interface {
 	// GetHealth Is the process alive?
 	// (GET /healthz)
 	GetHealth(w http.ResponseWriter, r *http.Request)
+	// GetMemory The notes that agents and people left for later executions
+	// (GET /memory/{scope})
+	GetMemory(w http.ResponseWriter, r *http.Request, scope string)
+	// PutMemory Replace the notes
+	// (PUT /memory/{scope})
+	PutMemory(w http.ResponseWriter, r *http.Request, scope string, params PutMemoryParams)
 	// GetMetrics Prometheus metrics
 	// (GET /metrics)
 	GetMetrics(w http.ResponseWriter, r *http.Request)
@@ -1602,9 +2226,27 @@ type ServerInterface interface {
 	// GetDocument This document
 	// (GET /openapi.yaml)
 	GetDocument(w http.ResponseWriter, r *http.Request)
+	// ListPermissionRules Remembered decisions and rules of operators, newest first
+	// (GET /permission-rules)
+	ListPermissionRules(w http.ResponseWriter, r *http.Request, params ListPermissionRulesParams)
+	// CreatePermissionRule Write a rule
+	// (POST /permission-rules)
+	CreatePermissionRule(w http.ResponseWriter, r *http.Request)
+	// RevokePermissionRule Revoke a rule
+	// (DELETE /permission-rules/{id})
+	RevokePermissionRule(w http.ResponseWriter, r *http.Request, id string)
+	// GetPermissionRule One rule, with its hits
+	// (GET /permission-rules/{id})
+	GetPermissionRule(w http.ResponseWriter, r *http.Request, id string)
+	// EvaluatePolicy What would become of this call, and why?
+	// (POST /policy/evaluate)
+	EvaluatePolicy(w http.ResponseWriter, r *http.Request)
 	// GetReadiness Should it get traffic?
 	// (GET /readyz)
 	GetReadiness(w http.ResponseWriter, r *http.Request)
+	// ListTools The tools of the internal agent
+	// (GET /tools)
+	ListTools(w http.ResponseWriter, r *http.Request)
 }
 
 // Unimplemented server implementation that returns http.StatusNotImplemented for each endpoint.
@@ -1638,6 +2280,12 @@ func (_ Unimplemented) GetApproval(w http.ResponseWriter, r *http.Request, id Ap
 // DecideApproval Approve or deny
 // (POST /approvals/{id})
 func (_ Unimplemented) DecideApproval(w http.ResponseWriter, r *http.Request, id ApprovalId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListAudit What was done and decided, in order
+// (GET /audit)
+func (_ Unimplemented) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1713,6 +2361,18 @@ func (_ Unimplemented) GetHealth(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// GetMemory The notes that agents and people left for later executions
+// (GET /memory/{scope})
+func (_ Unimplemented) GetMemory(w http.ResponseWriter, r *http.Request, scope string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// PutMemory Replace the notes
+// (PUT /memory/{scope})
+func (_ Unimplemented) PutMemory(w http.ResponseWriter, r *http.Request, scope string, params PutMemoryParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // GetMetrics Prometheus metrics
 // (GET /metrics)
 func (_ Unimplemented) GetMetrics(w http.ResponseWriter, r *http.Request) {
@@ -1731,9 +2391,45 @@ func (_ Unimplemented) GetDocument(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// ListPermissionRules Remembered decisions and rules of operators, newest first
+// (GET /permission-rules)
+func (_ Unimplemented) ListPermissionRules(w http.ResponseWriter, r *http.Request, params ListPermissionRulesParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreatePermissionRule Write a rule
+// (POST /permission-rules)
+func (_ Unimplemented) CreatePermissionRule(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RevokePermissionRule Revoke a rule
+// (DELETE /permission-rules/{id})
+func (_ Unimplemented) RevokePermissionRule(w http.ResponseWriter, r *http.Request, id string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetPermissionRule One rule, with its hits
+// (GET /permission-rules/{id})
+func (_ Unimplemented) GetPermissionRule(w http.ResponseWriter, r *http.Request, id string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// EvaluatePolicy What would become of this call, and why?
+// (POST /policy/evaluate)
+func (_ Unimplemented) EvaluatePolicy(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // GetReadiness Should it get traffic?
 // (GET /readyz)
 func (_ Unimplemented) GetReadiness(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListTools The tools of the internal agent
+// (GET /tools)
+func (_ Unimplemented) ListTools(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1876,6 +2572,78 @@ func (siw *ServerInterfaceWrapper) DecideApproval(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.DecideApproval(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAudit operation middleware
+func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAuditParams
+
+	// ------------- Optional query parameter "executionId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "executionId", r.URL.Query(), &params.ExecutionId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "executionId"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "executionId", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "action" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "action", r.URL.Query(), &params.Action, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "action"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "action", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAudit(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2371,6 +3139,82 @@ func (siw *ServerInterfaceWrapper) GetHealth(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// GetMemory operation middleware
+func (siw *ServerInterfaceWrapper) GetMemory(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "scope" -------------
+	var scope string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "scope", chi.URLParam(r, "scope"), &scope, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "scope", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetMemory(w, r, scope)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutMemory operation middleware
+func (siw *ServerInterfaceWrapper) PutMemory(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "scope" -------------
+	var scope string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "scope", chi.URLParam(r, "scope"), &scope, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "scope", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutMemoryParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutMemory(w, r, scope, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetMetrics operation middleware
 func (siw *ServerInterfaceWrapper) GetMetrics(w http.ResponseWriter, r *http.Request) {
 
@@ -2413,11 +3257,190 @@ func (siw *ServerInterfaceWrapper) GetDocument(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// ListPermissionRules operation middleware
+func (siw *ServerInterfaceWrapper) ListPermissionRules(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPermissionRulesParams
+
+	// ------------- Optional query parameter "executionId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "executionId", r.URL.Query(), &params.ExecutionId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "executionId"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "executionId", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "scope" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scope", r.URL.Query(), &params.Scope, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "scope"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "scope", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "ended" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ended", r.URL.Query(), &params.Ended, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "ended"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ended", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListPermissionRules(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreatePermissionRule operation middleware
+func (siw *ServerInterfaceWrapper) CreatePermissionRule(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreatePermissionRule(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokePermissionRule operation middleware
+func (siw *ServerInterfaceWrapper) RevokePermissionRule(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokePermissionRule(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetPermissionRule operation middleware
+func (siw *ServerInterfaceWrapper) GetPermissionRule(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetPermissionRule(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EvaluatePolicy operation middleware
+func (siw *ServerInterfaceWrapper) EvaluatePolicy(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EvaluatePolicy(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetReadiness operation middleware
 func (siw *ServerInterfaceWrapper) GetReadiness(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetReadiness(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListTools operation middleware
+func (siw *ServerInterfaceWrapper) ListTools(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListTools(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2556,6 +3579,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/approvals/{id}", wrapper.DecideApproval)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/audit", wrapper.ListAudit)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/executions", wrapper.ListExecutions)
 	})
 	r.Group(func(r chi.Router) {
@@ -2592,6 +3618,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/healthz", wrapper.GetHealth)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/memory/{scope}", wrapper.GetMemory)
+	})
+	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/memory/{scope}", wrapper.PutMemory)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/metrics", wrapper.GetMetrics)
 	})
 	r.Group(func(r chi.Router) {
@@ -2601,7 +3633,25 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/openapi.yaml", wrapper.GetDocument)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/permission-rules", wrapper.ListPermissionRules)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/permission-rules", wrapper.CreatePermissionRule)
+	})
+	r.Group(func(r chi.Router) {
+		r.Delete(options.BaseURL+"/permission-rules/{id}", wrapper.RevokePermissionRule)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/permission-rules/{id}", wrapper.GetPermissionRule)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/policy/evaluate", wrapper.EvaluatePolicy)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/readyz", wrapper.GetReadiness)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/tools", wrapper.ListTools)
 	})
 
 	return r
@@ -2792,6 +3842,45 @@ type DecideApprovaldefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DecideApprovaldefaultApplicationProblemPlusJSONResponse) VisitDecideApprovalResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditRequestObject struct {
+	Params ListAuditParams
+}
+
+type ListAuditResponseObject interface {
+	VisitListAuditResponse(w http.ResponseWriter) error
+}
+
+type ListAudit200JSONResponse AuditPage
+
+func (response ListAudit200JSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAuditdefaultApplicationProblemPlusJSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3379,6 +4468,130 @@ func (response GetHealthdefaultApplicationProblemPlusJSONResponse) VisitGetHealt
 	return err
 }
 
+type GetMemoryRequestObject struct {
+	Scope string `json:"scope"`
+}
+
+type GetMemoryResponseObject interface {
+	VisitGetMemoryResponse(w http.ResponseWriter) error
+}
+
+type GetMemory200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetMemory200JSONResponse struct {
+	Body    Memory
+	Headers GetMemory200ResponseHeaders
+}
+
+func (response GetMemory200JSONResponse) VisitGetMemoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMemory200TextmarkdownResponse struct {
+	Body          io.Reader
+	Headers       GetMemory200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetMemory200TextmarkdownResponse) VisitGetMemoryResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/markdown")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetMemorydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetMemorydefaultApplicationProblemPlusJSONResponse) VisitGetMemoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutMemoryRequestObject struct {
+	Scope  string `json:"scope"`
+	Params PutMemoryParams
+	Body   *PutMemoryJSONRequestBody
+}
+
+type PutMemoryResponseObject interface {
+	VisitPutMemoryResponse(w http.ResponseWriter) error
+}
+
+type PutMemory200ResponseHeaders struct {
+	ETag *string
+}
+
+type PutMemory200JSONResponse struct {
+	Body    Memory
+	Headers PutMemory200ResponseHeaders
+}
+
+func (response PutMemory200JSONResponse) VisitPutMemoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutMemorydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutMemorydefaultApplicationProblemPlusJSONResponse) VisitPutMemoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMetricsRequestObject struct {
 }
 
@@ -3496,6 +4709,211 @@ func (response GetDocumentdefaultApplicationProblemPlusJSONResponse) VisitGetDoc
 	return err
 }
 
+type ListPermissionRulesRequestObject struct {
+	Params ListPermissionRulesParams
+}
+
+type ListPermissionRulesResponseObject interface {
+	VisitListPermissionRulesResponse(w http.ResponseWriter) error
+}
+
+type ListPermissionRules200JSONResponse PermissionRulePage
+
+func (response ListPermissionRules200JSONResponse) VisitListPermissionRulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPermissionRulesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListPermissionRulesdefaultApplicationProblemPlusJSONResponse) VisitListPermissionRulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreatePermissionRuleRequestObject struct {
+	Body *CreatePermissionRuleJSONRequestBody
+}
+
+type CreatePermissionRuleResponseObject interface {
+	VisitCreatePermissionRuleResponse(w http.ResponseWriter) error
+}
+
+type CreatePermissionRule201ResponseHeaders struct {
+	Location *string
+}
+
+type CreatePermissionRule201JSONResponse struct {
+	Body    PermissionRule
+	Headers CreatePermissionRule201ResponseHeaders
+}
+
+func (response CreatePermissionRule201JSONResponse) VisitCreatePermissionRuleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.Location != nil {
+		w.Header().Set("Location", fmt.Sprint(*response.Headers.Location))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreatePermissionRuledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreatePermissionRuledefaultApplicationProblemPlusJSONResponse) VisitCreatePermissionRuleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokePermissionRuleRequestObject struct {
+	Id string `json:"id"`
+}
+
+type RevokePermissionRuleResponseObject interface {
+	VisitRevokePermissionRuleResponse(w http.ResponseWriter) error
+}
+
+type RevokePermissionRule200JSONResponse PermissionRule
+
+func (response RevokePermissionRule200JSONResponse) VisitRevokePermissionRuleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokePermissionRuledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RevokePermissionRuledefaultApplicationProblemPlusJSONResponse) VisitRevokePermissionRuleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPermissionRuleRequestObject struct {
+	Id string `json:"id"`
+}
+
+type GetPermissionRuleResponseObject interface {
+	VisitGetPermissionRuleResponse(w http.ResponseWriter) error
+}
+
+type GetPermissionRule200JSONResponse PermissionRule
+
+func (response GetPermissionRule200JSONResponse) VisitGetPermissionRuleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPermissionRuledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPermissionRuledefaultApplicationProblemPlusJSONResponse) VisitGetPermissionRuleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EvaluatePolicyRequestObject struct {
+	Body *EvaluatePolicyJSONRequestBody
+}
+
+type EvaluatePolicyResponseObject interface {
+	VisitEvaluatePolicyResponse(w http.ResponseWriter) error
+}
+
+type EvaluatePolicy200JSONResponse PolicyDecision
+
+func (response EvaluatePolicy200JSONResponse) VisitEvaluatePolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EvaluatePolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EvaluatePolicydefaultApplicationProblemPlusJSONResponse) VisitEvaluatePolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetReadinessRequestObject struct {
 }
 
@@ -3534,6 +4952,44 @@ func (response GetReadinessdefaultApplicationProblemPlusJSONResponse) VisitGetRe
 	return err
 }
 
+type ListToolsRequestObject struct {
+}
+
+type ListToolsResponseObject interface {
+	VisitListToolsResponse(w http.ResponseWriter) error
+}
+
+type ListTools200JSONResponse ToolPage
+
+func (response ListTools200JSONResponse) VisitListToolsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListToolsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListToolsdefaultApplicationProblemPlusJSONResponse) VisitListToolsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// GetIndex What this is, and where the document lies
@@ -3551,6 +5007,9 @@ type StrictServerInterface interface {
 	// DecideApproval Approve or deny
 	// (POST /approvals/{id})
 	DecideApproval(ctx context.Context, request DecideApprovalRequestObject) (DecideApprovalResponseObject, error)
+	// ListAudit What was done and decided, in order
+	// (GET /audit)
+	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
 	// ListExecutions List executions, newest first
 	// (GET /executions)
 	ListExecutions(ctx context.Context, request ListExecutionsRequestObject) (ListExecutionsResponseObject, error)
@@ -3587,6 +5046,12 @@ type StrictServerInterface interface {
 	// GetHealth Is the process alive?
 	// (GET /healthz)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
+	// GetMemory The notes that agents and people left for later executions
+	// (GET /memory/{scope})
+	GetMemory(ctx context.Context, request GetMemoryRequestObject) (GetMemoryResponseObject, error)
+	// PutMemory Replace the notes
+	// (PUT /memory/{scope})
+	PutMemory(ctx context.Context, request PutMemoryRequestObject) (PutMemoryResponseObject, error)
 	// GetMetrics Prometheus metrics
 	// (GET /metrics)
 	GetMetrics(ctx context.Context, request GetMetricsRequestObject) (GetMetricsResponseObject, error)
@@ -3596,9 +5061,27 @@ type StrictServerInterface interface {
 	// GetDocument This document
 	// (GET /openapi.yaml)
 	GetDocument(ctx context.Context, request GetDocumentRequestObject) (GetDocumentResponseObject, error)
+	// ListPermissionRules Remembered decisions and rules of operators, newest first
+	// (GET /permission-rules)
+	ListPermissionRules(ctx context.Context, request ListPermissionRulesRequestObject) (ListPermissionRulesResponseObject, error)
+	// CreatePermissionRule Write a rule
+	// (POST /permission-rules)
+	CreatePermissionRule(ctx context.Context, request CreatePermissionRuleRequestObject) (CreatePermissionRuleResponseObject, error)
+	// RevokePermissionRule Revoke a rule
+	// (DELETE /permission-rules/{id})
+	RevokePermissionRule(ctx context.Context, request RevokePermissionRuleRequestObject) (RevokePermissionRuleResponseObject, error)
+	// GetPermissionRule One rule, with its hits
+	// (GET /permission-rules/{id})
+	GetPermissionRule(ctx context.Context, request GetPermissionRuleRequestObject) (GetPermissionRuleResponseObject, error)
+	// EvaluatePolicy What would become of this call, and why?
+	// (POST /policy/evaluate)
+	EvaluatePolicy(ctx context.Context, request EvaluatePolicyRequestObject) (EvaluatePolicyResponseObject, error)
 	// GetReadiness Should it get traffic?
 	// (GET /readyz)
 	GetReadiness(ctx context.Context, request GetReadinessRequestObject) (GetReadinessResponseObject, error)
+	// ListTools The tools of the internal agent
+	// (GET /tools)
+	ListTools(ctx context.Context, request ListToolsRequestObject) (ListToolsResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
@@ -3766,6 +5249,32 @@ func (sh *strictHandler) DecideApproval(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(DecideApprovalResponseObject); ok {
 		if err := validResponse.VisitDecideApprovalResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAudit operation middleware
+func (sh *strictHandler) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
+	var request ListAuditRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAudit(ctx, request.(ListAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAudit")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
+		if err := validResponse.VisitListAuditResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -4118,6 +5627,66 @@ func (sh *strictHandler) GetHealth(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// GetMemory operation middleware
+func (sh *strictHandler) GetMemory(w http.ResponseWriter, r *http.Request, scope string) {
+	var request GetMemoryRequestObject
+
+	request.Scope = scope
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMemory(ctx, request.(GetMemoryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMemory")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetMemoryResponseObject); ok {
+		if err := validResponse.VisitGetMemoryResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutMemory operation middleware
+func (sh *strictHandler) PutMemory(w http.ResponseWriter, r *http.Request, scope string, params PutMemoryParams) {
+	var request PutMemoryRequestObject
+
+	request.Scope = scope
+	request.Params = params
+
+	var body PutMemoryJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PutMemory(ctx, request.(PutMemoryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutMemory")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PutMemoryResponseObject); ok {
+		if err := validResponse.VisitPutMemoryResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetMetrics operation middleware
 func (sh *strictHandler) GetMetrics(w http.ResponseWriter, r *http.Request) {
 	var request GetMetricsRequestObject
@@ -4190,6 +5759,146 @@ func (sh *strictHandler) GetDocument(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// ListPermissionRules operation middleware
+func (sh *strictHandler) ListPermissionRules(w http.ResponseWriter, r *http.Request, params ListPermissionRulesParams) {
+	var request ListPermissionRulesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPermissionRules(ctx, request.(ListPermissionRulesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPermissionRules")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListPermissionRulesResponseObject); ok {
+		if err := validResponse.VisitListPermissionRulesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreatePermissionRule operation middleware
+func (sh *strictHandler) CreatePermissionRule(w http.ResponseWriter, r *http.Request) {
+	var request CreatePermissionRuleRequestObject
+
+	var body CreatePermissionRuleJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreatePermissionRule(ctx, request.(CreatePermissionRuleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreatePermissionRule")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreatePermissionRuleResponseObject); ok {
+		if err := validResponse.VisitCreatePermissionRuleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokePermissionRule operation middleware
+func (sh *strictHandler) RevokePermissionRule(w http.ResponseWriter, r *http.Request, id string) {
+	var request RevokePermissionRuleRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokePermissionRule(ctx, request.(RevokePermissionRuleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokePermissionRule")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokePermissionRuleResponseObject); ok {
+		if err := validResponse.VisitRevokePermissionRuleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetPermissionRule operation middleware
+func (sh *strictHandler) GetPermissionRule(w http.ResponseWriter, r *http.Request, id string) {
+	var request GetPermissionRuleRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPermissionRule(ctx, request.(GetPermissionRuleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPermissionRule")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetPermissionRuleResponseObject); ok {
+		if err := validResponse.VisitGetPermissionRuleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EvaluatePolicy operation middleware
+func (sh *strictHandler) EvaluatePolicy(w http.ResponseWriter, r *http.Request) {
+	var request EvaluatePolicyRequestObject
+
+	var body EvaluatePolicyJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.EvaluatePolicy(ctx, request.(EvaluatePolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EvaluatePolicy")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(EvaluatePolicyResponseObject); ok {
+		if err := validResponse.VisitEvaluatePolicyResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetReadiness operation middleware
 func (sh *strictHandler) GetReadiness(w http.ResponseWriter, r *http.Request) {
 	var request GetReadinessRequestObject
@@ -4207,6 +5916,30 @@ func (sh *strictHandler) GetReadiness(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetReadinessResponseObject); ok {
 		if err := validResponse.VisitGetReadinessResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListTools operation middleware
+func (sh *strictHandler) ListTools(w http.ResponseWriter, r *http.Request) {
+	var request ListToolsRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTools(ctx, request.(ListToolsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTools")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListToolsResponseObject); ok {
+		if err := validResponse.VisitListToolsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

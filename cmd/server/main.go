@@ -16,6 +16,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
 )
 
 // version is set by the release build: -ldflags "-X main.version=v1.2.3".
@@ -53,6 +54,7 @@ func commands() []command {
 		{"demo", "show the whole thing once: an agent, a stream, an approval", demo},
 		{"migrate", "bring the database to this version's schema", migrate},
 		{"keys", "create, list and revoke API keys", manageKeys},
+		{"audit", "check that the record of what was done is whole", manageAudit},
 		{"doctor", "tell what works on this machine: configuration, database, sandbox, models, agents", doctor},
 		{"version", "print the version", printVersion},
 	}
@@ -105,15 +107,21 @@ func exitCode(err error, errOut io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &mistake):
-		fmt.Fprintln(errOut, "signoff:", mistake.error)
+		complain(errOut, mistake.Error())
 		return exitUsage
 	case errors.As(err, &coded):
-		fmt.Fprintln(errOut, "signoff:", sentence(coded))
+		complain(errOut, sentence(coded))
 		return exitFailed
 	default:
-		fmt.Fprintln(errOut, "signoff:", err)
+		complain(errOut, err.Error())
 		return exitFailed
 	}
+}
+
+// complain goes past the log, so it masks for itself what looks like a key, or like the password of an address: a
+// database that cannot be reached is reported with where it should be.
+func complain(out io.Writer, text string) {
+	fmt.Fprintln(out, "signoff:", (*secrets.Masker)(nil).MaskString(text))
 }
 
 // sentence tells an operator, who may see more than a client, also the cause.

@@ -112,7 +112,7 @@ func TestNoEditingForExternalAgents(t *testing.T) {
 func asked(t *testing.T, question domain.Question) (*rows, *approvals.Desk, string) {
 	t.Helper()
 	r, d, h := desk(t)
-	r.approval = approvals.New(domain.Execution{}, question, h, time.Hour, time.Now())
+	r.approval = approvals.New(domain.Execution{}, question, h, asks, time.Hour, time.Now())
 	return r, d, h
 }
 

@@ -9,13 +9,19 @@ import (
 	"signoff/internal/store"
 )
 
-// New returns what is put to a person; timeout 0 means that it never expires.
-func New(execution domain.Execution, question domain.Question, hash string, timeout time.Duration, now time.Time) domain.Approval {
+// New returns what is put to a person, because of judgement; timeout 0 means that it never expires.
+func New(
+	execution domain.Execution, question domain.Question, hash string, judgement Judgement, timeout time.Duration, now time.Time,
+) domain.Approval {
 	now = now.UTC().Truncate(time.Microsecond) // as it is stored: row and event must show the same instant
 	approval := domain.Approval{
 		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID,
 		Kind: question.Kind, Call: question.Call, Options: question.Options, Question: question.Form, WorkingDirectory: execution.Request.WorkingDirectory,
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
+		AskedBy: string(judgement.By), Reason: judgement.Reason,
+	}
+	if question.Kind != domain.ApprovalQuestion {
+		approval.RememberOptions = RememberOptions(question.Call, hash, approval.WorkingDirectory)
 	}
 	if timeout > 0 {
 		expires := now.Add(timeout)
@@ -30,6 +36,7 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
 		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
+		AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
 	}
 }
 
@@ -38,6 +45,23 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 func Ended(approval domain.Approval, status domain.ApprovalStatus) (store.Resolution, domain.ApprovalResolved) {
 	return store.Resolution{Approval: approval.ID, Status: status},
 		domain.ApprovalResolved{ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status}
+}
+
+// AnsweredBy is how a rule ends a pending approval that it covers, in the name of who made the rule.
+func AnsweredBy(approval domain.Approval, rule domain.PermissionRule) (store.Resolution, domain.ApprovalResolved) {
+	status, decision := domain.ApprovalApproved, domain.Decision{
+		Verb: domain.Approve, Remember: domain.RememberOnce, RuleID: rule.ID, By: rule.By,
+	}
+	options := Options(approval.Options)
+	decision.OptionID, _ = AllowingOption(options)
+	if rule.Effect == domain.Deny {
+		status, decision.Verb, decision.OptionID = domain.ApprovalDenied, domain.DenyCall, RefusingOption(options)
+		decision.Reason = "A permission rule denies this: " + Describe(rule.Matcher) + "."
+	}
+	return store.Resolution{Approval: approval.ID, Status: status, Decision: &decision}, domain.ApprovalResolved{
+		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
+		ArgumentsHash: approval.ArgumentsHash, Remember: decision.Remember, RuleID: rule.ID, OptionID: decision.OptionID, DecidedBy: &decision.By,
+	}
 }
 
 // Granted returns the arguments that a decided approval lets run, after checking once more that they are the ones

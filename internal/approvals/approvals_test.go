@@ -8,56 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
 
-func TestJudge(t *testing.T) {
-	rule := domain.PermissionRule{ID: "r", Tool: "bash", ArgumentsHash: "h"}
-	run := approvals.Action{Tool: "bash", Class: domain.ClassExecute, ArgumentsHash: "h"}
-	read := approvals.Action{Tool: "read", Class: domain.ClassRead, ArgumentsHash: "h"}
-	for name, test := range map[string]struct {
-		action       approvals.Action
-		capabilities domain.Capabilities
-		rules        []domain.PermissionRule
-		want         approvals.Judgement
-	}{
-		"a denied class is denied": {run, domain.Capabilities{Execute: domain.Deny}, nil,
-			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
-		"whatever is remembered": {run, domain.Capabilities{Execute: domain.Deny}, []domain.PermissionRule{rule},
-			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
-		"an unset capability denies": {run, domain.Capabilities{}, nil,
-			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
-		"an unknown class is denied": {approvals.Action{Tool: "x", Class: "fly"}, domain.DefaultCapabilities, nil,
-			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
-		"an unknown verdict denies": {run, domain.Capabilities{Execute: "maybe"}, nil,
-			approvals.Judgement{Verdict: domain.Deny, By: approvals.ByCapability}},
-		"a rule allows what it covers": {run, domain.DefaultCapabilities, []domain.PermissionRule{rule},
-			approvals.Judgement{Verdict: domain.Allow, By: approvals.ByRule, RuleID: "r"}},
-		"a rule of another tool does not": {approvals.Action{Tool: "bash2", Class: domain.ClassExecute, ArgumentsHash: "h"},
-			domain.DefaultCapabilities, []domain.PermissionRule{rule}, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
-		"a rule of other arguments does not": {approvals.Action{Tool: "bash", Class: domain.ClassExecute, ArgumentsHash: "other"},
-			domain.DefaultCapabilities, []domain.PermissionRule{rule}, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
-		"an empty hash matches nothing": {approvals.Action{Tool: "bash", Class: domain.ClassExecute}, domain.DefaultCapabilities,
-			[]domain.PermissionRule{{ID: "r", Tool: "bash"}}, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
-		"reading is allowed":       {read, domain.DefaultCapabilities, nil, approvals.Judgement{Verdict: domain.Allow, By: approvals.ByCapability}},
-		"reading can ask":          {read, domain.Capabilities{Read: domain.Ask}, nil, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
-		"running always asks":      {run, domain.DefaultCapabilities, nil, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
-		"even where it says allow": {run, domain.Capabilities{Execute: domain.Allow}, nil, approvals.Judgement{Verdict: domain.Ask, By: approvals.ByCapability}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, approvals.Judge(test.action, test.capabilities, test.rules)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func call(arguments string) domain.ToolCall {
-	return domain.ToolCall{ID: "c", Tool: "bash", Version: "1", Class: domain.ClassExecute, Arguments: json.RawMessage(arguments)}
+	return domain.ToolCall{
+		ID: "c", Tool: "bash", Version: "1", Class: domain.ClassExecute, Arguments: json.RawMessage(arguments),
+		Action: domain.Action{Command: "ls"},
+	}
 }
 
 func hash(t *testing.T, call domain.ToolCall, directory string) string {
@@ -94,7 +54,7 @@ func TestHash(t *testing.T) {
 func TestGranted(t *testing.T) {
 	now := time.Now()
 	fresh := func() domain.Approval {
-		a := approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), hash(t, call(`{"command":"ls"}`), ""), time.Hour, now)
+		a := approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), hash(t, call(`{"command":"ls"}`), ""), asks, time.Hour, now)
 		a.Status, a.Decision = domain.ApprovalApproved, &domain.Decision{Verb: domain.Approve}
 		return a
 	}
@@ -130,8 +90,13 @@ func TestGranted(t *testing.T) {
 type rows struct {
 	source   domain.Source
 	approval domain.Approval
+	policy   *domain.BashPolicy
 	refuse   error // what Commit answers instead
 	changes  []store.Change
+	rung     []domain.ExecutionID
+	rules    []domain.PermissionRule
+	waiting  []domain.Approval
+	records  []domain.AuditRecord
 }
 
 func (r *rows) Approval(context.Context, domain.TenantID, domain.ApprovalID) (domain.Approval, error) {
@@ -139,31 +104,62 @@ func (r *rows) Approval(context.Context, domain.TenantID, domain.ApprovalID) (do
 }
 
 func (r *rows) Execution(context.Context, domain.TenantID, domain.ExecutionID) (domain.Execution, error) {
-	return domain.Execution{Request: domain.Request{Source: r.source, Capabilities: domain.DefaultCapabilities}}, nil
+	request := domain.Request{Source: r.source, Capabilities: domain.DefaultCapabilities}
+	request.Tools.BashPolicy = r.policy
+	return domain.Execution{Request: request}, nil
 }
 
 func (r *rows) Commit(_ context.Context, change store.Change) (store.Outcome, error) {
 	if r.refuse != nil {
 		return store.Outcome{}, r.refuse
 	}
+	if change.Ring {
+		r.rung = append(r.rung, change.Execution)
+		return store.Outcome{}, nil
+	}
 	r.changes = append(r.changes, change)
 	r.approval.Status, r.approval.Decision = change.Resolve[0].Status, change.Resolve[0].Decision
 	return store.Outcome{}, nil
 }
 
-func (r *rows) Check(_ string, arguments json.RawMessage, _ string) (string, error) {
+func (r *rows) Describe(tool string, arguments json.RawMessage, _ string) (domain.ToolCall, error) {
+	call := domain.ToolCall{Tool: tool, Version: "1", Class: domain.ClassExecute, Arguments: arguments}
+	var parsed struct{ Command string }
 	if !strings.Contains(string(arguments), "command") {
-		return "", domain.Errorf(domain.CodeInvalidArguments, "command is missing")
+		return call, domain.Errorf(domain.CodeInvalidArguments, "command is missing")
 	}
-	return "", nil
+	_ = json.Unmarshal(arguments, &parsed)
+	call.Action.Command = parsed.Command
+	return call, nil
 }
+
+func (r *rows) Rules(context.Context, domain.TenantID, domain.ExecutionID) ([]domain.PermissionRule, error) {
+	return r.rules, nil
+}
+
+func (r *rows) Approvals(context.Context, domain.TenantID, store.ApprovalFilter) (store.Page[domain.Approval], error) {
+	return store.Page[domain.Approval]{Items: r.waiting}, nil
+}
+
+func (r *rows) CreateRule(_ context.Context, rule domain.PermissionRule, record domain.AuditRecord) error {
+	r.rules, r.records = append(r.rules, rule), append(r.records, record)
+	return nil
+}
+
+func (r *rows) RevokeRule(_ context.Context, _ domain.TenantID, _ string, _ domain.Actor, record domain.AuditRecord) (domain.PermissionRule, error) {
+	r.records = append(r.records, record)
+	return domain.PermissionRule{}, nil
+}
+
+// asks is why the questions of these tests are asked.
+var asks = approvals.Judgement{By: approvals.ByCapability, Reason: "The capabilities ask about it."}
 
 var alice, bob = domain.Actor{KeyID: "1", Name: "alice"}, domain.Actor{KeyID: "2", Name: "bob"}
 
 func desk(t *testing.T) (*rows, *approvals.Desk, string) {
 	t.Helper()
 	h := hash(t, call(`{"command":"ls"}`), "")
-	r := &rows{approval: approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), h, time.Hour, time.Now())}
+	r := &rows{approval: approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), h, asks, time.Hour, time.Now())}
 	return r, approvals.NewDesk(r, r, r), h
 }
 
@@ -181,7 +177,13 @@ func TestDecide(t *testing.T) {
 		"deny":                         {approvals.Answer{Verb: domain.DenyCall, Reason: "no"}, ""},
 		"deny with a wrong hash":       {approvals.Answer{Verb: domain.DenyCall, ArgumentsHash: "x"}, domain.CodeArgumentsHash},
 		"deny and edit":                {approvals.Answer{Verb: domain.DenyCall, Arguments: json.RawMessage(`{"command":"x"}`)}, domain.CodeInvalid},
-		"deny and remember":            {approvals.Answer{Verb: domain.DenyCall, Remember: domain.RememberExecution}, domain.CodeInvalid},
+		"deny and remember":            {approvals.Answer{Verb: domain.DenyCall, Remember: domain.RememberExecution}, ""},
+		"remember an option":           {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Remember: domain.RememberExecution, PreviewID: "command"}, ""},
+		"remember what is not offered": {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Remember: domain.RememberExecution, PreviewID: "path"}, domain.CodeInvalid},
+		"remember nothing, by name":    {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, PreviewID: "exact"}, domain.CodeInvalid},
+		"remember for all, unasked":    {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Remember: domain.RememberGlobal}, domain.CodeForbidden},
+		"remember for all":             {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Remember: domain.RememberGlobal, MayGlobal: true}, ""},
+		"edit and remember an option":  {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{"command":"x"}`), Remember: domain.RememberExecution, PreviewID: "command"}, domain.CodeInvalid},
 		"edit":                         {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{"command":"x"}`)}, ""},
 		"edit into what cannot run":    {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{}`)}, domain.CodeInvalid},
 		"edit into what has no form":   {approvals.Answer{Verb: domain.Approve, ArgumentsHash: right, Arguments: json.RawMessage(`{"command":1e400}`)}, domain.CodeInvalid},
@@ -212,12 +214,34 @@ func TestDecide(t *testing.T) {
 					t.Errorf("what was approved is not granted: %v", err)
 				}
 			}
-			if rules := r.changes[0].Remember; len(rules) > 0 != (test.answer.Remember == domain.RememberExecution) {
-				t.Errorf("rules: %+v", rules)
-			} else if len(rules) > 0 && (rules[0].ArgumentsHash != got.Decision.ArgumentsHash || rules[0].Tool != "bash") {
-				t.Errorf("the rule covers %+v", rules[0])
-			}
+			leaves(t, r.changes[0], got, test.answer, h)
 		})
+	}
+}
+
+// leaves checks the rule that a decision leaves behind, and that it and the decision are on record.
+func leaves(t *testing.T, change store.Change, got domain.Approval, answer approvals.Answer, shown string) {
+	t.Helper()
+	if len(change.Audit) != 1+len(change.Remember) || change.Audit[0].Action != "approval.decided" || change.Audit[0].Actor.Name != "alice" {
+		t.Errorf("on record is %+v", change.Audit)
+	}
+	if once := answer.Remember == ""; once || len(change.Remember) != 1 {
+		if !once || len(change.Remember) > 0 || got.Decision.RuleID != "" {
+			t.Errorf("rules: %+v", change.Remember)
+		}
+		return
+	}
+	rule := change.Remember[0]
+	want := domain.Matcher{Tool: "bash", ArgumentsHash: shown}
+	if answer.Arguments != nil {
+		want.ArgumentsHash = got.Decision.ArgumentsHash
+	}
+	if answer.PreviewID == "command" {
+		want = domain.Matcher{Tool: "bash", Command: "ls *"}
+	}
+	effect := map[domain.Verb]domain.Verdict{domain.Approve: domain.Allow, domain.DenyCall: domain.Deny}[answer.Verb]
+	if rule.Matcher != want || rule.Effect != effect || rule.Scope != answer.Remember || rule.ID != got.Decision.RuleID || rule.By != alice {
+		t.Errorf("the rule is %+v, want %+v", rule, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/gowebpki/jcs"
 
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -16,7 +18,11 @@ import (
 // Store is what the desk reads.
 type Store interface {
 	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
+	Approvals(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter) (store.Page[domain.Approval], error)
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+	Rules(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.PermissionRule, error)
+	CreateRule(ctx context.Context, rule domain.PermissionRule, record domain.AuditRecord) error
+	RevokeRule(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, record domain.AuditRecord) (domain.PermissionRule, error)
 }
 
 // Log is where decisions are written; it rings whoever waits.
@@ -26,7 +32,7 @@ type Log interface {
 
 // Tools checks arguments that a decider wrote.
 type Tools interface {
-	Check(tool string, arguments json.RawMessage, workingDirectory string) (summary string, err error)
+	Describe(tool string, arguments json.RawMessage, workingDirectory string) (domain.ToolCall, error)
 }
 
 // Desk takes the answers of people. Its methods may be called at once, on any replica.
@@ -48,11 +54,24 @@ type Answer struct {
 	Reason        string
 	Arguments     json.RawMessage // in place of the shown ones; nil = as shown
 	Remember      domain.RememberScope
+	PreviewID     string          // which of the approval's options is remembered; empty = the narrowest
+	RememberUntil *time.Time      // nil = as long as the scope lasts
 	OptionID      string          // agentPermission: empty for the one that the decision means
 	Answer        json.RawMessage // question
 	By            domain.Actor
-	Unseen        bool // the key may approve without naming the hash
+	Channel       string // by what way it came, for the audit
+	Unseen        bool   // the key may approve without naming the hash
+	MayGlobal     bool   // the key may leave rules for all executions
 }
+
+func (a Answer) preview() string {
+	if a.Remember == "" || a.Remember == domain.RememberOnce {
+		return ""
+	}
+	return cmp.Or(a.PreviewID, PreviewExact)
+}
+
+func (a Answer) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Decide answers one approval and returns it as it then stands, also beside an error about its state.
 //
@@ -71,9 +90,16 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 	if err != nil {
 		return approval, err
 	}
-	_, err = d.log.Commit(ctx, decided(approval, decision))
+	rule := remembered(approval, decision, answer)
+	if rule != nil {
+		decision.RuleID = rule.ID
+	}
+	_, err = d.log.Commit(ctx, decided(approval, decision, rule, answer.Channel))
 	if err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return approval, err
+	}
+	if err == nil && rule != nil && rule.Scope == domain.RememberGlobal {
+		d.ring(ctx, *rule)
 	}
 	return d.afterwards(ctx, approval, answer)
 }
@@ -108,14 +134,17 @@ func (d *Desk) refused(ctx context.Context, approval domain.Approval) error {
 
 // decision checks an answer to a pending approval.
 func (d *Desk) decision(ctx context.Context, approval domain.Approval, answer Answer) (domain.Decision, error) {
-	decision := domain.Decision{Verb: answer.Verb, Reason: answer.Reason, Remember: answer.Remember, By: answer.By}
-	if decision.Remember == "" {
-		decision.Remember = domain.RememberOnce
+	decision := domain.Decision{
+		Verb: answer.Verb, Reason: answer.Reason, Remember: cmp.Or(answer.Remember, domain.RememberOnce),
+		PreviewID: answer.preview(), By: answer.By,
 	}
 	if err := seen(approval, answer); err != nil {
 		return decision, err
 	}
 	if err := fitting(approval.Kind, answer); err != nil {
+		return decision, err
+	}
+	if err := offered(approval, answer); err != nil {
 		return decision, err
 	}
 	if approval.Kind == domain.ApprovalAgentPermission {
@@ -168,12 +197,6 @@ func fitting(kind domain.ApprovalKind, answer Answer) error {
 		return domain.Invalid("/optionId", "Only the permission that an external agent asks for has options.")
 	case answer.Answer != nil && (denied || kind != domain.ApprovalQuestion):
 		return domain.Invalid("/answer", "Only a question that is approved has an answer.")
-	case answer.Remember == "" || answer.Remember == domain.RememberOnce:
-		return nil
-	case denied:
-		return domain.Invalid("/remember", "Only an approval can be remembered; a denial stands for this call.")
-	case kind == domain.ApprovalQuestion:
-		return domain.Invalid("/remember", "An answer to a question is not remembered.")
 	default:
 		return nil
 	}
@@ -188,18 +211,24 @@ func (d *Desk) edited(ctx context.Context, approval domain.Approval, arguments j
 	if execution.Request.Source.Type == domain.SourceACP {
 		return "", domain.Invalid("/arguments", "What an external agent asks for runs as it stands or not at all; deny it and say why.")
 	}
-	call := approval.Call
-	call.Arguments = arguments
-	if _, err := d.tools.Check(call.Tool, arguments, approval.WorkingDirectory); err != nil {
+	call, err := d.tools.Describe(approval.Call.Tool, arguments, approval.WorkingDirectory)
+	if err != nil {
 		return "", domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
 	}
+	call.ID, call.Version = approval.Call.ID, approval.Call.Version
 	hash, err := Hash(call, approval.WorkingDirectory)
 	if err != nil {
 		return "", domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
-	action := Action{Tool: call.Tool, Class: call.Class, ArgumentsHash: hash}
-	if Judge(action, execution.Request.Capabilities, nil).Verdict == domain.Deny {
-		return "", domain.Errorf(domain.CodePolicyDenied, "The execution's capabilities do not allow the edited call.")
+	rules, err := d.store.Rules(ctx, approval.Tenant, approval.Execution)
+	if err != nil {
+		return "", err
+	}
+	policy, _ := NewPolicy(execution.Request) // one that cannot be read refuses
+	policy.Rules = rules
+	policy.unattended = false // somebody is there: it is their edit
+	if judgement := policy.Judge(call, hash, time.Now()); judgement.Verdict == domain.Deny {
+		return "", domain.Errorf(domain.CodePolicyDenied, "The policy refuses the edited call. %s", judgement.Reason)
 	}
 	return hash, nil
 }
@@ -220,11 +249,8 @@ func settled(approval domain.Approval, answer Answer) error {
 
 // same tells whether answer repeats decision. Who repeats it and why does not matter: the outcome is what was wanted.
 func same(decision domain.Decision, approval domain.Approval, answer Answer) bool {
-	remember := answer.Remember
-	if remember == "" {
-		remember = domain.RememberOnce
-	}
-	if decision.Verb != answer.Verb || decision.Remember != remember {
+	remember := cmp.Or(answer.Remember, domain.RememberOnce)
+	if decision.Verb != answer.Verb || decision.Remember != remember || decision.PreviewID != answer.preview() {
 		return false
 	}
 	switch approval.Kind {
@@ -264,8 +290,8 @@ func errExpired(approval domain.Approval) error {
 	return domain.Errorf(domain.CodeApprovalExpired, "Nobody decided before the approval expired%s.", when)
 }
 
-// decided is the change of a decision: the row while it is pending, the event, and the rule if one is wanted.
-func decided(approval domain.Approval, decision domain.Decision) store.Change {
+// decided is the change of a decision: the row while it is pending, the event, the audit, and the rule if one is wanted.
+func decided(approval domain.Approval, decision domain.Decision, rule *domain.PermissionRule, channel string) store.Change {
 	status := domain.ApprovalApproved
 	if decision.Verb == domain.DenyCall {
 		status = domain.ApprovalDenied
@@ -276,14 +302,14 @@ func decided(approval domain.Approval, decision domain.Decision) store.Change {
 		Events: []domain.Event{domain.NewEvent(approval.Execution, domain.ApprovalResolved{
 			ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
 			Edited: decision.Arguments != nil, ArgumentsHash: runs(approval, decision), Remember: decision.Remember,
+			PreviewID: decision.PreviewID, RuleID: decision.RuleID,
 			OptionID: decision.OptionID, Answer: decision.Answer, DecidedBy: &decision.By,
 		})},
+		Audit: []domain.AuditRecord{audit.Decided(approval, status, decision, channel)},
 	}
-	if decision.Remember == domain.RememberExecution {
-		change.Remember = []domain.PermissionRule{{
-			ID: NewID(), Tenant: approval.Tenant, Execution: approval.Execution, Tool: approval.Call.Tool,
-			ArgumentsHash: runs(approval, decision), Approval: approval.ID, Created: time.Now().UTC(),
-		}}
+	if rule != nil {
+		change.Remember = []domain.PermissionRule{*rule}
+		change.Audit = append(change.Audit, audit.Rule("rule.created", *rule, decision.By, channel))
 	}
 	return change
 }

@@ -1,49 +1,331 @@
 package approvals
 
-import "signoff/internal/domain"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
-// Action is what a tool call would do, in the terms that policy judges.
-type Action struct {
-	Tool          string
-	Class         domain.Class
-	ArgumentsHash string
-}
+	"signoff/internal/approvals/shell"
+	"signoff/internal/domain"
+)
 
 // Source says what decided an action.
 type Source string
 
 const (
-	ByCapability Source = "capability" // the execution's capabilities
-	ByRule       Source = "rule"       // a remembered decision
-	ByDecision   Source = "decision"   // a person, just now
-	ByAgent      Source = "agent"      // an external agent, by itself: it did not ask
+	ByTools        Source = "tools"        // the execution's list of tools and secrets
+	ByCapability   Source = "capability"   // the execution's capabilities
+	ByBashPolicy   Source = "bashPolicy"   // the rules for command lines, or that a line cannot be judged by any
+	ByCatastrophe  Source = "catastrophic" // what is always asked about
+	ByRule         Source = "rule"         // a permission rule: a remembered decision, or an operator's word
+	BySafeMode     Source = "safeModeOff"  // the request's full trust
+	ByUnattended   Source = "unattended"   // nobody is there who could be asked
+	ByDecision     Source = "decision"     // a person, just now
+	ByAgent        Source = "agent"        // an external agent, by itself: it did not ask
+	ByExpiry       Source = "expiry"       // nobody answered in time
+	ByServer       Source = "server"       // what could not be run, or ended with its execution
+	ByBrokenPolicy Source = "brokenPolicy" // what was stored cannot be read: never means allow
 )
+
+// Policy is what an execution's tool calls are judged by. It never changes, but for the rules, which its session reads
+// anew.
+type Policy struct {
+	Rules []domain.PermissionRule // those that hold: of the execution, and of the tenant
+
+	written      []domain.PermissionRule // of the request itself
+	capabilities domain.Capabilities
+	enabled      []string // nil = all
+	secrets      []string
+	bash         *shell.Policy
+	safeModeOff  bool
+	unattended   bool
+	broken       bool
+}
+
+// NewPolicy reads a request. A policy that cannot be read refuses everything: it comes with the error, because a request
+// that was stored by another version must not make its execution free.
+func NewPolicy(request domain.Request) (Policy, error) {
+	policy := Policy{
+		capabilities: request.Capabilities, enabled: request.Tools.Enabled, secrets: request.Secrets,
+		safeModeOff: request.SafeModeOff, unattended: request.Unattended,
+	}
+	for i, rule := range request.Rules {
+		policy.written = append(policy.written, domain.PermissionRule{ID: fmt.Sprintf("policy/rules/%d", i), Effect: rule.Effect, Matcher: rule.Matcher})
+	}
+	if request.Tools.BashPolicy == nil {
+		return policy, nil
+	}
+	bash, err := shell.Compile(*request.Tools.BashPolicy)
+	policy.bash, policy.broken = bash, err != nil
+	return policy, err
+}
 
 // Judgement is the verdict of the policy with its reason.
 type Judgement struct {
 	Verdict domain.Verdict
+	Step    int // of the nine
 	By      Source
-	RuleID  string // where By is a rule
+	RuleID  string                  // where By is a rule
+	Rule    string                  // name of the rule of the bash policy, where one decided
+	Reason  string                  // a sentence, for people and for the model
+	Trace   []Step                  // what every step up to the deciding one found
+	Options []domain.RememberOption // of a dry run: what a decision could leave behind
 }
 
-// Judge is the policy. The order is fixed, the first that applies wins:
+// Step is one line of a [Judgement]'s trace.
+type Step struct {
+	Number  int
+	Name    string
+	Applied bool
+	Detail  string
+}
+
+// Judge is the policy. The order is fixed, the first step that applies decides:
 //
-//  1. the capability of the class denies: deny, whatever is remembered;
-//  2. a remembered rule covers exactly this: allow;
-//  3. the capability allows, and the class is not one that always asks: allow;
-//  4. everything else: ask.
-func Judge(action Action, capabilities domain.Capabilities, rules []domain.PermissionRule) Judgement {
-	granted := capabilities.Of(action.Class)
-	if granted != domain.Allow && granted != domain.Ask {
-		return Judgement{Verdict: domain.Deny, By: ByCapability}
-	}
-	for _, rule := range rules {
-		if rule.Tool == action.Tool && rule.ArgumentsHash == action.ArgumentsHash && rule.ArgumentsHash != "" {
-			return Judgement{Verdict: domain.Allow, By: ByRule, RuleID: rule.ID}
+//  1. refuse: the tool is off, a capability says deny, or the bash policy blocks;
+//  2. a catastrophic command always asks, whatever was remembered;
+//  3. a permission rule says deny, or ask;
+//  4. a permission rule, or one of the bash policy, allows;
+//  5. safe mode is off: run;
+//  6. the bash policy denies and wants a person, or cannot judge the line: ask;
+//  7. the capabilities allow: run;
+//  8. otherwise ask;
+//  9. where nobody can be asked, asking is refusing.
+//
+// It is a pure function of its arguments.
+func (p Policy) Judge(call domain.ToolCall, hash string, now time.Time) Judgement {
+	judged := p.look(call, hash, now)
+	var trace []Step
+	for number, step := range steps {
+		judgement, detail := step.decide(judged)
+		applied := judgement.Verdict != ""
+		if applied {
+			detail = judgement.Reason
+		}
+		trace = append(trace, Step{Number: number + 1, Name: step.name, Applied: applied, Detail: detail})
+		if applied {
+			judgement.Step, judgement.Trace = number+1, trace
+			return judged.attended(judgement)
 		}
 	}
-	if granted == domain.Allow && action.Class != domain.ClassExecute && action.Class != domain.ClassOther {
-		return Judgement{Verdict: domain.Allow, By: ByCapability}
+	panic("approvals: the last step always applies")
+}
+
+// JudgeQuestion says whether a question in words may be asked. Nobody but a person can answer it.
+func JudgeQuestion(request domain.Request) Judgement {
+	asked := Judgement{Verdict: domain.Ask, Step: 8, By: ByCapability, Reason: "The agent asks a question."}
+	if request.Unattended {
+		return Judgement{Verdict: domain.Deny, Step: 9, By: ByUnattended, Reason: "Nobody is there who could answer a question: the execution is unattended."}
 	}
-	return Judgement{Verdict: domain.Ask, By: ByCapability}
+	return asked
+}
+
+// steps are 1 to 8. One that does not apply returns no verdict, and what it found.
+var steps = []struct {
+	name   string
+	decide func(*judging) (Judgement, string)
+}{
+	{"refuse what is off, denied or blocked", (*judging).refuse},
+	{"always ask about the catastrophic", (*judging).catastrophic},
+	{"permission rules that deny or ask", (*judging).restricted},
+	{"rules that allow", (*judging).permitted},
+	{"safe mode off", (*judging).trusted},
+	{"bash policy asks", (*judging).doubtful},
+	{"capabilities allow", (*judging).capable},
+	{"otherwise ask", (*judging).otherwise},
+}
+
+// judging is one call under the policy.
+type judging struct {
+	Policy
+	call    domain.ToolCall
+	hash    string
+	now     time.Time
+	needs   []domain.Class // all powers that it takes, its own class first
+	script  shell.Script   // where it runs a command line
+	verdict shell.Verdict
+}
+
+func (p Policy) look(call domain.ToolCall, hash string, now time.Time) *judging {
+	j := &judging{Policy: p, call: call, hash: hash, now: now, needs: []domain.Class{call.Class}}
+	if line := call.Action.Command; line != "" {
+		j.script = shell.Parse(line)
+		j.verdict = p.bash.Judge(j.script, line)
+		if len(j.script.Writes) > 0 {
+			j.need(domain.ClassWrite)
+		}
+	}
+	if len(call.Action.Hosts) > 0 {
+		j.need(domain.ClassNetwork)
+	}
+	if call.Action.Server != "" {
+		j.need(domain.ClassMCP)
+	}
+	return j
+}
+
+func (j *judging) need(class domain.Class) {
+	if !slices.Contains(j.needs, class) {
+		j.needs = append(j.needs, class)
+	}
+}
+
+// ——— the steps ———
+
+func (j *judging) refuse() (Judgement, string) {
+	if j.broken {
+		return refusal(ByBrokenPolicy, "The policy of this execution cannot be read, so nothing runs."), ""
+	}
+	if j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
+		return refusal(ByTools, "The tool %s is not among the tools of this execution.", j.call.Tool), ""
+	}
+	for _, secret := range j.call.Action.Secrets {
+		if !slices.Contains(j.secrets, secret) {
+			return refusal(ByTools, "The secret %q is not among the secrets of this execution.", secret), ""
+		}
+	}
+	for _, class := range j.needs {
+		if granted := j.capabilities.Of(class); granted != domain.Allow && granted != domain.Ask {
+			return refusal(ByCapability, "This execution may not use tools that %s.", verbs[class]), ""
+		}
+	}
+	if finding, denied := j.denied(); denied && j.bash.Denial() == domain.DenyBlock {
+		judgement := refusal(ByBashPolicy, "%s", finding.Reason)
+		judgement.Rule = finding.Rule
+		return judgement, ""
+	}
+	return Judgement{}, "nothing is off, denied or blocked"
+}
+
+// verbs say what a class does, in a sentence about tools.
+var verbs = map[domain.Class]string{
+	domain.ClassRead: "read", domain.ClassWrite: "write files", domain.ClassExecute: "execute commands",
+	domain.ClassNetwork: "reach the network", domain.ClassMCP: "belong to MCP servers", domain.ClassDelegate: "delegate to other agents",
+}
+
+func (j *judging) denied() (shell.Finding, bool) { return j.finding(domain.Deny) }
+
+func (j *judging) finding(action domain.Verdict) (shell.Finding, bool) {
+	if j.verdict.Action != action {
+		return shell.Finding{}, false
+	}
+	for _, finding := range j.verdict.Findings {
+		if finding.Action == action {
+			return finding, true
+		}
+	}
+	return shell.Finding{Action: action, Reason: "The bash policy says " + string(action) + "."}, true
+}
+
+func (j *judging) catastrophic() (Judgement, string) {
+	if j.call.Action.Command == "" {
+		return Judgement{}, "it runs no command line"
+	}
+	if why := j.script.Catastrophe(); why != "" {
+		return asking(ByCatastrophe, "%s", why), ""
+	}
+	return Judgement{}, "the command line is not in the catastrophic set"
+}
+
+func (j *judging) restricted() (Judgement, string) {
+	for _, effect := range []domain.Verdict{domain.Deny, domain.Ask} {
+		rule, found := j.rule(effect)
+		if !found {
+			continue
+		}
+		judgement := asking(ByRule, "A permission rule says to ask about this: %s.", Describe(rule.Matcher))
+		if effect == domain.Deny {
+			judgement = refusal(ByRule, "A permission rule denies this: %s.", Describe(rule.Matcher))
+		}
+		judgement.RuleID = rule.ID
+		return judgement, ""
+	}
+	return Judgement{}, "no permission rule denies it or asks about it"
+}
+
+func (j *judging) permitted() (Judgement, string) {
+	if rule, found := j.rule(domain.Allow); found {
+		return Judgement{Verdict: domain.Allow, By: ByRule, RuleID: rule.ID, Reason: "A permission rule allows this: " + Describe(rule.Matcher) + "."}, ""
+	}
+	finding, allowed := j.finding(domain.Allow)
+	if !allowed {
+		return Judgement{}, "no rule allows it"
+	}
+	if also := j.beyondExecute(); also != "" {
+		return Judgement{}, "the bash policy allows the command, but not that it " + also
+	}
+	return Judgement{Verdict: domain.Allow, By: ByBashPolicy, Rule: finding.Rule, Reason: finding.Reason}, ""
+}
+
+// beyondExecute is what a command does besides running, and the rules for command lines do not speak of: somebody who
+// allows cat has not allowed to overwrite a file with what it prints.
+func (j *judging) beyondExecute() string {
+	if len(j.call.Action.Secrets) > 0 {
+		return "gets secrets"
+	}
+	for _, class := range j.needs[1:] {
+		if j.capabilities.Of(class) != domain.Allow {
+			return "may " + verbs[class]
+		}
+	}
+	return ""
+}
+
+func (j *judging) trusted() (Judgement, string) {
+	if j.safeModeOff {
+		return Judgement{Verdict: domain.Allow, By: BySafeMode, Reason: "Safe mode is off for this execution."}, ""
+	}
+	return Judgement{}, "safe mode is on"
+}
+
+func (j *judging) doubtful() (Judgement, string) {
+	for _, action := range []domain.Verdict{domain.Deny, domain.Ask} {
+		if finding, found := j.finding(action); found {
+			judgement := asking(ByBashPolicy, "%s", finding.Reason)
+			judgement.Rule = finding.Rule
+			return judgement, ""
+		}
+	}
+	return Judgement{}, "the bash policy has nothing against it"
+}
+
+func (j *judging) capable() (Judgement, string) {
+	for _, class := range j.needs {
+		if class == domain.ClassOther || j.capabilities.Of(class) != domain.Allow {
+			return Judgement{}, fmt.Sprintf("the capability %s says ask", class)
+		}
+	}
+	return Judgement{Verdict: domain.Allow, By: ByCapability, Reason: "The capabilities allow it: " + classes(j.needs) + "."}, ""
+}
+
+func (j *judging) otherwise() (Judgement, string) {
+	return asking(ByCapability, "The capabilities ask about it: %s.", classes(j.needs)), ""
+}
+
+// attended is step 9.
+func (j *judging) attended(judgement Judgement) Judgement {
+	if judgement.Verdict != domain.Ask || !j.unattended {
+		return judgement
+	}
+	trace := append(judgement.Trace, Step{Number: 9, Name: "nobody can be asked", Applied: true, Detail: "the execution is unattended"})
+	refused := refusal(ByUnattended, "A person would have to be asked, and the execution is unattended. %s", judgement.Reason)
+	refused.Step, refused.RuleID, refused.Rule, refused.Trace = 9, judgement.RuleID, judgement.Rule, trace
+	return refused
+}
+
+func refusal(by Source, format string, args ...any) Judgement {
+	return Judgement{Verdict: domain.Deny, By: by, Reason: fmt.Sprintf(format, args...)}
+}
+
+func asking(by Source, format string, args ...any) Judgement {
+	return Judgement{Verdict: domain.Ask, By: by, Reason: fmt.Sprintf(format, args...)}
+}
+
+func classes(needs []domain.Class) string {
+	names := make([]string, len(needs))
+	for i, class := range needs {
+		names[i] = string(class)
+	}
+	return strings.Join(names, ", ")
 }

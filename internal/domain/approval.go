@@ -91,6 +91,10 @@ type Decision struct {
 	By            Actor           `json:"by"`
 }
 
+// ByRule tells whether a rule decided, and not a person. A person's decision names the rule that it left behind, and
+// then how far that reaches.
+func (d Decision) ByRule() bool { return d.RuleID != "" && d.Remember == RememberOnce }
+
 // PermissionOption is one answer that an external agent offers. The id is what it gets back; the kind is a hint, and
 // kinds may repeat, be missing or be unknown.
 // https://agentclientprotocol.com/protocol/tool-calls#requesting-permission

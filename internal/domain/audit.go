@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -36,6 +37,14 @@ type AuditEntry struct {
 	Record   json.RawMessage // the encoded [AuditRecord], byte for byte
 	Previous string          // hash of the entry before; empty for the first
 	Hash     string
+}
+
+// Decoded reads the record.
+func (e AuditEntry) Decoded() (record AuditRecord, err error) {
+	if err := json.Unmarshal(e.Record, &record); err != nil {
+		return record, fmt.Errorf("domain: audit entry %d: %w", e.Seq, err)
+	}
+	return record, nil
 }
 
 // Link returns the hash that e must have: SHA-256, in hex, over the lines tenant, seq, time in microseconds, hash of

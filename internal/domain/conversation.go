@@ -18,6 +18,8 @@ type Conversation struct {
 	Messages []Message // of all turns, without the messages that the client brought along
 	LastText string    // the newest whole message of the agent
 
+	UsageBefore Usage // of the execution when this turn began
+
 	Since time.Time // of the newest change of status: how long it has been idle, or interrupted
 
 	Open  []OpenMessage // begun and not completed: what a broken stream left
@@ -66,6 +68,8 @@ type folder struct {
 	active  bool
 	text    string
 	since   time.Time
+	usage   Usage
+	before  Usage // usage when the turn began
 	answers []*answer
 	texts   map[string]*answer
 	calls   map[string]*foldedCall
@@ -95,12 +99,14 @@ type foldedCall struct {
 func (f *folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
-		f.turn, f.inTurn, f.active, f.text = p.Turn, true, false, p.Text
+		f.turn, f.inTurn, f.active, f.text, f.before = p.Turn, true, false, p.Text, f.usage
 		if p.Text != "" {
 			f.said(p.Text)
 		}
 	case TurnEnded:
 		f.inTurn = false
+	case UsageUpdated:
+		f.usage = p.Usage
 	case TurnContinued:
 		f.active = f.active && p.Mode != ResumeFresh
 	case AgentUpdated:
@@ -164,7 +170,7 @@ func (f *folder) call(id string) *foldedCall {
 }
 
 func (f *folder) conversation() Conversation {
-	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, Since: f.since}
+	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since}
 	for _, a := range f.answers {
 		if a.user {
 			conversation.Messages = append(conversation.Messages, Message{Role: RoleUser, Text: a.text.String()})

@@ -75,7 +75,7 @@ type Payload interface {
 
 // NewEvent encodes payload as an event that has not got its seq and time yet: the log gives them.
 func NewEvent(execution ExecutionID, payload Payload) Event {
-	return Event{Execution: execution, Type: payload.EventType(), Data: mustMarshal(payload)}
+	return Event{Execution: execution, Type: payload.EventType(), Data: Encode(payload)}
 }
 
 type (

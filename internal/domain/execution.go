@@ -56,6 +56,7 @@ type Request struct {
 	ApprovalTimeoutSeconds int               `json:"approvalTimeoutSeconds"` // 0 = never
 	WorkingDirectory       string            `json:"workingDirectory"`       // absolute, symlinks resolved, inside the root
 	Tools                  ToolSettings      `json:"tools,omitzero"`
+	Rules                  []RequestRule     `json:"rules,omitempty"`       // permission rules of this execution alone
 	SafeModeOff            bool              `json:"safeModeOff,omitempty"` // full trust: only what is refused or catastrophic is held
 	Unattended             bool              `json:"unattended,omitempty"`  // nobody answers: what would be asked is refused
 	Secrets                []string          `json:"secrets,omitempty"`     // names of the registry that commands may be given
@@ -118,6 +119,12 @@ type BashRule struct {
 	Action  Verdict `json:"action"`  // allow or deny
 }
 
+// RequestRule is a permission rule that an execution is created with.
+type RequestRule struct {
+	Effect  Verdict `json:"effect"`
+	Matcher Matcher `json:"matcher"`
+}
+
 // Budget bounds what an execution may use up; 0 = no bound.
 type Budget struct {
 	Tokens    int64   `json:"tokens,omitempty"` // in and out
@@ -152,6 +159,37 @@ func (u Usage) Add(more Usage) Usage {
 		ContextSize:      newer(u.ContextSize, more.ContextSize),
 		Cost:             sum(u.Cost, more.Cost),
 	}
+}
+
+// Since returns what was used up after before. What was not known then and is now counts from nothing.
+func (u Usage) Since(before Usage) Usage {
+	return Usage{
+		InputTokens:      difference(u.InputTokens, before.InputTokens),
+		OutputTokens:     difference(u.OutputTokens, before.OutputTokens),
+		ReasoningTokens:  difference(u.ReasoningTokens, before.ReasoningTokens),
+		CacheReadTokens:  difference(u.CacheReadTokens, before.CacheReadTokens),
+		CacheWriteTokens: difference(u.CacheWriteTokens, before.CacheWriteTokens),
+		TotalTokens:      difference(u.TotalTokens, before.TotalTokens),
+		ContextUsed:      u.ContextUsed,
+		ContextSize:      u.ContextSize,
+		Cost:             difference(u.Cost, before.Cost),
+	}
+}
+
+// Tokens is all that went in and out, nil where nobody told.
+func (u Usage) Tokens() *int64 {
+	if u.TotalTokens != nil {
+		return u.TotalTokens
+	}
+	return sum(u.InputTokens, u.OutputTokens)
+}
+
+func difference[N int64 | float64](after, before *N) *N {
+	if after == nil || before == nil {
+		return after
+	}
+	rest := *after - *before
+	return &rest
 }
 
 func sum[N int64 | float64](a, b *N) *N {
@@ -216,9 +254,6 @@ const (
 
 // Marshal encodes r as it is stored.
 func (r Request) Marshal() json.RawMessage { return Encode(r) }
-
-// mustMarshal is Encode by the name that events call it.
-func mustMarshal(v any) json.RawMessage { return Encode(v) }
 
 // Encode encodes what was made here; it holds nothing that JSON cannot say, so a failure is a programming error.
 //

@@ -31,5 +31,6 @@ type Matcher struct {
 	Class         Class  `json:"class,omitempty"`
 	Path          string `json:"path,omitempty"`    // a glob, ** included, for the absolute paths of the call
 	Command       string `json:"command,omitempty"` // the words of a simple command; " *" at the end: whatever follows
+	Host          string `json:"host,omitempty"`    // for the hosts that the call connects to: a name, *.name, or *
 	Server        string `json:"mcpServer,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"signoff/api"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/keys"
 	"signoff/internal/store"
@@ -52,7 +53,13 @@ func (s *Server) DecideApproval(ctx context.Context, request api.DecideApprovalR
 		return nil, err
 	}
 	by := who(ctx)
-	approval, err := s.approvals.Decide(ctx, by.Tenant, id, toAnswer(*request.Body, by.Actor, by.May(keys.ApprovalsDecideUnseen)))
+	answer, err := toAnswer(*request.Body, by.Actor)
+	if err != nil {
+		return nil, err
+	}
+	answer.Unseen, answer.MayGlobal, answer.Channel = by.May(keys.ApprovalsDecideUnseen), by.May(keys.PoliciesWrite), audit.ByAPI
+	answer.Reason = s.masker.MaskString(answer.Reason)
+	approval, err := s.approvals.Decide(ctx, by.Tenant, id, answer)
 	if err != nil {
 		return nil, overApproval(approval, err)
 	}

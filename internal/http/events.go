@@ -29,7 +29,7 @@ func (s *Server) ListEvents(ctx context.Context, request api.ListEventsRequestOb
 	if err != nil { // unreachable: the document allows 1 to 18 digits
 		return nil, malformed("The cursor is not one that this service gave out.")
 	}
-	switch negotiate(infoOf(ctx).accept) {
+	switch negotiate(infoOf(ctx).accept, typeStream, typeJSON) {
 	case typeJSON:
 		return s.eventPage(ctx, execution, after, value(request.Params.Limit, defaultEventLimit))
 	case typeStream:
@@ -42,15 +42,27 @@ func (s *Server) ListEvents(ctx context.Context, request api.ListEventsRequestOb
 	}
 }
 
-// negotiate picks what the client likes best; the stream where it does not care.
-func negotiate(accept []string) string {
+// negotiate picks what the client likes best of what is offered; the first where it does not care, nothing where it
+// takes none (RFC 9110, section 12.5.1).
+func negotiate(accept []string, offered ...string) (best string) {
 	if len(accept) == 0 {
-		return typeStream
+		return offered[0]
 	}
-	stream, page := 0.0, 0.0
+	liking := 0.0
+	for _, media := range offered {
+		if quality := likes(accept, media); quality > liking {
+			best, liking = media, quality
+		}
+	}
+	return best
+}
+
+// likes is the highest quality that the client gives to a media type.
+func likes(accept []string, media string) (highest float64) {
+	kind, _, _ := strings.Cut(media, "/")
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
-		media, parameters, err := mime.ParseMediaType(part)
-		if err != nil {
+		pattern, parameters, err := mime.ParseMediaType(part)
+		if err != nil || (pattern != media && pattern != kind+"/*" && pattern != "*/*") {
 			continue
 		}
 		quality := 1.0
@@ -59,21 +71,9 @@ func negotiate(accept []string) string {
 				continue
 			}
 		}
-		if media == typeStream || media == "text/*" || media == "*/*" {
-			stream = max(stream, quality)
-		}
-		if media == typeJSON || media == "application/*" {
-			page = max(page, quality)
-		}
+		highest = max(highest, quality)
 	}
-	switch {
-	case page > stream:
-		return typeJSON
-	case stream > 0:
-		return typeStream
-	default:
-		return ""
-	}
+	return highest
 }
 
 // maxPage is about how large a page gets in bytes, however many events the client asks for.

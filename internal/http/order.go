@@ -1,11 +1,14 @@
 package http
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"signoff/api"
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 )
 
@@ -27,7 +30,6 @@ func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
 		Prompt:                 value(body.Prompt, ""),
 		SystemPrompt:           value(body.SystemPrompt, ""),
 		Instructions:           value(body.Instructions, ""),
-		Capabilities:           toCapabilities(body.Capabilities),
 		MCPServers:             value(body.McpServers, nil),
 		KeepOpen:               value(body.KeepOpen, false),
 		IdleTimeoutSeconds:     value(body.IdleTimeoutSeconds, defaultIdleTimeout),
@@ -37,6 +39,15 @@ func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
 		TimeoutSeconds:         value(body.TimeoutSeconds, defaultTimeout),
 		ApprovalTimeoutSeconds: value(body.ApprovalTimeoutSeconds, defaultApprovalTimeout),
 		Metadata:               value(body.Metadata, nil),
+		RunbookID:              value(body.RunbookId, ""),
+	}
+	said := settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
+	said.into(&request)
+	if body.Memory != nil {
+		request.Memory = value(body.Memory.Enabled, false)
+	}
+	if b := body.Budget; b != nil {
+		request.Budget = domain.Budget{Tokens: value(b.Tokens, 0), Cost: value(b.Cost, 0), ToolCalls: value(b.ToolCalls, 0)}
 	}
 	for _, message := range value(body.Messages, nil) {
 		request.Messages = append(request.Messages, domain.InputMessage{Role: domain.Role(message.Role), Content: message.Content})
@@ -45,6 +56,9 @@ func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
 		return request, &domain.Error{Code: domain.CodeInvalid, Message: summary(details), Details: details}
 	}
 	if err := s.registered(&request, body.Source); err != nil {
+		return request, err
+	}
+	if err := s.judgeable(request); err != nil {
 		return request, err
 	}
 	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
@@ -68,10 +82,51 @@ func (s *Server) registered(request *domain.Request, wanted api.Source) error {
 	if request.Source.Model == "" {
 		request.Source.Model = s.models.Default()
 	}
-	if !s.models.Has(request.Source.Model) {
-		return s.unknownModel()
+	for i, model := range append([]string{request.Source.Model}, request.Source.Fallbacks...) {
+		at := "/source/model"
+		if i > 0 {
+			at = fmt.Sprintf("/source/fallbacks/%d", i-1)
+		}
+		if !s.models.Has(model) {
+			return s.unknownModel(at)
+		}
+		if request.Budget.Cost > 0 && !s.models.Priced(model) {
+			return domain.Invalid("/budget/cost", "What the model %s costs is not known: its prices are not in the registry.", model)
+		}
 	}
 	return nil
+}
+
+// judgeable holds the policy of a request against what it will be judged with.
+func (s *Server) judgeable(request domain.Request) error {
+	if _, err := approvals.NewPolicy(request); err != nil {
+		return within("/tools/bashPolicy", err)
+	}
+	for i, rule := range request.Rules {
+		if err := approvals.CheckMatcher(rule.Matcher); err != nil {
+			return within(fmt.Sprintf("/policy/rules/%d", i), err)
+		}
+	}
+	for i, name := range request.Tools.Enabled {
+		if !slices.ContainsFunc(s.tools.Tools(), func(tool ToolInfo) bool { return tool.Name == name }) {
+			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists those that there are.")
+		}
+	}
+	return pointed("/secrets", s.secrets.Check(request.Secrets))
+}
+
+// within moves the pointers of an error below a part of the body.
+func within(at string, err error) error {
+	var coded *domain.Error
+	if !errors.As(err, &coded) {
+		return err
+	}
+	located := *coded
+	located.Details = nil
+	for _, d := range coded.Details {
+		located.Details = append(located.Details, domain.Detail{Pointer: at + d.Pointer, Message: d.Message})
+	}
+	return &located
 }
 
 func (s *Server) agent(command string, args []string) (name string, err error) {
@@ -85,12 +140,12 @@ func (s *Server) agent(command string, args []string) (name string, err error) {
 	return "", pointed("/source/command", err)
 }
 
-func (s *Server) unknownModel() error {
+func (s *Server) unknownModel(at string) error {
 	message := "The server has no model configured."
 	if names := s.models.Names(); len(names) > 0 {
 		message = "There is no such model; there are " + strings.Join(names, ", ") + "."
 	}
-	return pointed("/source/model", domain.Errorf(domain.CodeUnknownModel, "%s", message))
+	return pointed(at, domain.Errorf(domain.CodeUnknownModel, "%s", message))
 }
 
 // faults collects what is wrong with a body.
@@ -105,6 +160,7 @@ func wrongParts(body api.CreateExecution) []domain.Detail {
 	found.source(body)
 	found.prompt(body)
 	found.metadata(value(body.Metadata, nil))
+	found.settings(settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})
 	return found
 }
 
@@ -118,6 +174,7 @@ func (f *faults) source(body api.CreateExecution) {
 		if body.MaxIterations != nil {
 			f.add("/maxIterations", "belongs to the type internal: an external agent keeps limits of its own")
 		}
+		f.internalOnly(body)
 		return
 	}
 	for _, field := range []struct {
@@ -130,6 +187,23 @@ func (f *faults) source(body api.CreateExecution) {
 	}
 	if len(value(body.McpServers, nil)) > 0 {
 		f.add("/mcpServers", "must be empty: the internal agent takes no MCP servers yet")
+	}
+}
+
+// internalOnly refuses what only the internal agent keeps to.
+func (f *faults) internalOnly(body api.CreateExecution) {
+	for _, field := range []struct {
+		pointer string
+		sent    bool
+	}{
+		{"/source/fallbacks", body.Source.Fallbacks != nil},
+		{"/tools/enabled", body.Tools != nil && body.Tools.Enabled != nil},
+		{"/memory/enabled", body.Memory != nil && value(body.Memory.Enabled, false)},
+		{"/secrets", len(value(body.Secrets, nil)) > 0},
+	} {
+		if field.sent {
+			f.add(field.pointer, "belongs to the type internal: an external agent has its own")
+		}
 	}
 }
 

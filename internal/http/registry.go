@@ -28,6 +28,15 @@ func (s *Server) ListAgents(ctx context.Context, _ api.ListAgentsRequestObject) 
 	return api.ListAgents200JSONResponse{Items: items}, nil
 }
 
+// ListTools shows what the internal agent can do.
+func (s *Server) ListTools(context.Context, api.ListToolsRequestObject) (api.ListToolsResponseObject, error) {
+	items := []api.Tool{}
+	for _, tool := range s.tools.Tools() {
+		items = append(items, toTool(tool))
+	}
+	return api.ListTools200JSONResponse{Items: items}, nil
+}
+
 // ListModels shows the registry without keys and addresses.
 func (s *Server) ListModels(ctx context.Context, _ api.ListModelsRequestObject) (api.ListModelsResponseObject, error) {
 	items := []api.Model{}

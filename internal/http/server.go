@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,9 +55,15 @@ type Sessions interface {
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error
 }
 
-// Approvals takes decisions. Decide returns the approval as it stands, also beside an error about its state.
+// Approvals takes decisions, and keeps the rules that they leave behind.
 type Approvals interface {
+	// Decide returns the approval as it stands, also beside an error about its state.
 	Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer approvals.Answer) (domain.Approval, error)
+	// CreateRule stores a rule; what is wrong with it is domain.CodeInvalid, an unknown execution domain.CodeNotFound.
+	CreateRule(ctx context.Context, rule domain.PermissionRule, channel string) (domain.PermissionRule, error)
+	RevokeRule(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (domain.PermissionRule, error)
+	// Evaluate judges a call that nobody makes.
+	Evaluate(ctx context.Context, evaluation approvals.Evaluation) (approvals.Judgement, domain.ToolCall, error)
 }
 
 // Log follows executions.
@@ -73,7 +80,39 @@ type Reader interface {
 	ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error)
 	// DebugPage gives the raw messages after one, up to limit and about maxBytes, and at least one where there is one.
 	DebugPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.DebugMessage, error)
+	PermissionRule(ctx context.Context, tenant domain.TenantID, id string) (domain.PermissionRule, error)
+	PermissionRules(ctx context.Context, tenant domain.TenantID, filter store.RuleFilter) (store.Page[domain.PermissionRule], error)
+	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
+	// SaveMemory replaces notes that still have the revision; otherwise domain.CodeConflict.
+	SaveMemory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope, revision int64, content string,
+		by domain.Actor, record domain.AuditRecord) (domain.Memory, error)
+	Audit(ctx context.Context, tenant domain.TenantID, filter store.AuditFilter) ([]domain.AuditEntry, error)
+	AuditHead(ctx context.Context, tenant domain.TenantID) (seq int64, hash string, err error)
 	Ping(ctx context.Context) error
+}
+
+// Tools is the registry of the internal agent's tools.
+type Tools interface {
+	Tools() []ToolInfo
+}
+
+// ToolInfo is what a tool is called, what it needs, and what the model reads about it.
+type ToolInfo struct {
+	Name, Version string
+	Class         domain.Class
+	Description   string
+	Schema        json.RawMessage
+}
+
+// Secrets says which secrets commands may be given. An unknown one is domain.CodeUnknownSecret; the message lists those
+// that there are.
+type Secrets interface {
+	Check(names []string) error
+}
+
+// Masker takes the values of secrets out of a text.
+type Masker interface {
+	MaskString(text string) string
 }
 
 // Models is the registry of models.
@@ -81,7 +120,8 @@ type Models interface {
 	Models(ctx context.Context) []ModelInfo
 	Has(name string) bool
 	Names() []string
-	Default() string // empty: none
+	Default() string         // empty: none
+	Priced(name string) bool // what a request costs is known
 }
 
 // ModelInfo is what may be shown of a model.
@@ -139,6 +179,9 @@ type Config struct {
 	Reader    Reader
 	Models    Models
 	Agents    Agents
+	Tools     Tools
+	Secrets   Secrets
+	Masker    Masker
 	Workspace Workspace
 	Keys      Keys
 
@@ -169,6 +212,9 @@ type Server struct {
 	reader    Reader
 	models    Models
 	agents    Agents
+	tools     Tools
+	secrets   Secrets
+	masker    Masker
 	workspace Workspace
 	keys      Keys
 
@@ -200,7 +246,8 @@ func NewServer(config Config) (*Server, error) {
 	}
 	s := &Server{
 		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
-		models: config.Models, agents: config.Agents, workspace: config.Workspace, keys: config.Keys,
+		models: config.Models, agents: config.Agents, tools: config.Tools, secrets: config.Secrets, masker: config.Masker,
+		workspace: config.Workspace, keys: config.Keys,
 		contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
 		version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
 		draining: make(chan struct{}),
@@ -224,12 +271,14 @@ func NewServer(config Config) (*Server, error) {
 //	GET  /                              operations.go   GET    /executions/{id}             executions.go
 //	GET  /healthz /readyz               operations.go   DELETE /executions/{id}             executions.go
 //	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel      executions.go
-//	GET  /agents /models                registry.go     POST   /executions/{id}/close       executions.go
+//	GET  /agents /models /tools         registry.go     POST   /executions/{id}/close       executions.go
 //	POST /executions                    executions.go   POST   /executions/{id}/resume      executions.go
 //	GET  /executions                    executions.go   POST   /executions/{id}/prompts     prompts.go
 //	GET  /approvals                     approvals.go    GET    /executions/{id}/events      events.go, sse.go
 //	GET POST /approvals/{id}            approvals.go    GET    /executions/{id}/debug       debug.go
-//	                                                    GET    /executions/{id}/approvals   approvals.go
+//	GET  POST /permission-rules         rules.go        GET    /executions/{id}/approvals   approvals.go
+//	GET  DELETE /permission-rules/{id}  rules.go        GET    PUT /memory/{scope}          memory.go
+//	POST /policy/evaluate               rules.go        GET    /audit                       audit.go
 func (s *Server) routes() chi.Router {
 	router := chi.NewRouter()
 	router.Use(s.observe, s.guard)
@@ -254,7 +303,7 @@ func (s *Server) routes() chi.Router {
 
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
-	for _, method := range []string{"DELETE", "GET", "POST"} {
+	for _, method := range []string{"DELETE", "GET", "POST", "PUT"} {
 		if s.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
 			allowed = append(allowed, method)
 		}

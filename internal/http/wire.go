@@ -1,7 +1,6 @@
 package http
 
 import (
-	"cmp"
 	"encoding/json"
 	"time"
 
@@ -18,31 +17,54 @@ import (
 func toSource(body api.Source) domain.Source {
 	return domain.Source{
 		Type: domain.SourceType(body.Type), Model: value(body.Model, ""),
-		Command: value(body.Command, ""), Mode: value(body.Mode, ""),
+		Command: value(body.Command, ""), Mode: value(body.Mode, ""), Fallbacks: value(body.Fallbacks, nil),
 	}
 }
 
-func toCapabilities(body *api.Capabilities) domain.Capabilities {
-	granted := domain.DefaultCapabilities
-	if body != nil {
-		granted.Read = domain.Verdict(value(body.Read, api.CapabilitiesRead(granted.Read)))
-		granted.Write = domain.Verdict(value(body.Write, api.CapabilitiesWrite(granted.Write)))
-		granted.Execute = domain.Verdict(value(body.Execute, api.CapabilitiesExecute(granted.Execute)))
-	}
-	return granted
-}
-
-func toAnswer(body api.Decide, by domain.Actor, unseen bool) approvals.Answer {
-	return approvals.Answer{
+func toAnswer(body api.Decide, by domain.Actor) (approvals.Answer, error) {
+	answer := approvals.Answer{
 		Verb:          domain.Verb(body.Decision),
 		ArgumentsHash: value(body.ArgumentsHash, ""),
 		Reason:        value(body.Reason, ""),
 		Arguments:     value(body.Arguments, nil),
-		Remember:      domain.RememberScope(value(body.Remember, api.RememberOnce)),
 		OptionID:      value(body.OptionId, ""),
 		Answer:        value(body.Answer, nil),
 		By:            by,
-		Unseen:        unseen,
+	}
+	return answer, toRemember(body.Remember, &answer)
+}
+
+// globalRuleSeconds is how long a rule for all executions holds where its maker does not say: what was remembered at
+// three in the morning is not to hold for ever.
+const globalRuleSeconds = 30 * 24 * 3600
+
+// toRemember reads a bare scope, or a choice of one of the approval's options.
+func toRemember(body *api.Decide_Remember, answer *approvals.Answer) error {
+	if body == nil {
+		return nil
+	}
+	if scope, err := body.AsRemember(); err == nil {
+		answer.Remember = domain.RememberScope(scope)
+	} else {
+		choice, err := body.AsRememberChoice()
+		if err != nil {
+			return domain.Invalid("/remember", "It is a scope, or an object with a scope.").With(err)
+		}
+		answer.Remember, answer.PreviewID = domain.RememberScope(choice.Scope), value(choice.PreviewId, "")
+		if seconds := value(choice.ExpiresInSeconds, 0); seconds > 0 {
+			answer.RememberUntil = new(time.Now().UTC().Add(time.Duration(seconds) * time.Second))
+		}
+	}
+	if answer.Remember == domain.RememberGlobal && answer.RememberUntil == nil {
+		answer.RememberUntil = new(time.Now().UTC().Add(globalRuleSeconds * time.Second))
+	}
+	return nil
+}
+
+func toMatcher(body api.Matcher) domain.Matcher {
+	return domain.Matcher{
+		ArgumentsHash: value(body.ArgumentsHash, ""), Tool: value(body.Tool, ""), Class: domain.Class(value(body.Class, "")),
+		Path: value(body.Path, ""), Command: value(body.Command, ""), Host: value(body.Host, ""), Server: value(body.McpServer, ""),
 	}
 }
 
@@ -87,9 +109,7 @@ func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
 		EndedAt:                timeOrNull(e.Ended),
 		CreatedBy:              e.ByKey,
 	}
-	out.Capabilities.Read = api.GrantedCapabilitiesRead(r.Capabilities.Read)
-	out.Capabilities.Write = api.GrantedCapabilitiesWrite(cmp.Or(r.Capabilities.Write, domain.Deny)) // as it is judged where an old request says nothing
-	out.Capabilities.Execute = api.GrantedCapabilitiesExecute(r.Capabilities.Execute)
+	showSettings(&out, r)
 	if len(r.Messages) > 0 {
 		messages := make([]api.InputMessage, len(r.Messages))
 		for i, m := range r.Messages {
@@ -111,7 +131,15 @@ func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
 func fromSource(s domain.Source) api.Source {
 	return api.Source{
 		Type: api.SourceType(s.Type), Model: textOrNull(s.Model), Command: textOrNull(s.Command), Mode: textOrNull(s.Mode),
+		Fallbacks: listOrNull(s.Fallbacks),
 	}
+}
+
+func listOrNull[T any](list []T) *[]T {
+	if len(list) == 0 {
+		return nil
+	}
+	return &list
 }
 
 func toPrompt(p domain.QueuedPrompt) api.Prompt {
@@ -163,6 +191,7 @@ func toApproval(a domain.Approval) api.Approval {
 		Status: api.ApprovalStatus(a.Status), Tool: a.Call.Tool, ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
 		ArgumentsHash: a.ArgumentsHash, Summary: a.Call.Summary, WorkingDirectory: a.WorkingDirectory,
 		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
+		AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: toRememberOptions(a.RememberOptions),
 		RequestedAt: api.Time(a.Requested), ExpiresAt: timeOrNull(a.Expires), ResolvedAt: timeOrNull(a.Resolved),
 		Decision: toDecision(a.Decision),
 	}
@@ -186,7 +215,7 @@ func toDecision(d *domain.Decision) *api.Decision {
 	return &api.Decision{
 		Decision: api.Verb(d.Verb), Reason: textOrNull(d.Reason),
 		Arguments: jsonOrNull(d.Arguments), ArgumentsHash: textOrNull(d.ArgumentsHash),
-		Remember: api.Remember(d.Remember), OptionId: textOrNull(d.OptionID), Answer: jsonOrNull(d.Answer),
+		Remember: api.Remember(d.Remember), PreviewId: textOrNull(d.PreviewID), RuleId: textOrNull(d.RuleID), OptionId: textOrNull(d.OptionID), Answer: jsonOrNull(d.Answer),
 		DecidedBy: api.Actor{KeyId: d.By.KeyID, Name: d.By.Name},
 	}
 }

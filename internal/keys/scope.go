@@ -18,14 +18,19 @@ const (
 	ApprovalsRead         Scope = "approvals:read"
 	ApprovalsDecide       Scope = "approvals:decide"
 	ApprovalsDecideUnseen Scope = "approvals:decideUnseen" // approve without naming the hash of what was shown
-	AgentsRead            Scope = "agents:read"            // agents and models
+	AgentsRead            Scope = "agents:read"            // agents, models and tools
+	PoliciesRead          Scope = "policies:read"          // permission rules, and dry runs
+	PoliciesWrite         Scope = "policies:write"         // permission rules, also by remembering a decision for all executions
+	MemoryRead            Scope = "memory:read"
+	MemoryWrite           Scope = "memory:write"
+	AuditRead             Scope = "audit:read"
 	MetricsRead           Scope = "metrics:read"
 )
 
 // Scopes lists every scope.
 var Scopes = []Scope{
 	ExecutionsRead, ExecutionsWrite, ExecutionsCancel, EventsRead, ApprovalsRead, ApprovalsDecide,
-	ApprovalsDecideUnseen, AgentsRead, MetricsRead,
+	ApprovalsDecideUnseen, AgentsRead, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
 }
 
 // ParseScopes checks names and returns them sorted, each once. No scope at all is an error: such a key opens nothing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -17,7 +18,7 @@ func (s *session) asked(d *draft, a *ask) {
 	if s.leaving {
 		return // the asker's context ends soon; it asks again where the execution is driven next
 	}
-	if s.closing || !s.inTurn || s.result != nil {
+	if s.closing || !s.inTurn || s.result != nil || s.spent != nil {
 		a.reply <- nobody
 		return
 	}
@@ -28,7 +29,7 @@ func (s *session) asked(d *draft, a *ask) {
 	}
 	c.ask = a
 	if a.ours() {
-		c.Version = a.Call.Version
+		c.Version, c.Action = a.Call.Version, a.Call.Action
 	} else { // an external agent often says only now what the call is about: that is what a person is to see
 		c.ToolCall = a.Call
 	}
@@ -168,23 +169,54 @@ func (s *session) judge(d *draft, c *call) {
 		})
 		return
 	}
-	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
-		s.ask(d, c, hash)
-		return
+	judgement := s.judgement(c, hash)
+	c.came = provenance(judgement, hash)
+	if judgement.RuleID != "" {
+		d.hits = append(d.hits, judgement.RuleID)
 	}
-	action := approvals.Action{Tool: c.Tool, Class: c.Class, ArgumentsHash: hash}
-	judgement := approvals.Judge(action, s.execution.Request.Capabilities, s.rules)
 	switch verdict := judgement.Verdict; {
 	case verdict == domain.Deny:
-		s.refuse(d, c, domain.FateDenied, domain.Failure{
-			Code: domain.CodePolicyDenied, Message: "This execution may not use tools that " + string(c.Class) + ".",
-		})
+		s.refuse(d, c, domain.FateDenied, domain.Failure{Code: domain.CodePolicyDenied, Message: judgement.Reason})
 	case verdict == domain.Allow && c.ask.allowable():
 		s.start(d, c, domain.ToolCallStarted{
-			ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(judgement.By), RuleID: judgement.RuleID,
+			ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason,
 		}, domain.Answer{Status: domain.ApprovalApproved, OptionID: c.ask.option()})
 	default:
-		s.ask(d, c, hash)
+		s.ask(d, c, hash, judgement)
+	}
+}
+
+// judgement is what the policy says of a call, with the rules as they are now: one that was revoked a moment ago must
+// not allow, and one that was made a moment ago is not to be asked about again.
+func (s *session) judgement(c *call, hash string) approvals.Judgement {
+	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
+		return approvals.JudgeQuestion(s.execution.Request)
+	}
+	s.policy.Rules = s.rulesNow()
+	return s.policy.Judge(c.ToolCall, hash, time.Now())
+}
+
+// rulesNow reads the rules, and again while the database is away: nothing could be written meanwhile anyway. Where the
+// lease is over it returns none, and what is drafted with them is never written.
+func (s *session) rulesNow() []domain.PermissionRule {
+	for {
+		ctx, cancel := s.reading()
+		rules, err := s.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
+		cancel()
+		if err == nil || s.lease.Err() != nil {
+			return rules
+		}
+		slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
+		select {
+		case <-time.After(readPause):
+		case <-s.lease.Done():
+		}
+	}
+}
+
+func provenance(judgement approvals.Judgement, hash string) audit.Provenance {
+	return audit.Provenance{
+		DecidedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason, Hash: hash, Channel: audit.BySession,
 	}
 }
 
@@ -203,24 +235,33 @@ const noSandboxMessage = "Commands are not run on this server: nothing that coul
 
 // ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once
 // finds its waiter.
-func (s *session) ask(d *draft, c *call, hash string) {
+func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgement) {
 	timeout := time.Duration(s.execution.Request.ApprovalTimeoutSeconds) * time.Second
 	question := c.ask.Question
 	question.Call = c.ToolCall
-	approval := approvals.New(s.execution, question, hash, timeout, time.Now())
+	approval := approvals.New(s.execution, question, hash, judgement, timeout, time.Now())
 	c.approval = &approval
 	s.derive(d)
 	d.asked = append(d.asked, approval)
-	d.add(approvals.Requested(approval))
+	requested := approvals.Requested(approval)
+	requested.Sandbox = s.confines(c)
+	d.add(requested)
+}
+
+// confines is the sandbox of a command that we run; everybody who looks at it sees whether there are walls.
+func (s *session) confines(c *call) string {
+	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() {
+		return s.sandbox.Name()
+	}
+	return ""
 }
 
 // start lets a call run, once its start is in the log. One that an external agent has begun before it asked has no
 // second start.
 func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
 	if !c.running {
-		if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() {
-			started.Sandbox = s.sandbox.Name()
-		}
+		c.sandbox = s.confines(c)
+		started.Sandbox = c.sandbox
 		d.add(started)
 	}
 	c.approval, c.running, c.refusal = nil, true, nil
@@ -246,6 +287,7 @@ var refusedAs = map[domain.Fate]domain.ApprovalStatus{
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
 func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain.Failure, answer domain.Answer) {
 	s.toldNo = s.toldNo || answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired
+	answer.Message = failure.Message
 	if c.running && c.ask != nil && !c.ask.ours() {
 		c.refusal = &refusal{fate, failure}
 		s.reply(d, c, reply{answer: answer})
@@ -253,7 +295,7 @@ func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain
 	}
 	s.endCall(c)
 	d.progress = true
-	d.add(domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
+	d.fate(s, c, domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
 	s.reply(d, c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
 }
 
@@ -269,12 +311,14 @@ func (s *session) reply(d *draft, c *call, answer reply) {
 	}
 }
 
-// decisions reads the approvals again and acts on those that are not pending any more. The rules are read after the
-// rows: a decision and the rule that it leaves are one transaction, so whoever sees the one sees the other.
+// decisions reads the approvals again and acts on those that are not pending any more.
 func (s *session) decisions() (*draft, error) {
 	d := &draft{}
 	if !s.anyCall(func(c *call) bool { return c.approval != nil }) {
 		return d, nil
+	}
+	if err := s.answerByRules(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := s.reading()
 	defer cancel()
@@ -282,11 +326,6 @@ func (s *session) decisions() (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := s.store.Rules(ctx, s.execution.ID)
-	if err != nil {
-		return nil, err
-	}
-	s.rules = rules
 	for _, row := range rows {
 		c, open := s.calls[row.Call.ID]
 		switch {
@@ -305,6 +344,7 @@ func (s *session) decisions() (*draft, error) {
 // again.
 func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	c.approval = nil
+	c.came = decidedBy(row)
 	if row.Status != domain.ApprovalApproved {
 		s.turnDown(d, c, row)
 		return
@@ -316,8 +356,27 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	}
 	c.Arguments = arguments
 	s.start(d, c, domain.ToolCallStarted{
-		ToolCallID: c.ID, Arguments: arguments, ApprovalID: row.ID, AllowedBy: string(approvals.ByDecision),
+		ToolCallID: c.ID, Arguments: arguments, ApprovalID: row.ID, AllowedBy: c.came.DecidedBy, RuleID: c.came.RuleID,
 	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
+}
+
+// decidedBy tells who ended a question, for the record.
+func decidedBy(row domain.Approval) audit.Provenance {
+	came := audit.Provenance{DecidedBy: string(approvals.ByServer), Hash: row.ArgumentsHash, Channel: audit.BySession}
+	switch {
+	case row.Status == domain.ApprovalExpired:
+		came.DecidedBy = string(approvals.ByExpiry)
+	case row.Decision == nil:
+	case row.Decision.ByRule():
+		came.DecidedBy, came.RuleID, came.Actor = string(approvals.ByRule), row.Decision.RuleID, &row.Decision.By
+	default:
+		came.DecidedBy, came.Reason, came.Actor = string(approvals.ByDecision), row.Decision.Reason, &row.Decision.By
+		came.RuleID = row.Decision.RuleID
+	}
+	if row.Decision != nil && row.Decision.ArgumentsHash != "" {
+		came.Hash = row.Decision.ArgumentsHash
+	}
+	return came
 }
 
 // turnDown refuses a call as its approval ended. A person may have named the option that says no.

@@ -39,8 +39,8 @@ func (h *hooked) Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishe
 	}
 	return wish, err
 }
-func (h *hooked) Rules(ctx context.Context, id domain.ExecutionID) ([]domain.PermissionRule, error) {
-	r, err := h.Store.Rules(ctx, id)
+func (h *hooked) Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error) {
+	r, err := h.Store.Rules(ctx, tenant, id)
 	if h.afterRules != nil {
 		h.afterRules()
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -19,11 +20,20 @@ type draft struct {
 	dropped  []domain.PromptID // prompts whose turn never comes
 	resumed  bool              // what somebody chose for an interrupted execution is done
 	progress bool              // the execution has come further: its recoveries count from 0 again
+	hits     []string          // permission rules that decided
+	audit    []domain.AuditRecord
 	ended    *domain.ExecutionEnded
 	output   *domain.Output
 }
 
 func (d *draft) empty() bool { return len(d.payloads) == 0 && len(d.debug) == 0 }
+
+// fate ends a call, in the log and on record.
+func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
+	done.Sandbox = c.sandbox
+	d.add(done)
+	d.audit = append(d.audit, audit.Call(s.execution, c.ToolCall, c.came, done))
+}
 
 // withdraw ends an open question that nobody has answered and nobody needs answered any more.
 func (d *draft) withdraw(approval domain.Approval) {
@@ -40,7 +50,7 @@ func (d *draft) change(s *session) store.Change {
 	change := store.Change{
 		Execution: s.execution.ID, Epoch: s.epoch, Update: update,
 		Ask: d.asked, Resolve: d.resolved, Progress: d.progress, Debug: d.debug,
-		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed,
+		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed, Hits: d.hits,
 	}
 	switch {
 	case d.ended != nil:
@@ -49,7 +59,10 @@ func (d *draft) change(s *session) store.Change {
 		change.Update = nil // the row does not change with every word
 	}
 	for _, payload := range d.payloads {
-		change.Events = append(change.Events, domain.NewEvent(s.execution.ID, payload))
+		change.Events = append(change.Events, s.event(payload))
+	}
+	for _, record := range d.audit {
+		change.Audit = append(change.Audit, s.maskRecord(record))
 	}
 	return change
 }

@@ -1,7 +1,10 @@
 package sessions
 
 import (
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
 )
 
 // takeIn writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
@@ -86,24 +89,30 @@ func (s *session) flowed(d *draft, piece *delta) {
 	if s.whole[textKey(piece.kind, piece.id)] || !s.speaks(piece) {
 		return
 	}
-	text := piece.text.String()
 	open := s.text(piece.kind, piece.id)
+	if text := open.masking.Write(piece.text.String()); text != "" {
+		s.shown(d, piece.kind, open, text)
+	}
+}
+
+// shown tells a piece of text, as it may be seen.
+func (s *session) shown(d *draft, kind domain.EventType, open *openText, text string) {
 	offset := open.length
 	open.length += len(text)
-	switch piece.kind {
+	switch kind {
 	case domain.MessageDeltaType:
 		s.flowing = true
 		s.derive(d)
 		if s.inTurn {
-			s.said.add(piece.id, text)
+			s.said.add(open.id, text)
 		}
-		d.add(domain.MessageDelta{MessageID: piece.id, Turn: s.now(), Offset: offset, Text: text})
+		d.add(domain.MessageDelta{MessageID: open.id, Turn: s.now(), Offset: offset, Text: text})
 	case domain.ThoughtDeltaType:
 		s.flowing = true
 		s.derive(d)
-		d.add(domain.ThoughtDelta{MessageID: piece.id, Turn: s.now(), Offset: offset, Text: text})
+		d.add(domain.ThoughtDelta{MessageID: open.id, Turn: s.now(), Offset: offset, Text: text})
 	default:
-		d.add(domain.ToolCallUpdated{ToolCallID: piece.id, Offset: offset, Output: text})
+		d.add(domain.ToolCallUpdated{ToolCallID: open.id, Offset: offset, Output: text})
 	}
 }
 
@@ -119,36 +128,45 @@ func (s *session) text(kind domain.EventType, id string) *openText {
 	key := textKey(kind, id)
 	open, known := s.texts[key]
 	if !known {
-		open = &openText{id: id, thought: kind == domain.ThoughtDeltaType}
+		open = &openText{id: id, thought: kind == domain.ThoughtDeltaType, masking: secrets.NewStream(s.masker)}
 		s.texts[key] = open
 	}
 	return open
 }
 
-// endText closes a text that is open and returns its length. Each is closed once.
-func (s *session) endText(kind domain.EventType, id string) (length int, ended bool) {
+// endText closes a text that is open and returns its length. Each is closed once. What was held back because it might
+// have become a secret is told first.
+func (s *session) endText(d *draft, kind domain.EventType, id string) (length int, ended bool) {
 	key := textKey(kind, id)
 	open, known := s.texts[key]
 	if !known {
 		return 0, false
 	}
+	s.release(d, kind, open)
 	delete(s.texts, key)
 	s.whole[key] = true
 	return open.length, true
+}
+
+// release tells the end of a text that was held back.
+func (s *session) release(d *draft, kind domain.EventType, open *openText) {
+	if rest := open.masking.Close(); rest != "" {
+		s.shown(d, kind, open, rest)
+	}
 }
 
 // fact takes one finished statement of the agent.
 func (s *session) fact(d *draft, payload domain.Payload) {
 	switch p := payload.(type) {
 	case domain.MessageCompleted:
-		if length, ended := s.endText(domain.MessageDeltaType, p.MessageID); ended {
+		if length, ended := s.endText(d, domain.MessageDeltaType, p.MessageID); ended {
 			p.Turn, p.Length = s.now(), length
 			s.flowing = false
 			d.progress = d.progress || !p.Interrupted
 			d.add(p)
 		}
 	case domain.ThoughtCompleted:
-		if length, ended := s.endText(domain.ThoughtDeltaType, p.MessageID); ended {
+		if length, ended := s.endText(d, domain.ThoughtDeltaType, p.MessageID); ended {
 			p.Turn, p.Length = s.now(), length
 			d.add(p) // text follows a thought, so the status stays
 		}
@@ -159,8 +177,7 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 	case domain.ToolCallCompleted:
 		s.completed(d, p)
 	case domain.UsageUpdated:
-		s.usage = p.Usage
-		d.add(p)
+		s.used(d, p)
 	case domain.AgentExited:
 		s.exited = true
 		d.add(p)
@@ -205,6 +222,7 @@ func (s *session) startedItself(d *draft, p domain.ToolCallStarted) {
 		return
 	}
 	c.running = true
+	c.came = audit.Provenance{DecidedBy: p.AllowedBy, Channel: audit.ByAgent}
 	if p.Arguments == nil {
 		p.Arguments = c.Arguments
 	}
@@ -221,10 +239,12 @@ func (s *session) requested(d *draft, p domain.ToolCallRequested) {
 		s.round = p.MessageID
 		s.rounds++
 	}
-	s.calls[p.ToolCallID] = &call{ToolCall: domain.ToolCall{
-		ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary,
-	}}
+	s.calls[p.ToolCallID] = &call{
+		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary},
+		came:     audit.Provenance{DecidedBy: string(approvals.ByServer), Channel: audit.BySession}, // until it is judged
+	}
 	d.add(p)
+	s.counted(d)
 }
 
 // completed takes the fate of a call that the agent ran, or could not run. A second fate is not a fact: the first one
@@ -237,14 +257,18 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	if c.refusal != nil && p.Fate != domain.FateSucceeded {
 		p.Fate, p.Error = c.refusal.fate, &c.refusal.failure
 	}
+	s.endOutput(d, c)
 	s.endCall(c)
 	d.progress = true
-	d.add(p)
+	d.fate(s, c, p)
 }
+
+// endOutput tells what of the output was held back; it belongs before the fate.
+func (s *session) endOutput(d *draft, c *call) { s.endText(d, domain.ToolCallUpdatedType, c.ID) }
 
 // endCall forgets a call that has its fate; its id is never used again.
 func (s *session) endCall(c *call) {
 	delete(s.calls, c.ID)
 	s.closed[c.ID] = true
-	s.endText(domain.ToolCallUpdatedType, c.ID)
+	delete(s.texts, textKey(domain.ToolCallUpdatedType, c.ID))
 }

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -19,6 +21,7 @@ const stopGrace = 5 * time.Second
 var (
 	errCancelled = errors.New("sessions: the execution was cancelled")
 	errTimedOut  = errors.New("sessions: the turn's time is over")
+	errSpent     = errors.New("sessions: the budget is used up")
 	errDrain     = errors.New("sessions: the server shuts down")
 
 	errSuperseded = errors.New("sessions: another prompt takes the place of this turn")
@@ -154,7 +157,7 @@ func (s *session) terminal(end outcome) *draft {
 	s.closeTexts(d)
 	s.closeCalls(d)
 	if s.inTurn && end.stop != "" {
-		d.add(domain.TurnEnded{Turn: s.turn, StopReason: end.stop})
+		d.add(domain.TurnEnded{Turn: s.turn, StopReason: end.stop, Usage: s.usage.Since(s.began)})
 	}
 	for _, prompt := range s.wishes.Prompts {
 		d.dropped = append(d.dropped, prompt.ID)
@@ -169,6 +172,7 @@ func (s *session) terminal(end outcome) *draft {
 		event.Reason, event.CancelledBy = end.wish.Reason, &end.wish.By
 	}
 	d.add(event)
+	d.audit = append(d.audit, s.endRecord(end))
 	d.ended = &event
 	d.output = &domain.Output{
 		Text: s.said.text.String(), Truncated: s.said.cut, FinishReason: end.finish, DurationSeconds: duration, Error: end.failure,
@@ -176,9 +180,27 @@ func (s *session) terminal(end outcome) *draft {
 	return d
 }
 
+// endRecord puts the end on record.
+func (s *session) endRecord(end outcome) domain.AuditRecord {
+	record := domain.AuditRecord{
+		Action: "execution.ended", Execution: s.execution.ID, RunbookID: s.execution.Request.RunbookID,
+		Subject: string(s.execution.ID), Channel: audit.BySession, Outcome: string(end.status), Reason: string(end.finish),
+	}
+	if end.failure != nil {
+		record.Summary = end.failure.Message
+	}
+	if end.wish != nil {
+		record.Actor = &end.wish.By
+	}
+	return record
+}
+
 func (s *session) closeTexts(d *draft) {
 	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
-		d.closeText(s.now(), *s.texts[key], key)
+		open := s.texts[key]
+		kind, _, _ := strings.Cut(key, " ")
+		s.release(d, domain.EventType(kind), open)
+		d.closeText(s.now(), *open, key)
 	}
 }
 
@@ -189,7 +211,7 @@ func (s *session) closeCalls(d *draft) {
 		if c.approval != nil {
 			d.withdraw(*c.approval)
 		}
-		d.add(s.lastFate(c))
+		d.fate(s, c, s.lastFate(c))
 	}
 }
 

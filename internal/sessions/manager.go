@@ -12,8 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/secrets"
 	"signoff/internal/store"
 )
 
@@ -23,10 +25,15 @@ type Store interface {
 	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error)
 	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
 	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
-	Rules(ctx context.Context, id domain.ExecutionID) ([]domain.PermissionRule, error)
+	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
+	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
+	SaveMemory(
+		ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope, revision int64, content string, by domain.Actor,
+		record domain.AuditRecord,
+	) (domain.Memory, error)
 	Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error)
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
-	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) error
+	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
 	Claim(ctx context.Context, replica store.ReplicaID, limit int) ([]store.Claimed, error)
 	Owned(ctx context.Context, replica store.ReplicaID) ([]store.Claimed, error)
@@ -50,6 +57,12 @@ type Sandbox interface {
 	Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
 }
 
+// Vault gives commands the secrets that they name.
+type Vault interface {
+	// Environment returns NAME=value for each name, or why one cannot be had.
+	Environment(names []string) ([]string, error)
+}
+
 // Config is how a manager is wired.
 type Config struct {
 	Replica    store.ReplicaID
@@ -58,6 +71,8 @@ type Config struct {
 	Agents     map[domain.SourceType]OpenAgent
 	Sandbox    Sandbox
 	Workspace  *Workspace
+	Vault      Vault
+	Masker     *secrets.Masker // of what is written; nil knows only the shapes of common keys
 }
 
 // Manager starts, cancels and takes up executions. Its methods may be called at once.
@@ -68,6 +83,8 @@ type Manager struct {
 	agents     map[domain.SourceType]OpenAgent
 	sandbox    Sandbox
 	workspace  *Workspace
+	vault      Vault
+	masker     *secrets.Masker
 	store      Store
 	log        *events.Log
 
@@ -86,7 +103,8 @@ type Manager struct {
 func NewManager(config Config, s Store, log *events.Log) *Manager {
 	m := &Manager{
 		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace,
-		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, store: s, log: log,
+		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, masker: config.Masker,
+		store: s, log: log,
 		live: map[domain.ExecutionID]*session{}, orphans: map[domain.ExecutionID]int64{},
 		draining: make(chan struct{}),
 	}
@@ -111,6 +129,9 @@ func (m *Manager) Start(
 	if err := m.takeOver(ctx, tenant, &request); err != nil {
 		return m.notTakenOver(ctx, tenant, key, err)
 	}
+	if request, err = m.maskRequest(request); err != nil {
+		return domain.Execution{}, false, err
+	}
 	execution = m.created(tenant, by, request)
 	s, err := m.admit(execution, 1)
 	if err != nil {
@@ -123,6 +144,7 @@ func (m *Manager) Start(
 		Events: []domain.Event{domain.NewEvent(execution.ID, domain.ExecutionCreated{
 			Status: domain.StatusQueued, Source: request.Source,
 		})},
+		Audit: []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
 	})
 	if err != nil {
 		m.dismiss(s)
@@ -244,7 +266,9 @@ func (m *Manager) dismiss(s *session) {
 // session returns a session that listens already, so that nothing is missed between the first commit and its start.
 func (m *Manager) session(execution domain.Execution, epoch int64, lease context.Context) *session {
 	watcher := m.log.Watch(execution.ID)
+	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
 	return &session{
+		policy:  policy,
 		Manager: m, execution: execution, epoch: epoch, lease: lease,
 		inbox: newInbox(), watcher: watcher, stirred: watcher.Stirred(),
 		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
@@ -288,7 +312,7 @@ func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.
 	if !execution.Status.Terminal() {
 		return domain.Errorf(domain.CodeUnavailable, "The execution has not stopped yet; delete it again in a moment.")
 	}
-	if err := m.store.Delete(ctx, tenant, id); err != nil {
+	if err := m.store.Delete(ctx, tenant, id, audit.Execution("execution.deleted", execution, by, audit.ByAPI)); err != nil {
 		return err
 	}
 	m.log.Forget(id)

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/secrets"
 	"signoff/internal/store"
 )
 
@@ -41,12 +44,15 @@ type session struct {
 	results    map[string]string          // what take-up told the model of calls that it closed
 	closed     map[string]bool            // calls that had their fate
 	whole      map[string]bool            // texts of this turn that were completed
-	rules      []domain.PermissionRule
-	stirred    int              // the writes of others that have been read
-	again      <-chan time.Time // rings when a reading that failed is to be tried again; nil otherwise
-	flowing    bool             // text arrives
-	closing    bool             // the turn is being stopped: whoever asks is told that nobody will answer
-	leaving    bool             // the execution is handed over: whoever asks waits for the next driver
+	policy     approvals.Policy           // with the rules as they were last read
+	spent      *outcome                   // the budget is used up
+	warned     map[string]bool            // bounds of the budget that were warned of
+	began      domain.Usage               // of the execution when the turn began
+	stirred    int                        // the writes of others that have been read
+	again      <-chan time.Time           // rings when a reading that failed is to be tried again; nil otherwise
+	flowing    bool                       // text arrives
+	closing    bool                       // the turn is being stopped: whoever asks is told that nobody will answer
+	leaving    bool                       // the execution is handed over: whoever asks waits for the next driver
 	clock      *clock
 	wishes     store.Wishes // what others want of it, as last read
 	since      time.Time    // when it became idle or interrupted
@@ -71,6 +77,8 @@ type session struct {
 type call struct {
 	domain.ToolCall
 	ask      *ask             // the agent waits for an answer
+	came     audit.Provenance // who or what let it run, or did not
+	sandbox  string           // what confines it, for a command of our own that runs
 	approval *domain.Approval // a person is asked
 	running  bool
 	refusal  *refusal // of a call that an external agent began before it asked
@@ -88,6 +96,7 @@ type openText struct {
 	thought bool
 	length  int  // UTF-8 bytes so far
 	whole   bool // nothing is missing, it was only not closed
+	masking *secrets.Stream
 }
 
 // spoken keeps the newest message of the agent: what it said last is the output of the execution.

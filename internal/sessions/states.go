@@ -179,10 +179,14 @@ func (s *session) hear() state {
 	if err := s.takeIn(); err != nil {
 		return s.abandon(err)
 	}
-	if s.result != nil {
+	switch {
+	case s.result != nil:
 		return s.conclude
+	case s.spent != nil:
+		return s.stopSpending
+	default:
+		return s.current()
 	}
-	return s.current()
 }
 
 // look checks whether the bell was rung by somebody else.

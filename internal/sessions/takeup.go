@@ -125,8 +125,7 @@ func (s *session) remember() (broken bool, err error) {
 	for _, row := range rows {
 		s.recallApproval(row)
 	}
-	s.rules, err = s.store.Rules(ctx, s.execution.ID)
-	return false, err
+	return false, nil
 }
 
 // foldLog reads what the log tells of the conversation, and whether the log is broken where it tells nothing.
@@ -173,6 +172,7 @@ func (s *session) recall(c domain.Conversation) {
 	if c.Text != "" {
 		s.promptText = c.Text
 	}
+	s.began = c.UsageBefore
 	s.said.add("", c.LastText)
 	for _, open := range c.Open {
 		kind := domain.MessageDeltaType

@@ -76,7 +76,7 @@ func (s *session) startTurn(d *draft) {
 	s.closeCalls(d)
 	s.forgetTurn()
 	s.turn++
-	s.inTurn, s.said = true, spoken{}
+	s.inTurn, s.said, s.began = true, spoken{}, s.usage
 	started := domain.TurnStarted{Turn: s.turn}
 	if s.turn > 1 {
 		next := s.wishes.Prompts[0]
@@ -151,8 +151,7 @@ func (s *session) prompt() error {
 
 func (s *session) host() *host {
 	return &host{
-		inbox: s.inbox, directory: s.execution.Request.WorkingDirectory, workspace: s.workspace, sandbox: s.sandbox,
-		debug: s.execution.Request.Debug,
+		inbox: s.inbox, execution: s.execution, workspace: s.workspace, sandbox: s.sandbox, store: s.store, vault: s.vault,
 	}
 }
 
@@ -171,6 +170,8 @@ func (s *session) conclude() state {
 	switch {
 	case !s.goesOn(end):
 		return s.finish(end)
+	case s.spent != nil && (s.execution.Request.KeepOpen || len(s.wishes.Prompts) > 0):
+		return s.finish(*s.spent) // nothing is left for another turn
 	case len(s.wishes.Prompts) > 0:
 		return s.endTurn(end.stop, domain.StatusWaiting)
 	case s.execution.Request.KeepOpen && s.wishes.Close == nil:
@@ -234,7 +235,7 @@ func (s *session) endTurn(stop domain.StopReason, next domain.Status) state {
 	d := &draft{progress: true}
 	s.closeTexts(d)
 	s.closeCalls(d)
-	d.add(domain.TurnEnded{Turn: s.turn, StopReason: stop})
+	d.add(domain.TurnEnded{Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: stop})
 	s.to(d, next, "")
 	err := s.commit(d)
 	if err != nil {

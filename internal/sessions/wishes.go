@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
@@ -31,12 +32,14 @@ func (m *Manager) Prompt(
 		prompt.WhenBusy = domain.WhenBusyEnqueue
 	}
 	prompt.ID = domain.PromptID(approvals.NewID())
+	prompt.Text = m.masker.MaskString(prompt.Text)
 	prompt.Execution, prompt.By, prompt.Created = id, by, time.Now().UTC().Truncate(time.Microsecond)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
 		Events: []domain.Event{domain.NewEvent(id, domain.PromptQueued{
 			PromptID: prompt.ID, Text: prompt.Text, WhenBusy: prompt.WhenBusy, By: by,
 		})},
+		Audit: []domain.AuditRecord{audit.Execution("execution.prompted", execution, by, audit.ByAPI)},
 	})
 	if err == nil {
 		return prompt, false, nil
@@ -81,7 +84,10 @@ func (m *Manager) Resume(
 	if mode == domain.ResumeLoad && execution.Status == domain.StatusInterrupted && execution.AgentSession == "" {
 		return execution, domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up again; choose fresh or fail.")
 	}
-	_, err = m.log.Commit(ctx, store.Change{Execution: id, Resume: &store.ResumeRequest{Mode: mode, By: by}})
+	_, err = m.log.Commit(ctx, store.Change{
+		Execution: id, Resume: &store.ResumeRequest{Mode: mode, By: by},
+		Audit: []domain.AuditRecord{audit.Execution("execution.resumed", execution, by, audit.ByAPI)},
+	})
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
 		err = domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted: it has ended.")
 	}
@@ -130,19 +136,19 @@ const cancelWait = 10 * time.Second
 func (m *Manager) Cancel(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string, by domain.Actor,
 ) (domain.Execution, error) {
-	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: reason, By: by}}
-	return m.end(ctx, tenant, wish, domain.StatusCancelled)
+	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: m.masker.MaskString(reason), By: by}}
+	return m.end(ctx, tenant, wish, domain.StatusCancelled, "execution.cancelled", by)
 }
 
 // Close asks for the ordinary end of an execution that stays open: it takes no more prompts, and ends as completed when
 // the turn that runs and those that wait have ended. It waits like Cancel.
 func (m *Manager) Close(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) (domain.Execution, error) {
-	return m.end(ctx, tenant, store.Change{Execution: id, Close: &by}, domain.StatusCompleted)
+	return m.end(ctx, tenant, store.Change{Execution: id, Close: &by}, domain.StatusCompleted, "execution.closed", by)
 }
 
 // end writes the wish for an end and waits for it.
 func (m *Manager) end(
-	ctx context.Context, tenant domain.TenantID, wish store.Change, wanted domain.Status,
+	ctx context.Context, tenant domain.TenantID, wish store.Change, wanted domain.Status, action string, by domain.Actor,
 ) (domain.Execution, error) {
 	execution, err := m.store.Execution(ctx, tenant, wish.Execution)
 	if err != nil {
@@ -156,6 +162,7 @@ func (m *Manager) end(
 		return domain.Execution{}, err
 	}
 	defer follower.Close()
+	wish.Audit = []domain.AuditRecord{audit.Execution(action, execution, by, audit.ByAPI)}
 	if _, err := m.log.Commit(ctx, wish); err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return execution, err
 	}

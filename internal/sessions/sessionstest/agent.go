@@ -121,6 +121,7 @@ func Bash(id, command string) domain.ToolCall {
 	return domain.ToolCall{
 		ID: id, Tool: "bash", Version: "1", Class: domain.ClassExecute,
 		Arguments: json.RawMessage(`{"command":` + strconv.Quote(command) + `}`), Summary: "Run " + command,
+		Action: domain.Action{Command: command},
 	}
 }
 
@@ -144,13 +145,15 @@ func (s Sandbox) Run(_ context.Context, command domain.Command, output io.Writer
 // AnyTool accepts all arguments that have a command.
 type AnyTool struct{}
 
-// Check looks for the command.
-func (AnyTool) Check(_ string, arguments json.RawMessage, _ string) (string, error) {
+// Describe looks for the command.
+func (AnyTool) Describe(tool string, arguments json.RawMessage, _ string) (domain.ToolCall, error) {
+	call := domain.ToolCall{Tool: tool, Version: "1", Class: domain.ClassExecute, Arguments: arguments}
 	var a struct {
 		Command string `json:"command"`
 	}
 	if err := json.Unmarshal(arguments, &a); err != nil || a.Command == "" {
-		return "", domain.Errorf(domain.CodeInvalidArguments, "command is missing")
+		return call, domain.Errorf(domain.CodeInvalidArguments, "command is missing")
 	}
-	return "Run " + a.Command, nil
+	call.Summary, call.Action.Command = "Run "+a.Command, a.Command
+	return call, nil
 }

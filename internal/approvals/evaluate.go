@@ -1,0 +1,52 @@
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// Evaluation is a dry run of the policy: what would become of this call?
+type Evaluation struct {
+	Tenant    domain.TenantID
+	Execution domain.ExecutionID // whose settings and rules count; empty = those of Request
+	Request   domain.Request     // where no execution is named
+	Tool      string
+	Arguments json.RawMessage
+}
+
+// Evaluate judges a call that nobody makes. It writes nothing and asks nobody.
+func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
+	request := e.Request
+	if e.Execution != "" {
+		execution, err := d.store.Execution(ctx, e.Tenant, e.Execution)
+		if err != nil {
+			return Judgement{}, domain.ToolCall{}, err
+		}
+		request = execution.Request
+	}
+	call, err := d.tools.Describe(e.Tool, e.Arguments, request.WorkingDirectory)
+	if err != nil {
+		pointer := "/arguments"
+		if domain.CodeOf(err) == domain.CodeUnknownTool {
+			pointer = "/tool"
+		}
+		return Judgement{}, call, domain.Invalid(pointer, "%s", domain.FailureOf(err).Message).With(err)
+	}
+	policy, err := NewPolicy(request)
+	if err != nil && e.Execution == "" {
+		return Judgement{}, call, err
+	}
+	if policy.Rules, err = d.store.Rules(ctx, e.Tenant, e.Execution); err != nil {
+		return Judgement{}, call, err
+	}
+	hash, err := Hash(call, request.WorkingDirectory)
+	if err != nil {
+		return Judgement{}, call, domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
+	}
+	judgement := policy.Judge(call, hash, time.Now())
+	judgement.Options = RememberOptions(call, hash, request.WorkingDirectory)
+	return judgement, call, nil
+}

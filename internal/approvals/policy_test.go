@@ -1,0 +1,307 @@
+package approvals_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+)
+
+var (
+	now    = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	before = now.Add(-time.Minute)
+
+	reading = domain.ToolCall{Tool: "read", Class: domain.ClassRead, Action: domain.Action{Paths: []string{"/srv/a.txt"}}}
+	editing = domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/etc/app.yaml"}}}
+	fetch   = domain.ToolCall{Tool: "web_fetch", Class: domain.ClassNetwork, Action: domain.Action{Hosts: []string{"docs.example.org"}}}
+	issueTool  = domain.ToolCall{Tool: "create_issue", Class: domain.ClassMCP, Action: domain.Action{Server: "github"}}
+)
+
+func running(command string) domain.ToolCall {
+	return domain.ToolCall{Tool: "bash", Class: domain.ClassExecute, Action: domain.Action{Command: command}}
+}
+
+func withHosts(call domain.ToolCall, hosts ...string) domain.ToolCall {
+	call.Action.Hosts = hosts
+	return call
+}
+
+func withSecrets(call domain.ToolCall, names ...string) domain.ToolCall {
+	call.Action.Secrets = names
+	return call
+}
+
+func bashPolicy(byDefault domain.Verdict, denial domain.DenyBehavior) *domain.BashPolicy {
+	return &domain.BashPolicy{DefaultBehavior: byDefault, DenyBehavior: denial, Rules: []domain.BashRule{
+		{Name: "allow-read-commands", Pattern: `^(cat|head|tail|grep|find|ls)\b`, Action: domain.Allow},
+		{Name: "deny-destructive", Pattern: `^(rm|chmod|chown|mkfs)\b`, Action: domain.Deny},
+	}}
+}
+
+func rule(effect domain.Verdict, m domain.Matcher) domain.PermissionRule {
+	return domain.PermissionRule{ID: string(effect) + "-rule", Scope: domain.RememberExecution, Effect: effect, Matcher: m}
+}
+
+// requested is the request of a row: the defaults, with some changes.
+func requested(changes ...func(*domain.Request)) domain.Request {
+	request := domain.Request{Capabilities: domain.DefaultCapabilities}
+	for _, change := range changes {
+		change(&request)
+	}
+	return request
+}
+
+func bash(byDefault domain.Verdict, denial domain.DenyBehavior) func(*domain.Request) {
+	return func(r *domain.Request) { r.Tools.BashPolicy = bashPolicy(byDefault, denial) }
+}
+
+func may(execute, write, network domain.Verdict) func(*domain.Request) {
+	return func(r *domain.Request) {
+		r.Capabilities.Execute, r.Capabilities.Write, r.Capabilities.Network = execute, write, network
+	}
+}
+
+func trusting(r *domain.Request)   { r.SafeModeOff = true }
+func unattended(r *domain.Request) { r.Unattended = true }
+func onlyRead(r *domain.Request)   { r.Tools.Enabled = []string{"read"} }
+func noRead(r *domain.Request)     { r.Capabilities.Read = domain.Deny }
+func noMCP(r *domain.Request)      { r.Capabilities.MCP = domain.Deny }
+func token(r *domain.Request)      { r.Secrets = []string{"token"} }
+
+const hashed = "h"
+
+var exactly = domain.Matcher{Tool: "bash", ArgumentsHash: hashed}
+
+// TestTheNineSteps has rows for every step, and for what must not reach it.
+func TestTheNineSteps(t *testing.T) {
+	const allow, ask, deny = domain.Allow, domain.Ask, domain.Deny
+	type rules = []domain.PermissionRule
+	for name, test := range map[string]struct {
+		call    domain.ToolCall
+		request domain.Request
+		rules   rules
+		verdict domain.Verdict
+		step    int
+		by      approvals.Source
+	}{
+		// 1. refuse
+		"a tool that is off":                     {editing, requested(onlyRead, trusting), nil, deny, 1, approvals.ByTools},
+		"no tool at all":                         {reading, requested(func(r *domain.Request) { r.Tools.Enabled = []string{} }), nil, deny, 1, approvals.ByTools},
+		"a denied class":                         {reading, requested(noRead), nil, deny, 1, approvals.ByCapability},
+		"a denied class, whatever is remembered": {running("ls"), requested(may(deny, ask, ask)), rules{rule(allow, exactly)}, deny, 1, approvals.ByCapability},
+		"a denied class, with full trust":        {running("ls"), requested(may(deny, ask, ask), trusting), nil, deny, 1, approvals.ByCapability},
+		"a class that nobody granted":            {running("ls"), requested(may("", ask, ask)), nil, deny, 1, approvals.ByCapability},
+		"a class that nobody knows":              {domain.ToolCall{Tool: "x", Class: "fly"}, requested(trusting), nil, deny, 1, approvals.ByCapability},
+		"a verdict that nobody knows":            {running("ls"), requested(may("maybe", ask, ask)), nil, deny, 1, approvals.ByCapability},
+		"a command that writes":                  {running("ls > out"), requested(may(allow, deny, ask)), nil, deny, 1, approvals.ByCapability},
+		"a command that needs the network":       {withHosts(running("curl x"), "x.example"), requested(may(allow, ask, deny)), nil, deny, 1, approvals.ByCapability},
+		"an MCP tool":                            {issueTool, requested(noMCP), nil, deny, 1, approvals.ByCapability},
+		"a secret that was not granted":          {withSecrets(running("ls"), "other"), requested(token, trusting), nil, deny, 1, approvals.ByTools},
+		"what the bash policy blocks":            {running("rm x"), requested(bash(allow, domain.DenyBlock)), nil, deny, 1, approvals.ByBashPolicy},
+		"block is never overridden":              {running("rm x"), requested(bash(allow, domain.DenyBlock), trusting), rules{rule(allow, exactly)}, deny, 1, approvals.ByBashPolicy},
+		"blocked by default":                     {running("date"), requested(bash(deny, domain.DenyBlock)), nil, deny, 1, approvals.ByBashPolicy},
+		"a policy that cannot be read": {running("ls"), requested(trusting, func(r *domain.Request) {
+			r.Tools.BashPolicy = &domain.BashPolicy{DefaultBehavior: allow, Rules: []domain.BashRule{{Name: "x", Pattern: "(", Action: allow}}}
+		}), nil, deny, 1, approvals.ByBrokenPolicy},
+
+		// 2. catastrophic
+		"the catastrophic, with full trust":         {running("rm -rf /"), requested(trusting), nil, ask, 2, approvals.ByCatastrophe},
+		"the catastrophic, remembered":              {running("rm -rf /"), requested(), rules{rule(allow, exactly)}, ask, 2, approvals.ByCatastrophe},
+		"the catastrophic, allowed by a capability": {running("mkfs.ext4 /dev/sda1"), requested(may(allow, allow, allow)), nil, ask, 2, approvals.ByCatastrophe},
+		"the catastrophic is blocked where blocked": {running("rm -rf /"), requested(bash(allow, domain.DenyBlock)), nil, deny, 1, approvals.ByBashPolicy},
+
+		// 3. rules that deny or ask
+		"a denied command":                 {running("git push origin"), requested(trusting), rules{rule(deny, domain.Matcher{Command: "git push *"})}, deny, 3, approvals.ByRule},
+		"a denied command in a pipeline":   {running("ls | git push origin"), requested(trusting), rules{rule(deny, domain.Matcher{Command: "git push *"})}, deny, 3, approvals.ByRule},
+		"a denied command by another path": {running("/usr/bin/git push origin"), requested(trusting), rules{rule(deny, domain.Matcher{Command: "git push *"})}, deny, 3, approvals.ByRule},
+		"deny goes before allow":           {reading, requested(), rules{rule(allow, domain.Matcher{Tool: "read"}), rule(deny, domain.Matcher{Class: domain.ClassRead})}, deny, 3, approvals.ByRule},
+		"deny goes before ask":             {reading, requested(), rules{rule(ask, domain.Matcher{Tool: "read"}), rule(deny, domain.Matcher{Tool: "read"})}, deny, 3, approvals.ByRule},
+		"a rule that asks":                 {reading, requested(trusting), rules{rule(ask, domain.Matcher{Path: "/srv/*.txt"})}, ask, 3, approvals.ByRule},
+		"one of several paths is denied":   {domain.ToolCall{Tool: "patch", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/a", "/srv/etc/b"}}}, requested(trusting), rules{rule(deny, domain.Matcher{Path: "/srv/etc/**"})}, deny, 3, approvals.ByRule},
+		"a host that is denied":            {fetch, requested(trusting), rules{rule(deny, domain.Matcher{Host: "*.example.org"})}, deny, 3, approvals.ByRule},
+		"an expired rule is none":          {reading, requested(), rules{{Effect: deny, Matcher: domain.Matcher{Tool: "read"}, Expires: &before}}, allow, 7, approvals.ByCapability},
+		"a revoked rule is none":           {reading, requested(), rules{{Effect: deny, Matcher: domain.Matcher{Tool: "read"}, Revoked: &before}}, allow, 7, approvals.ByCapability},
+		"a rule that covers nothing":       {reading, requested(), rules{rule(deny, domain.Matcher{})}, allow, 7, approvals.ByCapability},
+
+		// 4. rules that allow
+		"exactly this call":                             {running("make x > y"), requested(), rules{rule(allow, exactly)}, allow, 4, approvals.ByRule},
+		"exactly another call":                          {running("ls"), requested(), rules{rule(allow, domain.Matcher{Tool: "bash", ArgumentsHash: "other"})}, ask, 8, approvals.ByCapability},
+		"this call of another tool":                     {running("ls"), requested(), rules{rule(allow, domain.Matcher{Tool: "bash2", ArgumentsHash: hashed})}, ask, 8, approvals.ByCapability},
+		"a command pattern":                             {running("git log -3"), requested(), rules{rule(allow, domain.Matcher{Tool: "bash", Command: "git log *"})}, allow, 4, approvals.ByRule},
+		"a command pattern covers all or nothing":       {running("git log; git push"), requested(), rules{rule(allow, domain.Matcher{Command: "git log *"})}, ask, 8, approvals.ByCapability},
+		"a command pattern does not cover writing":      {running("git log > x"), requested(may(ask, allow, ask)), rules{rule(allow, domain.Matcher{Command: "git log *"})}, ask, 8, approvals.ByCapability},
+		"a command pattern does not cover the unclear":  {running("git log $(x)"), requested(), rules{rule(allow, domain.Matcher{Command: "git log *"})}, ask, 6, approvals.ByBashPolicy},
+		"a command pattern does not cover the network":  {withHosts(running("git log"), "x.example"), requested(may(ask, ask, allow)), rules{rule(allow, domain.Matcher{Command: "git log *"})}, ask, 8, approvals.ByCapability},
+		"a command pattern does not cover secrets":      {withSecrets(running("git log"), "token"), requested(token), rules{rule(allow, domain.Matcher{Command: "git log *"})}, ask, 8, approvals.ByCapability},
+		"a command pattern does not cover a twin":       {running("./git log"), requested(), rules{rule(allow, domain.Matcher{Command: "git log *"})}, ask, 8, approvals.ByCapability},
+		"a command without its star":                    {running("git log -3"), requested(), rules{rule(allow, domain.Matcher{Command: "git log"})}, ask, 8, approvals.ByCapability},
+		"a class does not cover what the unclear does":  {running("$x"), requested(), rules{rule(allow, domain.Matcher{Class: domain.ClassExecute})}, ask, 6, approvals.ByBashPolicy},
+		"a class does not cover another one":            {running("ls > x"), requested(), rules{rule(allow, domain.Matcher{Class: domain.ClassExecute})}, ask, 8, approvals.ByCapability},
+		"a path":                                        {editing, requested(), rules{rule(allow, domain.Matcher{Tool: "edit", Path: "/srv/etc/**"})}, allow, 4, approvals.ByRule},
+		"a path beside it":                              {editing, requested(), rules{rule(allow, domain.Matcher{Path: "/srv/etc-evil/**"})}, ask, 8, approvals.ByCapability},
+		"one path of several is not enough":             {domain.ToolCall{Tool: "patch", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/a", "/srv/etc/b"}}}, requested(), rules{rule(allow, domain.Matcher{Path: "/srv/etc/**"})}, ask, 8, approvals.ByCapability},
+		"a host":                                        {fetch, requested(), rules{rule(allow, domain.Matcher{Host: "docs.example.org"})}, allow, 4, approvals.ByRule},
+		"a host's twin":                                 {withHosts(fetch, "docs.example.org.evil.example"), requested(), rules{rule(allow, domain.Matcher{Host: "docs.example.org"})}, ask, 8, approvals.ByCapability},
+		"an MCP server":                                 {issueTool, requested(), rules{rule(allow, domain.Matcher{Server: "github"})}, allow, 4, approvals.ByRule},
+		"a remembered yes goes before a hitl denial":    {running("rm x"), requested(bash(allow, domain.DenyHITL)), rules{rule(allow, exactly)}, allow, 4, approvals.ByRule},
+		"a rule of the bash policy":                     {running("cat a | grep b"), requested(bash(deny, domain.DenyHITL)), nil, allow, 4, approvals.ByBashPolicy},
+		"the default of the bash policy":                {running("date"), requested(bash(allow, domain.DenyHITL)), nil, allow, 4, approvals.ByBashPolicy},
+		"the bash policy does not speak of writing":     {running("cat a > b"), requested(bash(allow, domain.DenyHITL)), nil, ask, 8, approvals.ByCapability},
+		"unless writing is allowed":                     {running("cat a > b"), requested(bash(allow, domain.DenyHITL), may(ask, allow, ask)), nil, allow, 4, approvals.ByBashPolicy},
+		"the bash policy does not speak of the network": {withHosts(running("cat a"), "x.example"), requested(bash(allow, domain.DenyHITL)), nil, ask, 8, approvals.ByCapability},
+		"the bash policy does not speak of secrets":     {withSecrets(running("cat a"), "token"), requested(bash(allow, domain.DenyHITL), token), nil, ask, 8, approvals.ByCapability},
+
+		// 5. safe mode off
+		"full trust":                           {running("deploy now"), requested(trusting), nil, allow, 5, approvals.BySafeMode},
+		"full trust over a hitl denial":        {running("rm x"), requested(trusting, bash(allow, domain.DenyHITL)), nil, allow, 5, approvals.BySafeMode},
+		"full trust in what nobody classifies": {domain.ToolCall{Tool: "x", Class: domain.ClassOther}, requested(trusting), nil, allow, 5, approvals.BySafeMode},
+
+		// 6. the bash policy asks
+		"a hitl denial":                     {running("rm x"), requested(bash(allow, domain.DenyHITL)), nil, ask, 6, approvals.ByBashPolicy},
+		"a hitl denial before a capability": {running("rm x"), requested(bash(allow, domain.DenyHITL), may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
+		"denied by default":                 {running("date"), requested(bash(deny, domain.DenyHITL), may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
+		"what cannot be parsed":             {running("cat 'x"), requested(may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
+		"what is not literal":               {running("cat $x"), requested(bash(allow, domain.DenyHITL), may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
+
+		// 7. the capabilities allow
+		"reading":                           {reading, requested(), nil, allow, 7, approvals.ByCapability},
+		"thinking":                          {domain.ToolCall{Tool: "think", Class: domain.ClassNone}, requested(noRead), nil, allow, 7, approvals.ByCapability},
+		"running":                           {running("date"), requested(may(allow, ask, ask)), nil, allow, 7, approvals.ByCapability},
+		"running with the network":          {withHosts(running("curl x"), "x.example"), requested(may(allow, ask, allow)), nil, allow, 7, approvals.ByCapability},
+		"running, but the network is asked": {withHosts(running("curl x"), "x.example"), requested(may(allow, ask, ask)), nil, ask, 8, approvals.ByCapability},
+		"writing by a command":              {running("date > x"), requested(may(allow, ask, ask)), nil, ask, 8, approvals.ByCapability},
+
+		// 8. otherwise ask
+		"writing":                {editing, requested(), nil, ask, 8, approvals.ByCapability},
+		"fetching":               {fetch, requested(), nil, ask, 8, approvals.ByCapability},
+		"an MCP tool by default": {issueTool, requested(), nil, ask, 8, approvals.ByCapability},
+		"what nobody classifies": {domain.ToolCall{Tool: "x", Class: domain.ClassOther}, requested(may(allow, allow, allow)), nil, ask, 8, approvals.ByCapability},
+		"delegating":             {domain.ToolCall{Tool: "task", Class: domain.ClassDelegate}, requested(), nil, ask, 8, approvals.ByCapability},
+
+		// 9. nobody is there
+		"nobody is there":                      {editing, requested(unattended), nil, deny, 9, approvals.ByUnattended},
+		"nobody is there for the catastrophic": {running("rm -rf /"), requested(unattended, trusting), nil, deny, 9, approvals.ByUnattended},
+		"nobody is needed for what is allowed": {reading, requested(unattended), nil, allow, 7, approvals.ByCapability},
+		"nobody is there for a rule that asks": {reading, requested(unattended), rules{rule(ask, domain.Matcher{Tool: "read"})}, deny, 9, approvals.ByUnattended},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy, err := approvals.NewPolicy(test.request)
+			if (err != nil) != (test.by == approvals.ByBrokenPolicy) {
+				t.Fatal(err)
+			}
+			policy.Rules = test.rules
+			got := policy.Judge(test.call, hashed, now)
+			if got.Verdict != test.verdict || got.Step != test.step || got.By != test.by {
+				t.Errorf("%s at step %d by %s, want %s at %d by %s\n%s", got.Verdict, got.Step, got.By, test.verdict, test.step, test.by, got.Reason)
+			}
+			if got.By == approvals.ByRule && got.RuleID != string(got.Verdict)+"-rule" {
+				t.Errorf("the rule is %q", got.RuleID)
+			}
+			traced(t, got)
+		})
+	}
+}
+
+// traced checks that the trace tells of every step up to the one that decided, and that people get a sentence.
+func traced(t *testing.T, got approvals.Judgement) {
+	t.Helper()
+	if !strings.HasSuffix(got.Reason, ".") || len(got.Reason) < 10 {
+		t.Errorf("the reason is %q", got.Reason)
+	}
+	for i, step := range got.Trace {
+		last := i == len(got.Trace)-1
+		if step.Name == "" || step.Detail == "" || (last && (!step.Applied || step.Number != got.Step)) || (!last && step.Number != i+1) {
+			t.Errorf("the trace has %+v at %d of %d", step, i, len(got.Trace))
+		}
+	}
+}
+
+func TestRememberOptions(t *testing.T) {
+	for name, test := range map[string]struct {
+		call domain.ToolCall
+		want map[string]domain.Matcher // beside the exact one
+	}{
+		"a command with a sub-command": {running("git log -3 --oneline"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "git log *"}}},
+		"a command without":            {running("ls -la /srv"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "ls *"}}},
+		"what runs other code":         {running("npm run lint"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "npm run lint"}}},
+		"a pipeline":                   {running("ls | wc -l"), nil},
+		"what writes":                  {running("ls > x"), nil},
+		"what is unclear":              {running("ls $x"), nil},
+		"the catastrophic":             {running("rm -rf /"), nil},
+		"with the network":             {withHosts(running("git fetch"), "x.example"), nil},
+		"with a secret":                {withSecrets(running("git log"), "token"), nil},
+		"one file": {editing, map[string]domain.Matcher{
+			"path": {Tool: "edit", Path: "/srv/etc/app.yaml"}, "folder": {Tool: "edit", Path: "/srv/etc/**"},
+			"workingDirectory": {Tool: "edit", Path: "/srv/**"},
+		}},
+		"a name with a star": {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/*"}}}, map[string]domain.Matcher{
+			"path": {Tool: "edit", Path: `/srv/\*`}, "workingDirectory": {Tool: "edit", Path: "/srv/**"},
+		}},
+		"outside":     {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/etc/passwd", "/srv/a"}}}, nil},
+		"a page":      {fetch, map[string]domain.Matcher{"host": {Tool: "web_fetch", Host: "docs.example.org"}}},
+		"an MCP tool": {issueTool, map[string]domain.Matcher{"tool": {Tool: "create_issue", Server: "github"}, "mcpServer": {Server: "github"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]domain.Matcher{}
+			for i, option := range approvals.RememberOptions(test.call, hashed, "/srv") {
+				if i == 0 {
+					if want := (domain.Matcher{Tool: test.call.Tool, ArgumentsHash: hashed}); option.PreviewID != approvals.PreviewExact || option.Matcher != want {
+						t.Errorf("the narrowest is %+v", option)
+					}
+					continue
+				}
+				got[option.PreviewID] = option.Matcher
+				covered(t, test.call, option)
+			}
+			if test.want == nil {
+				test.want = map[string]domain.Matcher{}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// covered checks that a rule made of an option is a good one, and allows the very call that it was offered for.
+func covered(t *testing.T, call domain.ToolCall, option domain.RememberOption) {
+	t.Helper()
+	if err := approvals.CheckMatcher(option.Matcher); err != nil {
+		t.Errorf("%s: %v", option.PreviewID, err)
+	}
+	if !strings.HasPrefix(option.Description, "This will also allow ") {
+		t.Errorf("%s: %q", option.PreviewID, option.Description)
+	}
+	policy, err := approvals.NewPolicy(requested())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy.Rules = []domain.PermissionRule{rule(domain.Allow, option.Matcher)}
+	if got := policy.Judge(call, "another", now); got.Verdict != domain.Allow || got.By != approvals.ByRule {
+		t.Errorf("%s does not cover its own call: %s", option.PreviewID, got.Reason)
+	}
+}
+
+func TestCheckMatcher(t *testing.T) {
+	for pointer, matchers := range map[string][]domain.Matcher{
+		"":                 {{Tool: "bash"}, {Path: "/srv/**"}, {Command: "git log *"}, {Command: "ls"}, {Host: "*"}, {Server: "x"}, {Class: domain.ClassWrite}},
+		"/matcher":         {{}},
+		"/matcher/class":   {{Class: "fly"}, {Class: domain.ClassOther}},
+		"/matcher/path":    {{Path: "etc"}, {Path: "/a/[x"}, {Path: "/a/../b"}},
+		"/matcher/command": {{Command: "*"}, {Command: "git *x"}, {Command: " git"}, {Command: "a  b"}, {Command: "a;b"}, {Command: "a $x"}, {Command: "'a'"}},
+	} {
+		for _, m := range matchers {
+			err := approvals.CheckMatcher(m)
+			if pointer == "" && err != nil {
+				t.Errorf("%+v: %v", m, err)
+			}
+			if pointer != "" {
+				wants(t, err, pointer)
+			}
+		}
+	}
+}

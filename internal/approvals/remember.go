@@ -1,0 +1,165 @@
+package approvals
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"signoff/internal/approvals/shell"
+	"signoff/internal/domain"
+)
+
+// PreviewExact is the narrowest option, which every call has.
+const PreviewExact = "exact"
+
+// RememberOptions are the rules that a decision about the call may leave behind, the narrowest first. They are made
+// here, from what would run, and stored with the question: what a person remembers is what was shown, and not what a
+// client sends.
+func RememberOptions(call domain.ToolCall, hash, workingDirectory string) []domain.RememberOption {
+	options := []domain.RememberOption{{
+		PreviewID: PreviewExact, Matcher: domain.Matcher{Tool: call.Tool, ArgumentsHash: hash},
+		Description: "This will also allow the same call with the same arguments in the same folder.",
+	}}
+	offer := func(id string, m domain.Matcher) {
+		options = append(options, domain.RememberOption{
+			PreviewID: id, Matcher: m, Description: "This will also allow " + Describe(m) + ".",
+		})
+	}
+	if pattern := repeatable(call.Action); pattern != "" {
+		offer("command", domain.Matcher{Tool: call.Tool, Command: pattern})
+	}
+	offerPaths(call, workingDirectory, offer)
+	if hosts := call.Action.Hosts; len(hosts) == 1 && call.Class == domain.ClassNetwork {
+		offer("host", domain.Matcher{Tool: call.Tool, Host: hosts[0]})
+	}
+	if server := call.Action.Server; server != "" {
+		offer("tool", domain.Matcher{Tool: call.Tool, Server: server})
+		offer("mcpServer", domain.Matcher{Server: server})
+	}
+	return options
+}
+
+// offerPaths offers the one file, its folder, and the working directory, for a call that touches files.
+func offerPaths(call domain.ToolCall, workingDirectory string, offer func(string, domain.Matcher)) {
+	if call.Class != domain.ClassRead && call.Class != domain.ClassWrite || len(call.Action.Paths) == 0 {
+		return
+	}
+	if paths := call.Action.Paths; len(paths) == 1 {
+		offer("path", domain.Matcher{Tool: call.Tool, Path: literal(paths[0])})
+		if folder := filepath.Dir(paths[0]); folder != workingDirectory && folder != "/" {
+			offer("folder", domain.Matcher{Tool: call.Tool, Path: literal(folder) + "/**"})
+		}
+	}
+	if workingDirectory == "" || workingDirectory == "/" {
+		return
+	}
+	for _, path := range call.Action.Paths {
+		if !strings.HasPrefix(path, workingDirectory+"/") && path != workingDirectory {
+			return
+		}
+	}
+	offer("workingDirectory", domain.Matcher{Tool: call.Tool, Path: literal(workingDirectory) + "/**"})
+}
+
+// literal is a path as a glob that means only it.
+func literal(path string) string {
+	return globs.ReplaceAllString(path, `\$0`)
+}
+
+var globs = regexp.MustCompile(`[*?\[\]{}\\]`)
+
+// subcommand is what stands behind git, kubectl or apt and says what they do.
+var subcommand = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+
+// repeatable is the pattern of the commands that are like this one: with its first word, and the second where that is a
+// sub-command. One that runs code which its words do not show can only be remembered as it stands, and one that writes
+// files, or cannot be judged, not at all but exactly.
+func repeatable(action domain.Action) string {
+	if action.Command == "" || len(action.Hosts) > 0 || len(action.Secrets) > 0 {
+		return ""
+	}
+	script := shell.Parse(action.Command)
+	if len(script.Commands) != 1 || len(script.Writes) > 0 || len(script.Unclear) > 0 || script.Catastrophe() != "" {
+		return ""
+	}
+	command := script.Commands[0]
+	pattern := command.Text
+	if !command.Runs {
+		words := command.Words[:1]
+		if len(command.Words) > 1 && subcommand.MatchString(command.Words[1]) {
+			words = command.Words[:2]
+		}
+		pattern = strings.Join(words, " ") + " *"
+	}
+	if !plainCommand(pattern) {
+		return ""
+	}
+	return pattern
+}
+
+// remembered is the rule that a decision leaves behind; nil where it is for once.
+func remembered(approval domain.Approval, decision domain.Decision, answer Answer) *domain.PermissionRule {
+	if decision.Remember == domain.RememberOnce {
+		return nil
+	}
+	option := chosen(approval, decision.PreviewID)
+	rule := &domain.PermissionRule{
+		ID: NewID(), Tenant: approval.Tenant, Scope: decision.Remember, Effect: domain.Allow,
+		Matcher: option.Matcher, Approval: approval.ID, By: decision.By, Created: answer.now(), Expires: answer.RememberUntil,
+	}
+	if decision.Verb == domain.DenyCall {
+		rule.Effect = domain.Deny
+	}
+	if decision.Remember == domain.RememberExecution {
+		rule.Execution = approval.Execution
+	}
+	if option.PreviewID == PreviewExact { // of what runs: the decider may have written other arguments
+		rule.Matcher.ArgumentsHash = runs(approval, decision)
+	}
+	return rule
+}
+
+func chosen(approval domain.Approval, previewID string) domain.RememberOption {
+	for _, option := range approval.RememberOptions {
+		if option.PreviewID == previewID {
+			return option
+		}
+	}
+	return domain.RememberOption{ // of an approval that an older version asked
+		PreviewID: PreviewExact, Matcher: domain.Matcher{Tool: approval.Call.Tool, ArgumentsHash: approval.ArgumentsHash},
+	}
+}
+
+// offered checks that what is to be remembered was shown, and that the key may.
+func offered(approval domain.Approval, answer Answer) error {
+	switch {
+	case answer.Remember == "" || answer.Remember == domain.RememberOnce:
+		if answer.PreviewID != "" {
+			return domain.Invalid("/remember/previewId", "What is decided once leaves no rule behind.")
+		}
+		return nil
+	case approval.Kind == domain.ApprovalQuestion:
+		return domain.Invalid("/remember", "An answer to a question is not remembered.")
+	case answer.Remember == domain.RememberGlobal && !answer.MayGlobal:
+		return domain.Errorf(domain.CodeForbidden, "A rule for all executions needs a key with the scope policies:write. Nothing was decided.")
+	case answer.preview() == PreviewExact:
+		return nil
+	case answer.Arguments != nil:
+		return domain.Invalid("/remember/previewId", "With other arguments than the shown ones, only exactly this call can be remembered.")
+	case chosen(approval, answer.PreviewID).PreviewID != answer.PreviewID:
+		return domain.Invalid("/remember/previewId", "The approval does not offer %q; it offers %s.", answer.PreviewID, previews(approval))
+	default:
+		return nil
+	}
+}
+
+func previews(approval domain.Approval) string {
+	ids := []string{}
+	for _, option := range approval.RememberOptions {
+		ids = append(ids, option.PreviewID)
+	}
+	if len(ids) == 0 {
+		return PreviewExact
+	}
+	return strings.Join(ids, ", ")
+}

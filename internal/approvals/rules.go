@@ -1,0 +1,88 @@
+package approvals
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// CreateRule stores a rule that an operator wrote, and lets the calls that wait for a person be judged by it at once.
+// Errors: CodeInvalid, CodeNotFound for an execution that the tenant does not have.
+func (d *Desk) CreateRule(ctx context.Context, rule domain.PermissionRule, channel string) (domain.PermissionRule, error) {
+	if err := checkRule(rule); err != nil {
+		return rule, err
+	}
+	rule.ID, rule.Created = NewID(), time.Now().UTC().Truncate(time.Microsecond)
+	if err := d.store.CreateRule(ctx, rule, audit.Rule("rule.created", rule, rule.By, channel)); err != nil {
+		return rule, err
+	}
+	d.ring(ctx, rule)
+	return rule, nil
+}
+
+func checkRule(rule domain.PermissionRule) error {
+	switch {
+	case rule.Effect != domain.Allow && rule.Effect != domain.Ask && rule.Effect != domain.Deny:
+		return domain.Invalid("/effect", "The effect is allow, ask or deny.")
+	case rule.Scope != domain.RememberExecution && rule.Scope != domain.RememberGlobal:
+		return domain.Invalid("/scope", "The scope is execution or global.")
+	case (rule.Scope == domain.RememberExecution) != (rule.Execution != ""):
+		return domain.Invalid("/executionId", "A rule of the scope execution names one, a global rule names none.")
+	case rule.Expires != nil && !rule.Expires.After(time.Now()):
+		return domain.Invalid("/expiresAt", "The rule would have expired already.")
+	default:
+		return CheckMatcher(rule.Matcher)
+	}
+}
+
+// RevokeRule ends a rule. What it allowed before stands; what comes next is judged without it. Once more is no error.
+func (d *Desk) RevokeRule(
+	ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string,
+) (domain.PermissionRule, error) {
+	return d.store.RevokeRule(ctx, tenant, id, by, audit.Rule("rule.revoked", domain.PermissionRule{ID: id}, by, channel))
+}
+
+// ring wakes the sessions whose open questions a new rule may answer. It is a bell and no more: a session that does not
+// hear it keeps its question open, and a person can still decide.
+func (d *Desk) ring(ctx context.Context, rule domain.PermissionRule) {
+	if rule.Effect == domain.Ask {
+		return
+	}
+	filter := store.ApprovalFilter{Status: []domain.ApprovalStatus{domain.ApprovalPending}, Execution: rule.Execution}
+	rung := map[domain.ExecutionID]bool{}
+	for {
+		page, err := d.store.Approvals(ctx, rule.Tenant, filter)
+		if err != nil {
+			slog.WarnContext(ctx, "open questions are not judged anew by a new rule", "rule", rule.ID, "error", err)
+			return
+		}
+		for _, approval := range page.Items {
+			if concerns(rule, approval) && !rung[approval.Execution] {
+				rung[approval.Execution] = true
+				d.ringOne(ctx, approval.Execution)
+			}
+		}
+		if filter.Cursor = page.Next; filter.Cursor == "" {
+			return
+		}
+	}
+}
+
+func (d *Desk) ringOne(ctx context.Context, execution domain.ExecutionID) {
+	_, err := d.log.Commit(ctx, store.Change{Execution: execution, Ring: true})
+	if err != nil && domain.CodeOf(err) != domain.CodeStale { // stale: it has ended meanwhile
+		slog.WarnContext(ctx, "a session was not told of a new rule", "execution", execution, "error", err)
+	}
+}
+
+// concerns tells whether the rule may be about the approval, as far as the row shows it; the session looks closer.
+func concerns(rule domain.PermissionRule, approval domain.Approval) bool {
+	m := rule.Matcher
+	return approval.Kind != domain.ApprovalQuestion &&
+		(m.Tool == "" || m.Tool == approval.Call.Tool) &&
+		(m.ArgumentsHash == "" || m.ArgumentsHash == approval.ArgumentsHash)
+}

@@ -1,0 +1,87 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+
+	"signoff/api"
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+)
+
+// GetMemory shows notes as JSON, or as the file that people know them as.
+func (s *Server) GetMemory(ctx context.Context, request api.GetMemoryRequestObject) (api.GetMemoryResponseObject, error) {
+	notes, err := s.reader.Memory(ctx, who(ctx).Tenant, domain.MemoryScope(request.Scope))
+	if err != nil {
+		return nil, err
+	}
+	switch negotiate(infoOf(ctx).accept, typeJSON, typeMarkdown) {
+	case typeJSON:
+		response := api.GetMemory200JSONResponse{Body: toMemory(notes)}
+		response.Headers.ETag = new(etag(notes.Revision))
+		return response, nil
+	case typeMarkdown:
+		return memoryFile(notes), nil
+	default:
+		return nil, domain.Errorf(domain.CodeNotAcceptable, "There are application/json and text/markdown.")
+	}
+}
+
+const typeMarkdown = "text/markdown"
+
+// memoryFile answers with MEMORY.md.
+type memoryFile domain.Memory
+
+func (m memoryFile) VisitGetMemoryResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="MEMORY.md"`)
+	w.Header().Set("ETag", etag(m.Revision))
+	_, err := w.Write([]byte(m.Content))
+	return err
+}
+
+// PutMemory replaces notes that the client has seen.
+func (s *Server) PutMemory(ctx context.Context, request api.PutMemoryRequestObject) (api.PutMemoryResponseObject, error) {
+	by, scope := who(ctx), domain.MemoryScope(request.Scope)
+	revision, err := ifMatch(request.Params.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	content := s.masker.MaskString(request.Body.Content)
+	record := audit.Memory("", scope, revision, len(content), by.Actor, audit.ByAPI)
+	notes, err := s.reader.SaveMemory(ctx, by.Tenant, scope, revision, content, by.Actor, record)
+	if err != nil {
+		return nil, err
+	}
+	response := api.PutMemory200JSONResponse{Body: toMemory(notes)}
+	response.Headers.ETag = new(etag(notes.Revision))
+	return response, nil
+}
+
+func etag(revision int64) string { return fmt.Sprintf(`"%d"`, revision) }
+
+var revisionTag = regexp.MustCompile(`^"([0-9]{1,18})"$`)
+
+// ifMatch reads the revision that a client has seen. Who has seen none would overwrite what somebody else wrote.
+func ifMatch(header *string) (int64, error) {
+	if header == nil {
+		return 0, domain.Errorf(domain.CodeRevisionRequired, "Send If-Match with the ETag of the notes that you replace; GET shows it.")
+	}
+	match := revisionTag.FindStringSubmatch(*header)
+	if match == nil {
+		return 0, domain.Invalid("If-Match", "If-Match is an ETag of these notes, a number in quotes.")
+	}
+	return strconv.ParseInt(match[1], 10, 64)
+}
+
+func toMemory(m domain.Memory) api.Memory {
+	out := api.Memory{Scope: string(m.Scope), Content: m.Content, Revision: m.Revision}
+	if m.Revision > 0 {
+		out.UpdatedAt = new(api.Time(m.Updated))
+		out.UpdatedBy = &api.Actor{KeyId: m.By.KeyID, Name: m.By.Name}
+	}
+	return out
+}

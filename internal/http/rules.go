@@ -1,0 +1,164 @@
+package http
+
+import (
+	"context"
+	"time"
+
+	"signoff/api"
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// ListPermissionRules shows a page, the newest first.
+func (s *Server) ListPermissionRules(ctx context.Context, request api.ListPermissionRulesRequestObject) (api.ListPermissionRulesResponseObject, error) {
+	page, err := s.reader.PermissionRules(ctx, who(ctx).Tenant, store.RuleFilter{
+		Execution:    domain.ExecutionID(value(request.Params.ExecutionId, "")),
+		Scope:        domain.RememberScope(value(request.Params.Scope, "")),
+		IncludeEnded: value(request.Params.Ended, false),
+		Cursor:       value(request.Params.Cursor, ""),
+		Limit:        value(request.Params.Limit, defaultLimit),
+	})
+	if err != nil {
+		return nil, err
+	}
+	items := make([]api.PermissionRule, len(page.Items))
+	for i, rule := range page.Items {
+		items[i] = toRule(rule)
+	}
+	return api.ListPermissionRules200JSONResponse{Items: items, NextCursor: textOrNull(page.Next)}, nil
+}
+
+// GetPermissionRule shows one, also when it holds no more.
+func (s *Server) GetPermissionRule(ctx context.Context, request api.GetPermissionRuleRequestObject) (api.GetPermissionRuleResponseObject, error) {
+	rule, err := s.reader.PermissionRule(ctx, who(ctx).Tenant, request.Id)
+	return api.GetPermissionRule200JSONResponse(toRule(rule)), err
+}
+
+// CreatePermissionRule writes a rule that is not a remembered decision.
+func (s *Server) CreatePermissionRule(ctx context.Context, request api.CreatePermissionRuleRequestObject) (api.CreatePermissionRuleResponseObject, error) {
+	by, body := who(ctx), *request.Body
+	rule := domain.PermissionRule{
+		Tenant: by.Tenant, Scope: domain.RememberScope(body.Scope), Execution: domain.ExecutionID(value(body.ExecutionId, "")),
+		Effect: domain.Verdict(body.Effect), Matcher: toMatcher(body.Matcher), By: by.Actor,
+	}
+	if body.ExpiresAt != nil {
+		rule.Expires = new(time.Time(*body.ExpiresAt).UTC())
+	}
+	rule, err := s.approvals.CreateRule(ctx, rule, audit.ByAPI)
+	if err != nil {
+		return nil, err
+	}
+	response := api.CreatePermissionRule201JSONResponse{Body: toRule(rule)}
+	response.Headers.Location = new("/permission-rules/" + rule.ID)
+	return response, nil
+}
+
+// RevokePermissionRule ends a rule.
+func (s *Server) RevokePermissionRule(ctx context.Context, request api.RevokePermissionRuleRequestObject) (api.RevokePermissionRuleResponseObject, error) {
+	by := who(ctx)
+	rule, err := s.approvals.RevokeRule(ctx, by.Tenant, request.Id, by.Actor, audit.ByAPI)
+	return api.RevokePermissionRule200JSONResponse(toRule(rule)), err
+}
+
+// EvaluatePolicy is the dry run.
+func (s *Server) EvaluatePolicy(ctx context.Context, request api.EvaluatePolicyRequestObject) (api.EvaluatePolicyResponseObject, error) {
+	body := *request.Body
+	evaluation, err := s.toEvaluation(body)
+	if err != nil {
+		return nil, err
+	}
+	evaluation.Tenant = who(ctx).Tenant
+	judgement, call, err := s.approvals.Evaluate(ctx, evaluation)
+	if err != nil {
+		return nil, err
+	}
+	return api.EvaluatePolicy200JSONResponse(toPolicyDecision(judgement, call)), nil
+}
+
+func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, error) {
+	said := settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
+	evaluation := approvals.Evaluation{
+		Execution: domain.ExecutionID(value(body.ExecutionId, "")), Tool: body.Tool, Arguments: body.Arguments,
+	}
+	var found faults
+	found.settings(said)
+	if evaluation.Execution != "" {
+		found.beside(body)
+	}
+	if len(found) > 0 {
+		return evaluation, &domain.Error{Code: domain.CodeInvalid, Message: summary(found), Details: found}
+	}
+	if evaluation.Execution != "" {
+		return evaluation, nil
+	}
+	said.into(&evaluation.Request)
+	if err := s.judgeable(evaluation.Request); err != nil {
+		return evaluation, err
+	}
+	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
+	evaluation.Request.WorkingDirectory = directory
+	return evaluation, err
+}
+
+// beside refuses settings of the body where those of an execution count.
+func (f *faults) beside(body api.EvaluatePolicy) {
+	for _, field := range []struct {
+		name string
+		sent bool
+	}{
+		{"capabilities", body.Capabilities != nil}, {"tools", body.Tools != nil}, {"policy", body.Policy != nil},
+		{"safeMode", body.SafeMode != nil}, {"secrets", body.Secrets != nil}, {"workingDirectory", body.WorkingDirectory != nil},
+	} {
+		if field.sent {
+			f.add("/"+field.name, "must not come together with executionId")
+		}
+	}
+}
+
+// ——— out ———
+
+func toRule(r domain.PermissionRule) api.PermissionRule {
+	return api.PermissionRule{
+		Id: r.ID, Scope: api.RuleScope(r.Scope), ExecutionId: textOrNull(string(r.Execution)), Effect: api.CapabilityVerdict(r.Effect),
+		Matcher: fromMatcher(r.Matcher), Description: approvals.Describe(r.Matcher), ApprovalId: textOrNull(string(r.Approval)),
+		CreatedAt: api.Time(r.Created), CreatedBy: api.Actor{KeyId: r.By.KeyID, Name: r.By.Name}, ExpiresAt: timeOrNull(r.Expires),
+		RevokedAt: timeOrNull(r.Revoked), Hits: r.Hits, LastHitAt: timeOrNull(r.LastHit),
+	}
+}
+
+func fromMatcher(m domain.Matcher) api.Matcher {
+	out := api.Matcher{
+		ArgumentsHash: textOrNull(m.ArgumentsHash), Tool: textOrNull(m.Tool), Path: textOrNull(m.Path),
+		Command: textOrNull(m.Command), Host: textOrNull(m.Host), McpServer: textOrNull(m.Server),
+	}
+	if m.Class != "" {
+		out.Class = new(api.MatcherClass(m.Class))
+	}
+	return out
+}
+
+func toRememberOptions(options []domain.RememberOption) []api.RememberOption {
+	items := make([]api.RememberOption, len(options))
+	for i, o := range options {
+		items[i] = api.RememberOption{PreviewId: o.PreviewID, Matcher: fromMatcher(o.Matcher), Description: o.Description}
+	}
+	return items
+}
+
+func toPolicyDecision(j approvals.Judgement, call domain.ToolCall) api.PolicyDecision {
+	out := api.PolicyDecision{
+		Decision: api.CapabilityVerdict(j.Verdict), Step: j.Step, DecidedBy: api.DecidedBy(j.By), RuleId: textOrNull(j.RuleID),
+		Rule: textOrNull(j.Rule), Reason: j.Reason, Summary: call.Summary, Class: string(call.Class),
+		RememberOptions: toRememberOptions(j.Options),
+	}
+	for _, step := range j.Trace {
+		out.Trace = append(out.Trace, api.PolicyStep{Step: step.Number, Name: step.Name, Applied: step.Applied, Detail: step.Detail})
+	}
+	return out
+}
+
+func toTool(t ToolInfo) api.Tool {
+	return api.Tool{Name: t.Name, Version: t.Version, Class: api.ToolClass(t.Class), Description: t.Description, Schema: t.Schema}
+}

@@ -1,0 +1,89 @@
+package sessions
+
+import (
+	"fmt"
+
+	"signoff/internal/domain"
+)
+
+// A budget bounds what an execution uses up. The session counts, so it holds for our own agent and for external ones
+// alike; what was said before the end is kept.
+
+// used takes what the agent says it has used up.
+func (s *session) used(d *draft, p domain.UsageUpdated) {
+	s.usage = p.Usage
+	if p.Turn == nil {
+		turn := s.usage.Since(s.began)
+		p.Turn = &turn
+	}
+	d.add(p)
+	s.spend(d)
+}
+
+// counted notes a call.
+func (s *session) counted(d *draft) {
+	budget := s.execution.Request.Budget
+	calls := len(s.calls) + len(s.closed)
+	if budget.ToolCalls == 0 {
+		return
+	}
+	if calls > budget.ToolCalls {
+		s.overdraw("The execution used up its budget of %d tool calls.", budget.ToolCalls)
+		return
+	}
+	s.warn(d, "toolCalls", float64(calls), float64(budget.ToolCalls))
+}
+
+// spend compares the usage with the budget. A cost that nobody knows cannot be kept within bounds, so it ends the
+// execution as well: the other way round, a model without prices would be free.
+func (s *session) spend(d *draft) {
+	budget := s.execution.Request.Budget
+	if tokens := s.usage.Tokens(); budget.Tokens > 0 && tokens != nil {
+		s.warn(d, "tokens", float64(*tokens), float64(budget.Tokens))
+		if *tokens >= budget.Tokens {
+			s.overdraw("The execution used up its budget of %d tokens.", budget.Tokens)
+		}
+	}
+	switch cost := s.usage.Cost; {
+	case budget.Cost == 0:
+	case cost == nil:
+		s.overdraw("The execution has a budget of %g, and what its model costs is not known.", budget.Cost)
+	default:
+		s.warn(d, "cost", *cost, budget.Cost)
+		if *cost >= budget.Cost {
+			s.overdraw("The execution used up its budget of %g.", budget.Cost)
+		}
+	}
+}
+
+// warnAt is the part of a bound from which on people are warned.
+const warnAt = 0.8
+
+func (s *session) warn(d *draft, limit string, used, most float64) {
+	if used < warnAt*most || s.warned[limit] {
+		return
+	}
+	if s.warned == nil {
+		s.warned = map[string]bool{}
+	}
+	s.warned[limit] = true
+	d.add(domain.BudgetWarned{Limit: limit, Used: used, Max: most})
+}
+
+func (s *session) overdraw(format string, args ...any) {
+	if s.spent != nil {
+		return
+	}
+	s.spent = &outcome{
+		status: domain.StatusFailed, finish: domain.FinishBudget,
+		failure: &domain.Failure{Code: domain.CodeLimitReached, Message: fmt.Sprintf(format, args...)},
+	}
+}
+
+// stopSpending ends the execution, with all that was said so far.
+func (s *session) stopSpending() state {
+	if err := s.silence(errSpent); err != nil {
+		return s.abandon(err)
+	}
+	return s.finish(*s.spent)
+}
