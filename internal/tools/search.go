@@ -1,0 +1,290 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+const (
+	linesFields = `"pattern" (string) and optionally "path", "glob" (strings), "ignoreCase" (true or false), ` +
+		`"contextLines" and "maxResults" (whole numbers)`
+	maxPatternBytes  = 1000
+	maxSearchedBytes = 10 << 20 // of one file
+	maxSearchOutput  = 64 << 10
+	maxSearchDepth   = 100
+	maxSearchLine    = 300
+	beforeMatch      = 80 // bytes of a long line that are shown before its match
+	linesPerLook     = 4096
+)
+
+//go:embed search.md
+var linesText string
+
+// Search finds lines in the files of a folder.
+type Search struct{}
+
+var _ Tool = Search{}
+
+type searchArguments struct {
+	pattern *regexp.Regexp
+	written string // the pattern as the model wrote it
+	path    string
+	glob    glob
+	context int
+	results int
+}
+
+// Definition implements [Tool].
+func (Search) Definition() Definition {
+	return Definition{
+		Name:        "search",
+		Version:     "1",
+		Class:       domain.ClassRead,
+		Description: linesText,
+		Schema: json.RawMessage(`{
+			"type": "object",
+			"properties": {
+				"pattern": {"type": "string", "description": "A regular expression in RE2 syntax."},
+				"path": {"type": "string", "description": "A file or folder, relative to the working directory. Default: that itself."},
+				"glob": {"type": "string", "description": "Only files that fit, such as *.go."},
+				"ignoreCase": {"type": "boolean", "description": "Default false."},
+				"contextLines": {"type": "integer", "minimum": 0, "maximum": 5, "description": "Lines around each match. Default 0."},
+				"maxResults": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 100."}
+			},
+			"required": ["pattern"],
+			"additionalProperties": false
+		}`),
+	}
+}
+
+// Check implements [Tool].
+func (Search) Check(arguments json.RawMessage, dir string) (Intent, error) {
+	parsed, err := readSearchArguments(arguments)
+	if err != nil {
+		return Intent{}, err
+	}
+	return Intent{
+		Summary: fmt.Sprintf("Search %s in %s for %s", code(parsed.path), shorten(visible(dir), 100, 100), code(parsed.written)),
+		Action:  domain.Action{Paths: []string{absolute(dir, parsed.path)}},
+	}, nil
+}
+
+// Run implements [Tool].
+func (Search) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Result {
+	wanted, err := readSearchArguments(call.Arguments)
+	if err != nil {
+		return failed("", err)
+	}
+	found := &finds{searchArguments: wanted, host: host}
+	if err := found.everywhere(ctx); err != nil {
+		return failed("", err)
+	}
+	return found.result()
+}
+
+// finds is what one search has found so far.
+type finds struct {
+	searchArguments
+	host domain.Host
+
+	lines   strings.Builder
+	matches int
+	full    bool // there is more than may be shown
+	walked  walk
+
+	binary, large, unread int // files that were left out
+}
+
+// everywhere searches a folder, or the one file that the path is.
+func (f *finds) everywhere(ctx context.Context) error {
+	f.walked = walk{host: f.host, depth: maxSearchDepth}
+	for below, entry := range f.walked.entries(ctx, f.path) {
+		if !entry.Type().IsRegular() || !f.glob.fits(below) {
+			continue
+		}
+		if f.file(ctx, path.Join(f.path, below)) != nil {
+			f.unread++
+		}
+		if f.full {
+			return nil
+		}
+	}
+	err := f.walked.err
+	if err != nil && f.walked.seen == 0 {
+		err = f.file(ctx, f.path)
+	}
+	if ctx.Err() != nil {
+		return domain.Errorf(domain.CodeCancelled, "The search was cancelled.").With(ctx.Err())
+	}
+	return err
+}
+
+func (f *finds) file(ctx context.Context, path string) error {
+	content, err := readBytes(ctx, f.host, path, maxSearchedBytes)
+	switch {
+	case errors.Is(err, errTooLong):
+		f.large++
+		return nil
+	case err != nil:
+		return err
+	case binary(content):
+		f.binary++
+		return nil
+	}
+	f.search(ctx, path, content)
+	return nil
+}
+
+// search goes through the lines of one file. It splits nothing in advance: ten million empty lines would cost more than
+// the file.
+func (f *finds) search(ctx context.Context, path string, content []byte) {
+	printed, owed := 0, 0 // the last line that was shown; how many are still to be shown after a match
+	for number, start := 1, 0; start < len(content) && !f.full; number++ {
+		if number%linesPerLook == 0 && ctx.Err() != nil {
+			return // everywhere says so
+		}
+		line, _, _ := bytes.Cut(content[start:], []byte("\n"))
+		next := start + len(line) + 1
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		switch match := f.pattern.FindIndex(line); {
+		case match != nil && f.matches == f.results:
+			f.full = true
+		case match != nil:
+			f.matches++
+			f.before(path, content[:start], number, printed)
+			f.line(path, ":", number, line, match[0])
+			printed, owed = number, f.context
+		case owed > 0:
+			f.line(path, "-", number, line, 0)
+			printed, owed = number, owed-1
+		}
+		start = next
+	}
+}
+
+// before shows the lines before the given one that were not shown yet. A gap is marked, as grep does it.
+func (f *finds) before(path string, content []byte, number, printed int) {
+	if f.context == 0 {
+		return
+	}
+	count := min(f.context, number-printed-1)
+	if f.lines.Len() > 0 && (printed == 0 || number-count > printed+1) {
+		f.lines.WriteString("--\n")
+	}
+	start := len(content)
+	for range count {
+		start = bytes.LastIndexByte(content[:start-1], '\n') + 1
+	}
+	for i := range count {
+		line, rest, _ := bytes.Cut(content[start:], []byte("\n"))
+		f.line(path, "-", number-count+i, bytes.TrimSuffix(line, []byte("\r")), 0)
+		start = len(content) - len(rest)
+	}
+}
+
+func (f *finds) line(path, mark string, number int, line []byte, at int) {
+	if f.full {
+		return
+	}
+	text := strings.ToValidUTF8(aroundMatch(line, at), "\uFFFD")
+	fmt.Fprintf(&f.lines, "%s%s%d%s %s\n", visible(path), mark, number, mark, text)
+	f.full = f.lines.Len() > maxSearchOutput
+}
+
+// aroundMatch cuts a long line; at is where the match begins.
+func aroundMatch(line []byte, at int) string {
+	if len(line) <= maxSearchLine {
+		return string(line)
+	}
+	begin := max(0, min(at-beforeMatch, len(line)-maxSearchLine))
+	end := begin + maxSearchLine
+	text := string(line[begin:end])
+	if begin > 0 {
+		text = "…" + text
+	}
+	if end < len(line) {
+		text += "…"
+	}
+	return text
+}
+
+// result says on lines of their own what was not searched or is not shown.
+func (f *finds) result() Result {
+	text := f.lines.String()
+	if text == "" {
+		text = "No line matches.\n"
+	}
+	var notes []string
+	note := func(when bool, format string, args ...any) {
+		if when {
+			notes = append(notes, fmt.Sprintf(format, args...))
+		}
+	}
+	note(f.full, "[%d matches are shown, and there are more: narrow the search by path, glob or pattern.]", f.matches)
+	note(f.walked.stopped(), "[Only the first %d files and folders were searched: narrow the search by path.]", maxWalked)
+	note(f.binary > 0, "[Binary files left out: %d.]", f.binary)
+	note(f.large > 0, "[Files over %d MiB left out: %d.]", maxSearchedBytes>>20, f.large)
+	note(f.unread+f.walked.unread > 0, "[Files and folders that could not be read: %d.]", f.unread+f.walked.unread)
+	note(f.walked.skipped, "[.git and node_modules are searched only where the path names them.]")
+	return Result{Output: joinLines(text, strings.Join(notes, "\n")), Truncated: f.full || f.walked.stopped()}
+}
+
+func readSearchArguments(arguments json.RawMessage) (wanted searchArguments, err error) {
+	members, err := readFields(arguments, linesFields, "pattern", "path", "glob", "ignoreCase", "contextLines", "maxResults")
+	if err != nil {
+		return wanted, err
+	}
+	if wanted.written, err = members.text("pattern", maxPatternBytes); err != nil {
+		return wanted, err
+	}
+	ignoreCase, err := members.flag("ignoreCase")
+	if err != nil {
+		return wanted, err
+	}
+	if wanted.pattern, err = compilePattern(wanted.written, ignoreCase); err != nil {
+		return wanted, err
+	}
+	if wanted.path, err = members.optionalPath("path"); err != nil {
+		return wanted, err
+	}
+	if wanted.glob, err = members.glob("glob"); err != nil {
+		return wanted, err
+	}
+	if wanted.context, err = members.number("contextLines", 0, 0, 5); err != nil {
+		return wanted, err
+	}
+	wanted.results, err = members.number("maxResults", 100, 1, 1000)
+	return wanted, err
+}
+
+// compilePattern says where a pattern is wrong.
+func compilePattern(pattern string, ignoreCase bool) (*regexp.Regexp, error) {
+	flags := ""
+	if ignoreCase {
+		flags = "(?i)"
+	}
+	if _, err := regexp.Compile(pattern); err != nil {
+		var wrong *syntax.Error
+		if !errors.As(err, &wrong) {
+			return nil, invalid("The pattern is no regular expression in RE2 syntax.")
+		}
+		at := len([]rune(pattern[:max(0, strings.Index(pattern, wrong.Expr))])) + 1
+		return nil, invalid("The pattern is no regular expression in RE2 syntax: %s at character %d, %s. Escape what is meant literally.",
+			wrong.Code, at, code(wrong.Expr))
+	}
+	compiled, err := regexp.Compile(flags + pattern)
+	if err != nil {
+		return nil, invalid("The pattern is too large when case is ignored.")
+	}
+	return compiled, nil
+}
