@@ -82,7 +82,10 @@
 //   - What a command or process is given as environment reaches it alone: no stage runs with it.
 //   - Nothing of a command leaves the machine but by TCP, to hosts that it was granted, at public addresses; where it is
 //     granted none, nothing. When Run has returned, all its connections are closed.
-//   - .git/hooks and .git/config are read-only inside, and cannot be moved away: they would run outside, later.
+//   - What git, editors, direnv and agents would take commands from, outside and later, is read-only inside and cannot be
+//     moved away: .git/hooks and .git/config, .claude/settings.json and their like. Where it was not there before, it is
+//     put away when the command is over, also when the server is dead. A repository that git init or git clone has made
+//     stays, without hooks and without settings that run programs.
 //   - A [Child] is done within about two seconds of Kill, of its program's own exit, and of the server's death, and then
 //     nothing of it is left. What it had written can be read to its end, which then comes, whoever holds the pipe.
 //   - Start returns when the program runs, or with an error that names what could not be run; then nothing is left of it.
@@ -92,7 +95,8 @@
 // Memory and the number of processes are counted by the supervisor some times a second, over the whole tree: a fast
 // command overshoots for a moment. Behind that, the kernel bounds the number of threads, except for root before Linux
 // 6.14: there a fork bomb can outrun the supervisor and stall the machine, so a server should not run as root. The disk
-// is limited per file, not in sum. Network reaches those programs alone that honour the proxy variables; other protocols do
+// is limited per file, not in sum. What is put away lay there while the command ran, and stays where the supervisor is
+// killed, too; repositories below the working directory are not looked into. Network reaches those programs alone that honour the proxy variables; other protocols do
 // not leave. What is granted by name is trusted with what is sent there: the proxy does not look into TLS. In the kind off, and in a process, an ordinary user's programs live in a user
 // namespace, where sudo does not work; where no namespace can be had, hostile ones can kill their own supervisor and
 // escape it. A program without walls can also ask somebody outside to run something, a service manager or a container

@@ -18,6 +18,7 @@ type plan struct {
 	Dir      string   // the workspace, absolute, without symlinks
 	Folder   identity // what Dir was when the plan was made
 	Guards   []guard  // parts of the workspace that get a mount of their own
+	Watched  []place  // places in the workspace that the command must leave as they are
 	Tools    tools    // where things are on this machine
 	Argv     []string `json:",omitempty"`
 	Env      []string `json:",omitempty"` // of the command, on top; of a process, all of it
@@ -110,7 +111,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 		return plan{}, err
 	}
 	return plan{
-		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Tools: s.tools, Argv: command.Argv,
+		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
 		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
 		Online: len(command.Hosts) > 0 && s.method.walled(),
 		Egress: egress.Dialer{Hosts: command.Hosts, AllowPrivate: s.config.AllowPrivate},
@@ -224,6 +225,7 @@ func (c Config) guards(dir string) ([]guard, error) {
 		}
 	}
 	protectGit(dir, add)
+	protectTrusted(dir, add)
 	for _, path := range c.Hidden {
 		if err := protect(dir, path, hidden, add); err != nil {
 			return nil, err
@@ -273,7 +275,7 @@ func protectGit(dir string, add func(string, guardKind)) {
 	case info.Mode().IsRegular():
 		add(".git", readOnly)
 	case info.IsDir():
-		for _, name := range []string{"config", "config.worktree", "hooks", "modules"} {
+		for _, name := range gitParts {
 			path := filepath.Join(".git", name)
 			if info, err := os.Lstat(filepath.Join(dir, path)); err == nil && info.Mode()&os.ModeSymlink == 0 {
 				add(path, readOnly)

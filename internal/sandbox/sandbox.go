@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -47,6 +48,8 @@ type Config struct {
 	// AllowPrivate lets commands connect to private addresses, too, this machine's own included, where the host is
 	// granted: for a company's own package registry.
 	AllowPrivate bool
+
+	links []string // those of ReadOnly that were links when the sandbox was made
 }
 
 // Sandbox runs commands and processes. Its methods may be called by any number of goroutines at once.
@@ -117,6 +120,14 @@ func New(ctx context.Context, config Config) (*Sandbox, error) {
 
 // settlePaths follows symlinks once, on the operator's word; later, inside a workspace, none is followed.
 func (s *Sandbox) settlePaths() (err error) {
+	for _, path := range s.config.ReadOnly {
+		if _, err := os.Readlink(path); err == nil {
+			s.config.links = append(s.config.links, path)
+		}
+	}
+	if s.config.links, err = absolute(s.config.links); err != nil {
+		return err
+	}
 	if s.config.Hidden, err = settled(s.config.Hidden); err != nil {
 		return err
 	}
@@ -125,18 +136,29 @@ func (s *Sandbox) settlePaths() (err error) {
 }
 
 func settled(paths []string) ([]string, error) {
-	var real []string
+	real, err := absolute(paths)
+	for i, path := range real {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			real[i] = resolved
+		}
+	}
+	return real, err
+}
+
+// absolute resolves the folder that a path lies in, and not the path itself.
+func absolute(paths []string) ([]string, error) {
+	var all []string
 	for _, path := range paths {
-		absolute, err := filepath.Abs(path)
+		path, err := filepath.Abs(path)
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: path to protect: %w", err)
 		}
-		if resolved, err := filepath.EvalSymlinks(absolute); err == nil {
-			absolute = resolved
+		if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(folder, filepath.Base(path))
 		}
-		real = append(real, absolute)
+		all = append(all, path)
 	}
-	return real, nil
+	return all, nil
 }
 
 // try runs a trivial command and takes the kind if it works, is wanted, and nothing better was found before.

@@ -73,7 +73,7 @@ func Intercept() {
 // stage returns the arguments of a stage: the plan, then the command as it is.
 func (p plan) stage(name string) []string {
 	bare := p
-	bare.Argv, bare.Env = nil, nil
+	bare.Argv, bare.Env, bare.Watched = nil, nil, nil
 	encoded, err := json.Marshal(bare)
 	if err != nil {
 		panic("sandbox: a plan is plain data: " + err.Error())

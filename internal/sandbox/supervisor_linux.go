@@ -64,6 +64,10 @@ func (s *supervisor) run(orders *json.Decoder) report {
 		return report{Trouble: err.Error()}
 	}
 	s.bury(deaths, stop, requests)
+	swept := s.plan.sweep()
+	for _, one := range swept { // after all of it: when the server is dead, so are we at the first word
+		fmt.Printf("\nsignoff: put away, because programs outside would take orders from it: %s\n", one)
+	}
 	return s.report()
 }
 

@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// A command that has left its walls behind can still be obeyed outside of them: by git, which runs hooks and what a config
+// names; by direnv and editors; and by the agents that this very server starts in the same folder, without walls, which
+// read commands from their settings. What is there is read-only inside. What is not there yet cannot be mounted over, so
+// it is watched: whatever has appeared in such a place when the command is over is put away before its result is told.
+
+// trusted is what others outside take commands from. Texts that agents merely read, such as AGENTS.md, are not in it: who
+// is to write code may write those, too, and what an agent does after reading them is judged as all that it does.
+var trusted = []string{
+	".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".cursor/mcp.json", ".envrc",
+	".gemini/settings.json", ".mcp.json", ".opencode", ".vscode/settings.json", ".vscode/tasks.json", "opencode.json",
+	"opencode.jsonc",
+}
+
+// gitParts lead git to programs. A commondir names another folder to take config and hooks from; worktrees holds those of
+// other working trees, which may lie outside.
+var gitParts = []string{"commondir", "config", "config.worktree", "hooks", "modules", "worktrees"}
+
+// place is a part of the workspace that a command must leave as it was.
+type place struct {
+	Path string // relative to the workspace
+	Link string `json:",omitempty"` // what it leads to; where it is no link, nothing was there
+}
+
+// watches lists the places that are to stay empty, or links.
+func (c Config) watches(dir string) []place {
+	var all []place
+	for _, path := range slices.Concat(c.ReadOnly, c.links) {
+		if relative, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(relative) {
+			all = append(all, watchOne(dir, relative)...)
+		}
+	}
+	all = append(all, watchOne(dir, ".git")...)
+	for _, part := range gitParts {
+		if part != "worktrees" { // leads nowhere without the other working tree's word
+			all = append(all, watchOne(dir, filepath.Join(".git", part))...)
+		}
+	}
+	all = append(all, watchOne(dir, "HEAD")...)
+	for _, path := range trusted {
+		all = append(all, watchOne(dir, path)...)
+	}
+	return all
+}
+
+// watchOne watches path, or the link on the way to it. What is there as a plain file or folder is guarded.
+func watchOne(dir, path string) []place {
+	for _, part := range append(parents(path), path) {
+		target, err := os.Readlink(filepath.Join(dir, part))
+		switch {
+		case err == nil:
+			return []place{{Path: part, Link: target}}
+		case isAbsent(err):
+			return []place{{Path: path}}
+		}
+	}
+	return nil
+}
+
+// isAbsent also holds where a file lies in the place of a folder above.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// protectTrusted guards what is there. What lies behind a link is left alone, as the person who made the link wants it.
+func protectTrusted(dir string, add func(string, guardKind)) {
+	for _, path := range trusted {
+		if isPlain(dir, path) {
+			add(path, readOnly)
+		}
+	}
+}
+
+func isPlain(dir, path string) bool {
+	for _, part := range append(parents(path), path) {
+		info, err := os.Lstat(filepath.Join(dir, part))
+		if err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return false
+		}
+	}
+	return true
+}
