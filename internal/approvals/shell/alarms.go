@@ -1,0 +1,85 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Programs whose output is code that nobody has seen, and programs that run what they read.
+var (
+	fetchers     = set("curl wget fetch aria2c http https nc ncat")
+	decoders     = set("base64 base32 xxd openssl gunzip zcat uudecode")
+	interpreters = set("python python2 python3 perl ruby node php lua")
+	sqlClients   = set("psql mysql mariadb sqlite3 sqlcmd clickhouse-client cqlsh")
+)
+
+// drops is SQL that takes away what no transaction brings back.
+var drops = regexp.MustCompile(`(?i)\b(drop\s+(database|schema|table|owned)|truncate\s+(table\s+)?\w)`)
+
+// piped notes a pipe from the network, or out of a disguise, into a shell, and SQL into a client.
+func (r *reading) piped(left, right []Command) {
+	for _, c := range right {
+		name := c.name()
+		switch {
+		case readsCode(c) && anyOf(left, fetchers):
+			r.alarms = append(r.alarms, "It runs what it downloads: "+name+" reads from the network.")
+		case readsCode(c) && anyOf(left, decoders):
+			r.alarms = append(r.alarms, "It runs what it decodes: "+name+" reads a hidden script.")
+		case sqlClients[name] && slices.ContainsFunc(left, func(c Command) bool { return drops.MatchString(c.Text) }):
+			r.alarms = append(r.alarms, "It drops data of a database.")
+		}
+	}
+}
+
+func anyOf(commands []Command, names map[string]bool) bool {
+	return slices.ContainsFunc(commands, func(c Command) bool { return names[c.name()] })
+}
+
+// readsCode tells whether a command runs what it reads from its input.
+func readsCode(c Command) bool {
+	if interpreters[c.name()] {
+		return len(c.Words) == 1 || c.Words[1] == "-"
+	}
+	return shells[c.name()] && !slices.ContainsFunc(c.Words[1:], func(w string) bool {
+		return !strings.HasPrefix(w, "-") || strings.HasPrefix(w, "-c")
+	})
+}
+
+// substituted notes a download that becomes words of a shell: sh -c "$(curl …)", bash <(curl …), eval "$(wget …)".
+func (r *reading) substituted(words []word, within []Command) {
+	if len(words) == 0 || !anyOf(within, fetchers) {
+		return
+	}
+	for _, w := range words {
+		if shells[w.text] || w.text == "eval" || w.text == "source" || w.text == "." {
+			r.alarms = append(r.alarms, "It runs what it downloads: "+w.text+" gets it as its script.")
+			return
+		}
+	}
+}
+
+// bomb notes a function that starts itself twice: each copy starts two more, until nothing else runs.
+func (r *reading) bomb(declared *syntax.FuncDecl, body []Command) {
+	if declared.Name == nil {
+		return
+	}
+	calls := 0
+	for _, c := range body {
+		if len(c.Words) > 0 && c.Words[0] == declared.Name.Value {
+			calls++
+		}
+	}
+	background := false
+	syntax.Walk(declared.Body, func(node syntax.Node) bool {
+		if stmt, ok := node.(*syntax.Stmt); ok && stmt.Background {
+			background = true
+		}
+		return true
+	})
+	if calls > 1 || calls == 1 && background {
+		r.alarms = append(r.alarms, "It is a fork bomb: a function that starts itself over and over.")
+	}
+}

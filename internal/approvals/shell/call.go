@@ -1,0 +1,96 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// call is a command that is being judged.
+type call struct {
+	words []word
+	open  bool // further words follow that nobody knows: xargs adds them
+	runs  bool // see [Command.Runs]
+}
+
+func (c *call) args() []word { return c.words[1:] }
+
+// name is the program's name without its folder.
+func (c *call) name() string { return path.Base(c.words[0].text) }
+
+// call judges one command: what its program is, and what its arguments make of it.
+func (r *reading) call(c call) {
+	first := c.words[0]
+	if first.kind != plain || !speakable(first.text) {
+		r.unclear("It is not certain which program %s is.", quoted(first.text))
+		r.guess(strings.Join(texts(c.words), " "))
+		c.runs = true
+		r.note(&c)
+		return
+	}
+	c.runs = strings.Contains(first.text, "/")
+	if unwrap, ok := wrappers[c.name()]; ok {
+		r.through(&c, unwrap)
+		return
+	}
+	if judge, known := programs[c.name()]; known {
+		r.literal(&c, c.name())
+		judge(r, &c)
+	} else {
+		c.runs = true
+	}
+	r.note(&c)
+}
+
+// note adds the command as it was judged.
+func (r *reading) note(c *call) {
+	r.add(newCommand(texts(c.words), c.runs))
+	if slices.ContainsFunc(c.words, func(w word) bool { return w.kind == opaque }) {
+		// What a variable holds is split at its blanks.
+		r.shade(strings.Fields(strings.Join(texts(c.words), " ")))
+	}
+}
+
+// through looks behind a wrapper. The wrapper itself stays where it has a folder: /tmp/env is not env.
+func (r *reading) through(c *call, unwrap wrapper) {
+	if c.runs {
+		r.note(c)
+	} else {
+		r.shade(texts(c.words))
+	}
+	unwrap(r, c)
+}
+
+// inert are programs that no argument makes write or run anything. Their arguments may be patterns, and xargs may give
+// them more.
+var inert = set(`
+	cat head tail ls dir vdir grep egrep fgrep wc cut tr nl tac rev fold fmt paste join comm expand unexpand od stat
+	df du basename dirname realpath readlink md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum
+	diff cmp echo true false : sleep uptime who w whoami groups id uname arch nproc free ps pgrep pidof vmstat
+	lscpu lsmod getent printenv pwd type which whereis tty seq factor expr jq tsort column base64 base32 hexdump
+	zcat bzcat xzcat exit return break continue shift times dirs help ulimit umask logname users pathchk
+`)
+
+// literal refuses patterns that could become options, unless no option does harm.
+func (r *reading) literal(c *call, name string) {
+	if inert[name] {
+		return
+	}
+	if c.open {
+		r.unclear("Which arguments %s gets is known only when it runs.", name)
+	}
+	for _, arg := range c.args() {
+		if arg.kind == wild {
+			r.unclear("The pattern %s may become an option of %s.", quoted(arg.text), name)
+		}
+	}
+}
+
+// set returns the words of a text.
+func set(text string) map[string]bool {
+	words := map[string]bool{}
+	for word := range strings.FieldsSeq(text) {
+		words[word] = true
+	}
+	return words
+}

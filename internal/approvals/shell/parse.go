@@ -1,0 +1,147 @@
+package shell
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Parse takes a line apart as bash -c would read it. It never fails: what cannot be read is [Script.Unclear], and what
+// cannot be parsed has no commands.
+func Parse(line string) Script {
+	script := Script{line: line}
+	r := &reading{Script: &script, vars: map[string]string{}}
+	r.read(line)
+	r.finish()
+	return script
+}
+
+// reading is one walk through a line, and through the scripts that are words of it.
+type reading struct {
+	*Script
+	source string            // what is being parsed: the line, or a script within it
+	depth  int               // scripts within scripts
+	vars   map[string]string // what was assigned on the way: to guess what a variable hides
+	moved  bool              // the folder changes on the way: relative names mean other files than they seem to
+	git    bool              // git runs: it obeys the configuration of the folder that it is started in
+}
+
+// read parses a source and walks through it.
+func (r *reading) read(source string) {
+	r.inspect(source)
+	if len(source) > maxLine || nesting(source) > maxNesting {
+		r.unclear("The command is too long, or nested too deeply, to be judged.")
+		r.crude(source)
+		return
+	}
+	file, err := parse(source)
+	if err != nil {
+		r.unclear("The command cannot be parsed.")
+		r.crude(source)
+		return
+	}
+	outer := r.source
+	r.source = source
+	r.statements(file.Stmts)
+	r.source = outer
+}
+
+// parse returns the tree of a source. A panic of the parser is an error like any other: what a model writes is hostile.
+func parse(source string) (file *syntax.File, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			file, err = nil, fmt.Errorf("shell: parser: %v", p)
+		}
+	}()
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
+}
+
+// nesting is an upper bound of how deep the parser goes.
+func nesting(source string) int {
+	deep := 0
+	for _, r := range source {
+		if strings.ContainsRune("([{`", r) {
+			deep++
+		}
+	}
+	for word := range strings.FieldsSeq(source) {
+		switch strings.Trim(word, ";&|") {
+		case "if", "while", "until", "for", "case", "select", "time", "coproc", "!", "function":
+			deep++
+		}
+	}
+	return deep
+}
+
+// script reads a word that is itself a script: of sh -c, of eval.
+func (r *reading) script(w word) {
+	if r.depth >= maxDepth {
+		r.unclear("Scripts are nested too deeply to be judged.")
+		return
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	if w.kind != plain {
+		r.unclear("A script is put together while it runs.")
+		r.guess(w.text)
+		return
+	}
+	r.read(w.text)
+}
+
+// guess reads what may be a script for deny rules and for [Script.Catastrophe] alone.
+func (r *reading) guess(source string) {
+	if r.depth >= maxDepth || strings.TrimSpace(source) == "" {
+		return
+	}
+	aside := Script{}
+	other := &reading{Script: &aside, vars: r.vars, depth: r.depth + 1}
+	other.read(source)
+	if len(r.shadows) < 4*maxCommands {
+		r.shadows = append(r.shadows, aside.all()...)
+	}
+	r.alarms = append(r.alarms, aside.alarms...)
+	r.targets = append(r.targets, aside.targets...)
+}
+
+// crude takes apart what is no shell, or not yet: bash runs each line before it has read the next, so what stands
+// before a syntax error runs.
+func (r *reading) crude(source string) {
+	pieces := strings.FieldsFunc(source, func(c rune) bool { return strings.ContainsRune(";&|\n\r\x00()`<>{}$", c) })
+	for _, piece := range pieces[:min(len(pieces), 4*maxCommands)] {
+		words := strings.Fields(strings.Map(dropQuotes, piece))
+		if len(words) > 0 {
+			r.shadows = append(r.shadows, newCommand(words, true))
+		}
+	}
+}
+
+func dropQuotes(c rune) rune {
+	if strings.ContainsRune(`"'\`, c) {
+		return -1
+	}
+	return c
+}
+
+// finish draws the conclusions that need the whole line.
+func (r *reading) finish() {
+	if len(r.Commands) > maxCommands {
+		r.unclear("The line has more than %d commands.", maxCommands)
+	}
+	if r.moved && r.git {
+		r.unclear("git obeys the configuration of the folder that the line changes to.")
+	}
+	for i, name := range r.Writes {
+		if r.moved && !path.IsAbs(name) {
+			r.Writes[i] = unknown
+		}
+	}
+	slices.Sort(r.Writes)
+	r.Writes = slices.Compact(r.Writes)
+	if len(r.Commands)+len(r.Writes)+len(r.Unclear) == 0 {
+		r.unclear("There is no command.")
+	}
+}

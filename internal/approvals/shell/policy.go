@@ -1,0 +1,241 @@
+package shell
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// Limits of a policy.
+const (
+	maxRules   = 200
+	maxName    = 200     // bytes of a rule's name
+	maxPattern = 4 << 10 // bytes of a pattern
+	maxProgram = 4000    // instructions of a compiled pattern: a{1000} is short to write and long to run
+)
+
+// Policy is a compiled [domain.BashPolicy]. A nil policy has nothing to say but that somebody must look.
+type Policy struct {
+	rules  []rule
+	allows bool // what no rule matches
+	denial domain.DenyBehavior
+}
+
+// rule is a compiled [domain.BashRule].
+type rule struct {
+	name   string
+	allows bool
+	within *regexp.Regexp // finds a match anywhere: for deny
+	begins *regexp.Regexp // finds the longest match at the beginning: for allow
+}
+
+// Finding is what became of one part of a line, and why.
+type Finding struct {
+	Command string
+	Rule    string         // its name; empty: no rule, but the default or the parser
+	Action  domain.Verdict // allow, deny or ask
+	Reason  string
+}
+
+// Verdict is what a policy says of a line: deny where any part is denied; otherwise ask where anything is unclear, or
+// runs what it does not show without a rule that names it; otherwise allow. It is empty where nothing was said.
+type Verdict struct {
+	Action   domain.Verdict
+	Findings []Finding
+}
+
+// Compile checks and compiles a policy. Without a default behavior it denies, without a deny behavior a person is asked.
+// The details of its error point into the policy: /rules/0/pattern.
+func Compile(p domain.BashPolicy) (*Policy, error) {
+	var wrong []domain.Detail
+	complain := func(pointer, format string, args ...any) {
+		wrong = append(wrong, domain.Detail{Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+	}
+	if !slices.Contains([]domain.Verdict{"", domain.Allow, domain.Deny}, p.DefaultBehavior) {
+		complain("/defaultBehavior", "The default behavior is allow or deny.")
+	}
+	if !slices.Contains([]domain.DenyBehavior{"", domain.DenyHITL, domain.DenyBlock}, p.DenyBehavior) {
+		complain("/denyBehavior", "The deny behavior is hitl or block.")
+	}
+	if len(p.Rules) > maxRules {
+		complain("/rules", "A policy has at most %d rules.", maxRules)
+		p.Rules = nil
+	}
+	compiled := &Policy{allows: p.DefaultBehavior == domain.Allow, denial: domain.DenyHITL}
+	if p.DenyBehavior != "" {
+		compiled.denial = p.DenyBehavior
+	}
+	for i, from := range p.Rules {
+		at := fmt.Sprintf("/rules/%d/", i)
+		compiled.rules = append(compiled.rules, compileRule(from, func(field, format string, args ...any) { complain(at+field, format, args...) }))
+	}
+	if len(wrong) > 0 {
+		return nil, &domain.Error{Code: domain.CodeInvalid, Message: "The bash policy is not valid: " + wrong[0].Message, Details: wrong}
+	}
+	return compiled, nil
+}
+
+// compileRule checks every field of a rule, so that one answer names all that is wrong.
+func compileRule(from domain.BashRule, complain func(field, format string, args ...any)) rule {
+	if strings.TrimSpace(from.Name) == "" || len(from.Name) > maxName {
+		complain("name", "A rule has a name of at most %d bytes.", maxName)
+	}
+	if from.Action != domain.Allow && from.Action != domain.Deny {
+		complain("action", "The action of a rule is allow or deny.")
+	}
+	compiled := rule{name: from.Name, allows: from.Action == domain.Allow}
+	if from.Pattern == "" || len(from.Pattern) > maxPattern {
+		complain("pattern", "A pattern has at least one byte and at most %d.", maxPattern)
+		return compiled
+	}
+	if why := affordable(from.Pattern); why != "" {
+		complain("pattern", "%s", why)
+		return compiled
+	}
+	compiled.within = regexp.MustCompile(from.Pattern)
+	compiled.begins = regexp.MustCompile(`\A(?:` + from.Pattern + `)`)
+	compiled.begins.Longest()
+	return compiled
+}
+
+// affordable returns why a pattern cannot be used. RE2 takes time in proportion to the line and to the compiled pattern,
+// and repetitions make the latter large.
+func affordable(pattern string) string {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return "The pattern is no regular expression: " + err.Error()
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil || len(program.Inst) > maxProgram {
+		return "The pattern repeats too much."
+	}
+	return ""
+}
+
+// Denial says what becomes of what is denied.
+func (p *Policy) Denial() domain.DenyBehavior {
+	if p == nil {
+		return domain.DenyHITL
+	}
+	return p.denial
+}
+
+// Judge judges a line that [Parse] took apart.
+func (p *Policy) Judge(s Script, line string) Verdict {
+	var v Verdict
+	if p != nil {
+		for _, c := range s.Commands {
+			v.add(p.command(c))
+		}
+		if len(s.Commands) == 0 && len(s.Unclear) == 0 {
+			v.add(p.otherwise(Command{Text: line}))
+		}
+		for _, c := range s.shadows {
+			v.addDenied(p.shadow(c))
+		}
+		v.addDenied(p.whole(s, line))
+	}
+	for _, why := range s.Unclear {
+		v.add(Finding{Command: line, Action: domain.Ask, Reason: why})
+	}
+	return v
+}
+
+// add notes a finding; the strictest decides.
+func (v *Verdict) add(f Finding) {
+	v.Findings = append(v.Findings, f)
+	if strictness[f.Action] > strictness[v.Action] {
+		v.Action = f.Action
+	}
+}
+
+var strictness = map[domain.Verdict]int{domain.Allow: 1, domain.Ask: 2, domain.Deny: 3}
+
+func (v *Verdict) addDenied(f Finding, denied bool) {
+	if denied {
+		v.add(f)
+	}
+}
+
+// command judges one command: the first rule that matches decides.
+func (p *Policy) command(c Command) Finding {
+	for _, r := range p.rules {
+		if r.allows && r.grants(c) {
+			return Finding{c.Text, r.name, domain.Allow, "The rule allows it."}
+		}
+		if !r.allows && r.refuses(c) {
+			return Finding{c.Text, r.name, domain.Deny, "The rule denies it."}
+		}
+	}
+	return p.otherwise(c)
+}
+
+// otherwise judges a command that no rule matches.
+func (p *Policy) otherwise(c Command) Finding {
+	switch {
+	case !p.allows:
+		return Finding{c.Text, "", domain.Deny, "No rule allows it."}
+	case c.Runs:
+		return Finding{c.Text, "", domain.Ask, "It runs what its words do not show, and no rule names it."}
+	}
+	return Finding{c.Text, "", domain.Allow, "No rule denies it."}
+}
+
+// shadow judges a further reading of a part: it can only be denied.
+func (p *Policy) shadow(c Command) (Finding, bool) {
+	for _, r := range p.rules {
+		if r.allows && r.grants(c) {
+			return Finding{}, false
+		}
+		if !r.allows && r.refuses(c) {
+			return Finding{c.Text, r.name, domain.Deny, "The rule denies what it may run."}, true
+		}
+	}
+	return Finding{}, false
+}
+
+// whole judges the line as it was written: a deny rule may be about a whole pipeline. A rule that matches one of the
+// commands by itself was heard there, in its place among the rules.
+func (p *Policy) whole(s Script, line string) (Finding, bool) {
+	line = strings.TrimSpace(line)
+	for _, r := range p.rules {
+		if r.allows || !r.within.MatchString(line) || slices.ContainsFunc(s.Commands, r.refuses) {
+			continue
+		}
+		return Finding{line, r.name, domain.Deny, "The rule denies the line as a whole."}, true
+	}
+	return Finding{}, false
+}
+
+// refuses tells whether a deny rule matches a command, with or without the folder of its program.
+func (r rule) refuses(c Command) bool {
+	return r.within.MatchString(c.Text) || r.within.MatchString(c.bare())
+}
+
+// grants tells whether an allow rule matches a command from its first character on, and at least to the end of the
+// program's name: ^cat\b is no word for cat-and-mail, nor for cat/../rm.
+func (r rule) grants(c Command) bool {
+	match := r.begins.FindStringIndex(c.Text)
+	if match == nil || len(c.Words) == 0 {
+		return false
+	}
+	end, name := match[1], len(c.Words[0])
+	if end < name {
+		return false
+	}
+	return !splits(c, end)
+}
+
+// splits tells whether a match ends within a sub-command: ^kubectl get\b is no word for kubectl get-tokens, a plugin.
+func splits(c Command, end int) bool {
+	if len(c.Words) < 2 || !c.Runs {
+		return false
+	}
+	from := len(c.Words[0]) + 1
+	to := from + len(c.Words[1])
+	return end > from && end < to && end < len(c.Text) && c.Text[end] == '-'
+}

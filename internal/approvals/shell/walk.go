@@ -1,0 +1,293 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func (r *reading) statements(all []*syntax.Stmt) {
+	for _, stmt := range all {
+		r.statement(stmt)
+	}
+}
+
+// statement walks through one statement. What is not in this small grammar is walked through as well, so that deny
+// rules see its commands, and is unclear.
+func (r *reading) statement(stmt *syntax.Stmt) {
+	if stmt.Coprocess || stmt.Disown {
+		r.unclear("The line starts a process that goes on by itself.")
+	}
+	for _, redirect := range stmt.Redirs {
+		r.redirect(redirect)
+	}
+	from := r.extent()
+	r.command(stmt.Cmd)
+	r.fed(stmt.Redirs, r.since(from))
+}
+
+// fed reads the here-documents of a shell as the scripts that they are, for deny rules; that a shell reads what it is
+// given is unclear anyway.
+func (r *reading) fed(redirects []*syntax.Redirect, commands []Command) {
+	if !slices.ContainsFunc(commands, func(c Command) bool { return shells[c.name()] }) {
+		return
+	}
+	for _, redirect := range redirects {
+		if redirect.Hdoc != nil {
+			r.guess(r.asWritten(redirect.Hdoc))
+		}
+		if redirect.Op == syntax.WordHdoc {
+			r.guess(r.word(redirect.Word).text)
+		}
+	}
+}
+
+func (r *reading) command(cmd syntax.Command) {
+	switch cmd := cmd.(type) {
+	case nil: // redirections alone
+	case *syntax.CallExpr:
+		r.simple(cmd)
+	case *syntax.BinaryCmd:
+		r.binary(cmd)
+	case *syntax.Subshell:
+		r.statements(cmd.Stmts)
+	case *syntax.Block:
+		r.statements(cmd.Stmts)
+	case *syntax.IfClause:
+		r.branches(cmd)
+	case *syntax.WhileClause:
+		r.statements(cmd.Cond)
+		r.statements(cmd.Do)
+	case *syntax.ForClause:
+		r.loop(cmd)
+	case *syntax.TimeClause:
+		if cmd.Stmt != nil {
+			r.statement(cmd.Stmt)
+		}
+	case *syntax.TestClause:
+		r.test(cmd)
+	default:
+		r.foreign(cmd)
+	}
+}
+
+// binary walks through a list or a pipe.
+func (r *reading) binary(cmd *syntax.BinaryCmd) {
+	from := r.extent()
+	r.statement(cmd.X)
+	left := r.since(from)
+	from = r.extent()
+	r.statement(cmd.Y)
+	if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
+		r.piped(left, r.since(from))
+	}
+}
+
+func (r *reading) branches(clause *syntax.IfClause) {
+	for ; clause != nil; clause = clause.Else {
+		r.statements(clause.Cond)
+		r.statements(clause.Then)
+	}
+}
+
+// loopNames are variables that a loop may set. `for PATH in /tmp/evil; do ls; done` runs another ls.
+var loopNames = regexp.MustCompile(`^[a-z]{1,12}$`)
+
+func (r *reading) loop(clause *syntax.ForClause) {
+	items, plain := clause.Loop.(*syntax.WordIter)
+	if !plain || clause.Select || clause.Braces || !loopNames.MatchString(items.Name.Value) {
+		r.unclear("The loop sets what may change how commands run.")
+		r.substitutions(clause.Loop)
+	} else {
+		for _, item := range items.Items {
+			r.word(item)
+		}
+	}
+	r.statements(clause.Do)
+}
+
+// foreign walks through whatever else bash has: functions, declarations, coprocesses, arithmetic, case.
+func (r *reading) foreign(cmd syntax.Command) {
+	switch cmd := cmd.(type) {
+	case *syntax.FuncDecl:
+		r.unclear("The line declares a function.")
+		from := r.extent()
+		r.statement(cmd.Body)
+		r.bomb(cmd, r.since(from))
+	case *syntax.CoprocClause:
+		r.unclear("The line starts a coprocess.")
+		r.statement(cmd.Stmt)
+	case *syntax.CaseClause:
+		r.unclear("The line chooses by a pattern what runs.")
+		r.substitutions(cmd.Word)
+		for _, item := range cmd.Items {
+			r.statements(item.Stmts)
+		}
+	case *syntax.DeclClause:
+		r.unclear("The line declares variables.")
+		for _, assign := range cmd.Args {
+			r.assigned(assign)
+		}
+	default:
+		r.unclear("The line computes something that may run commands.")
+		r.substitutions(cmd)
+	}
+}
+
+// test walks through [[ … ]]. Numbers there are arithmetic, and arithmetic runs what an index like a[$(id)] holds.
+func (r *reading) test(clause *syntax.TestClause) {
+	syntax.Walk(clause.X, func(node syntax.Node) bool {
+		switch node := node.(type) {
+		case *syntax.Word:
+			r.word(node)
+			return false
+		case *syntax.UnaryTest:
+			if node.Op == syntax.TsVarSet || node.Op == syntax.TsRefVar {
+				r.unclear("A test looks at a variable, which may run what its index holds.")
+			}
+		case *syntax.BinaryTest:
+			switch node.Op {
+			case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+				r.unclear("A test computes, which may run what an index holds.")
+			}
+		}
+		return true
+	})
+}
+
+// simple walks through a simple command.
+func (r *reading) simple(from *syntax.CallExpr) {
+	for _, assign := range from.Assigns {
+		value := r.assigned(assign)
+		if !harmlessVariable(assign.Name.Value, value) || assign.Append {
+			r.unclear("The variable %s may change what runs.", quoted(assign.Name.Value))
+		}
+	}
+	if len(from.Args) == 0 {
+		return
+	}
+	before := r.extent()
+	words := make([]word, len(from.Args))
+	for i, arg := range from.Args {
+		words[i] = r.word(arg)
+	}
+	r.substituted(words, r.since(before))
+	r.call(call{words: words})
+}
+
+// assigned walks through the value of an assignment, returns it as far as it is known, and remembers it for guesses.
+func (r *reading) assigned(assign *syntax.Assign) string {
+	if assign.Index != nil {
+		r.substitutions(assign.Index)
+		r.unclear("The line assigns to an index.")
+	}
+	if assign.Array != nil {
+		r.substitutions(assign.Array)
+		r.unclear("The line assigns an array.")
+	}
+	if assign.Value == nil {
+		return ""
+	}
+	value := r.word(assign.Value)
+	if assign.Name != nil {
+		r.vars[assign.Name.Value] = value.text
+	}
+	return value.text
+}
+
+var (
+	localeValue = regexp.MustCompile(`^[A-Za-z0-9_.@:+,-]*$`)
+	zoneValue   = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
+)
+
+// harmlessVariable tells whether a command runs as it would without this variable, but for language and looks. PATH,
+// LD_PRELOAD, GIT_*, BASH_ENV, IFS and many others decide what runs.
+func harmlessVariable(name, value string) bool {
+	switch name {
+	case "LANG", "LC_ALL", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MESSAGES",
+		"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "LINES", "TERM", "DEBIAN_FRONTEND":
+		return localeValue.MatchString(value)
+	case "TZ":
+		return zoneValue.MatchString(value)
+	case "PAGER", "GIT_PAGER", "SYSTEMD_PAGER", "MANPAGER":
+		return value == "cat" || value == ""
+	}
+	return false
+}
+
+// add notes a command.
+func (r *reading) add(command Command) {
+	r.Commands = append(r.Commands, command)
+}
+
+// shade notes a further reading of a part, for deny rules.
+func (r *reading) shade(words []string) {
+	if len(words) > 0 && len(r.shadows) < 4*maxCommands {
+		r.shadows = append(r.shadows, newCommand(words, true))
+	}
+}
+
+// redirect walks through a redirection.
+func (r *reading) redirect(redirect *syntax.Redirect) {
+	if redirect.N != nil && strings.HasPrefix(redirect.N.Value, "{") {
+		r.unclear("A redirection sets a variable.")
+	}
+	if redirect.Hdoc != nil && !simpleText(redirect.Hdoc) {
+		r.unclear("The text of a here-document is known only when it runs.")
+		r.substitutions(redirect.Hdoc)
+	}
+	switch redirect.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		return
+	case syntax.DplIn, syntax.DplOut:
+		target := r.word(redirect.Word)
+		if descriptor.MatchString(target.text) && target.kind == plain {
+			return
+		}
+		r.opens(target, redirect.Op == syntax.DplOut)
+	case syntax.RdrIn, syntax.WordHdoc:
+		r.opens(r.word(redirect.Word), false)
+	default:
+		r.opens(r.word(redirect.Word), true)
+	}
+}
+
+// descriptor is what a duplication names: 2>&1, 2>&-.
+var descriptor = regexp.MustCompile(`^([0-9]{1,3}-?|-)$`)
+
+// simpleText tells whether a here-document is exactly its text.
+func simpleText(doc *syntax.Word) bool {
+	for _, part := range doc.Parts {
+		if _, lit := part.(*syntax.Lit); !lit {
+			return false
+		}
+	}
+	return true
+}
+
+// opens notes a file that a redirection opens. Bash itself connects to /dev/tcp/host/port.
+func (r *reading) opens(target word, toWrite bool) {
+	if strings.HasPrefix(target.text, "/dev/tcp") || strings.HasPrefix(target.text, "/dev/udp") {
+		r.unclear("A redirection opens a connection.")
+	}
+	if toWrite {
+		r.write(target)
+	}
+}
+
+// write notes a file that is written, or taken away.
+func (r *reading) write(target word) {
+	switch target.text {
+	case "/dev/null", "/dev/stdout", "/dev/stderr":
+		if target.kind == plain {
+			return
+		}
+	}
+	r.targets = append(r.targets, target.text)
+	if target.kind != plain || target.text == "" {
+		target.text = unknown
+	}
+	r.Writes = append(r.Writes, target.text)
+}

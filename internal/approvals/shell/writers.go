@@ -1,0 +1,169 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// writer is a program that writes, or takes away, the files that it names.
+type writer struct {
+	values string // its options with a value
+	skip   int    // operands before the files: the mode of chmod
+	last   bool   // it writes its last operand only: cp
+}
+
+var writers = map[string]writer{
+	"rm": {}, "rmdir": {}, "unlink": {}, "mkfifo": {values: "m"}, "mkdir": {values: "m"}, "tee": {}, "touch": {values: "drt"},
+	"truncate": {values: "sr"}, "shred": {values: "ns"}, "mv": {values: "tS"}, "mknod": {values: "m"},
+	"chmod": {skip: 1}, "chown": {skip: 1}, "chgrp": {skip: 1}, "chattr": {skip: 1}, "setfacl": {values: "mxM"},
+	"cp": {values: "tS", last: true}, "ln": {values: "tS", last: true}, "install": {values: "tSmog", last: true},
+}
+
+func (w writer) judge(r *reading, c *call) {
+	known := options{values: w.values, valued: []string{"target-directory", "reference", "mode", "date", "size", "suffix"}}
+	p := known.parse(c.args(), false)
+	if arg, found := (harm{long: []string{"strip-program", "random-source", "restore"}}).in(c.args()); found {
+		r.unclear("%s may run something by %s.", c.name(), quoted(arg))
+	}
+	folders := p.valuesOf("t", "target-directory")
+	if c.name() == "touch" || c.name() == "truncate" {
+		folders = nil
+	}
+	for _, folder := range folders {
+		r.write(folder)
+	}
+	files := p.operands
+	if !p.has("reference") {
+		files = files[min(w.skip, len(files)):]
+	}
+	if w.last && len(files) > 0 && len(folders) == 0 {
+		files = files[len(files)-1:]
+	} else if w.last {
+		files = nil
+	}
+	if c.open {
+		files = append(slices.Clone(files), word{unknown, opaque})
+	}
+	for _, file := range files {
+		r.write(file)
+	}
+}
+
+func (r *reading) dd(c *call) {
+	for _, arg := range c.args() {
+		if name, isOutput := strings.CutPrefix(arg.text, "of="); isOutput {
+			r.write(word{name, arg.kind})
+		}
+	}
+}
+
+// split writes files whose names it makes up.
+func (r *reading) split(c *call) {
+	if arg, found := (harm{long: []string{"filter"}}).in(c.args()); found {
+		r.unclear("%s runs the command in %s.", c.name(), quoted(arg))
+	}
+	r.write(word{unknown, opaque})
+}
+
+// compress replaces files, unless it only shows or tests them.
+func (r *reading) compress(c *call) {
+	known := options{flags: "cdtlkvq0123456789", long: []string{"stdout", "to-stdout", "test", "list", "decompress"}}
+	p := known.parse(c.args(), false)
+	r.refuseOdd(c, p)
+	if len(p.operands) > 0 && !p.has("c", "t", "l", "stdout", "to-stdout", "test", "list") {
+		r.write(word{unknown, opaque})
+	}
+}
+
+// tar lists, or writes what the archive says. A name with a colon is on another machine, and tar starts a shell for it.
+func (r *reading) tar(c *call) {
+	args := c.args()
+	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
+		args = append([]word{{"-" + args[0].text, args[0].kind}}, args[1:]...)
+	}
+	known := options{
+		flags: "tvzjJaxcrukpOmS", values: "fC",
+		long:   []string{"list", "extract", "create", "verbose", "gzip", "bzip2", "xz", "zstd", "append", "update"},
+		valued: []string{"file", "directory", "exclude", "strip-components"},
+	}
+	p := known.parse(args, false)
+	r.refuseOdd(c, p)
+	archives := p.valuesOf("f", "file")
+	for _, archive := range archives {
+		if strings.Contains(archive.text, ":") || archive.kind != plain {
+			r.unclear("tar may start a shell for the archive %s.", quoted(archive.text))
+		}
+	}
+	switch {
+	case p.has("c", "create", "r", "append", "u", "update"):
+		for _, archive := range archives {
+			r.write(archive)
+		}
+	case !p.has("t", "list") || p.has("x", "extract"):
+		r.write(word{unknown, opaque})
+	}
+}
+
+func (r *reading) unzip(c *call) {
+	known := options{flags: "lvtpqZ1"}
+	p := known.parse(c.args(), false)
+	if _, odd := p.odd(); odd || !p.has("l", "v", "t", "p", "Z") {
+		r.write(word{unknown, opaque})
+	}
+}
+
+func (r *reading) zip(c *call) {
+	known := options{flags: "rq9123456780jv", long: []string{"recurse-paths", "quiet"}}
+	p := known.parse(c.args(), false)
+	r.refuseOdd(c, p)
+	if len(p.operands) > 0 {
+		r.write(p.operands[0])
+	}
+}
+
+// curl has hundreds of options; those that are not here may write, or read a file with further options. A rule has to
+// name it, and wget, also where it only reads: an address carries data away.
+func (r *reading) curl(c *call) {
+	c.runs = true
+	known := options{
+		flags: "sSLfkIivgG46#NO", values: "HAemXubdrwoDcTUyYzC",
+		long: []string{"silent", "show-error", "location", "fail", "fail-with-body", "insecure", "head", "include", "verbose",
+			"compressed", "get", "http1.1", "http2", "ipv4", "ipv6", "no-progress-meter", "progress-bar", "remote-name"},
+		valued: []string{"max-time", "connect-timeout", "retry", "retry-delay", "header", "user-agent", "request", "data", "data-raw",
+			"data-binary", "data-urlencode", "json", "url", "user", "output", "write-out", "resolve", "cacert", "cookie",
+			"dump-header", "cookie-jar", "upload-file", "form-string"},
+	}
+	p := known.parse(c.args(), false)
+	r.refuseOdd(c, p)
+	for _, file := range p.valuesOf("o", "output", "D", "dump-header", "c", "cookie-jar") {
+		r.write(file)
+	}
+	if p.has("O", "remote-name") {
+		r.write(word{unknown, opaque})
+	}
+	for _, format := range p.valuesOf("w", "write-out") {
+		if strings.Contains(format.text, "%output") || strings.HasPrefix(format.text, "@") || format.kind != plain {
+			r.unclear("curl may write where its format says.")
+		}
+	}
+}
+
+func (r *reading) wget(c *call) {
+	c.runs = true
+	known := options{
+		flags: "qnvSc46d", values: "OTtU",
+		long:   []string{"quiet", "spider", "no-verbose", "server-response", "continue", "no-check-certificate"},
+		valued: []string{"output-document", "timeout", "tries", "header", "user-agent"},
+	}
+	p := known.parse(c.args(), false)
+	r.refuseOdd(c, p)
+	outputs := p.valuesOf("O", "output-document")
+	for _, file := range outputs {
+		if file.text != "-" {
+			r.write(file)
+		}
+	}
+	if len(outputs) == 0 && !p.has("spider") {
+		r.write(word{unknown, opaque})
+	}
+}
