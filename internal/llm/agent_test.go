@@ -137,6 +137,9 @@ func TestAWalkInOrder(t *testing.T) {
 	if !strings.HasPrefix(call.MessageID, "m1.1.1-") {
 		t.Errorf("message id %q", call.MessageID)
 	}
+	if last := hosttest.Of[domain.MessageCompleted](host)[1].MessageID; !strings.HasPrefix(last, "m1.2.1-") {
+		t.Errorf("id of the last message %q", last)
+	}
 	conversation := host.Fold(t)
 	want(t, "rounds", conversation.Rounds, 1)
 	want(t, "open calls", len(conversation.Calls), 0)

@@ -12,6 +12,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/llm"
+	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
 )
 
@@ -122,26 +123,81 @@ func TestWhatIsNotCut(t *testing.T) {
 // TestTheProvidersCountGoesBeforeTheGuess: a token has four bytes only on average.
 func TestTheProvidersCountGoesBeforeTheGuess(t *testing.T) {
 	for name, test := range map[string]struct {
-		counted int
+		counted [2]int // of each answer; 0 = not at all
 		bytes   int
 		sent    string
 	}{
-		"more tokens than bytes tell":         {9000, 2000, "cw"},
-		"fewer tokens than bytes tell":        {500, 14_000, "ww"},
-		"what came since is added by a guess": {7000, 5000, "cw"},
+		"more tokens than bytes tell":         {[2]int{0, 9000}, 2000, "cw"},
+		"fewer tokens than bytes tell":        {[2]int{0, 500}, 14_000, "ww"},
+		"what came since is added by a guess": {[2]int{0, 7000}, 5000, "cw"},
+		"an older count says nothing":         {[2]int{9000, 0}, 2000, "ww"},
 	} {
-		used := fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":0}}`, test.counted)
-		v := &vendor{replies: []reply{
-			streams(callsBash(0, "a"), ends("tool_calls"), done),
-			streams(callsBash(0, "b"), ends("tool_calls"), used, done),
-			saysOnly("ok"),
-		}}
+		v := &vendor{replies: []reply{callsCounted(test.counted[0]), callsCounted(test.counted[1]), saysOnly("ok")}}
 		host := &hosttest.Host{Command: prints(result(0, test.bytes))}
 		if _, err := open(t, withWindow(v, 10_000), execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
 			t.Fatal(err)
 		}
 		want(t, name, sentResults(v.requests()[2]), test.sent)
 	}
+}
+
+// callsCounted is an answer with a call, and with a count of tokens where there is one.
+func callsCounted(tokens int) reply {
+	parts := []string{callsBash(0, "a"), ends("tool_calls")}
+	if tokens > 0 {
+		parts = append(parts, fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":0}}`, tokens))
+	}
+	return streams(append(parts, done)...)
+}
+
+// TestWhatIsCutIsNotCountedTwice: a turn that failed behind the cut has no new count, and the old one is too high by
+// what was cut.
+func TestWhatIsCutIsNotCountedTwice(t *testing.T) {
+	v := &vendor{replies: []reply{
+		callsCounted(0), callsCounted(0), callsCounted(0), callsCounted(0), callsCounted(9000), answers(401, nil, ""), saysOnly("ok"),
+	}}
+	host := &hosttest.Host{Command: prints(result(0, 8000))}
+	agent := open(t, withWindow(v, 12_000), execution())
+	_, err := agent.Prompt(t.Context(), host, prompt("Go"))
+	want(t, "code", domain.CodeOf(err), domain.CodeModelUnauthorized)
+	want(t, "results at first", sentResults(v.requests()[5]), "ccwww")
+	again := prompt("Go")
+	again.History = append(again.History, host.Fold(t).Messages...)
+	again.Rounds = 5
+	if _, err := agent.Prompt(t.Context(), host, again); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "results", sentResults(v.requests()[6]), "ccwww")
+	want(t, "events", len(hosttest.Of[domain.ContextCompacted](host)), 1)
+}
+
+// TestAllThatIsSentCounts: also what is not in the conversation.
+func TestAllThatIsSentCounts(t *testing.T) {
+	instructed := execution()
+	instructed.Request.Instructions = strings.Repeat("Mind this. ", 2500)
+	for name, test := range map[string]struct {
+		e    domain.Execution
+		list []tools.Tool
+	}{
+		"the system prompt": {instructed, nil},
+		"the tools":         {execution(), []tools.Tool{verbose{}}},
+	} {
+		v := &vendor{replies: []reply{saysOnly("ok")}}
+		agent := open(t, withWindow(v, 10_000), test.e, test.list...)
+		if _, err := agent.Prompt(t.Context(), &hosttest.Host{}, rounds(5, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		want(t, name, sentResults(v.requests()[0]), "ccccw")
+	}
+}
+
+// verbose is a tool with much to say of itself.
+type verbose struct{ tools.Bash }
+
+func (verbose) Definition() tools.Definition {
+	definition := tools.Bash{}.Definition()
+	definition.Description = strings.Repeat("Mind this. ", 2500)
+	return definition
 }
 
 const tooLong = `{"error":{"message":"prompt is too long: 300000 tokens > 200000 maximum"}}`
@@ -190,6 +246,21 @@ func TestAnOverflowIsTriedOnceMore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALineIsNotCutAgain, although the line of this line would be shorter.
+func TestALineIsNotCutAgain(t *testing.T) {
+	p := rounds(2, 2000)
+	p.History[2].Text = strings.Repeat("\U0001F600", 1000)
+	v := &vendor{replies: []reply{answers(400, nil, tooLong)}}
+	host := &hosttest.Host{}
+	agent := open(t, withWindow(v, 0), execution())
+	for range 2 {
+		_, err := agent.Prompt(t.Context(), host, p)
+		want(t, "code", domain.CodeOf(err), domain.CodeContextOverflow)
+	}
+	want(t, "events", len(hosttest.Of[domain.ContextCompacted](host)), 1)
+	want(t, "requests", len(v.requests()), 3)
 }
 
 func TestARefusedEventEndsTheCompaction(t *testing.T) {

@@ -206,3 +206,19 @@ func TestTheNextModelHasALimitOfItsOwn(t *testing.T) {
 		t.Errorf("the second gets %s", sent)
 	}
 }
+
+// TestAnotherModelsCountIsNoMeasure: what the first took for many tokens, the second may take for few.
+func TestAnotherModelsCountIsNoMeasure(t *testing.T) {
+	const used = `{"choices":[],"usage":{"prompt_tokens":9000,"completion_tokens":0}}`
+	round := streams(callsBash(0, "a"), ends("tool_calls"), used, done)
+	m := market{"first": {replies: []reply{round, round, answers(401, nil, "")}}, "second": {replies: []reply{saysOnly("ok")}}}
+	c := m.config()
+	model := c.Models["second"]
+	model.ContextWindow = 10_000
+	c.Models["second"] = model
+	host := &hosttest.Host{Command: prints(result(0, 2000))}
+	if _, err := open(t, c, fallbackTo("second")).Prompt(t.Context(), host, prompt("Go")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the second gets", sentResults(m["second"].requests()[0]), "ww")
+}

@@ -112,6 +112,8 @@ func TestAToolThatIsNotGrantedIsUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "fate", fates(host), "failed:unknownTool")
+		call := hosttest.Of[domain.ToolCallRequested](host)[0]
+		want(t, "class and summary", string(call.Class)+call.Summary, `Call the tool "bash", which does not exist`)
 		want(t, "the model is told", v.requests()[1].body.Messages[3].Content, told)
 	}
 }
