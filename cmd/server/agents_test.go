@@ -138,7 +138,7 @@ func TestTheFirstFileIsRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uncommented := strings.NewReplacer("# agents:", "agents:", "# mcpServers:", "mcpServers:", "\n#   ", "\n  ", "\n  # ", "\n  ").Replace(firstConfig)
+	uncommented := strings.NewReplacer("# agents:", "agents:", "# mcpServers:", "mcpServers:", "# secrets:", "secrets:", "\n#   ", "\n  ", "\n  # ", "\n  ").Replace(firstConfig)
 	with, err := names(t, uncommented)
 	if err != nil || slices.Contains(with, "codex") || !slices.Contains(with, "mine") || !slices.Contains(without, "codex") {
 		t.Errorf("%v, %v, %v\n%s", without, with, err, uncommented)

@@ -18,6 +18,7 @@ import (
 	"signoff/internal/keys"
 	"signoff/internal/llm"
 	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
 	"signoff/internal/tools"
@@ -29,6 +30,8 @@ type App struct {
 	store    *store.Store
 	unlock   func() error
 	keys     *keys.Verifier
+	vault    *secrets.Vault
+	masker   *secrets.Masker
 	sandbox  *sandbox.Sandbox
 	models   *llm.Registry
 	agents   *acp.Registry
@@ -55,6 +58,9 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if err := a.openSecrets(named); err != nil {
+		return nil, err
 	}
 	known := tools.NewRegistry(tools.Bash{}, tools.Read{})
 	if a.models, err = named.openModels(known); err != nil {
@@ -112,6 +118,15 @@ func (a *App) openKeys(ctx context.Context) (err error) {
 			"Create one first: signoff keys create --name me --scopes all", a.config.Addr)
 	}
 	return err
+}
+
+// openSecrets comes after the keys: the first start has its token only then.
+func (a *App) openSecrets(named registry) (err error) {
+	if a.vault, a.masker, err = named.openSecrets(a.config); err != nil {
+		return err
+	}
+	maskLog(a.masker)
+	return nil
 }
 
 func (a *App) openSandbox(ctx context.Context) (err error) {

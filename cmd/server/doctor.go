@@ -12,6 +12,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
 	"signoff/internal/tools"
@@ -31,6 +32,7 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	d.configuration(config)
 	d.database(ctx, config)
 	box := d.sandbox(ctx, config)
+	d.secrets(config, named)
 	d.models(ctx, named)
 	d.agents(ctx, config, named, box)
 	if d.broken {
@@ -56,7 +58,7 @@ func (d *diagnosis) bad(what string, err error) {
 	if errors.As(err, &coded) {
 		detail = sentence(coded)
 	}
-	fmt.Fprintf(d.out, "FAIL  %-22s %s\n", what, detail)
+	fmt.Fprintf(d.out, "FAIL  %-22s %s\n", what, (*secrets.Masker)(nil).MaskString(detail))
 }
 
 func (d *diagnosis) configuration(config Config) {
@@ -119,6 +121,22 @@ func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox
 		d.bad("bash", errors.New("not found; the bash tool needs it"))
 	}
 	return box
+}
+
+// secrets tells which have a value, and never which.
+func (d *diagnosis) secrets(config Config, named registry) {
+	vault, _, err := named.openSecrets(config)
+	if err != nil {
+		d.bad("secrets", err)
+		return
+	}
+	for _, info := range vault.Secrets() {
+		if info.Available {
+			d.good("secret "+info.Name, fmt.Sprintf("%s, given as %s", info.From, info.Variable))
+		} else {
+			d.bad("secret "+info.Name, fmt.Errorf("the variable %s is empty", info.From))
+		}
+	}
 }
 
 func (d *diagnosis) models(ctx context.Context, named registry) {

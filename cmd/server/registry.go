@@ -28,10 +28,13 @@ const defaultConfigFile = "./signoff.yaml"
 //	  mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
 //	mcpServers:
 //	  github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
+//	secrets:
+//	  github: {env: GITHUB_TOKEN, as: GH_TOKEN}
 type registry struct {
 	Models     modelSection         `yaml:"models"`
 	Agents     map[string]agent     `yaml:"agents"`
 	MCPServers map[string]mcpServer `yaml:"mcpServers"`
+	Secrets    map[string]secret    `yaml:"secrets"`
 
 	file    string
 	content []byte
@@ -117,6 +120,10 @@ models:
 #   mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
 # mcpServers:
 #   github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
+
+# Secrets have names that agents may say; a command that is given one has its value in a variable, and no model sees it.
+# secrets:
+#   github: {env: GITHUB_TOKEN, as: GH_TOKEN}
 `
 
 // makeConfig leaves a first configuration file where none was named and there is none. It is not only for comfort: by

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"signoff/internal/secrets"
 )
 
 // serve runs the server until it is told to stop.
@@ -46,10 +48,19 @@ func settle(std stdio, prepare ...func(Config) error) (Config, registry, error) 
 			return config, registry{}, err
 		}
 	}
-	models, err := config.readRegistry()
-	return config, models, err
+	named, err := config.readRegistry()
+	if err != nil {
+		return config, named, err
+	}
+	_, masker, err := named.openSecrets(config)
+	if err != nil {
+		return config, named, err
+	}
+	maskLog(masker)
+	return config, named, nil
 }
 
+// setLogger sends the log to out. Until more is known, it masks the database's password alone, and what looks like keys.
 func (c Config) setLogger(out io.Writer) {
 	level, err := c.logLevel()
 	if err != nil {
@@ -60,7 +71,7 @@ func (c Config) setLogger(out io.Writer) {
 	if c.LogFormat == "text" || (c.LogFormat == "auto" && terminal(out)) {
 		handler = slog.NewTextHandler(out, options)
 	}
-	slog.SetDefault(slog.New(handler))
+	slog.SetDefault(slog.New(secrets.NewHandler(handler, secrets.NewMasker(c.databasePassword()...))))
 }
 
 func terminal(stream any) bool {

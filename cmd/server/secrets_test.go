@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+	"signoff/internal/secrets"
+)
+
+const canary = "canary-of-the-server"
+
+// opened reads a file and returns what is made of its secrets.
+func opened(t testing.TB, text string) (*secrets.Vault, *secrets.Masker, error) {
+	t.Helper()
+	config := written(t, text)
+	named, err := config.readRegistry()
+	if err != nil {
+		return nil, nil, err
+	}
+	return named.openSecrets(config)
+}
+
+// logTo has the process's log in a buffer for one test.
+func logTo(t *testing.T, config Config) *bytes.Buffer {
+	t.Helper()
+	t.Cleanup(func() { slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) })
+	var out bytes.Buffer
+	config.LogLevel = "info"
+	config.setLogger(&out)
+	return &out
+}
+
+func TestSecretsOfTheFile(t *testing.T) {
+	t.Setenv("GITHUB_TOKEN", canary)
+	t.Setenv("NPM_TOKEN", canary+"-of-npm")
+	t.Setenv("EMPTY_KEY", "")
+	vault, masker, err := opened(t, "models: {demo: {provider: demo}}\nsecrets:\n  github: {env: GITHUB_TOKEN, as: GH_TOKEN}\n"+
+		"  npm.read-only_1: {env: NPM_TOKEN}\n  empty: {env: EMPTY_KEY}\n  gone: {env: NOT_SET_AT_ALL}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := vault.Environment([]string{"github", "npm.read-only_1"})
+	if err != nil || !slices.Equal(got, []string{"GH_TOKEN=" + canary, "NPM_TOKEN=" + canary + "-of-npm"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got := masker.MaskString(canary + "-of-npm, " + canary); got != "[masked], [masked]" {
+		t.Error(got)
+	}
+	for _, name := range []string{"empty", "gone"} {
+		_, err := vault.Environment([]string{name})
+		if !vault.Has(name) || domain.CodeOf(err) != domain.CodeUnknownSecret || !strings.Contains(err.Error(), "was empty when the server started") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMistakesOfSecretsAreShownInTheFile with their place, and without a value.
+func TestMistakesOfSecretsAreShownInTheFile(t *testing.T) {
+	t.Setenv("GITHUB_TOKEN", canary)
+	t.Setenv("SHORT", "12 45")
+	for text, wanted := range map[string][]string{
+		"  github: {env: GITHUB_TOKEN, name: x}":             {`"name"`, "[3:"},
+		"  github: {as: GH_TOKEN}":                           {"secrets.github.env", "missing", ">  3 |"},
+		"  github: null":                                     {"secrets.github.env", "missing"},
+		"  github:\n    env: SIGNOFF_DATABASE_URL":           {"secrets.github.env", "the server's own", ">  4 |"},
+		"  github:\n    env: GITHUB_TOKEN\n    as: PATH":     {"secrets.github.as", "PATH tells programs what to do", ">  5 |"},
+		"  github:\n    env: GITHUB_TOKEN\n    as: GH-TOKEN": {"secrets.github.as", "no name of a variable", ">  5 |"},
+		"  short: {env: SHORT}":                              {"secrets.short", "shorter than 6 bytes", ">  3 |"},
+		"  git hub: {env: GITHUB_TOKEN}":                     {"secrets.git hub", "1 to 100 letters", ">  3 |"},
+		"  a: {env: GITHUB_TOKEN}\n  b: {env: GITHUB_TOKEN}": {"secrets.b.as", `"a" is given as GITHUB_TOKEN already`, ">  4 |"},
+	} {
+		_, _, err := opened(t, "models: {demo: {provider: demo}}\nsecrets:\n"+text)
+		var out bytes.Buffer
+		if exitCode(err, &out) != exitUsage {
+			t.Errorf("%s\nends with another code: %v", text, err)
+			continue
+		}
+		for _, want := range append(wanted, "signoff.yaml: ") {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s\n%q is not in: %s", text, want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), canary) || strings.Contains(out.String(), "12 45") {
+			t.Errorf("%s\na value is in: %s", text, out.String())
+		}
+	}
+}
+
+func TestTheMaskerKnowsAllThatTheOperatorGives(t *testing.T) {
+	for name, value := range map[string]string{
+		"MODEL_VALUE": "key-of-the-model", "AGENT_KEY": "key-of-the-agent", "AGENT_PLACE": "place-of-the-agent",
+		"MCP_PASSWORD": "password-of-mcp", "HEADER": "Bearer header-of-mcp", "UNRELATED_KEY": "not-ours-to-read",
+	} {
+		t.Setenv(name, value)
+	}
+	config := written(t, `models: {hosted: {provider: openai, model: m, apiKeyEnv: MODEL_VALUE}}
+agents: {mine: {command: a, env: [AGENT_KEY, AGENT_PLACE, NOT_SET_KEY], setEnv: {apiKey: set-for-the-agent, FOO: plainly-set}}}
+mcpServers:
+  one: {command: b, env: [MCP_PASSWORD], setEnv: {A_CREDENTIAL: set-for-mcp}}
+  two: {url: "https://docs.example/mcp", headersEnv: {X-Whatever: HEADER}}
+`)
+	config.DatabaseURL = "postgres://me:pass%2Fword-of-db@db.example/x"
+	if err := os.WriteFile(config.tokenFile(), []byte("token-of-the-server\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named, err := config.readRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, masker, err := named.openSecrets(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{
+		"key-of-the-model", "key-of-the-agent", "set-for-the-agent", "password-of-mcp", "set-for-mcp", "Bearer header-of-mcp", "header-of-mcp",
+		"pass/word-of-db", "pass%2Fword-of-db", "token-of-the-server",
+	} {
+		if got := masker.MaskString(secret); got != secrets.Masked {
+			t.Errorf("%s became %s", secret, got)
+		}
+	}
+	for _, plain := range []string{"place-of-the-agent", "plainly-set", "not-ours-to-read", "MODEL_VALUE", "db.example"} {
+		if got := masker.MaskString(plain); got != plain {
+			t.Errorf("%s became %s", plain, got)
+		}
+	}
+}
+
+func TestATokenThatCannotBeReadStopsTheStart(t *testing.T) {
+	config := written(t, "agents: {claude: {}}")
+	if err := os.Mkdir(config.tokenFile(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := demoModels().openSecrets(config); exitCode(err, new(bytes.Buffer)) != exitUsage {
+		t.Error(err)
+	}
+}
+
+func TestTheLogMasks(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		out := logTo(t, Config{LogFormat: format, DatabaseURL: "postgres://me:" + canary + "@db.example/x"})
+		slog.Warn("early", "error", errors.New("cannot reach "+canary), "later", "value-of-later")
+		maskLog(secrets.NewMasker(canary, "value-of-later"))
+		slog.Default().With("later", "value-of-later").Error(canary)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 2 || strings.Contains(out.String(), canary) || strings.Count(out.String(), "value-of-later") != 1 {
+			t.Errorf("%s: %s", format, out)
+		}
+	}
+}
+
+// TestTheFirstStartMasksItsToken, which is there only after the file was read; and it masks also what net/http says of its
+// own accord.
+func TestTheFirstStartMasksItsToken(t *testing.T) {
+	config := Config{
+		Addr: "127.0.0.1:0", DataDir: t.TempDir(), WorkspaceRoot: t.TempDir(), Sandbox: "off",
+		DrainSeconds: 1, LeaseSeconds: 10, MaxStreams: 10,
+	}
+	out := logTo(t, config)
+	app, err := Open(t.Context(), config, demoModels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close()
+	token, err := os.ReadFile(config.tokenFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := strings.TrimSpace(string(token))
+	slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn).Printf("http: panic serving 127.0.0.1: %q", secret)
+	if got := out.String(); strings.Contains(got, secret) || !strings.Contains(got, "[masked]") {
+		t.Error(got)
+	}
+	if got := app.masker.MaskString("x" + secret); got != "x[masked]" || app.vault == nil {
+		t.Errorf("the app has another masker, or no vault: %s", got)
+	}
+}
+
+// TestErrorsAtTheEndMask: they go to standard error past the log.
+func TestErrorsAtTheEndMask(t *testing.T) {
+	const address = "postgres://me:" + canary + "@db.example/x"
+	for _, err := range []error{
+		errors.New("cannot reach " + address), usagef("not %s", address),
+		domain.Errorf(domain.CodeStorage, "The database does not answer.").With(errors.New(address)),
+	} {
+		var out bytes.Buffer
+		exitCode(err, &out)
+		(&diagnosis{out: &out}).bad("database", err)
+		if got := out.String(); strings.Contains(got, canary) || strings.Count(got, "me:[masked]@db.example") != 2 {
+			t.Error(got)
+		}
+	}
+}
+
+func TestDoctorTellsOfSecrets(t *testing.T) {
+	t.Setenv("GITHUB_TOKEN", canary)
+	config := written(t, "models: {demo: {provider: demo}}\nsecrets: {github: {env: GITHUB_TOKEN, as: GH_TOKEN}, gone: {env: GONE_KEY}}")
+	named, err := config.readRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	d := &diagnosis{out: &out}
+	d.secrets(config, named)
+	const want = "ok    secret github          GITHUB_TOKEN, given as GH_TOKEN\nFAIL  secret gone            the variable GONE_KEY is empty\n"
+	if got := out.String(); got != want || !d.broken {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
