@@ -15,6 +15,7 @@ import (
 // to its end is free for the next.
 type calls struct {
 	process string // as in speech
+	folder  string // that relative paths are meant in
 	ending  string // of all ids; empty while no other process has spoken for the execution
 	known   map[string]*toolCall
 	used    map[string]bool // ids of ours
@@ -23,6 +24,7 @@ type calls struct {
 // toolCall is one call as far as it is known.
 type toolCall struct {
 	id        string // ours
+	folder    string
 	tool      string
 	class     domain.Class
 	arguments json.RawMessage
@@ -40,8 +42,8 @@ type toolCall struct {
 	others   []*toolCall // further questions about the same call, which end with it
 }
 
-func newCalls(process string) calls {
-	return calls{process: process, known: map[string]*toolCall{}, used: map[string]bool{}}
+func newCalls(process, folder string) calls {
+	return calls{process: process, folder: folder, known: map[string]*toolCall{}, used: map[string]bool{}}
 }
 
 // distinguish gives all further ids an ending of their own.
@@ -80,8 +82,8 @@ func (s *story) callUpdated(kind string, update object, raw json.RawMessage) {
 
 // announce makes a call known to the host.
 func (s *story) announce(agentID string, update object) *toolCall {
-	c := &toolCall{id: s.calls.newID(agentID), tool: toolName(update), arguments: json.RawMessage("{}")}
-	c.class = classOf(update.text("kind"))
+	c := &toolCall{id: s.calls.newID(agentID), folder: s.calls.folder, tool: toolName(update), arguments: json.RawMessage("{}")}
+	c.class = classOf(update.text("kind"), c.tool)
 	c.summary = c.tool
 	c.learn(update)
 	s.calls.known[agentID] = c
@@ -206,7 +208,7 @@ func (s *story) own(tool string, class domain.Class, arguments json.RawMessage, 
 
 func (s *story) ownCall(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	c := &toolCall{
-		id: s.calls.newID(tool), tool: tool, class: class, arguments: arguments, summary: beginning(summary, summaryBytes),
+		id: s.calls.newID(tool), folder: s.calls.folder, tool: tool, class: class, arguments: arguments, summary: beginning(summary, summaryBytes),
 	}
 	s.request(c)
 	return c

@@ -75,13 +75,15 @@ func (c *toolCall) inQuestion() domain.ToolCall {
 
 // asHost is the call as the host knows it.
 func (c *toolCall) asHost() domain.ToolCall {
-	return domain.ToolCall{ID: c.id, Tool: c.tool, Class: c.class, Arguments: c.arguments, Summary: c.summary}
+	return domain.ToolCall{
+		ID: c.id, Tool: c.tool, Class: c.class, Arguments: c.arguments, Summary: c.summary, Action: c.action(),
+	}
 }
 
 // double announces a call once more, for a second question.
 func (s *story) double(c *toolCall, agentID string) *toolCall {
 	second := &toolCall{
-		id: s.calls.newID(agentID), tool: c.tool, class: c.class, arguments: c.arguments, summary: c.summary,
+		id: s.calls.newID(agentID), folder: c.folder, tool: c.tool, class: c.class, arguments: c.arguments, summary: c.summary,
 		told: maps.Clone(c.told),
 	}
 	c.others = append(c.others, second)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"signoff/internal/domain"
 )
 
 // What an agent's report of a call says, in the few words that the log needs beside the report itself.
@@ -25,21 +23,6 @@ func toolName(update object) string {
 		}
 	}
 	return "other"
-}
-
-// classOf is the power that a kind of call needs. What nobody can classify is asked about.
-// https://agentclientprotocol.com/protocol/tool-calls#param-kind
-func classOf(kind string) domain.Class {
-	switch kind {
-	case "read", "search":
-		return domain.ClassRead
-	case "edit", "delete", "move":
-		return domain.ClassWrite
-	case "execute":
-		return domain.ClassExecute
-	default:
-		return domain.ClassOther
-	}
 }
 
 // outputOf is the result as text: what the report shows to people, else what the tool itself gave.

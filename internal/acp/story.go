@@ -36,7 +36,7 @@ func newStory(life context.Context, opening domain.Opening) *story {
 	process := randomName(4)
 	s := &story{life: life, outside: opening.Host}
 	s.speech.process = process
-	s.calls = newCalls(process)
+	s.calls = newCalls(process, opening.Execution.Request.WorkingDirectory)
 	s.usage = account{before: opening.Execution.Usage, continued: opening.AgentSession != ""}
 	if opening.AgentSession != "" || opening.Execution.Turn > 1 || opening.Execution.Recovery > 0 {
 		s.calls.distinguish()

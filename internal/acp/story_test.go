@@ -229,12 +229,6 @@ func TestToolNames(t *testing.T) {
 	} {
 		want(t, update, toolName(readObject(json.RawMessage(update))), wanted)
 	}
-	for kind, class := range map[string]domain.Class{
-		"read": "read", "search": "read", "edit": "write", "delete": "write", "move": "write", "execute": "execute",
-		"think": "other", "fetch": "other", "switch_mode": "other", "": "other", "new": "other",
-	} {
-		want(t, kind, classOf(kind), class)
-	}
 }
 
 func TestOutputOfACall(t *testing.T) {

@@ -156,6 +156,11 @@ func (p Policy) look(call domain.ToolCall, hash string, now time.Time) *judging 
 			j.need(domain.ClassWrite)
 		}
 	}
+	if call.Class == domain.ClassExecute && call.Action.Command == "" && p.bash != nil {
+		j.verdict = shell.Verdict{Action: domain.Ask, Findings: []shell.Finding{{
+			Action: domain.Ask, Reason: "The agent does not say which command it would run, so the bash policy cannot judge it.",
+		}}}
+	}
 	if len(call.Action.Hosts) > 0 {
 		j.need(domain.ClassNetwork)
 	}

@@ -15,10 +15,10 @@ var (
 	now    = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	before = now.Add(-time.Minute)
 
-	reading = domain.ToolCall{Tool: "read", Class: domain.ClassRead, Action: domain.Action{Paths: []string{"/srv/a.txt"}}}
-	editing = domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/etc/app.yaml"}}}
-	fetch   = domain.ToolCall{Tool: "web_fetch", Class: domain.ClassNetwork, Action: domain.Action{Hosts: []string{"docs.example.org"}}}
-	issueTool  = domain.ToolCall{Tool: "create_issue", Class: domain.ClassMCP, Action: domain.Action{Server: "github"}}
+	reading   = domain.ToolCall{Tool: "read", Class: domain.ClassRead, Action: domain.Action{Paths: []string{"/srv/a.txt"}}}
+	editing   = domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/etc/app.yaml"}}}
+	fetch     = domain.ToolCall{Tool: "web_fetch", Class: domain.ClassNetwork, Action: domain.Action{Hosts: []string{"docs.example.org"}}}
+	issueTool = domain.ToolCall{Tool: "create_issue", Class: domain.ClassMCP, Action: domain.Action{Server: "github"}}
 )
 
 func running(command string) domain.ToolCall {
@@ -165,6 +165,7 @@ func TestTheNineSteps(t *testing.T) {
 		"a hitl denial before a capability": {running("rm x"), requested(bash(allow, domain.DenyHITL), may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
 		"denied by default":                 {running("date"), requested(bash(deny, domain.DenyHITL), may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
 		"what cannot be parsed":             {running("cat 'x"), requested(may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
+		"a command that is not told":        {domain.ToolCall{Tool: "execute", Class: domain.ClassExecute}, requested(bash(allow, domain.DenyHITL), may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
 		"what is not literal":               {running("cat $x"), requested(bash(allow, domain.DenyHITL), may(allow, allow, allow)), nil, ask, 6, approvals.ByBashPolicy},
 
 		// 7. the capabilities allow

@@ -1,0 +1,59 @@
+package acp
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+)
+
+func TestClasses(t *testing.T) {
+	for _, test := range []struct {
+		kind, tool string
+		want       domain.Class
+	}{
+		{"read", "Read", domain.ClassRead}, {"search", "grep", domain.ClassRead}, {"edit", "Edit", domain.ClassWrite},
+		{"delete", "rm", domain.ClassWrite}, {"move", "mv", domain.ClassWrite}, {"execute", "Bash", domain.ClassExecute},
+		{"fetch", "WebFetch", domain.ClassNetwork}, {"other", "mcp__github__create_issue", domain.ClassMCP},
+		{"read", "mcp__files__read", domain.ClassMCP}, {"think", "Task", domain.ClassDelegate}, {"think", "think", domain.ClassOther},
+		{"", "mcp__", domain.ClassOther}, {"switch_mode", "x", domain.ClassOther}, {"read", "task", domain.ClassRead},
+	} {
+		if got := classOf(test.kind, test.tool); got != test.want {
+			t.Errorf("%s %s is %s", test.kind, test.tool, got)
+		}
+	}
+}
+
+// TestActions: what different agents send is one action for the policy.
+func TestActions(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool, kind, arguments, told string
+		want                        domain.Action
+	}{
+		"a line":                  {"Bash", "execute", `{"command":"ls -la","description":"x"}`, ``, domain.Action{Command: "ls -la"}},
+		"a shell with its line":   {"shell", "execute", `{"command":["bash","-lc","ls | wc"]}`, ``, domain.Action{Command: "ls | wc"}},
+		"a program":               {"shell", "execute", `{"command":["git","commit","-m","it's; rm x"]}`, ``, domain.Action{Command: `git commit -m 'it'\''s; rm x'`}},
+		"a terminal":              {"terminal", "execute", `{"command":"git","args":["log","$x"],"env":{"LD_PRELOAD":"a b"}}`, ``, domain.Action{Command: `LD_PRELOAD='a b' git log '$x'`}},
+		"told before it asked":    {"shell", "execute", `{}`, `{"rawInput":{"command":"ls"}}`, domain.Action{Command: "ls"}},
+		"not told":                {"shell", "execute", `{}`, ``, domain.Action{}},
+		"a file":                  {"Edit", "edit", `{"file_path":"/w/a","old_string":"x"}`, ``, domain.Action{Paths: []string{"/w/a"}}},
+		"a relative file":         {"edit", "edit", `{"path":"a/../b"}`, ``, domain.Action{Paths: []string{"/w/b"}}},
+		"locations":               {"patch", "edit", `{"diff":"x"}`, `{"locations":[{"path":"/w/a"},{"path":"c"},{"path":"/w/a"}]}`, domain.Action{Paths: []string{"/w/a", "/w/c"}}},
+		"a page":                  {"WebFetch", "fetch", `{"url":"https://docs.example.org:8443/x"}`, ``, domain.Action{Hosts: []string{"docs.example.org"}}},
+		"a search of the web":     {"WebSearch", "fetch", `{"query":"x"}`, ``, domain.Action{}},
+		"a tool of an MCP server": {"mcp__github__create_issue", "other", `{"title":"x"}`, ``, domain.Action{Server: "github"}},
+		"hostile":                 {"shell", "execute", `{"command":{"a":1},"args":"x","env":[1]}`, `{"locations":"x","rawInput":7}`, domain.Action{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &toolCall{tool: test.tool, class: classOf(test.kind, test.tool), folder: "/w", arguments: json.RawMessage(test.arguments)}
+			if test.told != "" {
+				c.describe(readObject(json.RawMessage(test.told)))
+			}
+			if diff := cmp.Diff(test.want, c.action()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
