@@ -191,6 +191,25 @@ func TestThoughtsGoBackAsTheyWere(t *testing.T) {
 	}
 }
 
+// TestTheLogHasTheThoughtsInTime: a thought is closed there when the text begins, and cannot be added to.
+func TestTheLogHasTheThoughtsInTime(t *testing.T) {
+	provider, _ := claude(Model{Model: budgetModel, ThinkingTokens: 2000}, anthropicEvents(thinks))
+	host := &hosttest.Host{}
+	message := newMessage(t.Context(), host, "m1")
+	if _, err := provider.Stream(t.Context(), smallRequest(), message); err != nil {
+		t.Fatal(err)
+	}
+	if err := message.complete(); err != nil {
+		t.Fatal(err)
+	}
+	var logged, kept thinkingState
+	decode(t, hosttest.Of[domain.ThoughtCompleted](host)[0].Thinking, &logged)
+	decode(t, message.state, &kept)
+	if len(logged.Blocks) != 2 || len(kept.Blocks) != 3 {
+		t.Errorf("the log has %+v, the turn %+v", logged, kept)
+	}
+}
+
 func TestThinkingMode(t *testing.T) {
 	state := func(provider, model string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"provider":%q,"model":%q,"blocks":[{"thinking":"Hm.","signature":"signed"}]}`, provider, model))
@@ -358,12 +377,11 @@ func TestUsageIsReportedTwice(t *testing.T) {
 
 // TestEmptyBlocksAreNotFree: a server that opens blocks for ever would take all memory without saying a word.
 func TestEmptyBlocksAreNotFree(t *testing.T) {
-	for _, block := range []string{`{"type":"tool_use","id":"x","name":""}`, `{"type":"redacted_thinking","data":""}`, `{"type":"text","text":""}`} {
-		event := "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":" + block + "}\n\n"
-		provider, _ := claude(Model{Model: budgetModel}, strings.Repeat(event, maxAnswerBytes/blockBytes+1)+fineAnswer)
-		if _, err := provider.Stream(t.Context(), smallRequest(), &ear{}); domain.CodeOf(err) != domain.CodeModelFailed {
-			t.Errorf("%s: %v", block, err)
-		}
+	const event = "event: content_block_start\n" +
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":""}}` + "\n\n"
+	provider, _ := claude(Model{Model: budgetModel}, strings.Repeat(event, maxAnswerBytes/blockBytes+1)+fineAnswer)
+	if _, err := provider.Stream(t.Context(), smallRequest(), &ear{}); domain.CodeOf(err) != domain.CodeModelFailed {
+		t.Errorf("got %v", err)
 	}
 }
 

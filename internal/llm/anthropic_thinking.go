@@ -3,7 +3,6 @@ package llm
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -89,7 +88,7 @@ func (a *anthropicAPI) thoughts(message domain.Message) []thinkingBlock {
 	if json.Unmarshal(message.Thinking, &state) != nil || state.Provider != ProviderAnthropic || state.Model != a.model {
 		return nil
 	}
-	return slices.DeleteFunc(state.Blocks, func(b thinkingBlock) bool { return b.Signature == "" && b.Redacted == "" })
+	return state.Blocks
 }
 
 // thinkingMode tells the model whether to think. A newer model decides for itself how much; an older one has a budget,

@@ -105,9 +105,9 @@ var behaviours = []behaviour{
 	{name: "no connection", noDemo: noConnection, vendor: fails(refused, trouble{code: domain.CodeModelUnreachable, retry: true})},
 
 	{name: "overload in the middle of an answer", noDemo: noConnection,
-		vendor: fails(brokenBy(529), trouble{code: domain.CodeModelFailed, retry: true, text: "Oh"})},
+		vendor: fails(brokenBy(529), trouble{code: domain.CodeModelFailed, retry: true, text: "answered 529: Oh"})},
 	{name: "an error in the middle that stays", noDemo: noConnection,
-		vendor: fails(brokenBy(400), trouble{code: domain.CodeModelFailed, text: "Oh"})},
+		vendor: fails(brokenBy(400), trouble{code: domain.CodeModelFailed, text: "answered 400: Oh"})},
 	{name: "an error in the middle that is not known", noDemo: noConnection,
 		vendor: fails(said(saying("a"), verbatim("event: error\ndata: {\"error\":{\"message\":\"Oh\"}}\n\n")),
 			trouble{code: domain.CodeModelFailed, retry: true, text: "reported an error: Oh"})},

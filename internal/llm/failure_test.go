@@ -3,6 +3,8 @@ package llm
 import (
 	"strings"
 	"testing"
+
+	"signoff/internal/domain"
 )
 
 func TestShorten(t *testing.T) {
@@ -23,5 +25,35 @@ func TestShorten(t *testing.T) {
 	}
 	if got := shorten("anything", ""); got != "anything" {
 		t.Errorf("without a key: %q", got)
+	}
+}
+
+// TestOverflow is what servers were seen to say when a conversation is too long, and what they say of other things.
+func TestOverflow(t *testing.T) {
+	tests := []struct {
+		status        int
+		message, code string
+		want          bool
+	}{
+		{400, "prompt is too long: 208310 tokens > 200000 maximum", "invalid_request_error", true},
+		{400, "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", "invalid_request_error", true},
+		{413, "Prompt is too long", "request_too_large", true},
+		{400, "Your input exceeds the limit.", "context_length_exceeded", true},
+		{400, "This model's maximum context length is 4096 tokens.", "400", true},
+		{400, "The decoder prompt (length 5000) is longer than the maximum model length of 4096.", "", true},
+		{400, "the request exceeds the available context size", "exceed_context_size_error", true},
+		{400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "", true},
+		{422, "maximum context of 8192 exceeded", "", true},
+		{400, "max_tokens: must be greater than 0", "invalid_request_error", false},
+		{413, "Request exceeds the maximum size", "request_too_large", false},
+		{429, "Too many tokens for your context window tier", "rate_limit_error", false},
+		{500, "context length", "", false},
+	}
+	for _, test := range tests {
+		told := &statusError{status: test.status, message: test.message, code: test.code}
+		failed := told.failure("m", "")
+		if (failed.shown.Code == domain.CodeContextOverflow) != test.want || (test.want && failed.retry) {
+			t.Errorf("%d %s: %s, retry %v", test.status, test.message, failed.shown.Code, failed.retry)
+		}
 	}
 }

@@ -15,29 +15,46 @@ import (
 )
 
 // TestMockServer speaks to a server that others have written and keep: @copilotkit/aimock, from npm. Our own doubles
-// send what we believe of OpenAI's protocol; this one sends what somebody else believes.
+// send what we believe of the vendors' protocols; this one sends what somebody else believes. It also refuses a
+// conversation that goes back to Anthropic without its thoughts.
 func TestMockServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs a server from npm")
 	}
-	base := mocktest.Start(t)
-	for name, test := range map[string]func(*testing.T, string){
+	for _, model := range []llm.Model{
+		{Provider: "openai", Model: "mock", ContextWindow: 8000},
+		{Provider: "anthropic", Model: "claude-sonnet-4-5", ContextWindow: 8000, ThinkingTokens: 2000},
+	} {
+		t.Run(model.Provider, func(t *testing.T) { mockVendor(t, model) })
+	}
+}
+
+// mockVendor has a server of its own: some of its answers come once.
+func mockVendor(t *testing.T, model llm.Model) {
+	model.BaseURL = mocktest.Start(t) + "/v1"
+	for name, test := range map[string]func(*testing.T, llm.Config){
 		"text, reasoning and parallel calls": mockParallelCalls,
 		"a torn connection":                  mockTornConnection,
 		"a rate limit":                       mockRateLimit,
 		"a refused request":                  mockRefusedRequest,
 		"the list of models":                 mockModels,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, base) })
+		t.Run(name, func(t *testing.T) {
+			transport := &http.Transport{}
+			t.Cleanup(transport.CloseIdleConnections)
+			test(t, llm.Config{
+				Transport: transport, Logger: slog.New(slog.DiscardHandler), Models: map[string]llm.Model{"mock": model},
+			})
+		})
 	}
 }
 
-func mockParallelCalls(t *testing.T, base string) {
+func mockParallelCalls(t *testing.T, c llm.Config) {
 	host := &hosttest.Host{
 		Command: prints("up 3 days\n"),
 		Files:   fstest.MapFS{"notes.txt": {Data: []byte("ok\n")}},
 	}
-	stop, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), host, prompt("Please check both hosts."))
+	stop, err := open(t, c, execution()).Prompt(t.Context(), host, prompt("Please check both hosts."))
 	want(t, "error", err, nil)
 	want(t, "stop", stop, domain.StopEndTurn)
 	host.Finish(t, true)
@@ -50,9 +67,9 @@ func mockParallelCalls(t *testing.T, base string) {
 	want(t, "context used", *usage[len(usage)-1].Usage.ContextUsed, 520)
 }
 
-func mockTornConnection(t *testing.T, base string) {
+func mockTornConnection(t *testing.T, c llm.Config) {
 	host := &hosttest.Host{}
-	_, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), host, prompt("Please break off once."))
+	_, err := open(t, c, execution()).Prompt(t.Context(), host, prompt("Please break off once."))
 	want(t, "error", err, nil)
 	host.Finish(t, true)
 	if begun, whole := strings.CutSuffix(host.Text(), "Whole."); !whole || !strings.HasPrefix(begun, "This") {
@@ -61,9 +78,9 @@ func mockTornConnection(t *testing.T, base string) {
 	want(t, "code", hosttest.Of[domain.ModelRetrying](host)[0].Code, domain.CodeModelStreamBroken)
 }
 
-func mockRateLimit(t *testing.T, base string) {
+func mockRateLimit(t *testing.T, c llm.Config) {
 	host := &hosttest.Host{}
-	_, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), host, prompt("Please overload once."))
+	_, err := open(t, c, execution()).Prompt(t.Context(), host, prompt("Please overload once."))
 	want(t, "error", err, nil)
 	want(t, "text", host.Text(), "Calm again.")
 	told := hosttest.Of[domain.ModelRetrying](host)
@@ -72,13 +89,13 @@ func mockRateLimit(t *testing.T, base string) {
 	}
 }
 
-func mockRefusedRequest(t *testing.T, base string) {
-	_, err := open(t, mockConfig(t, base), execution()).Prompt(t.Context(), &hosttest.Host{}, prompt("A bad request."))
+func mockRefusedRequest(t *testing.T, c llm.Config) {
+	_, err := open(t, c, execution()).Prompt(t.Context(), &hosttest.Host{}, prompt("A bad request."))
 	checkError(t, err, domain.CodeModelFailed, "answered 400: The model cannot do this")
 }
 
-func mockModels(t *testing.T, base string) {
-	registry, err := llm.NewRegistry(mockConfig(t, base), tools.NewRegistry())
+func mockModels(t *testing.T, c llm.Config) {
+	registry, err := llm.NewRegistry(c, tools.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +103,4 @@ func mockModels(t *testing.T, base string) {
 	if infos := registry.Models(t.Context()); !infos[0].Available {
 		t.Errorf("got %+v", infos)
 	}
-}
-
-func mockConfig(t *testing.T, base string) llm.Config {
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	return llm.Config{Transport: transport, Logger: slog.New(slog.DiscardHandler), Models: map[string]llm.Model{
-		"mock": {Provider: "openai", Model: "mock", BaseURL: base + "/v1", ContextWindow: 8000},
-	}}
 }

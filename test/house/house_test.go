@@ -143,7 +143,7 @@ var arrows = []arrow{
 		ours("internal/sessions", "internal/http", "internal/store", "internal/llm"), true},
 	{"only the store talks to databases", notIn("internal/store"),
 		in("github.com/jackc/pgx", "modernc.org/sqlite", "github.com/golang-migrate/migrate", "database/sql"), true},
-	{"only llm talks to models", notIn("internal/llm"), in("github.com/openai/openai-go"), true},
+	{"only llm talks to models", notIn("internal/llm"), in("github.com/openai/openai-go", "github.com/anthropics/anthropic-sdk-go"), true},
 	{"only acp speaks ACP", notIn("internal/acp"), in("github.com/coder/acp-go-sdk"), true},
 	{"only cmd/server reads the configuration", notIn("cmd/server"), in("github.com/kelseyhightower/envconfig"), true},
 	{"cmd/server is the end of all arrows", notIn("cmd/server"), ours("cmd/server"), true},

@@ -1,5 +1,5 @@
-// Package mocktest runs a mock of OpenAI's API that others have written and keep: @copilotkit/aimock, from npm. Our own
-// doubles send what we believe of the protocol; this one sends what somebody else believes.
+// Package mocktest runs a mock of the vendors' APIs that others have written and keep: @copilotkit/aimock, from npm. Our
+// own doubles send what we believe of the protocols; this one sends what somebody else believes.
 package mocktest
 
 import (
