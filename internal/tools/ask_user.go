@@ -47,7 +47,8 @@ func (AskUser) Definition() Definition {
 					"description": "What the person can choose from. Default: the answer is free text."},
 				"multiple": {"type": "boolean", "description": "The person may choose several options. Default false."}
 			},
-			"required": ["question"]
+			"required": ["question"],
+			"additionalProperties": false
 		}`),
 	}
 }

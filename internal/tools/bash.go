@@ -58,7 +58,8 @@ func (Bash) Definition() Definition {
 				"secrets": {"type": "array", "items": {"type": "string"}, "maxItems": 20,
 					"description": "Names of secrets that the command needs as environment variables. Default none."}
 			},
-			"required": ["command"]
+			"required": ["command"],
+			"additionalProperties": false
 		}`),
 	}
 }

@@ -5,7 +5,11 @@
 //
 // A [Tool] is judged before it runs. [Tool.Check] reads the arguments and says, in a sentence for the person who may
 // be woken to approve it, what would happen; it touches nothing. [Tool.Run] does it, through the [domain.Host] alone:
-// a tool never opens a file and never starts a process by itself, so what the host refuses cannot happen.
+// a tool never opens a file and never starts a process by itself, so what the host refuses cannot happen. The two tools
+// of the web speak to their hosts themselves; package egress decides at each dial whether they may.
+//
+// An [Asker] is a tool whose work is the answer of a person. It says what to ask and what the answer means; whoever
+// calls it waits.
 //
 // # Promises
 //
@@ -13,7 +17,9 @@
 //     is there twice. Otherwise a person could be shown one value while another one ran.
 //   - A summary is a single line of printable characters. A command cannot hide a newline, an escape sequence or a
 //     right-to-left override from the person who approves it.
-//   - What a tool holds in memory is bounded, whatever a file or a command says.
+//   - What a tool holds in memory is bounded, whatever a file, a command or a web page says. What the model is not shown
+//     of a long output is in the log, up to a megabyte, and can be read from there by its call.
+//   - A web tool connects to the host that was judged, and to no other: a redirect elsewhere is told, not followed.
 //   - What goes wrong inside a tool is in its [Result], never a Go error: the model is told, and goes on.
 //
 // # Use

@@ -117,7 +117,8 @@ func (b *treeBuilder) endImplied(name atom.Atom) {
 		b.close([]atom.Atom{atom.P}, atoms("table", "td", "th"))
 	}
 	if rule, found := implied[name]; found {
-		for b.close(rule.ends, rule.within) { //nolint:revive // a row ends before the body that it is in
+		for b.close(rule.ends, rule.within) {
+			continue // a row ends before the body that it is in
 		}
 	}
 }

@@ -30,7 +30,8 @@ func (MemoryRead) Definition() Definition {
 			"type": "object",
 			"properties": {
 				"scope": {"type": "string", "enum": ["global", "runbook"], "description": "Whose notes. Default global."}
-			}
+			},
+			"additionalProperties": false
 		}`),
 	}
 }

@@ -50,7 +50,8 @@ func (MemoryWrite) Definition() Definition {
 				"revision": {"type": "integer", "minimum": 0,
 					"description": "With replace: the revision of the notes that you have read."}
 			},
-			"required": ["content"]
+			"required": ["content"],
+			"additionalProperties": false
 		}`),
 	}
 }

@@ -70,7 +70,8 @@ func (Read) Definition() Definition {
 				"offset": {"type": "integer", "minimum": 1, "description": "The first line to read, from 1. Default 1."},
 				"limit": {"type": "integer", "minimum": 1, "description": "How many lines to read. Default 2000."}
 			},
-			"required": ["path"]
+			"required": ["path"],
+			"additionalProperties": false
 		}`),
 	}
 }

@@ -57,7 +57,8 @@ func (*ReadSchema) Definition() Definition {
 			"properties": {
 				"name": {"type": "string", "description": "The name of the schema. Default: list the names."},
 				"pointer": {"type": "string", "description": "A JSON Pointer to a part of the schema. Default: all of it."}
-			}
+			},
+			"additionalProperties": false
 		}`),
 	}
 }

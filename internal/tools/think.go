@@ -31,7 +31,8 @@ func (Think) Definition() Definition {
 		Schema: json.RawMessage(`{
 			"type": "object",
 			"properties": {"thought": {"type": "string", "description": "What you think."}},
-			"required": ["thought"]
+			"required": ["thought"],
+			"additionalProperties": false
 		}`),
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Tool is one thing that the internal agent can do. A tool has no state: its methods may be called at once from
+// Tool is one thing that the internal agent can do. What a tool knows never changes: its methods may be called at once from
 // several goroutines, also for several executions.
 type Tool interface {
 	// Definition says what the model is told, and what power the tool needs.

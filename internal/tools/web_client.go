@@ -45,7 +45,7 @@ func sameHost(request *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
 		return domain.Errorf(domain.CodeToolFailed, "There were more than %d redirects; the last one was to %s.", maxRedirects, target)
-	case to.User != nil || !(sameOrigin(from, to) || upgrades(from, to)):
+	case to.User != nil || !sameOrigin(from, to) && !upgrades(from, to):
 		return domain.Errorf(domain.CodeToolFailed,
 			"This is a redirect to %s, which was not followed. Fetch that URL, if it is what you want.", target)
 	}

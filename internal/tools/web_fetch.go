@@ -58,7 +58,8 @@ func (WebFetch) Definition() Definition {
 				"maxBytes": {"type": "integer", "minimum": 1024, "maximum": 262144,
 					"description": "How much of the text you get. Default 32768."}
 			},
-			"required": ["url"]
+			"required": ["url"],
+			"additionalProperties": false
 		}`),
 	}
 }

@@ -79,7 +79,8 @@ func (*WebSearch) Definition() Definition {
 			"properties": {
 				"query": {"type": "string", "maxLength": 400, "description": "What to look for."}
 			},
-			"required": ["query"]
+			"required": ["query"],
+			"additionalProperties": false
 		}`),
 	}
 }

@@ -1,0 +1,207 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
+)
+
+// every tool, with arguments that use each property of its schema.
+func every(t *testing.T) map[tools.Tool]string {
+	t.Helper()
+	search, err := tools.NewWebSearch(tools.SearchConfig{Provider: "searxng", URL: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[tools.Tool]string{
+		tools.Bash{}:        `{"command": "ls", "timeoutSeconds": 5, "hosts": ["a.example"], "secrets": ["TOKEN"]}`,
+		tools.Read{}:        `{"path": "a", "offset": 1, "limit": 2}`,
+		tools.List{}:        `{"path": "a", "depth": 2, "pattern": "*.go"}`,
+		tools.Search{}:      `{"pattern": "a", "path": ".", "glob": "*.go", "ignoreCase": true, "contextLines": 1, "maxResults": 5}`,
+		tools.Edit{}:        `{"path": "a", "oldText": "x", "newText": "y", "replaceAll": true}`,
+		tools.Patch{}:       `{"patch": "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"}`,
+		tools.Write{}:       `{"path": "a", "content": "x"}`,
+		tools.Think{}:       `{"thought": "so"}`,
+		tools.AskUser{}:     `{"question": "Which?", "options": ["a", "b"], "multiple": true}`,
+		tools.MemoryRead{}:  `{"scope": "runbook"}`,
+		tools.MemoryWrite{}: `{"scope": "global", "content": "x", "mode": "replace", "revision": 3}`,
+		tools.WebFetch{}:    `{"url": "http://127.0.0.1:1", "maxBytes": 2048}`,
+		search:              `{"query": "x"}`,
+		tools.NewReadSchema(map[string]json.RawMessage{"Step": json.RawMessage(`{"type": "object"}`)}): `{"name": "Step", "pointer": "/type"}`,
+	}
+}
+
+// schema is what the tests read of a schema.
+type schema struct {
+	Type                 string
+	Properties           map[string]json.RawMessage
+	Required             []string
+	AdditionalProperties *bool
+}
+
+func schemaOf(t *testing.T, definition tools.Definition) schema {
+	t.Helper()
+	var read schema
+	if err := json.Unmarshal(definition.Schema, &read); err != nil {
+		t.Fatalf("%s: %v", definition.Name, err)
+	}
+	return read
+}
+
+func TestEveryToolIsWhatItSays(t *testing.T) {
+	snake := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	for tool, sample := range every(t) {
+		definition := tool.Definition()
+		if !snake.MatchString(definition.Name) || definition.Version == "" || !strings.Contains(definition.Description, ".\n") {
+			t.Errorf("%s is incomplete: %+v", definition.Name, definition)
+		}
+		if !slices.Contains(append(domain.Classes, domain.ClassNone), definition.Class) {
+			t.Errorf("%s has the class %q", definition.Name, definition.Class)
+		}
+		read := schemaOf(t, definition)
+		if read.Type != "object" || read.AdditionalProperties == nil || *read.AdditionalProperties {
+			t.Errorf("%s takes %+v", definition.Name, read)
+		}
+		if err := compiled(t, definition.Schema).Validate(decode(t, sample)); err != nil {
+			t.Errorf("%s: the schema does not take %s: %v", definition.Name, sample, err)
+		}
+		intent, err := tool.Check(json.RawMessage(sample), "/srv")
+		if err != nil || intent.Summary == "" || strings.ContainsAny(intent.Summary, "\n\r") {
+			t.Errorf("%s: %s is %q, %v", definition.Name, sample, intent.Summary, err)
+		}
+		tests := members(t, sample)
+		for name := range read.Properties {
+			if _, used := tests[name]; !used {
+				t.Errorf("the sample of %s does not use %s", definition.Name, name)
+			}
+		}
+	}
+}
+
+func members(t *testing.T, object string) map[string]json.RawMessage {
+	t.Helper()
+	var found map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(object), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// refuses fails the test where a tool takes the arguments. Run must be as strict as Check, since a decider may have
+// written what it gets.
+func refuses(t *testing.T, tool tools.Tool, what, arguments string) {
+	t.Helper()
+	_, err := tool.Check(json.RawMessage(arguments), "/srv")
+	if domain.CodeOf(err) != domain.CodeInvalidArguments {
+		t.Errorf("%s: %s: %v", tool.Definition().Name, what, err)
+	} else if message := domain.FailureOf(err).Message; len(message) > 8<<10 {
+		t.Errorf("%s: %s: the error has %d bytes", tool.Definition().Name, what, len(message))
+	}
+	host := &hosttest.Host{Files: fstest.MapFS{"a": {Data: []byte("x\n")}}}
+	if result := tool.Run(t.Context(), host, domain.ToolCall{ID: "c", Arguments: json.RawMessage(arguments)}); result.Failure == nil {
+		t.Errorf("%s: %s ran: %.200q", tool.Definition().Name, what, result.Output)
+	}
+}
+
+func TestEveryToolRefusesWhatItDoesNotKnow(t *testing.T) {
+	for tool, sample := range every(t) {
+		read := schemaOf(t, tool.Definition())
+		inside := strings.TrimSuffix(strings.TrimPrefix(sample, "{"), "}")
+		refuses(t, tool, "an unknown field", `{`+inside+`, "dryRun": true}`)
+		for name, value := range members(t, sample) {
+			refuses(t, tool, name+" twice", `{`+inside+`, "`+name+`": `+string(value)+`}`)
+			refuses(t, tool, name+" in capitals", `{`+inside+`, "`+strings.ToUpper(name)+`": `+string(value)+`}`)
+			refuses(t, tool, name+" as an object", with(t, sample, name, `{"a": 1}`))
+			refuses(t, tool, name+" as a list of lists", with(t, sample, name, `[[[]]]`))
+			refuses(t, tool, name+" as a deep list", with(t, sample, name, strings.Repeat("[", 9000)+strings.Repeat("]", 9000)))
+			refuses(t, tool, name+" as too deep a list", with(t, sample, name, strings.Repeat("[", 500_000)+strings.Repeat("]", 500_000)))
+			refuses(t, tool, name+" as a huge number", with(t, sample, name, `1e999`))
+		}
+		for _, name := range read.Required {
+			refuses(t, tool, "no "+name, with(t, sample, name, ""))
+		}
+	}
+}
+
+// with is the object with another value for a member, or without it.
+func with(t *testing.T, object, name, value string) string {
+	t.Helper()
+	fields := members(t, object)
+	delete(fields, name)
+	parts := []string{}
+	for other, kept := range fields {
+		parts = append(parts, `"`+other+`": `+string(kept))
+	}
+	if value != "" {
+		parts = append(parts, `"`+name+`": `+value)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func TestEveryToolSurvivesWhatIsNoObject(t *testing.T) {
+	for tool := range every(t) {
+		for _, arguments := range []string{
+			"", "null", "[]", "[{}]", "5", "true", `"x"`, "{", "}", "{}{}", `{"a"}`, `{"a":}`, `{"a":1,}`, `{1:2}`, "{\"\xff\":1}", "\x00", "//",
+			strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<18),
+		} {
+			refuses(t, tool, "no object", arguments)
+		}
+	}
+}
+
+// TestEveryToolSurvivesLongTexts does not say which of them are too long: a pattern is sooner than a file is.
+func TestEveryToolSurvivesLongTexts(t *testing.T) {
+	host := &hosttest.Host{Files: fstest.MapFS{"a": {Data: []byte("x\n")}}}
+	for tool, sample := range every(t) {
+		for name := range members(t, sample) {
+			texts := []string{strings.Repeat("x", 1<<20)}
+			for _, unit := range []string{"\u202e", "`", "/", "\n", "(", "*", "😀", "\u0000", "-\n+\n", "@@ -1 +1 @@\n"} {
+				texts = append(texts, strings.Repeat(unit, (64<<10)/len(unit)))
+			}
+			for _, long := range texts {
+				text := domain.Encode(long)
+				arguments := json.RawMessage(with(t, sample, name, string(text)))
+				intent, err := tool.Check(arguments, "/srv")
+				if len(intent.Summary) > 8<<10 || err != nil && domain.CodeOf(err) != domain.CodeInvalidArguments {
+					t.Errorf("%s: %s: a summary of %d bytes, %v", tool.Definition().Name, name, len(intent.Summary), err)
+				}
+				result := tool.Run(t.Context(), host, domain.ToolCall{ID: "c", Arguments: arguments})
+				if len(result.Output) > 300<<10 || err != nil && result.Failure == nil {
+					t.Errorf("%s: %s: %d bytes, %v", tool.Definition().Name, name, len(result.Output), result.Failure)
+				}
+			}
+		}
+	}
+}
+
+// TestNoToolIsPromised finds the names of tools in what the model reads: a name with an underscore, or after "tool" or
+// "use". Each must be there.
+func TestNoToolIsPromised(t *testing.T) {
+	names, properties, texts := []string{}, []string{}, map[string]string{}
+	for tool := range every(t) {
+		definition := tool.Definition()
+		names = append(names, definition.Name)
+		texts[definition.Name] = definition.Description + string(definition.Schema)
+		for name := range schemaOf(t, definition).Properties {
+			properties = append(properties, name)
+		}
+	}
+	named := regexp.MustCompile("\\b(?:[Tt]ools?|[Uu]se) `([a-z_]+)`(?: (?:and|or) `([a-z_]+)`)?|\\b([a-z]+(?:_[a-z]+)+)\\b")
+	commands := []string{"head", "tail", "node_modules"} // of the shell; a folder
+	for tool, text := range texts {
+		for _, found := range named.FindAllStringSubmatch(text, -1) {
+			for _, name := range found[1:] {
+				if name != "" && !slices.Contains(slices.Concat(names, properties, commands), name) {
+					t.Errorf("%s speaks of %s, which is not there", tool, name)
+				}
+			}
+		}
+	}
+}
