@@ -192,7 +192,7 @@ func TestTheTextIsNotChanged(t *testing.T) {
 func TestHostileTextTakesNoLonger(t *testing.T) {
 	masker := secrets.NewMasker("a-secret-of-ours")
 	for _, part := range []string{"sk-", "sk-a", "Bearer ", "://", "://a:b", "a:b@", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----", "AKIAABCDEFGHIJKLMNOPsk-", "eyJ.", "eyJabcdef.", "ghp_", "xoxb-", `\n`, "a-secret-of-our"} {
-		text := bytes.Repeat([]byte(part), 1_000_000)
+		text := bytes.Repeat([]byte(part), 200_000)
 		masker.Mask(text)
 	}
 }

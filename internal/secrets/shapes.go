@@ -55,7 +55,7 @@ var bearer = &run{of: token, least: 12, digit: true}
 // key looks for a key that begins at i, where a word begins or not.
 func key(text []byte, i int, begins, end bool) (f find, more bool) {
 	for _, s := range shapes {
-		if !begins && !s.inside {
+		if s.prefix[0] != text[i] || !begins && !s.inside {
 			continue
 		}
 		fits, cut := holds(text, i, s.prefix)
