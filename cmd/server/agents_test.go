@@ -111,7 +111,7 @@ func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = read.openModels(nil)
+	_, err = read.openModels(nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "signoff.yaml: models.local.model") || !strings.Contains(err.Error(), ">  2 |") {
 		t.Error(err)
 	}
@@ -122,7 +122,7 @@ func TestAFileOfAgentsAloneHasTheDemoModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := read.openModels(nil)
+	models, err := read.openModels(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

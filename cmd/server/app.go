@@ -21,7 +21,6 @@ import (
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
-	"signoff/internal/tools"
 )
 
 // App is one server: everything wired, nothing running yet.
@@ -62,8 +61,11 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if err := a.openSecrets(named); err != nil {
 		return nil, err
 	}
-	known := tools.NewRegistry(tools.Bash{}, tools.Read{})
-	if a.models, err = named.openModels(known); err != nil {
+	known, err := named.openTools()
+	if err != nil {
+		return nil, err
+	}
+	if a.models, err = named.openModels(known, a.masker); err != nil {
 		return nil, err
 	}
 	if a.agents, err = named.openAgents(config, a.sandbox); err != nil {
@@ -76,13 +78,15 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	a.log = events.NewLog(a.store)
 	a.manager = sessions.NewManager(sessions.Config{
 		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox, Workspace: workspace,
+		Vault: a.vault, Masker: a.masker,
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 		},
 	}, a.store, a.log)
 	a.server, err = http.NewServer(http.Config{
 		Sessions: a.manager, Approvals: approvals.NewDesk(a.store, a.log, known), Log: a.log, Reader: a.store,
-		Models: named.models(a.models), Agents: agents{a.agents}, Workspace: workspace, Keys: a.keys,
+		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
+		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
 		Version: version, Hosts: config.AllowedHosts, MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {

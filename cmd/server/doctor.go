@@ -140,7 +140,7 @@ func (d *diagnosis) secrets(config Config, named registry) {
 }
 
 func (d *diagnosis) models(ctx context.Context, named registry) {
-	opened, err := named.openModels(tools.NewRegistry(tools.Bash{}, tools.Read{}))
+	opened, err := named.openModels(tools.NewRegistry(), nil)
 	if err != nil {
 		d.bad("models", err)
 		return

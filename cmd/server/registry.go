@@ -13,6 +13,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/llm"
+	"signoff/internal/secrets"
 	"signoff/internal/tools"
 )
 
@@ -30,11 +31,13 @@ const defaultConfigFile = "./signoff.yaml"
 //	  github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
 //	secrets:
 //	  github: {env: GITHUB_TOKEN, as: GH_TOKEN}
+//	webSearch: {provider: searxng, url: "http://127.0.0.1:8888"}
 type registry struct {
 	Models     modelSection         `yaml:"models"`
 	Agents     map[string]agent     `yaml:"agents"`
 	MCPServers map[string]mcpServer `yaml:"mcpServers"`
 	Secrets    map[string]secret    `yaml:"secrets"`
+	WebSearch  *webSearch           `yaml:"webSearch"`
 
 	file    string
 	content []byte
@@ -52,7 +55,17 @@ type model struct {
 	BaseURL       string `yaml:"baseUrl"`
 	APIKeyEnv     string `yaml:"apiKeyEnv"`
 	ContextWindow int    `yaml:"contextWindow"`
+
+	MaxOutputTokens     int      `yaml:"maxOutputTokens"`
+	ThinkingTokens      int      `yaml:"thinkingTokens"`
+	InputCostPer1m      *float64 `yaml:"inputCostPer1m"`
+	OutputCostPer1m     *float64 `yaml:"outputCostPer1m"`
+	CacheReadCostPer1m  *float64 `yaml:"cacheReadCostPer1m"`
+	CacheWriteCostPer1m *float64 `yaml:"cacheWriteCostPer1m"`
 }
+
+// priced tells whether what a request costs can be known. The demo model costs nothing, but says so nowhere.
+func (m model) priced() bool { return m.InputCostPer1m != nil && m.OutputCostPer1m != nil }
 
 // UnmarshalYAML takes the default apart from the models. Strictness does not come along into a custom decoder, so it
 // is asked for again.
@@ -196,11 +209,15 @@ func yamlPath(steps []string) *yaml.Path {
 }
 
 // openModels turns the registry into the internal agent. The values of keys are read here and go nowhere else.
-func (r registry) openModels(known *tools.Registry) (*llm.Registry, error) {
-	config := llm.Config{Default: r.Models.Default, Models: map[string]llm.Model{}, DemoPace: llm.DefaultDemoPace}
+func (r registry) openModels(known *tools.Registry, masker *secrets.Masker) (*llm.Registry, error) {
+	config := llm.Config{
+		Default: r.Models.Default, Models: map[string]llm.Model{}, DemoPace: llm.DefaultDemoPace, Mask: masker.MaskString,
+	}
 	for name, m := range r.Models.Models {
 		entry := llm.Model{
 			Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, ContextWindow: m.ContextWindow,
+			MaxOutputTokens: m.MaxOutputTokens, ThinkingTokens: m.ThinkingTokens, InputCostPer1m: m.InputCostPer1m,
+			OutputCostPer1m: m.OutputCostPer1m, CacheReadCostPer1m: m.CacheReadCostPer1m, CacheWriteCostPer1m: m.CacheWriteCostPer1m,
 		}
 		if m.APIKeyEnv != "" {
 			entry.APIKey = os.Getenv(m.APIKeyEnv)
@@ -217,18 +234,17 @@ func (r registry) openModels(known *tools.Registry) (*llm.Registry, error) {
 // models shows the registry to clients.
 type models struct {
 	*llm.Registry
-	windows map[string]int
+	entries map[string]model
 }
 
 var _ http.Models = models{}
 
 func (r registry) models(of *llm.Registry) models {
-	windows := map[string]int{}
-	for name, m := range r.Models.Models {
-		windows[name] = m.ContextWindow
-	}
-	return models{Registry: of, windows: windows}
+	return models{Registry: of, entries: r.Models.Models}
 }
+
+// Priced implements [http.Models].
+func (m models) Priced(name string) bool { return m.entries[name].priced() }
 
 // Models lists what may be shown.
 func (m models) Models(ctx context.Context) []http.ModelInfo {
@@ -236,7 +252,7 @@ func (m models) Models(ctx context.Context) []http.ModelInfo {
 	for _, info := range m.Registry.Models(ctx) {
 		infos = append(infos, http.ModelInfo{
 			Name: info.Name, Provider: info.Provider, Model: info.Model, Default: info.Default,
-			Available: info.Available, Reason: info.Reason, ContextWindow: int64(m.windows[info.Name]),
+			Available: info.Available, Reason: info.Reason, ContextWindow: int64(m.entries[info.Name].ContextWindow),
 		})
 	}
 	return infos

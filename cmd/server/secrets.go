@@ -32,7 +32,7 @@ func (r registry) openSecrets(config Config) (*secrets.Vault, *secrets.Masker, e
 	if err != nil {
 		return nil, nil, r.mistake(err)
 	}
-	values := slices.Concat(r.modelKeys(), r.agentSecrets(), config.databasePassword())
+	values := slices.Concat(r.modelKeys(), r.agentSecrets(), config.databasePassword(), []string{r.searchKey()})
 	for _, s := range named {
 		values = append(values, s.Value)
 	}

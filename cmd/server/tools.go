@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/http"
+	"signoff/internal/secrets"
+	"signoff/internal/tools"
+)
+
+// webSearch is the section of that name. Without it there is no search.
+type webSearch struct {
+	Provider  string `yaml:"provider"`
+	URL       string `yaml:"url"`
+	APIKeyEnv string `yaml:"apiKeyEnv"`
+}
+
+// openTools makes the tools of the internal agent, in the order in which the model reads about them.
+func (r registry) openTools() (*tools.Registry, error) {
+	schemas, err := documentSchemas()
+	if err != nil {
+		return nil, err
+	}
+	list := []tools.Tool{
+		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{},
+		tools.Think{}, tools.NewReadSchema(schemas), tools.AskUser{}, tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
+	}
+	if r.WebSearch == nil {
+		return tools.NewRegistry(list...), nil
+	}
+	search, err := tools.NewWebSearch(tools.SearchConfig{
+		Provider: r.WebSearch.Provider, URL: r.WebSearch.URL, APIKey: r.searchKey(),
+	})
+	if err != nil {
+		return nil, r.mistake(domain.Invalid("/webSearch", "%s", domain.FailureOf(err).Message))
+	}
+	return tools.NewRegistry(append(list, search)...), nil
+}
+
+func (r registry) searchKey() string {
+	if r.WebSearch == nil || r.WebSearch.APIKeyEnv == "" {
+		return ""
+	}
+	return os.Getenv(r.WebSearch.APIKeyEnv)
+}
+
+// documentSchemas are the schemas of the contract: what an agent may want to look up that writes for this API.
+func documentSchemas() (map[string]json.RawMessage, error) {
+	plain, err := yaml.YAMLToJSON(api.Document)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	return document.Components.Schemas, json.Unmarshal(plain, &document)
+}
+
+// shownTools shows the tools to clients.
+type shownTools struct{ *tools.Registry }
+
+var _ http.Tools = shownTools{}
+
+// Tools lists what may be shown.
+func (s shownTools) Tools() []http.ToolInfo {
+	var infos []http.ToolInfo
+	for _, d := range s.Definitions() {
+		infos = append(infos, http.ToolInfo{Name: d.Name, Version: d.Version, Class: d.Class, Description: d.Description, Schema: d.Schema})
+	}
+	return infos
+}
+
+// knownSecrets tells clients which secrets commands may be given.
+type knownSecrets struct{ *secrets.Vault }
+
+var _ http.Secrets = knownSecrets{}
+
+// Check refuses a name that is not in the registry.
+func (k knownSecrets) Check(names []string) error {
+	for _, name := range names {
+		if slices.Contains(k.Names(), name) {
+			continue
+		}
+		message := "The server has no secrets configured."
+		if all := k.Names(); len(all) > 0 {
+			message = "There is no such secret; there are " + strings.Join(all, ", ") + "."
+		}
+		return domain.Errorf(domain.CodeUnknownSecret, "%s", message)
+	}
+	return nil
+}
