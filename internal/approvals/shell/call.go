@@ -11,6 +11,7 @@ type call struct {
 	words []word
 	open  bool // further words follow that nobody knows: xargs adds them
 	runs  bool // see [Command.Runs]
+	deep  int  // wrappers around it
 }
 
 func (c *call) args() []word { return c.words[1:] }
@@ -23,7 +24,7 @@ func (r *reading) call(c call) {
 	first := c.words[0]
 	if first.kind != plain || !speakable(first.text) {
 		r.unclear("It is not certain which program %s is.", quoted(first.text))
-		r.guess(strings.Join(texts(c.words), " "))
+		r.guess(unbraced.Replace(strings.Join(texts(c.words), " ")))
 		c.runs = true
 		r.note(&c)
 		return
@@ -42,6 +43,9 @@ func (r *reading) call(c call) {
 	r.note(&c)
 }
 
+// unbraced guesses what {rm,-rf,x} becomes.
+var unbraced = strings.NewReplacer("{", " ", "}", " ", ",", " ")
+
 // note adds the command as it was judged.
 func (r *reading) note(c *call) {
 	r.add(newCommand(texts(c.words), c.runs))
@@ -53,6 +57,13 @@ func (r *reading) note(c *call) {
 
 // through looks behind a wrapper. The wrapper itself stays where it has a folder: /tmp/env is not env.
 func (r *reading) through(c *call, unwrap wrapper) {
+	if c.deep > maxDepth {
+		r.unclear("Commands are wrapped too deeply to be judged.")
+		c.runs = true
+		r.note(c)
+		r.suspect(c.args()[:min(len(c.args()), maxCommands)])
+		return
+	}
 	if c.runs {
 		r.note(c)
 	} else {

@@ -15,7 +15,7 @@ func (r *reading) throughFind(c *call) {
 	for i := 0; i < len(args); i++ {
 		switch args[i].text {
 		case "-exec", "-execdir", "-ok", "-okdir":
-			i = r.found(args, i+1)
+			i = r.found(c, i+1)
 		case "-delete":
 			r.unclear("find deletes what it finds.")
 			r.write(word{unknown, opaque})
@@ -29,12 +29,13 @@ func (r *reading) throughFind(c *call) {
 
 // found judges the command that find runs from here on, and returns where it ends. What stands for a file is a path
 // that begins with the folder that was searched; which one is not known.
-func (r *reading) found(args []word, from int) int {
+func (r *reading) found(c *call, from int) int {
+	args := c.args()
 	end := from
 	for end < len(args) && args[end].text != ";" && (args[end].text != "+" || end == from || args[end-1].text != "{}") {
 		end++
 	}
-	inner := call{words: slices.Clone(args[from:end]), open: true}
+	inner := call{words: slices.Clone(args[from:end]), open: true, deep: c.deep + 1}
 	for i := range inner.words {
 		if inner.words[i].text != "{}" && strings.Contains(inner.words[i].text, "{}") {
 			inner.words[i].kind = wild

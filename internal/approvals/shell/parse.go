@@ -45,8 +45,19 @@ func (r *reading) read(source string) {
 	}
 	outer := r.source
 	r.source = source
+	r.comments(file)
 	r.statements(file.Stmts)
 	r.source = outer
+}
+
+// comments: what a person reads there is not what runs, and an interactive shell may not even see that it is one.
+func (r *reading) comments(file *syntax.File) {
+	syntax.Walk(file, func(node syntax.Node) bool {
+		if _, comment := node.(*syntax.Comment); comment {
+			r.unclear("The command has comments.")
+		}
+		return true
+	})
 }
 
 // parse returns the tree of a source. A panic of the parser is an error like any other: what a model writes is hostile.
@@ -56,7 +67,7 @@ func parse(source string) (file *syntax.File, err error) {
 			file, err = nil, fmt.Errorf("shell: parser: %v", p)
 		}
 	}()
-	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
+	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(source), "")
 }
 
 // nesting is an upper bound of how deep the parser goes.

@@ -131,7 +131,7 @@ func (p *Policy) Judge(s Script, line string) Verdict {
 		for _, c := range s.Commands {
 			v.add(p.command(c))
 		}
-		if len(s.Commands) == 0 && len(s.Unclear) == 0 {
+		if len(s.Commands) == 0 {
 			v.add(p.otherwise(Command{Text: line}))
 		}
 		for _, c := range s.shadows {

@@ -38,6 +38,9 @@ func init() {
 	for name, w := range writers {
 		programs[name] = w.judge
 	}
+	for name := range interpreters {
+		programs[name] = func(_ *reading, c *call) { c.runs = c.runs || !justVersion(c.args()) }
+	}
 	for _, name := range []string{"gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd"} {
 		programs[name] = (*reading).compress
 	}

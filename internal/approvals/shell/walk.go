@@ -25,7 +25,9 @@ func (r *reading) statement(stmt *syntax.Stmt) {
 	}
 	from := r.extent()
 	r.command(stmt.Cmd)
-	r.fed(stmt.Redirs, r.since(from))
+	if slices.ContainsFunc(stmt.Redirs, func(redirect *syntax.Redirect) bool { return redirect.Hdoc != nil || redirect.Op == syntax.WordHdoc }) {
+		r.fed(stmt.Redirs, r.since(from))
+	}
 }
 
 // fed reads the here-documents of a shell as the scripts that they are, for deny rules; that a shell reads what it is
@@ -77,7 +79,10 @@ func (r *reading) command(cmd syntax.Command) {
 func (r *reading) binary(cmd *syntax.BinaryCmd) {
 	from := r.extent()
 	r.statement(cmd.X)
-	left := r.since(from)
+	var left []Command
+	if len(r.Commands) <= 4*maxCommands { // a pipe holds all the pipes to its left: beyond this, copies of copies
+		left = r.since(from)
+	}
 	from = r.extent()
 	r.statement(cmd.Y)
 	if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {

@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // wrapper looks behind a command that runs another one.
 type wrapper func(r *reading, c *call)
@@ -79,7 +82,7 @@ func (r *reading) refuseOdd(c *call, p parsed) {
 // inner judges the command behind a wrapper. Where xargs would add the command itself, nothing is known.
 func (r *reading) inner(c *call, words []word) {
 	if len(words) > 0 {
-		r.call(call{words: words, open: c.open})
+		r.call(call{words: words, open: c.open, deep: c.deep + 1})
 		return
 	}
 	if c.open {
@@ -143,7 +146,7 @@ func (r *reading) throughXargs(c *call) {
 	if len(words) == 0 {
 		words = []word{{text: "echo"}}
 	}
-	inner := call{words: append([]word(nil), words...), open: true}
+	inner := call{words: slices.Clone(words), open: true, deep: c.deep + 1}
 	for _, mark := range p.valuesOf("I") {
 		for i, w := range inner.words {
 			if mark.text == "" || strings.Contains(w.text, mark.text) {
@@ -233,19 +236,15 @@ func harmlessSet(args []string) bool {
 var carriers = set(`
 	ssh su runuser pkexec setpriv capsh chroot unshare nsenter proot fakeroot firejail bwrap setarch linux32 linux64
 	strace ltrace gdb lldb valgrind perf rr watch script expect unbuffer rlwrap parallel entr at batch flock taskset
-	chrt numactl prlimit systemd-run start-stop-daemon run-parts daemonize screen tmux dtach cpulimit torsocks proxychains
-	proxychains4 hyperfine xvfb-run dbus-run-session docker-compose nerdctl crictl lxc lxc-attach machinectl vagrant multipass
-	socat nc ncat netcat telnet rsync scp sftp mosh ansible ansible-playbook salt pdsh pssh
-	npx bunx pnpx uvx pipx make just task ninja rake nix nix-shell bundle poetry uv pipenv conda
-	vim vi nvim view ex ed emacs nano less more man python python2 python3 perl ruby node nodejs deno bun php lua luajit
-	tclsh Rscript psql mysql mariadb sqlite3 mongosh redis-cli
-	cargo npm yarn pnpm pip pip3 gem mvn gradle dotnet java dc watchexec nodemon inotifywait env-update
+	chrt numactl prlimit systemd-run start-stop-daemon daemonize screen tmux dtach cpulimit torsocks proxychains
+	proxychains4 hyperfine xvfb-run dbus-run-session nerdctl crictl lxc lxc-attach machinectl vagrant multipass
+	socat nc ncat mosh rsync npx bunx pnpx uvx pipx bundle poetry uv pipenv conda nix-shell watchexec nodemon
 	chronic ts time-limit softlimit setuidgid su-exec gosu tini dumb-init cgexec xterm
 `)
 
 func (r *reading) carries(c *call) {
 	if !c.runs {
-		c.runs = !justVersion(c.args())
+		c.runs = true
 		r.note(c)
 	}
 	r.suspect(c.args())
