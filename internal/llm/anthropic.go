@@ -128,7 +128,7 @@ type anthropicReader struct {
 }
 
 // blockBytes is what a block costs us besides its content: many empty ones must not be free.
-const blockBytes = 64
+const blockBytes = 256
 
 func (r *anthropicReader) take(event anthropic.MessageStreamEventUnion) error {
 	switch event.Type {

@@ -210,6 +210,41 @@ func TestTheLogHasTheThoughtsInTime(t *testing.T) {
 	}
 }
 
+// TestARoundOfToolsSendsTheThoughtsBack goes the whole way: answer, call, result, next request.
+func TestARoundOfToolsSendsTheThoughtsBack(t *testing.T) {
+	var sent []anthropicSent
+	transport := reply(func(request *http.Request) (*http.Response, error) {
+		sent = append(sent, anthropicSent{})
+		if err := json.NewDecoder(request.Body).Decode(&sent[len(sent)-1]); err != nil {
+			return nil, err
+		}
+		if len(sent) == 1 {
+			return stream(anthropicEvents(thinks))(request)
+		}
+		return stream(anthropicWire(saying("Done."), stopping("stop")))(request)
+	})
+	registry, err := NewRegistry(Config{
+		Models:    map[string]Model{"x": {Provider: ProviderAnthropic, Model: budgetModel, ThinkingTokens: 2000}},
+		Transport: transport,
+	}, tools.NewRegistry(tools.Bash{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	execution := domain.Execution{ID: "e", Request: domain.Request{Capabilities: domain.DefaultCapabilities}}
+	agent, err := registry.Open(t.Context(), domain.Opening{Execution: execution})
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := []domain.Message{{Role: domain.RoleUser, Text: "Go"}}
+	if _, err := agent.Prompt(t.Context(), &hosttest.Host{}, domain.Prompt{Turn: 1, History: history}); err != nil {
+		t.Fatal(err)
+	}
+	answer := sent[1].Messages[1].Content
+	if answer[0].Data != "c2VjcmV0" || answer[1].Signature != "signed==" || answer[3].Signature != "late" || sent[1].Thinking == nil {
+		t.Errorf("sent %+v", answer)
+	}
+}
+
 func TestThinkingMode(t *testing.T) {
 	state := func(provider, model string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"provider":%q,"model":%q,"blocks":[{"thinking":"Hm.","signature":"signed"}]}`, provider, model))
