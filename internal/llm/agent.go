@@ -59,6 +59,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	return domain.StopMaxIterations, nil
 }
 
+// turn begins a turn, or goes on with one that was cut off.
 func (a *agent) turn(host domain.Host, prompt domain.Prompt) *turn {
 	t := &turn{agent: a, host: host, number: prompt.Turn, rounds: prompt.Rounds, history: prompt.History}
 	a.bill.takeUp(prompt)
@@ -85,39 +86,6 @@ type turn struct {
 	attempt int    // at the answer that is asked for, over all models
 	history []domain.Message
 	bill    *bill // of this turn; nil where a restart came between
-}
-
-// introduce makes the system prompt, with the notes as they are when the turn begins.
-func (t *turn) introduce(ctx context.Context) error {
-	notes, err := t.notes(ctx)
-	if err != nil {
-		return err
-	}
-	_, writes := t.agent.tools.lookup(toolMemoryWrite)
-	t.system = t.agent.mask(systemPrompt(t.agent.execution.Request, notes, writes))
-	return nil
-}
-
-// notes reads what earlier executions left, where the request wants that.
-func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
-	request := t.agent.execution.Request
-	if !request.Memory {
-		return nil, nil
-	}
-	scopes := []domain.MemoryScope{domain.GlobalMemory}
-	if request.RunbookID != "" {
-		scopes = append(scopes, domain.RunbookMemory(request.RunbookID))
-	}
-	var notes []domain.Memory
-	for _, scope := range scopes {
-		memory, err := t.host.Memory(ctx, scope)
-		if err != nil {
-			return nil, err
-		}
-		memory.Scope = scope
-		notes = append(notes, memory)
-	}
-	return notes, nil
 }
 
 // round gets one answer and does what it asks for. It returns no stop reason where the model is to be asked again.
@@ -153,49 +121,6 @@ func (t *turn) remember(said *message, calls []pendingCall) {
 		message.ToolCalls = append(message.ToolCalls, call.ToolCall)
 	}
 	t.history = append(t.history[:len(t.history):len(t.history)], message)
-}
-
-// count adds a request's usage to the bills and tells it. A provider that reports nothing leaves nothing to tell, unless
-// it is that the cost is not known any more.
-func (t *turn) count(ctx context.Context, used domain.Usage) error {
-	asked, costKnown := t.agent.asked(), t.agent.bill.usage.Cost != nil
-	silent := used == (domain.Usage{})
-	if !silent {
-		used = asked.model.completed(used)
-	}
-	t.agent.measured = orZero(used.ContextUsed)
-	t.agent.bill.add(used)
-	if t.bill != nil {
-		t.bill.add(used)
-	}
-	if silent && !costKnown {
-		return nil
-	}
-	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: asked.name}
-	if t.bill != nil {
-		usage := t.bill.usage
-		told.Turn = &usage
-	}
-	return t.host.Emit(ctx, told)
-}
-
-// completed adds what follows from the figures of a request.
-func (m Model) completed(used domain.Usage) domain.Usage {
-	used.ContextUsed = contextUsed(used)
-	if window := int64(m.ContextWindow); window > 0 {
-		used.ContextSize = &window
-	}
-	used.Cost = m.cost(used)
-	return used
-}
-
-// contextUsed is what the next request will have before it: all that went in, and what came out.
-func contextUsed(used domain.Usage) *int64 {
-	if used.InputTokens == nil || used.OutputTokens == nil {
-		return nil
-	}
-	total := *used.InputTokens + *used.OutputTokens
-	return &total
 }
 
 // newMessageID names the message of an attempt. The numbers are for people who read a log; the random end keeps the

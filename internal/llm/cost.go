@@ -2,10 +2,54 @@ package llm
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"signoff/internal/domain"
 )
+
+// count adds a request's usage to the bills and tells it. A provider that reports nothing leaves nothing to tell, unless
+// it is that the cost is not known any more.
+func (t *turn) count(ctx context.Context, used domain.Usage) error {
+	asked, costKnown := t.agent.asked(), t.agent.bill.usage.Cost != nil
+	silent := used == (domain.Usage{})
+	if !silent {
+		used = asked.model.completed(used)
+	}
+	t.agent.measured = orZero(used.ContextUsed)
+	t.agent.bill.add(used)
+	if t.bill != nil {
+		t.bill.add(used)
+	}
+	if silent && !costKnown {
+		return nil
+	}
+	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: asked.name}
+	if t.bill != nil {
+		usage := t.bill.usage
+		told.Turn = &usage
+	}
+	return t.host.Emit(ctx, told)
+}
+
+// completed adds what follows from the figures of a request.
+func (m Model) completed(used domain.Usage) domain.Usage {
+	used.ContextUsed = contextUsed(used)
+	if window := int64(m.ContextWindow); window > 0 {
+		used.ContextSize = &window
+	}
+	used.Cost = m.cost(used)
+	return used
+}
+
+// contextUsed is what the next request will have before it: all that went in, and what came out.
+func contextUsed(used domain.Usage) *int64 {
+	if used.InputTokens == nil || used.OutputTokens == nil {
+		return nil
+	}
+	total := *used.InputTokens + *used.OutputTokens
+	return &total
+}
 
 // mostCost bounds a price. No model comes near it, and a bill without a bound could grow to a number that JSON cannot say.
 const mostCost = 1e9

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -22,6 +23,39 @@ var (
 	//go:embed memorywrite.md
 	memoryWriteText string
 )
+
+// introduce makes the system prompt, with the notes as they are when the turn begins.
+func (t *turn) introduce(ctx context.Context) error {
+	notes, err := t.notes(ctx)
+	if err != nil {
+		return err
+	}
+	_, writes := t.agent.tools.lookup(toolMemoryWrite)
+	t.system = t.agent.mask(systemPrompt(t.agent.execution.Request, notes, writes))
+	return nil
+}
+
+// notes reads what earlier executions left, where the request wants that.
+func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
+	request := t.agent.execution.Request
+	if !request.Memory {
+		return nil, nil
+	}
+	scopes := []domain.MemoryScope{domain.GlobalMemory}
+	if request.RunbookID != "" {
+		scopes = append(scopes, domain.RunbookMemory(request.RunbookID))
+	}
+	var notes []domain.Memory
+	for _, scope := range scopes {
+		memory, err := t.host.Memory(ctx, scope)
+		if err != nil {
+			return nil, err
+		}
+		memory.Scope = scope
+		notes = append(notes, memory)
+	}
+	return notes, nil
+}
 
 // systemPrompt is what the model reads first: the safety layer, which no request replaces; the persona, ours or the
 // request's; where it works; the request's instructions; the notes, where it has some, and may change them if it writes.

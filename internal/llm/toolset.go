@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,28 @@ func newToolset(registry *tools.Registry, request domain.Request) toolset {
 			granted.definitions = append(granted.definitions, definition)
 		}
 	}
+	for i, definition := range granted.definitions {
+		granted.definitions[i].Description = granted.without(definition.Description)
+	}
 	return granted
+}
+
+var (
+	items = regexp.MustCompile(`(?m)^- .*\n?(?:^  .*\n?)*`) // of a list in Markdown
+	words = regexp.MustCompile("`([a-z_]+)`")
+)
+
+// without takes the items out of a description that send the model to tools that it does not have: it would try them.
+func (s toolset) without(description string) string {
+	return items.ReplaceAllStringFunc(description, func(item string) string {
+		for _, word := range words.FindAllStringSubmatch(item, -1) {
+			_, exists := s.registry.Lookup(word[1])
+			if _, granted := s.lookup(word[1]); exists && !granted {
+				return ""
+			}
+		}
+		return item
+	})
 }
 
 // grants tells whether the request has the tool.
