@@ -25,12 +25,13 @@ type placed struct {
 // not matter, and two that touch the same line are an error. moved says which were found elsewhere.
 func (p filePatch) apply(ctx context.Context, text string) (after, moved string, err error) {
 	lines := splitLines(text)
+	plain := bared(lines)
 	places := make([]placed, 0, len(p.hunks))
 	for i, h := range p.hunks {
 		if ctx.Err() != nil {
 			return "", "", domain.Errorf(domain.CodeCancelled, "The patch was cancelled.").With(ctx.Err())
 		}
-		at, err := p.locate(lines, i, h)
+		at, err := p.locate(plain, i, h)
 		if err != nil {
 			return "", "", err
 		}
@@ -50,7 +51,7 @@ func (p filePatch) apply(ctx context.Context, text string) (after, moved string,
 
 // locate returns the one line where a hunk fits: its own place, or else the only one nearby, or else the only one.
 func (p filePatch) locate(lines []string, index int, h hunk) (int, error) {
-	block := h.old()
+	block := bared(h.old())
 	if len(block) == 0 {
 		if len(lines) > 0 {
 			return 0, p.misfit("hunk %d of %d has no line that is there already, so its place is not sure; take in some", index+1, len(p.hunks))

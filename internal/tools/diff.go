@@ -188,7 +188,9 @@ func (r *patchReader) name(at int) (string, error) {
 	if strings.HasPrefix(text, `"`) {
 		return r.unquoted(at, text)
 	}
-	text, _, _ = strings.Cut(text, "\t")
+	if name, _, timed := strings.Cut(text, "\t"); timed {
+		return r.path(at, name)
+	}
 	return r.path(at, strings.TrimRight(text, " \r"))
 }
 

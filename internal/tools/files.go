@@ -21,7 +21,7 @@ const (
 	maxEditBytes  = 4 << 20 // of a file that is changed in part
 	maxWalked     = 50_000  // entries that one call looks at
 	maxGlobBytes  = 200
-	maxGlobBraces = 3
+	maxGlobBraces = 2
 	maxGlobStars  = 4 // pairs of them
 )
 

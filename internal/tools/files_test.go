@@ -55,7 +55,7 @@ func TestFileToolsRefuseBrokenArguments(t *testing.T) {
 		{tools.List{}, `{"depth":6}`, "from 1 to 5"},
 		{tools.List{}, `{"depth":0}`, "from 1 to 5"},
 		{tools.List{}, `{"pattern":"[a"}`, "no glob pattern"},
-		{tools.List{}, `{"pattern":"{a,b}{a,b}{a,b}{a,b}"}`, "at most 3 braces"},
+		{tools.List{}, `{"pattern":"{a,b}{a,b}{a,b}"}`, "at most 2 braces"},
 		{tools.List{}, `{"pattern":"**/**/**/**/**"}`, "4 double stars"},
 		{tools.List{}, `{"pattern":"` + long + `"}`, "at most 200"},
 		{tools.Search{}, `{}`, `"pattern" is missing`},

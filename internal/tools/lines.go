@@ -24,7 +24,15 @@ func bare(line string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 }
 
-// occurrences returns where the bare lines of block stand in lines, overlapping ones too. It is the algorithm of Knuth,
+func bared(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = bare(line)
+	}
+	return all
+}
+
+// occurrences returns where block stands in lines, overlapping ones too; both are bare. It is the algorithm of Knuth,
 // Morris and Pratt: both come from outside, and a file of equal lines must not cost the product of their lengths.
 func occurrences(lines, block []string) (found []int) {
 	if len(block) == 0 || len(block) > len(lines) {
@@ -33,10 +41,10 @@ func occurrences(lines, block []string) (found []int) {
 	fallback := borders(block)
 	matched := 0
 	for i, line := range lines {
-		for matched > 0 && bare(line) != bare(block[matched]) {
+		for matched > 0 && line != block[matched] {
 			matched = fallback[matched-1]
 		}
-		if bare(line) == bare(block[matched]) {
+		if line == block[matched] {
 			matched++
 		}
 		if matched == len(block) {
@@ -51,10 +59,10 @@ func occurrences(lines, block []string) (found []int) {
 func borders(block []string) []int {
 	lengths := make([]int, len(block))
 	for i, length := 1, 0; i < len(block); i++ {
-		for length > 0 && bare(block[i]) != bare(block[length]) {
+		for length > 0 && block[i] != block[length] {
 			length = lengths[length-1]
 		}
-		if bare(block[i]) == bare(block[length]) {
+		if block[i] == block[length] {
 			length++
 		}
 		lengths[i] = length
