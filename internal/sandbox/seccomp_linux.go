@@ -27,6 +27,28 @@ var forbidden = []uint32{
 	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
 }
 
+// unreadable system calls take in memory what others take as arguments, where no filter sees it. They do as if the kernel
+// were older, and programs fall back.
+var unreadable = []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2}
+
+// modeCall is a system call that can make a file run with the rights of its owner: the server, root perhaps. Such a file
+// would do that outside, for whoever starts it.
+type modeCall struct {
+	number uint32
+	mode   uint32 // which argument
+	flags  uint32 // which argument tells that the mode counts; 0: it always does
+}
+
+var modeCalls = append([]modeCall{
+	{number: unix.SYS_FCHMOD, mode: 1}, {number: unix.SYS_FCHMODAT, mode: 2}, {number: unix.SYS_FCHMODAT2, mode: 2},
+	{number: unix.SYS_MKNODAT, mode: 2}, {number: unix.SYS_OPENAT, mode: 3, flags: 2},
+}, oldModeCalls...)
+
+const (
+	ownersRights = unix.S_ISUID | unix.S_ISGID
+	creates      = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY // flags without which a mode is not looked at
+)
+
 // families of sockets that may be made. A network namespace holds back the internet families; it does not hold back
 // AF_VSOCK, which reaches the host of a virtual machine.
 var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
@@ -37,6 +59,7 @@ const (
 	offsetNumber       = 0
 	offsetArchitecture = 4
 	offsetArgument0    = 16
+	argumentSize       = 8
 )
 
 const x32Bit = 0x40000000 // marks the third set of system calls of amd64
@@ -69,10 +92,15 @@ func systemCallFilter(architecture uint32) []unix.SockFilter {
 	f := []unix.SockFilter{
 		load(offsetArchitecture), skipIf(unix.BPF_JEQ, architecture, 1), noSuchCall, // 32-bit calls have other numbers
 		load(offsetNumber), skipUnless(unix.BPF_JGE, x32Bit, 1), noSuchCall,
-		skipUnless(unix.BPF_JEQ, unix.SYS_CLONE3, 1), noSuchCall, // its flags lie in memory; libraries fall back to clone
+	}
+	for _, number := range unreadable {
+		f = append(f, skipUnless(unix.BPF_JEQ, number, 1), noSuchCall)
 	}
 	for _, number := range forbidden {
 		f = append(f, skipUnless(unix.BPF_JEQ, number, 1), notPermitted)
+	}
+	for _, call := range modeCalls {
+		f = append(f, call.filter(notPermitted)...)
 	}
 	f = append(f,
 		skipUnless(unix.BPF_JEQ, unix.SYS_CLONE, 4),
@@ -83,6 +111,16 @@ func systemCallFilter(architecture uint32) []unix.SockFilter {
 		f = append(f, skipUnless(unix.BPF_JEQ, family, 1), allow())
 	}
 	return append(f, deny(unix.EAFNOSUPPORT))
+}
+
+// filter answers the call, or is skipped by all others.
+func (c modeCall) filter(notPermitted unix.SockFilter) []unix.SockFilter {
+	var f []unix.SockFilter
+	if c.flags != 0 {
+		f = append(f, load(offsetArgument0+argumentSize*c.flags), skipIf(unix.BPF_JSET, creates, 1), allow())
+	}
+	f = append(f, load(offsetArgument0+argumentSize*c.mode), skipUnless(unix.BPF_JSET, ownersRights, 1), notPermitted, allow())
+	return append([]unix.SockFilter{skipUnless(unix.BPF_JEQ, c.number, uint8(len(f)))}, f...)
 }
 
 func load(offset uint32) unix.SockFilter {

@@ -1,0 +1,533 @@
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"signoff/internal/domain"
+)
+
+// attempt is a way out that somebody might try. It has worked when anything outside is different afterwards, when the
+// canary comes in, or when the script itself says ESCAPED, about what cannot be seen from outside.
+//
+// Nothing is tried that would do real harm to the machine, should the walls ever fall: to be able to is enough.
+//
+// A script knows: $OUT, a folder outside that everybody may write to, with a file and a .ssh in it; $VICTIM, a process
+// outside with the canary in its environment, and $SERVER; $API, $DNS, $SOCKET, $ABSTRACT, where something listens; $SHM, a
+// piece of shared memory. ./attack is this test program, and $MARK what a sleep is to be told for, so that it is found.
+type attempt struct {
+	name   string
+	script string
+	later  string   // a second command in the same workspace
+	fresh  bool     // the workspace is no repository
+	hosts  []string // granted
+}
+
+var escapes = []attempt{
+	// Writing to files outside.
+	{name: "write outside", script: `echo bad > $OUT/file; echo bad > $OUT/new; rm -rf $OUT`},
+	{name: "write by ..", script: `echo bad > $PWD/../new; echo bad > ../../new; mkdir ../twin`},
+	{name: "write to a home", script: `mkdir -p ~root /home/x; for h in ~root /home/* $OUT; do : >> $h/.bashrc && echo ESCAPED; mkdir -p $h/.ssh; : >> $h/.ssh/authorized_keys; done`},
+	{name: "write to /etc", script: `: >> /etc/passwd && echo ESCAPED; : >> /etc/hosts && echo ESCAPED; : >> /etc/ld.so.preload && echo ESCAPED; echo bad > /etc/cron.d/PLANTED; ln /etc/passwd /etc/PLANTED`},
+	{name: "write to the system", script: `echo bad > /PLANTED; echo bad > /usr/PLANTED; echo bad > /usr/bin/PLANTED; echo bad > /lib/PLANTED`},
+	{name: "write to /run, /var and /dev", script: `for d in /run /var /var/tmp /var/spool/cron /dev /dev/shm /tmp /opt /srv; do echo bad > $d/PLANTED; done`},
+	{name: "write by /proc/1/root", script: `echo bad > /proc/1/root$OUT/file; echo bad > /proc/1/root/etc/PLANTED; echo bad > /proc/1/cwd/PLANTED`},
+	{name: "write by /proc/self/root", script: `echo bad > /proc/self/root$OUT/file; echo bad > /proc/self/root/etc/PLANTED; echo bad > /proc/$SERVER/root$OUT/file`},
+	{name: "append to what is being run", script: `for e in /proc/[0-9]*/exe; do : >> $e && echo ESCAPED; done; : >> /bin/sh && echo ESCAPED`},
+
+	// Reading files outside.
+	{name: "read outside", script: `cat $OUT/file $OUT/.ssh/id_ed25519; find / -name id_ed25519 -exec cat {} + 2>&1; ls $OUT && echo ESCAPED`},
+	{name: "read ~/.ssh and other homes", script: `ls -A ~root/.ssh ~root /home/* && echo ESCAPED; cat $OUT/.ssh/*`},
+	{name: "read what only root may", script: `cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh/*_key && echo ESCAPED`},
+	{name: "read by /proc", script: `cat /proc/$VICTIM/environ /proc/$VICTIM/root$OUT/file /proc/$VICTIM/cwd/file /proc/*/environ /proc/*/cwd/file`},
+	{name: "read by PID 1", script: `cat /proc/1/root$OUT/file /proc/1/environ /proc/1/cwd/file; cat /proc/1/fd/*; cat /proc/1/root/etc/shadow && echo ESCAPED`},
+	{name: "read the kernel's memory", script: `head -c 1 /proc/kcore | grep -q . && echo ESCAPED; head -c 1 /dev/mem && echo ESCAPED; head -c 1 /dev/kmsg && echo ESCAPED`},
+	{name: "read disks", script: `for d in /dev/sd* /dev/vd* /dev/nvme* /dev/loop*; do head -c 1 $d && echo ESCAPED; done`},
+	{name: "see other processes", script: `ls -d /proc/$VICTIM /proc/$SERVER && echo ESCAPED; cat /proc/[0-9]*/cmdline | tr '\0' ' ' | grep -e '[-]test[.]' && echo ESCAPED`},
+	{name: "inherited descriptors", script: `for f in /proc/self/fd/*; do case ${f##*/} in [0-2]) ;; *) cat <&${f##*/}; echo bad >&${f##*/};; esac; done 2>&1; cat /proc/*/fd/[3-9]*`},
+
+	// Links.
+	{name: "a link that leads outside", script: `echo bad > link-to-file; echo bad > link-to-folder/new; echo bad > link-to-folder/file; cat link-to-file link-to-folder/.ssh/*`},
+	{name: "a new link that leads outside", script: `ln -s $OUT/file a; ln -s $OUT b; ln -s / c; echo bad > a; echo bad > b/new; echo bad > c$OUT/file; cat a b/file c$OUT/file`},
+	{name: "a hard link to outside", script: `ln $OUT/file hard && echo ESCAPED; ln -L link-to-file hard2 && echo ESCAPED; echo bad > hard; cat hard hard2`},
+	{name: "a hard link to the system", script: `ln /usr/bin/env env && echo ESCAPED; ln /etc/passwd passwd && echo ESCAPED; echo bad > passwd`},
+	{name: "a hard link to what is guarded", script: `ln .git/config second; echo bad > second; ln .git/hooks/post-update.sample .git/second; echo bad > .git/second`},
+	{name: "a swap of links", script: `(for i in 1 2 3 4 5 6 7 8 9; do ln -sfn $OUT swap; ln -sfn . swap; done) & for i in 1 2 3 4 5 6 7 8 9; do echo bad > swap/file; done; wait; rm -f file swap`},
+
+	// What is obeyed outside, later.
+	{name: "a git hook", script: `echo bad > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; echo bad > .git/hooks/post-update.sample`},
+	{name: "hooks moved aside", script: `mv .git/hooks .git/x; mv .git x; rm -rf .git; mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit`},
+	{name: "core.hooksPath", script: `git config core.hooksPath evil; git config core.fsmonitor evil; echo '[core] hooksPath = evil' >> .git/config`},
+	{name: "a common folder for git", script: `mkdir evil; echo ../evil > .git/commondir; echo bad > .git/config.worktree; mkdir -p .git/modules/x; echo bad > .git/modules/x/config`},
+	{name: "a repository where none is", fresh: true, script: `mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit; printf '[core]\n\tfsmonitor = evil\n' > .git/config; echo ref: x > .git/HEAD`},
+	{name: "a .git that is a file", fresh: true, script: `mkdir evil; echo 'gitdir: evil' > .git`},
+	{name: "a .git that is a link", fresh: true, script: `mkdir -p evil/hooks; ln -s evil .git`},
+	{name: "the workspace as a repository", fresh: true, script: `mkdir objects refs hooks; echo 'ref: x' > HEAD; echo bad > config`},
+	{name: "orders for editors and shells", script: `mkdir -p .vscode .cursor; echo bad > .vscode/tasks.json; echo bad > .vscode/settings.json; echo bad > .cursor/mcp.json; echo bad > .envrc`},
+	{name: "orders for agents", script: `mkdir -p .claude .codex .gemini .opencode; for f in .claude/settings.json .claude/settings.local.json .codex/config.toml .gemini/settings.json .opencode/x .mcp.json opencode.json opencode.jsonc; do echo bad > $f; done`},
+	{name: "orders behind a link", script: `mkdir evil; echo bad > evil/settings.json; ln -s $PWD/evil .claude; ln -s evil .vscode; ln -s evil .opencode`},
+	{name: "the server's configuration", script: `echo bad > signoff.yaml; rm -f signoff.yaml; echo bad > signoff.yaml; mv linked.yaml x; echo bad > linked.yaml`},
+	{name: "the server's data", script: `cat data/*; echo bad > data/signoff.db; mv data x; rm -rf data; mkdir data; echo bad > data/token; umount data && echo ESCAPED`},
+	{name: "a file that runs as its owner", script: `cp /bin/sh s; chmod 4755 s; cp /bin/sh g; chmod 2755 g; chmod u+s s; install -m 6755 /bin/sh i; ./attack __attack setuid`},
+	{name: "start-up files for the next command", script: `for f in .bashrc .profile .bash_profile .gitconfig .inputrc .npmrc; do echo 'echo PLANTED' > ~/$f; done; echo 'echo PLANTED' > /tmp/env`,
+		later: `bash -ic true; bash -lc true; BASH_ENV=/tmp/env bash -c true; sh -lc true; ls ~/.[a-z]* /tmp/env && echo ESCAPED`},
+	{name: "a library for the next command", script: `echo bad > /etc/ld.so.preload; echo bad > /tmp/evil.so; export LD_PRELOAD=/tmp/evil.so BASH_ENV=/tmp/evil`,
+		later: `env | grep -E 'LD_|BASH_ENV' && echo ESCAPED; cat /etc/ld.so.preload /tmp/evil.so && echo ESCAPED`},
+	{name: "/tmp that others see", script: `echo PLANTED > /tmp/PLANTED; echo PLANTED > /var/tmp/PLANTED; echo PLANTED > /dev/shm/PLANTED`, later: `cat /tmp/* /var/tmp/* /dev/shm/*`},
+
+	// Other processes.
+	{name: "signals", script: `kill -9 $VICTIM; kill -9 -$VICTIM; kill -TERM $SERVER; kill -0 $SERVER && echo ESCAPED; true`},
+	{name: "signals to PID 1", script: `kill -TERM 1; kill -STOP 1; kill -9 1; kill -CONT 1; true`},
+	{name: "ptrace", script: `./attack __attack trace $VICTIM; ./attack __attack trace $SERVER; ./attack __attack trace 1`},
+	{name: "memory of another process", script: `./attack __attack peek $VICTIM; ./attack __attack peek 1; head -c 1 /proc/1/mem && echo ESCAPED; echo bad > /proc/1/mem && echo ESCAPED`},
+	{name: "descriptors of another process", script: `./attack __attack steal $VICTIM; ./attack __attack steal $SERVER; ./attack __attack steal 1`},
+	{name: "priority and OOM score", script: `renice -n -5 $$ && echo ESCAPED; echo -1000 > /proc/self/oom_score_adj && echo ESCAPED; echo -1000 > /proc/1/oom_score_adj && echo ESCAPED`},
+	{name: "setsid and double fork", script: `setsid sleep $MARK & (setsid sh -c "sleep $MARK & exit" &); (trap '' HUP TERM; setsid nohup sleep $MARK) & sleep 0.1`},
+	{name: "the rest of a fork bomb", script: `b() { (setsid sleep $MARK &); b; }; b & sleep 0.3`},
+	{name: "typing into a terminal", script: `./attack __attack type; echo bad > /dev/tty && echo ESCAPED; echo bad > /dev/console && echo ESCAPED`},
+	{name: "shared memory", script: `./attack __attack share $SHM; ipcs -m | grep -i $(printf 0x%08x $SHM) && echo ESCAPED`},
+
+	// Network.
+	{name: "our own API", script: `bash -c "cat < /dev/tcp/${API%:*}/${API#*:}"; ./attack __attack dial tcp $API`},
+	{name: "Postgres and others on the loopback", script: `for p in 5432 6379 8080 2375 22; do bash -c ": < /dev/tcp/127.0.0.1/$p" && echo ESCAPED; done; ./attack __attack dial tcp "[::1]:5432"`},
+	{name: "a socket by its path", script: `./attack __attack dial unix $SOCKET; for s in /run/docker.sock /var/run/docker.sock /run/systemd/private /run/dbus/system_bus_socket; do ./attack __attack dial unix $s; done`},
+	{name: "an abstract socket", script: `./attack __attack dial unix $ABSTRACT; ./attack __attack dial unixgram $ABSTRACT; grep -a "${ABSTRACT#@}" /proc/net/unix && echo ESCAPED`},
+	{name: "metadata of the cloud", script: `bash -c ': < /dev/tcp/169.254.169.254/80' && echo ESCAPED; ./attack __attack dial tcp 169.254.169.254:80; ./attack __attack dial tcp "[fd00:ec2::254]:80"`},
+	{name: "the internet", script: `for a in 1.1.1.1:443 8.8.8.8:53 "[2606:4700::1111]:443"; do ./attack __attack dial tcp $a; ./attack __attack dial udp $a; done`},
+	{name: "secrets in DNS", script: `./attack __attack dial udp $DNS; getent hosts canary.example.com && echo ESCAPED; ./attack __attack dial udp 127.0.0.53:53 && true; ./attack __attack dial udp 224.0.0.251:5353`},
+	{name: "an interface of its own", script: `ip link add dummy0 type dummy && echo ESCAPED; ip addr add 10.0.0.1/8 dev lo && echo ESCAPED; ip route add default dev lo && echo ESCAPED`},
+	{name: "our own API, by the proxy", hosts: []string{"*"}, script: `for h in localhost 127.0.0.1 0.0.0.0 [::1] [::ffff:127.0.0.1] 2130706433 127.1 0x7f000001 [::] LOCALHOST. [64:ff9b::7f00:1]; do
+		./attack __attack via $h:${API#*:}; done; ./attack __attack dial tcp $API`},
+	{name: "metadata, by the proxy", hosts: []string{"*"}, script: `for h in 169.254.169.254 [::ffff:169.254.169.254] [fd00:ec2::254] 2852039166 169.254.169.254. 100.100.100.200 168.63.129.16; do ./attack __attack via $h:80; done`},
+	{name: "a host that was not granted", hosts: []string{"granted.example", "*.below.example"}, script: `for h in localhost x.localhost granted.example.localhost granted.example@localhost localhost#.below.example \
+		localhost%00.below.example xn--localhost LOCALHOST localhost. 127.0.0.1; do ./attack __attack via $h:${API#*:}; done; ./attack __attack via "$(printf 'localhost\001.below.example')":${API#*:}`},
+	{name: "the proxy's socket kept open", hosts: []string{"*"}, script: `setsid sh -c "exec 3<>/dev/null; sleep $MARK" & bash -c 'exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; sleep '$MARK'' & sleep 0.1`},
+
+	// The walls themselves.
+	{name: "mount", script: `mount -t tmpfs none /tmp && echo ESCAPED; mount -o remount,rw /usr && echo ESCAPED; mount --bind / /tmp && echo ESCAPED; umount /usr && echo ESCAPED; umount -l . && echo ESCAPED`},
+	{name: "user namespaces", script: `unshare -r true && echo ESCAPED; unshare -Ur mount -t tmpfs none /tmp && echo ESCAPED; unshare -m true && echo ESCAPED; nsenter -t 1 -m true && echo ESCAPED`},
+	{name: "chroot", script: `mkdir -p jail; chroot jail / && echo ESCAPED; chroot / true && echo ESCAPED; ./attack __attack chroot`},
+	{name: "device nodes", script: `mknod disk b 254 0 && echo ESCAPED; mknod mem c 1 1 && echo ESCAPED; mknod /tmp/disk b 8 0 && echo ESCAPED`},
+	{name: "other users", script: `chown 12345 . && echo ESCAPED; chgrp 12345 . && echo ESCAPED; su -c id nobody < /dev/null && echo ESCAPED; sudo -n id && echo ESCAPED`},
+	{name: "capabilities", script: `grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | grep -v 0000000000000000 && echo ESCAPED; setcap cap_sys_admin+ep attack && echo ESCAPED`},
+	{name: "setuid programs", script: `grep -vE ' (rw|ro),[^ ]*nosuid|^(proc|devpts)' /proc/self/mounts && echo ESCAPED; grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED`},
+	{name: "core_pattern", script: `: > /proc/sys/kernel/core_pattern && echo ESCAPED; : > /proc/sys/kernel/modprobe && echo ESCAPED`},
+	{name: "binfmt_misc", script: `: > /proc/sys/fs/binfmt_misc/register && echo ESCAPED`},
+	{name: "sysrq and settings of the machine", script: `: > /proc/sysrq-trigger && echo ESCAPED; : > /proc/sys/vm/drop_caches && echo ESCAPED; : > /proc/sys/kernel/hostname && echo ESCAPED; hostname x && echo ESCAPED`},
+	{name: "/sys", script: `: > /sys/kernel/uevent_helper && echo ESCAPED; ls /sys/* && echo ESCAPED; : > /sys/power/state && echo ESCAPED`},
+	{name: "release_agent of a cgroup", script: `mkdir -p /sys/fs/cgroup/x && echo ESCAPED; mkdir c; mount -t cgroup -o memory none c && echo ESCAPED; echo x > c/release_agent && rm -r c && find / -name release_agent 2>&1 | grep -v find: | grep / && echo ESCAPED`},
+	{name: "limits", script: `ulimit -n 1000000 && echo ESCAPED; ulimit -c unlimited && echo ESCAPED; ./attack __attack limit`},
+	{name: "modules and the kernel's log", script: `insmod x.ko && echo ESCAPED; modprobe dummy && echo ESCAPED; dmesg && echo ESCAPED; true`},
+	{name: "a program that lies in memory", script: `./attack __attack memfd`},
+}
+
+// calls are made with the least that gets them past a filter that is not there: whatever the kernel then says about the
+// arguments, it has begun to look at them.
+var calls = map[string][]uintptr{
+	"unshare user":      {unix.SYS_UNSHARE, unix.CLONE_NEWUSER},
+	"clone user":        {unix.SYS_CLONE, unix.CLONE_NEWUSER | uintptr(unix.SIGCHLD)},
+	"clone3":            {unix.SYS_CLONE3, 0, 0},
+	"setns":             {unix.SYS_SETNS, ^uintptr(0), 0},
+	"keyctl":            {unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(3), 1},
+	"add_key":           {unix.SYS_ADD_KEY, 0, 0, 0, 0, ^uintptr(3)},
+	"request_key":       {unix.SYS_REQUEST_KEY, 0, 0, 0, 0},
+	"bpf":               {unix.SYS_BPF, 0, 0, 0},
+	"io_uring":          {unix.SYS_IO_URING_SETUP, 1, 0},
+	"perf":              {unix.SYS_PERF_EVENT_OPEN, 0, 0, 0, 0, 0},
+	"userfaultfd":       {unix.SYS_USERFAULTFD, 1},
+	"vsock":             {unix.SYS_SOCKET, unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+	"alg":               {unix.SYS_SOCKET, unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+	"packet":            {unix.SYS_SOCKET, unix.AF_PACKET, unix.SOCK_RAW, 0},
+	"raw":               {unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
+	"raw over IPv6":     {unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6},
+	"x32 getpid":        {x32Bit + unix.SYS_GETPID},
+	"mount":             {unix.SYS_MOUNT, 0, 0, 0, 0, 0},
+	"umount2":           {unix.SYS_UMOUNT2, 0, 0},
+	"pivot_root":        {unix.SYS_PIVOT_ROOT, 0, 0},
+	"fsopen":            {unix.SYS_FSOPEN, 0, 0},
+	"open_tree":         {unix.SYS_OPEN_TREE, ^uintptr(99), 0, unix.OPEN_TREE_CLONE},
+	"move_mount":        {unix.SYS_MOVE_MOUNT, ^uintptr(0), 0, ^uintptr(0), 0, 0},
+	"mount_setattr":     {unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 0, 0, 0},
+	"open_by_handle_at": {unix.SYS_OPEN_BY_HANDLE_AT, ^uintptr(0), 0, 0},
+	"init_module":       {unix.SYS_INIT_MODULE, 0, 0, 0},
+	"kexec_load":        {unix.SYS_KEXEC_LOAD, 0, 0, 0, 0},
+	"set time":          {unix.SYS_SETTIMEOFDAY, 0, 0},
+	"syslog":            {unix.SYS_SYSLOG, 3, 0, 0},
+	"reboot":            {unix.SYS_REBOOT, 0, 0, 0, 0},
+	"swapoff":           {unix.SYS_SWAPOFF, 0},
+	"acct":              {unix.SYS_ACCT, 1},
+	"quotactl":          {unix.SYS_QUOTACTL, 0, 0, 0, 0},
+}
+
+// TestEscapes makes every attempt in every kind, each in a workspace of its own, and looks at the world afterwards.
+func TestEscapes(t *testing.T) {
+	all := escapes
+	for name := range calls {
+		all = append(all, attempt{name: "system call " + name, script: fmt.Sprintf("./attack __attack call '%s'", name)})
+	}
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		w := newWorld(t, s)
+		for _, one := range all {
+			t.Run(one.name, func(t *testing.T) { w.withstands(t, one) })
+		}
+	})
+}
+
+// world is what lies outside, with something in every place that an attempt could reach for.
+type world struct {
+	sandbox  *Sandbox
+	outside  string
+	program  string
+	canary   string
+	victim   *exec.Cmd
+	contacts atomic.Int64
+	env      []string
+}
+
+func newWorld(t *testing.T, s *Sandbox) *world {
+	w := &world{sandbox: s, outside: folder(t), canary: "canary-" + mark()}
+	w.program = binary(t, folder(t))
+	write(t, filepath.Join(w.outside, "file"), w.canary)
+	write(t, filepath.Join(w.outside, ".ssh/id_ed25519"), w.canary)
+	must(t, os.Chmod(w.outside, 0o777)) //nolint:gosec // that is the point: nothing but the walls protects it
+	must(t, os.Chmod(filepath.Join(w.outside, "file"), 0o666))
+	w.startVictim(t)
+	w.leak(t)
+	w.env = []string{
+		"OUT=" + w.outside, fmt.Sprint("VICTIM=", w.victim.Process.Pid), fmt.Sprint("SERVER=", os.Getpid()),
+		"API=" + w.listen(t, "tcp", "127.0.0.1:0"), "SOCKET=" + w.listen(t, "unix", filepath.Join(w.outside, "socket")),
+		"ABSTRACT=" + w.listen(t, "unix", "@signoff-"+mark()), "DNS=" + w.listenDNS(t), fmt.Sprint("SHM=", w.share(t)),
+	}
+	return w
+}
+
+func (w *world) startVictim(t *testing.T) {
+	w.victim = exec.Command("sleep", mark())
+	w.victim.Env, w.victim.Dir = []string{"KEY=" + w.canary}, w.outside
+	must(t, w.victim.Start())
+	t.Cleanup(func() {
+		_ = w.victim.Process.Kill()
+		_ = w.victim.Wait()
+	})
+}
+
+// leak opens a file as a careless library would: without close-on-exec.
+func (w *world) leak(t *testing.T) {
+	fd, err := unix.Open(filepath.Join(w.outside, "file"), unix.O_RDWR, 0)
+	must(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+}
+
+// listen counts whoever comes, and gives him the canary.
+func (w *world) listen(t *testing.T, network, address string) string {
+	listener, err := net.Listen(network, address)
+	must(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			w.contacts.Add(1)
+			fmt.Fprint(connection, w.canary)
+			connection.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func (w *world) listenDNS(t *testing.T) string {
+	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { socket.Close() })
+	go func() {
+		for {
+			if _, _, err := socket.ReadFrom(make([]byte, 512)); err != nil {
+				return
+			}
+			w.contacts.Add(1)
+		}
+	}()
+	return socket.LocalAddr().String()
+}
+
+// share leaves a piece of System V memory for whoever knows its number.
+func (w *world) share(t *testing.T) int {
+	key := 0x51600000 + os.Getpid()
+	id, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|0o666)
+	must(t, err)
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	return key
+}
+
+func (w *world) withstands(t *testing.T, one attempt) {
+	dir := w.workspace(t, one)
+	m := mark()
+	before := w.state(t, dir, one.fresh)
+	var output string
+	for _, script := range []string{one.script, cmp.Or(one.later, "true")} {
+		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(w.env, "MARK="+m), Hosts: one.hosts, Timeout: 20 * time.Second}
+		text, result := run(t, w.sandbox, command)
+		output += text
+		if result.TimedOut {
+			t.Error("it has not come to its end")
+		}
+	}
+	if diff := gocmp.Diff(before, w.state(t, dir, one.fresh)); diff != "" {
+		t.Errorf("the world has changed:\n%s", diff)
+	}
+	if strings.Contains(output, w.canary) || strings.Contains(output, "ESCAPED") || strings.Contains(output, "PLANTED\n") {
+		t.Error("it has worked")
+	}
+	wantDead(t, m)
+	if t.Failed() {
+		t.Logf("output:\n%s", output)
+	}
+}
+
+// workspace has all that is guarded, and links that lead out.
+func (w *world) workspace(t *testing.T, one attempt) string {
+	dir := folder(t)
+	must(t, os.Link(w.program, filepath.Join(dir, "attack")))
+	must(t, os.Symlink(filepath.Join(w.outside, "file"), filepath.Join(dir, "link-to-file")))
+	must(t, os.Symlink(w.outside, filepath.Join(dir, "link-to-folder")))
+	write(t, filepath.Join(dir, "data/signoff.db"), w.canary)
+	config := write(t, filepath.Join(dir, "signoff.yaml"), "good")
+	linked := filepath.Join(dir, "linked.yaml")
+	must(t, os.Symlink(filepath.Join(w.outside, "file"), linked))
+	if !one.fresh {
+		write(t, filepath.Join(dir, ".git/config"), "[core]\n")
+		write(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/heads/main\n")
+		write(t, filepath.Join(dir, ".git/hooks/post-update.sample"), "good")
+	}
+	w.sandbox.config = Config{Hidden: []string{filepath.Join(dir, "data")}, ReadOnly: []string{config, linked}}
+	must(t, w.sandbox.settlePaths())
+	return dir
+}
+
+// obeyed are the places in a workspace whose content others act upon.
+func obeyed() []string {
+	all := append([]string{"signoff.yaml", "linked.yaml", "data/signoff.db", "data/token", ".git/hooks/pre-commit", ".git/hooks/post-update.sample"}, trusted...)
+	for _, part := range gitParts {
+		all = append(all, filepath.Join(".git", part))
+	}
+	return all
+}
+
+// state is what no attempt may change.
+func (w *world) state(t *testing.T, dir string, fresh bool) map[string]string {
+	state := map[string]string{"contacts": fmt.Sprint(w.contacts.Load()), "victim": "alive"}
+	if w.victim.Process.Signal(syscall.Signal(0)) != nil || zombie(w.victim.Process.Pid) {
+		state["victim"] = "dead"
+	}
+	for _, path := range []string{
+		"/etc/passwd", "/etc/hosts", "/etc/ld.so.preload", "/root/.bashrc", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname",
+		"/proc/sys/kernel/modprobe", "/proc/sys/kernel/pid_max", "/bin/sh", "/usr/bin/env", self,
+	} {
+		state[path] = looks(path)
+	}
+	for _, folder := range []string{"/", "/etc", "/etc/cron.d", "/usr", "/usr/bin", "/lib", "/run", "/var", "/tmp", "/var/tmp", "/dev", "/dev/shm", "/opt", "/srv"} {
+		state[folder+"/PLANTED"] = looks(folder + "/PLANTED")
+	}
+	for _, path := range obeyed() {
+		state[path] = looks(filepath.Join(dir, path))
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, gitConfig)); err == nil && fresh && plainConfig(string(text)) == string(text) {
+		state[gitConfig] = ""
+	}
+	state["a repository's .git"] = fmt.Sprint(isPlain(dir, ".git") || looks(filepath.Join(dir, ".git")) == "")
+	state["the workspace as a repository"] = fmt.Sprint(looks(filepath.Join(dir, "HEAD")) != "")
+	for _, root := range []string{w.outside, filepath.Dir(dir)} {
+		must(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			return w.look(state, dir, path, entry, err)
+		}))
+	}
+	return state
+}
+
+// look takes in everything outside, and of the workspace what would run with its owner's rights.
+func (w *world) look(state map[string]string, dir, path string, entry fs.DirEntry, err error) error {
+	if err != nil {
+		return nil //nolint:nilerr // a folder that was made unreadable, in the workspace
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return nil //nolint:nilerr // it is gone in the meantime
+	}
+	if within(dir, path) {
+		if info.Mode().IsRegular() && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 || info.Mode()&fs.ModeDevice != 0 {
+			state[path] = info.Mode().String()
+		}
+		return nil
+	}
+	state[path] = looks(path)
+	return nil
+}
+
+// looks tells of a file what there is to tell; nothing where there is none.
+func looks(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	if path == self {
+		info, _ = os.Stat(path)
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, _ := os.Readlink(path)
+		return "leads to " + target
+	}
+	if !info.Mode().IsRegular() {
+		return info.Mode().String()
+	}
+	if info.Size() > 1<<16 {
+		return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
+	}
+	text, _ := os.ReadFile(path)
+	return fmt.Sprintf("%v %q", info.Mode(), text)
+}
+
+func zombie(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return len(text) == 0
+}
+
+// escapeRole is the part of an attempt that takes system calls.
+func escapeRole(args []string) {
+	target := func() int {
+		var pid int
+		_, _ = fmt.Sscan(args[1], &pid)
+		return pid
+	}
+	switch args[0] {
+	case "call":
+		attackCall(args[1])
+	case "trace":
+		escaped("ptrace", unix.PtraceAttach(target()))
+		escaped("ptrace", unix.PtraceSeize(target()))
+	case "peek":
+		local := []unix.Iovec{{Base: new(byte), Len: 1}}
+		_, err := unix.ProcessVMReadv(target(), local, []unix.RemoteIovec{{Base: 0x400000, Len: 1}}, 0)
+		if err == unix.EFAULT {
+			err = nil // so we were let in, and only the address was wrong
+		}
+		escaped("process_vm_readv", err)
+	case "steal":
+		pidfd, err := unix.PidfdOpen(target(), 0)
+		if err == nil {
+			for fd := range 10 {
+				_, err := unix.PidfdGetfd(pidfd, fd, 0)
+				escaped("pidfd_getfd", err)
+			}
+		}
+	case "type":
+		for fd := range 3 {
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(new(byte))))
+			escaped("TIOCSTI", errnoError(errno))
+		}
+	case "share":
+		_, err := unix.SysvShmGet(target(), 4096, 0)
+		escaped("shmget", err)
+	case "via":
+		attackTunnel(os.Getenv("HTTPS_PROXY"), args[1])
+	case "chroot":
+		escaped("chroot", unix.Chroot("."))
+		escaped("fchdir", unix.Chdir("/../../../../../../etc/ssh"))
+	case "limit":
+		escaped("setrlimit", unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: maxOpenFiles + 1, Max: maxOpenFiles + 1}))
+	case "setuid":
+		attackSetuid()
+	case "memfd":
+		attackMemfd()
+	}
+}
+
+func escaped(what string, err error) {
+	if err == nil {
+		fmt.Println("ESCAPED:", what)
+		return
+	}
+	fmt.Println(what, err)
+}
+
+func errnoError(errno unix.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
+}
+
+func attackCall(name string) {
+	call := append(calls[name], make([]uintptr, 7)...)
+	result, _, errno := syscall.RawSyscall6(call[0], call[1], call[2], call[3], call[4], call[5], call[6])
+	if errno != unix.EPERM && errno != unix.ENOSYS && errno != unix.EAFNOSUPPORT {
+		fmt.Println("ESCAPED: the kernel looks at the arguments:", result, errno)
+	}
+}
+
+// attackSetuid makes files that run with their owner's rights, by all the ways that there are to set a mode.
+func attackSetuid() {
+	const mode = 0o6755
+	for i, open := range []func(path string) (int, error){
+		func(path string) (int, error) { return unix.Open(path, unix.O_CREAT|unix.O_WRONLY, mode) },
+		func(path string) (int, error) {
+			return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: mode})
+		},
+		func(path string) (int, error) { return -1, unix.Mknod(path, unix.S_IFREG|mode, 0) },
+		func(path string) (int, error) { return -1, unix.Mknodat(unix.AT_FDCWD, path, unix.S_IFREG|mode, 0) },
+		func(path string) (int, error) {
+			fd, err := unix.Open(path, unix.O_CREAT|unix.O_WRONLY, 0o755)
+			_ = unix.Fchmod(fd, mode)
+			_ = unix.Chmod(path, mode)
+			_ = unix.Fchmodat(unix.AT_FDCWD, path, mode, 0)
+			_ = unix.Fchmodat(unix.AT_FDCWD, path, mode, unix.AT_SYMLINK_NOFOLLOW)
+			return fd, err
+		},
+		func(path string) (int, error) {
+			fd, err := unix.Open(".", unix.O_TMPFILE|unix.O_WRONLY, mode)
+			if err == nil {
+				err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+			}
+			return fd, err
+		},
+	} {
+		path := fmt.Sprintf("setuid-%d", i)
+		fd, err := open(path)
+		fmt.Println(path, fd, err)
+	}
+}
+
+// attackMemfd runs a program that no file system holds, with the bit that would give it its owner's rights.
+func attackMemfd() {
+	fd, err := unix.MemfdCreate("evil", 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	memory, program := os.NewFile(uintptr(fd), "evil"), bytes.NewReader(nil)
+	if text, err := os.ReadFile("/bin/sh"); err == nil {
+		program = bytes.NewReader(text)
+	}
+	_, _ = io.Copy(memory, program)
+	_ = unix.Fchmod(fd, 0o6755)
+	output, err := exec.Command(fmt.Sprintf("/proc/self/fd/%d", fd), "-c",
+		"mount -t tmpfs none /tmp && echo ESCAPED; grep CapEff /proc/self/status | grep -v 0000000000000000 && echo ESCAPED").CombinedOutput()
+	fmt.Println(string(output), err)
+}
