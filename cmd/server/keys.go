@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/keys"
 	"signoff/internal/store"
@@ -95,6 +96,9 @@ func createKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 	if err != nil {
 		return err
 	}
+	if err := s.AppendAudit(ctx, order.Tenant, audit.Key("key.created", key.ID, key.Name, key.Scopes)); err != nil {
+		return err
+	}
 	fmt.Fprintf(std.err, "Key %s for %s may %s. Its token is shown this once:\n", key.ID, key.Name, strings.Join(key.Scopes, ", "))
 	_, err = fmt.Fprintln(std.out, token)
 	return err
@@ -147,6 +151,9 @@ func revokeKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 		return usagef("signoff keys revoke takes the id of one key")
 	}
 	if err := s.RevokeKey(ctx, domain.TenantID(*tenant), set.Arg(0)); err != nil {
+		return err
+	}
+	if err := s.AppendAudit(ctx, domain.TenantID(*tenant), audit.Key("key.revoked", set.Arg(0), "", nil)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(std.err, "Key %s is revoked; running servers stop taking it within seconds.\n", set.Arg(0))

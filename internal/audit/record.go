@@ -106,6 +106,15 @@ func Memory(execution domain.ExecutionID, scope domain.MemoryScope, revision int
 	}
 }
 
+// Key is the record of what an operator did with an API key. Its secret is nowhere but with whoever has it.
+func Key(action, id, name string, scopes []string) domain.AuditRecord {
+	record := domain.AuditRecord{Action: action, Subject: id, Channel: ByCLI}
+	if name != "" {
+		record.Details = domain.Encode(map[string]any{"name": name, "scopes": scopes})
+	}
+	return record
+}
+
 func short(text string) string { return shortTo(text, summaryBytes) }
 
 func shortTo(text string, limit int) string {
