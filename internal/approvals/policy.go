@@ -196,7 +196,7 @@ func (j *judging) refuse() (Judgement, string) {
 		}
 	}
 	if finding, denied := j.denied(); denied && j.bash.Denial() == domain.DenyBlock {
-		judgement := refusal(ByBashPolicy, "%s", finding.Reason)
+		judgement := refusal(ByBashPolicy, "%s", because(finding))
 		judgement.Rule = finding.Rule
 		return judgement, ""
 	}
@@ -221,6 +221,26 @@ func (j *judging) finding(action domain.Verdict) (shell.Finding, bool) {
 		}
 	}
 	return shell.Finding{Action: action, Reason: "The bash policy says " + string(action) + "."}, true
+}
+
+// because says what the bash policy found, of which part of the line, for people who see the whole of it.
+func because(f shell.Finding) string {
+	switch {
+	case f.Rule != "":
+		return fmt.Sprintf("The rule “%s” of the bash policy says %s to “%s”.", f.Rule, f.Action, shortened(f.Command))
+	case f.Command != "" && f.Action != domain.Ask:
+		return fmt.Sprintf("The bash policy says %s to “%s”: no rule is about it.", f.Action, shortened(f.Command))
+	default:
+		return f.Reason
+	}
+}
+
+// shortened keeps a sentence a sentence; the whole command stands beside it.
+func shortened(command string) string {
+	if runes := []rune(command); len(runes) > 100 {
+		return string(runes[:100]) + "…"
+	}
+	return command
 }
 
 func (j *judging) catastrophic() (Judgement, string) {
@@ -260,7 +280,7 @@ func (j *judging) permitted() (Judgement, string) {
 	if also := j.beyondExecute(); also != "" {
 		return Judgement{}, "the bash policy allows the command, but not that it " + also
 	}
-	return Judgement{Verdict: domain.Allow, By: ByBashPolicy, Rule: finding.Rule, Reason: finding.Reason}, ""
+	return Judgement{Verdict: domain.Allow, By: ByBashPolicy, Rule: finding.Rule, Reason: because(finding)}, ""
 }
 
 // beyondExecute is what a command does besides running, and the rules for command lines do not speak of: somebody who
@@ -287,7 +307,7 @@ func (j *judging) trusted() (Judgement, string) {
 func (j *judging) doubtful() (Judgement, string) {
 	for _, action := range []domain.Verdict{domain.Deny, domain.Ask} {
 		if finding, found := j.finding(action); found {
-			judgement := asking(ByBashPolicy, "%s", finding.Reason)
+			judgement := asking(ByBashPolicy, "%s", because(finding))
 			judgement.Rule = finding.Rule
 			return judgement, ""
 		}
