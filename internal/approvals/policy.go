@@ -227,9 +227,9 @@ func (j *judging) finding(action domain.Verdict) (shell.Finding, bool) {
 func because(f shell.Finding) string {
 	switch {
 	case f.Rule != "":
-		return fmt.Sprintf("The rule “%s” of the bash policy says %s to “%s”.", f.Rule, f.Action, shortened(f.Command))
+		return fmt.Sprintf("The rule “%s” of the bash policy says %s to %q.", f.Rule, f.Action, shortened(f.Command))
 	case f.Command != "" && f.Action != domain.Ask:
-		return fmt.Sprintf("The bash policy says %s to “%s”: no rule is about it.", f.Action, shortened(f.Command))
+		return fmt.Sprintf("The bash policy says %s to %q: no rule is about it.", f.Action, shortened(f.Command))
 	default:
 		return f.Reason
 	}
