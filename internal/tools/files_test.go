@@ -405,8 +405,8 @@ func TestChangesOfOthersAreKept(t *testing.T) {
 }
 
 func TestEditIsFastOnRepeatedText(t *testing.T) {
-	host := &hosttest.Host{Tree: map[string]string{"a": strings.Repeat("a", 4<<20)}}
-	result := call(t, tools.Edit{}, host, arguments{"path": "a", "oldText": strings.Repeat("a", 1<<20), "newText": "b"})
+	host := &hosttest.Host{Tree: map[string]string{"a": strings.Repeat("a", 1<<20)}}
+	result := call(t, tools.Edit{}, host, arguments{"path": "a", "oldText": strings.Repeat("a", 1<<17), "newText": "b"})
 	if !strings.Contains(result.Output, "1000 times or more") {
 		t.Errorf("got %.300s", result.Output)
 	}
