@@ -158,26 +158,29 @@ func TestEveryToolSurvivesWhatIsNoObject(t *testing.T) {
 
 // TestEveryToolSurvivesLongTexts does not say which of them are too long: a pattern is sooner than a file is.
 func TestEveryToolSurvivesLongTexts(t *testing.T) {
-	host := &hosttest.Host{Files: fstest.MapFS{"a": {Data: []byte("x\n")}}}
+	texts := []json.RawMessage{domain.Encode(strings.Repeat("x", 1<<20))}
+	for _, unit := range []string{"\u202e", "`", "/", "\n", "(", "*", "😀", "\u0000", "-\n+\n", "@@ -1 +1 @@\n"} {
+		texts = append(texts, domain.Encode(strings.Repeat(unit, (16<<10)/len(unit))))
+	}
 	for tool, sample := range every(t) {
 		for name := range members(t, sample) {
-			texts := []string{strings.Repeat("x", 1<<20)}
-			for _, unit := range []string{"\u202e", "`", "/", "\n", "(", "*", "😀", "\u0000", "-\n+\n", "@@ -1 +1 @@\n"} {
-				texts = append(texts, strings.Repeat(unit, (64<<10)/len(unit)))
-			}
-			for _, long := range texts {
-				text := domain.Encode(long)
-				arguments := json.RawMessage(with(t, sample, name, string(text)))
-				intent, err := tool.Check(arguments, "/srv")
-				if len(intent.Summary) > 8<<10 || err != nil && domain.CodeOf(err) != domain.CodeInvalidArguments {
-					t.Errorf("%s: %s: a summary of %d bytes, %v", tool.Definition().Name, name, len(intent.Summary), err)
-				}
-				result := tool.Run(t.Context(), host, domain.ToolCall{ID: "c", Arguments: arguments})
-				if len(result.Output) > 300<<10 || err != nil && result.Failure == nil {
-					t.Errorf("%s: %s: %d bytes, %v", tool.Definition().Name, name, len(result.Output), result.Failure)
-				}
+			for _, text := range texts {
+				survives(t, tool, name, json.RawMessage(with(t, sample, name, string(text))))
 			}
 		}
+	}
+}
+
+func survives(t *testing.T, tool tools.Tool, what string, arguments json.RawMessage) {
+	t.Helper()
+	intent, err := tool.Check(arguments, "/srv")
+	if len(intent.Summary) > 8<<10 || err != nil && domain.CodeOf(err) != domain.CodeInvalidArguments {
+		t.Errorf("%s: %s: a summary of %d bytes, %v", tool.Definition().Name, what, len(intent.Summary), err)
+	}
+	host := &hosttest.Host{Files: fstest.MapFS{"a": {Data: []byte("x\n")}}}
+	result := tool.Run(t.Context(), host, domain.ToolCall{ID: "c", Arguments: arguments})
+	if len(result.Output) > 300<<10 || err != nil && result.Failure == nil {
+		t.Errorf("%s: %s: %d bytes, %v", tool.Definition().Name, what, len(result.Output), result.Failure)
 	}
 }
 

@@ -31,14 +31,16 @@ func parseHTML(page string, base *url.URL) *html.Node {
 	for tokens.Next() != html.ErrorToken {
 		builder.take(tokens.Token())
 	}
+	builder.endText()
 	flattenTables(root, maxCells)
 	return root
 }
 
 type treeBuilder struct {
 	base     *url.URL
-	open     []*html.Node // from the root down
-	dropping bool         // the next text is a script or the like
+	open     []*html.Node    // from the root down
+	text     strings.Builder // of the innermost, since its last child: the converter takes long to join many pieces
+	dropping bool            // the next text is a script or the like
 }
 
 var (
@@ -81,7 +83,7 @@ func (b *treeBuilder) take(token html.Token) {
 	switch token.Type {
 	case html.TextToken:
 		if !wasDropping {
-			b.top().AppendChild(&html.Node{Type: html.TextNode, Data: token.Data})
+			b.text.WriteString(token.Data)
 		}
 	case html.StartTagToken, html.SelfClosingTagToken:
 		b.start(token)
@@ -91,6 +93,24 @@ func (b *treeBuilder) take(token html.Token) {
 }
 
 func (b *treeBuilder) top() *html.Node { return b.open[len(b.open)-1] }
+
+func (b *treeBuilder) endText() {
+	if b.text.Len() > 0 {
+		b.top().AppendChild(&html.Node{Type: html.TextNode, Data: b.text.String()})
+		b.text.Reset()
+	}
+}
+
+func (b *treeBuilder) add(element *html.Node) {
+	b.endText()
+	b.top().AppendChild(element)
+}
+
+// endFrom closes an open element, and all inside it.
+func (b *treeBuilder) endFrom(i int) {
+	b.endText()
+	b.open = b.open[:i]
+}
 
 func (b *treeBuilder) start(token html.Token) {
 	if slices.Contains(dropped, token.DataAtom) {
@@ -106,7 +126,7 @@ func (b *treeBuilder) start(token html.Token) {
 		return // an anchor, or a link to nowhere
 	}
 	if token.Type == html.SelfClosingTagToken || slices.Contains(void, token.DataAtom) {
-		b.top().AppendChild(element)
+		b.add(element)
 		return
 	}
 	b.push(element)
@@ -128,7 +148,7 @@ func (b *treeBuilder) push(element *html.Node) {
 	if len(b.open) > maxTreeDepth || b.nested(element, indents, maxIndents) || b.nested(element, styles, maxStyles) {
 		return
 	}
-	b.top().AppendChild(element)
+	b.add(element)
 	b.open = append(b.open, element)
 }
 
@@ -154,7 +174,7 @@ func (b *treeBuilder) end(token html.Token) {
 	}
 	for i := len(b.open) - 1; i > 0; i-- {
 		if b.open[i].Data == token.Data {
-			b.open = b.open[:i]
+			b.endFrom(i)
 			return
 		}
 		if slices.Contains(within, b.open[i].DataAtom) {
@@ -168,7 +188,7 @@ func (b *treeBuilder) close(ends, within []atom.Atom) bool {
 	for i := len(b.open) - 1; i > 0; i-- {
 		switch {
 		case slices.Contains(ends, b.open[i].DataAtom):
-			b.open = b.open[:i]
+			b.endFrom(i)
 			return true
 		case slices.Contains(within, b.open[i].DataAtom):
 			return false

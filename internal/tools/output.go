@@ -113,7 +113,7 @@ func (o *output) takeLocked(text string) {
 	}
 	o.live = append(o.live, text...)
 	for len(o.live) >= livePieceBytes && !o.silent {
-		o.emitLocked(runeCut(string(o.live[:min(len(o.live), livePieceBytes+utf8.UTFMax)]), livePieceBytes))
+		o.emitLocked()
 	}
 	if len(o.live) > 0 && o.timer == nil && !o.closed {
 		o.timer = time.AfterFunc(livePieceEvery, o.tick)
@@ -134,19 +134,20 @@ func (o *output) flushLocked() {
 		o.timer = nil
 	}
 	for len(o.live) > 0 && !o.silent {
-		o.emitLocked(runeCut(string(o.live), livePieceBytes))
+		o.emitLocked()
 	}
 }
 
-// emitLocked sends the first n waiting bytes.
-func (o *output) emitLocked(n int) {
-	piece := string(o.live[:n])
-	o.live = o.live[n:]
+// emitLocked sends the next piece of what waits.
+func (o *output) emitLocked() {
+	beginning := string(o.live[:min(len(o.live), livePieceBytes+utf8.UTFMax)])
+	piece := beginning[:runeCut(beginning, livePieceBytes)]
+	o.live = o.live[len(piece):]
 	if err := o.emit(o.sent, piece); err != nil { // the session is over; the command's end is near
 		o.silent, o.live = true, nil
 		return
 	}
-	o.sent += n
+	o.sent += len(piece)
 }
 
 // runeCut returns the largest cut of valid text that is at most limit and does not split a rune.
