@@ -1,7 +1,8 @@
 // Package hosttest is a scripted [domain.Host] for tests. It keeps what was emitted, and holds whoever uses it to the
 // host's rules: a call is requested before it is authorized, authorized at most once, and has exactly one fate; a
 // closed message or thought stays closed. The calls of an external agent, which runs them itself, may also be asked
-// about, or told as started.
+// about, or told as started. Files that are to be changed are a Tree in memory, with all that [domain.Host] promises of
+// changes: all or none, and only where what was expected is there.
 package hosttest
 
 import (
