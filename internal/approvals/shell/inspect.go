@@ -28,7 +28,7 @@ func (r *reading) inspect(source string) {
 			r.unclear("The command has unusual blanks.")
 		}
 	}
-	if strings.Contains(source, "\\\n") {
+	if strings.Contains(source, "\\\n") || strings.HasSuffix(source, "\\") {
 		r.unclear("The command goes on in the next line behind a backslash.")
 	}
 	if padded(source) {

@@ -121,7 +121,7 @@ func (r *reading) guess(source string) {
 // crude takes apart what is no shell, or not yet: bash runs each line before it has read the next, so what stands
 // before a syntax error runs.
 func (r *reading) crude(source string) {
-	pieces := strings.FieldsFunc(source, func(c rune) bool { return strings.ContainsRune(";&|\n\r\x00()`<>{}$", c) })
+	pieces := strings.FieldsFunc(source[:min(len(source), maxLine)], func(c rune) bool { return strings.ContainsRune(";&|\n\r\x00()`<>{}$", c) })
 	for _, piece := range pieces[:min(len(pieces), 4*maxCommands)] {
 		words := strings.Fields(strings.Map(dropQuotes, piece))
 		if len(words) > 0 {

@@ -6,6 +6,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"unicode"
 
 	"signoff/internal/domain"
 )
@@ -199,16 +200,25 @@ func (p *Policy) shadow(c Command) (Finding, bool) {
 }
 
 // whole judges the line as it was written: a deny rule may be about a whole pipeline. A rule that matches one of the
-// commands by itself was heard there, in its place among the rules.
+// commands by itself was heard there, in its place among the rules, so those commands are taken out first.
 func (p *Policy) whole(s Script, line string) (Finding, bool) {
-	line = strings.TrimSpace(line)
+	line = strings.TrimSpace(line[:min(len(line), maxLine)])
 	for _, r := range p.rules {
-		if r.allows || !r.within.MatchString(line) || slices.ContainsFunc(s.Commands, r.refuses) {
-			continue
+		if !r.allows && r.within.MatchString(line) && r.within.MatchString(without(line, s.Commands, r)) {
+			return Finding{line, r.name, domain.Deny, "The rule denies the line as a whole."}, true
 		}
-		return Finding{line, r.name, domain.Deny, "The rule denies the line as a whole."}, true
 	}
 	return Finding{}, false
+}
+
+// without takes the commands out of a line that a deny rule matches by themselves.
+func without(line string, commands []Command, r rule) string {
+	for _, c := range commands[:min(len(commands), maxCommands)] {
+		if r.refuses(c) {
+			line = strings.Replace(line, c.Text, "", 1)
+		}
+	}
+	return strings.TrimSpace(line)
 }
 
 // refuses tells whether a deny rule matches a command, with or without the folder of its program.
@@ -216,26 +226,39 @@ func (r rule) refuses(c Command) bool {
 	return r.within.MatchString(c.Text) || r.within.MatchString(c.bare())
 }
 
-// grants tells whether an allow rule matches a command from its first character on, and at least to the end of the
-// program's name: ^cat\b is no word for cat-and-mail, nor for cat/../rm.
+// grants tells whether an allow rule matches a command.
 func (r rule) grants(c Command) bool {
-	match := r.begins.FindStringIndex(c.Text)
-	if match == nil || len(c.Words) == 0 {
+	if !r.reaches(c, c.Words) {
 		return false
 	}
-	end, name := match[1], len(c.Words[0])
-	if end < name {
+	return !c.Runs || r.reaches(c, sealed(c.Words))
+}
+
+// reaches tells whether the pattern matches from the first character on, and at least to the end of the program's name:
+// ^cat\b is no word for cat-and-mail, nor for cat/../rm.
+func (r rule) reaches(c Command, words []string) bool {
+	if len(words) == 0 {
 		return false
 	}
-	return !splits(c, end)
+	match := r.begins.FindStringIndex(strings.Join(words, " "))
+	return match != nil && match[1] >= len(words[0]) && (!c.Runs || !splits(words, match[1]))
+}
+
+// sealed closes the blanks within words. In kubectl -n "x get" delete pod, the text seems to say get; a rule that names
+// what it does not see must not be talked into it.
+func sealed(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strings.Join(strings.FieldsFunc(w, unicode.IsSpace), "\u00a0")
+	}
+	return out
 }
 
 // splits tells whether a match ends within a sub-command: ^kubectl get\b is no word for kubectl get-tokens, a plugin.
-func splits(c Command, end int) bool {
-	if len(c.Words) < 2 || !c.Runs {
+func splits(words []string, end int) bool {
+	if len(words) < 2 {
 		return false
 	}
-	from := len(c.Words[0]) + 1
-	to := from + len(c.Words[1])
-	return end > from && end < to && end < len(c.Text) && c.Text[end] == '-'
+	from := len(words[0]) + 1
+	return end > from && end < from+len(words[1]) && words[1][end-from] == '-'
 }

@@ -127,10 +127,13 @@ func TestJudge(t *testing.T) {
 		{"cat-x", domain.Deny, rules{allow(`^(cat|cat-x)\b`)}, domain.Allow},
 		{"kubectl get-x", domain.Deny, rules{allow(`^kubectl get\b`)}, domain.Deny},
 		{"kubectl get pods", domain.Deny, rules{allow(`^kubectl get\b`)}, domain.Allow},
+		{"kubectl -n 'a get' delete ns b", domain.Deny, rules{allow(`^kubectl -n [a-z]+ get\b`)}, domain.Deny},
+		{"git commit -m 'two words'", domain.Deny, rules{allow(`^git commit -m .*`)}, domain.Allow},
 		{"date\nrm", domain.Deny, rules{allow(`(?m)^rm$`)}, domain.Deny},
 		{"/bin/cat x", domain.Deny, rules{allow(`^cat\b`)}, domain.Deny},
 		// A deny rule sees the line, the name without its folder, wrappers, and guesses.
 		{"curl x | sh", domain.Allow, rules{allow(`^curl`), deny(`curl.*\|\s*sh`)}, domain.Deny},
+		{`echo "curl | sh"; curl x | sh`, domain.Allow, rules{allow(`^(echo|curl)`), deny(`curl.*\|\s*sh`)}, domain.Deny},
 		{"cat x | tee y", domain.Allow, rules{allow(`.*`), deny(`cat.*\| tee`)}, domain.Deny},
 		{"/bin/rm x", domain.Allow, rules{deny(`^rm\b`)}, domain.Deny},
 		{"timeout 5 rm x", domain.Allow, rules{deny(`^rm\b`)}, domain.Deny},

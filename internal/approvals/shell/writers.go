@@ -20,33 +20,50 @@ var writers = map[string]writer{
 }
 
 func (w writer) judge(r *reading, c *call) {
-	known := options{values: w.values, valued: []string{"target-directory", "reference", "mode", "date", "size", "suffix"}}
+	known := options{
+		values: w.values,
+		long: []string{"recursive", "force", "verbose", "parents", "interactive", "no-clobber", "update", "archive", "preserve",
+			"symbolic", "no-dereference", "append", "no-create", "preserve-root", "changes", "silent", "quiet", "remove", "zero"},
+		valued: []string{"target-directory", "reference", "mode", "date", "size", "suffix"},
+	}
 	p := known.parse(c.args(), false)
-	if arg, found := (harm{long: []string{"strip-program", "random-source", "restore"}}).in(c.args()); found {
+	if arg, found := (harm{long: []string{"strip-program"}}).in(c.args()); found {
 		r.unclear("%s may run something by %s.", c.name(), quoted(arg))
 	}
-	folders := p.valuesOf("t", "target-directory")
-	if c.name() == "touch" || c.name() == "truncate" {
-		folders = nil
-	}
-	for _, folder := range folders {
-		r.write(folder)
-	}
-	files := p.operands
-	if !p.has("reference") {
-		files = files[min(w.skip, len(files)):]
-	}
-	if w.last && len(files) > 0 && len(folders) == 0 {
-		files = files[len(files)-1:]
-	} else if w.last {
-		files = nil
-	}
-	if c.open {
-		files = append(slices.Clone(files), word{unknown, opaque})
-	}
-	for _, file := range files {
+	for _, file := range w.files(c, p) {
 		r.write(file)
 	}
+	for _, o := range p.options {
+		if len(o.name) > 1 && !o.known { // perhaps --target-directory in short: then the files are others
+			r.write(word{unknown, opaque})
+		}
+	}
+	if c.open {
+		r.write(word{unknown, opaque})
+	}
+}
+
+// files are the operands that are written.
+func (w writer) files(c *call, p parsed) []word {
+	files := p.operands
+	if !p.has("reference") && !modeAsOption(p) {
+		files = files[min(w.skip, len(files)):]
+	}
+	folders := p.valuesOf("t", "target-directory")
+	switch {
+	case c.name() == "mv":
+		return append(files, folders...)
+	case !w.last, c.name() == "install" && p.has("d", "directory"):
+		return files
+	case len(folders) > 0:
+		return folders
+	}
+	return files[max(0, len(files)-1):]
+}
+
+// modeAsOption tells whether a mode looks like an option, as in chmod -x file: then the first operand is a file.
+func modeAsOption(p parsed) bool {
+	return slices.ContainsFunc(p.options, func(o option) bool { return len(o.name) == 1 && !strings.Contains("RvfchHLP", o.name) })
 }
 
 func (r *reading) dd(c *call) {
@@ -79,7 +96,7 @@ func (r *reading) compress(c *call) {
 func (r *reading) tar(c *call) {
 	args := c.args()
 	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
-		args = append([]word{{"-" + args[0].text, args[0].kind}}, args[1:]...)
+		args = unbundled(args)
 	}
 	known := options{
 		flags: "tvzjJaxcrukpOmS", values: "fC",
@@ -102,6 +119,20 @@ func (r *reading) tar(c *call) {
 	case !p.has("t", "list") || p.has("x", "extract"):
 		r.write(word{unknown, opaque})
 	}
+}
+
+// unbundled spells out the old style without a dash, where the values of all letters stand behind them: tar tfz x is
+// tar -t -f x -z.
+func unbundled(args []word) []word {
+	bundle, rest := args[0], args[1:]
+	var out []word
+	for _, letter := range bundle.text {
+		out = append(out, word{"-" + string(letter), bundle.kind})
+		if strings.ContainsRune("fCbFgILNTVXHK", letter) && len(rest) > 0 {
+			out, rest = append(out, rest[0]), rest[1:]
+		}
+	}
+	return append(out, rest...)
 }
 
 func (r *reading) unzip(c *call) {
