@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,7 +16,7 @@ import (
 	"time"
 	"unsafe"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"signoff/internal/domain"
@@ -54,7 +53,7 @@ var escapes = []attempt{
 	// Reading files outside.
 	{name: "read outside", script: `cat $OUT/file $OUT/.ssh/id_ed25519; find / -name id_ed25519 -exec cat {} + 2>&1; ls $OUT && echo ESCAPED`},
 	{name: "read ~/.ssh and other homes", script: `ls -A ~root/.ssh ~root /home/* && echo ESCAPED; cat $OUT/.ssh/*`},
-	{name: "read what only root may", script: `cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh/*_key && echo ESCAPED`},
+	{name: "read what only root may", script: `cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh/*_key && echo ESCAPED; ls /opt /srv /home /var/lib /var/log /root | grep . && echo ESCAPED`},
 	{name: "read by /proc", script: `cat /proc/$VICTIM/environ /proc/$VICTIM/root$OUT/file /proc/$VICTIM/cwd/file /proc/*/environ /proc/*/cwd/file`},
 	{name: "read by PID 1", script: `cat /proc/1/root$OUT/file /proc/1/environ /proc/1/cwd/file; cat /proc/1/fd/*; cat /proc/1/root/etc/shadow && echo ESCAPED`},
 	{name: "read the kernel's memory", script: `head -c 1 /proc/kcore | grep -q . && echo ESCAPED; head -c 1 /dev/mem && echo ESCAPED; head -c 1 /dev/kmsg && echo ESCAPED`},
@@ -189,6 +188,22 @@ func TestEscapes(t *testing.T) {
 	})
 }
 
+// TestEscapesAreSeen takes the walls away: an attempt that would go unnoticed then says nothing about them.
+func TestEscapesAreSeen(t *testing.T) {
+	for _, one := range escapes {
+		switch one.name {
+		case "write outside", "write by ..", "a link that leads outside", "a git hook", "a repository where none is", "orders for agents",
+			"the server's configuration", "the server's data", "a file that runs as its owner", "our own API", "a socket by its path",
+			"an abstract socket", "shared memory", "chroot":
+			t.Run(one.name, func(t *testing.T) {
+				if worked, output := newWorld(t, open(byPIDNamespace)).suffer(t, one); len(worked) == 0 {
+					t.Errorf("nothing was seen, output:\n%s", output)
+				}
+			})
+		}
+	}
+}
+
 // world is what lies outside, with something in every place that an attempt could reach for.
 type world struct {
 	sandbox  *Sandbox
@@ -278,28 +293,40 @@ func (w *world) share(t *testing.T) int {
 }
 
 func (w *world) withstands(t *testing.T, one attempt) {
+	worked, output := w.suffer(t, one)
+	if len(worked) > 0 {
+		t.Errorf("%s\noutput:\n%s", strings.Join(worked, "\n"), output)
+	}
+}
+
+// suffer makes the attempt and tells how it has worked.
+func (w *world) suffer(t *testing.T, one attempt) (worked []string, output string) {
 	dir := w.workspace(t, one)
 	m := mark()
 	before := w.state(t, dir, one.fresh)
-	var output string
-	for _, script := range []string{one.script, cmp.Or(one.later, "true")} {
+	for _, script := range []string{one.script, one.later} {
+		if script == "" {
+			continue
+		}
 		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(w.env, "MARK="+m), Hosts: one.hosts, Timeout: 20 * time.Second}
 		text, result := run(t, w.sandbox, command)
 		output += text
 		if result.TimedOut {
-			t.Error("it has not come to its end")
+			worked = append(worked, "it has not come to its end")
 		}
 	}
-	if diff := gocmp.Diff(before, w.state(t, dir, one.fresh)); diff != "" {
-		t.Errorf("the world has changed:\n%s", diff)
+	if diff := cmp.Diff(before, w.state(t, dir, one.fresh)); diff != "" {
+		worked = append(worked, "the world has changed:\n"+diff)
 	}
-	if strings.Contains(output, w.canary) || strings.Contains(output, "ESCAPED") || strings.Contains(output, "PLANTED\n") {
-		t.Error("it has worked")
+	for _, sign := range []string{w.canary, "ESCAPED", "PLANTED\n"} {
+		if strings.Contains(output, sign) {
+			worked = append(worked, "the output holds "+sign)
+		}
 	}
-	wantDead(t, m)
-	if t.Failed() {
-		t.Logf("output:\n%s", output)
+	if len(alive(m)) > 0 {
+		worked = append(worked, "processes have survived")
 	}
+	return worked, output
 }
 
 // workspace has all that is guarded, and links that lead out.
