@@ -73,7 +73,7 @@ func verifyAll(ctx context.Context, s *store.Store, tenants []domain.TenantID, k
 	var found error
 	for _, tenant := range tenants {
 		head, err := audit.Verify(ctx, s, tenant, kept...)
-		var broken *audit.Broken
+		var broken *audit.BrokenError
 		switch {
 		case errors.As(err, &broken):
 			fmt.Fprintf(std.out, "BROKEN  %s  %v\n", tenant, err)

@@ -86,7 +86,7 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 			b := written(9)
 			test.spoil(b)
 			_, err := audit.Verify(t.Context(), b, "t", kept)
-			var broken *audit.Broken
+			var broken *audit.BrokenError
 			if !errors.As(err, &broken) || broken.Seq != test.seq || broken.Tenant != "t" {
 				t.Errorf("got %v, want entry %d", err, test.seq)
 			}

@@ -21,21 +21,21 @@ type Head struct {
 	Hash string
 }
 
-// Broken says where a chain is not what it was.
-type Broken struct {
+// BrokenError says where a chain is not what it was.
+type BrokenError struct {
 	Tenant domain.TenantID
 	Seq    int64
 	Why    string
 }
 
-func (b *Broken) Error() string {
+func (b *BrokenError) Error() string {
 	return fmt.Sprintf("the audit of tenant %s is broken at entry %d: %s", b.Tenant, b.Seq, b.Why)
 }
 
 // pageSize is how many entries are read at once.
 const pageSize = 1000
 
-// Verify reads the whole chain of a tenant and returns its head, or [*Broken] for the first entry that was changed,
+// Verify reads the whole chain of a tenant and returns its head, or [*BrokenError] for the first entry that was changed,
 // moved, removed or put in between. Each of kept must be in the chain as it was written down: that is what finds a chain
 // that was rewritten as a whole.
 func Verify(ctx context.Context, reader Reader, tenant domain.TenantID, kept ...Head) (Head, error) {
@@ -74,10 +74,10 @@ type chain struct {
 }
 
 func (c *chain) take(entry domain.AuditEntry) error {
-	broken := func(why string) error { return &Broken{c.tenant, entry.Seq, why} }
+	broken := func(why string) error { return &BrokenError{c.tenant, entry.Seq, why} }
 	switch {
 	case entry.Seq != c.last.Seq+1:
-		return &Broken{c.tenant, c.last.Seq + 1, "it is missing"}
+		return &BrokenError{c.tenant, c.last.Seq + 1, "it is missing"}
 	case entry.Tenant != c.tenant:
 		return broken("it is another tenant's")
 	case entry.Previous != c.last.Hash:
@@ -95,7 +95,7 @@ func (c *chain) take(entry domain.AuditEntry) error {
 // complete tells whether all heads were met: entries that are missing at the end leave no gap.
 func (c *chain) complete() error {
 	for seq := range c.kept {
-		return &Broken{c.tenant, seq, "the chain ends before it"}
+		return &BrokenError{c.tenant, seq, "the chain ends before it"}
 	}
 	return nil
 }
