@@ -237,13 +237,16 @@ func TestRememberOptions(t *testing.T) {
 		"with a secret":                {withSecrets(running("git log"), "token"), nil},
 		"one file": {editing, map[string]domain.Matcher{
 			"path": {Tool: "edit", Path: "/srv/etc/app.yaml"}, "folder": {Tool: "edit", Path: "/srv/etc/**"},
-			"workingDirectory": {Tool: "edit", Path: "/srv/**"},
+			"workingDirectory": {Tool: "edit", Path: "/srv/**"}, "tool": {Tool: "edit"}, "class": {Class: domain.ClassWrite},
 		}},
 		"a name with a star": {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/*"}}}, map[string]domain.Matcher{
 			"path": {Tool: "edit", Path: `/srv/\*`}, "workingDirectory": {Tool: "edit", Path: "/srv/**"},
+			"tool": {Tool: "edit"}, "class": {Class: domain.ClassWrite},
 		}},
-		"outside":     {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/etc/passwd", "/srv/a"}}}, nil},
-		"a page":      {fetch, map[string]domain.Matcher{"host": {Tool: "web_fetch", Host: "docs.example.org"}}},
+		"outside": {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/etc/passwd", "/srv/a"}}}, map[string]domain.Matcher{"tool": {Tool: "edit"}, "class": {Class: domain.ClassWrite}}},
+		"a page": {fetch, map[string]domain.Matcher{
+			"host": {Tool: "web_fetch", Host: "docs.example.org"}, "tool": {Tool: "web_fetch"}, "class": {Class: domain.ClassNetwork},
+		}},
 		"an MCP tool": {issueTool, map[string]domain.Matcher{"tool": {Tool: "create_issue", Server: "github"}, "mcpServer": {Server: "github"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

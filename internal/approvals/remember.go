@@ -3,6 +3,7 @@ package approvals
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"signoff/internal/approvals/shell"
@@ -36,8 +37,16 @@ func RememberOptions(call domain.ToolCall, hash, workingDirectory string) []doma
 		offer("tool", domain.Matcher{Tool: call.Tool, Server: server})
 		offer("mcpServer", domain.Matcher{Server: server})
 	}
+	if slices.Contains(wide, call.Class) {
+		offer("tool", domain.Matcher{Tool: call.Tool})
+		offer("class", domain.Matcher{Class: call.Class})
+	}
 	return options
 }
+
+// wide are the classes of which all calls may be remembered at once. Of commands, and of what nobody can classify, nobody
+// knows what the next one will do.
+var wide = []domain.Class{domain.ClassRead, domain.ClassWrite, domain.ClassNetwork, domain.ClassDelegate}
 
 // offerPaths offers the one file, its folder, and the working directory, for a call that touches files.
 func offerPaths(call domain.ToolCall, workingDirectory string, offer func(string, domain.Matcher)) {
