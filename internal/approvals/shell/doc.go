@@ -24,7 +24,9 @@
 //
 //   - An allow rule sees [Command.Text] and nothing else, from its first character on, and must reach at least to the end
 //     of the program's name. So ^cat\b does not allow "cat x; rm y", and no program of the name cat-and-mail. A pattern
-//     for everything is ".*", not "" or ".".
+//     for everything is ".*", not "" or ".". For what Runs it must match once more with the blanks within words closed:
+//     kubectl -n "x get" delete pod y is no get. Options before a sub-command are best spelt out in a pattern, for
+//     " --[a-z]+ status" also matches --type status stop.
 //   - A deny rule finds its pattern anywhere: in the text, in the text without the folder of the program, in the line as
 //     a whole, in wrappers as written, and in what a part may turn into, as far as that can be guessed.
 //

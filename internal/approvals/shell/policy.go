@@ -146,11 +146,17 @@ func (p *Policy) Judge(s Script, line string) Verdict {
 	return v
 }
 
-// add notes a finding; the strictest decides.
+// maxFindings is how many findings are kept: they go into records, and a line can have twenty thousand commands.
+const maxFindings = 100
+
+// add notes a finding; the strictest decides, and is always kept.
 func (v *Verdict) add(f Finding) {
-	v.Findings = append(v.Findings, f)
-	if strictness[f.Action] > strictness[v.Action] {
+	stricter := strictness[f.Action] > strictness[v.Action]
+	if stricter {
 		v.Action = f.Action
+	}
+	if stricter || len(v.Findings) < maxFindings {
+		v.Findings = append(v.Findings, f)
 	}
 }
 

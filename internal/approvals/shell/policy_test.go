@@ -174,3 +174,18 @@ func TestFindings(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestDeniedBeyondTheBound: a line with too many commands is still no place to hide one, nor a way to fill the records.
+func TestDeniedBeyondTheBound(t *testing.T) {
+	line := strings.Repeat("ls;", 20000) + "rm x"
+	got := compiled(t, seeded(domain.Allow)).Judge(Parse(line), line)
+	if got.Action != domain.Deny {
+		t.Errorf("the last command got %q", got.Action)
+	}
+	if len(got.Findings) > maxFindings+2 {
+		t.Errorf("%d findings", len(got.Findings))
+	}
+	if last := got.Findings[len(got.Findings)-1]; last.Rule != "deny-destructive" {
+		t.Errorf("the last finding is %+v", last)
+	}
+}
