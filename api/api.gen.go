@@ -833,7 +833,7 @@ type AuditPage struct {
 
 // BashPolicy Judges command lines. The line is parsed, and every simple command in it is judged on its own, also in pipes,
 // substitutions and behind wrappers; the first rule that matches decides over it. What cannot be read with
-// certainty asks a person, whatever the rules say. docs/approvals.md has the whole order.
+// certainty asks a person, whatever the rules say. docs/policy.md has the whole order.
 type BashPolicy struct {
 	// DefaultBehavior For a command that no rule matches.
 	DefaultBehavior BashPolicyDefaultBehavior `json:"defaultBehavior"`
@@ -1573,7 +1573,7 @@ type Problem struct {
 	// | `unavailable` | 503 | overloaded, or shutting down |
 	Code ProblemCode `json:"code"`
 
-	// Detail What is wrong this time. Never holds what the client sent.
+	// Detail What is wrong this time. Secrets are masked.
 	Detail string `json:"detail"`
 
 	// Errors Each wrong part of the input.
@@ -1649,7 +1649,7 @@ type ProblemCode string
 
 // ProblemDetail defines model for ProblemDetail.
 type ProblemDetail struct {
-	// Message Example: must be one of deny, ask
+	// Message Example: must be one of deny, ask, allow
 	Message string `json:"message"`
 
 	// Pointer A JSON pointer (RFC 6901) into the body, or the name of a parameter or header.
@@ -1696,6 +1696,7 @@ type PromptExecution struct {
 
 // PutMemory defines model for PutMemory.
 type PutMemory struct {
+	// Content Markdown, at most 64 KiB in UTF-8. Secrets are masked before it is kept.
 	Content string `json:"content"`
 }
 
@@ -1812,7 +1813,7 @@ type ToolPage struct {
 type ToolSettings struct {
 	// BashPolicy Judges command lines. The line is parsed, and every simple command in it is judged on its own, also in pipes,
 	// substitutions and behind wrappers; the first rule that matches decides over it. What cannot be read with
-	// certainty asks a person, whatever the rules say. docs/approvals.md has the whole order.
+	// certainty asks a person, whatever the rules say. docs/policy.md has the whole order.
 	BashPolicy *BashPolicy `json:"bashPolicy,omitempty"`
 
 	// Enabled Names from `GET /tools`; without it all that are there, and with an empty list none.

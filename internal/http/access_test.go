@@ -17,7 +17,7 @@ import (
 // concrete fills a route's pattern with ids that do not exist: whoever is let through gets 404, or what the route has.
 func concrete(route string) (method, path string) {
 	method, path, _ = strings.Cut(route, " ")
-	return method, strings.ReplaceAll(path, "{id}", someID)
+	return method, strings.NewReplacer("{id}", someID, "{scope}", "global").Replace(path)
 }
 
 // TestScopes asks every route with every key of one scope: one opens it, and no other does.
@@ -114,6 +114,7 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
+	rule := h.rule(`{"scope":"execution","executionId":"` + id + `","effect":"deny","matcher":{"tool":"write"}}`)
 	stranger := h.key("acme", everyScope()...)
 	bodies := map[string]string{
 		"POST /approvals/{id}":          `{"decision":"approve","argumentsHash":"` + hash + `"}`,
@@ -126,8 +127,11 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 			continue
 		}
 		foreign := id
-		if strings.HasPrefix(pattern, "/approvals") {
+		switch {
+		case strings.HasPrefix(pattern, "/approvals"):
 			foreign = approval
+		case strings.HasPrefix(pattern, "/permission-rules"):
+			foreign = rule
 		}
 		var told []string
 		for _, id := range []string{foreign, someID, "not-an-id"} {
@@ -139,7 +143,18 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 			t.Errorf("%s:\nforeign %s\nunknown %s\nmalformed %s", route, told[0], told[1], told[2])
 		}
 	}
-	for _, list := range []string{"/executions", "/approvals", "/approvals?status=approved"} {
+	for route, body := range map[string]string{
+		"/permission-rules": `{"scope":"execution","effect":"allow","matcher":{"tool":"bash"},"executionId":"%s"}`,
+		"/policy/evaluate":  `{"tool":"bash","arguments":{"command":"df"},"executionId":"%s"}`,
+	} {
+		for _, of := range []string{id, someID, "not-an-id"} {
+			h.ask("POST", route, fmt.Sprintf(body, of), "Authorization", "Bearer "+stranger).problem(404, domain.CodeNotFound)
+		}
+	}
+	for _, list := range []string{
+		"/executions", "/approvals", "/approvals?status=approved", "/permission-rules?ended=true", "/permission-rules?executionId=" + id,
+		"/audit", "/audit?executionId=" + id,
+	} {
 		if a := h.ask("GET", list, "", "Authorization", "Bearer "+stranger).want(200); a.count("items") != 0 {
 			t.Errorf("%s: %s", list, a.body)
 		}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"errors"
 
 	"signoff/api"
 	"signoff/internal/audit"
@@ -55,6 +56,9 @@ func (s *Server) DecideApproval(ctx context.Context, request api.DecideApprovalR
 	by := who(ctx)
 	answer, err := toAnswer(*request.Body, by.Actor)
 	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.literal("/arguments", answer.Arguments), s.literal("/answer", answer.Answer)); err != nil {
 		return nil, err
 	}
 	answer.Unseen, answer.MayGlobal, answer.Channel = by.May(keys.ApprovalsDecideUnseen), by.May(keys.PoliciesWrite), audit.ByAPI

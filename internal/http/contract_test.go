@@ -27,6 +27,7 @@ import (
 var tight = sync.OnceValue(func() *openapi3.T {
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/markdown", openapi3filter.FileBodyDecoder)
 	document, err := openapi3.NewLoader().LoadFromData(api.Document)
 	if err != nil {
 		panic(err)
@@ -234,7 +235,7 @@ func payloads() []domain.Payload {
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Arguments: json.RawMessage(`"{broken"`)},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: arguments, Summary: "Run df"},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "capability"},
-		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, ApprovalID: domain.ApprovalID(id), AllowedBy: "rule", RuleID: id, Sandbox: "off"},
+		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, ApprovalID: domain.ApprovalID(id), AllowedBy: "rule", RuleID: id, Sandbox: "off", Reason: "A rule."},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "agent"},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "edit", Class: domain.ClassWrite, Arguments: arguments},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Class: domain.ClassOther, Arguments: arguments},
@@ -243,17 +244,25 @@ func payloads() []domain.Payload {
 		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
 		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", Truncated: true, ExitCode: &one, DurationMs: 1, Error: failure},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w"},
-		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", ExpiresAt: &soon},
+		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", ExpiresAt: &soon, AskedBy: "bashPolicy", Reason: "No rule allows it.", Sandbox: "off", RememberOptions: []domain.RememberOption{
+			{PreviewID: "exact", Matcher: domain.Matcher{Tool: "bash", ArgumentsHash: "h"}, Description: "d"},
+			{PreviewID: "all", Matcher: domain.Matcher{Class: domain.ClassRead, Path: "/w/**", Command: "df *", Host: "a.example", Server: "files"}, Description: "d"},
+		}},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalAgentPermission, Arguments: arguments, Options: options},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalQuestion, Arguments: arguments, Question: json.RawMessage(`{"message":"m","schema":{"type":"object"}}`)},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, OptionID: "ok", DecidedBy: someone},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Answer: arguments, DecidedBy: someone},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalExpired},
-		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Reason: "r", Edited: true, ArgumentsHash: "h", Remember: domain.RememberExecution, DecidedBy: someone},
+		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Reason: "r", Edited: true, ArgumentsHash: "h", Remember: domain.RememberExecution, PreviewID: "exact", RuleID: id, DecidedBy: someone},
 		domain.PlanUpdated{Turn: 1, Entries: []domain.PlanEntry{}},
 		domain.PlanUpdated{Entries: []domain.PlanEntry{{Content: "Look", Priority: "high", Status: "pending"}}, Update: update},
 		domain.RateLimitUpdated{Turn: 1, Update: update},
-		domain.UsageUpdated{}, domain.UsageUpdated{Usage: usage},
+		domain.UsageUpdated{}, domain.UsageUpdated{Usage: usage, Turn: &usage, Request: &usage, Model: "demo"},
+		domain.ModelSwitched{From: "demo", To: "dear", Code: domain.CodeModelFailed, Message: "m"},
+		domain.ContextCompacted{Turn: 1, Reason: "nearLimit", Results: 3, Before: 9, After: 4},
+		domain.ContextCompacted{Turn: 1, Reason: "overflow"},
+		domain.BudgetWarned{Limit: "tokens", Used: 8, Max: 10}, domain.BudgetWarned{Limit: "cost", Used: 0.4, Max: 0.5},
+		domain.BudgetWarned{Limit: "toolCalls", Used: 4, Max: 5},
 		domain.ModelRetrying{Attempt: 1, MaxAttempts: 3, DelayMs: 10, Code: domain.CodeModelUnreachable, Message: "m"},
 	}
 	for _, status := range []domain.Status{domain.StatusCompleted, domain.StatusFailed, domain.StatusCancelled, domain.StatusTimedOut} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,23 +58,32 @@ func negotiate(accept []string, offered ...string) (best string) {
 	return best
 }
 
-// likes is the highest quality that the client gives to a media type.
-func likes(accept []string, media string) (highest float64) {
+// likes is the quality that the client gives to a media type. What it says of exactly this one counts, before what it
+// says of the kind, before what it says of all: "text/*;q=0, */*" takes no text.
+func likes(accept []string, media string) (quality float64) {
 	kind, _, _ := strings.Cut(media, "/")
+	patterns := []string{"*/*", kind + "/*", media}
+	closest := -1
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		pattern, parameters, err := mime.ParseMediaType(part)
-		if err != nil || (pattern != media && pattern != kind+"/*" && pattern != "*/*") {
+		near := slices.Index(patterns, pattern)
+		if err != nil || near < closest || near < 0 {
 			continue
 		}
-		quality := 1.0
-		if q, given := parameters["q"]; given {
-			if quality, err = strconv.ParseFloat(q, 64); err != nil {
-				continue
-			}
+		if q, valid := weight(parameters); valid && (near > closest || q > quality) {
+			closest, quality = near, q
 		}
-		highest = max(highest, quality)
 	}
-	return highest
+	return quality
+}
+
+func weight(parameters map[string]string) (q float64, valid bool) {
+	text, given := parameters["q"]
+	if !given {
+		return 1, true
+	}
+	q, err := strconv.ParseFloat(text, 64)
+	return q, err == nil && q >= 0 && q <= 1
 }
 
 // maxPage is about how large a page gets in bytes, however many events the client asks for.

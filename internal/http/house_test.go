@@ -25,6 +25,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/keys"
+	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
@@ -51,7 +52,7 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	h := &house{TB: t, store: storetest.SQLite(t), logs: &syncBuffer{}, root: t.TempDir()}
 	h.log = events.NewLog(h.store)
 	h.manager = sessions.NewManager(sessions.Config{
-		Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second,
+		Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second, Masker: secrets.NewMasker(canary),
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: sessionstest.Open(script), domain.SourceACP: sessionstest.Open(script),
 		},
@@ -64,7 +65,8 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	t.Cleanup(verifier.Close)
 	config := Config{
 		Sessions: h.manager, Approvals: approvals.NewDesk(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
-		Reader: h.store, Models: shelf{"demo"}, Agents: cupboard{}, Workspace: workspace, Keys: verifier, Version: "test",
+		Reader: h.store, Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{}, Secrets: safe{"github"},
+		Masker: secrets.NewMasker(canary), Workspace: workspace, Keys: verifier, Version: "test",
 		Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 	}
 	for _, c := range change {
@@ -218,12 +220,41 @@ func (s shelf) Has(name string) bool {
 
 func (s shelf) Names() []string { return s }
 
+// Priced knows what one model costs.
+func (s shelf) Priced(name string) bool { return name == "dear" }
+
 func (s shelf) Default() string {
 	if len(s) == 0 {
 		return ""
 	}
 	return s[0]
 }
+
+// toolbox is a small registry of tools.
+type toolbox struct{}
+
+func (toolbox) Tools() []ToolInfo {
+	schema := json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)
+	return []ToolInfo{
+		{Name: "bash", Version: "1", Class: domain.ClassExecute, Description: "Run a command.", Schema: schema},
+		{Name: "think", Version: "2", Class: domain.ClassNone, Description: "Think.", Schema: json.RawMessage(`{}`)},
+	}
+}
+
+// safe holds secrets, by their names.
+type safe []string
+
+func (s safe) Check(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(s, name) {
+			return domain.Errorf(domain.CodeUnknownSecret, "There is no such secret; there are %s.", strings.Join(s, ", "))
+		}
+	}
+	return nil
+}
+
+// canary is the value of a secret: it must not come out anywhere.
+const canary = "canary-4f1e9c-value"
 
 func everyScope() []string {
 	var names []string

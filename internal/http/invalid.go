@@ -36,9 +36,17 @@ func invalid(parameter string, err error) *domain.Error {
 	}
 	if len(problem.Details) == 1 {
 		d := problem.Details[0]
-		problem.Message = strings.TrimSpace(shorten(strings.TrimPrefix(d.Pointer, "/"), 100) + " " + d.Message + ".")
+		problem.Message = strings.TrimSpace(named(d.Pointer) + " " + d.Message + ".")
 	}
 	return problem
+}
+
+// named is what a sentence calls a part of the input. A long name is not cut: half a secret would not be masked.
+func named(pointer string) string {
+	if len(pointer) > 100 {
+		return "A part of the input"
+	}
+	return strings.TrimPrefix(pointer, "/")
 }
 
 // pointed says which part of the body an error of a registry is about, where it does not say so itself.
@@ -91,6 +99,8 @@ func complaint(wrong *openapi3.SchemaError) string {
 		return "must be " + article(schema.Type)
 	case "nullable":
 		return "must not be null"
+	case "format":
+		return "must be a time as RFC 3339 writes it"
 	case "enum":
 		return "must be one of " + enumerate(schema.Enum)
 	case "minimum", "maximum":

@@ -53,6 +53,9 @@ func (s *Server) PutMemory(ctx context.Context, request api.PutMemoryRequestObje
 	content := s.masker.MaskString(request.Body.Content)
 	record := audit.Memory("", scope, revision, len(content), by.Actor, audit.ByAPI)
 	notes, err := s.reader.SaveMemory(ctx, by.Tenant, scope, revision, content, by.Actor, record)
+	if domain.CodeOf(err) == domain.CodeInvalid { // longer in bytes than the document can say in characters
+		return nil, pointed("/content", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (s *Server) recover(w http.ResponseWriter, r *http.Request, i *info) {
 		panic(http.ErrAbortHandler) // net/http breaks the connection off, so that nobody takes the half for the whole
 	}
 	writeProblem(w, newProblem(domain.Errorf(domain.CodeInternal,
-		"Something went wrong inside Signoff; the server's log has the details."), i.requestID))
+		"Something went wrong inside Signoff; the server's log has the details."), i.requestID, s.masker.MaskString))
 }
 
 func (s *Server) observed(r *http.Request, i *info, began time.Time) {

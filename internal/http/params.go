@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
 
 	"signoff/internal/domain"
 )
@@ -34,6 +35,10 @@ func checkParameters(r *http.Request, o *operation) error {
 			described[p.Name] = true
 		case openapi3.ParameterInHeader:
 			values = r.Header.Values(p.Name)
+		case openapi3.ParameterInPath:
+			if err := checkPath(r, p); err != nil {
+				return err
+			}
 		}
 		if wrong := checkParameter(p, values); wrong != nil {
 			if places[p.Name] {
@@ -58,6 +63,15 @@ func checkParameters(r *http.Request, o *operation) error {
 		problem.Message = "Some of the input is not allowed; see errors."
 		return problem
 	}
+}
+
+// checkPath answers a name that cannot be one like a name that nobody has.
+func checkPath(r *http.Request, p *openapi3.Parameter) error {
+	name, err := url.PathUnescape(chi.URLParam(r, p.Name))
+	if err == nil && utf8.ValidString(name) && p.Schema.Value.VisitJSON(name) == nil {
+		return nil
+	}
+	return domain.Errorf(domain.CodeNotFound, "There is no such thing.")
 }
 
 func checkParameter(p *openapi3.Parameter, values []string) *domain.Error {
@@ -90,11 +104,14 @@ func checkParameter(p *openapi3.Parameter, values []string) *domain.Error {
 
 var wholeNumber = regexp.MustCompile(`^-?[0-9]{1,18}$`)
 
-// parameterValue is the text of a parameter as the JSON that the schema speaks of. What is not a number stays text,
-// and the schema refuses it.
+// parameterValue is the text of a parameter as the JSON that the schema speaks of. What is no number and no boolean
+// stays text, and the schema refuses it.
 func parameterValue(schema *openapi3.Schema, text string) any {
-	if schema.Type.Is(openapi3.TypeInteger) && wholeNumber.MatchString(text) {
+	switch {
+	case schema.Type.Is(openapi3.TypeInteger) && wholeNumber.MatchString(text):
 		return json.Number(text)
+	case schema.Type.Is(openapi3.TypeBoolean) && (text == "true" || text == "false"):
+		return text == "true"
 	}
 	return text
 }

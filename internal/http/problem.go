@@ -81,8 +81,9 @@ type conflict struct {
 
 func (c *conflict) Unwrap() error { return c.error }
 
-// newProblem says err in the words of the contract. What has no code keeps its text to itself.
-func newProblem(err error, requestID string) api.Problem {
+// newProblem says err in the words of the contract. What has no code keeps its text to itself, and secrets are masked: a
+// message may quote the input, and a pointer may hold a name that the client made up.
+func newProblem(err error, requestID string, mask func(string) string) api.Problem {
 	failure := domain.FailureOf(err)
 	answer, known := answers[failure.Code]
 	if !known {
@@ -93,7 +94,7 @@ func newProblem(err error, requestID string) api.Problem {
 		Type:      "/openapi.yaml#" + string(failure.Code),
 		Title:     answer.title,
 		Status:    answer.status,
-		Detail:    failure.Message,
+		Detail:    mask(failure.Message),
 		Instance:  "urn:uuid:" + requestID,
 		Code:      api.ProblemCode(failure.Code),
 		RequestId: requestID,
@@ -102,7 +103,7 @@ func newProblem(err error, requestID string) api.Problem {
 		problem.Detail = "There is no such thing, or it is not yours to see." // one text, so that nobody can tell which
 		return problem
 	}
-	problem.Errors = problemDetails(err)
+	problem.Errors = problemDetails(err, mask)
 	var c *conflict
 	if errors.As(err, &c) {
 		problem.Approval, problem.Execution = c.approval, c.execution
@@ -110,7 +111,7 @@ func newProblem(err error, requestID string) api.Problem {
 	return problem
 }
 
-func problemDetails(err error) *[]api.ProblemDetail {
+func problemDetails(err error, mask func(string) string) *[]api.ProblemDetail {
 	var coded *domain.Error
 	if !errors.As(err, &coded) || len(coded.Details) == 0 {
 		return nil
@@ -118,7 +119,8 @@ func problemDetails(err error) *[]api.ProblemDetail {
 	details := make([]api.ProblemDetail, 0, len(coded.Details))
 	for _, d := range coded.Details {
 		details = append(details, api.ProblemDetail{
-			Pointer: shorten(printable(d.Pointer), maxDetailLength), Message: shorten(d.Message, maxDetailLength),
+			// Masked before it is cut: half a secret is not known as one.
+			Pointer: shorten(printable(mask(d.Pointer)), maxDetailLength), Message: shorten(mask(d.Message), maxDetailLength),
 		})
 	}
 	sort.SliceStable(details, func(i, j int) bool { return details[i].Pointer < details[j].Pointer })
@@ -133,7 +135,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		info.abandoned = true // the client is gone; there is nobody to answer
 		return
 	}
-	problem := newProblem(err, info.requestID)
+	problem := newProblem(err, info.requestID, s.masker.MaskString)
 	if problem.Status >= http.StatusInternalServerError {
 		s.log.ErrorContext(r.Context(), "request failed", "requestId", info.requestID, "error", err)
 	}

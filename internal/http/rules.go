@@ -46,6 +46,9 @@ func (s *Server) CreatePermissionRule(ctx context.Context, request api.CreatePer
 	if body.ExpiresAt != nil {
 		rule.Expires = new(time.Time(*body.ExpiresAt).UTC())
 	}
+	if err := s.literal("/matcher", rule.Matcher); err != nil {
+		return nil, err
+	}
 	rule, err := s.approvals.CreateRule(ctx, rule, audit.ByAPI)
 	if err != nil {
 		return nil, err
@@ -81,6 +84,9 @@ func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, er
 	said := settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
 	evaluation := approvals.Evaluation{
 		Execution: domain.ExecutionID(value(body.ExecutionId, "")), Tool: body.Tool, Arguments: body.Arguments,
+	}
+	if err := s.literal("/arguments", body.Arguments); err != nil {
+		return evaluation, err
 	}
 	var found faults
 	found.settings(said)

@@ -110,9 +110,10 @@ type Secrets interface {
 	Check(names []string) error
 }
 
-// Masker takes the values of secrets out of a text.
+// Masker takes the values of secrets out of a text, or of the strings of a JSON document.
 type Masker interface {
 	MaskString(text string) string
+	JSON(document json.RawMessage) json.RawMessage
 }
 
 // Models is the registry of models.

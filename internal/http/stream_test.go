@@ -20,6 +20,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/keys"
+	"signoff/internal/secrets"
 	"signoff/internal/store"
 )
 
@@ -155,13 +156,20 @@ func TestNegotiation(t *testing.T) {
 		"text/html":                           "",
 		"application/json;q=0":                "",
 		"garbage":                             "",
+		"application/json;q=0, */*":           typeStream,
+		"text/*;q=0, */*":                     typeJSON,
+		"text/event-stream;q=0.1, text/*":     typeStream,
+		"text/event-stream;q=0, text/*":       "",
+		"application/json;q=-1":               "",
+		"application/json;q=2":                "",
+		"application/json;q=NaN":              "",
 		"application/json;q=x":                "",
 	} {
 		var values []string
 		if accept != "" {
 			values = []string{accept}
 		}
-		if got := negotiate(values); got != want {
+		if got := negotiate(values, typeStream, typeJSON); got != want {
 			t.Errorf("%q: %q, want %q", accept, got, want)
 		}
 	}
@@ -342,7 +350,9 @@ func inBubble(t *testing.T, test func(b *bubble)) {
 			pipes: &pipes{incoming: make(chan net.Conn), closed: make(chan struct{})},
 		}
 		var err error
-		b.server, err = NewServer(Config{Log: b.log, Reader: m, Keys: b.keys, Models: shelf{"demo"}, Logger: slog.New(slog.DiscardHandler)})
+		b.server, err = NewServer(Config{
+			Log: b.log, Reader: m, Keys: b.keys, Models: shelf{"demo"}, Masker: secrets.NewMasker(), Logger: slog.New(slog.DiscardHandler),
+		})
 		must(t, err)
 		ctx, stop := context.WithCancel(context.Background())
 		var running sync.WaitGroup

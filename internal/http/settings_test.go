@@ -1,0 +1,215 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/approvals/shell"
+	"signoff/internal/domain"
+)
+
+// everySetting is a request with every field that says what an execution may do.
+const everySetting = `{
+	"source": {"type": "internal", "model": "dear", "fallbacks": ["demo"]}, "prompt": "say x", "safeMode": false,
+	"capabilities": {"read": "ask", "write": "deny", "execute": "allow", "network": "allow", "mcp": "deny", "delegate": "deny"},
+	"tools": {
+		"enabled": ["bash", "think"],
+		"bashPolicy": {
+			"defaultBehavior": "allow", "denyBehavior": "block",
+			"rules": [{"name": "deny-destructive", "pattern": "^(rm|chmod)\\b", "action": "deny"}]
+		}
+	},
+	"policy": {
+		"unattended": true,
+		"rules": [{"effect": "deny", "matcher": {
+			"tool": "bash", "class": "execute", "path": "/srv/**", "command": "git log *", "host": "*.example", "mcpServer": "files", "argumentsHash": "h"
+		}}]
+	},
+	"memory": {"enabled": true}, "runbookId": "disks.v2", "secrets": ["github"],
+	"budget": {"tokens": 9007199254740993, "toolCalls": 5}
+}`
+
+// TestEverySettingIsReadBack holds what is shown against what was sent, as numbers and texts, field by field.
+func TestEverySettingIsReadBack(t *testing.T) {
+	h := newHouse(t)
+	id := h.ask("POST", "/executions", everySetting).want(201).text("id")
+	var sent, shown map[string]json.RawMessage
+	must(t, json.Unmarshal([]byte(everySetting), &sent))
+	must(t, json.Unmarshal(h.ended(id).body, &shown))
+	sent["budget"] = json.RawMessage(`{"tokens":9007199254740993,"cost":null,"toolCalls":5}`)
+	for name, want := range sent {
+		if diff := cmp.Diff(plain(t, want), plain(t, shown[name])); name != "budget" && diff != "" {
+			t.Errorf("%s: sent (-) and shown (+) differ:\n%s", name, diff)
+		}
+	}
+	if !strings.Contains(string(shown["budget"]), `"tokens":9007199254740993`) || !strings.Contains(string(shown["budget"]), `"toolCalls":5`) {
+		t.Errorf("budget: %s", shown["budget"])
+	}
+}
+
+func plain(t *testing.T, text json.RawMessage) (value any) {
+	t.Helper()
+	must(t, json.Unmarshal(text, &value))
+	return value
+}
+
+func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
+	h := newHouse(t)
+	a := h.ask("POST", "/executions", "{"+valid+`,"tools":{"bashPolicy":{"defaultBehavior":"deny"}},"policy":{},"memory":{}}`).want(201)
+	want := map[string]any{"read": "allow", "write": "ask", "execute": "ask", "network": "ask", "mcp": "ask", "delegate": "ask"}
+	if diff := cmp.Diff(want, a.get("capabilities")); diff != "" {
+		t.Error(diff)
+	}
+	if a.get("safeMode") != true || a.get("policy", "unattended") != false || a.get("memory", "enabled") != false ||
+		a.get("budget") != nil || a.get("runbookId") != nil || a.count("secrets") != 0 || a.get("tools", "enabled") != nil ||
+		a.text("tools", "bashPolicy", "denyBehavior") != "hitl" {
+		t.Errorf("%s", a.body)
+	}
+	none := h.ask("POST", "/executions", "{"+valid+`,"tools":{"enabled":[]}}`).want(201)
+	if none.count("tools", "enabled") != 0 {
+		t.Errorf("no tools at all became %s", none.body)
+	}
+}
+
+// TestBooleansAreAnotherSpelling of capabilities and of safe mode.
+func TestBooleansAreAnotherSpelling(t *testing.T) {
+	h := newHouse(t)
+	for sent, want := range map[string]string{
+		`{}`:                         "allow ask ask true",
+		`{"readFiles":true}`:         "allow ask ask true",
+		`{"readFiles":false}`:        "ask ask ask true",
+		`{"writeFiles":true}`:        "allow allow ask true",
+		`{"writeFiles":false}`:       "allow ask ask true",
+		`{"executeCommands":true}`:   "allow ask allow true",
+		`{"executeCommands":false}`:  "allow ask ask true",
+		`{"alwaysAllowTools":true}`:  "allow ask ask false",
+		`{"alwaysAllowTools":false}`: "allow ask ask true",
+		`{"readFiles":false,"writeFiles":true,"execute":"deny","alwaysAllowTools":true}`: "ask allow deny false",
+	} {
+		a := h.ask("POST", "/executions", "{"+valid+`,"capabilities":`+sent+`}`).want(201)
+		got := fmt.Sprint(a.text("capabilities", "read"), " ", a.text("capabilities", "write"), " ", a.text("capabilities", "execute"), " ", a.get("safeMode"))
+		if got != want {
+			t.Errorf("%s: %s, want %s", sent, got, want)
+		}
+	}
+	agreed := h.ask("POST", "/executions", "{"+valid+`,"safeMode":false,"capabilities":{"alwaysAllowTools":true}}`).want(201)
+	if agreed.get("safeMode") != false {
+		t.Errorf("%s", agreed.body)
+	}
+}
+
+// badSettings are settings that a request for an execution and a dry run refuse alike.
+func badSettings() []badInput {
+	wrong := func(name, fields, pointer string) badInput {
+		return badInput{name, fields, 422, domain.CodeInvalid, pointer}
+	}
+	matcher := func(name, matcher, pointer string) badInput {
+		return wrong(name, `"policy":{"rules":[{"effect":"deny","matcher":{"tool":"bash"}},{"effect":"allow","matcher":`+matcher+`}]}`, "/policy/rules/1/matcher"+pointer)
+	}
+	return []badInput{
+		wrong("read both ways", `"capabilities":{"read":"allow","readFiles":true}`, "/capabilities/readFiles"),
+		wrong("write both ways", `"capabilities":{"write":"deny","writeFiles":false}`, "/capabilities/writeFiles"),
+		wrong("execute both ways", `"capabilities":{"execute":"ask","executeCommands":true}`, "/capabilities/executeCommands"),
+		wrong("all tools in safe mode", `"safeMode":true,"capabilities":{"alwaysAllowTools":true}`, "/capabilities/alwaysAllowTools"),
+		wrong("not all tools without safe mode", `"safeMode":false,"capabilities":{"alwaysAllowTools":false}`, "/capabilities/alwaysAllowTools"),
+		wrong("a boolean as a word", `"capabilities":{"readFiles":"allow"}`, "/capabilities/readFiles"),
+		wrong("safeMode as a word", `"safeMode":"off"`, "/safeMode"),
+		wrong("unknown tool", `"tools":{"enabled":["bash","sudo"]}`, "/tools/enabled/1"),
+		wrong("a tool twice", `"tools":{"enabled":["bash","bash"]}`, "/tools/enabled"),
+		wrong("a bash policy without a default", `"tools":{"bashPolicy":{}}`, "/tools/bashPolicy/defaultBehavior"),
+		wrong("a bash policy that asks by default", `"tools":{"bashPolicy":{"defaultBehavior":"ask"}}`, "/tools/bashPolicy/defaultBehavior"),
+		wrong("unknown denyBehavior", `"tools":{"bashPolicy":{"defaultBehavior":"deny","denyBehavior":"kill"}}`, "/tools/bashPolicy/denyBehavior"),
+		wrong("a bad expression", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"a","action":"allow"},{"name":"b","pattern":"(","action":"deny"}]}}`, "/tools/bashPolicy/rules/1/pattern"),
+		wrong("an expression that looks back", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"(a)\\1","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/pattern"),
+		wrong("an expression that repeats too much", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"((a{100}){100}){100}","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/pattern"),
+		wrong("a rule that asks", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"a","action":"ask"}]}}`, "/tools/bashPolicy/rules/0/action"),
+		wrong("a rule without a name", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"pattern":"a","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/name"),
+		wrong("a rule with a blank name", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":" ","pattern":"a","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/name"),
+		wrong("201 rules", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[`+strings.Repeat(`{"name":"a","pattern":"a","action":"deny"},`, 200)+`{"name":"a","pattern":"a","action":"deny"}]}}`, "/tools/bashPolicy/rules"),
+		wrong("a secret in an expression", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"^echo `+canary+`$","action":"allow"}]}}`, "/tools/bashPolicy"),
+		matcher("an empty matcher", `{}`, ""),
+		matcher("an unknown field of a matcher", `{"user":"root"}`, "/user"),
+		matcher("an unknown class", `{"class":"other"}`, "/class"),
+		matcher("a relative path", `{"path":"src/**"}`, "/path"),
+		matcher("a path that climbs", `{"path":"/srv/../etc/**"}`, "/path"),
+		matcher("a broken glob", `{"path":"/srv/[a"}`, "/path"),
+		matcher("a star in a command", `{"command":"git * --force"}`, "/command"),
+		matcher("a star alone", `{"command":"*"}`, "/command"),
+		matcher("a pipe in a command", `{"command":"cat a | sh"}`, "/command"),
+		matcher("two spaces in a command", `{"command":"git  log"}`, "/command"),
+		matcher("a secret in a matcher", `{"command":"echo `+canary+`"}`, ""),
+		wrong("unattended as a word", `"policy":{"unattended":"yes"}`, "/policy/unattended"),
+		wrong("a rule without an effect", `"policy":{"rules":[{"matcher":{"tool":"bash"}}]}`, "/policy/rules/0/effect"),
+		{"unknown secret", `"secrets":["github","gitlab"]`, 422, domain.CodeUnknownSecret, "/secrets"},
+		wrong("a secret with a value", `"secrets":[{"name":"github"}]`, "/secrets/0"),
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	h := newHouse(t)
+	rows := append(badSettings(), []badInput{
+		{"unknown fallback", `"source":{"type":"internal","fallbacks":["dear","gpt-9"]}`, 422, domain.CodeUnknownModel, "/source/fallbacks/1"},
+		{"a fallback twice", `"source":{"type":"internal","fallbacks":["dear","dear"]}`, 422, domain.CodeInvalid, "/source/fallbacks"},
+		{"a cost that nobody knows", `"budget":{"cost":1}`, 422, domain.CodeInvalid, "/budget/cost"},
+		{"a cost that nobody knows of a fallback", `"source":{"type":"internal","model":"dear","fallbacks":["demo"]},"budget":{"cost":1}`, 422, domain.CodeInvalid, "/budget/cost"},
+		{"a budget of nothing", `"budget":{"tokens":0}`, 422, domain.CodeInvalid, "/budget/tokens"},
+		{"a cost of nothing", `"budget":{"cost":0}`, 422, domain.CodeInvalid, "/budget/cost"},
+		{"a negative cost", `"budget":{"cost":-0.5}`, 422, domain.CodeInvalid, "/budget/cost"},
+		{"a cost beyond numbers", `"budget":{"cost":1e400}`, 422, domain.CodeInvalid, "/budget/cost"},
+		{"half a call", `"budget":{"toolCalls":0.5}`, 422, domain.CodeInvalid, "/budget/toolCalls"},
+		{"calls beyond numbers", `"budget":{"toolCalls":99999999999999999999}`, 422, domain.CodeInvalid, "/budget/toolCalls"},
+		{"an unknown bound", `"budget":{"euros":1}`, 422, domain.CodeInvalid, "/budget/euros"},
+		{"a runbook with a slash", `"runbookId":"a/b"`, 422, domain.CodeInvalid, "/runbookId"},
+		{"a runbook without a name", `"runbookId":""`, 422, domain.CodeInvalid, "/runbookId"},
+		{"memory as a boolean", `"memory":true`, 422, domain.CodeInvalid, "/memory"},
+	}...)
+	for _, row := range rows {
+		row.body = `{"prompt":"say x",` + row.body + `}`
+		if !strings.Contains(row.body, `"source"`) {
+			row.body = strings.Replace(row.body, "{", `{"source":{"type":"internal"},`, 1)
+		}
+		a := h.ask("POST", "/executions", row.body)
+		h.wrong(row, a)
+		if strings.Contains(string(a.body), canary) {
+			t.Errorf("%s: %s", row.name, a.body)
+		}
+	}
+	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
+		t.Errorf("something was created: %s", a.body)
+	}
+	h.ask("POST", "/executions", `{"source":{"type":"internal","model":"dear"},"prompt":"say x","budget":{"cost":0.01}}`).want(201)
+}
+
+// TestAnExternalAgentIsNotToldWhatItWouldIgnore also shows what holds for it: the policy of what it asks.
+func TestAnExternalAgentIsNotToldWhatItWouldIgnore(t *testing.T) {
+	h := newHouse(t)
+	for fields, pointer := range map[string]string{
+		`"source":{"type":"acp","command":"mock","fallbacks":["demo"]}`:             "/source/fallbacks",
+		`"source":{"type":"acp","command":"mock"},"tools":{"enabled":["bash"]}`:     "/tools/enabled",
+		`"source":{"type":"acp","command":"mock"},"memory":{"enabled":true}`:        "/memory/enabled",
+		`"source":{"type":"acp","command":"mock"},"secrets":["github"]`:             "/secrets",
+		`"source":{"type":"acp","command":"mock"},"maxIterations":3`:                "/maxIterations",
+		`"source":{"type":"acp","command":"mock"},"capabilities":{"execute":"yes"}`: "/capabilities/execute",
+	} {
+		h.wrong(badInput{fields, "", 422, domain.CodeInvalid, pointer}, h.ask("POST", "/executions", `{"prompt":"say x",`+fields+`}`))
+	}
+	h.ask("POST", "/executions", `{"source":{"type":"acp","command":"mock"},"prompt":"say x","memory":{"enabled":false},"secrets":[],
+		"capabilities":{"executeCommands":true},"safeMode":false,"budget":{"tokens":9},"runbookId":"a",
+		"policy":{"unattended":true,"rules":[{"effect":"deny","matcher":{"class":"network"}}]},
+		"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}`).want(201)
+}
+
+// TestTheDocumentedExampleIsTaken: the rules of docs/policy.md, sent as a client would.
+func TestTheDocumentedExampleIsTaken(t *testing.T) {
+	h := newHouse(t)
+	policy, err := json.Marshal(shell.Example)
+	must(t, err)
+	a := h.ask("POST", "/executions", "{"+valid+`,"tools":{"bashPolicy":`+string(policy)+`}}`).want(201)
+	if a.count("tools", "bashPolicy", "rules") != len(shell.Example.Rules) {
+		t.Errorf("%s", a.body)
+	}
+}
