@@ -220,7 +220,7 @@ func newWorld(t *testing.T, s *Sandbox) *world {
 	w.program = binary(t, folder(t))
 	write(t, filepath.Join(w.outside, "file"), w.canary)
 	write(t, filepath.Join(w.outside, ".ssh/id_ed25519"), w.canary)
-	must(t, os.Chmod(w.outside, 0o777)) //nolint:gosec // that is the point: nothing but the walls protects it
+	must(t, os.Chmod(w.outside, 0o777)) // nothing but the walls protects it
 	must(t, os.Chmod(filepath.Join(w.outside, "file"), 0o666))
 	w.startVictim(t)
 	w.leak(t)

@@ -194,9 +194,9 @@ func binary(t testing.TB, dir string) string {
 	return path
 }
 
-// serverRole is a server with one command, for being killed.
+// serverRole is a server with one command, which is granted network, for being killed.
 func serverRole(args []string) {
-	command := domain.Command{Argv: []string{"sh", "-c", args[2]}, Dir: args[1]}
+	command := domain.Command{Argv: []string{"sh", "-c", args[2]}, Dir: args[1], Hosts: []string{"*"}}
 	_, err := open(method(args[0])).Run(context.Background(), command, os.Stdout)
 	fmt.Println("the command has ended:", err)
 	os.Exit(1)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -73,12 +74,10 @@ func (b broom) harmless(path string, info fs.FileInfo) bool {
 	case ".git":
 		return info.IsDir()
 	case gitConfig:
-		text, err := b.folder.ReadFile(path)
-		return err == nil && isAlone(info) && plainConfig(string(text)) == string(text)
+		text, whole := b.read(path)
+		return whole && isAlone(info) && plainConfig(text) == text
 	case ".git/hooks":
 		return info.IsDir() && b.onlySamples(path)
-	case "HEAD":
-		return !b.isFolder("objects") || !b.isFolder("refs") // else git takes the workspace itself for a repository
 	}
 	return false
 }
@@ -91,26 +90,38 @@ func isAlone(info fs.FileInfo) bool {
 	return known && info.Mode().IsRegular() && stat.Nlink == 1
 }
 
-func (b broom) isFolder(path string) bool {
-	info, err := b.folder.Stat(path)
-	return err == nil && info.IsDir()
+// read returns the beginning of a file, and whether that is all of it. It does not wait for somebody at the other end of
+// what turns out to be a pipe.
+func (b broom) read(path string) (text string, whole bool) {
+	file, err := b.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	all, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
+	return string(all), err == nil && len(all) <= maxConfig
 }
 
 // onlySamples tells whether a folder of hooks holds nothing but the examples that git puts there itself.
 func (b broom) onlySamples(path string) bool {
-	folder, err := b.folder.Open(path)
+	folder, err := b.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return false
 	}
 	defer folder.Close()
-	names, err := folder.Readdirnames(-1)
+	names, err := folder.Readdirnames(maxSamples + 1)
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".sample") {
 			return false
 		}
 	}
-	return err == nil
+	return len(names) <= maxSamples && (err == nil || errors.Is(err, io.EOF))
 }
+
+const maxSamples = 100 // git brings about fifteen
 
 // putAway renames: what was written may be somebody's work. A command can have taken the right to rename from its own
 // folder, so that is taken back first.
@@ -159,17 +170,12 @@ func (b broom) replaceConfig(told string) string {
 	if !moved {
 		return ""
 	}
-	old, err := b.folder.Open(filepath.Join(".git", name))
-	if err != nil {
-		return ""
-	}
-	defer old.Close()
-	text, _ := io.ReadAll(io.LimitReader(old, maxConfig))
+	text, _ := b.read(filepath.Join(".git", name))
 	fresh, err := b.folder.OpenFile(gitConfig, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return ""
 	}
 	defer fresh.Close()
-	_, _ = io.WriteString(fresh, plainConfig(string(text)))
+	_, _ = io.WriteString(fresh, plainConfig(text))
 	return told + ", without what could run programs in its place"
 }
