@@ -11,6 +11,7 @@
 //	generated binds parameters and body to Go types                                    signoff/api
 //	method    one per route, a file per resource                                       executions.go approvals.go events.go …
 //	order     what a new execution has to pass beyond the document                     order.go
+//	settings  what an execution may do, for executions and for dry runs alike          settings.go
 //	wire      the only place where the contract's and the domain's shapes meet         wire.go
 //
 // Every error on this way is an error value. [Server.fail] turns it into application/problem+json by one table from
@@ -39,6 +40,8 @@
 //   - No input causes a 5xx, and nothing is half-created: all checks come before the first call.
 //   - Another tenant's things are answered exactly like what does not exist.
 //   - No answer, log line or metric holds a token, a body, or the text of an error that has no code.
+//   - No problem holds a secret, and none is stored from here: notes and reasons are masked. What counts letter by letter
+//     (matchers, patterns, edited arguments, answers) is refused where it holds one, see [Server.literal].
 //
 // What net/http itself answers before a handler is called (a request line that is not HTTP, no Host header in HTTP/1.1,
 // heads of more than 64 KiB, an unknown Expect) is plain text; there is no way to hook into that.

@@ -298,6 +298,12 @@ func TestRegistriesAndOperations(t *testing.T) {
 	if a := h.ask("GET", "/models", "").want(200); a.text("items", "0", "name") != "demo" || a.get("items", "0", "contextWindow") != 4096.0 {
 		t.Errorf("%s", a.body)
 	}
+	tools := h.ask("GET", "/tools", "").want(200)
+	if tools.count("items") != 2 || tools.text("items", "0", "name") != "bash" || tools.text("items", "0", "class") != "execute" ||
+		tools.text("items", "0", "schema", "required", "0") != "command" || tools.text("items", "1", "class") != "none" ||
+		tools.text("items", "1", "version") != "2" || tools.get("nextCursor") != nil {
+		t.Errorf("%s", tools.body)
+	}
 	if a := h.ask("GET", "/", "", "Authorization", "").want(200); a.text("service") != "signoff" || a.text("version") != "test" {
 		t.Errorf("%s", a.body)
 	}

@@ -69,14 +69,26 @@ func FuzzJSONBody(f *testing.F) {
 	f.Add([]byte(`{"prompt":"x","whenBusy":"interrupt"}`))
 	f.Add([]byte(`{"mode":"fresh"}`))
 	f.Add([]byte(`{"decision":"approve","optionId":"ok","answer":{"a":[1]}}`))
+	f.Add([]byte(everySetting))
+	for _, row := range badSettings() {
+		if len(row.body) < 500 {
+			f.Add([]byte("{" + valid + "," + row.body + "}"))
+			f.Add([]byte("{" + dryRun + "," + row.body + "}"))
+		}
+	}
+	f.Add([]byte(`{"decision":"deny","remember":{"scope":"global","previewId":"command","expiresInSeconds":9}}`))
+	f.Add([]byte(`{"scope":"global","effect":"allow","matcher":{"command":"git log *","host":"*.example"},"expiresAt":"2999-01-01T00:00:00.5+23:59"}`))
+	f.Add([]byte(`{"content":"# Notes\u2028"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		h := fuzzed(h, t)
 		for _, route := range []string{
 			"/executions", "/executions/" + someID + "/cancel", "/executions/" + someID + "/prompts",
-			"/executions/" + someID + "/resume", "/approvals/" + someID,
+			"/executions/" + someID + "/resume", "/approvals/" + someID, "/permission-rules", "/policy/evaluate",
 		} {
 			noFault(t, h.serve("POST", route, body))
 		}
+		noFault(t, h.serve("PUT", "/memory/runbook:a", body, "If-Match", `"0"`))
+		noFault(t, h.serve("PUT", "/memory/global", []byte(`{"content":"x"}`), "If-Match", string(body)))
 		if value, err := parseJSON(body); err == nil {
 			if !json.Valid(body) || !utf8.Valid(body) {
 				t.Errorf("taken, but not JSON: %q", body)
@@ -163,6 +175,7 @@ func checkFrameLoosely(t *testing.T, f frame, event domain.Event) {
 
 func FuzzCursor(f *testing.F) {
 	h := newHouse(f)
+	h.rule(`{"scope":"global","effect":"allow","matcher":{"tool":"bash"}}`)
 	for _, seed := range []string{
 		"", "abc", "YXBwcm92YWxzOjE6YQ", base64.RawURLEncoding.EncodeToString([]byte("executions:1:a")),
 		base64.RawURLEncoding.EncodeToString([]byte("executions:9223372036854775807:\x00")),
@@ -172,9 +185,18 @@ func FuzzCursor(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, cursor string) {
 		h := fuzzed(h, t)
-		for _, list := range []string{"/executions", "/approvals"} {
+		for _, list := range []string{"/executions", "/approvals", "/permission-rules"} {
 			noFault(t, h.serve("GET", list+"?cursor="+url.QueryEscape(cursor), nil))
 			noFault(t, h.serve("GET", list+"?cursor="+cursor, nil))
+		}
+		for _, filter := range []string{"after", "action", "executionId"} {
+			noFault(t, h.serve("GET", "/audit?"+filter+"="+url.QueryEscape(cursor), nil))
+		}
+		for _, filter := range []string{"executionId", "scope", "ended"} {
+			noFault(t, h.serve("GET", "/permission-rules?"+filter+"="+url.QueryEscape(cursor), nil))
+		}
+		for _, name := range []string{"/memory/", "/memory/runbook:", "/permission-rules/"} {
+			noFault(t, h.serve("GET", name+cursor, nil, "Accept", cursor))
 		}
 	})
 }

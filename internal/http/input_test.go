@@ -230,6 +230,65 @@ func TestEveryWrongPartIsToldAtOnce(t *testing.T) {
 	}
 }
 
+// TestWhatIsWrongIsSaid: a client reads the message where the pointer is not enough.
+func TestWhatIsWrongIsSaid(t *testing.T) {
+	h := newHouse(t)
+	for fields, want := range map[string]string{
+		`"maxIterations":0`:                                   "must be between 1 and 500",
+		`"budget":{"cost":0}`:                                 "must be more than 0",
+		`"budget":{"tokens":0}`:                               "must be at least 1",
+		`"capabilities":{"x":1}`:                              "is not a known field",
+		`"policy":{"rules":[{"effect":"deny","matcher":{}}]}`: "must not be empty",
+	} {
+		if a := h.ask("POST", "/executions", "{"+valid+","+fields+"}").want(422); a.text("errors", "0", "message") != want {
+			t.Errorf("%s: %s", fields, a.body)
+		}
+	}
+	a := h.ask("POST", "/permission-rules", `{"scope":"global","effect":"allow","matcher":{"tool":"a"},"expiresAt":"2999-02-30T00:00:00Z"}`).want(422)
+	if a.text("errors", "0", "message") != "must be a time as RFC 3339 writes it" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// TestProblemsHoldNoSecrets sends one wherever a message might repeat it, also where it would be cut in half.
+func TestProblemsHoldNoSecrets(t *testing.T) {
+	h := newHouse(t)
+	approval, _ := h.pending(h.create("ask df"))
+	for _, row := range []struct{ method, path, body string }{
+		{"POST", "/executions", `{` + valid + `,"` + canary + `":1}`},
+		{"POST", "/executions", `{` + valid + `,"metadata":{"` + strings.Repeat("a", maxDetailLength-len(canary)) + canary + `":"b"}}`},
+		{"POST", "/executions", `{` + valid + `,"metadata":{"` + strings.Repeat("a b", 30) + canary + `":"b"}}`},
+		{"POST", "/executions", `{"source":{"type":"internal","model":"` + canary + `"},"prompt":"x"}`},
+		{"POST", "/executions", `{` + valid + `,"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"(` + canary + `","action":"deny"}]}}}`},
+		{"POST", "/approvals/" + approval, `{"decision":"approve","remember":{"scope":"execution","previewId":"` + canary + `"}}`},
+		{"GET", "/executions?" + canary + "=1", ""},
+		{"GET", "/executions/" + canary, ""},
+		{"GET", "/memory/" + canary, ""},
+	} {
+		a := h.ask(row.method, row.path, row.body)
+		if a.status < 400 || strings.Contains(string(a.body), canary) || strings.Contains(string(a.body), canary[:len(canary)-3]) {
+			t.Errorf("%s %s %s: %d %s", row.method, row.path, row.body, a.status, a.body)
+		}
+	}
+	if logs := h.logs.String(); strings.Contains(logs, canary) {
+		t.Errorf("%s", logs)
+	}
+}
+
+// TestEqualBodiesAreOneRequestAlsoWithSecrets: what is masked counts as it was sent, or two requests with two secrets
+// would be one.
+func TestEqualBodiesAreOneRequestAlsoWithSecrets(t *testing.T) {
+	h := newHouse(t)
+	body := `{"source":{"type":"internal"},"prompt":"say ` + canary + `"}`
+	first := h.ask("POST", "/executions", body, "Idempotency-Key", "k").want(201)
+	again := h.ask("POST", "/executions", body, "Idempotency-Key", "k").want(201)
+	if first.text("prompt") != "say [masked]" || again.text("id") != first.text("id") {
+		t.Errorf("%s\n%s", first.body, again.body)
+	}
+	masked := strings.ReplaceAll(body, canary, "[masked]")
+	h.ask("POST", "/executions", masked, "Idempotency-Key", "k").problem(409, domain.CodeIdempotencyMismatch)
+}
+
 func TestBadDecisions(t *testing.T) {
 	h := newHouse(t)
 	approval, _ := h.pending(h.create("ask df"))

@@ -103,12 +103,14 @@ func complaint(wrong *openapi3.SchemaError) string {
 		return "must be a time as RFC 3339 writes it"
 	case "enum":
 		return "must be one of " + enumerate(schema.Enum)
-	case "minimum", "maximum":
-		return fmt.Sprintf("must be between %s and %s", bound(schema.Min), bound(schema.Max))
+	case "minimum", "maximum", "exclusiveMinimum":
+		return "must be " + bounds(schema)
 	case "minLength":
 		return fmt.Sprintf("must have at least %d characters", schema.MinLength)
 	case "maxLength":
 		return fmt.Sprintf("must have at most %d characters", *schema.MaxLength)
+	case "minProperties":
+		return "must not be empty"
 	case "minItems":
 		return fmt.Sprintf("must have at least %d items", schema.MinItems)
 	case "maxItems":
@@ -149,9 +151,14 @@ func enumerate(values []any) string {
 	return strings.Join(words, ", ")
 }
 
-func bound(limit *float64) string {
-	if limit == nil {
-		return "any"
+// bounds says what a number must be. The document has no upper bound alone.
+func bounds(schema *openapi3.Schema) string {
+	switch {
+	case schema.Max != nil:
+		return fmt.Sprintf("between %.0f and %.0f", *schema.Min, *schema.Max)
+	case schema.ExclusiveMin.IsTrue():
+		return fmt.Sprintf("more than %.0f", *schema.Min)
+	default:
+		return fmt.Sprintf("at least %.0f", *schema.Min)
 	}
-	return fmt.Sprintf("%.0f", *limit)
 }
