@@ -73,18 +73,6 @@ func (h *house) configure() {
 	h.section("agents", section)
 }
 
-// section adds a section to the configuration.
-func (h *house) section(name string, content any) {
-	h.t.Helper()
-	encoded, err := json.Marshal(content)
-	must(h.t, err)
-	file, err := os.OpenFile(filepath.Join(h.home, "signoff.yaml"), os.O_APPEND|os.O_WRONLY, 0)
-	must(h.t, err)
-	defer file.Close()
-	_, err = fmt.Fprintf(file, "%s: %s\n", name, encoded)
-	must(h.t, err)
-}
-
 // patience is how long something may outlive its execution.
 const patience = 5 * time.Second
 

@@ -29,7 +29,7 @@ func TestKillInTheMiddleOfAStream(t *testing.T) {
 					a.broken = true
 					return
 				default:
-					a.say(fmt.Sprintf("piece %d ", i))
+					a.say(fmt.Sprintf("piece %d ", i), canary[:i%len(canary)], canary[i%len(canary):])
 				}
 			}
 		})
@@ -167,8 +167,9 @@ func TestTwentyKills(t *testing.T) {
 				return
 			}
 			for i := range 50 {
-				a.say(fmt.Sprintf("piece %d ", i))
+				a.say(fmt.Sprintf("piece %d ", i), canary[:i%len(canary)])
 				time.Sleep(time.Millisecond)
+				a.say(canary[i%len(canary):])
 			}
 			a.bash("echo " + last(conversation).Content + " >> ledger.txt")
 		}))

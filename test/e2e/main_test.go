@@ -38,7 +38,7 @@ func built(m *testing.M) int {
 // withAgent are tests that may have built the scripted agent.
 type withAgent struct{ tests *testing.M }
 
-func (w withAgent) Run() int { return acptest.Main(w.tests) }
+func (w withAgent) Run() int { return kept(acptest.Main(w.tests)) }
 
 // waitTogether runs more tests at once than there are processors, unless somebody has said how many: those of external
 // agents mostly wait for clocks.

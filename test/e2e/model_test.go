@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -47,13 +48,20 @@ func newModel(t *testing.T, s script) *model {
 		m.requests.Add(1)
 		var request struct {
 			Messages []message `json:"messages"`
+			Tools    []struct {
+				Function struct{ Name string }
+			} `json:"tools"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		body := io.TeeReader(r.Body, look("what the model was sent"))
+		if err := json.NewDecoder(body).Decode(&request); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		a := &answer{w: w, gone: r.Context().Done(), finish: "stop"}
+		a := &answer{w: w, gone: r.Context().Done(), finish: "stop", used: [2]int{100, 20}}
+		for _, tool := range request.Tools {
+			a.tools = append(a.tools, tool.Function.Name)
+		}
 		m.script(a, request.Messages)
 		a.end()
 	}))
@@ -67,9 +75,19 @@ func (m *model) url() string { return m.server.URL + "/v1" }
 type answer struct {
 	w      http.ResponseWriter
 	gone   <-chan struct{} // the other side has hung up
+	tools  []string        // that the request offers
 	calls  int
 	finish string
+	used   [2]int // tokens in and out, as the answer tells them
 	broken bool
+}
+
+// refuse answers with an error in place of a stream; nothing may have been said before.
+func (a *answer) refuse(status int) {
+	a.broken = true
+	a.w.Header().Set("Content-Type", "application/json")
+	a.w.WriteHeader(status)
+	fmt.Fprint(a.w, `{"error":{"message":"not today","type":"scripted"}}`)
 }
 
 func (a *answer) chunk(delta object, finish any) {
@@ -110,12 +128,38 @@ func (a *answer) end() {
 		return
 	}
 	a.chunk(object{}, a.finish)
-	fmt.Fprint(a.w, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],`+
-		`"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}`+"\n\ndata: [DONE]\n\n")
+	fmt.Fprintf(a.w, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],`+
+		`"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n", a.used[0], a.used[1], a.used[0]+a.used[1])
 }
 
 // last is the newest message of a conversation.
 func last(conversation []message) message { return conversation[len(conversation)-1] }
+
+// system is what a conversation tells the model before anybody speaks.
+func system(conversation []message) string {
+	if conversation[0].Role == "user" {
+		return ""
+	}
+	return conversation[0].Content
+}
+
+// inTurn plays one step in each round, in order, and the last one again and again. Further turns go on where the one
+// before has ended.
+func inTurn(steps ...script) script {
+	return func(a *answer, conversation []message) {
+		steps[min(count(conversation, "assistant"), len(steps)-1)](a, conversation)
+	}
+}
+
+// calls is a step that asks for one tool.
+func calls(tool string, arguments object) script {
+	return func(a *answer, _ []message) { a.want(tool, arguments) }
+}
+
+// finally is a step that says something and ends the turn.
+func finally(text string) script {
+	return func(a *answer, _ []message) { a.say(text) }
+}
 
 // once asks for one command and then says what it was told.
 func once(command string) script {

@@ -3,8 +3,11 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +27,7 @@ type server struct {
 	home      string // data and workspace lie here
 	workspace string
 	env       []string
+	engine    engine
 	process   *exec.Cmd
 	exited    chan struct{}
 	stderr    *output
@@ -55,11 +59,14 @@ type provider interface{ url() string }
 func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	t.Helper()
 	home := t.TempDir()
-	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace")}
+	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace"), engine: e}
 	must(t, os.Mkdir(s.workspace, 0o755))
 	config := filepath.Join(home, "signoff.yaml")
-	must(t, os.WriteFile(config, []byte("models:\n  default: test\n  test: {provider: openai, model: m, baseUrl: \""+m.url()+"\"}\n"), 0o600))
+	must(t, os.WriteFile(config, nil, 0o600))
+	s.section("models", object{"default": "test", "test": entry(m)})
+	s.section("secrets", object{"canary": object{"env": canaryVariable, "as": "CANARY"}})
 	s.env = append([]string{
+		canaryVariable + "=" + canary, modelKeyVariable + "=" + modelKey,
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
 		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + filepath.Join(home, "data"), "SIGNOFF_CONFIG=" + config,
 		"SIGNOFF_WORKSPACE_ROOT=" + s.workspace, "SIGNOFF_DATABASE_URL=" + e.url, "SIGNOFF_LEASE_SECONDS=2",
@@ -69,11 +76,41 @@ func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 		if s.running() {
 			s.stop()
 		}
+		s.secretive()
 		if t.Failed() {
 			t.Logf("the server said:\n%s", s.stderr)
 		}
 	})
 	return s
+}
+
+// entry is how a model stands in the registry.
+func entry(m provider, more ...object) object {
+	said := object{"provider": "openai", "model": "m", "baseUrl": m.url(), "apiKeyEnv": modelKeyVariable}
+	for _, fields := range more {
+		maps.Copy(said, fields)
+	}
+	return said
+}
+
+// section adds a section to the configuration.
+func (s *server) section(name string, content any) {
+	s.t.Helper()
+	encoded, err := json.Marshal(content) // JSON is YAML
+	must(s.t, err)
+	file, err := os.OpenFile(filepath.Join(s.home, "signoff.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	must(s.t, err)
+	defer file.Close()
+	_, err = fmt.Fprintf(file, "%s: %s\n", name, encoded)
+	must(s.t, err)
+}
+
+// models replaces the models of the configuration, and with them all of it but the canary.
+func (s *server) models(content object) {
+	s.t.Helper()
+	must(s.t, os.Truncate(filepath.Join(s.home, "signoff.yaml"), 0))
+	s.section("models", content)
+	s.section("secrets", object{"canary": object{"env": canaryVariable, "as": "CANARY"}})
 }
 
 // up starts a new server and waits until it answers.
@@ -111,7 +148,8 @@ func (s *server) launch(args ...string) {
 	s.t.Helper()
 	s.stderr = &output{}
 	s.process = exec.Command(binary, args...)
-	s.process.Env, s.process.Dir, s.process.Stderr = s.env, s.home, s.stderr
+	s.process.Env, s.process.Dir = s.env, s.home
+	s.process.Stderr = io.MultiWriter(s.stderr, look("the log of the server of "+s.t.Name()))
 	must(s.t, s.process.Start())
 	s.exited = make(chan struct{})
 	go func(process *exec.Cmd, exited chan struct{}) {
@@ -145,7 +183,9 @@ func (s *server) command(args ...string) (out, errOut string, code int) {
 	s.t.Helper()
 	var stdout, stderr bytes.Buffer
 	c := exec.Command(binary, args...)
-	c.Env, c.Dir, c.Stdout, c.Stderr = s.env, s.home, &stdout, &stderr
+	line := "signoff " + strings.Join(args, " ")
+	c.Env, c.Dir = s.env, s.home
+	c.Stdout, c.Stderr = io.MultiWriter(&stdout, look("the output of "+line)), io.MultiWriter(&stderr, look("the errors of "+line))
 	err := c.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+	"signoff/internal/secrets"
+)
+
+// Whoever looks for canaries must be able to find one.
+func TestWatcherFinds(t *testing.T) {
+	text := "user:" + canary + ":end"
+	for name, pieces := range map[string][]string{
+		"whole":     {text},
+		"in pieces": strings.SplitAfter(text, ""),
+		"base64":    {base64.StdEncoding.EncodeToString([]byte(text))},
+		"base64, 1": {base64.StdEncoding.EncodeToString([]byte(text[1:]))},
+		"base64, 2": {base64.StdEncoding.EncodeToString([]byte(text[2:]))},
+		"hex":       {hex.EncodeToString([]byte(text))},
+		"far in":    {strings.Repeat("x", 100_000), text},
+	} {
+		var found finds
+		w := &watcher{place: name, forms: watched, finds: &found}
+		for _, piece := range pieces {
+			_, _ = w.Write([]byte(piece))
+		}
+		if len(found.lines) == 0 {
+			t.Errorf("%s: found %q", name, found.lines)
+		}
+	}
+}
+
+// TestCanaryIsMasked has the canary said wherever anybody can say something, in all forms that the masker knows. Who
+// looks whether it was masked is the watcher; the test sees to it that it was really said.
+func TestCanaryIsMasked(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		half := len(canary) / 2
+		s := up(t, e, newModel(t, inTurn(
+			func(a *answer, _ []message) {
+				a.think("I know " + canary[:half])
+				a.think(canary[half:] + ", do I?")
+				a.say("It is "+canary[:half], canary[half:], " and the key is ", modelKey, ".")
+				a.want("bash", object{
+					"command": `echo "plain $CANARY"; printf %s "$CANARY" | base64; printf "x:%s" "$CANARY" | base64 -w0; echo; printf %s "$CANARY" | od -An -tx1 | tr -d ' \n'; echo "$CANARY" >&2; exit 3`,
+					"secrets": []string{"canary"},
+				})
+				a.want("bash", object{"command": "echo " + canary + " " + base64.StdEncoding.EncodeToString([]byte(canary))})
+				a.want("read", object{"path": canary})
+				a.want("no_such_"+canary[:6], object{"with": canary})
+			},
+			func(a *answer, conversation []message) {
+				a.say("last: ", last(conversation).Content, " "+canary)
+			},
+		)))
+		want[object](s.client, http.StatusOK, "PUT", "/memory/global", object{"content": "the secret is " + canary}, headers{"If-Match": `"0"`})
+		id := s.create(object{
+			"prompt": "use " + canary, "instructions": "never say " + canary, "secrets": []string{"canary"}, "memory": object{"enabled": true},
+			"metadata": object{"ticket": canary},
+		}).ID
+		asked := s.asked(id, 1)
+		s.decide(asked[0], object{"reason": "because of " + canary})
+		if end := s.ended(id); end.Status != "completed" || !strings.Contains(end.Output.Text, "[masked]") {
+			t.Errorf("ended: %+v %+v", end, end.Output)
+		}
+		log := s.sound(id)
+		exposed := 0
+		for _, fate := range of[domain.ToolCallCompleted](t, log) {
+			if fate.ExitCode != nil && strings.Count(fate.Output, secrets.Masked) < 5 {
+				t.Errorf("the command printed its secret in five ways: %s", fate.Output)
+			}
+			if fate.Error != nil && fate.Error.Code == domain.CodeSecretExposed {
+				exposed++
+			}
+		}
+		if exposed != 3 {
+			t.Errorf("%d calls were refused for a secret in their arguments", exposed)
+		}
+		s.read(id)
+		s.do("GET", "/executions", nil)
+		s.do("GET", "/approvals/"+asked[0].ID, nil)
+		s.do("GET", "/audit?limit=200", nil)
+		s.do("GET", "/memory/global", nil)
+		s.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions", object{"source": object{"type": "internal"}, "prompt": "x", canary: canary})
+		s.do("GET", "/executions/"+strings.ReplaceAll(canary, "/", "%2F"), nil)
+	})
+}
+
+// TestCanaryOfAnAgent: an external agent is given the secret, and says it by all its mouths.
+func TestCanaryOfAnAgent(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		h := openHouse(t, e, map[string]object{"scripted": {"env": []string{canaryVariable}}})
+		v := h.visit(t, "scripted")
+		id := v.startAs(object{"debug": true}, "say I print it", "shell echo $E2E_CANARY; echo $E2E_CANARY >&2; echo $E2E_CANARY | base64",
+			"stderr done")
+		v.ended(id)
+		said := ""
+		for _, event := range v.page(id) {
+			said += event.raw
+		}
+		if !strings.Contains(said, secrets.Masked) {
+			t.Errorf("the agent did not say it: %s", said)
+		}
+		v.debugFeed(id, "")
+	})
+}
+
+// TestCanaryInAPrivateFile: where a person approves that a command keeps its secret in a file, the file holds it; nothing
+// that the server writes of it does.
+func TestCanaryInAPrivateFile(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		s := up(t, e, newModel(t, inTurn(
+			calls("bash", object{"command": `printf %s "$CANARY" > kept.txt`, "secrets": []string{"canary"}}),
+			calls("read", object{"path": "kept.txt"}),
+			calls("search", object{"pattern": "canary", "contextLines": 2}),
+			calls("bash", object{"command": "cat kept.txt"}),
+			finally("done"),
+		)))
+		id := s.create(object{"secrets": []string{"canary"}}).ID
+		s.decide(s.asked(id, 1)[0])
+		s.decide(s.asked(id, 1)[1])
+		s.ended(id)
+		content, err := os.ReadFile(filepath.Join(s.workspace, "kept.txt"))
+		if err != nil || string(content) != canary {
+			t.Errorf("the command kept %d bytes, %v", len(content), err)
+		}
+		must(t, os.Remove(filepath.Join(s.workspace, "kept.txt")))
+		for _, fate := range of[domain.ToolCallCompleted](t, s.sound(id))[1:] {
+			if !strings.Contains(fate.Output, secrets.Masked) {
+				t.Errorf("it was not read: %+v", fate)
+			}
+		}
+	})
+}
