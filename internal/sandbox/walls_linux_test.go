@@ -86,14 +86,15 @@ func attackRole(args []string) int {
 	switch args[0] {
 	case "dial":
 		connection, err := net.DialTimeout(args[1], args[2], 2*time.Second)
-		if err == nil && args[1] == "udp" {
-			_, err = connection.Write([]byte("x"))
-		}
 		if err != nil {
 			fmt.Println("refused:", err)
 			return 1
 		}
-		fmt.Println("connected")
+		_ = connection.SetDeadline(time.Now().Add(time.Second))
+		_, _ = connection.Write([]byte("x"))
+		if args[1] != "udp" {
+			_, _ = io.Copy(os.Stdout, connection)
+		}
 		return 0
 	case "loopback":
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
