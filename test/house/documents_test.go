@@ -1,6 +1,7 @@
 package house
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,10 +15,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/approvals"
+	"signoff/internal/approvals/shell"
 	"signoff/internal/domain"
 )
 
@@ -289,6 +293,55 @@ func TestErrorsAreDocumented(t *testing.T) {
 	for _, row := range rows(t, "docs/errors.md", "## How executions and tool calls fail") {
 		if name := strings.Trim(row[1], "*"); !slices.Contains(slices.Collect(maps.Values(codes)), name) {
 			t.Errorf("docs/errors.md explains the code %q, which does not exist", name)
+		}
+	}
+}
+
+// TestThePolicyIsDocumented: the words that say who decided, and the classes that capabilities have.
+func TestThePolicyIsDocumented(t *testing.T) {
+	const page = "docs/policy.md"
+	var decided []string
+	for _, row := range rows(t, page, "## The nine steps") {
+		decided = append(decided, code(row[3]))
+	}
+	decided = append(decided, firstCells(rows(t, page, "### Who else decides"))...)
+	slices.Sort(decided)
+	same(t, "sources of decisions", slices.Compact(decided),
+		slices.Collect(maps.Values(constants(t, "internal/approvals/policy.go", "Source"))))
+
+	for _, row := range rows(t, page, "## Capabilities") {
+		class := domain.Class(code(row[0]))
+		if want := domain.DefaultCapabilities.Of(class); !slices.Contains(domain.Classes, class) || code(row[1]) != string(want) {
+			t.Errorf("%s says that the default of %s is %s, and it is %s", page, class, row[1], want)
+		}
+	}
+}
+
+// TestTheExamplePolicyDoesWhatItsPageSays: the rules stand there as they are tested, and do what the table says.
+func TestTheExamplePolicyDoesWhatItsPageSays(t *testing.T) {
+	const page, heading = "docs/policy.md", "### An example that looks around"
+	_, section, _ := strings.Cut(read(t, page), heading)
+	_, example, _ := strings.Cut(section, "```json\n")
+	example, _, _ = strings.Cut(example, "```")
+	var shown domain.BashPolicy
+	if err := json.Unmarshal([]byte(example), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(shell.Example, shown); diff != "" {
+		t.Errorf("shell.Example (-) and %s (+) differ:\n%s", page, diff)
+	}
+	policy, err := approvals.NewPolicy(domain.Request{
+		Capabilities: domain.DefaultCapabilities, Tools: domain.ToolSettings{BashPolicy: &shell.Example},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows(t, page, heading) {
+		command := strings.ReplaceAll(code(row[0]), `\|`, "|")
+		call := domain.ToolCall{Tool: "bash", Class: domain.ClassExecute, Action: domain.Action{Command: command}}
+		got := policy.Judge(call, "", time.Now())
+		if string(got.Verdict) != code(row[1]) || string(got.By) != code(row[2]) {
+			t.Errorf("%s: %s by %s, not %s by %s (%s)", command, got.Verdict, got.By, row[1], row[2], got.Reason)
 		}
 	}
 }
