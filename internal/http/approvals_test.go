@@ -78,7 +78,10 @@ func TestDenyEditAndRemember(t *testing.T) {
 	if a.text("errors", "0", "pointer") != "/arguments" {
 		t.Errorf("%s", a.body)
 	}
-	a = h.ask("POST", path, `{"decision":"deny","reason":"Not on a Friday."}`).want(200)
+	a = h.ask("POST", path, `{"decision":"deny","reason":"Not on a Friday.","remember":{"scope":"once"}}`).want(200)
+	if a.get("decision", "ruleId") != nil {
+		t.Errorf("a rule for once: %s", a.body)
+	}
 	if a.text("status") != "denied" || a.text("decision", "reason") != "Not on a Friday." || a.text("decision", "remember") != "once" {
 		t.Errorf("%s", a.body)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"signoff/api"
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 )
@@ -231,7 +232,7 @@ func payloads() []domain.Payload {
 		domain.MessageCompleted{MessageID: "m", Turn: 1, Length: 1, Interrupted: true},
 		domain.ThoughtDelta{MessageID: "m", Turn: 1, Text: "a"},
 		domain.ThoughtCompleted{MessageID: "m", Turn: 1},
-		domain.ThoughtCompleted{MessageID: "m", Turn: 1, Interrupted: true},
+		domain.ThoughtCompleted{MessageID: "m", Turn: 1, Length: 1, Interrupted: true, Thinking: json.RawMessage(`{"signature":"x"}`)},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Arguments: json.RawMessage(`"{broken"`)},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: arguments, Summary: "Run df"},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "capability"},
@@ -242,7 +243,7 @@ func payloads() []domain.Payload {
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "x"},
 		domain.ToolCallReported{ToolCallID: "c", Update: update}, domain.ToolCallReported{ToolCallID: "c", Turn: 1, Update: update},
 		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
-		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", Truncated: true, ExitCode: &one, DurationMs: 1, Error: failure},
+		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", Truncated: true, ExitCode: &one, DurationMs: 1, Sandbox: "off", Error: failure},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w"},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", ExpiresAt: &soon, AskedBy: "bashPolicy", Reason: "No rule allows it.", Sandbox: "off", RememberOptions: []domain.RememberOption{
 			{PreviewID: "exact", Matcher: domain.Matcher{Tool: "bash", ArgumentsHash: "h"}, Description: "d"},
@@ -268,6 +269,7 @@ func payloads() []domain.Payload {
 	for _, status := range []domain.Status{domain.StatusCompleted, domain.StatusFailed, domain.StatusCancelled, domain.StatusTimedOut} {
 		all = append(all, domain.ExecutionEnded{Status: status, FinishReason: domain.FinishEndTurn},
 			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishExpired},
+			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishBudget, Error: failure},
 			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishCancelled, DurationSeconds: 1.5, Usage: usage, Error: failure, Reason: "r", CancelledBy: someone})
 	}
 	return all
@@ -306,6 +308,17 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		"ApprovalStatus":  {"pending", "approved", "denied", "expired", "cancelled"},
 		"ApprovalKind":    {string(domain.ApprovalToolCall), string(domain.ApprovalAgentPermission), string(domain.ApprovalQuestion)},
 		"SourceType":      {string(domain.SourceInternal), string(domain.SourceACP)},
+		"FinishReason": {
+			string(domain.FinishEndTurn), string(domain.FinishMaxTokens), string(domain.FinishMaxIterations), string(domain.FinishRefusal),
+			string(domain.FinishCancelled), string(domain.FinishTimeout), string(domain.FinishError), string(domain.FinishExpired), string(domain.FinishBudget),
+		},
+		"CapabilityVerdict": {string(domain.Deny), string(domain.Ask), string(domain.Allow)},
+		"Remember":          {string(domain.RememberOnce), string(domain.RememberExecution), string(domain.RememberGlobal)},
+		"DecidedBy": {
+			string(approvals.ByCapability), string(approvals.ByTools), string(approvals.ByBashPolicy), string(approvals.ByCatastrophe),
+			string(approvals.ByRule), string(approvals.BySafeMode), string(approvals.ByUnattended), string(approvals.ByDecision),
+			string(approvals.ByAgent), string(approvals.ByExpiry), string(approvals.ByServer), string(approvals.ByBrokenPolicy),
+		},
 	} {
 		if got := words(schema); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", schema, got, want)

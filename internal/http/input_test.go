@@ -310,6 +310,7 @@ func TestBadDecisions(t *testing.T) {
 		{"remember for no time", `{"decision":"approve","remember":{"scope":"execution","expiresInSeconds":0}}`, 422, domain.CodeInvalid, "/remember"},
 		{"remember for over a year", `{"decision":"approve","remember":{"scope":"execution","expiresInSeconds":31536001}}`, 422, domain.CodeInvalid, "/remember"},
 		{"remember nothing by an option", `{"decision":"approve","remember":{"scope":"once","previewId":"exact"}}`, 422, domain.CodeInvalid, "/remember/previewId"},
+		{"remember nothing for a while", `{"decision":"approve","remember":{"scope":"once","expiresInSeconds":60}}`, 422, domain.CodeInvalid, "/remember/expiresInSeconds"},
 		{"remember what was not offered", `{"decision":"approve","remember":{"scope":"execution","previewId":"mcpServer"}}`, 422, domain.CodeInvalid, "/remember/previewId"},
 		{"remember other arguments by a wide option", `{"decision":"approve","arguments":{"command":"ls"},"remember":{"scope":"execution","previewId":"command"}}`, 422, domain.CodeInvalid, "/remember/previewId"},
 		{"a secret in the arguments", `{"decision":"approve","arguments":{"command":"echo ` + canary + `"}}`, 422, domain.CodeInvalid, "/arguments"},

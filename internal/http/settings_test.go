@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/api"
+	"signoff/internal/approvals"
 	"signoff/internal/approvals/shell"
 	"signoff/internal/domain"
 )
@@ -72,6 +75,23 @@ func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 	none := h.ask("POST", "/executions", "{"+valid+`,"tools":{"enabled":[]}}`).want(201)
 	if none.count("tools", "enabled") != 0 {
 		t.Errorf("no tools at all became %s", none.body)
+	}
+}
+
+// TestAnOldRequestIsShownAsItIsJudged: one that was stored before there were these classes.
+func TestAnOldRequestIsShownAsItIsJudged(t *testing.T) {
+	old := domain.Request{Capabilities: domain.Capabilities{Read: domain.Allow, Execute: domain.Ask}}
+	shown := toExecution(domain.Execution{Request: old}, nil).Capabilities
+	for class, got := range map[domain.Class]api.CapabilityVerdict{
+		domain.ClassRead: shown.Read, domain.ClassWrite: shown.Write, domain.ClassExecute: shown.Execute,
+		domain.ClassNetwork: shown.Network, domain.ClassMCP: shown.Mcp, domain.ClassDelegate: shown.Delegate,
+	} {
+		call := domain.ToolCall{Tool: "x", Class: class}
+		policy, err := approvals.NewPolicy(old)
+		must(t, err)
+		if judged := policy.Judge(call, "", time.Now()).Verdict; string(got) != string(judged) {
+			t.Errorf("%s is shown as %s and judged as %s", class, got, judged)
+		}
 	}
 }
 

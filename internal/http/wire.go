@@ -51,6 +51,9 @@ func toRemember(body *api.Decide_Remember, answer *approvals.Answer) error {
 			return domain.Invalid("/remember", "It is a scope, or an object with a scope.").With(err)
 		}
 		answer.Remember, answer.PreviewID = domain.RememberScope(choice.Scope), value(choice.PreviewId, "")
+		if answer.Remember == domain.RememberOnce && choice.ExpiresInSeconds != nil {
+			return domain.Invalid("/remember/expiresInSeconds", "What is decided once leaves no rule behind that could expire.")
+		}
 		if seconds := value(choice.ExpiresInSeconds, 0); seconds > 0 {
 			answer.RememberUntil = new(time.Now().UTC().Add(time.Duration(seconds) * time.Second))
 		}
