@@ -8,8 +8,9 @@ import (
 )
 
 // JSON masks a document. It stays valid JSON, whatever was found in it: each string is masked by itself, so nothing that
-// begins in one eats what stands behind it, and as what it says, so no escape hides a value. A number that is a secret
-// becomes a string. What is no JSON becomes one string of JSON; nothing at all stays nothing.
+// begins in one eats what stands behind it, and as what it says, so no escape hides a value. Numbers stay as they are: a
+// reader that expects a count of tokens must not find a word, only because some secret has the same digits. What is no
+// JSON becomes one string of JSON; nothing at all stays nothing.
 func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
@@ -40,11 +41,11 @@ type document struct {
 	names  int             // how many members had to be renamed
 }
 
-// mask writes what stands in the place of a string or a number, where that is another one.
+// mask writes what stands in the place of a string, where that is another one.
 func (d *document) mask(from, to int) {
 	said := d.raw[from:to]
-	text := string(said)
-	if said[0] == '"' && json.Unmarshal(said, &text) != nil {
+	var text string
+	if json.Unmarshal(said, &text) != nil { // unreachable: the document is valid
 		text = string(said[1 : len(said)-1])
 	}
 	masked := d.masker.MaskString(text)
@@ -75,11 +76,8 @@ func member(raw []byte, i int) bool {
 	return i < len(raw) && raw[i] == ':'
 }
 
-// literal returns where the string or number that begins at i ends, or i where none does.
+// literal returns where the string that begins at i ends, or i where none does.
 func literal(raw []byte, i int) (end int) {
-	if c := raw[i]; c == '-' || c >= '0' && c <= '9' {
-		return i + length(raw[i:], numeral)
-	}
 	if raw[i] != '"' {
 		return i
 	}
@@ -89,8 +87,4 @@ func literal(raw []byte, i int) (end int) {
 		}
 	}
 	return end + 1
-}
-
-func numeral(c byte) bool {
-	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
