@@ -256,7 +256,7 @@ func TestProblemsHoldNoSecrets(t *testing.T) {
 	approval, _ := h.pending(h.create("ask df"))
 	for _, row := range []struct{ method, path, body string }{
 		{"POST", "/executions", `{` + valid + `,"` + canary + `":1}`},
-		{"POST", "/executions", `{` + valid + `,"metadata":{"` + strings.Repeat("a", maxDetailLength-len(canary)) + canary + `":"b"}}`},
+		{"POST", "/executions", `{` + valid + `,"metadata":{"` + strings.Repeat("a", maxDetailLength-len("/metadata/"+canary)+2) + canary + `":"b"}}`},
 		{"POST", "/executions", `{` + valid + `,"metadata":{"` + strings.Repeat("a b", 30) + canary + `":"b"}}`},
 		{"POST", "/executions", `{"source":{"type":"internal","model":"` + canary + `"},"prompt":"x"}`},
 		{"POST", "/executions", `{` + valid + `,"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"(` + canary + `","action":"deny"}]}}}`},

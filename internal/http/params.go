@@ -68,7 +68,7 @@ func checkParameters(r *http.Request, o *operation) error {
 // checkPath answers a name that cannot be one like a name that nobody has.
 func checkPath(r *http.Request, p *openapi3.Parameter) error {
 	name, err := url.PathUnescape(chi.URLParam(r, p.Name))
-	if err == nil && utf8.ValidString(name) && p.Schema.Value.VisitJSON(name) == nil {
+	if err == nil && p.Schema.Value.VisitJSON(name) == nil {
 		return nil
 	}
 	return domain.Errorf(domain.CodeNotFound, "There is no such thing.")

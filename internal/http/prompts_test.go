@@ -137,11 +137,3 @@ func TestConflictsShowTheExecution(t *testing.T) {
 		}
 	}
 }
-
-// An execution from before capabilities had a class for writing is judged as if it denied it, and shows that.
-func TestARequestFromBeforeThereWasWriting(t *testing.T) {
-	shown := toExecution(domain.Execution{Request: domain.Request{Capabilities: domain.Capabilities{Read: domain.Allow, Execute: domain.Ask}}}, nil)
-	if shown.Capabilities.Write != "deny" {
-		t.Errorf("write is %q", shown.Capabilities.Write)
-	}
-}
