@@ -39,6 +39,9 @@ type OpenCall struct {
 	Call     ToolCall
 	Started  bool       // it may have run
 	Approval ApprovalID // asked for; empty where not
+
+	AllowedBy string // of one that has started
+	RuleID    string
 }
 
 // Fold reads a log from its first event on. Events of types it does not know are passed over, so that an older
@@ -94,6 +97,8 @@ type foldedCall struct {
 	started  bool
 	done     bool
 	result   string
+
+	allowedBy, ruleID string
 }
 
 func (f *folder) take(payload Payload) {
@@ -136,7 +141,7 @@ func (f *folder) takeCall(payload Payload) {
 		f.call(p.ToolCallID).approval = p.ApprovalID
 	case ToolCallStarted:
 		c := f.call(p.ToolCallID)
-		c.started, c.call.Arguments = true, p.Arguments
+		c.started, c.call.Arguments, c.allowedBy, c.ruleID = true, p.Arguments, p.AllowedBy, p.RuleID
 	case ToolCallCompleted:
 		c := f.call(p.ToolCallID)
 		c.done, c.result = true, p.Output
@@ -223,7 +228,9 @@ func (c *Conversation) add(a *answer, thisTurn bool) {
 			c.Messages = append(c.Messages, Message{Role: RoleTool, Text: call.result, ToolCallID: call.call.ID})
 			continue
 		}
-		c.Calls = append(c.Calls, OpenCall{Call: call.call, Started: call.started, Approval: call.approval})
+		c.Calls = append(c.Calls, OpenCall{
+			Call: call.call, Started: call.started, Approval: call.approval, AllowedBy: call.allowedBy, RuleID: call.ruleID,
+		})
 	}
 }
 

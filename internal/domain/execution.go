@@ -176,6 +176,32 @@ func (u Usage) Since(before Usage) Usage {
 	}
 }
 
+// AtLeast returns u without anything going back: usage is a sum, and an agent that tells less than before, or less than
+// nothing, has not given anything back. A cost that became unknown stays so.
+func (u Usage) AtLeast(before Usage) Usage {
+	u.InputTokens, u.OutputTokens = larger(u.InputTokens, before.InputTokens), larger(u.OutputTokens, before.OutputTokens)
+	u.ReasoningTokens = larger(u.ReasoningTokens, before.ReasoningTokens)
+	u.CacheReadTokens, u.CacheWriteTokens = larger(u.CacheReadTokens, before.CacheReadTokens), larger(u.CacheWriteTokens, before.CacheWriteTokens)
+	u.TotalTokens = larger(u.TotalTokens, before.TotalTokens)
+	if u.Cost != nil {
+		u.Cost = larger(u.Cost, before.Cost)
+	}
+	return u
+}
+
+func larger[N int64 | float64](after, before *N) *N {
+	switch {
+	case after == nil:
+		return before
+	case before == nil && *after < 0:
+		return nil
+	case before == nil || *after >= *before:
+		return after
+	default:
+		return before
+	}
+}
+
 // Tokens is all that went in and out, nil where nobody told.
 func (u Usage) Tokens() *int64 {
 	if u.TotalTokens != nil {

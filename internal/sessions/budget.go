@@ -11,6 +11,7 @@ import (
 
 // used takes what the agent says it has used up.
 func (s *session) used(d *draft, p domain.UsageUpdated) {
+	p.Usage = p.Usage.AtLeast(s.usage)
 	s.usage = p.Usage
 	if p.Turn == nil {
 		turn := s.usage.Since(s.began)
@@ -20,9 +21,31 @@ func (s *session) used(d *draft, p domain.UsageUpdated) {
 	s.spend(d)
 }
 
+// settleAccounts holds what is known before a turn against the budget: the server that knew of it may be gone.
+func (s *session) settleAccounts(d *draft) {
+	s.counted(d)
+	if s.usage != (domain.Usage{}) {
+		s.spend(d)
+	}
+}
+
+// unmeasured ends the spending of an agent that tells nothing of it: no further turn can be within bounds.
+func (s *session) unmeasured() {
+	budget := s.execution.Request.Budget
+	if budget.Tokens > 0 && s.usage.Tokens() == nil {
+		s.overdraw("The execution has a budget of %d tokens, and its agent does not tell how many it uses.", budget.Tokens)
+	}
+	if budget.Cost > 0 && s.usage.Cost == nil {
+		s.overdraw("The execution has a budget of %g, and its agent does not tell what it costs.", budget.Cost)
+	}
+}
+
 // counted notes a call.
 func (s *session) counted(d *draft) {
 	budget := s.execution.Request.Budget
+	if !s.external() && s.round != "" { // our own agent tells what a request has used before it acts on the answer
+		s.unmeasured()
+	}
 	calls := len(s.calls) + len(s.closed)
 	if budget.ToolCalls == 0 {
 		return

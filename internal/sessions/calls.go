@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -22,12 +23,17 @@ func (s *session) asked(d *draft, a *ask) {
 		a.reply <- nobody
 		return
 	}
+	exposed := s.veil(a)
 	c := s.announced(d, a.Call)
-	if c == nil || c.ask != nil || (c.running && a.ours()) {
+	if c == nil || c.ask != nil || (c.running && a.ours()) || s.spent != nil {
 		a.reply <- nobody
 		return
 	}
 	c.ask = a
+	if exposed && a.ours() {
+		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
+		return
+	}
 	if a.ours() {
 		c.Version, c.Action = a.Call.Version, a.Call.Action
 	} else { // an external agent often says only now what the call is about: that is what a person is to see
@@ -39,6 +45,7 @@ func (s *session) asked(d *draft, a *ask) {
 		s.settle(d, c, row)
 	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
 		d.progress = true
+		s.behind = true // a rule of the time in between may answer it
 	default:
 		s.judge(d, c)
 	}
@@ -169,7 +176,11 @@ func (s *session) judge(d *draft, c *call) {
 		})
 		return
 	}
-	judgement := s.judgement(c, hash)
+	judgement, err := s.judgement(c, hash)
+	if err != nil { // it is judged when the rules can be read; meanwhile it waits
+		s.postpone(err)
+		return
+	}
 	c.came = provenance(judgement, hash)
 	if judgement.RuleID != "" {
 		d.hits = append(d.hits, judgement.RuleID)
@@ -188,28 +199,37 @@ func (s *session) judge(d *draft, c *call) {
 
 // judgement is what the policy says of a call, with the rules as they are now: one that was revoked a moment ago must
 // not allow, and one that was made a moment ago is not to be asked about again.
-func (s *session) judgement(c *call, hash string) approvals.Judgement {
+func (s *session) judgement(c *call, hash string) (approvals.Judgement, error) {
 	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
-		return approvals.JudgeQuestion(s.execution.Request)
+		return approvals.JudgeQuestion(s.execution.Request), nil
 	}
-	s.policy.Rules = s.rulesNow()
-	return s.policy.Judge(c.ToolCall, hash, time.Now())
+	if err := s.readRules(); err != nil {
+		return approvals.Judgement{}, err
+	}
+	judged := c.ToolCall
+	judged.Action.Paths = withTargets(judged.Action.Paths)
+	judgement := s.policy.Judge(judged, hash, time.Now())
+	if command := c.Action.Command; s.masker.MaskString(command) != command { // cut to a sentence, it might show half of it
+		judgement.Reason = "The command holds a secret, so the reason is not shown; the rules decided as for any other."
+	}
+	return judgement, nil
 }
 
-// rulesNow reads the rules, and again while the database is away: nothing could be written meanwhile anyway. Where the
-// lease is over it returns none, and what is drafted with them is never written.
-func (s *session) rulesNow() []domain.PermissionRule {
-	for {
-		ctx, cancel := s.reading()
-		rules, err := s.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
-		cancel()
-		if err == nil || s.lease.Err() != nil {
-			return rules
-		}
-		slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
-		select {
-		case <-time.After(readPause):
-		case <-s.lease.Done():
+func (s *session) readRules() error {
+	ctx, cancel := s.reading()
+	defer cancel()
+	rules, err := s.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
+	if err == nil {
+		s.policy.Rules = rules
+	}
+	return err
+}
+
+// judgePostponed judges what waits since the rules could not be read.
+func (s *session) judgePostponed(d *draft) {
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		if c := s.calls[id]; c != nil && c.ask != nil && c.approval == nil && !c.running {
+			s.judge(d, c)
 		}
 	}
 }
@@ -229,6 +249,8 @@ func (a *ask) option() string {
 	return id
 }
 
+const exposedMessage = "The arguments hold the value of a secret, so they cannot be shown to anybody; name the secret instead."
+
 const noSandboxMessage = "Commands are not run on this server: nothing that could confine them works here. " +
 	"Its operator can install bubblewrap or allow user namespaces; `signoff doctor` tells which sandbox works. " +
 	"SIGNOFF_SANDBOX=off runs commands unconfined."
@@ -240,6 +262,9 @@ func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgem
 	question := c.ask.Question
 	question.Call = c.ToolCall
 	approval := approvals.New(s.execution, question, hash, judgement, timeout, time.Now())
+	if s.masker.MaskString(c.Action.Command) != c.Action.Command { // a rule would show the secret, and mean another command
+		approval.RememberOptions = approval.RememberOptions[:1]
+	}
 	c.approval = &approval
 	s.derive(d)
 	d.asked = append(d.asked, approval)
@@ -293,6 +318,7 @@ func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain
 		s.reply(d, c, reply{answer: answer})
 		return
 	}
+	s.endOutput(d, c)
 	s.endCall(c)
 	d.progress = true
 	d.fate(s, c, domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
@@ -314,12 +340,14 @@ func (s *session) reply(d *draft, c *call, answer reply) {
 // decisions reads the approvals again and acts on those that are not pending any more.
 func (s *session) decisions() (*draft, error) {
 	d := &draft{}
+	s.judgePostponed(d)
 	if !s.anyCall(func(c *call) bool { return c.approval != nil }) {
 		return d, nil
 	}
 	if err := s.answerByRules(); err != nil {
 		return nil, err
 	}
+	s.behind = false
 	ctx, cancel := s.reading()
 	defer cancel()
 	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
@@ -345,8 +373,12 @@ func (s *session) decisions() (*draft, error) {
 func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	c.approval = nil
 	c.came = decidedBy(row)
-	if row.Status != domain.ApprovalApproved {
+	switch {
+	case row.Status != domain.ApprovalApproved:
 		s.turnDown(d, c, row)
+		return
+	case c.ask.ours() && row.Call.Version != c.Version: // a person approved what the tool did before this server was updated
+		s.judge(d, c)
 		return
 	}
 	arguments, err := approvals.Granted(row)
@@ -354,10 +386,20 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 		s.refuse(d, c, domain.FateFailed, domain.FailureOf(err))
 		return
 	}
+	if row.Decision.Arguments != nil {
+		c.edited(arguments)
+	}
 	c.Arguments = arguments
 	s.start(d, c, domain.ToolCallStarted{
 		ToolCallID: c.ID, Arguments: arguments, ApprovalID: row.ID, AllowedBy: c.came.DecidedBy, RuleID: c.came.RuleID,
 	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
+}
+
+// edited forgets what the call would have done: with the decider's arguments it does something else, which the record
+// must not call by the old name.
+func (c *call) edited(arguments json.RawMessage) {
+	c.Summary = "With arguments that the decider wrote: " + string(arguments)
+	c.Action = domain.Action{}
 }
 
 // decidedBy tells who ended a question, for the record.

@@ -31,8 +31,11 @@ func (d *draft) empty() bool { return len(d.payloads) == 0 && len(d.debug) == 0 
 // fate ends a call, in the log and on record.
 func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
 	done.Sandbox = c.sandbox
+	done.Output = s.masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
 	d.add(done)
-	d.audit = append(d.audit, audit.Call(s.execution, c.ToolCall, c.came, done))
+	call := c.ToolCall
+	call.Summary, call.Action.Command = s.masker.MaskString(call.Summary), s.masker.MaskString(call.Action.Command)
+	d.audit = append(d.audit, audit.Call(s.execution, call, c.came, done))
 }
 
 // withdraw ends an open question that nobody has answered and nobody needs answered any more.

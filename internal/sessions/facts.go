@@ -1,6 +1,10 @@
 package sessions
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
@@ -155,6 +159,21 @@ func (s *session) release(d *draft, kind domain.EventType, open *openText) {
 	}
 }
 
+// releaseAll tells what of all texts was held back, in a change of its own: what comes after it may have to be drafted
+// more than once, and a text can be let go of only once.
+func (s *session) releaseAll() error {
+	d := &draft{}
+	s.releaseTexts(d)
+	return s.commit(d)
+}
+
+func (s *session) releaseTexts(d *draft) {
+	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
+		kind, _, _ := strings.Cut(key, " ")
+		s.release(d, domain.EventType(kind), s.texts[key])
+	}
+}
+
 // fact takes one finished statement of the agent.
 func (s *session) fact(d *draft, payload domain.Payload) {
 	switch p := payload.(type) {
@@ -233,6 +252,7 @@ func (s *session) requested(d *draft, p domain.ToolCallRequested) {
 	if _, open := s.calls[p.ToolCallID]; open || s.closed[p.ToolCallID] {
 		return // a call is announced once
 	}
+	s.releaseTexts(d) // a call follows on whole texts: after a restart nobody would know that an end was held back
 	p.Turn = s.now()
 	s.flowing = false
 	if p.MessageID != s.round {

@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
@@ -126,6 +126,9 @@ func (s *session) silence(why error) error {
 // finish writes the terminal event, after everything that was still open has been closed, in one commit. An approval
 // that was decided or a prompt that came in the same instant makes the change fail; then it is looked at again.
 func (s *session) finish(end outcome) state {
+	if err := s.releaseAll(); err != nil {
+		return s.abandon(err)
+	}
 	for {
 		err := s.commit(s.terminal(end))
 		if err == nil {
@@ -152,6 +155,9 @@ func (s *session) finish(end outcome) state {
 func (s *session) terminal(end outcome) *draft {
 	if !s.status.CanBecome(end.status) {
 		panic("sessions: no end as " + string(end.status) + " from " + string(s.status))
+	}
+	if end.failure != nil { // it may quote what a provider or an agent said; the row is shown like the event
+		end.failure = &domain.Failure{Code: end.failure.Code, Message: s.masker.MaskString(end.failure.Message)}
 	}
 	d := &draft{progress: true}
 	s.closeTexts(d)
@@ -197,10 +203,7 @@ func (s *session) endRecord(end outcome) domain.AuditRecord {
 
 func (s *session) closeTexts(d *draft) {
 	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
-		open := s.texts[key]
-		kind, _, _ := strings.Cut(key, " ")
-		s.release(d, domain.EventType(kind), open)
-		d.closeText(s.now(), *open, key)
+		d.closeText(s.now(), *s.texts[key], key)
 	}
 }
 
@@ -210,6 +213,9 @@ func (s *session) closeCalls(d *draft) {
 		c := s.calls[id]
 		if c.approval != nil {
 			d.withdraw(*c.approval)
+		}
+		if c.approval != nil || !c.running {
+			c.came.DecidedBy, c.came.RuleID, c.came.Reason = string(approvals.ByServer), "", ""
 		}
 		d.fate(s, c, s.lastFate(c))
 	}
@@ -280,6 +286,9 @@ func (s *session) handOver() state {
 		break
 	}
 	if err := s.silence(errDrain); err != nil {
+		return s.abandon(err)
+	}
+	if err := s.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
 	if s.result != nil && s.result.err == nil && s.result.stop != domain.StopCancelled {

@@ -12,6 +12,8 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
+	"signoff/internal/store"
 )
 
 // host is what the session offers its agent. It runs in the agent's goroutines and touches nothing of the session but
@@ -19,10 +21,12 @@ import (
 type host struct {
 	inbox     *inbox
 	execution domain.Execution // its fields that never change
+	epoch     int64            // of the claim that the agent runs under
 	workspace *Workspace
 	sandbox   Sandbox
 	store     Store
 	vault     Vault
+	masker    *secrets.Masker
 }
 
 var _ domain.Host = (*host)(nil)
@@ -149,9 +153,12 @@ func (h *host) SaveMemory(ctx context.Context, scope domain.MemoryScope, revisio
 	if err != nil {
 		return domain.Memory{}, err
 	}
+	content = h.masker.MaskString(content)
 	by := domain.Actor{Name: "execution " + string(h.execution.ID)}
 	record := audit.Memory(h.execution.ID, scope, revision, len(content), by, audit.BySession)
-	return h.store.SaveMemory(ctx, h.execution.Tenant, scope, revision, content, by, record)
+	return h.store.SaveMemory(ctx, h.execution.Tenant, store.MemorySave{
+		Scope: scope, Revision: revision, Content: content, By: by, Record: record, Execution: h.execution.ID, Epoch: h.epoch,
+	})
 }
 
 // runbookScope is short for the execution's own runbook: a tool does not know its id, and must not choose another.
@@ -181,8 +188,10 @@ func (h *host) Trace(direction domain.Direction, message []byte) {
 	if !h.execution.Request.Debug {
 		return
 	}
+	size := len(message)
+	message = h.masker.Mask(message) // before it is cut: half a secret is not found any more
 	kept := message[:min(len(message), traceBytes)]
 	h.inbox.trace(domain.DebugMessage{
-		Time: time.Now().UTC(), Direction: direction, Message: strings.ToValidUTF8(string(kept), "\uFFFD"), Bytes: len(message),
+		Time: time.Now().UTC(), Direction: direction, Message: strings.ToValidUTF8(string(kept), "\uFFFD"), Bytes: size,
 	})
 }

@@ -27,10 +27,7 @@ type Store interface {
 	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
 	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
-	SaveMemory(
-		ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope, revision int64, content string, by domain.Actor,
-		record domain.AuditRecord,
-	) (domain.Memory, error)
+	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
 	Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error)
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"signoff/internal/domain"
@@ -11,6 +12,10 @@ import (
 // event encodes a payload without secrets. Text that flows was masked piece by piece: a second time would change its
 // length, and with it the offsets of what follows.
 func (m *Manager) event(execution domain.ExecutionID, payload domain.Payload) domain.Event {
+	if thought, is := payload.(domain.ThoughtCompleted); is && !bytes.Equal(m.masker.JSON(thought.Thinking), thought.Thinking) {
+		thought.Thinking = nil // it is signed: changed, its provider refuses it; as it is, it would be in the log
+		payload = thought
+	}
 	event := domain.NewEvent(execution, payload)
 	if _, id, _ := growing(payload); id == "" {
 		event.Data = m.masker.JSON(event.Data)
@@ -29,15 +34,34 @@ func (s *session) maskRecord(record domain.AuditRecord) (masked domain.AuditReco
 	return masked
 }
 
-// maskRequest takes the secrets out of what a client asked for, before anything of it is stored.
+// maskRequest takes the secrets out of what a client asked for, before anything of it is stored. That is for texts: a
+// rule with a masked pattern would be another rule, and one in which [masked] is a class of letters.
 func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, err error) {
 	plain := request.Marshal()
 	hidden := m.masker.JSON(plain)
 	if len(hidden) == len(plain) && string(hidden) == string(plain) {
 		return request, nil
 	}
-	if err := json.Unmarshal(hidden, &masked); err != nil {
-		return request, domain.Invalid("/prompt", "The request holds the value of a secret in a place where it cannot be masked.").With(err)
+	err = json.Unmarshal(hidden, &masked)
+	if err != nil || !bytes.Equal(withoutTexts(request), withoutTexts(masked)) {
+		return request, domain.Errorf(domain.CodeSecretExposed,
+			"The request holds the value of a secret where it is no text that could be masked; name the secret instead.").With(err)
 	}
 	return masked, nil
+}
+
+// withoutTexts is what of a request decides what happens.
+func withoutTexts(r domain.Request) []byte {
+	r.Prompt, r.Messages, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, "", "", nil
+	return r.Marshal()
+}
+
+// veil takes the secrets out of what an agent asks about. What is shown and decided is what is stored, and where that is
+// not what would run, our own calls do not run: see [session.asked].
+func (s *session) veil(a *ask) (changed bool) {
+	arguments := s.masker.JSON(a.Call.Arguments)
+	changed = !bytes.Equal(arguments, a.Call.Arguments)
+	a.Call.Arguments, a.Call.Summary = arguments, s.masker.MaskString(a.Call.Summary)
+	a.Options, a.Form = s.masker.JSON(a.Options), s.masker.JSON(a.Form)
+	return changed
 }

@@ -400,7 +400,12 @@ func TestNoSecretIsWritten(t *testing.T) {
 			}
 			_ = turn.Host.Emit(ctx, domain.MessageCompleted{MessageID: "m0"})
 			_ = turn.Think("m1", "The key is "+canary)
-			call := sessionstest.Bash("c1", "echo "+canary)
+			exposed := sessionstest.Bash("c0", "echo "+canary)
+			_ = turn.Want("m1", exposed)
+			if grant, err := turn.Use(exposed, nil); err != nil || grant.Allowed {
+				return "", domain.Errorf(domain.CodeInternal, "a call with a secret may run").With(err)
+			}
+			call := sessionstest.Bash("c1", "echo hello")
 			_ = turn.Want("m1", call)
 			_ = turn.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: "c1", Output: canary[:7]})
 			_ = turn.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: "c1", Output: canary[7:] + " canary-4f"})

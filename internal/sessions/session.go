@@ -45,6 +45,7 @@ type session struct {
 	closed     map[string]bool            // calls that had their fate
 	whole      map[string]bool            // texts of this turn that were completed
 	policy     approvals.Policy           // with the rules as they were last read
+	behind     bool                       // an open question has not been held against the rules of today
 	spent      *outcome                   // the budget is used up
 	warned     map[string]bool            // bounds of the budget that were warned of
 	began      domain.Usage               // of the execution when the turn began

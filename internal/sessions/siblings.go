@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -16,23 +15,21 @@ import (
 // calls does not want to be asked about the other four. Each is a change of its own, so that a person who is
 // faster wins, like everywhere; what became of them is then read like any other decision.
 func (s *session) answerByRules() error {
-	ctx, cancel := s.reading()
-	defer cancel()
-	rules, err := s.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
-	if err != nil {
+	if err := s.readRules(); err != nil {
 		return err
 	}
-	s.policy.Rules = rules
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
 		if c.approval == nil || c.ask == nil || c.approval.Kind == domain.ApprovalQuestion {
 			continue
 		}
-		judgement := s.policy.Judge(c.ToolCall, c.approval.ArgumentsHash, time.Now())
+		judged := c.ToolCall
+		judged.Action.Paths = withTargets(judged.Action.Paths)
+		judgement := s.policy.Judge(judged, c.approval.ArgumentsHash, time.Now())
 		if judgement.By != approvals.ByRule || judgement.Verdict == domain.Ask {
 			continue
 		}
-		if err := s.answerByRule(ctx, c, judgement); err != nil {
+		if err := s.answerByRule(c, judgement); err != nil {
 			return err
 		}
 	}
@@ -40,8 +37,11 @@ func (s *session) answerByRules() error {
 }
 
 // answerByRule writes the decision of a rule, in the name of who made it.
-func (s *session) answerByRule(ctx context.Context, c *call, judgement approvals.Judgement) error {
+func (s *session) answerByRule(c *call, judgement approvals.Judgement) error {
 	at := slices.IndexFunc(s.policy.Rules, func(r domain.PermissionRule) bool { return r.ID == judgement.RuleID })
+	if at < 0 {
+		return nil // a rule of the request: it was there when the question was asked, and nobody is its author
+	}
 	if judgement.Verdict == domain.Allow && !c.ask.allowable() {
 		return nil // the agent offers no option that would say so
 	}
@@ -50,6 +50,8 @@ func (s *session) answerByRule(ctx context.Context, c *call, judgement approvals
 		Execution: s.execution.ID, Epoch: s.epoch, Resolve: []store.Resolution{resolution},
 		Events: []domain.Event{s.event(event)}, Hits: []string{judgement.RuleID},
 	}
+	ctx, cancel := s.reading()
+	defer cancel()
 	_, err := s.log.Commit(ctx, change)
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
 		return nil // a person was faster, or its time is over

@@ -184,6 +184,8 @@ func (s *session) hear() state {
 		return s.conclude
 	case s.spent != nil:
 		return s.stopSpending
+	case s.behind:
+		return s.sync
 	default:
 		return s.current()
 	}
@@ -232,9 +234,14 @@ const readPause = 250 * time.Millisecond
 
 // readAgain stays in the state: a database that is away for a moment must not cost the call that runs.
 func (s *session) readAgain(err error) state {
+	s.postpone(err)
+	return s.current()
+}
+
+// postpone has what could not be read now read in a moment.
+func (s *session) postpone(err error) {
 	slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
 	s.again = time.After(readPause)
-	return s.current()
 }
 
 func (s *session) cancelTurn() state {

@@ -3,6 +3,8 @@ package sessions
 import (
 	"strings"
 
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 )
 
@@ -164,6 +166,9 @@ func (s *session) recallApproval(row domain.Approval) {
 	default:
 		s.decided[row.Call.ID] = row
 	}
+	if open && row.Status != domain.ApprovalPending && c.running {
+		c.came = decidedBy(row)
+	}
 }
 
 func (s *session) recall(c domain.Conversation) {
@@ -188,9 +193,21 @@ func (s *session) recall(c domain.Conversation) {
 		}
 	}
 	for _, open := range c.Calls {
-		s.calls[open.Call.ID] = &call{ToolCall: open.Call, running: open.Started}
+		s.calls[open.Call.ID] = &call{ToolCall: open.Call, running: open.Started, came: recalled(open)}
 		delete(s.closed, open.Call.ID)
 	}
+}
+
+// recalled is how a call came to run as far as the log tells; the approvals may tell more.
+func recalled(open domain.OpenCall) audit.Provenance {
+	came := audit.Provenance{DecidedBy: open.AllowedBy, RuleID: open.RuleID, Channel: audit.BySession}
+	switch came.DecidedBy {
+	case "":
+		came.DecidedBy = string(approvals.ByServer)
+	case string(approvals.ByAgent):
+		came.Channel = audit.ByAgent
+	}
+	return came
 }
 
 // history is what the agent starts from: what the client brought along, and what is in the log.

@@ -108,8 +108,12 @@ func (s *session) forgetTurn() {
 func (s *session) enter(d *draft) state {
 	s.to(d, domain.StatusWaiting, "")
 	s.derive(d) // an approval of an earlier driver may be open
+	s.settleAccounts(d)
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
+	}
+	if s.spent != nil {
+		return s.stopSpending
 	}
 	if err := s.prompt(); err != nil {
 		return s.abandon(err)
@@ -151,7 +155,8 @@ func (s *session) prompt() error {
 
 func (s *session) host() *host {
 	return &host{
-		inbox: s.inbox, execution: s.execution, workspace: s.workspace, sandbox: s.sandbox, store: s.store, vault: s.vault,
+		inbox: s.inbox, execution: s.execution, epoch: s.epoch, workspace: s.workspace, sandbox: s.sandbox, store: s.store,
+		vault: s.vault, masker: s.masker,
 	}
 }
 
@@ -167,6 +172,7 @@ func (s *session) conclude() state {
 		return s.finish(s.cancellation())
 	}
 	end := s.ending()
+	s.unmeasured()
 	switch {
 	case !s.goesOn(end):
 		return s.finish(end)
@@ -228,6 +234,9 @@ func (s *session) goesOn(end outcome) bool {
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
 // is what comes next.
 func (s *session) endTurn(stop domain.StopReason, next domain.Status) state {
+	if err := s.releaseAll(); err != nil {
+		return s.abandon(err)
+	}
 	if err := s.withdrawAll(); err != nil {
 		return s.abandon(err)
 	}
