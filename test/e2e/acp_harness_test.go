@@ -85,11 +85,11 @@ func (h *house) empty() {
 }
 
 // below lists the processes that descend from the server.
-func (h *house) below() (found []string) {
-	if !h.running() {
+func (s *server) below() (found []string) {
+	if !s.running() {
 		return nil
 	}
-	return descendants(h.process.Process.Pid)
+	return descendants(s.process.Process.Pid)
 }
 
 // alive are those of a list that are still there. A number that has become somebody else's has another command.

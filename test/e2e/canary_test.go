@@ -39,6 +39,7 @@ func TestWatcherFinds(t *testing.T) {
 // TestCanaryIsMasked has the canary said wherever anybody can say something, in all forms that the masker knows. Who
 // looks whether it was masked is the watcher; the test sees to it that it was really said.
 func TestCanaryIsMasked(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		half := len(canary) / 2
 		s := up(t, e, newModel(t, inTurn(
@@ -93,6 +94,7 @@ func TestCanaryIsMasked(t *testing.T) {
 
 // TestCanaryOfAnAgent: an external agent is given the secret, and says it by all its mouths.
 func TestCanaryOfAnAgent(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		h := openHouse(t, e, map[string]object{"scripted": {"env": []string{canaryVariable}}})
 		v := h.visit(t, "scripted")
@@ -113,6 +115,7 @@ func TestCanaryOfAnAgent(t *testing.T) {
 // TestCanaryInAPrivateFile: where a person approves that a command keeps its secret in a file, the file holds it; nothing
 // that the server writes of it does.
 func TestCanaryInAPrivateFile(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, inTurn(
 			calls("bash", object{"command": `printf %s "$CANARY" > kept.txt`, "secrets": []string{"canary"}}),

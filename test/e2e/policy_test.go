@@ -37,6 +37,7 @@ func (s *server) outcomes(id string) (all []outcome) {
 
 // TestPolicies: one command, or a few, under settings that nobody is asked about.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	bash := func(defaultBehavior, denyBehavior string) object {
 		return object{"bashPolicy": object{"defaultBehavior": defaultBehavior, "denyBehavior": denyBehavior, "rules": []object{
 			{"name": "reads", "pattern": `^(cat|ls)\b`, "action": "allow"}, {"name": "destroys", "pattern": `^rm\b`, "action": "deny"},
@@ -85,6 +86,7 @@ func TestPolicies(t *testing.T) {
 
 // TestLimits: what an execution may use up ends it, with what was said so far.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		m := newModel(t, func(a *answer, _ []message) {
 			a.say("I look again.")
@@ -121,6 +123,7 @@ func TestLimits(t *testing.T) {
 
 // TestUnknownCost: without prices the cost is null, and money cannot be a bound.
 func TestUnknownCost(t *testing.T) {
+	t.Parallel()
 	s := up(t, engine{}, newModel(t, quiet))
 	if end := s.ended(s.create().ID); end.Usage.Cost != nil || *end.Usage.TotalTokens != 120 {
 		t.Errorf("usage: %+v", end.Usage)
@@ -131,6 +134,7 @@ func TestUnknownCost(t *testing.T) {
 
 // TestFallback: the next model of the list answers where one fails for good.
 func TestFallback(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{http.StatusUnauthorized, http.StatusInternalServerError} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			onBoth(t, func(t *testing.T, e engine) {
@@ -157,6 +161,7 @@ func TestFallback(t *testing.T) {
 
 // TestCompaction: near the model's limit it is sent a line in place of an old result; the log keeps all.
 func TestCompaction(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		seen := ""
 		m := newModel(t, func(a *answer, conversation []message) {
@@ -195,6 +200,7 @@ func TestCompaction(t *testing.T) {
 
 // TestMemory: notes are read where they are wanted, and what an agent writes the next one reads.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		prompts := make(chan string, 8)
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
@@ -236,6 +242,7 @@ func TestMemory(t *testing.T) {
 
 // TestQuestion: ask_user waits for an answer that fits, and the model gets it.
 func TestQuestion(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			if last(conversation).Role == "tool" {
@@ -261,6 +268,7 @@ func TestQuestion(t *testing.T) {
 
 // TestFiles: the tools of files do to real files what they say.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, inTurn(
 			calls("write", object{"path": "src/new.go", "content": "package src\n\nvar port = 80\n"}),
@@ -300,6 +308,7 @@ func TestFiles(t *testing.T) {
 // TestRememberedCommand: a decision about one call answers its siblings, in the execution or everywhere, until somebody
 // takes it back.
 func TestRememberedCommand(t *testing.T) {
+	t.Parallel()
 	type rule struct {
 		ID, Scope string
 		Hits      int
@@ -380,7 +389,7 @@ func about(t *testing.T, all []approval, says string) approval {
 		}
 	}
 	t.Fatalf("nobody asks about %q: %+v", says, all)
-	panic("unreachable")
+	return approval{}
 }
 
 // outcomesBy tells what decided each command.
@@ -397,6 +406,7 @@ func (s *server) outcomesBy(id string) map[string]string {
 
 // TestFetchStaysOutside: web_fetch is not led into the network that the server stands in, also where a person approves.
 func TestFetchStaysOutside(t *testing.T) {
+	t.Parallel()
 	var addresses []string
 	s := newServer(t, engine{}, newModel(t, func(a *answer, conversation []message) {
 		if last(conversation).Role == "tool" {
@@ -426,6 +436,7 @@ func TestFetchStaysOutside(t *testing.T) {
 // TestAuditShowsTampering: whoever may write to the database can take off the triggers and change the past; the chain
 // shows it.
 func TestAuditShowsTampering(t *testing.T) {
+	t.Parallel()
 	for name, statement := range map[string]string{
 		"changed": `update audit set record = replace(record, 'not on a Friday', 'yes, of course') where record like '%not on a Friday%'`,
 		"removed": `delete from audit where seq = 2`,
@@ -478,6 +489,7 @@ func (s *server) tamper(statement string) {
 
 // TestSecretsOfOthers: a name that the request does not list is refused, whoever would approve it.
 func TestSecretsOfOthers(t *testing.T) {
+	t.Parallel()
 	s := up(t, engine{}, newModel(t, inTurn(calls("bash", object{"command": "echo $CANARY", "secrets": []string{"canary"}}), finally("done"))))
 	for name, test := range map[string]struct {
 		request object

@@ -109,6 +109,7 @@ func (f *fixer) play(a *answer, conversation []message) {
 // TestAgentStep is the full example from its creation to its output: what the policy allows runs, what it denies waits for
 // a person, also over the death of the server, and all of it is on record.
 func TestAgentStep(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		f := &fixer{}
 		engine := newSearcher(t, object{"title": "Connection URIs", "url": "https://docs.example/uri", "content": "postgres://host/database"})
