@@ -71,10 +71,12 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if a.agents, err = named.openAgents(config, a.sandbox); err != nil {
 		return nil, err
 	}
-	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot, config.DataDir)
+	protected := config.sandboxConfig()
+	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot, protected.Hidden...)
 	if err != nil {
 		return nil, usageError{err}
 	}
+	workspace.Guard(sessions.Guards{Files: protected.ReadOnly, Names: sandbox.Trusted(), Git: sandbox.GitParts()})
 	a.log = events.NewLog(a.store)
 	a.manager = sessions.NewManager(sessions.Config{
 		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox, Workspace: workspace,

@@ -22,6 +22,13 @@ var trusted = []string{
 	"opencode.jsonc",
 }
 
+// Trusted returns the names of what others outside take commands from, below any folder. Whatever else lets an agent write
+// files must guard the same.
+func Trusted() []string { return slices.Clone(trusted) }
+
+// GitParts returns the names below a folder of git's that lead git to programs.
+func GitParts() []string { return slices.Clone(gitParts) }
+
 // gitParts lead git to programs. A commondir names another folder to take config and hooks from; worktrees holds those of
 // other working trees, which may lie outside.
 var gitParts = []string{"commondir", "config", "config.worktree", "hooks", "modules", "worktrees"}

@@ -16,10 +16,11 @@ import (
 
 // Workspace is the folder below which every execution works, but for what is hidden in it.
 type Workspace struct {
-	root   string        // absolute, symlinks resolved
-	hidden []string      // the same
-	kernel []fs.FileInfo // the file systems that show the server itself
-	swap   sync.RWMutex  // held while files take their places; whoever opens one waits for the end of it
+	root    string        // absolute, symlinks resolved
+	hidden  []string      // the same
+	guarded Guards        // its files the same
+	kernel  []fs.FileInfo // the file systems that show the server itself
+	swap    sync.RWMutex  // held while files take their places; whoever opens one waits for the end of it
 }
 
 // NewWorkspace returns the workspace below root, which must be an existing folder. Hidden files and folders, the
@@ -84,7 +85,7 @@ func (w *Workspace) Resolve(directory string) (string, error) {
 	if err != nil {
 		return "", domain.Invalid("/workingDirectory", "This folder does not exist inside the workspace.").With(err)
 	}
-	if slices.Contains(strings.Split(strings.TrimPrefix(resolved, w.root), "/"), ".git") {
+	if hasNames(strings.Split(strings.TrimPrefix(resolved, w.root), "/"), ".git") {
 		// Its hooks and configuration are read-only to commands that work beside it; who works in it could write them.
 		return "", domain.Invalid("/workingDirectory", "A folder of git's own cannot be a working directory.")
 	}

@@ -145,17 +145,19 @@ func (s *changeSet) make(below *os.Root, missing string) error {
 	return nil
 }
 
-// judge returns the true name of a file below an opened folder, where it may be changed. What is hidden, and what git
-// runs, may not, whatever links lead there.
+// judge returns the true name of a file below an opened folder, where it may be changed. What is hidden or guarded may
+// not, whatever links lead there, nor what is guarded by the name that was given.
 func (s *changeSet) judge(folder *os.Root, named, rest, path string) (place string, err error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(s.directory, named))
 	if err != nil || !s.is(folder, real) {
 		return "", outside(path)
 	}
 	place = filepath.Join(real, rest)
-	inside := strings.TrimPrefix(place, s.directory)
-	if s.workspace.hides(place) || slices.Contains(strings.Split(inside, "/"), ".git") {
+	switch {
+	case s.workspace.hides(place):
 		return "", outside(path)
+	case s.workspace.guards(place), s.workspace.guards(filepath.Join(s.directory, named, rest)):
+		return "", guardedFile(path)
 	}
 	return place, nil
 }

@@ -39,7 +39,7 @@ func TestToolsInAWorkspace(t *testing.T) {
 		{tools.Edit{}, map[string]any{"path": "outside", "oldText": "SECRET", "newText": "x"}, "outside is outside the working directory.", domain.CodePathOutsideWorkspace},
 		{tools.Edit{}, map[string]any{"path": "inside", "oldText": "note", "newText": "x"}, "inside is not a regular file.", domain.CodeToolFailed},
 		{tools.Edit{}, map[string]any{"path": "sub", "oldText": "note", "newText": "x"}, "sub is not a regular file.", domain.CodeToolFailed},
-		{tools.Write{}, map[string]any{"path": ".git/hooks/pre-commit", "content": "x"}, ".git/hooks/pre-commit is outside the working directory.", domain.CodePathOutsideWorkspace},
+		{tools.Write{}, map[string]any{"path": ".git/hooks/pre-commit", "content": "x"}, ".git/hooks/pre-commit is guarded: programs outside of the sandbox take commands from it. It can be read, and changed by a person only.", domain.CodePathOutsideWorkspace},
 		{tools.Patch{}, map[string]any{"patch": "--- note.txt\n+++ note.txt\n@@ -1 +1 @@\n-a note\n+x\n--- /dev/null\n+++ data/new/x\n@@ -0,0 +1 @@\n+x\n"},
 			"Nothing was changed.\ndata/new/x is outside the working directory.", domain.CodePathOutsideWorkspace},
 		{tools.Patch{}, map[string]any{"patch": "--- /dev/null\n+++ a/b/c\n@@ -0,0 +1 @@\n+x\n--- /dev/null\n+++ note.txt\n@@ -0,0 +1 @@\n+x\n"},
