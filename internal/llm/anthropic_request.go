@@ -2,7 +2,6 @@ package llm
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -144,19 +143,4 @@ func (r *saidRest) call(count int) {
 		r.blocks = append(r.blocks, anthropic.NewToolUseBlock(word(call.ID), arguments, word(call.Tool)))
 	}
 	r.calls, r.asked = r.calls[n:], r.asked+n
-}
-
-var notInWords = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
-
-// maxWordBytes is the vendor's limit for the name of a tool.
-const maxWordBytes = 64
-
-// word is text as the vendor wants ids and names of tools. Ours are so; a name that a model made up may not be, and the
-// vendor would refuse the whole conversation for it from then on.
-func word(text string) string {
-	text = notInWords.ReplaceAllString(text, "_")
-	if text == "" {
-		return "_"
-	}
-	return text[:min(len(text), maxWordBytes)]
 }

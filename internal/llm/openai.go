@@ -229,7 +229,7 @@ func openAIAssistant(message domain.Message) openai.ChatCompletionMessageParamUn
 			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
 				ID: call.ID,
 				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name:      call.Tool,
+					Name:      word(call.Tool),
 					Arguments: sentArguments(call.Arguments),
 				},
 			},

@@ -380,3 +380,27 @@ func TestManyParallelCallsKeepTheirOrder(t *testing.T) {
 	}
 	want(t, "different ids", len(ids), 20)
 }
+
+// TestANameThatNoVendorTakesGoesBackMended: OpenAI answers 400 to a conversation with one, and would from then on.
+func TestANameThatNoVendorTakesGoesBackMended(t *testing.T) {
+	for name, sent := range map[string]string{
+		"functions.bash<|channel|>": "functions_bash__channel__",
+		"":                          "_",
+		strings.Repeat("n", 70):     strings.Repeat("n", 64),
+	} {
+		v := &vendor{replies: []reply{
+			streams(calls(`{"index":0,"id":"a","function":{"name":`+string(mustJSON(name))+`,"arguments":"{}"}}`), ends("tool_calls"), done),
+			saysOnly("ok"),
+		}}
+		host := &hosttest.Host{}
+		if _, err := ask(t, v, host); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "logged", hosttest.Of[domain.ToolCallRequested](host)[0].Tool, name)
+		for _, message := range v.requests()[1].body.Messages {
+			for _, call := range message.ToolCalls {
+				want(t, "sent back", call.Function.Name, sent)
+			}
+		}
+	}
+}
