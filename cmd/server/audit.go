@@ -14,8 +14,8 @@ import (
 
 const auditUsage = `usage: signoff audit verify [--tenant TENANT] [--keep SEQ:HASH]
 
-Reads the audit from its first entry on and checks that nothing was changed, moved, removed or put in between. It prints
-the head of each chain. Keep that somewhere else, and give it with --keep the next time: it is what finds an audit that
+Reads the audit from its first entry on and checks that nothing was changed, moved, hidden, removed or put in between. It
+prints the head of each chain. Keep that somewhere else, and give it with --keep the next time: it is what finds an audit that
 was rewritten as a whole.`
 
 // manageAudit works on the database directly, beside a running server.

@@ -36,8 +36,8 @@ func (b *BrokenError) Error() string {
 const pageSize = 1000
 
 // Verify reads the whole chain of a tenant and returns its head, or [*BrokenError] for the first entry that was changed,
-// moved, removed or put in between. Each of kept must be in the chain as it was written down: that is what finds a chain
-// that was rewritten as a whole.
+// moved, removed, hidden from those who look for it, or put in between. Each of kept must be in the chain as it was
+// written down: that is what finds a chain that was rewritten as a whole.
 func Verify(ctx context.Context, reader Reader, tenant domain.TenantID, kept ...Head) (Head, error) {
 	// The head is read first: entries that come in meanwhile are behind it.
 	seq, hash, err := reader.AuditHead(ctx, tenant)
@@ -61,7 +61,7 @@ func Verify(ctx context.Context, reader Reader, tenant domain.TenantID, kept ...
 			}
 		}
 		if len(page) < pageSize {
-			return c.last, c.complete()
+			return c.last, c.complete(ctx, reader)
 		}
 	}
 }
@@ -84,6 +84,8 @@ func (c *chain) take(entry domain.AuditEntry) error {
 		return broken("it does not follow the entry before it")
 	case entry.Link() != entry.Hash:
 		return broken("it was changed")
+	case !entry.Agrees():
+		return broken("it is filed under another action or execution than its record names")
 	case slices.ContainsFunc(c.kept[entry.Seq], func(hash string) bool { return hash != entry.Hash }):
 		return broken("it is not the entry whose hash was kept")
 	}
@@ -92,10 +94,16 @@ func (c *chain) take(entry domain.AuditEntry) error {
 	return nil
 }
 
-// complete tells whether all heads were met: entries that are missing at the end leave no gap.
-func (c *chain) complete() error {
+// complete tells whether all heads were met: entries that are missing at the end leave no gap. The head is read once
+// more, since the one from before may rightly be behind: a head that was taken away or set back would otherwise pass for
+// one that entries came in behind.
+func (c *chain) complete(ctx context.Context, reader Reader) error {
 	for seq := range c.kept {
 		return &BrokenError{c.tenant, seq, "the chain ends before it"}
 	}
-	return nil
+	seq, _, err := reader.AuditHead(ctx, c.tenant)
+	if err == nil && seq < c.last.Seq {
+		return &BrokenError{c.tenant, c.last.Seq, "the head of the chain is gone, or was set back"}
+	}
+	return err
 }

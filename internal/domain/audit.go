@@ -30,13 +30,17 @@ type AuditRecord struct {
 }
 
 // AuditEntry is one link of a tenant's chain. Entries are appended and never changed.
+//
+// Action and Execution are what entries are looked up by, beside the record and in no hash: see [AuditEntry.Agrees].
 type AuditEntry struct {
-	Tenant   TenantID
-	Seq      int64 // 1, 2, 3 … within the tenant
-	Time     time.Time
-	Record   json.RawMessage // the encoded [AuditRecord], byte for byte
-	Previous string          // hash of the entry before; empty for the first
-	Hash     string
+	Tenant    TenantID
+	Seq       int64 // 1, 2, 3 … within the tenant
+	Time      time.Time
+	Action    string
+	Execution ExecutionID
+	Record    json.RawMessage // the encoded [AuditRecord], byte for byte
+	Previous  string          // hash of the entry before; empty for the first
+	Hash      string
 }
 
 // Decoded reads the record.
@@ -45,6 +49,13 @@ func (e AuditEntry) Decoded() (record AuditRecord, err error) {
 		return record, fmt.Errorf("domain: audit entry %d: %w", e.Seq, err)
 	}
 	return record, nil
+}
+
+// Agrees tells whether e is found by what its record says. Where it does not, somebody hid it from those who look for an
+// execution or an action, and left the record and so the hash as they were.
+func (e AuditEntry) Agrees() bool {
+	record, err := e.Decoded()
+	return err == nil && record.Action == e.Action && record.Execution == e.Execution
 }
 
 // Link returns the hash that e must have: SHA-256, in hex, over the lines tenant, seq, time in microseconds, hash of

@@ -17,17 +17,18 @@ type AuditFilter struct {
 	Limit     int   // 0: as many as a page of other lists has
 }
 
-const auditColumns = `tenant_id, seq, time_us, record, previous, hash`
+const auditColumns = `tenant_id, seq, time_us, action, execution_id, record, previous, hash`
 
 func scanAudit(row scanner) (domain.AuditEntry, error) {
 	var (
-		e  domain.AuditEntry
-		us int64
+		e         domain.AuditEntry
+		us        int64
+		execution sql.NullString
 		// The record is read as it is stored, byte for byte: its hash is over that.
 		record []byte
 	)
-	err := row.Scan(&e.Tenant, &e.Seq, &us, &record, &e.Previous, &e.Hash)
-	e.Time, e.Record = timeOf(us), json.RawMessage(record)
+	err := row.Scan(&e.Tenant, &e.Seq, &us, &e.Action, &execution, &record, &e.Previous, &e.Hash)
+	e.Time, e.Execution, e.Record = timeOf(us), domain.ExecutionID(execution.String), json.RawMessage(record)
 	return e, err
 }
 
@@ -65,11 +66,11 @@ func (s *Store) AuditHead(ctx context.Context, tenant domain.TenantID) (seq int6
 	return head.Seq, head.Hash, nil
 }
 
-// AuditTenants returns all who have an audit.
+// AuditTenants returns all who have an audit, or what is left of one: entries without a head, or a head without entries.
 func (s *Store) AuditTenants(ctx context.Context) ([]domain.TenantID, error) {
 	all, err := collect(ctx, s.read, func(row scanner) (tenant domain.TenantID, err error) {
 		return tenant, row.Scan(&tenant)
-	}, `select tenant_id from audit_heads order by tenant_id`)
+	}, `select tenant_id from audit_heads union select tenant_id from audit order by tenant_id`)
 	if err != nil {
 		return nil, s.failed("read whose audits there are", err)
 	}

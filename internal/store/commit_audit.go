@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -63,7 +64,7 @@ func (b *batch) link(records map[string][]domain.AuditRecord) error {
 				return err
 			}
 			entries = append(entries, row{values: []any{string(end.Tenant), end.Seq, end.Time.UnixMicro(),
-				optionalText(string(record.Execution)), text(record.Action), string(end.Record), end.Previous, end.Hash}})
+				optionalText(string(end.Execution)), end.Action, string(end.Record), end.Previous, end.Hash}})
 		}
 		heads = append(heads, row{values: []any{string(end.Tenant), end.Time.UnixMicro(), end.Hash}})
 	}
@@ -81,27 +82,44 @@ func (b *batch) link(records map[string][]domain.AuditRecord) error {
 // takeChains hands out the numbers, as takeHeads does for events: it holds the ends of the chains until the transaction
 // ends, in the order of the tenants, and returns the entries that are the last ones so far. Their time is that of the next
 // ones: now, but never before theirs, where the clock was set back.
+//
+// A chain that begins must have no entries: where it has, its head was taken away, and a second chain would begin over
+// the first one and make it look as if there had never been another.
 func (b *batch) takeChains(records map[string][]domain.AuditRecord) ([]domain.AuditEntry, error) {
 	var rows []row
 	for _, tenant := range slices.Sorted(maps.Keys(records)) {
 		rows = append(rows, row{values: []any{tenant, int64(len(records[tenant]))}})
 	}
 	return ask(b, `tenant text, entries bigint`, rows, func(row scanner) (end domain.AuditEntry, err error) {
-		var last, now int64
-		err = row.Scan(&end.Tenant, &end.Seq, &end.Hash, &last, &now)
+		var (
+			last, now int64
+			headless  bool
+		)
+		if err := row.Scan(&end.Tenant, &end.Seq, &end.Hash, &last, &now, &headless); err != nil {
+			return end, err
+		}
+		if headless {
+			return end, fmt.Errorf("the audit of tenant %q has entries, but its head is gone: `signoff audit verify` says more", end.Tenant)
+		}
 		end.Seq -= int64(len(records[string(end.Tenant)]))
 		end.Time = timeOf(max(last, now))
-		return end, err
+		return end, nil
 	}, `
 		insert into audit_heads (tenant_id, seq, time_us, hash) select tenant, entries, 0, '' from v where true order by tenant
 		on conflict (tenant_id) do update set seq = audit_heads.seq + excluded.seq
-		returning tenant_id, seq, hash, time_us, now_us()`)
+		returning tenant_id, seq, hash, time_us, now_us(),
+			hash = '' and exists (select 1 from audit a where a.tenant_id = audit_heads.tenant_id)`)
 }
 
-// after is the entry of record that follows end.
+// after is the entry of record that follows end. What it is looked up by is made fit for the database before it is
+// encoded: the record and the columns say the same.
 func after(end domain.AuditEntry, record domain.AuditRecord) (domain.AuditEntry, error) {
+	record.Action, record.Execution = text(record.Action), domain.ExecutionID(text(string(record.Execution)))
 	encoded, err := encode(record)
-	next := domain.AuditEntry{Tenant: end.Tenant, Seq: end.Seq + 1, Time: end.Time, Record: json.RawMessage(encoded), Previous: end.Hash}
+	next := domain.AuditEntry{
+		Tenant: end.Tenant, Seq: end.Seq + 1, Time: end.Time, Action: record.Action, Execution: record.Execution,
+		Record: json.RawMessage(encoded), Previous: end.Hash,
+	}
 	next.Hash = next.Link()
 	return next, err
 }

@@ -79,3 +79,9 @@ end;
 create trigger audit_is_not_emptied before delete on audit begin
     select raise(abort, 'the audit is only ever appended to');
 end;
+
+-- To SQLite `insert or replace` is neither an update nor a delete.
+create trigger audit_is_not_replaced before insert on audit
+    when exists (select 1 from audit where tenant_id = new.tenant_id and seq = new.seq) begin
+    select raise(abort, 'the audit is only ever appended to');
+end;
