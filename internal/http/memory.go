@@ -10,6 +10,7 @@ import (
 	"signoff/api"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/store"
 )
 
 // GetMemory shows notes as JSON, or as the file that people know them as.
@@ -52,7 +53,9 @@ func (s *Server) PutMemory(ctx context.Context, request api.PutMemoryRequestObje
 	}
 	content := s.masker.MaskString(request.Body.Content)
 	record := audit.Memory("", scope, revision, len(content), by.Actor, audit.ByAPI)
-	notes, err := s.reader.SaveMemory(ctx, by.Tenant, scope, revision, content, by.Actor, record)
+	notes, err := s.reader.SaveMemory(ctx, by.Tenant, store.MemorySave{
+		Scope: scope, Revision: revision, Content: content, By: by.Actor, Record: record,
+	})
 	if domain.CodeOf(err) == domain.CodeInvalid { // longer in bytes than the document can say in characters
 		return nil, pointed("/content", err)
 	}

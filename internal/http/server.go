@@ -84,8 +84,7 @@ type Reader interface {
 	PermissionRules(ctx context.Context, tenant domain.TenantID, filter store.RuleFilter) (store.Page[domain.PermissionRule], error)
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
 	// SaveMemory replaces notes that still have the revision; otherwise domain.CodeConflict.
-	SaveMemory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope, revision int64, content string,
-		by domain.Actor, record domain.AuditRecord) (domain.Memory, error)
+	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
 	Audit(ctx context.Context, tenant domain.TenantID, filter store.AuditFilter) ([]domain.AuditEntry, error)
 	AuditHead(ctx context.Context, tenant domain.TenantID) (seq int64, hash string, err error)
 	Ping(ctx context.Context) error

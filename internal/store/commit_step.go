@@ -58,7 +58,7 @@ func (b *batch) takeSome(rows []row) error {
 		taken[head.id] = true
 		b.heads[domain.ExecutionID(head.id)] = head.takenHead
 	}
-	b.settle(rows, taken, stale("The execution is driven by somebody else, has ended, or is gone."))
+	b.settle(rows, taken, errNotDriven)
 	return nil
 }
 

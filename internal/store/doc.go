@@ -29,8 +29,9 @@
 //   - When Commit returns, what it accepted survives the death of the process, and of the machine where its disk keeps
 //     what it said it wrote.
 //   - The log of an execution has no hole and no double, also for a reader in the middle of a write.
-//   - A change under an old epoch writes nothing. A change with epoch 0 comes from somebody who does not drive the
-//     execution; it rings the head's bell, so that a driver elsewhere sees that somebody wrote.
+//   - A change under an old epoch writes nothing, and neither does an agent that notes something under one. A change
+//     with epoch 0 comes from somebody who does not drive the execution; it rings the head's bell, so that a driver
+//     elsewhere sees that somebody wrote.
 //   - A prompt that was taken in is started or discarded before its execution rests or ends.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
 //   - The audit tells of all that was written with a record of it, and of nothing that was refused. Its entries are never
@@ -51,6 +52,10 @@
 //
 // On Postgres the end of a tenant's audit is held from the last statements of a transaction to its commit, so audited
 // changes of one tenant commit one after the other. What arrives meanwhile belongs into one batch.
+//
+// What entries are looked up by is in columns beside the hashed record; who verifies the chain compares the two. Where the
+// head of a chain is gone and entries are left, nothing is appended, and so nothing of that tenant that is audited is
+// written, until somebody has looked: a second chain over the first would hide that there had been one.
 //
 // The chain proves nothing against somebody who may write to the database and computes all hashes anew behind the place:
 // who fears that keeps what [Store.AuditHead] says somewhere else, too.

@@ -25,6 +25,9 @@ func stale(format string, args ...any) error {
 	return domain.Errorf(domain.CodeStale, format, args...)
 }
 
+// errNotDriven answers a writer whose epoch does not hold any more.
+var errNotDriven = stale("The execution is driven by somebody else, has ended, or is gone.")
+
 func notFound(noun string) error {
 	return domain.Errorf(domain.CodeNotFound, "There is no such %s.", noun)
 }

@@ -130,6 +130,18 @@ func (s *Store) lockHead(ctx context.Context, tx *sql.Tx, tenant domain.TenantID
 	return ended, s.found(err, "execution")
 }
 
+// lockDriven is lockHead for a writer under an epoch, and asks of it what takeHeads asks of a change: nobody else can claim
+// the execution until tx ends.
+func (s *Store) lockDriven(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, id domain.ExecutionID, epoch int64) error {
+	_, err := one(ctx, tx, scanText, `select execution_id from execution_heads
+		where execution_id = $1 and tenant_id = $2 and epoch = $3 and ended = 0`+s.dialect.lock,
+		text(string(id)), text(string(tenant)), epoch)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errNotDriven
+	}
+	return err
+}
+
 // found turns the lack of a row into the error for a client.
 func (s *Store) found(err error, noun string) error {
 	switch {

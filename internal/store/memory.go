@@ -36,31 +36,55 @@ func (s *Store) Memory(ctx context.Context, tenant domain.TenantID, scope domain
 	return m, nil
 }
 
-// SaveMemory replaces the notes of a scope, where revision is still the one that is stored, and tells the audit. Of two
-// who have read the same, the second gets a conflict: it would have wiped out what the first wrote.
-func (s *Store) SaveMemory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope, revision int64, content string,
-	by domain.Actor, record domain.AuditRecord) (saved domain.Memory, err error) {
-	content = text(content)
+// MemorySave replaces the notes of a scope.
+type MemorySave struct {
+	Scope    domain.MemoryScope
+	Revision int64 // that was read, and is still stored
+	Content  string
+	By       domain.Actor
+	Record   domain.AuditRecord
+
+	// Execution is set where an agent writes, with the Epoch of the claim under which it runs. Without it, somebody writes
+	// from outside.
+	Execution domain.ExecutionID
+	Epoch     int64
+}
+
+// SaveMemory replaces notes and tells the audit. Of two who have read the same revision, the second gets a conflict: it
+// would have wiped out what the first wrote. Under an epoch that does not hold any more the answer is domain.CodeStale:
+// a driver that froze, and lost its lease without knowing, would otherwise note down what its successor does anew.
+func (s *Store) SaveMemory(ctx context.Context, tenant domain.TenantID, save MemorySave) (saved domain.Memory, err error) {
+	content := text(save.Content)
 	if len(content) > domain.MaxMemoryBytes {
 		return saved, domain.Errorf(domain.CodeInvalid, "The notes are %d bytes long; at most %d are kept.",
 			len(content), domain.MaxMemoryBytes)
 	}
-	who, err := encode(by)
+	by, err := encode(save.By)
 	if err != nil {
 		return saved, err
 	}
-	statement := `update memory set content = $3, revision = revision + 1, updated_us = now_us(), by = $4
-		where tenant_id = $1 and scope = $2 and revision = $5 returning ` + memoryColumns
-	if revision == 0 {
-		statement = `insert into memory (tenant_id, scope, content, revision, updated_us, by)
-			values ($1, $2, $3, $5 + 1, now_us(), $4) on conflict do nothing returning ` + memoryColumns
-	}
-	err = s.audited(ctx, "save memory", tenant, record, func(tx *sql.Tx) error {
-		saved, err = one(ctx, tx, scanMemory, statement, text(string(tenant)), text(string(scope)), content, who, revision)
+	err = s.audited(ctx, "save memory", tenant, save.Record, func(tx *sql.Tx) error {
+		if save.Execution != "" {
+			if err := s.lockDriven(ctx, tx, tenant, save.Execution, save.Epoch); err != nil {
+				return err
+			}
+		}
+		saved, err = one(ctx, tx, scanMemory, replaceMemory(save.Revision),
+			text(string(tenant)), text(string(save.Scope)), content, by, save.Revision)
 		if errors.Is(err, sql.ErrNoRows) {
 			return domain.Errorf(domain.CodeConflict, "The notes have changed since they were read: read them again.")
 		}
 		return err
 	})
 	return saved, err
+}
+
+// replaceMemory writes the first revision of notes, or the one behind revision.
+func replaceMemory(revision int64) string {
+	if revision == 0 {
+		return `insert into memory (tenant_id, scope, content, revision, updated_us, by)
+			values ($1, $2, $3, $5 + 1, now_us(), $4) on conflict do nothing returning ` + memoryColumns
+	}
+	return `update memory set content = $3, revision = revision + 1, updated_us = now_us(), by = $4
+		where tenant_id = $1 and scope = $2 and revision = $5 returning ` + memoryColumns
 }

@@ -175,7 +175,7 @@ func auditAtOnce(w *world) {
 			if err := s.AppendAudit(w.ctx, tenants[round%2], told("alone")); err != nil {
 				return err
 			}
-			_, err := s.SaveMemory(w.ctx, tenants[i%2], runbook, 0, "x", someone, told("memory.saved"))
+			_, err := s.SaveMemory(w.ctx, tenants[i%2], noted(0, "x"))
 			if err != nil && domain.CodeOf(err) != domain.CodeConflict {
 				return err
 			}

@@ -51,6 +51,8 @@ func Run(t *testing.T, open Replicas) {
 		{"a rule and a delete do not deadlock", ruleUnderDelete},
 		{"notes are read back as they were written", memoryRoundTrip},
 		{"of those who save notes at once one wins", memoryAtOnce},
+		{"notes are fenced as changes are", memoryIsFenced},
+		{"a save and a claim come one after the other", memoryUnderClaim},
 		{"the audit is read back as it was written", auditRoundTrip},
 		{"the audit is read in parts", auditFilters},
 		{"the audit of many writers is one chain", auditAtOnce},

@@ -280,7 +280,7 @@ func tenants(w *world) {
 	if memory, err := w.s.Memory(w.ctx, other, runbook); err != nil || memory.Revision != 0 || memory.Content != "" {
 		w.Errorf("notes: %+v, %v", memory, err)
 	}
-	_, err = w.s.SaveMemory(w.ctx, other, runbook, 1, "theirs", someone, told("memory.saved"))
+	_, err = w.s.SaveMemory(w.ctx, other, noted(1, "theirs"))
 	w.refused(err, domain.CodeConflict)
 	if entries := w.chain(other); len(entries) != 0 {
 		w.Errorf("audit: %+v", entries)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,9 +11,13 @@ import (
 	"signoff/internal/store"
 )
 
-// save replaces the notes of the runbook.
+// noted replaces the notes of the runbook.
+func noted(revision int64, content string) store.MemorySave {
+	return store.MemorySave{Scope: runbook, Revision: revision, Content: content, By: someone, Record: told("memory.saved")}
+}
+
 func save(w *world, s *store.Store, revision int64, content string) (domain.Memory, error) {
-	return s.SaveMemory(w.ctx, tenant, runbook, revision, content, someone, told("memory.saved"))
+	return s.SaveMemory(w.ctx, tenant, noted(revision, content))
 }
 
 var runbook = domain.RunbookMemory("r")
@@ -54,9 +59,11 @@ func memoryRoundTrip(w *world) {
 			_, err = save(w, w.s, 4, long)
 			w.refused(err, domain.CodeInvalid)
 		}
-		_, err = w.s.SaveMemory(w.ctx, tenant, runbook, 4, "x", someone, domain.AuditRecord{})
+		untold, elsewhere := noted(4, "x"), noted(1, "x")
+		untold.Record, elsewhere.Scope = domain.AuditRecord{}, domain.GlobalMemory
+		_, err = w.s.SaveMemory(w.ctx, tenant, untold)
 		w.refused(err, domain.CodeInternal)
-		_, err = w.s.SaveMemory(w.ctx, tenant, domain.GlobalMemory, 1, "x", someone, told("memory.saved"))
+		_, err = w.s.SaveMemory(w.ctx, tenant, elsewhere)
 		w.refused(err, domain.CodeConflict)
 	})
 	read(runbook, before)
@@ -89,5 +96,89 @@ func memoryAtOnce(w *world) {
 	}
 	if n := len(w.chain(tenant)); n != 8 {
 		w.Errorf("%d entries for 8 revisions", n)
+	}
+}
+
+// memoryIsFenced: who lost the lease, and does not know yet, writes nothing into what its successor has read.
+func memoryIsFenced(w *world) {
+	by := func(id domain.ExecutionID, epoch, revision int64) store.MemorySave {
+		s := noted(revision, fmt.Sprint("under ", epoch))
+		s.Execution, s.Epoch = id, epoch
+		return s
+	}
+	saved := func(s store.MemorySave) {
+		w.Helper()
+		_, err := w.s.SaveMemory(w.ctx, tenant, s)
+		w.must(err)
+	}
+	id := w.create()
+	saved(by(id, 1, 0))
+	w.heartbeat("two")
+	claimed, err := w.s.Claim(w.ctx, "two", 1)
+	w.must(err)
+	if len(claimed) != 1 || claimed[0].Epoch != 2 {
+		w.Fatalf("%+v", claimed)
+	}
+	w.unaudited(func() {
+		for name, late := range map[string]store.MemorySave{
+			"the driver before":   by(id, 1, 1),
+			"a driver to come":    by(id, 3, 1),
+			"nobody who drives":   by(id, 0, 1),
+			"an unknown one":      by(domain.ExecutionID(newID()), 2, 1),
+			"the first, in a new": {Scope: domain.GlobalMemory, Content: "x", Execution: id, Epoch: 1, Record: told("memory.saved")},
+		} {
+			if _, err := w.s.SaveMemory(w.ctx, tenant, late); domain.CodeOf(err) != domain.CodeStale {
+				w.Errorf("%s: %v", name, err)
+			}
+		}
+		_, err := w.s.SaveMemory(w.ctx, "other", by(id, 2, 0))
+		w.refused(err, domain.CodeStale)
+		_, err = w.s.SaveMemory(w.ctx, tenant, by(id, 2, 0))
+		w.refused(err, domain.CodeConflict) // it drives, and has not read
+	})
+	saved(by(id, 2, 1))
+	w.accepted(ending(id, 2))
+	w.unaudited(func() {
+		_, err := w.s.SaveMemory(w.ctx, tenant, by(id, 2, 2))
+		w.refused(err, domain.CodeStale)
+	})
+	got, err := w.s.Memory(w.ctx, tenant, runbook)
+	w.must(err)
+	if got.Revision != 2 || got.Content != "under 2" {
+		w.Errorf("%+v", got)
+	}
+}
+
+// memoryUnderClaim: a save and the claim that robs its driver come one after the other. Whoever has read the notes under
+// the new epoch has read all that was written under the old one.
+func memoryUnderClaim(w *world) {
+	w.heartbeat("two")
+	for range 20 {
+		id := w.create()
+		scope := domain.RunbookMemory(string(id))
+		late := atOnce(2, func(i int) bool {
+			if i == 0 {
+				_, err := w.replicas[0].SaveMemory(w.ctx, tenant, store.MemorySave{
+					Scope: scope, Content: "late", Record: told("memory.saved"), Execution: id, Epoch: 1,
+				})
+				if err != nil && domain.CodeOf(err) != domain.CodeStale {
+					w.Error(err)
+				}
+				return err == nil
+			}
+			var claimed []store.Claimed
+			var err error
+			for err == nil && len(claimed) == 0 { // a claim passes over a head that the save holds
+				claimed, err = w.replicas[1].Claim(w.ctx, "two", 1)
+			}
+			notes, failed := w.replicas[1].Memory(w.ctx, tenant, scope)
+			if err = errors.Join(err, failed); err != nil {
+				w.Error(err)
+			}
+			return notes.Revision == 1
+		})
+		if late[0] != late[1] {
+			w.Fatalf("saved: %v, read by the successor: %v", late[0], late[1])
+		}
 	}
 }
