@@ -13,6 +13,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"signoff/internal/domain"
 )
@@ -63,6 +64,12 @@ func (a *anthropicAPI) Stream(ctx context.Context, request request, sink sink) (
 	stream := a.messages.NewStreaming(ctx, a.params(request))
 	defer func() { _ = stream.Close() }()
 	reader := &anthropicReader{sink: sink, thoughts: thoughtReader{model: a.model}}
+	got, err := a.read(ctx, stream, reader)
+	got.usage = reader.usage.usage()
+	return got, err
+}
+
+func (a *anthropicAPI) read(ctx context.Context, stream *ssestream.Stream[anthropic.MessageStreamEventUnion], reader *anthropicReader) (answer, error) {
 	for stream.Next() {
 		if err := reader.take(stream.Current()); err != nil {
 			return answer{}, err
@@ -227,7 +234,7 @@ func (r *anthropicReader) answer(model string) (answer, error) {
 	if err := r.handOn(); err != nil {
 		return answer{}, err
 	}
-	got := answer{calls: r.calls.result(), usage: r.usage.usage()}
+	got := answer{calls: r.calls.result()}
 	switch r.stop {
 	case anthropic.StopReasonEndTurn, anthropic.StopReasonToolUse, anthropic.StopReasonStopSequence:
 		got.finish = finishStop

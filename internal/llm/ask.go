@@ -34,6 +34,9 @@ func (t *turn) attempts(ctx context.Context) (answer, *message, error) {
 		if err != nil {
 			return answer{}, nil, err
 		}
+		if err := t.countBroken(ctx, got.usage); err != nil {
+			return answer{}, nil, err
+		}
 		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.execution.ID,
 			"model", asked.name, "attempt", attempt, "error", trouble.shown)
 		if !trouble.retry || attempt == maxAttempts {

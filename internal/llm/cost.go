@@ -8,23 +8,43 @@ import (
 	"signoff/internal/domain"
 )
 
-// count adds a request's usage to the bills and tells it. A provider that reports nothing leaves nothing to tell, unless
+// count adds an answer's usage to the bills and tells it. A provider that reports nothing leaves nothing to tell, unless
 // it is that the cost is not known any more.
 func (t *turn) count(ctx context.Context, used domain.Usage) error {
-	asked, costKnown := t.agent.asked(), t.agent.bill.usage.Cost != nil
-	silent := used == (domain.Usage{})
+	costKnown, silent := t.agent.bill.usage.Cost != nil, used == domain.Usage{}
 	if !silent {
-		used = asked.model.completed(used)
+		used = t.agent.asked().model.completed(used)
 	}
 	t.agent.measured = orZero(used.ContextUsed)
+	t.charge(used)
+	if silent && !costKnown {
+		return nil
+	}
+	return t.tellUsage(ctx, used)
+}
+
+// countBroken adds what the provider has told of an answer that did not come to its end: it was read and written all the
+// same. Anthropic tells the input with its first event, and a budget that took such answers for free would be spent many
+// times over by a connection that keeps breaking. Nobody goes on from such an answer, so it says nothing of the context.
+func (t *turn) countBroken(ctx context.Context, used domain.Usage) error {
+	if used == (domain.Usage{}) {
+		return nil
+	}
+	used = t.agent.asked().model.completed(used)
+	used.ContextUsed = nil
+	t.charge(used)
+	return t.tellUsage(ctx, used)
+}
+
+func (t *turn) charge(used domain.Usage) {
 	t.agent.bill.add(used)
 	if t.bill != nil {
 		t.bill.add(used)
 	}
-	if silent && !costKnown {
-		return nil
-	}
-	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: asked.name}
+}
+
+func (t *turn) tellUsage(ctx context.Context, used domain.Usage) error {
+	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: t.agent.asked().name}
 	if t.bill != nil {
 		usage := t.bill.usage
 		told.Turn = &usage
@@ -141,8 +161,9 @@ func (m Model) cachePrices() (read, write *float64) {
 // a bill and is a wrong one, and a budget would be kept by it. So from the first request on whose cost is unknown, the
 // cost of the whole is unknown.
 //
-// What a vendor charges for an answer that broke off is not in it, neither tokens nor money: nobody reports that. Each
-// of them stands in the log, as a retry, a switch or a failure.
+// Of an answer that broke off, the bill has what the provider had told by then, at its price: the input, mostly, and
+// hardly any output. Where it had told nothing, the answer is not in the bill and takes no cost away: nobody reports what
+// the vendor charges for it. Each of them stands in the log, as a retry, a switch or a failure.
 type bill struct {
 	usage domain.Usage
 	begun bool // there was a request

@@ -27,8 +27,9 @@
 //   - All calls of an answer have a result before the model is asked again, in the order in which it asked.
 //   - An execution that was cut off between two of these steps goes on where its history ends: calls without a result
 //     are finished first.
-//   - Usage is a sum over the answers of the execution; what the provider does not report stays nil. A cost that leaves
-//     out an answer is no cost: it is nil from there on. See cost.go for what cached tokens cost.
+//   - Usage is a sum over the answers of the execution, with what was told of those that broke off; what the provider
+//     does not report stays nil. A cost that leaves out an answer is no cost: it is nil from there on. See cost.go for what
+//     cached tokens cost.
 //   - Cutting results changes what the model is sent, never the log. Taken up again, the same history is cut the same;
 //     the results that the model has not gone on from are left whole. A refusal as too long is tried once more, shorter.
 //   - A model is told of the tools that it has, and no other one is run. A question to a person is never run as a tool.

@@ -55,6 +55,12 @@ func (o *openAI) Stream(ctx context.Context, request request, sink sink) (answer
 	stream := o.chat.NewStreaming(ctx, o.params(request))
 	defer func() { _ = stream.Close() }()
 	reader := &openAIReader{sink: sink, split: thinkSplitter{sink: sink}}
+	got, err := o.read(ctx, stream, reader)
+	got.usage = reader.usage
+	return got, err
+}
+
+func (o *openAI) read(ctx context.Context, stream *ssestream.Stream[openai.ChatCompletionChunk], reader *openAIReader) (answer, error) {
 	for stream.Next() {
 		if err := reader.take(stream.Current()); err != nil {
 			return answer{}, err
@@ -163,7 +169,7 @@ func pieceOf(call openai.ChatCompletionChunkChoiceDeltaToolCall) callPiece {
 }
 
 func (r *openAIReader) answer() answer {
-	got := answer{calls: r.calls.result(), usage: r.usage}
+	got := answer{calls: r.calls.result()}
 	switch {
 	case r.finish == "length":
 		got.finish = finishLength

@@ -14,7 +14,8 @@ type provider interface {
 	// Stream sends one request, once, and hands on what the model thinks and says as it arrives, from the calling
 	// goroutine. It returns when the answer has come to its end. It never repeats anything: that is the agent's.
 	//
-	// Its error is a [*failure], or ctx's, or sink's, unchanged.
+	// Its error is a [*failure], or ctx's, or sink's, unchanged. Beside an error, the answer has the usage that the vendor
+	// had told by then, and nothing else.
 	Stream(ctx context.Context, request request, sink sink) (answer, error)
 }
 

@@ -1,7 +1,9 @@
 package llm_test
 
 import (
+	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,6 +94,51 @@ func TestACostThatIsLostIsTold(t *testing.T) {
 		{Usage: *of(2_000_000, 3), Turn: of(2_000_000, 3), Request: of(2_000_000, 3), Model: "test"},
 		{Usage: tokens, Turn: &tokens, Request: &domain.Usage{}, Model: "test"},
 	}
+	if diff := cmp.Diff(wanted, costs(host)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestABrokenAnswerIsNotFree: what the provider has told of it is counted, and it says nothing of the context.
+func TestABrokenAnswerIsNotFree(t *testing.T) {
+	const begun = "event: message_start\n" +
+		`data: {"type":"message_start","message":{"usage":{"input_tokens":1000000,"output_tokens":1}}}` + "\n\n"
+	c := priced(config(always(streams(begun))), "test", 2, 0)
+	model := c.Models["test"]
+	model.Provider = llm.ProviderAnthropic
+	model.ContextWindow = 100_000
+	c.Models["test"] = model
+	host := &hosttest.Host{}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := open(t, c, execution()).Prompt(t.Context(), host, prompt("Go"))
+		want(t, "code", domain.CodeOf(err), domain.CodeModelStreamBroken)
+	})
+	told := hosttest.Of[domain.UsageUpdated](host)
+	if len(told) != 5 {
+		t.Fatalf("told %d times", len(told))
+	}
+	last := told[4]
+	want(t, "input of the turn", *last.Turn.InputTokens, 5_000_000)
+	want(t, "cost", *last.Usage.Cost, 10.0)
+	want(t, "context", last.Usage.ContextUsed, nil)
+}
+
+// always is a vendor of any dialect that has one reply.
+type always reply
+
+// RoundTrip implements http.RoundTripper.
+func (a always) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
+
+// TestABrokenAnswerOfWhichNothingIsKnown takes no cost away: it stands in the log as a retry.
+func TestABrokenAnswerOfWhichNothingIsKnown(t *testing.T) {
+	v := &vendor{replies: []reply{streams(says("par")), streams(says("ok"), ends("stop"), million, done)}}
+	host := &hosttest.Host{}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := open(t, priced(config(v), "test", 1, 2), execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	wanted := []domain.UsageUpdated{{Usage: *of(2_000_000, 3), Turn: of(2_000_000, 3), Request: of(2_000_000, 3), Model: "test"}}
 	if diff := cmp.Diff(wanted, costs(host)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
