@@ -92,23 +92,48 @@ func TestCanaryIsMasked(t *testing.T) {
 	})
 }
 
-// TestCanaryOfAnAgent: an external agent is given the secret, and says it by all its mouths.
+// TestCanaryOfAnAgent: one external agent is given the secret and prints it; another one has come upon it elsewhere, and
+// says it by all its mouths.
 func TestCanaryOfAnAgent(t *testing.T) {
 	t.Parallel()
+	mouths := filepath.Join(t.TempDir(), "script") // outside of what the server may leave
+	must(t, os.WriteFile(mouths, []byte(strings.ReplaceAll(`prompt: think it is CANARY
+prompt: say it is CANARY
+prompt: call c1 kind=execute title="echo CANARY" input={"command":"echo CANARY"}
+prompt: update c1 in_progress "now CANARY"
+prompt: update c1 completed "was CANARY"
+prompt: diff c1 CANARY "old CANARY" "new CANARY"
+prompt: plan "say CANARY" "hide CANARY:completed"
+prompt: raw {"sessionUpdate":"of_its_own","words":"CANARY"}
+prompt: info "about CANARY"
+prompt: commands CANARY
+prompt: mode CANARY
+prompt: ask c2 kind=execute title="echo CANARY" input={"command":"echo CANARY"} mark=no options="a CANARY:allow_once:CANARY,no:reject_once:No"
+prompt: read CANARY
+prompt: stderr CANARY
+prompt: rawline noise CANARY
+prompt: fail -32000 "it was CANARY" {"more":"CANARY"}
+`, "CANARY", canary)), 0o600))
 	onBoth(t, func(t *testing.T, e engine) {
-		h := openHouse(t, e, map[string]object{"scripted": {"env": []string{canaryVariable}}})
-		v := h.visit(t, "scripted")
-		id := v.startAs(object{"debug": true}, "say I print it", "shell echo $E2E_CANARY; echo $E2E_CANARY >&2; echo $E2E_CANARY | base64",
-			"stderr done")
-		v.ended(id)
+		h := openHouse(t, e, map[string]object{
+			"given": {"env": []string{canaryVariable}}, "finder": {"args": []string{"-script", mouths}, "fileSystem": true},
+		})
+		v := h.visit(t, "given")
+		v.ended(v.startAs(object{"debug": true}, "say I print it", "shell echo $E2E_CANARY; echo $E2E_CANARY >&2; echo $E2E_CANARY | base64",
+			"stderr done"))
+		finder := h.visit(t, "finder")
+		id := finder.startAs(object{"debug": true})
+		a := finder.pending(id)
+		finder.do("POST", "/approvals/"+a.ID, object{"decision": "deny"})
+		finder.ended(id)
 		said := ""
-		for _, event := range v.page(id) {
+		for _, event := range finder.page(id) {
 			said += event.raw
 		}
-		if !strings.Contains(said, secrets.Masked) {
-			t.Errorf("the agent did not say it: %s", said)
+		if got := strings.Count(said, secrets.Masked); got < 15 {
+			t.Errorf("masked %d times: %s", got, said)
 		}
-		v.debugFeed(id, "")
+		finder.debugFeed(id, "")
 	})
 }
 

@@ -122,11 +122,13 @@ func TestDelete(t *testing.T) {
 		s := up(t, e, newModel(t, stuck))
 		id := s.create(object{"prompt": "streaming"}).ID
 		s.reach(id, domain.StatusStreaming)
-		closed := make(chan error, 1)
+		begun, closed := make(chan struct{}), make(chan error, 1)
 		go func() {
-			_, err := s.follow(context.Background(), id, 0, func(wireEvent) bool { return true })
+			begin := sync.OnceFunc(func() { close(begun) })
+			_, err := s.follow(context.Background(), id, 0, func(wireEvent) bool { begin(); return true })
 			closed <- err
 		}()
+		<-begun
 		want[object](s.client, http.StatusNoContent, "DELETE", "/executions/"+id, nil)
 		select {
 		case err := <-closed:
