@@ -39,6 +39,8 @@ func TestHostilePages(t *testing.T) {
 		"a script without an end":                  filled("<p>before<script>", "x"),
 		"backticks":                                filled("<pre><code>", "```\n"),
 		"marks":                                    filled("", "*_`[]|"),
+		"brackets":                                 filled("", "["),
+		"brackets that others end":                 filled("", "[<i>]</i>[ "),
 	}
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +70,7 @@ func TestBrokenPages(t *testing.T) {
 		{"<b>one</i> two</b>", "**one two**"},
 		{"one<br>two<hr/>three", "one  \ntwo\n\n* * *\n\nthree"},
 		{"<script/>alert(1)</script>x<noscript>y</noscript><iframe>z</iframe>", "x"},
+		{"a [b] [c <a href=/1>[d]</a> [", `a \[b] \[c [\[d\]](https://a.example/1) \[`},
 		{"a &lt;b&gt; &amp;amp; \u00a0&nbsp;c", "a &lt;b&gt; &amp; \u00a0\u00a0c"},
 		{"<!-- <p>hidden --><p>shown<!", "shown"},
 	}
@@ -93,6 +96,9 @@ func TestPagesThatCannotBeConverted(t *testing.T) {
 	long := pageMarkdown(strings.Repeat("<p><b>x</b>", maxNodes), somewhere, toMarkdown)
 	if !strings.HasPrefix(long, "x\nx\n") {
 		t.Errorf("a page with too many elements begins with %.20q", long)
+	}
+	if text := pageMarkdown("<b>x</b>"+strings.Repeat("y", maxConverted), somewhere, toMarkdown); !strings.HasPrefix(text, "x y") {
+		t.Errorf("a page with too much text begins with %.20q", text)
 	}
 }
 

@@ -11,13 +11,18 @@ import (
 	"golang.org/x/net/html"
 )
 
-const maxNodes = 100_000 // a long article has a tenth of it; the time to convert a page grows faster than the page
+// A long article has a tenth of each. The converter cannot be stopped, so what it is given decides how long it takes: at
+// most about a second. Its time grows faster than the number of nodes.
+const (
+	maxNodes     = 100_000
+	maxConverted = 2 << 20 // bytes of text
+)
 
 // pageMarkdown is a page as Markdown. Where the page is too large for convert, or convert fails, also by a panic, it is
 // the plain text of the page: a page that somebody made to break the converter must not break the server.
 func pageMarkdown(page string, from *url.URL, convert func(*html.Node) (string, error)) string {
 	tree := parseHTML(page, from)
-	if nodesOf(tree) > maxNodes {
+	if tooLarge(tree) {
 		return plainText(tree)
 	}
 	text, err := guarded(convert, tree)
@@ -27,12 +32,15 @@ func pageMarkdown(page string, from *url.URL, convert func(*html.Node) (string, 
 	return text
 }
 
-func nodesOf(tree *html.Node) int {
-	count := 0
-	for range tree.Descendants() {
-		count++
+func tooLarge(tree *html.Node) bool {
+	nodes, text := 0, 0
+	for node := range tree.Descendants() {
+		nodes++
+		if node.Type == html.TextNode {
+			text += len(node.Data)
+		}
 	}
-	return count
+	return nodes > maxNodes || text > maxConverted
 }
 
 func guarded(convert func(*html.Node) (string, error), tree *html.Node) (text string, err error) {
@@ -55,6 +63,17 @@ func toMarkdown(tree *html.Node) (string, error) {
 			table.WithHeaderPromotion(true),
 		),
 	)
-	text, err := converter.NewConverter(plugins).ConvertNode(tree)
+	markdown := converter.NewConverter(plugins)
+	markdown.Register.UnEscaper(escapeBracket, converter.PriorityEarly)
+	text, err := markdown.ConvertNode(tree)
 	return string(text), err
+}
+
+// escapeBracket decides at once that a bracket is not the beginning of a link. The converter would look for its end, through
+// all that follows, again for each bracket: a page of nothing but brackets kept it busy for hours.
+func escapeBracket(text []byte, at int) int {
+	if text[at] == '[' {
+		return 1
+	}
+	return -1
 }
