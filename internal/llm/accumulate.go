@@ -1,8 +1,10 @@
 package llm
 
 import (
-	"encoding/json"
+	"slices"
 	"strings"
+
+	"signoff/internal/domain"
 )
 
 // callPiece is a part of a tool call as it arrives. Only OpenAI itself fills in all of it.
@@ -13,9 +15,22 @@ type callPiece struct {
 	arguments string
 }
 
+// callBytes is what a call costs us besides what it says, and pieceBytes a piece of one: many empty ones must not be free.
+const (
+	callBytes  = 256
+	pieceBytes = 64
+)
+
+// mostCalls is how many calls an answer may ask for. Those beyond [maxCalls] are refused one by one, so that the model
+// learns of it; an answer with more than this is no answer, but a model that repeats itself.
+const mostCalls = 200
+
 // callAccumulator puts the pieces of parallel calls together. The rules for foreign servers come from servers that
 // were seen: one leaves the index out, one says index 0 for all calls and tells them apart by id, one makes up a new
 // id for every piece, one repeats the name in every piece.
+//
+// A piece is looked at once, however many there are. What came before it is never read again: a server that writes
+// arguments letter by letter, with the name each time, would take the square of their length.
 type callAccumulator struct {
 	calls []*growingCall
 }
@@ -25,13 +40,20 @@ type growingCall struct {
 	id        string
 	name      string
 	arguments strings.Builder
+	extent    extent // of the arguments
 }
 
-func (a *callAccumulator) add(piece callPiece) {
+// add takes a piece and returns what it costs, in bytes.
+func (a *callAccumulator) add(piece callPiece) (cost int, err error) {
+	cost = pieceBytes + len(piece.id) + len(piece.name) + len(piece.arguments)
 	call := a.find(piece)
 	if call == nil || call.ended(piece) {
+		if len(a.calls) == mostCalls {
+			return cost, tooManyCalls()
+		}
 		call = &growingCall{index: piece.index, id: piece.id}
 		a.calls = append(a.calls, call)
+		cost += callBytes
 	}
 	if call.id == "" {
 		call.id = piece.id
@@ -40,12 +62,19 @@ func (a *callAccumulator) add(piece callPiece) {
 		call.name = piece.name
 	}
 	call.arguments.WriteString(piece.arguments)
+	call.extent.read(piece.arguments)
+	return cost, nil
 }
 
-// find returns the newest call that the piece may belong to.
+// tooManyCalls is worth one more try: the model is asked with chance, and may come out of it.
+func tooManyCalls() *failure {
+	return &failure{retry: true, once: true, shown: domain.Errorf(domain.CodeModelFailed,
+		"The model's answer was given up: it asks for more than %d tool calls at once.", mostCalls)}
+}
+
+// find returns the newest call that the piece may belong to. There are at most [mostCalls] to look at.
 func (a *callAccumulator) find(piece callPiece) *growingCall {
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		call := a.calls[i]
+	for _, call := range slices.Backward(a.calls) {
 		switch {
 		case piece.index != nil && call.index != nil:
 			if *piece.index == *call.index {
@@ -72,8 +101,7 @@ func (c *growingCall) ended(piece callPiece) bool {
 	if piece.id == "" && piece.index != nil { // the index says that it is the same call, and nothing contradicts
 		return false
 	}
-	written := c.arguments.String()
-	return written == "" || json.Valid([]byte(written))
+	return c.arguments.Len() == 0 || c.extent.whole()
 }
 
 func (a *callAccumulator) result() []modelCall {
@@ -83,3 +111,34 @@ func (a *callAccumulator) result() []modelCall {
 	}
 	return calls
 }
+
+// extent tells where a JSON object or list ends, from its brackets alone. Whether what is between them is JSON, others
+// look at.
+type extent struct {
+	depth                   int
+	begun, quoted, escaping bool
+}
+
+func (e *extent) read(text string) {
+	for i := range len(text) {
+		e.step(text[i])
+	}
+}
+
+func (e *extent) step(c byte) {
+	switch {
+	case e.escaping:
+		e.escaping = false
+	case e.quoted:
+		e.escaping, e.quoted = c == '\\', c != '"'
+	case c == '"':
+		e.quoted = true
+	case c == '{' || c == '[':
+		e.depth, e.begun = e.depth+1, true
+	case c == '}' || c == ']':
+		e.depth--
+	}
+}
+
+// whole tells that all brackets are closed.
+func (e *extent) whole() bool { return e.begun && e.depth <= 0 && !e.quoted }

@@ -134,9 +134,6 @@ type anthropicReader struct {
 	taken    int // bytes
 }
 
-// blockBytes is what a block costs us besides its content: many empty ones must not be free.
-const blockBytes = 256
-
 func (r *anthropicReader) take(event anthropic.MessageStreamEventUnion) error {
 	switch event.Type {
 	case "message_start":
@@ -155,7 +152,7 @@ func (r *anthropicReader) take(event anthropic.MessageStreamEventUnion) error {
 }
 
 func (r *anthropicReader) begin(index int64, block anthropic.ContentBlockStartEventContentBlockUnion) error {
-	if err := r.grow(blockBytes + len(block.Name) + len(block.Data) + len(block.Signature)); err != nil {
+	if err := r.grow(callBytes + len(block.Data) + len(block.Signature)); err != nil { // also of a block that is no call
 		return err
 	}
 	switch block.Type {
@@ -169,7 +166,7 @@ func (r *anthropicReader) begin(index int64, block anthropic.ContentBlockStartEv
 		r.thoughts.begin(r.spoken, len(r.calls.calls))
 		r.thoughts.redacted(block.Data)
 	case "tool_use":
-		r.calls.add(callPiece{index: &index, id: block.ID, name: block.Name})
+		return r.call(callPiece{index: &index, id: block.ID, name: block.Name})
 	}
 	return nil
 }
@@ -184,10 +181,14 @@ func (r *anthropicReader) takeDelta(index int64, delta anthropic.MessageStreamEv
 		r.thoughts.sign(delta.Signature)
 		return r.grow(len(delta.Signature))
 	case "input_json_delta":
-		r.calls.add(callPiece{index: &index, arguments: delta.PartialJSON})
-		return r.grow(len(delta.PartialJSON))
+		return r.call(callPiece{index: &index, arguments: delta.PartialJSON})
 	}
 	return nil
+}
+
+func (r *anthropicReader) call(piece callPiece) error {
+	cost, err := r.calls.add(piece)
+	return cmp.Or(err, r.grow(cost))
 }
 
 func (r *anthropicReader) say(text string) error {

@@ -413,8 +413,8 @@ func TestUsageIsReportedTwice(t *testing.T) {
 // TestEmptyBlocksAreNotFree: a server that opens blocks for ever would take all memory without saying a word.
 func TestEmptyBlocksAreNotFree(t *testing.T) {
 	const event = "event: content_block_start\n" +
-		`data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":""}}` + "\n\n"
-	provider, _ := claude(Model{Model: budgetModel}, strings.Repeat(event, maxAnswerBytes/blockBytes+1)+fineAnswer)
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n"
+	provider, _ := claude(Model{Model: budgetModel}, strings.Repeat(event, maxAnswerBytes/callBytes+1)+fineAnswer)
 	if _, err := provider.Stream(t.Context(), smallRequest(), &ear{}); domain.CodeOf(err) != domain.CodeModelFailed {
 		t.Errorf("got %v", err)
 	}

@@ -19,14 +19,22 @@ const (
 // attempts gets one whole answer of the current model, in as many attempts as that needs and may take. Each attempt
 // speaks in a message of its own, so that an interrupted one stays readable and is never continued by another answer's
 // text. What the provider failed at for good is a [*failure].
+//
+// An answer of nothing, neither text nor a call, is asked for once more: it is most often a hiccup of the server. When the
+// same comes again it is taken for what it says. A model that has done its work by tools may have nothing to add, and an
+// execution that has done its work must not fail for that.
 func (t *turn) attempts(ctx context.Context) (answer, *message, error) {
 	asked := t.agent.asked()
 	question := request{system: t.system, messages: t.view(), tools: t.agent.tools.definitions}
 	waits := newWaits()
+	once := true // what may be repeated once has not been
 	for attempt := 1; ; attempt++ {
 		t.attempt++
 		said := newMessage(ctx, t.host, t.newMessageID())
 		got, err := asked.provider.Stream(ctx, question, said)
+		if err == nil && once && attempt < maxAttempts && got.empty(said) {
+			err = emptyAnswer(asked.name)
+		}
 		if err == nil {
 			return got, said, said.complete()
 		}
@@ -39,13 +47,23 @@ func (t *turn) attempts(ctx context.Context) (answer, *message, error) {
 		}
 		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.execution.ID,
 			"model", asked.name, "attempt", attempt, "error", trouble.shown)
-		if !trouble.retry || attempt == maxAttempts {
+		if !trouble.retry || trouble.once && !once || attempt == maxAttempts {
 			return answer{}, nil, trouble
 		}
+		once = once && !trouble.once
 		if err := t.wait(ctx, attempt, trouble, waits.NextBackOff()); err != nil {
 			return answer{}, nil, err
 		}
 	}
+}
+
+// empty tells whether an answer that came to its end says nothing and asks for nothing. Thoughts are for the model itself.
+func (a answer) empty(said *message) bool {
+	return a.finish == finishStop && len(a.calls) == 0 && !said.speaking
+}
+
+func emptyAnswer(model string) *failure {
+	return &failure{retry: true, once: true, shown: domain.Errorf(domain.CodeModelFailed, "The answer of model %q was empty.", model)}
 }
 
 // judge tells a failure of the provider, after closing what it had said, from the end of everything.

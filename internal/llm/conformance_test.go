@@ -85,7 +85,7 @@ var behaviours = []behaviour{
 			trouble{code: domain.CodeModelStreamBroken, retry: true, text: "cannot be read"})},
 	{name: "a page instead of a stream", noDemo: noConnection,
 		vendor: fails(func(dialect) reply { return answering(200, "text/html", "<html>Log in</html>") },
-			trouble{code: domain.CodeModelFailed, text: "did not send a stream"})},
+			trouble{code: domain.CodeModelFailed, retry: true, text: "did not send a stream"})},
 
 	{name: "a bad request", noDemo: noConnection, vendor: fails(status(400), trouble{code: domain.CodeModelFailed, text: "answered 400: Oh"})},
 	{name: "a wrong key", noDemo: noConnection, vendor: fails(status(401), trouble{code: domain.CodeModelUnauthorized, text: "(401)"})},
@@ -125,6 +125,10 @@ var behaviours = []behaviour{
 		vendor: fails(said(verbatim(strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 9))), trouble{code: domain.CodeModelFailed, text: "single event"})},
 	{name: "a never-ending answer", noDemo: noConnection,
 		vendor: fails(said(slices.Repeat([]piece{thinking(strings.Repeat("x", 1<<20))}, 9)...), trouble{code: domain.CodeModelFailed, text: "longer than 8 MiB"})},
+	{name: "usage of an answer that breaks off", noDemo: noConnection, vendor: breaksWithUsage},
+	{name: "a flood of calls", noDemo: oneEnd,
+		vendor: fails(said(manyCalls(mostCalls+1)...), trouble{code: domain.CodeModelFailed, retry: true, text: "more than 200 tool calls"})},
+	{name: "as many calls as are read", noDemo: oneEnd, vendor: readsManyCalls},
 	{name: "never-ending arguments", noDemo: noConnection,
 		vendor: fails(said(append([]piece{calling(0, "bash", "")}, slices.Repeat([]piece{calling(0, "", strings.Repeat("x", 1<<20))}, 9)...)...),
 			trouble{code: domain.CodeModelFailed, text: "longer than 8 MiB"})},
@@ -324,6 +328,28 @@ type stalled struct{ ctx context.Context }
 func (s stalled) Read([]byte) (int, error) {
 	<-s.ctx.Done()
 	return 0, s.ctx.Err()
+}
+
+func manyCalls(n int) (pieces []piece) {
+	for i := range n {
+		pieces = append(pieces, calling(i, "bash", "{}"))
+	}
+	return pieces
+}
+
+func readsManyCalls(t *testing.T, d dialect) {
+	got, err := askSuite(t, d, stream(d.wire(append(manyCalls(mostCalls), stopping("tools"))...)), &ear{})
+	if err != nil || len(got.calls) != mostCalls {
+		t.Errorf("%d calls, %v", len(got.calls), err)
+	}
+}
+
+func breaksWithUsage(t *testing.T, d dialect) {
+	begun := d.wire(piece{usage: &usageSaid{fresh: 100, output: 1}})
+	got, err := askSuite(t, d, stream(begun), &ear{})
+	if domain.CodeOf(err) != domain.CodeModelStreamBroken || got.usage.InputTokens == nil || *got.usage.InputTokens != 100 {
+		t.Errorf("%v, and used %+v", err, got.usage)
+	}
 }
 
 func splitBytes(t *testing.T, d dialect) {

@@ -24,6 +24,8 @@
 //     repeat. What it had said is closed as interrupted, and the next attempt speaks in a new message.
 //   - A stream that just stops is a failure, not an end. Only a finish reason ends an answer.
 //   - Every wait before a repetition is announced first. Nothing is repeated that cannot get better.
+//   - An answer of nothing, and one that asks for hundreds of calls, is asked for once more. The first is then taken as it
+//     is, the second is a failure.
 //   - All calls of an answer have a result before the model is asked again, in the order in which it asked.
 //   - An execution that was cut off between two of these steps goes on where its history ends: calls without a result
 //     are finished first.
@@ -35,7 +37,8 @@
 //   - A model is told of the tools that it has, and no other one is run. A question to a person is never run as a tool.
 //   - The values of secrets, as far as [Config] can mask them, are not sent to a provider, and a tool's result is masked
 //     before it is told. A call whose arguments hold one is refused before anybody judges it, however it is escaped.
-//   - What a provider sends is bounded: a line, an event, an answer, and the time between two bytes.
+//   - What a provider sends is bounded: a line, an event, an answer, its calls, and the time between two bytes. Reading it
+//     takes time in proportion to its length, however it is cut up.
 //   - Keys, addresses and the raw text of errors never reach an event. The environment is not read: everything is in
 //     [Config].
 //   - When ctx ends, Prompt returns and leaves nothing running. It closes no message and gives no call a fate: what

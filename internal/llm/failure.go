@@ -32,6 +32,7 @@ const outOfCredit = "insufficient_quota"
 type failure struct {
 	shown *domain.Error
 	retry bool
+	once  bool          // but no more than once
 	after time.Duration // the provider's wish; 0 = none
 }
 
@@ -113,6 +114,8 @@ func (e *statusError) failure(model, secret string) *failure {
 
 func (e *statusError) repeatable() bool {
 	switch e.status {
+	case http.StatusOK: // but no stream, see guard
+		return true
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusConflict:
 		return true
 	case http.StatusTooManyRequests:
@@ -151,7 +154,7 @@ var tooLong = regexp.MustCompile(`(?i)prompt is too long|context[ _-]?(length|wi
 // overflow tells whether the conversation is longer than the model can read. A shorter one would do; the same never.
 func (e *statusError) overflow() bool {
 	switch e.status {
-	case 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+	case 0, http.StatusOK, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return e.code == "context_length_exceeded" || e.code == "exceed_context_size_error" || tooLong.MatchString(e.message)
 	default:
 		return false

@@ -46,8 +46,8 @@ func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, readStatusError(response)
 }
 
-// readStatusError reads what the provider says of the error. A 200 that is no stream counts as a bad gateway: a
-// portal's login page, or a server that does not know how to stream.
+// readStatusError reads what the provider says of the error. A 200 that is no stream counts as a bad gateway, and is asked
+// for again as one: a portal's login page, a proxy that says "please wait", or a server that does not know how to stream.
 func readStatusError(response *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
 	if errors.Is(err, context.Canceled) || errors.Is(err, errIdle) {

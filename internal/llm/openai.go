@@ -133,8 +133,11 @@ func (r *openAIReader) takeDelta(delta openai.ChatCompletionChunkChoiceDelta) er
 	thought := thoughtOf(delta.JSON.ExtraFields)
 	r.taken += len(thought) + len(delta.Content) + len(delta.Refusal)
 	for _, call := range delta.ToolCalls {
-		r.taken += len(call.Function.Name) + len(call.Function.Arguments)
-		r.calls.add(pieceOf(call))
+		cost, err := r.calls.add(pieceOf(call))
+		if err != nil {
+			return err
+		}
+		r.taken += cost
 	}
 	if r.taken > maxAnswerBytes {
 		return tooLarge("it is longer than " + strconv.Itoa(maxAnswerBytes>>20) + " MiB")

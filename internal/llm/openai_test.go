@@ -3,6 +3,7 @@ package llm_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +30,13 @@ func TestVendors(t *testing.T) {
 		says    string // part of the final error
 	}{
 		{name: "plain text", replies: []reply{streams(delta(`{"role":"assistant","content":""}`), says("Hel"), says("lo"), ends("stop"), done)}, text: "Hello", stop: "endTurn"},
-		{name: "nothing to say", replies: []reply{streams(ends("stop"), done)}, stop: "endTurn"},
+		{name: "nothing to say, once", replies: []reply{streams(ends("stop"), done), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
+		{name: "nothing to say, again", replies: []reply{streams(ends("stop"), done)}, stop: "endTurn", retries: 1},
+		{name: "nothing but white space", replies: []reply{streams(says(" \n"), ends("stop"), done), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
+		{name: "nothing but a thought", replies: []reply{streams(delta(`{"reasoning":"Hm."}`), ends("stop"), done), saysOnly("ok")}, thought: "Hm.", text: "ok", stop: "endTurn", retries: 1},
+		{name: "nothing within the token limit", replies: []reply{streams(ends("length"), done)}, stop: "maxTokens"},
+		{name: "nothing, between troubles", replies: []reply{answers(500, nil, ""), streams(ends("stop"), done), answers(500, nil, ""), streams(ends("stop"), done)},
+			stop: "endTurn", retries: 3},
 		{name: "no [DONE]", replies: []reply{streams(says("Hi"), ends("stop"))}, text: "Hi", stop: "endTurn"},
 		{name: "token limit", replies: []reply{streams(says("Hi"), ends("length"), done)}, text: "Hi", stop: "maxTokens"},
 		{name: "token limit within a call", replies: []reply{streams(callsBash(0, "rm -rf build"), ends("length"), done)}, stop: "maxTokens"},
@@ -114,8 +121,15 @@ func TestVendors(t *testing.T) {
 		{name: "403", replies: []reply{answers(403, nil, ``)}, code: domain.CodeModelUnauthorized},
 		{name: "404", replies: []reply{answers(404, nil, `{"error":{"message":"model 'x' not found"}}`)}, code: domain.CodeModelFailed, says: "answered 404: model 'x' not found"},
 		{name: "HTML error", replies: []reply{answers(400, http.Header{"Content-Type": {"text/html"}}, "<html>Bad</html>")}, code: domain.CodeModelFailed, says: "answered 400: Bad Request"},
-		{name: "HTML with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Log in</html>")}, code: domain.CodeModelFailed, says: "did not send a stream"},
-		{name: "JSON with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, `{"error":"no such model"}`)}, code: domain.CodeModelFailed, says: "no such model"},
+		{name: "HTML with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Log in</html>")}, code: domain.CodeModelFailed, says: "did not send a stream", retries: 4},
+		{name: "HTML with 200, then well", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html"}}, "<html>Wait</html>"), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
+		{name: "JSON with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, `{"error":"no such model"}`)}, code: domain.CodeModelFailed, says: "no such model", retries: 4},
+		{name: "too long, told with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, tooLong)}, code: domain.CodeContextOverflow},
+		{name: "a flood of calls", replies: []reply{flood(201), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
+		{name: "a flood of calls, again", replies: []reply{flood(201)}, code: domain.CodeModelFailed, says: "more than 200 tool calls at once", retries: 1},
+		{name: "one letter a piece, and no index, no id, the name each time", replies: []reply{streams(
+			slices.Concat(lettersOf(`{"command":"a}\"]b"}`), lettersOf(`{"command":"y"}`), []string{ends("tool_calls"), done})...,
+		), saysOnly("ok")}, calls: []string{`bash {"command":"a}\"]b"}`, `bash {"command":"y"}`}, text: "ok", stop: "endTurn"},
 		{name: "a redirect", replies: []reply{answers(307, http.Header{"Location": {"http://evil.test/"}}, "")}, code: domain.CodeModelFailed, says: "307"},
 		{name: "error is text", replies: []reply{answers(400, nil, `{"error":"no tools for you"}`)}, code: domain.CodeModelFailed, says: "answered 400: no tools for you"},
 		{name: "detail", replies: []reply{answers(422, nil, `{"detail":[{"loc":["body"],"msg":"field required"}]}`)}, code: domain.CodeModelFailed, says: "field required"},
@@ -143,6 +157,23 @@ func TestVendors(t *testing.T) {
 			checkError(t, err, test.code, test.says)
 		})
 	}
+}
+
+// flood is an answer with so many calls.
+func flood(n int) reply {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = callsBash(i, "a")
+	}
+	return streams(append(parts, ends("tool_calls"), done)...)
+}
+
+// lettersOf are the pieces of a call of bash whose arguments come letter by letter.
+func lettersOf(arguments string) (pieces []string) {
+	for _, letter := range arguments {
+		pieces = append(pieces, calls(`{"function":{"name":"bash","arguments":`+string(mustJSON(string(letter)))+`}}`))
+	}
+	return pieces
 }
 
 // TestAThoughtThatComesLate gets an id of its own, and ends where text goes on.
@@ -214,16 +245,19 @@ func TestUsage(t *testing.T) {
 		want    []domain.Usage
 	}{
 		{"missing", []reply{saysOnly("ok")}, nil},
-		{"null", []reply{streams(`{"choices":[],"usage":null}`, ends("stop"), done)}, nil},
+		{"null", []reply{streams(says("ok"), `{"choices":[],"usage":null}`, ends("stop"), done)}, nil},
 		{"present", []reply{streams(says("ok"), ends("stop"), full, done)}, []domain.Usage{{
 			InputTokens: number(110), OutputTokens: number(20), TotalTokens: number(120), ReasoningTokens: number(5),
 			CacheReadTokens: number(0), ContextUsed: number(120), ContextSize: number(1000),
 		}}},
-		{"in part", []reply{streams(ends("stop"), `{"choices":[],"usage":{"completion_tokens":7}}`, done)}, []domain.Usage{{
+		{"in part", []reply{streams(says("ok"), ends("stop"), `{"choices":[],"usage":{"completion_tokens":7}}`, done)}, []domain.Usage{{
 			InputTokens: number(10), OutputTokens: number(7), ContextSize: number(1000),
 		}}},
-		{"nonsense", []reply{streams(ends("stop"), `{"choices":[],"usage":{"prompt_tokens":9000000000000000000,"completion_tokens":-5,"total_tokens":7}}`, done)},
+		{"nonsense", []reply{streams(says("ok"), ends("stop"), `{"choices":[],"usage":{"prompt_tokens":9000000000000000000,"completion_tokens":-5,"total_tokens":7}}`, done)},
 			[]domain.Usage{{InputTokens: number(10), TotalTokens: number(7), ContextSize: number(1000)}}},
+		{"an empty answer is paid for as well", []reply{
+			streams(ends("stop"), `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":0}}`, done), saysOnly("ok"),
+		}, []domain.Usage{{InputTokens: number(110), OutputTokens: number(0), ContextSize: number(1000)}}},
 		{"two rounds", []reply{
 			streams(callsBash(0, "a"), ends("tool_calls"), full, done),
 			streams(says("ok"), ends("stop"), `{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":1,"total_tokens":201}}`, done),
