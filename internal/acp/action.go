@@ -17,7 +17,7 @@ import (
 // classOf is the power that a call needs. What nobody can classify is asked about.
 // https://agentclientprotocol.com/protocol/tool-calls#param-kind
 func classOf(kind, tool string) domain.Class {
-	if serverOf(tool) != "" {
+	if strings.HasPrefix(tool, toolOfServer) { // also where it does not say of which server
 		return domain.ClassMCP
 	}
 	switch kind {
@@ -39,9 +39,32 @@ func classOf(kind, tool string) domain.Class {
 // delegates are what agents call the tool that has another agent do it.
 var delegates = []string{"task", "agent", "subagent", "delegate", "spawn_agent", "delegate_to_agent"}
 
-// serverOf is the MCP server whose tool it is, as most agents name such tools: mcp__server__tool.
+// severity is how much a class asks for, so that of two words of an agent about one call the stricter one can count. It
+// goes by what a wrong word would cost. To read changes nothing here; to write does; what leaves the machine (network,
+// mcp, delegate) cannot be taken back; a command may do all of that. What nobody can classify is the strictest: no
+// capability allows it, so a person looks at it. (That no capability denies it either gives an agent nothing: a call that
+// is other from its first word on is asked about just the same.) No two are alike, or the first word would count again.
+var severity = map[domain.Class]int{
+	domain.ClassNone: 1, domain.ClassRead: 2, domain.ClassWrite: 3, domain.ClassNetwork: 4, domain.ClassMCP: 5,
+	domain.ClassDelegate: 6, domain.ClassExecute: 7, domain.ClassOther: 8,
+}
+
+// classify takes what a report says of the kind of the call. An agent may announce a reading and ask about a command, by
+// mistake or not: the milder word must not decide. Only where nothing was said before, anything said is better.
+func (c *toolCall) classify(kind string) {
+	said := classOf(kind, c.tool)
+	if !c.classified || kind != "" && severity[said] > severity[c.class] {
+		c.class = said
+	}
+	c.classified = c.classified || kind != ""
+}
+
+// toolOfServer is what the names of the tools of MCP servers begin with, with most agents: mcp__server__tool.
+const toolOfServer = "mcp__"
+
+// serverOf is the MCP server whose tool it is.
 func serverOf(tool string) string {
-	rest, is := strings.CutPrefix(tool, "mcp__")
+	rest, is := strings.CutPrefix(tool, toolOfServer)
 	server, _, named := strings.Cut(rest, "__")
 	if !is || !named {
 		return ""
@@ -49,22 +72,14 @@ func serverOf(tool string) string {
 	return server
 }
 
-// action is what the call would touch, as far as its agent says.
+// action is what the call would touch, as far as its agent says. What its input holds counts whatever its kind is: some
+// agents call a command a reading because it looks like one.
 func (c *toolCall) action() domain.Action {
 	input := readObject(c.arguments)
-	action := domain.Action{Server: serverOf(c.tool), Paths: c.paths(input)}
-	switch c.class {
-	case domain.ClassExecute:
-		action.Command = commandLine(input)
-		if action.Command == "" {
-			action.Command = commandLine(readObject(c.told["rawInput"]))
-		}
-	case domain.ClassNetwork:
-		if host := hostOf(input); host != "" {
-			action.Hosts = []string{host}
-		}
+	if len(input) == 0 {
+		input = readObject(c.told["rawInput"])
 	}
-	return action
+	return domain.Action{Server: serverOf(c.tool), Paths: c.paths(input), Command: commandLine(input), Hosts: hostsOf(input)}
 }
 
 // paths are the files that the call names: where it says that it works, and in its input under the usual names.
@@ -93,16 +108,19 @@ func (c *toolCall) paths(input object) (paths []string) {
 // command that it is; the line in sh -c is the line; variables that are set for it stand before it.
 func commandLine(input object) string {
 	line := input.text("command")
-	var argv []string
-	if line == "" {
-		_ = json.Unmarshal(input["command"], &argv)
-	}
-	var arguments []string
+	var argv, arguments []string
+	_ = json.Unmarshal(input["command"], &argv)
 	if json.Unmarshal(input["args"], &arguments) == nil && len(arguments) > 0 {
-		argv = append([]string{line}, arguments...)
+		if len(argv) == 0 {
+			argv = []string{line}
+		}
+		argv = append(argv, arguments...)
 	}
 	if len(argv) > 0 {
 		line = quotedLine(argv)
+	}
+	if line == "" {
+		return ""
 	}
 	return assignments(input.object("env")) + line
 }
@@ -136,11 +154,19 @@ func assignments(env object) (line string) {
 	return line
 }
 
-func hostOf(input object) string {
+// hostsOf are the hosts of the addresses in the input. What is no address may be one to the agent, and is a host that no
+// rule knows.
+func hostsOf(input object) (hosts []string) {
 	for _, name := range []string{"url", "uri", "href"} {
-		if target, err := url.Parse(input.text(name)); err == nil && target.Hostname() != "" {
-			return target.Hostname()
+		text := input.text(name)
+		target, err := url.Parse(text)
+		host := text
+		if err == nil {
+			host = target.Hostname()
+		}
+		if host != "" && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
 		}
 	}
-	return ""
+	return hosts
 }

@@ -18,7 +18,7 @@ func TestClasses(t *testing.T) {
 		{"delete", "rm", domain.ClassWrite}, {"move", "mv", domain.ClassWrite}, {"execute", "Bash", domain.ClassExecute},
 		{"fetch", "WebFetch", domain.ClassNetwork}, {"other", "mcp__github__create_issue", domain.ClassMCP},
 		{"read", "mcp__files__read", domain.ClassMCP}, {"think", "Task", domain.ClassDelegate}, {"think", "think", domain.ClassOther},
-		{"", "mcp__", domain.ClassOther}, {"switch_mode", "x", domain.ClassOther}, {"read", "task", domain.ClassRead},
+		{"", "mcp__", domain.ClassMCP}, {"read", "mcp____x", domain.ClassMCP}, {"read", "mcp__x", domain.ClassMCP}, {"switch_mode", "x", domain.ClassOther}, {"read", "task", domain.ClassRead},
 	} {
 		if got := classOf(test.kind, test.tool); got != test.want {
 			t.Errorf("%s %s is %s", test.kind, test.tool, got)
@@ -44,6 +44,14 @@ func TestActions(t *testing.T) {
 		"a page":                  {"WebFetch", "fetch", `{"url":"https://docs.example.org:8443/x"}`, ``, domain.Action{Hosts: []string{"docs.example.org"}}},
 		"a search of the web":     {"WebSearch", "fetch", `{"query":"x"}`, ``, domain.Action{}},
 		"a tool of an MCP server": {"mcp__github__create_issue", "other", `{"title":"x"}`, ``, domain.Action{Server: "github"}},
+		"a command as a reading":  {"Read", "read", `{"command":["bash","-lc","cat x; rm y"]}`, ``, domain.Action{Command: "cat x; rm y"}},
+		"a program and more":      {"shell", "execute", `{"command":["git"],"args":["log"]}`, ``, domain.Action{Command: "git log"}},
+		"an environment alone":    {"edit", "edit", `{"env":{"A":"b"}}`, ``, domain.Action{}},
+		"a page as a reading":     {"Read", "read", `{"url":"http://169.254.169.254/","href":"//a.example/x"}`, ``, domain.Action{Hosts: []string{"169.254.169.254", "a.example"}}},
+		"a file is no host":       {"Read", "read", `{"uri":"file:///w/a"}`, ``, domain.Action{}},
+		"no address":              {"Read", "read", `{"url":"http://a b/"}`, ``, domain.Action{Hosts: []string{"http://a b/"}}},
+		"a page told before":      {"Read", "read", `{}`, `{"rawInput":{"url":"https://a.example"}}`, domain.Action{Hosts: []string{"a.example"}}},
+		"no server":               {"mcp____x", "read", `{}`, ``, domain.Action{}},
 		"hostile":                 {"shell", "execute", `{"command":{"a":1},"args":"x","env":[1]}`, `{"locations":"x","rawInput":7}`, domain.Action{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,6 +61,38 @@ func TestActions(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, c.action()); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestTheStricterKindCounts: what an agent announces mildly, and asks about as what it is, is what it is.
+func TestTheStricterKindCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool  string
+		kinds []string
+		want  domain.Class
+	}{
+		"a command behind a reading":     {"x", []string{"read", "execute"}, domain.ClassExecute},
+		"a reading behind a command":     {"x", []string{"execute", "read"}, domain.ClassExecute},
+		"a report that says nothing":     {"x", []string{"edit", ""}, domain.ClassWrite},
+		"nothing was said before":        {"x", []string{"", "read"}, domain.ClassRead},
+		"nothing was said twice before":  {"x", []string{"", "", "edit"}, domain.ClassWrite},
+		"nothing was ever said":          {"x", []string{"", ""}, domain.ClassOther},
+		"a writing behind a reading":     {"x", []string{"read", "edit", "search"}, domain.ClassWrite},
+		"the network behind a writing":   {"x", []string{"edit", "fetch"}, domain.ClassNetwork},
+		"a command behind the network":   {"x", []string{"fetch", "execute"}, domain.ClassExecute},
+		"what nobody knows is strictest": {"x", []string{"execute", "strange", "read"}, domain.ClassOther},
+		"another agent":                  {"task", []string{"fetch", "think", "read"}, domain.ClassDelegate},
+		"a tool of a server":             {"mcp__a__b", []string{"read", "execute"}, domain.ClassMCP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &toolCall{tool: test.tool}
+			for _, kind := range test.kinds {
+				c.learn(object{"kind": domain.Encode(kind)})
+			}
+			if c.class != test.want {
+				t.Errorf("it is %s, want %s", c.class, test.want)
 			}
 		})
 	}

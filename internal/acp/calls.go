@@ -26,11 +26,12 @@ type toolCall struct {
 	id        string // ours
 	folder    string
 	tool      string
-	class     domain.Class
+	class     domain.Class // the strictest that was said
 	arguments json.RawMessage
 	summary   string
 	told      object // what else is known of what it will do: the newest of each of descriptive
 
+	classified bool      // the agent has said of which kind it is
 	asking     bool      // a question about it waits for its answer
 	unanswered bool      // the last one got none
 	started    bool      // the log has it as running
@@ -83,7 +84,6 @@ func (s *story) callUpdated(kind string, update object, raw json.RawMessage) {
 // announce makes a call known to the host.
 func (s *story) announce(agentID string, update object) *toolCall {
 	c := &toolCall{id: s.calls.newID(agentID), folder: s.calls.folder, tool: toolName(update), arguments: json.RawMessage("{}")}
-	c.class = classOf(update.text("kind"), c.tool)
 	c.summary = c.tool
 	c.learn(update)
 	s.calls.known[agentID] = c
@@ -105,6 +105,7 @@ const summaryBytes = 1000
 
 // learn keeps what a question about the call, or its fate, will need. A member that is absent is unchanged.
 func (c *toolCall) learn(update object) {
+	c.classify(update.text("kind"))
 	if title := update.text("title"); title != "" {
 		c.summary = beginning(title, summaryBytes)
 	}
