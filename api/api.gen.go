@@ -349,6 +349,8 @@ const (
 	MatcherClassExecute  MatcherClass = "execute"
 	MatcherClassMcp      MatcherClass = "mcp"
 	MatcherClassNetwork  MatcherClass = "network"
+	MatcherClassNone     MatcherClass = "none"
+	MatcherClassOther    MatcherClass = "other"
 	MatcherClassRead     MatcherClass = "read"
 	MatcherClassWrite    MatcherClass = "write"
 )
@@ -363,6 +365,10 @@ func (e MatcherClass) Valid() bool {
 	case MatcherClassMcp:
 		return true
 	case MatcherClassNetwork:
+		return true
+	case MatcherClassNone:
+		return true
+	case MatcherClassOther:
 		return true
 	case MatcherClassRead:
 		return true
@@ -1022,8 +1028,9 @@ type CreatePermissionRule struct {
 	// Example: 2026-07-01T08:00:00.123456Z
 	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
-	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
-	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
+	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+	// enough; and where it cannot be told whether the call is covered, it is asked about.
 	Matcher Matcher   `json:"matcher"`
 	Scope   RuleScope `json:"scope"`
 }
@@ -1262,8 +1269,9 @@ type ExecutionPolicy struct {
 type ExecutionRule struct {
 	Effect CapabilityVerdict `json:"effect"`
 
-	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
-	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
+	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+	// enough; and where it cannot be told whether the call is covered, it is asked about.
 	Matcher Matcher `json:"matcher"`
 }
 
@@ -1329,30 +1337,41 @@ type InputMessage struct {
 // InputMessageRole defines model for InputMessage.Role.
 type InputMessageRole string
 
-// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
-// nothing of it may be unclear; to deny or to ask, a part is enough.
+// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
+// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+// enough; and where it cannot be told whether the call is covered, it is asked about.
 type Matcher struct {
-	// ArgumentsHash Exactly the call with this hash.
-	ArgumentsHash *string       `json:"argumentsHash,omitempty"`
-	Class         *MatcherClass `json:"class,omitempty"`
+	// Agent Whose calls: `internal`, or the name of an external agent as in `source.command`.
+	//
+	// Example: internal
+	Agent *string `json:"agent,omitempty"`
 
-	// Command The words of a simple command; ` *` at the end is whatever follows.
+	// ArgumentsHash Exactly the call with this hash.
+	ArgumentsHash *string `json:"argumentsHash,omitempty"`
+
+	// Class The capability that the call needs. Only a remembered decision about exactly one call can name `none` (it needs no capability) and `other` (nobody could classify it).
+	Class *MatcherClass `json:"class,omitempty"`
+
+	// Command The words of a simple command; ` *` at the end is whatever follows. To deny or to ask, `/bin/rm` is `rm`.
 	//
 	// Example: git log *
 	Command *string `json:"command,omitempty"`
 
-	// Host A name, `*.name`, or `*`.
+	// Host A name in small letters, `*.name` for all below it, an address, or `*`. To deny or to ask, `*.name` is about the name itself too.
 	Host      *string `json:"host,omitempty"`
 	McpServer *string `json:"mcpServer,omitempty"`
 
-	// Path A glob, `**` included, for absolute paths.
+	// Path A glob for absolute paths: `*`, `**`, `?`, and `[a-z]`, with at most eight groups of stars and no braces. To
+	// deny or to ask, it is also compared with what a command line writes, and a folder on the way to what it names
+	// is asked about.
+	//
 	//
 	// Example: /srv/app/**
 	Path *string `json:"path,omitempty"`
 	Tool *string `json:"tool,omitempty"`
 }
 
-// MatcherClass defines model for Matcher.Class.
+// MatcherClass The capability that the call needs. Only a remembered decision about exactly one call can name `none` (it needs no capability) and `other` (nobody could classify it).
 type MatcherClass string
 
 // Memory defines model for Memory.
@@ -1474,8 +1493,9 @@ type PermissionRule struct {
 	Id        string `json:"id"`
 	LastHitAt *Time  `json:"lastHitAt"`
 
-	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
-	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
+	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+	// enough; and where it cannot be told whether the call is covered, it is asked about.
 	Matcher   Matcher   `json:"matcher"`
 	RevokedAt *Time     `json:"revokedAt"`
 	Scope     RuleScope `json:"scope"`
@@ -1729,8 +1749,9 @@ type RememberOption struct {
 	// Description Example: This will also allow every call of bash whose commands all begin with “git log”.
 	Description string `json:"description"`
 
-	// Matcher Says which calls a rule covers. Every field that is there must hold. To allow, all of a call must be covered, and
-	// nothing of it may be unclear; to deny or to ask, a part is enough.
+	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
+	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+	// enough; and where it cannot be told whether the call is covered, it is asked about.
 	Matcher Matcher `json:"matcher"`
 
 	// PreviewId Example: command

@@ -21,7 +21,7 @@ func New(
 		AskedBy: string(judgement.By), Reason: judgement.Reason,
 	}
 	if question.Kind != domain.ApprovalQuestion {
-		approval.RememberOptions = RememberOptions(question.Call, hash, approval.WorkingDirectory)
+		approval.RememberOptions = RememberOptions(execution.Request, question.Call, hash)
 	}
 	if timeout > 0 {
 		expires := now.Add(timeout)
@@ -56,7 +56,7 @@ func AnsweredBy(approval domain.Approval, rule domain.PermissionRule) (store.Res
 	decision.OptionID, _ = AllowingOption(options)
 	if rule.Effect == domain.Deny {
 		status, decision.Verb, decision.OptionID = domain.ApprovalDenied, domain.DenyCall, RefusingOption(options)
-		decision.Reason = "A permission rule denies this: " + Describe(rule.Matcher) + "."
+		decision.Reason = "A permission rule denied this call: " + Describe(rule.Matcher) + "."
 	}
 	return store.Resolution{Approval: approval.ID, Status: status, Decision: &decision}, domain.ApprovalResolved{
 		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
@@ -84,15 +84,12 @@ func Granted(approval domain.Approval) (json.RawMessage, error) {
 	return call.Arguments, nil
 }
 
-// Refusal is what the model is told of a call that a person did not let run.
+// Refusal is what the model is told of a call that was put to a person and did not run. It must not take a rule for a
+// person: somebody who said no just now may be asked again, and a rule may not.
 func Refusal(approval domain.Approval) (domain.Fate, domain.Failure) {
 	switch approval.Status {
 	case domain.ApprovalDenied:
-		message := "A person denied this call."
-		if approval.Decision != nil && approval.Decision.Reason != "" {
-			message = "A person denied this call and said: " + approval.Decision.Reason
-		}
-		return domain.FateDenied, domain.Failure{Code: domain.CodeDenied, Message: message}
+		return domain.FateDenied, denial(approval.Decision)
 	case domain.ApprovalExpired:
 		return domain.FateExpired, domain.Failure{
 			Code:    domain.CodeApprovalExpired,
@@ -100,5 +97,16 @@ func Refusal(approval domain.Approval) (domain.Fate, domain.Failure) {
 		}
 	default:
 		return domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The call was withdrawn before it ran."}
+	}
+}
+
+func denial(decision *domain.Decision) domain.Failure {
+	switch {
+	case decision != nil && decision.ByRule():
+		return domain.Failure{Code: domain.CodePolicyDenied, Message: decision.Reason}
+	case decision != nil && decision.Reason != "":
+		return domain.Failure{Code: domain.CodeDenied, Message: "A person denied this call and said: " + decision.Reason}
+	default:
+		return domain.Failure{Code: domain.CodeDenied, Message: "A person denied this call."}
 	}
 }

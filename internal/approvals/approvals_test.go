@@ -232,12 +232,12 @@ func leaves(t *testing.T, change store.Change, got domain.Approval, answer appro
 		return
 	}
 	rule := change.Remember[0]
-	want := domain.Matcher{Tool: "bash", ArgumentsHash: shown}
+	want := domain.Matcher{Tool: "bash", ArgumentsHash: shown, Class: domain.ClassExecute, Agent: "internal"}
 	if answer.Arguments != nil {
 		want.ArgumentsHash = got.Decision.ArgumentsHash
 	}
 	if answer.PreviewID == "command" {
-		want = domain.Matcher{Tool: "bash", Command: "ls *"}
+		want.ArgumentsHash, want.Command = "", "ls *"
 	}
 	effect := map[domain.Verb]domain.Verdict{domain.Approve: domain.Allow, domain.DenyCall: domain.Deny}[answer.Verb]
 	if rule.Matcher != want || rule.Effect != effect || rule.Scope != answer.Remember || rule.ID != got.Decision.RuleID || rule.By != alice {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/gowebpki/jcs"
 
 	"signoff/internal/audit"
 	"signoff/internal/domain"
@@ -276,10 +275,11 @@ func sameOrNone(a, b json.RawMessage) bool {
 	return (a == nil && b == nil) || (a != nil && b != nil && sameJSON(a, b))
 }
 
+// sameJSON compares what two documents say. What has no canonical form is only the same as itself.
 func sameJSON(a, b json.RawMessage) bool {
-	canonicalA, errA := jcs.Transform(a)
-	canonicalB, errB := jcs.Transform(b)
-	return errA == nil && errB == nil && bytes.Equal(canonicalA, canonicalB)
+	canonicalA, errA := canonicalJSON(a)
+	canonicalB, errB := canonicalJSON(b)
+	return bytes.Equal(a, b) || (errA == nil && errB == nil && bytes.Equal(canonicalA, canonicalB))
 }
 
 func errExpired(approval domain.Approval) error {

@@ -47,6 +47,6 @@ func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.To
 		return Judgement{}, call, domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
 	judgement := policy.Judge(call, hash, time.Now())
-	judgement.Options = RememberOptions(call, hash, request.WorkingDirectory)
+	judgement.Options = RememberOptions(request, call, hash)
 	return judgement, call, nil
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/gowebpki/jcs"
-
 	"signoff/internal/domain"
 )
 
@@ -21,7 +19,8 @@ type shown struct {
 }
 
 // Hash names what a call would do: SHA-256, in hex, over canonical JSON (RFC 8785) of tool and version, arguments,
-// working directory and the names of the environment. Equal bytes run, or another hash is shown.
+// working directory and the names of the environment. Equal bytes run, or another hash is shown. Arguments that have no
+// canonical form of their own have no hash.
 func Hash(call domain.ToolCall, workingDirectory string) (string, error) {
 	plain, err := json.Marshal(shown{
 		Tool: call.Tool, Version: call.Version, Arguments: call.Arguments,
@@ -30,9 +29,9 @@ func Hash(call domain.ToolCall, workingDirectory string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("approvals: arguments are not JSON: %w", err)
 	}
-	canonical, err := jcs.Transform(plain)
+	canonical, err := canonicalJSON(plain)
 	if err != nil {
-		return "", fmt.Errorf("approvals: arguments have no canonical form: %w", err)
+		return "", fmt.Errorf("approvals: arguments: %w", err)
 	}
 	digest := sha256.Sum256(canonical)
 	return hex.EncodeToString(digest[:]), nil

@@ -33,6 +33,8 @@ const (
 type Policy struct {
 	Rules []domain.PermissionRule // those that hold: of the execution, and of the tenant
 
+	agent        string                  // whose calls they are, as matchers name it
+	directory    string                  // that relative names are meant in
 	written      []domain.PermissionRule // of the request itself
 	capabilities domain.Capabilities
 	enabled      []string // nil = all
@@ -47,7 +49,7 @@ type Policy struct {
 // that was stored by another version must not make its execution free.
 func NewPolicy(request domain.Request) (Policy, error) {
 	policy := Policy{
-		capabilities: request.Capabilities, enabled: request.Tools.Enabled, secrets: request.Secrets,
+		agent: agentOf(request.Source), directory: request.WorkingDirectory, capabilities: request.Capabilities, enabled: request.Tools.Enabled, secrets: request.Secrets,
 		safeModeOff: request.SafeModeOff, unattended: request.Unattended,
 	}
 	for i, rule := range request.Rules {
@@ -61,12 +63,24 @@ func NewPolicy(request domain.Request) (Policy, error) {
 	return policy, err
 }
 
+// internalAgent is what matchers call our own loop over a model.
+const internalAgent = "internal"
+
+// agentOf is what matchers call the agent that a source starts.
+func agentOf(source domain.Source) string {
+	if source.Type == domain.SourceACP {
+		return source.Command
+	}
+	return internalAgent
+}
+
 // Judgement is the verdict of the policy with its reason.
 type Judgement struct {
 	Verdict domain.Verdict
 	Step    int // of the nine
 	By      Source
-	RuleID  string                  // where By is a rule
+	RuleID  string                  // where a permission rule decided
+	Decider *domain.PermissionRule  // that rule; one of the request itself was made by nobody
 	Rule    string                  // name of the rule of the bash policy, where one decided
 	Reason  string                  // a sentence, for people and for the model
 	Trace   []Step                  // what every step up to the deciding one found
@@ -83,9 +97,9 @@ type Step struct {
 
 // Judge is the policy. The order is fixed, the first step that applies decides:
 //
-//  1. refuse: the tool is off, a capability says deny, or the bash policy blocks;
+//  1. refuse: the tool of the internal agent is off, a capability says deny, or the bash policy blocks;
 //  2. a catastrophic command always asks, whatever was remembered;
-//  3. a permission rule says deny, or ask;
+//  3. a permission rule says deny, or ask; one that may be about the call asks;
 //  4. a permission rule, or one of the bash policy, allows;
 //  5. safe mode is off: run;
 //  6. the bash policy denies and wants a person, or cannot judge the line: ask;
@@ -152,6 +166,7 @@ func (p Policy) look(call domain.ToolCall, hash string, now time.Time) *judging 
 	if line := call.Action.Command; line != "" {
 		j.script = shell.Parse(line)
 		j.verdict = p.bash.Judge(j.script, line)
+		j.need(domain.ClassExecute) // whatever the call says that it is: it runs a command
 		if len(j.script.Writes) > 0 {
 			j.need(domain.ClassWrite)
 		}
@@ -182,7 +197,7 @@ func (j *judging) refuse() (Judgement, string) {
 	if j.broken {
 		return refusal(ByBrokenPolicy, "The policy of this execution cannot be read, so nothing runs."), ""
 	}
-	if j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
+	if j.agent == internalAgent && j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
 		return refusal(ByTools, "The tool %s is not among the tools of this execution.", j.call.Tool), ""
 	}
 	for _, secret := range j.call.Action.Secrets {
@@ -207,6 +222,7 @@ func (j *judging) refuse() (Judgement, string) {
 var verbs = map[domain.Class]string{
 	domain.ClassRead: "read", domain.ClassWrite: "write files", domain.ClassExecute: "execute commands",
 	domain.ClassNetwork: "reach the network", domain.ClassMCP: "belong to MCP servers", domain.ClassDelegate: "delegate to other agents",
+	domain.ClassOther: "do what nobody can classify",
 }
 
 func (j *judging) denied() (shell.Finding, bool) { return j.finding(domain.Deny) }
@@ -253,25 +269,37 @@ func (j *judging) catastrophic() (Judgement, string) {
 	return Judgement{}, "the command line is not in the catastrophic set"
 }
 
+// restricted lets what is certain go before what may be: a rule that denies a call for sure is not watered down to a
+// question by one that may be about it.
 func (j *judging) restricted() (Judgement, string) {
-	for _, effect := range []domain.Verdict{domain.Deny, domain.Ask} {
-		rule, found := j.rule(effect)
-		if !found {
-			continue
+	for _, covered := range []fit{certain, perhaps} {
+		for _, effect := range []domain.Verdict{domain.Deny, domain.Ask} {
+			rule := j.first(effect, func(m domain.Matcher) bool { return j.restricts(m) == covered })
+			if rule == nil {
+				continue
+			}
+			judgement := asking(ByRule, "A permission rule says to ask about this: %s.", Describe(rule.Matcher))
+			switch {
+			case covered == perhaps:
+				judgement = asking(ByRule, "A permission rule says %s to this, and whether the call is of that kind cannot be told: %s.", effect, Describe(rule.Matcher))
+			case effect == domain.Deny:
+				judgement = refusal(ByRule, "A permission rule denies this: %s.", Describe(rule.Matcher))
+			}
+			return judgement.decidedBy(rule), ""
 		}
-		judgement := asking(ByRule, "A permission rule says to ask about this: %s.", Describe(rule.Matcher))
-		if effect == domain.Deny {
-			judgement = refusal(ByRule, "A permission rule denies this: %s.", Describe(rule.Matcher))
-		}
-		judgement.RuleID = rule.ID
-		return judgement, ""
 	}
 	return Judgement{}, "no permission rule denies it or asks about it"
 }
 
+func (j Judgement) decidedBy(rule *domain.PermissionRule) Judgement {
+	j.RuleID, j.Decider = rule.ID, rule
+	return j
+}
+
 func (j *judging) permitted() (Judgement, string) {
-	if rule, found := j.rule(domain.Allow); found {
-		return Judgement{Verdict: domain.Allow, By: ByRule, RuleID: rule.ID, Reason: "A permission rule allows this: " + Describe(rule.Matcher) + "."}, ""
+	if rule := j.first(domain.Allow, j.allows); rule != nil {
+		allowed := Judgement{Verdict: domain.Allow, By: ByRule, Reason: "A permission rule allows this: " + Describe(rule.Matcher) + "."}
+		return allowed.decidedBy(rule), ""
 	}
 	finding, allowed := j.finding(domain.Allow)
 	if !allowed {
@@ -289,8 +317,8 @@ func (j *judging) beyondExecute() string {
 	if len(j.call.Action.Secrets) > 0 {
 		return "gets secrets"
 	}
-	for _, class := range j.needs[1:] {
-		if j.capabilities.Of(class) != domain.Allow {
+	for _, class := range j.needs {
+		if class != domain.ClassExecute && j.capabilities.Of(class) != domain.Allow {
 			return "may " + verbs[class]
 		}
 	}
@@ -335,7 +363,7 @@ func (j *judging) attended(judgement Judgement) Judgement {
 	}
 	trace := append(judgement.Trace, Step{Number: 9, Name: "nobody can be asked", Applied: true, Detail: "the execution is unattended"})
 	refused := refusal(ByUnattended, "A person would have to be asked, and the execution is unattended. %s", judgement.Reason)
-	refused.Step, refused.RuleID, refused.Rule, refused.Trace = 9, judgement.RuleID, judgement.Rule, trace
+	refused.Step, refused.RuleID, refused.Decider, refused.Rule, refused.Trace = 9, judgement.RuleID, judgement.Decider, judgement.Rule, trace
 	return refused
 }
 

@@ -65,6 +65,8 @@ func may(execute, write, network domain.Verdict) func(*domain.Request) {
 	}
 }
 
+func inSrv(r *domain.Request)      { r.WorkingDirectory = "/srv" }
+func external(r *domain.Request)   { r.Source = domain.Source{Type: domain.SourceACP, Command: "claude"} }
 func trusting(r *domain.Request)   { r.SafeModeOff = true }
 func unattended(r *domain.Request) { r.Unattended = true }
 func onlyRead(r *domain.Request)   { r.Tools.Enabled = []string{"read"} }
@@ -104,6 +106,7 @@ func TestTheNineSteps(t *testing.T) {
 		"what the bash policy blocks":            {running("rm x"), requested(bash(allow, domain.DenyBlock)), nil, deny, 1, approvals.ByBashPolicy},
 		"block is never overridden":              {running("rm x"), requested(bash(allow, domain.DenyBlock), trusting), rules{rule(allow, exactly)}, deny, 1, approvals.ByBashPolicy},
 		"blocked by default":                     {running("date"), requested(bash(deny, domain.DenyBlock)), nil, deny, 1, approvals.ByBashPolicy},
+		"a command that calls itself a reading":  {domain.ToolCall{Tool: "read", Class: domain.ClassRead, Action: domain.Action{Command: "ls"}}, requested(bash(allow, domain.DenyBlock), may(deny, ask, ask)), nil, deny, 1, approvals.ByCapability},
 		"a policy that cannot be read": {running("ls"), requested(trusting, func(r *domain.Request) {
 			r.Tools.BashPolicy = &domain.BashPolicy{DefaultBehavior: allow, Rules: []domain.BashRule{{Name: "x", Pattern: "(", Action: allow}}}
 		}), nil, deny, 1, approvals.ByBrokenPolicy},
@@ -127,7 +130,21 @@ func TestTheNineSteps(t *testing.T) {
 		"a revoked rule is none":           {reading, requested(), rules{{Effect: deny, Matcher: domain.Matcher{Tool: "read"}, Revoked: &before}}, allow, 7, approvals.ByCapability},
 		"a rule that covers nothing":       {reading, requested(), rules{rule(deny, domain.Matcher{})}, allow, 7, approvals.ByCapability},
 
+		"a rule about the internal agent":  {reading, requested(), rules{rule(deny, domain.Matcher{Tool: "read", Agent: "internal"})}, deny, 3, approvals.ByRule},
+		"a rule about another agent":       {reading, requested(), rules{rule(deny, domain.Matcher{Tool: "read", Agent: "claude"})}, allow, 7, approvals.ByCapability},
+		"a rule about this external agent": {reading, requested(external), rules{rule(deny, domain.Matcher{Tool: "read", Agent: "claude"})}, deny, 3, approvals.ByRule},
+		"an agent alone is nothing":        {reading, requested(external), rules{rule(deny, domain.Matcher{Agent: "claude"})}, allow, 7, approvals.ByCapability},
+
 		// 4. rules that allow
+		"exactly this call, by class and agent":         {running("make x > y"), requested(), rules{rule(allow, domain.Matcher{Tool: "bash", ArgumentsHash: hashed, Class: domain.ClassExecute, Agent: "internal"})}, allow, 4, approvals.ByRule},
+		"exactly this call under another class":         {running("make x"), requested(), rules{rule(allow, domain.Matcher{Tool: "bash", ArgumentsHash: hashed, Class: domain.ClassRead})}, ask, 8, approvals.ByCapability},
+		"exactly this call of another agent":            {running("make x"), requested(external), rules{rule(allow, domain.Matcher{Tool: "bash", ArgumentsHash: hashed, Agent: "internal"})}, ask, 8, approvals.ByCapability},
+		"an agent alone allows nothing":                 {running("make x"), requested(external), rules{rule(allow, domain.Matcher{Agent: "claude"})}, ask, 8, approvals.ByCapability},
+		"a file is no command beside it":                {domain.ToolCall{Tool: "edit", Class: domain.ClassExecute, Action: domain.Action{Paths: []string{"/srv/a"}, Command: "ls"}}, requested(), rules{rule(allow, domain.Matcher{Tool: "edit", Path: "/srv/*"})}, ask, 8, approvals.ByCapability},
+		"a glob that takes too long":                    {editing, requested(), rules{rule(allow, domain.Matcher{Path: "/srv/{etc,b}/**"})}, ask, 8, approvals.ByCapability},
+		"a pattern that is no host":                     {withHosts(fetch, "evilexample.org"), requested(), rules{rule(allow, domain.Matcher{Host: "*example.org"})}, ask, 8, approvals.ByCapability},
+		"the name itself is not below it":               {withHosts(fetch, "example.org"), requested(), rules{rule(allow, domain.Matcher{Host: "*.example.org"})}, ask, 8, approvals.ByCapability},
+		"a command that calls itself a reading is seen": {domain.ToolCall{Tool: "read", Class: domain.ClassRead, Action: domain.Action{Command: "ls"}}, requested(bash(deny, domain.DenyHITL)), nil, allow, 4, approvals.ByBashPolicy},
 		"exactly this call":                             {running("make x > y"), requested(), rules{rule(allow, exactly)}, allow, 4, approvals.ByRule},
 		"exactly another call":                          {running("ls"), requested(), rules{rule(allow, domain.Matcher{Tool: "bash", ArgumentsHash: "other"})}, ask, 8, approvals.ByCapability},
 		"this call of another tool":                     {running("ls"), requested(), rules{rule(allow, domain.Matcher{Tool: "bash2", ArgumentsHash: hashed})}, ask, 8, approvals.ByCapability},
@@ -199,8 +216,8 @@ func TestTheNineSteps(t *testing.T) {
 			if got.Verdict != test.verdict || got.Step != test.step || got.By != test.by {
 				t.Errorf("%s at step %d by %s, want %s at %d by %s\n%s", got.Verdict, got.Step, got.By, test.verdict, test.step, test.by, got.Reason)
 			}
-			if got.By == approvals.ByRule && got.RuleID != string(got.Verdict)+"-rule" {
-				t.Errorf("the rule is %q", got.RuleID)
+			if got.By == approvals.ByRule && (got.RuleID != string(got.Verdict)+"-rule" || got.Decider == nil || got.Decider.ID != got.RuleID) {
+				t.Errorf("the rule is %q, %+v", got.RuleID, got.Decider)
 			}
 			traced(t, got)
 		})
@@ -228,6 +245,10 @@ func TestRememberOptions(t *testing.T) {
 	}{
 		"a command with a sub-command": {running("git log -3 --oneline"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "git log *"}}},
 		"a command without":            {running("ls -la /srv"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "ls *"}}},
+		"a file is no sub-command":     {running("cat readme"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "cat *"}}},
+		"options before a sub-command": {running("kubectl -n x get pods"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "kubectl -n x get pods"}}},
+		"a sub-command of a group":     {running("kubectl rollout status deploy/x"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "kubectl rollout status *"}}},
+		"a group alone":                {running("git stash"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "git stash"}}},
 		"what runs other code":         {running("npm run lint"), map[string]domain.Matcher{"command": {Tool: "bash", Command: "npm run lint"}}},
 		"a pipeline":                   {running("ls | wc -l"), nil},
 		"what writes":                  {running("ls > x"), nil},
@@ -237,21 +258,30 @@ func TestRememberOptions(t *testing.T) {
 		"with a secret":                {withSecrets(running("git log"), "token"), nil},
 		"one file": {editing, map[string]domain.Matcher{
 			"path": {Tool: "edit", Path: "/srv/etc/app.yaml"}, "folder": {Tool: "edit", Path: "/srv/etc/**"},
-			"workingDirectory": {Tool: "edit", Path: "/srv/**"}, "tool": {Tool: "edit"}, "class": {Class: domain.ClassWrite},
+			"workingDirectory": {Tool: "edit", Path: "/srv/**"}, "tool": {Tool: "edit"}, "class": {},
 		}},
 		"a name with a star": {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/*"}}}, map[string]domain.Matcher{
 			"path": {Tool: "edit", Path: `/srv/\*`}, "workingDirectory": {Tool: "edit", Path: "/srv/**"},
-			"tool": {Tool: "edit"}, "class": {Class: domain.ClassWrite},
+			"tool": {Tool: "edit"}, "class": {},
 		}},
-		"outside": {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/etc/passwd", "/srv/a"}}}, map[string]domain.Matcher{"tool": {Tool: "edit"}, "class": {Class: domain.ClassWrite}}},
+		"outside": {domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/etc/passwd", "/srv/a"}}}, map[string]domain.Matcher{"tool": {Tool: "edit"}, "class": {}}},
+		"a host in capitals": {withHosts(fetch, "Docs.Example.ORG"), map[string]domain.Matcher{
+			"host": {Tool: "web_fetch", Host: "docs.example.org"}, "tool": {Tool: "web_fetch"}, "class": {},
+		}},
+		"what is no host":      {withHosts(fetch, "a b"), map[string]domain.Matcher{"tool": {Tool: "web_fetch"}, "class": {}}},
+		"a reading with a url": {withHosts(reading, "docs.example.org"), nil},
 		"a page": {fetch, map[string]domain.Matcher{
-			"host": {Tool: "web_fetch", Host: "docs.example.org"}, "tool": {Tool: "web_fetch"}, "class": {Class: domain.ClassNetwork},
+			"host": {Tool: "web_fetch", Host: "docs.example.org"}, "tool": {Tool: "web_fetch"}, "class": {},
 		}},
 		"an MCP tool": {issueTool, map[string]domain.Matcher{"tool": {Tool: "create_issue", Server: "github"}, "mcpServer": {Server: "github"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]domain.Matcher{}
-			for i, option := range approvals.RememberOptions(test.call, hashed, "/srv") {
+			for i, option := range approvals.RememberOptions(requested(inSrv), test.call, hashed) {
+				if m := &option.Matcher; m.Class != test.call.Class || m.Agent != "internal" {
+					t.Errorf("%s is of the class %q and the agent %q", option.PreviewID, m.Class, m.Agent)
+				}
+				option.Matcher.Class, option.Matcher.Agent = "", ""
 				if i == 0 {
 					if want := (domain.Matcher{Tool: test.call.Tool, ArgumentsHash: hashed}); option.PreviewID != approvals.PreviewExact || option.Matcher != want {
 						t.Errorf("the narrowest is %+v", option)
@@ -259,6 +289,7 @@ func TestRememberOptions(t *testing.T) {
 					continue
 				}
 				got[option.PreviewID] = option.Matcher
+				option.Matcher.Class, option.Matcher.Agent = test.call.Class, "internal"
 				covered(t, test.call, option)
 			}
 			if test.want == nil {
@@ -280,7 +311,7 @@ func covered(t *testing.T, call domain.ToolCall, option domain.RememberOption) {
 	if !strings.HasPrefix(option.Description, "This will also allow ") {
 		t.Errorf("%s: %q", option.PreviewID, option.Description)
 	}
-	policy, err := approvals.NewPolicy(requested())
+	policy, err := approvals.NewPolicy(requested(inSrv))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,12 +322,17 @@ func covered(t *testing.T, call domain.ToolCall, option domain.RememberOption) {
 }
 
 func TestCheckMatcher(t *testing.T) {
+	many := strings.Repeat
 	for pointer, matchers := range map[string][]domain.Matcher{
-		"":                 {{Tool: "bash"}, {Path: "/srv/**"}, {Command: "git log *"}, {Command: "ls"}, {Host: "*"}, {Server: "x"}, {Class: domain.ClassWrite}},
-		"/matcher":         {{}},
+		"": {
+			{Tool: "bash"}, {Path: "/srv/**"}, {Path: `/srv/\{a\}`}, {Path: "/" + many("*a", 8)}, {Path: "/" + many(`\*`, 9)}, {Command: "git log *"}, {Command: "ls"},
+			{Host: "*"}, {Host: "*.example.org"}, {Host: "10.0.0.1"}, {Server: "x"}, {Class: domain.ClassWrite}, {Agent: "claude", Tool: "x"},
+		},
+		"/matcher":         {{}, {Agent: "claude"}},
 		"/matcher/class":   {{Class: "fly"}, {Class: domain.ClassOther}},
-		"/matcher/path":    {{Path: "etc"}, {Path: "/a/[x"}, {Path: "/a/../b"}},
-		"/matcher/command": {{Command: "*"}, {Command: "git *x"}, {Command: " git"}, {Command: "a  b"}, {Command: "a;b"}, {Command: "a $x"}, {Command: "'a'"}},
+		"/matcher/path":    {{Path: "etc"}, {Path: "/a/[x"}, {Path: "/a/../b"}, {Path: "/a/"}, {Path: "/a//b"}, {Path: "/a/./b"}, {Path: "/{a,b}"}, {Path: "/" + many("*a", 9)}, {Path: "/" + many(`\**`, 9)}, {Path: "/" + many("a", 1024)}},
+		"/matcher/command": {{Command: "*"}, {Command: "git *x"}, {Command: " git"}, {Command: "a  b"}, {Command: "a;b"}, {Command: "a $x"}, {Command: "'a'"}, {Path: "/a", Command: "*"}},
+		"/matcher/host":    {{Host: "*example.org"}, {Host: "https://example.org"}, {Host: "example.org:443"}, {Host: "example.*"}, {Host: "Example.org"}, {Path: "/a", Host: "a b"}},
 	} {
 		for _, m := range matchers {
 			err := approvals.CheckMatcher(m)

@@ -5,33 +5,42 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
-	"signoff/internal/approvals/shell"
 	"signoff/internal/domain"
 )
 
 // PreviewExact is the narrowest option, which every call has.
 const PreviewExact = "exact"
 
-// RememberOptions are the rules that a decision about the call may leave behind, the narrowest first. They are made
-// here, from what would run, and stored with the question: what a person remembers is what was shown, and not what a
-// client sends.
-func RememberOptions(call domain.ToolCall, hash, workingDirectory string) []domain.RememberOption {
+// RememberOptions are the rules that a decision about a call of this request may leave behind, the narrowest first. They
+// are made here, from what would run, and stored with the question: what a person remembers is what was shown, and not
+// what a client sends.
+//
+// Each is for one agent and one class: a yes to an edit is none to a command that an agent calls edit, and a yes to our
+// sandboxed bash none to a program that runs commands without a sandbox.
+func RememberOptions(request domain.Request, call domain.ToolCall, hash string) []domain.RememberOption {
+	agent := agentOf(request.Source)
 	options := []domain.RememberOption{{
-		PreviewID: PreviewExact, Matcher: domain.Matcher{Tool: call.Tool, ArgumentsHash: hash},
+		PreviewID: PreviewExact, Matcher: domain.Matcher{Tool: call.Tool, ArgumentsHash: hash, Class: call.Class, Agent: agent},
 		Description: "This will also allow the same call with the same arguments in the same folder.",
 	}}
+	policy := Policy{agent: agent, directory: request.WorkingDirectory}
+	judged := policy.look(call, "", time.Time{}) // without a hash: an option must cover the call by what it says
 	offer := func(id string, m domain.Matcher) {
-		options = append(options, domain.RememberOption{
-			PreviewID: id, Matcher: m, Description: "This will also allow " + Describe(m) + ".",
-		})
+		m.Class, m.Agent = call.Class, agent
+		if CheckMatcher(m) == nil && judged.allows(m) {
+			options = append(options, domain.RememberOption{
+				PreviewID: id, Matcher: m, Description: "This will also allow " + Describe(m) + ".",
+			})
+		}
 	}
-	if pattern := repeatable(call.Action); pattern != "" {
+	if pattern := repeatable(judged.script, call.Action); pattern != "" {
 		offer("command", domain.Matcher{Tool: call.Tool, Command: pattern})
 	}
-	offerPaths(call, workingDirectory, offer)
+	offerPaths(call, request.WorkingDirectory, offer)
 	if hosts := call.Action.Hosts; len(hosts) == 1 && call.Class == domain.ClassNetwork {
-		offer("host", domain.Matcher{Tool: call.Tool, Host: hosts[0]})
+		offer("host", domain.Matcher{Tool: call.Tool, Host: strings.ToLower(hosts[0])})
 	}
 	if server := call.Action.Server; server != "" {
 		offer("tool", domain.Matcher{Tool: call.Tool, Server: server})
@@ -39,7 +48,7 @@ func RememberOptions(call domain.ToolCall, hash, workingDirectory string) []doma
 	}
 	if slices.Contains(wide, call.Class) {
 		offer("tool", domain.Matcher{Tool: call.Tool})
-		offer("class", domain.Matcher{Class: call.Class})
+		offer("class", domain.Matcher{})
 	}
 	return options
 }
@@ -76,35 +85,6 @@ func literal(path string) string {
 }
 
 var globs = regexp.MustCompile(`[*?\[\]{}\\]`)
-
-// subcommand is what stands behind git, kubectl or apt and says what they do.
-var subcommand = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
-
-// repeatable is the pattern of the commands that are like this one: with its first word, and the second where that is a
-// sub-command. One that runs code which its words do not show can only be remembered as it stands, and one that writes
-// files, or cannot be judged, not at all but exactly.
-func repeatable(action domain.Action) string {
-	if action.Command == "" || len(action.Hosts) > 0 || len(action.Secrets) > 0 {
-		return ""
-	}
-	script := shell.Parse(action.Command)
-	if len(script.Commands) != 1 || len(script.Writes) > 0 || len(script.Unclear) > 0 || script.Catastrophe() != "" {
-		return ""
-	}
-	command := script.Commands[0]
-	pattern := command.Text
-	if !command.Runs {
-		words := command.Words[:1]
-		if len(command.Words) > 1 && subcommand.MatchString(command.Words[1]) {
-			words = command.Words[:2]
-		}
-		pattern = strings.Join(words, " ") + " *"
-	}
-	if !plainCommand(pattern) {
-		return ""
-	}
-	return pattern
-}
 
 // remembered is the rule that a decision leaves behind; nil where it is for once.
 func remembered(approval domain.Approval, decision domain.Decision, answer Answer) *domain.PermissionRule {

@@ -28,6 +28,7 @@ func (r PermissionRule) Active(now time.Time) bool {
 type Matcher struct {
 	ArgumentsHash string `json:"argumentsHash,omitempty"` // exactly this call, see approvals.Hash
 	Tool          string `json:"tool,omitempty"`
+	Agent         string `json:"agent,omitempty"` // whose calls: "internal", or the name of an external agent
 	Class         Class  `json:"class,omitempty"`
 	Path          string `json:"path,omitempty"`    // a glob, ** included, for the absolute paths of the call
 	Command       string `json:"command,omitempty"` // the words of a simple command; " *" at the end: whatever follows

@@ -136,7 +136,7 @@ func toRule(r domain.PermissionRule) api.PermissionRule {
 
 func fromMatcher(m domain.Matcher) api.Matcher {
 	out := api.Matcher{
-		ArgumentsHash: textOrNull(m.ArgumentsHash), Tool: textOrNull(m.Tool), Path: textOrNull(m.Path),
+		ArgumentsHash: textOrNull(m.ArgumentsHash), Tool: textOrNull(m.Tool), Agent: textOrNull(m.Agent), Path: textOrNull(m.Path),
 		Command: textOrNull(m.Command), Host: textOrNull(m.Host), McpServer: textOrNull(m.Server),
 	}
 	if m.Class != "" {

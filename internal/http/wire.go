@@ -66,7 +66,7 @@ func toRemember(body *api.Decide_Remember, answer *approvals.Answer) error {
 
 func toMatcher(body api.Matcher) domain.Matcher {
 	return domain.Matcher{
-		ArgumentsHash: value(body.ArgumentsHash, ""), Tool: value(body.Tool, ""), Class: domain.Class(value(body.Class, "")),
+		ArgumentsHash: value(body.ArgumentsHash, ""), Tool: value(body.Tool, ""), Agent: value(body.Agent, ""), Class: domain.Class(value(body.Class, "")),
 		Path: value(body.Path, ""), Command: value(body.Command, ""), Host: value(body.Host, ""), Server: value(body.McpServer, ""),
 	}
 }

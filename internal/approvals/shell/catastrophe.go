@@ -14,7 +14,7 @@ func (s Script) Catastrophe() string {
 	if len(s.alarms) > 0 {
 		return s.alarms[0]
 	}
-	for _, c := range s.all() {
+	for _, c := range s.Readings() {
 		if why := disaster(c); why != "" {
 			return why
 		}

@@ -18,7 +18,7 @@ func (r *reading) throughFind(c *call) {
 			i = r.found(c, i+1)
 		case "-delete":
 			r.unclear("find deletes what it finds.")
-			r.write(word{unknown, opaque})
+			r.write(word{Unknown, opaque})
 		case "-fprint", "-fprint0", "-fls", "-fprintf":
 			if i+1 < len(args) {
 				r.write(args[i+1])

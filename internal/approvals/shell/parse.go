@@ -112,7 +112,7 @@ func (r *reading) guess(source string) {
 	other := &reading{Script: &aside, vars: r.vars, depth: r.depth + 1}
 	other.read(source)
 	if len(r.shadows) < 4*maxCommands {
-		r.shadows = append(r.shadows, aside.all()...)
+		r.shadows = append(r.shadows, aside.Readings()...)
 	}
 	r.alarms = append(r.alarms, aside.alarms...)
 	r.targets = append(r.targets, aside.targets...)
@@ -147,7 +147,7 @@ func (r *reading) finish() {
 	}
 	for i, name := range r.Writes {
 		if r.moved && !path.IsAbs(name) {
-			r.Writes[i] = unknown
+			r.Writes[i] = Unknown
 		}
 	}
 	slices.Sort(r.Writes)

@@ -19,7 +19,7 @@ const (
 // Script is a command line, taken apart. See [Parse].
 type Script struct {
 	Commands []Command // every simple command, wherever it stands, without its wrappers
-	Writes   []string  // files that it writes, as written; "?" where the name is not known
+	Writes   []string  // files that it writes, as written; [Unknown] where the name is not known
 	Unclear  []string  // why a part of it cannot be judged; not empty: a person must look, whatever a rule allows
 
 	line    string    // what was parsed
@@ -64,8 +64,9 @@ func (s *Script) unclear(format string, args ...any) {
 	}
 }
 
-// all are the commands and their further readings.
-func (s *Script) all() []Command {
+// Readings are the commands, and whatever else a part of the line may be or turn into: wrappers as written, and guesses.
+// They are for rules that hold back; what allows must look at Commands alone.
+func (s Script) Readings() []Command {
 	return slices.Concat(s.Commands, s.shadows)
 }
 

@@ -292,7 +292,7 @@ func (r *reading) write(target word) {
 	}
 	r.targets = append(r.targets, target.text)
 	if target.kind != plain || target.text == "" {
-		target.text = unknown
+		target.text = Unknown
 	}
 	r.Writes = append(r.Writes, target.text)
 }

@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// unknown stands for the name of a file that is written, where it cannot be known.
-const unknown = "?"
+// Unknown stands for the name of a file that is written, where it cannot be known.
+const Unknown = "?"
 
 // kind tells what is known of a word before anything runs.
 type kind int

@@ -35,11 +35,11 @@ func (w writer) judge(r *reading, c *call) {
 	}
 	for _, o := range p.options {
 		if len(o.name) > 1 && !o.known { // perhaps --target-directory in short: then the files are others
-			r.write(word{unknown, opaque})
+			r.write(word{Unknown, opaque})
 		}
 	}
 	if c.open {
-		r.write(word{unknown, opaque})
+		r.write(word{Unknown, opaque})
 	}
 }
 
@@ -79,7 +79,7 @@ func (r *reading) split(c *call) {
 	if arg, found := (harm{long: []string{"filter"}}).in(c.args()); found {
 		r.unclear("%s runs the command in %s.", c.name(), quoted(arg))
 	}
-	r.write(word{unknown, opaque})
+	r.write(word{Unknown, opaque})
 }
 
 // compress replaces files, unless it only shows or tests them.
@@ -88,7 +88,7 @@ func (r *reading) compress(c *call) {
 	p := known.parse(c.args(), false)
 	r.refuseOdd(c, p)
 	if len(p.operands) > 0 && !p.has("c", "t", "l", "stdout", "to-stdout", "test", "list") {
-		r.write(word{unknown, opaque})
+		r.write(word{Unknown, opaque})
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *reading) tar(c *call) {
 			r.write(archive)
 		}
 	case !p.has("t", "list") || p.has("x", "extract"):
-		r.write(word{unknown, opaque})
+		r.write(word{Unknown, opaque})
 	}
 }
 
@@ -139,7 +139,7 @@ func (r *reading) unzip(c *call) {
 	known := options{flags: "lvtpqZ1"}
 	p := known.parse(c.args(), false)
 	if _, odd := p.odd(); odd || !p.has("l", "v", "t", "p", "Z") {
-		r.write(word{unknown, opaque})
+		r.write(word{Unknown, opaque})
 	}
 }
 
@@ -170,7 +170,7 @@ func (r *reading) curl(c *call) {
 		r.write(file)
 	}
 	if p.has("O", "remote-name") {
-		r.write(word{unknown, opaque})
+		r.write(word{Unknown, opaque})
 	}
 	for _, format := range p.valuesOf("w", "write-out") {
 		if strings.Contains(format.text, "%output") || strings.HasPrefix(format.text, "@") || format.kind != plain {
@@ -195,6 +195,6 @@ func (r *reading) wget(c *call) {
 		}
 	}
 	if len(outputs) == 0 && !p.has("spider") {
-		r.write(word{unknown, opaque})
+		r.write(word{Unknown, opaque})
 	}
 }

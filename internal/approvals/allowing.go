@@ -1,0 +1,73 @@
+package approvals
+
+import (
+	"slices"
+
+	"signoff/internal/approvals/shell"
+	"signoff/internal/domain"
+	"signoff/internal/egress"
+)
+
+// first finds the first rule with this effect that covers the call.
+func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool) *domain.PermissionRule {
+	rules := slices.Concat(j.written, j.Rules)
+	for i := range rules {
+		if rules[i].Effect == effect && rules[i].Active(j.now) && covers(rules[i].Matcher) {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// allows tells whether a rule with this matcher lets the call run: all that the call does must be covered. What holds a
+// call back is another question; see restricts.
+func (j *judging) allows(m domain.Matcher) bool {
+	action := j.call.Action
+	switch {
+	case coversAll(m), !j.isMeant(m),
+		m.Class != "" && !j.allowsClass(m),
+		m.Path != "" && !every(action.Paths, func(path string) bool { return inGlob(m.Path, path) == certain }),
+		m.Host != "" && !every(action.Hosts, func(host string) bool { return egress.Covers([]string{m.Host}, host) }),
+		m.Command != "" && !every(j.script.Commands, func(c shell.Command) bool { return begins(m.Command, c.Words) }):
+		return false
+	}
+	return m.ArgumentsHash != "" || j.foreseen(m)
+}
+
+// isMeant compares what a call has one of.
+func (j *judging) isMeant(m domain.Matcher) bool {
+	for _, field := range []struct{ wanted, is string }{
+		{m.Agent, j.agent}, {m.ArgumentsHash, j.hash}, {m.Tool, j.call.Tool}, {m.Server, j.call.Action.Server},
+	} {
+		if field.wanted != "" && field.wanted != field.is {
+			return false
+		}
+	}
+	return true
+}
+
+// allowsClass tells whether the call takes no other power than this one. Exactly this call may take more, since all of
+// it was seen; but it must be called the same: the hash does not say whether an agent calls it a reading or a command.
+func (j *judging) allowsClass(m domain.Matcher) bool {
+	return m.Class == j.call.Class && (m.ArgumentsHash != "" || len(j.needs) == 1)
+}
+
+// foreseen tells whether a rule that was not made for exactly this call may allow it: it must be plain what the call
+// does, and nothing of it may be what the rule does not speak of. Who said yes to every git log has not said yes to one
+// that writes its output to a file, or that gets a secret; who said yes to a file, not to a command beside it.
+func (j *judging) foreseen(m domain.Matcher) bool {
+	action := j.call.Action
+	switch {
+	case len(j.script.Unclear) > 0 || len(action.Secrets) > 0,
+		m.Tool != "" && m.Host == "" && len(action.Hosts) > 0 && j.call.Class != domain.ClassNetwork,
+		m.Path != "" && m.Command == "" && action.Command != "",
+		m.Command != "" && len(j.script.Writes)+len(action.Hosts) > 0:
+		return false
+	}
+	return true
+}
+
+// every tells whether there are parts, and all of them are so.
+func every[T any](parts []T, is func(T) bool) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(part T) bool { return !is(part) })
+}

@@ -1,0 +1,68 @@
+package approvals
+
+import (
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Limits of a glob. A pattern comes from a client and a path from a model, and every call is compared with every rule:
+// {a,aa,aaa,*} twelve times in a row takes minutes for one path of sixty letters.
+const (
+	maxGlob     = 1024    // bytes
+	maxStars    = 8       // groups of stars
+	maxGlobWork = 1 << 19 // bytes of the pattern times bytes of the path: some two milliseconds at the worst
+)
+
+// readable tells whether a pattern is a glob that can be matched in bounded time.
+func readable(pattern string) bool {
+	return len(pattern) <= maxGlob && doublestar.ValidatePattern(pattern) && plainGlob(pattern)
+}
+
+// plainGlob tells whether a pattern has no braces, and few stars.
+func plainGlob(pattern string) bool {
+	stars, before := 0, byte(0)
+	for i := 0; i < len(pattern); i++ {
+		char := pattern[i]
+		switch {
+		case char == '\\': // what follows stands for itself
+			i, char = i+1, 0
+		case char == '{' || char == '}':
+			return false
+		case char == '*' && before != '*':
+			stars++
+		}
+		before = char
+	}
+	return stars <= maxStars
+}
+
+// inGlob compares a path with a pattern. Where that would take too long, or the pattern was stored before there were
+// limits, it is perhaps.
+func inGlob(pattern, path string) fit {
+	if !readable(pattern) || len(pattern)*len(path) > maxGlobWork {
+		return perhaps
+	}
+	if matches, err := doublestar.Match(pattern, path); err != nil {
+		return perhaps
+	} else if matches {
+		return certain
+	}
+	return apart
+}
+
+// aboveGlob tells whether a path is a folder on the way to what the pattern names: /srv is above /srv/secrets/**. Behind
+// a ** every folder would be, so there the way ends.
+func aboveGlob(pattern, path string) bool {
+	way, _, _ := strings.Cut(pattern, "**")
+	folders := strings.Split(strings.TrimPrefix(way, "/"), "/")
+	depth := strings.Count(path, "/")
+	switch {
+	case path == "/":
+		return true
+	case depth >= len(folders):
+		return false
+	default:
+		return inGlob("/"+strings.Join(folders[:depth], "/"), path) != apart
+	}
+}

@@ -1,0 +1,108 @@
+package approvals
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"signoff/internal/approvals/shell"
+	"signoff/internal/domain"
+	"signoff/internal/egress"
+)
+
+// fit is how far a matcher that holds back is about a call. What an agent keeps from us must not make it free of a rule
+// that it would fall under, so besides yes and no there is perhaps, and perhaps asks.
+type fit int
+
+const (
+	apart fit = iota
+	perhaps
+	certain
+)
+
+// restricts tells how far a rule with this matcher holds the call back. A part of the call that is covered is enough, but
+// every field that is set must hold.
+func (j *judging) restricts(m domain.Matcher) fit {
+	if coversAll(m) || !j.isMeant(m) || m.Class != "" && !slices.Contains(j.needs, m.Class) {
+		return apart
+	}
+	return min(j.onPath(m.Path), j.toHost(m.Host), j.byCommand(m.Command))
+}
+
+// onPath compares a glob with the files that the call names, and with those that its command line writes.
+func (j *judging) onPath(pattern string) fit {
+	if pattern == "" {
+		return certain
+	}
+	found := apart
+	if j.hidesPaths() {
+		found = perhaps
+	}
+	for _, path := range slices.Concat(j.call.Action.Paths, j.script.Writes) {
+		found = max(found, j.touches(path, pattern))
+	}
+	return found
+}
+
+// hidesPaths tells whether the call may touch files that it does not name: a command line that nobody can read, or an
+// external agent that works on files and says no word about which. Our own tools name theirs, and our commands run in
+// a sandbox.
+func (j *judging) hidesPaths() bool {
+	onFiles := slices.ContainsFunc([]domain.Class{domain.ClassRead, domain.ClassWrite, domain.ClassExecute, domain.ClassOther}, j.does)
+	silent := len(j.call.Action.Paths)+len(j.script.Writes) == 0
+	return len(j.script.Unclear) > 0 || silent && onFiles && j.agent != internalAgent
+}
+
+func (j *judging) does(class domain.Class) bool { return slices.Contains(j.needs, class) }
+
+// touches compares one path. A folder may be a path too: who searches it, or moves it away, touches what is in it.
+func (j *judging) touches(path, pattern string) fit {
+	if !filepath.IsAbs(path) {
+		if path == shell.Unknown || j.directory == "" {
+			return perhaps
+		}
+		path = filepath.Join(j.directory, path)
+	}
+	path = filepath.Clean(path)
+	if found := inGlob(pattern, path); found != apart {
+		return found
+	}
+	if aboveGlob(pattern, path) {
+		return perhaps
+	}
+	return apart
+}
+
+// toHost compares a pattern with the hosts of the call. To hold back, *.example.org is about example.org as well: nobody
+// who closes a domain means to leave its front door open.
+func (j *judging) toHost(pattern string) fit {
+	if pattern == "" {
+		return certain
+	}
+	found := apart
+	for _, host := range j.call.Action.Hosts {
+		host = strings.TrimSuffix(host, ".")
+		switch {
+		case pattern == "*", egress.Covers([]string{pattern, strings.TrimPrefix(pattern, "*.")}, host):
+			return certain
+		case !egress.Pattern(pattern), !egress.Covers([]string{"*"}, host): // one of the two is no host
+			found = perhaps
+		}
+	}
+	return found
+}
+
+// byCommand compares a pattern with all that the command line may run. Where that is not known, a rule may be about it.
+func (j *judging) byCommand(pattern string) fit {
+	if pattern == "" {
+		return certain
+	}
+	found := apart
+	if len(j.script.Unclear) > 0 || j.call.Class == domain.ClassExecute && j.call.Action.Command == "" {
+		found = perhaps
+	}
+	for _, c := range j.script.Readings() {
+		found = max(found, isRestricted(pattern, c.Words))
+	}
+	return found
+}
