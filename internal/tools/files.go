@@ -67,6 +67,9 @@ func readBytes(ctx context.Context, host domain.Host, path string, limit int64) 
 	return content, nil
 }
 
+// byteOrderMark begins texts that were written on Windows. It is no part of the first line.
+var byteOrderMark = []byte("\uFEFF")
+
 func binary(content []byte) bool {
 	return bytes.IndexByte(content[:min(len(content), sniffBytes)], 0) >= 0
 }
@@ -86,7 +89,18 @@ func (f fields) glob(name string) (glob, error) {
 	case strings.Count(pattern, "{") > maxGlobBraces || strings.Count(pattern, "**") > maxGlobStars:
 		return "", invalid("The field %q may have at most %d braces and %d double stars.", name, maxGlobBraces, maxGlobStars)
 	}
-	return glob(strings.TrimPrefix(pattern, "./")), nil
+	return readGlob(name, strings.TrimPrefix(pattern, "./"))
+}
+
+// readGlob refuses what would fit nothing, in silence.
+func readGlob(name, pattern string) (glob, error) {
+	switch {
+	case strings.HasPrefix(pattern, "/"):
+		return "", invalid("The field %q begins with a slash, but it is about paths below %q: leave the slash out.", name, "path")
+	case strings.HasSuffix(pattern, "/"):
+		return "", invalid("The field %q ends with a slash, so it fits no file: for all that is in a folder, write %s**.", name, pattern)
+	}
+	return glob(pattern), nil
 }
 
 // fits takes the path below the folder that is walked.

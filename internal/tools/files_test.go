@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,6 +70,11 @@ func TestFileToolsRefuseBrokenArguments(t *testing.T) {
 		{tools.Search{}, `{"pattern":"foo("}`, "missing closing ) at character 1, `foo(`"},
 		{tools.Search{}, `{"pattern":"x(?=y)"}`, "invalid or unsupported Perl syntax at character 2, `(?=`"},
 		{tools.Search{}, `{"pattern":"((a{100}){100}){100}"}`, "no regular expression"},
+		{tools.Search{}, `{"pattern":"` + strings.Repeat("a{0,1000}", 20) + `"}`, "more than 5000 steps"},
+		{tools.Search{}, `{"pattern":"(abc|[d-z]{20}){45,}(?:(abc){20}){49}"}`, "more than 5000 steps"},
+		{tools.Search{}, `{"pattern":"a","glob":"/src/*.go"}`, "leave the slash out"},
+		{tools.Search{}, `{"pattern":"a","glob":"./src/"}`, "write src/**"},
+		{tools.List{}, `{"pattern":"src/"}`, "write src/**"},
 		{tools.Edit{}, `{"path":"a","oldText":"b"}`, `"newText" must be a string`},
 		{tools.Edit{}, `{"path":"a","oldText":"b","newText":null}`, `"newText" must be a string`},
 		{tools.Edit{}, `{"path":"a","oldText":7,"newText":"c"}`, `"oldText" must be a string`},
@@ -258,6 +265,53 @@ func TestWalksEnd(t *testing.T) {
 		if code(result) != domain.CodeCancelled {
 			t.Errorf("%s: %+v", tool.Definition().Name, result)
 		}
+	}
+}
+
+// slow takes most of a minute to open a file, and may end something by then.
+type slow struct {
+	*hosttest.Host
+	then func()
+}
+
+func (s slow) OpenFile(ctx context.Context, path string) (fs.File, error) {
+	time.Sleep(40 * time.Second)
+	s.then()
+	return s.Host.OpenFile(ctx, path)
+}
+
+func TestSearchesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := &hosttest.Host{Tree: map[string]string{"a": "here\n", "b": "here\n", "c": "here\n"}}
+		result := call(t, tools.Search{}, slow{files, func() {}}, arguments{"pattern": "here"})
+		want := "a:1: here\n[The search was ended after a minute: narrow it by path or glob, or use a simpler pattern.]"
+		if result.Output != want || !result.Truncated || result.Failure != nil {
+			t.Errorf("got %+v", result)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		result = tools.Search{}.Run(ctx, slow{files, cancel}, domain.ToolCall{Arguments: []byte(`{"pattern":"here"}`)})
+		if code(result) != domain.CodeCancelled {
+			t.Errorf("got %+v", result)
+		}
+	})
+}
+
+func TestSearchOfLongLines(t *testing.T) {
+	long := strings.Repeat("x", 1<<20-1)
+	host := &hosttest.Host{Tree: map[string]string{"a": long + "yz\nz\n"}}
+	got := call(t, tools.Search{}, host, arguments{"pattern": "z"}).Output
+	if want := "a:2: z\n[Of lines over 1 MiB only the beginning was searched: 1.]"; got != want {
+		t.Errorf("got %q", got)
+	}
+	if got := call(t, tools.Search{}, host, arguments{"pattern": "x{9}y"}).Output; !strings.HasPrefix(got, "a:1: …xxx") {
+		t.Errorf("got %.80q", got)
+	}
+}
+
+func TestSearchPassesOverAByteOrderMark(t *testing.T) {
+	host := &hosttest.Host{Tree: map[string]string{"x.cs": "\ufeffusing System;\r\n\ufeffusing\r\n"}}
+	if got := call(t, tools.Search{}, host, arguments{"pattern": "^using"}).Output; got != "x.cs:1: using System;\n" {
+		t.Errorf("got %q", got)
 	}
 }
 

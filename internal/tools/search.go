@@ -8,9 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
-	"regexp/syntax"
 	"strings"
+	"time"
 
 	"signoff/internal/domain"
 )
@@ -23,8 +22,9 @@ const (
 	maxSearchOutput  = 64 << 10
 	maxSearchDepth   = 100
 	maxSearchLine    = 300
-	beforeMatch      = 80 // bytes of a long line that are shown before its match
-	linesPerLook     = 4096
+	beforeMatch      = 80          // bytes of a long line that are shown before its match
+	maxMatchedLine   = 1 << 20     // bytes of one line that are searched
+	maxSearchTime    = time.Minute // a pattern of the worst kind would take hours for a large folder
 )
 
 //go:embed search.md
@@ -36,8 +36,8 @@ type Search struct{}
 var _ Tool = Search{}
 
 type searchArguments struct {
-	pattern *regexp.Regexp
-	written string // the pattern as the model wrote it
+	pattern linePattern
+	written string // as the model wrote it
 	path    string
 	glob    glob
 	context int
@@ -100,13 +100,29 @@ type finds struct {
 	lines   strings.Builder
 	matches int
 	full    bool // there is more than may be shown
+	late    bool // it took too long
 	walked  walk
 
 	binary, large, unread int // files that were left out
+	long                  int // lines of which the end was left out
 }
 
-// everywhere searches a folder, or the one file that the path is.
+// everywhere searches a folder, or the one file that the path is. Where time runs out, what was found so far counts.
 func (f *finds) everywhere(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, maxSearchTime)
+	defer cancel()
+	err := f.walk(limited)
+	switch {
+	case ctx.Err() != nil:
+		return domain.Errorf(domain.CodeCancelled, "The search was cancelled.").With(ctx.Err())
+	case limited.Err() != nil:
+		f.late = true
+		return nil
+	}
+	return err
+}
+
+func (f *finds) walk(ctx context.Context) error {
 	f.walked = walk{host: f.host, depth: maxSearchDepth}
 	for below, entry := range f.walked.entries(ctx, f.path) {
 		if !entry.Type().IsRegular() || !f.glob.fits(below) {
@@ -119,14 +135,10 @@ func (f *finds) everywhere(ctx context.Context) error {
 			return nil
 		}
 	}
-	err := f.walked.err
-	if err != nil && f.walked.seen == 0 {
-		err = f.file(ctx, f.path)
+	if f.walked.err != nil && f.walked.seen == 0 {
+		return f.file(ctx, f.path)
 	}
-	if ctx.Err() != nil {
-		return domain.Errorf(domain.CodeCancelled, "The search was cancelled.").With(ctx.Err())
-	}
-	return err
+	return f.walked.err
 }
 
 func (f *finds) file(ctx context.Context, path string) error {
@@ -141,7 +153,7 @@ func (f *finds) file(ctx context.Context, path string) error {
 		f.binary++
 		return nil
 	}
-	f.search(ctx, path, content)
+	f.search(ctx, path, bytes.TrimPrefix(content, byteOrderMark))
 	return nil
 }
 
@@ -150,13 +162,16 @@ func (f *finds) file(ctx context.Context, path string) error {
 func (f *finds) search(ctx context.Context, path string, content []byte) {
 	printed, owed := 0, 0 // the last line that was shown; how many are still to be shown after a match
 	for number, start := 1, 0; start < len(content) && !f.full; number++ {
-		if number%linesPerLook == 0 && ctx.Err() != nil {
-			return // everywhere says so
-		}
 		line, _, _ := bytes.Cut(content[start:], []byte("\n"))
 		next := start + len(line) + 1
 		line = bytes.TrimSuffix(line, []byte("\r"))
-		switch match := f.pattern.FindIndex(line); {
+		if len(line) > maxMatchedLine {
+			line, f.long = line[:maxMatchedLine], f.long+1
+		}
+		match := f.pattern.find(ctx, line)
+		switch {
+		case ctx.Err() != nil:
+			return // everywhere says so
 		case match != nil && f.matches == f.results:
 			f.full = true
 		case match != nil:
@@ -230,13 +245,15 @@ func (f *finds) result() Result {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}
+	note(f.late, "[The search was ended after a minute: narrow it by path or glob, or use a simpler pattern.]")
 	note(f.full, "[%d matches are shown, and there are more: narrow the search by path, glob or pattern.]", f.matches)
 	note(f.walked.stopped(), "[Only the first %d files and folders were searched: narrow the search by path.]", maxWalked)
 	note(f.binary > 0, "[Binary files left out: %d.]", f.binary)
 	note(f.large > 0, "[Files over %d MiB left out: %d.]", maxSearchedBytes>>20, f.large)
+	note(f.long > 0, "[Of lines over %d MiB only the beginning was searched: %d.]", maxMatchedLine>>20, f.long)
 	note(f.unread+f.walked.unread > 0, "[Files and folders that could not be read: %d.]", f.unread+f.walked.unread)
 	note(f.walked.skipped, "[.git and node_modules are searched only where the path names them.]")
-	return Result{Output: joinLines(text, strings.Join(notes, "\n")), Truncated: f.full || f.walked.stopped()}
+	return Result{Output: joinLines(text, strings.Join(notes, "\n")), Truncated: f.full || f.late || f.walked.stopped()}
 }
 
 func readSearchArguments(arguments json.RawMessage) (wanted searchArguments, err error) {
@@ -251,7 +268,7 @@ func readSearchArguments(arguments json.RawMessage) (wanted searchArguments, err
 	if err != nil {
 		return wanted, err
 	}
-	if wanted.pattern, err = compilePattern(wanted.written, ignoreCase); err != nil {
+	if wanted.pattern, err = readPattern(wanted.written, ignoreCase); err != nil {
 		return wanted, err
 	}
 	if wanted.path, err = members.optionalPath("path"); err != nil {
@@ -265,26 +282,4 @@ func readSearchArguments(arguments json.RawMessage) (wanted searchArguments, err
 	}
 	wanted.results, err = members.number("maxResults", 100, 1, 1000)
 	return wanted, err
-}
-
-// compilePattern says where a pattern is wrong.
-func compilePattern(pattern string, ignoreCase bool) (*regexp.Regexp, error) {
-	flags := ""
-	if ignoreCase {
-		flags = "(?i)"
-	}
-	if _, err := regexp.Compile(pattern); err != nil {
-		var wrong *syntax.Error
-		if !errors.As(err, &wrong) {
-			return nil, invalid("The pattern is no regular expression in RE2 syntax.")
-		}
-		at := len([]rune(pattern[:max(0, strings.Index(pattern, wrong.Expr))])) + 1
-		return nil, invalid("The pattern is no regular expression in RE2 syntax: %s at character %d, %s. Escape what is meant literally.",
-			wrong.Code, at, code(wrong.Expr))
-	}
-	compiled, err := regexp.Compile(flags + pattern)
-	if err != nil {
-		return nil, invalid("The pattern is too large when case is ignored.")
-	}
-	return compiled, nil
 }
