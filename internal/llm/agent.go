@@ -25,6 +25,7 @@ type agent struct {
 	lost      []lost          // the candidates that are out
 	measured  int64           // tokens of the conversation up to its last answer, as the provider counted; 0 = unknown
 	shortened map[string]bool // ids of the calls whose results the model gets as a line
+	trimmed   map[string]int  // and of those whose results it gets without their middle, and how many bytes of them
 }
 
 var _ domain.Agent = (*agent)(nil)

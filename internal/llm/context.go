@@ -14,7 +14,7 @@ import (
 // A conversation grows with every round, and most of it is old output. Near the model's limit the oldest tool results
 // are cut down to a line each, which is what the model is sent from then on; the log keeps them whole. They are cut
 // until there is a margin, so that it does not happen again in the next round: each time costs the provider's cache of
-// the prompt.
+// the prompt. What the model has not gone on from is left whole, until the provider has refused it; see latest.go.
 const (
 	nearLimit = 80 // percent of the window
 	roomy     = 75 // percent of that, so three fifths of the window
@@ -31,32 +31,54 @@ const (
 )
 
 // askModel asks the current model. Where the conversation turns out to be too long for it all the same, it is cut down
-// as far as it goes and asked for once more.
+// and asked for once more: without its older results, and when that is not enough, or there are none, with the last
+// round's results shortened as well. One large result would otherwise end the execution for good.
 func (t *turn) askModel(ctx context.Context) (answer, *message, error) {
 	if err := t.makeRoom(ctx); err != nil {
 		return answer{}, nil, err
 	}
 	got, said, err := t.attempts(ctx)
-	if domain.CodeOf(err) != domain.CodeContextOverflow {
-		return got, said, err
-	}
-	cut, over := t.shorten(ctx, reasonOverflow, math.MinInt64)
-	switch {
-	case over != nil:
-		return answer{}, nil, over
-	case cut:
-		got, said, err = t.attempts(ctx)
+	var tried []string
+	for _, remedy := range []remedy{
+		{t.cutOlder, "without its older tool results"},
+		{t.trimLatest, "with the tool results of the last round shortened"},
+	} {
+		if domain.CodeOf(err) != domain.CodeContextOverflow {
+			return got, said, err
+		}
+		helped, over := remedy.apply(ctx)
+		switch {
+		case over != nil:
+			return answer{}, nil, over
+		case helped:
+			tried = append(tried, remedy.name)
+			got, said, err = t.attempts(ctx)
+		}
 	}
 	if domain.CodeOf(err) == domain.CodeContextOverflow {
-		err = t.overflow(err)
+		err = t.overflow(tried, err)
 	}
 	return got, said, err
 }
 
-func (t *turn) overflow(cause error) error {
+// remedy makes a conversation shorter. It tells whether there was anything to shorten.
+type remedy struct {
+	apply func(context.Context) (bool, error)
+	name  string
+}
+
+func (t *turn) cutOlder(ctx context.Context) (bool, error) {
+	return t.shorten(ctx, reasonOverflow, math.MinInt64)
+}
+
+// overflow is the end. It says what was tried, so that nobody tries it again by hand.
+func (t *turn) overflow(tried []string, cause error) error {
+	also := "there is no tool result that could be shortened"
+	if len(tried) > 0 {
+		also = "also " + strings.Join(tried, " and ")
+	}
 	return &failure{shown: domain.Errorf(domain.CodeContextOverflow,
-		"The conversation is longer than model %q can read, also without its older tool results.",
-		t.agent.asked().name).With(cause)}
+		"The conversation is longer than model %q can read; %s.", t.agent.asked().name, also).With(cause)}
 }
 
 // makeRoom cuts old results where the next request comes near the limit of the model. Where the limit is unknown, the
@@ -104,7 +126,11 @@ func (t *turn) shorten(ctx context.Context, reason string, target int64) (bool, 
 	if t.agent.measured > 0 {
 		t.agent.measured = max(t.agent.measured-(before-after), 1)
 	}
-	return true, t.host.Emit(ctx, domain.ContextCompacted{
+	return true, t.tellCompacted(ctx, reason, results, before, after)
+}
+
+func (t *turn) tellCompacted(ctx context.Context, reason string, results int, before, after int64) error {
+	return t.host.Emit(ctx, domain.ContextCompacted{
 		Turn: t.number, Reason: reason, Results: results, Before: before, After: after,
 	})
 }
@@ -124,6 +150,7 @@ func (t *turn) view() []domain.Message {
 			view[old.askedAt].Thinking = nil
 		}
 	}
+	t.trimView(view)
 	return view
 }
 

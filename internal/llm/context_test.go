@@ -211,11 +211,12 @@ func TestAnOverflowIsTriedOnceMore(t *testing.T) {
 		requests string // the results of each
 		events   int
 		code     domain.Code
+		says     string // of what was tried
 	}{
-		{"shorter it fits", []reply{overflow, saysOnly("ok")}, 3, "www ccw", 1, ""},
-		{"shorter it does not fit either", []reply{overflow}, 3, "www ccw", 1, domain.CodeContextOverflow},
-		{"there is nothing to cut", []reply{overflow}, 1, "w", 0, domain.CodeContextOverflow},
-		{"it fits, and the server is busy", []reply{overflow, answers(503, nil, ""), saysOnly("ok")}, 3, "www ccw ccw", 1, ""},
+		{"shorter it fits", []reply{overflow, saysOnly("ok")}, 3, "www ccw", 1, "", ""},
+		{"shorter it does not fit either", []reply{overflow}, 3, "www ccw", 1, domain.CodeContextOverflow, "also without its older tool results."},
+		{"there is nothing to cut", []reply{overflow}, 1, "w", 0, domain.CodeContextOverflow, "there is no tool result that could be shortened."},
+		{"it fits, and the server is busy", []reply{overflow, answers(503, nil, ""), saysOnly("ok")}, 3, "www ccw ccw", 1, "", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -240,11 +241,61 @@ func TestAnOverflowIsTriedOnceMore(t *testing.T) {
 					t.Error(err)
 				case test.code != "":
 					want(t, "code", domain.CodeOf(err), test.code)
-					want(t, "message", domain.FailureOf(err).Message,
-						`The conversation is longer than model "test" can read, also without its older tool results.`)
+					want(t, "message", domain.FailureOf(err).Message, `The conversation is longer than model "test" can read; `+test.says)
 				}
 			})
 		})
+	}
+}
+
+// TestALargeLastRoundIsShortened: it would end the execution for good, since every further prompt brings it along.
+func TestALargeLastRoundIsShortened(t *testing.T) {
+	overflow := answers(400, nil, tooLong)
+	both := "also without its older tool results and with the tool results of the last round shortened."
+	for name, test := range map[string]struct {
+		rounds, window int
+		replies        []reply
+		requests       int
+		kept           [2]int // bytes of the last result in the last request, at least and at most
+		fails          string
+	}{
+		"after the older ones":   {3, 0, []reply{overflow, overflow, saysOnly("ok")}, 3, [2]int{30_000, 55_000}, ""},
+		"where there are none":   {1, 0, []reply{overflow, saysOnly("ok")}, 2, [2]int{40_000, 55_000}, ""},
+		"down to the window":     {1, 10_000, []reply{overflow, saysOnly("ok")}, 2, [2]int{15_000, 25_000}, ""},
+		"never to nothing":       {1, 200, []reply{overflow, saysOnly("ok")}, 2, [2]int{2000, 2500}, ""},
+		"and it does not fit":    {3, 0, []reply{overflow}, 3, [2]int{30_000, 55_000}, both},
+		"shorter without a need": {3, 0, []reply{overflow, saysOnly("ok")}, 2, [2]int{99_000, 100_000}, ""},
+	} {
+		v := &vendor{replies: test.replies}
+		host := &hosttest.Host{}
+		p := rounds(test.rounds, 100_000)
+		last := &p.History[len(p.History)-1]
+		last.Text = "It begins." + last.Text[20:] + "It ends."
+		_, err := open(t, withWindow(v, test.window), execution()).Prompt(t.Context(), host, p)
+		requests := v.requests()
+		if len(requests) != test.requests {
+			t.Errorf("%s: %d requests", name, len(requests))
+			continue
+		}
+		messages := requests[len(requests)-1].body.Messages
+		sent := messages[len(messages)-1].Content
+		if len(sent) < test.kept[0] || len(sent) > test.kept[1] || !strings.HasPrefix(sent, "It begins.") || !strings.HasSuffix(sent, "It ends.") {
+			t.Errorf("%s: %d bytes were sent: %.20s", name, len(sent), sent)
+		}
+		if len(sent) < 90_000 && !strings.Contains(sent, " bytes of this result are left out here") {
+			t.Errorf("%s: nothing says what is missing", name)
+		}
+		switch {
+		case test.fails == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case test.fails != "" && !strings.HasSuffix(domain.FailureOf(err).Message, test.fails):
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, event := range hosttest.Of[domain.ContextCompacted](host) {
+			if event.Reason != "overflow" || event.Results < 1 || event.After >= event.Before || event.After < 0 {
+				t.Errorf("%s: event %+v", name, event)
+			}
+		}
 	}
 }
 

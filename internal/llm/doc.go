@@ -33,7 +33,9 @@
 //     does not report stays nil. A cost that leaves out an answer is no cost: it is nil from there on. See cost.go for what
 //     cached tokens cost.
 //   - Cutting results changes what the model is sent, never the log. Taken up again, the same history is cut the same;
-//     the results that the model has not gone on from are left whole. A refusal as too long is tried once more, shorter.
+//     the results that the model has not gone on from are left whole, until the provider refuses them. A refusal as too
+//     long is tried once more without older results, and once more with the last round's results shortened to their
+//     beginning and end.
 //   - A model is told of the tools that it has, and no other one is run. A question to a person is never run as a tool.
 //   - The values of secrets, as far as [Config] can mask them, are not sent to a provider, and a tool's result is masked
 //     before it is told. A call whose arguments hold one is refused before anybody judges it, however it is escaped.

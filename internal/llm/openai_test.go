@@ -161,9 +161,9 @@ func TestVendors(t *testing.T) {
 
 // flood is an answer with so many calls.
 func flood(n int) reply {
-	parts := make([]string, n)
-	for i := range parts {
-		parts[i] = callsBash(i, "a")
+	var parts []string
+	for i := range n {
+		parts = append(parts, callsBash(i, "a"))
 	}
 	return streams(append(parts, ends("tool_calls"), done)...)
 }

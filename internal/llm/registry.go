@@ -66,6 +66,7 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 		execution:  execution,
 		bill:       bill{usage: execution.Usage},
 		shortened:  map[string]bool{},
+		trimmed:    map[string]int{},
 	}, nil
 }
 

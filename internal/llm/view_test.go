@@ -112,3 +112,36 @@ func TestThinkingGoesBack(t *testing.T) {
 		t.Errorf("logged: %+v", logged)
 	}
 }
+
+// TestTheLargestComeDown to one size; the small ones stay as they are.
+func TestTheLargestComeDown(t *testing.T) {
+	for _, test := range []struct {
+		sizes      []int
+		save, want int
+	}{
+		{[]int{100_000}, 40_000, 60_000},
+		{[]int{10_000, 100_000, 20_000}, 40_000, 60_000},
+		{[]int{10_000, 100_000, 80_000}, 60_000, 60_000},
+		{[]int{10_000, 9000, 8000}, 12_000, 5000},
+		{[]int{10_000, 9000, 8000}, 1 << 40, leastKept},
+		{nil, 10, leastKept},
+	} {
+		var results []latest
+		for _, size := range test.sizes {
+			results = append(results, latest{bytes: size})
+		}
+		if got := levelled(results, test.save); got != test.want {
+			t.Errorf("%v less %d: to %d, want %d", test.sizes, test.save, got, test.want)
+		}
+	}
+}
+
+func TestWithoutMiddle(t *testing.T) {
+	text := strings.Repeat("ä", 5000)
+	got := withoutMiddle(text, 3001)
+	head, rest, _ := strings.Cut(got, "\n\n[… ")
+	note, tail, found := strings.Cut(rest, "…]\n\n")
+	if !found || head != strings.Repeat("ä", 1000) || tail != strings.Repeat("ä", 500) || !strings.HasPrefix(note, "7,000 bytes") {
+		t.Errorf("got %d and %d bytes around %q", len(head), len(tail), note)
+	}
+}
