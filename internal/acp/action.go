@@ -79,7 +79,23 @@ func (c *toolCall) action() domain.Action {
 	if len(input) == 0 {
 		input = readObject(c.told["rawInput"])
 	}
-	return domain.Action{Server: serverOf(c.tool), Paths: c.paths(input), Command: commandLine(input), Hosts: hostsOf(input)}
+	return domain.Action{Server: serverOf(c.tool), Paths: c.paths(input), Command: c.line(input), Hosts: hostsOf(input)}
+}
+
+// line is the command line of the call. One that starts in another folder begins with the way there: a > config means
+// another file in .git than beside it.
+func (c *toolCall) line(input object) string {
+	line := commandLine(input)
+	for _, name := range []string{"cwd", "workdir", "working_directory"} {
+		folder := input.text(name)
+		if folder != "" && !filepath.IsAbs(folder) {
+			folder = filepath.Join(c.folder, folder)
+		}
+		if line != "" && folder != "" && filepath.Clean(folder) != filepath.Clean(c.folder) {
+			return "cd " + quotedWord(folder) + " && " + line
+		}
+	}
+	return line
 }
 
 // paths are the files that the call names: where it says that it works, and in its input under the usual names.

@@ -83,7 +83,7 @@ func (c *toolCall) asHost() domain.ToolCall {
 // double announces a call once more, for a second question.
 func (s *story) double(c *toolCall, agentID string) *toolCall {
 	second := &toolCall{
-		id: s.calls.newID(agentID), folder: c.folder, tool: c.tool, class: c.class, classified: c.classified, arguments: c.arguments, summary: c.summary,
+		id: s.calls.newID(agentID), folder: c.folder, tool: c.tool, class: c.class, arguments: c.arguments, summary: c.summary,
 		told: maps.Clone(c.told),
 	}
 	c.others = append(c.others, second)

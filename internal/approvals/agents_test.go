@@ -99,6 +99,26 @@ func TestAnswersToAQuestion(t *testing.T) {
 	}
 }
 
+// Two numbers that are one float64 are two answers.
+func TestAnswersWithTwinNumbers(t *testing.T) {
+	r, d, h := asked(t, domain.Question{Kind: domain.ApprovalQuestion, Call: call(`{"command":"ls"}`), Form: json.RawMessage(noSchema)})
+	answer := func(number string) approvals.Answer {
+		return approvals.Answer{Verb: domain.Approve, ArgumentsHash: h, Answer: json.RawMessage(`{"id":` + number + `}`)}
+	}
+	for _, test := range []struct {
+		number string
+		code   domain.Code
+	}{{"9007199254740993", ""}, {"9007199254740993", ""}, {"9007199254740992", domain.CodeAlreadyDecided}} {
+		_, err := d.Decide(context.Background(), "", "", answer(test.number))
+		if (err != nil || test.code != "") && domain.CodeOf(err) != test.code {
+			t.Errorf("%s: %v, want %q", test.number, err, test.code)
+		}
+	}
+	if len(r.changes) != 1 {
+		t.Errorf("%d changes", len(r.changes))
+	}
+}
+
 // A file or a command that an external agent has us run is run as it asked for it, or not at all.
 func TestNoEditingForExternalAgents(t *testing.T) {
 	r, d, h := asked(t, toolCall(`{"command":"ls"}`))

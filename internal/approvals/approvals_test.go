@@ -51,6 +51,62 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestHashNeverMeansTwoCalls: a number that a float64 changes would give two records one hash.
+func TestHashNeverMeansTwoCalls(t *testing.T) {
+	for number, kept := range map[string]bool{
+		"0": true, "-0": true, "0.0": true, "0e9999999": true, "1": true, "1.50": true, "0.1": true, "-1e3": true, "123456789.123": true,
+		"9007199254740991": true, "9007199254740992": true, "9007199254740993": false, "1152921504606846976": false, "1e22": true, "1e-7": true,
+		"0.30000000000000004": true, "0.300000000000000041": false, "1e400": false, "1e-400": false, "1e-9999999": false, "1e9999999": false,
+		"0." + strings.Repeat("0", 2000) + "1": false, "1." + strings.Repeat("0", 2000): false, "5e-324": true, "4e-324": false,
+	} {
+		for _, arguments := range []string{`{"id":` + number + `}`, `{"a":[{"b":[` + number + `]}]}`} {
+			if _, err := approvals.Hash(call(arguments), "/w"); (err == nil) != kept {
+				t.Errorf("%.60s: %v", arguments, err)
+			} else if err != nil && !strings.Contains(err.Error(), "no canonical form") {
+				t.Errorf("%.60s: %v", arguments, err)
+			}
+		}
+	}
+	for _, pair := range [][2]string{
+		{`{"id":1,"id":2}`, `{"id":2}`}, {`{"a":"\ud800"}`, `{"a":"\ufffd"}`}, {"{\"a\":\"\xff\"}", `{"a":"\ufffd"}`},
+	} {
+		first, errFirst := approvals.Hash(call(pair[0]), "/w")
+		second, errSecond := approvals.Hash(call(pair[1]), "/w")
+		if errFirst == nil && errSecond == nil && first == second {
+			t.Errorf("%s and %s have one hash", pair[0], pair[1])
+		}
+	}
+}
+
+// TestRefusal: the model must not take a rule for a person, nor silence for a no.
+func TestRefusal(t *testing.T) {
+	denied := approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), "h", asks, 0, time.Now())
+	resolution, event := approvals.AnsweredBy(denied, rule(domain.Deny, domain.Matcher{Tool: "bash"}))
+	if event.Reason != resolution.Decision.Reason {
+		t.Errorf("the event says %q, the row %q", event.Reason, resolution.Decision.Reason)
+	}
+	for name, test := range map[string]struct {
+		status   domain.ApprovalStatus
+		decision *domain.Decision
+		fate     domain.Fate
+		code     domain.Code
+		message  string
+	}{
+		"a person":             {domain.ApprovalDenied, &domain.Decision{Verb: domain.DenyCall}, domain.FateDenied, domain.CodeDenied, "A person denied this call."},
+		"a person who says so": {domain.ApprovalDenied, &domain.Decision{Reason: "no"}, domain.FateDenied, domain.CodeDenied, "A person denied this call and said: no"},
+		"and remembers it":     {domain.ApprovalDenied, &domain.Decision{Reason: "no", RuleID: "r", Remember: domain.RememberExecution}, domain.FateDenied, domain.CodeDenied, "A person denied this call and said: no"},
+		"a rule":               {domain.ApprovalDenied, resolution.Decision, domain.FateDenied, domain.CodePolicyDenied, "A permission rule denied this call: every call of bash."},
+		"nobody":               {domain.ApprovalExpired, nil, domain.FateExpired, domain.CodeApprovalExpired, "Nobody answered the request for approval in time, so the call did not run. This is not a refusal by a person."},
+		"withdrawn":            {domain.ApprovalCancelled, nil, domain.FateCancelled, domain.CodeCancelled, "The call was withdrawn before it ran."},
+	} {
+		row := denied
+		row.Status, row.Decision = test.status, test.decision
+		if fate, failure := approvals.Refusal(row); fate != test.fate || failure.Code != test.code || failure.Message != test.message {
+			t.Errorf("%s: %s, %+v", name, fate, failure)
+		}
+	}
+}
+
 func TestGranted(t *testing.T) {
 	now := time.Now()
 	fresh := func() domain.Approval {
@@ -261,6 +317,7 @@ func TestDecideAgain(t *testing.T) {
 		"with the same arguments": {approvals.Answer{Verb: domain.Approve, Arguments: json.RawMessage(`{"command" : "ls"}`)}, ""},
 		"otherwise":               {approvals.Answer{Verb: domain.DenyCall, By: bob}, domain.CodeAlreadyDecided},
 		"with other arguments":    {approvals.Answer{Verb: domain.Approve, Arguments: json.RawMessage(`{"command":"x"}`)}, domain.CodeAlreadyDecided},
+		"with a twin of a number": {approvals.Answer{Verb: domain.Approve, Arguments: json.RawMessage(`{"command":"ls","n":9007199254740993}`)}, domain.CodeAlreadyDecided},
 		"remembered":              {approvals.Answer{Verb: domain.Approve, Remember: domain.RememberExecution}, domain.CodeAlreadyDecided},
 	} {
 		got, err := d.Decide(context.Background(), "", "", test.answer)

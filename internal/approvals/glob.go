@@ -11,7 +11,7 @@ import (
 const (
 	maxGlob     = 1024    // bytes
 	maxStars    = 8       // groups of stars
-	maxGlobWork = 1 << 19 // bytes of the pattern times bytes of the path: some two milliseconds at the worst
+	maxGlobWork = 1 << 18 // bytes of the pattern times bytes of the path: about a millisecond at the worst
 )
 
 // readable tells whether a pattern is a glob that can be matched in bounded time.

@@ -345,3 +345,18 @@ func TestCheckMatcher(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribe(t *testing.T) {
+	for want, m := range map[string]domain.Matcher{
+		"every call of edit by the internal agent with the capability write on /srv/**": {Tool: "edit", Agent: "internal", Class: domain.ClassWrite, Path: "/srv/**"},
+		"every call by the agent claude of the MCP server github":                       {Agent: "claude", Server: "github"},
+		"every call to the host *.example.org":                                          {Host: "*.example.org"},
+		"exactly this call by the internal agent":                                       {Tool: "bash", ArgumentsHash: "h", Agent: "internal"},
+		"every call of bash whose commands all begin with “git log”":                    {Tool: "bash", Command: "git log *"},
+		"every call of bash that runs “ls” and nothing else":                            {Tool: "bash", Command: "ls"},
+	} {
+		if got := approvals.Describe(m); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -198,7 +198,32 @@ func TestTheListOfToolsIsOurs(t *testing.T) {
 	}
 }
 
-// TestWhatStandsInARuleIsRead: Granted asks nobody, and neither does this; a rule must not be able to stop the server.
+// BenchmarkGlob is the worst that was found, about a millisecond a comparison. Each row is as much as the limits let pass.
+func BenchmarkGlob(b *testing.B) {
+	many := strings.Repeat
+	for name, test := range map[string][2]string{
+		"one long name":   {"/*" + many("a", 60) + "b", "/" + many("a", 4095)},
+		"many folders":    {"/**/" + many("a/", 29) + "b", "/" + many("a/", 2047) + "a"},
+		"a class":         {"/*[" + many("b", 58) + "]z", "/" + many("a", 4095)},
+		"long and long":   {"/*" + many("a", 500) + "b", "/" + many("a", 510)},
+		"stars in groups": {"/" + many("**/*a", 4) + many("a", 36) + "z", "/" + many("aaaa/", 800) + "b"},
+		"escapes":         {"/*" + many("\\a", 29) + "b", "/" + many("a", 4095)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			policy, err := approvals.NewPolicy(requested())
+			if err != nil {
+				b.Fatal(err)
+			}
+			policy.Rules = []domain.PermissionRule{rule(domain.Allow, domain.Matcher{Path: test[0]})}
+			call := domain.ToolCall{Tool: "x", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{test[1]}}}
+			for b.Loop() {
+				policy.Judge(call, hashed, now)
+			}
+		})
+	}
+}
+
+// FuzzMatchers: a rule that is older than the checks, and a call that is hostile, must not be able to stop the server.
 func FuzzMatchers(f *testing.F) {
 	f.Add("/srv/{a,b}/**", "rm *", "*.evil.org", "/srv/a/x", "rm -rf x", "evil.org")
 	f.Add(" *", " *", "*.", "", "git -C", ".")

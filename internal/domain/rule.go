@@ -32,6 +32,6 @@ type Matcher struct {
 	Class         Class  `json:"class,omitempty"`
 	Path          string `json:"path,omitempty"`    // a glob, ** included, for the absolute paths of the call
 	Command       string `json:"command,omitempty"` // the words of a simple command; " *" at the end: whatever follows
-	Host          string `json:"host,omitempty"`    // for the hosts that the call connects to: a name, *.name, or *
+	Host          string `json:"host,omitempty"`    // for the hosts that the call connects to, see egress.Covers
 	Server        string `json:"mcpServer,omitempty"`
 }

@@ -178,3 +178,21 @@ func ExampleParse() {
 	// grep -c x
 	// writes [count]
 }
+
+// TestReadings: what holds back sees more than what allows.
+func TestReadings(t *testing.T) {
+	for line, want := range map[string][]string{
+		"timeout 5 cat x": {"cat x", "timeout 5 cat x"},
+		"sh -c 'ls'":      {"ls", "sh -c ls"},
+		"ls":              {"ls"},
+		`rm -rf "x`:       {"rm -rf x"},
+	} {
+		var got []string
+		for _, c := range Parse(line).Readings() {
+			got = append(got, c.Text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", line, diff)
+		}
+	}
+}
