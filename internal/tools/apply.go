@@ -46,7 +46,7 @@ func (p filePatch) apply(ctx context.Context, text string) (after, moved string,
 			return "", "", p.misfit("the hunks %d and %d overlap at line %d; make them one", before.number, places[i].number, places[i].at+1)
 		}
 	}
-	return assemble(lines, places, crlf(text)), moved, nil
+	return assemble(lines, places, usualEnd(text)), moved, nil
 }
 
 // locate returns the one line where a hunk fits: its own place, or else the only one nearby, or else the only one.
@@ -95,28 +95,14 @@ func (p filePatch) missing(lines []string, index int, h hunk) error {
 }
 
 // assemble puts the hunks, which are sorted and do not overlap, into the lines.
-func assemble(lines []string, places []placed, windows bool) string {
-	end := "\n"
-	if windows {
-		end = "\r\n"
-	}
+func assemble(lines []string, places []placed, end string) string {
 	var after []string
 	from := 0
 	ended := len(lines) == 0 || strings.HasSuffix(lines[len(lines)-1], "\n")
 	for _, place := range places {
 		after = append(after, lines[from:place.at]...)
-		from = place.at
-		for _, line := range place.lines {
-			switch line.op {
-			case '+':
-				after = append(after, added(line.text, end))
-			case ' ':
-				after = append(after, lines[from])
-				from++
-			case '-':
-				from++
-			}
-		}
+		after = append(after, place.written(lines, end)...)
+		from = place.at + place.length
 		if from == len(lines) {
 			ended = place.ended(ended, len(lines) == 0)
 		}
@@ -124,9 +110,28 @@ func assemble(lines []string, places []placed, windows bool) string {
 	return joined(append(after, lines[from:]...), end, ended)
 }
 
-// added is a new line with the end that the file's lines have.
-func added(text, end string) string {
-	if end == "\r\n" {
+// written are the lines that take the place of the hunk's old ones. A new line ends as the old one before it does: the ends
+// in the patch are those of whoever wrote it. Only an empty file has none to go by.
+func (p placed) written(lines []string, end string) (after []string) {
+	from, empty := p.at, len(lines) == 0
+	for _, line := range p.lines {
+		switch line.op {
+		case '+':
+			after = append(after, added(line.text, end, empty))
+			continue
+		case ' ':
+			after = append(after, lines[from])
+		}
+		if found := endOf(lines[from]); found != "" {
+			end = found
+		}
+		from++
+	}
+	return after
+}
+
+func added(text, end string, keep bool) string {
+	if !keep || end == "\r\n" {
 		text = strings.TrimSuffix(text, "\r")
 	}
 	return text + end

@@ -77,6 +77,7 @@ type patchReader struct {
 	next  int
 	files []filePatch
 	hunks int
+	mail  bool // a further mail has begun, with what people write
 }
 
 // parsePatch reads a unified diff, of git or of another program.
@@ -109,10 +110,19 @@ func (r *patchReader) section() error {
 		return r.wrong(r.next, "a file without a hunk")
 	case strings.HasPrefix(line, "GIT binary patch") || strings.HasPrefix(line, "Binary files "):
 		return r.wrong(r.next, "binary patches cannot be applied")
-	default:
-		r.next++
-		return nil
+	case strings.HasPrefix(line, "From "):
+		r.mail = true
+	case r.stray(line):
+		return r.wrong(r.next, "%s looks like a part of a hunk, but the hunk has ended above it; mend the numbers of lines in its header", code(line))
 	}
+	r.next++
+	return nil
+}
+
+// stray tells whether a line between two files is rather a rest of the hunk before it. A model that forgets the space before
+// "diff the files" has ended the hunk there, and to pass over the rest would be to apply half of it.
+func (r *patchReader) stray(line string) bool {
+	return len(r.files) > 0 && !r.mail && !r.atSignature() && line != "" && strings.ContainsRune("+- ", rune(line[0]))
 }
 
 // atNames tells whether a file's names are at line i, with a hunk behind them. Two removed and added lines look the same
@@ -144,7 +154,7 @@ func (r *patchReader) named() error {
 	if err != nil {
 		return err
 	}
-	r.next += 2
+	r.next, r.mail = r.next+2, false
 	for r.next < len(r.lines) && strings.HasPrefix(r.lines[r.next], "@@") {
 		begin := r.next
 		h, err := r.hunk()
@@ -272,13 +282,23 @@ func (r *patchReader) hunk() (hunk, error) {
 }
 
 // ends tells whether the next line is not of the hunk any more. Its counts are asked only about what looks like removed
-// lines: the signature that git puts under a mail, and names without a hunk behind them.
+// lines: the signature under a mail, and names without a hunk behind them.
 func (r *patchReader) ends(complete bool) bool {
 	line := r.lines[r.next]
-	if complete && (line == "-- " || r.namesAlone(r.next)) {
+	if complete && (r.atSignature() || r.namesAlone(r.next)) {
 		return true
 	}
 	return strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff ") || strings.HasPrefix(line, "Index: ") || r.atNames(r.next)
+}
+
+// atSignature tells whether git's signature is next: a line for it, and its version in the one below. Above more lines of a
+// hunk, the same line means that "- " is removed; to end there would be to apply half of the hunk.
+func (r *patchReader) atSignature() bool {
+	if strings.TrimSuffix(r.lines[r.next], "\r") != "-- " || r.next+1 == len(r.lines) {
+		return false
+	}
+	below := strings.TrimSuffix(r.lines[r.next+1], "\r")
+	return below != "" && !strings.ContainsRune("+-@ \\", rune(below[0]))
 }
 
 func (r *patchReader) line(h *hunk, read *counts, line string) error {

@@ -12,6 +12,17 @@ func crlf(text string) bool {
 	return strings.Count(text, "\r\n")*2 > strings.Count(text, "\n")
 }
 
+// usualEnd is how most lines of a text end.
+func usualEnd(text string) string {
+	if crlf(text) {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// endOf is how one line ends; empty where it is the last and has no end.
+func endOf(line string) string { return line[len(bare(line)):] }
+
 // withCRLF ends every line of a text as on Windows.
 func withCRLF(text string) string {
 	return strings.ReplaceAll(withLF(text), "\n", "\r\n")
