@@ -99,20 +99,30 @@ func (Edit) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 	return edited(wanted.path, after, first, len(fitted.new), count)
 }
 
-// fitted has the line ends of the file: what a model writes ends with \n, whatever it was shown. A text that is in the
-// file as it was written stays as it is.
+// fitted has the line ends of the file: what a model writes ends with \n, whatever it was shown.
 func (e editArguments) fitted(content string) editArguments {
+	windows := crlf(content)
 	switch {
+	case windows && strings.Contains(content, withCRLF(e.old)):
+		e.old, e.new = withCRLF(e.old), withCRLF(e.new)
 	case strings.Contains(content, e.old):
-		if !strings.Contains(e.old, "\n") && crlf(content) {
-			e.new = withCRLF(e.new)
+		if windows {
+			e.new = e.behind(withCRLF(e.new))
 		}
-	case strings.Contains(content, withCRLF(e.old)):
+	case strings.Contains(content, withCRLF(e.old)): // one of the few places of the file that end so
 		e.old, e.new = withCRLF(e.old), withCRLF(e.new)
 	case strings.Contains(content, withLF(e.old)):
 		e.old, e.new = withLF(e.old), withLF(e.new)
 	}
 	return e
+}
+
+// behind leaves a line feed that both texts begin with as it is: before it in the file, there may be a carriage return.
+func (e editArguments) behind(fitted string) string {
+	if rest, begins := strings.CutPrefix(fitted, "\r\n"); begins && strings.HasPrefix(e.old, "\n") {
+		return "\n" + rest
+	}
+	return fitted
 }
 
 // unique fails where the old text is not there, or there more than once and not all places are meant.
