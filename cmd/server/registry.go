@@ -211,7 +211,7 @@ func yamlPath(steps []string) *yaml.Path {
 // openModels turns the registry into the internal agent. The values of keys are read here and go nowhere else.
 func (r registry) openModels(known *tools.Registry, masker *secrets.Masker) (*llm.Registry, error) {
 	config := llm.Config{
-		Default: r.Models.Default, Models: map[string]llm.Model{}, DemoPace: llm.DefaultDemoPace, Mask: masker.MaskString,
+		Default: r.Models.Default, Models: map[string]llm.Model{}, DemoPace: llm.DefaultDemoPace, Masker: masker,
 	}
 	for name, m := range r.Models.Models {
 		entry := llm.Model{

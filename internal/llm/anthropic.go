@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -25,7 +24,7 @@ import (
 type anthropicAPI struct {
 	name      string // of the model, in the registry
 	model     string
-	secret    string
+	hide      hiding // what a provider says of a failure
 	maxOutput int
 	thinking  int // tokens; 0 = none
 	messages  anthropic.MessageService
@@ -35,9 +34,9 @@ var _ provider = (*anthropicAPI)(nil)
 
 // newAnthropic builds the message service alone: anthropic.NewClient would read keys, addresses, headers and the
 // profiles of some other account from the environment. The traces read it, too, until they are switched off.
-func newAnthropic(name string, model Model, transport http.RoundTripper, idle time.Duration) *anthropicAPI {
+func newAnthropic(name string, model Model, c Config) *anthropicAPI {
 	options := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: guard{next: transport, idle: idle}}),
+		option.WithHTTPClient(&http.Client{Transport: guard{next: c.Transport, idle: c.IdleTimeout}}),
 		option.WithBaseURL(strings.TrimSuffix(model.BaseURL, "/v1") + "/"), // the SDK's paths begin with the version
 		option.WithMaxRetries(0),
 		option.WithoutOpenTelemetry(),
@@ -50,7 +49,7 @@ func newAnthropic(name string, model Model, transport http.RoundTripper, idle ti
 	return &anthropicAPI{
 		name:      name,
 		model:     model.Model,
-		secret:    model.APIKey,
+		hide:      hiding{mask{c.Masker}, model.APIKey},
 		maxOutput: model.maxOutput(),
 		thinking:  model.ThinkingTokens,
 		messages:  anthropic.NewMessageService(options...),
@@ -87,9 +86,9 @@ func (a *anthropicAPI) end(ctx context.Context, reader *anthropicReader, err err
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
 	case errors.As(err, &told):
-		return answer{}, eventFailure([]byte(told.RawJSON()), anthropicStatus, a.name, a.secret)
+		return answer{}, eventFailure([]byte(told.RawJSON()), anthropicStatus, a.name, a.hide)
 	case err != nil:
-		return answer{}, classify(err, a.name, a.secret)
+		return answer{}, classify(err, a.name, a.hide)
 	default:
 		return answer{}, broken(nil, "The answer of model %q ended without saying why.", a.name)
 	}
@@ -247,7 +246,7 @@ func (r *anthropicReader) answer(model string) (answer, error) {
 		return answer{}, broken(nil, "The provider of model %q paused the answer.", model)
 	default:
 		return answer{}, &failure{shown: domain.Errorf(domain.CodeModelFailed,
-			"The answer of model %q ended for a reason that is not known: %s", model, shorten(string(r.stop), ""))}
+			"The answer of model %q ended for a reason that is not known: %s", model, oneLine(string(r.stop)))}
 	}
 	return got, nil
 }

@@ -24,7 +24,7 @@ const (
 func claude(model Model, body string) (provider, *anthropicSent) {
 	sent := &anthropicSent{}
 	model.BaseURL, model.APIKey = "http://vendor.test/v1", suiteKey
-	return newAnthropic("suite", model, reply(func(request *http.Request) (*http.Response, error) {
+	return newAnthropic("suite", model, suiteConfig(reply(func(request *http.Request) (*http.Response, error) {
 		read, err := io.ReadAll(request.Body)
 		if err != nil {
 			return nil, err
@@ -34,7 +34,7 @@ func claude(model Model, body string) (provider, *anthropicSent) {
 			return nil, err
 		}
 		return stream(body)(request)
-	}), suiteIdle), sent
+	}))), sent
 }
 
 const fineAnswer = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n"
@@ -115,10 +115,10 @@ func TestAnthropicOutputLimit(t *testing.T) {
 func TestAnthropicTakesBothAddresses(t *testing.T) {
 	for _, base := range []string{"http://vendor.test", "http://vendor.test/v1"} {
 		var asked string
-		provider := newAnthropic("suite", Model{Model: budgetModel, BaseURL: base}, reply(func(request *http.Request) (*http.Response, error) {
+		provider := newAnthropic("suite", Model{Model: budgetModel, BaseURL: base}, suiteConfig(reply(func(request *http.Request) (*http.Response, error) {
 			asked = request.URL.String()
 			return stream(fineAnswer)(request)
-		}), suiteIdle)
+		})))
 		if _, err := provider.Stream(t.Context(), smallRequest(), &ear{}); err != nil || asked != "http://vendor.test/v1/messages" {
 			t.Errorf("%s: asked %s, %v", base, asked, err)
 		}

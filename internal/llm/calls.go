@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -49,17 +50,19 @@ func (t *turn) request(ctx context.Context, messageID string, asked []modelCall)
 	return calls, nil
 }
 
-// prepare gives the call its id and checks it.
+// prepare gives the call its id and checks it. The arguments are masked before anything is cut: half a secret would not be
+// known as one.
 func (t *turn) prepare(wanted modelCall, position int) pendingCall {
-	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(t.agent.mask(wanted.name))}
-	arguments := t.agent.mask.json(wanted.arguments) // before anything is cut: half a secret would not be known as one
+	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(t.agent.mask.MaskString(wanted.name))}
+	written := argumentsOf(wanted.arguments)
+	call.Arguments = t.agent.mask.JSON(written)
+	exposed := !bytes.Equal(call.Arguments, written)
 	if len(wanted.arguments) > maxArgumentBytes {
-		call.Arguments = quoted(arguments[:min(len(arguments), shownArguments)] + "…")
+		call.Arguments = quoted(string(call.Arguments[:min(len(call.Arguments), shownArguments)]) + "…")
 		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
 			"The arguments have %d bytes; at most %d are allowed.", len(wanted.arguments), maxArgumentBytes))
 	}
-	call.Arguments = argumentsOf(arguments)
-	if arguments != wanted.arguments {
+	if exposed {
 		return t.flawed(call, domain.Errorf(domain.CodeSecretExposed,
 			"The arguments hold the value of a secret; name the secret instead."))
 	}

@@ -18,9 +18,9 @@ type Config struct {
 	IdleTimeout time.Duration // between two bytes of a provider; 0 = [DefaultIdleTimeout]
 	DemoPace    time.Duration // the demo model's pause between two chunks; 0 = none
 
-	// Mask hides the values of secrets in a text; nil = there are none. What a model is sent, and what it asks for, passes
-	// it first. It must leave alone what it has masked already.
-	Mask func(text string) string
+	// Masker hides the values of secrets; nil = there are none. What a model is sent, what it asks for, and what a provider
+	// says of a failure passes it first.
+	Masker Masker
 
 	Transport http.RoundTripper // to the providers; nil = a direct connection, without any proxy
 	Logger    *slog.Logger      // nil = slog.Default()
@@ -80,8 +80,8 @@ func (c Config) normalized() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.Mask == nil {
-		c.Mask = func(text string) string { return text }
+	if c.Masker == nil {
+		c.Masker = unmasked{}
 	}
 	if c.Transport == nil {
 		c.Transport = newTransport()

@@ -76,8 +76,8 @@ func dialects() []dialect {
 	model.APIKey = suiteKey
 	return []dialect{{
 		name:    ProviderOpenAI,
-		open:    func(transport http.RoundTripper) provider { return newOpenAI("suite", model, transport, suiteIdle) },
-		keyless: func(transport http.RoundTripper) provider { return newOpenAI("suite", keyless, transport, suiteIdle) },
+		open:    func(transport http.RoundTripper) provider { return newOpenAI("suite", model, suiteConfig(transport)) },
+		keyless: func(transport http.RoundTripper) provider { return newOpenAI("suite", keyless, suiteConfig(transport)) },
 		wire:    openAIWire,
 		fail: func(_ int, message string) string {
 			return `{"error":{"message":` + inJSON(message) + `,"type":"some_error","code":null}}`
@@ -90,9 +90,11 @@ func dialects() []dialect {
 		read: readOpenAI,
 	}, {
 		name: ProviderAnthropic,
-		open: func(transport http.RoundTripper) provider { return newAnthropic("suite", model, transport, suiteIdle) },
+		open: func(transport http.RoundTripper) provider {
+			return newAnthropic("suite", model, suiteConfig(transport))
+		},
 		keyless: func(transport http.RoundTripper) provider {
-			return newAnthropic("suite", keyless, transport, suiteIdle)
+			return newAnthropic("suite", keyless, suiteConfig(transport))
 		},
 		wire: anthropicWire,
 		fail: anthropicFailure,
@@ -103,6 +105,10 @@ func dialects() []dialect {
 		address:  "http://vendor.test/prefix/v1/messages", keyHeader: "X-Api-Key", key: suiteKey,
 		read: readAnthropic,
 	}}
+}
+
+func suiteConfig(transport http.RoundTripper) Config {
+	return Config{Transport: transport, IdleTimeout: suiteIdle, Masker: unmasked{}}
 }
 
 func inJSON(text string) string {

@@ -12,6 +12,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/llm"
+	"signoff/internal/secrets"
 	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
 )
@@ -338,7 +339,7 @@ func TestALineHasNoHalfOfASecret(t *testing.T) {
 	p.History[2].Text = strings.Repeat("y", 70) + secret + p.History[2].Text
 	v := &vendor{replies: []reply{saysOnly("ok")}}
 	c := withWindow(v, 10_000)
-	c.Mask = strings.NewReplacer(secret, "[secret]").Replace
+	c.Masker = secrets.NewMasker(secret)
 	if _, err := open(t, c, execution()).Prompt(t.Context(), &hosttest.Host{}, p); err != nil {
 		t.Fatal(err)
 	}

@@ -71,8 +71,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return "llm: provider answered " + strconv.Itoa(e.status) }
 
-// classify tells what an error of the HTTP round trip or of the stream behind it means. secret is never shown.
-func classify(err error, model, secret string) *failure {
+// classify tells what an error of the HTTP round trip or of the stream behind it means. What hide hides is never shown.
+func classify(err error, model string, hide hiding) *failure {
 	var (
 		answered *statusError
 		limit    *limitError
@@ -80,7 +80,7 @@ func classify(err error, model, secret string) *failure {
 	)
 	switch {
 	case errors.As(err, &answered):
-		return answered.failure(model, secret)
+		return answered.failure(model, hide)
 	case errors.As(err, &limit):
 		return tooLarge(limit.what)
 	case errors.Is(err, errIdle):
@@ -96,15 +96,15 @@ func classify(err error, model, secret string) *failure {
 }
 
 // failure maps a status. What another attempt could change is repeated: overload, and errors of the server itself.
-func (e *statusError) failure(model, secret string) *failure {
+func (e *statusError) failure(model string, hide hiding) *failure {
 	switch {
 	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
 		return &failure{shown: domain.Errorf(domain.CodeModelUnauthorized,
 			"The provider of model %q does not accept the key (%d).", model, e.status).With(e)}
 	case e.overflow():
-		return e.overflowed(model, secret)
+		return e.overflowed(model, hide)
 	}
-	said := cmp.Or(shorten(e.message, secret), http.StatusText(e.status), "it does not say why")
+	said := cmp.Or(hide.shorten(e.message), http.StatusText(e.status), "it does not say why")
 	return &failure{
 		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q answered %d: %s", model, e.status, said).With(e),
 		retry: e.repeatable(),
@@ -129,19 +129,19 @@ func (e *statusError) repeatable() bool {
 
 // eventFailure reads an error that came as an event, after the status 200. statusOf knows the status that belongs to the
 // vendor's code.
-func eventFailure(data []byte, statusOf func(code string) int, model, secret string) *failure {
+func eventFailure(data []byte, statusOf func(code string) int, model string, hide hiding) *failure {
 	told := &statusError{}
 	told.message, told.code = errorText(data)
 	told.status = statusOf(told.code)
 	switch {
 	case told.overflow():
-		return told.overflowed(model, secret)
+		return told.overflowed(model, hide)
 	case told.status != 0:
-		return told.failure(model, secret)
+		return told.failure(model, hide)
 	}
 	return &failure{
 		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q reported an error: %s",
-			model, shorten(told.message, secret)),
+			model, hide.shorten(told.message)),
 		retry: told.code != outOfCredit,
 	}
 }
@@ -161,9 +161,9 @@ func (e *statusError) overflow() bool {
 	}
 }
 
-func (e *statusError) overflowed(model, secret string) *failure {
+func (e *statusError) overflowed(model string, hide hiding) *failure {
 	return &failure{shown: domain.Errorf(domain.CodeContextOverflow,
-		"The conversation is longer than model %q can read: %s", model, shorten(e.message, secret)).With(e)}
+		"The conversation is longer than model %q can read: %s", model, hide.shorten(e.message)).With(e)}
 }
 
 // retryAfter reads how long the provider wants us to wait; 0 where it does not say.
@@ -212,18 +212,30 @@ func connectionTrouble(err error) string {
 	}
 }
 
+// hiding makes a provider's words fit to be shown.
+type hiding struct {
+	mask mask
+	key  string // of the model; empty = none
+}
+
 var (
 	addresses = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+`)
-	keys      = regexp.MustCompile(`\b(?:(?:sk|pk|key)[-_]|Bearer )[A-Za-z0-9_*.\-]{8,}`)
+	// halfKeys are keys as vendors quote them, with stars in their middle. Whole ones are the masker's to find.
+	halfKeys = regexp.MustCompile(`\b(?:sk|pk|key)[-_][A-Za-z0-9_*.\-]{8,}`)
 )
 
-// shorten makes a provider's words fit to be shown: one line, no address, no key, not long.
-func shorten(text, secret string) string {
-	if secret != "" {
-		text = strings.ReplaceAll(text, secret, "[key]")
+// shorten returns one line without secrets and addresses, that is not long. What is hidden is hidden before anything is cut.
+func (h hiding) shorten(text string) string {
+	if h.key != "" { // also one that is too short for the masker
+		text = strings.ReplaceAll(text, h.key, "[key]")
 	}
+	text = h.mask.MaskString(text)
 	text = addresses.ReplaceAllString(text, "[address]")
-	text = keys.ReplaceAllString(text, "[key]")
+	text = halfKeys.ReplaceAllString(text, "[key]")
+	return oneLine(text)
+}
+
+func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '

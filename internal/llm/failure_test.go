@@ -5,25 +5,29 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
 )
 
 func TestShorten(t *testing.T) {
 	const secret = "correct horse"
+	hide := hiding{mask{secrets.NewMasker("another secret of ours")}, secret}
 	tests := []struct{ name, in, want string }{
 		{"plain", "The model is overloaded.", "The model is overloaded."},
 		{"own key", "The key correct horse is wrong.", "The key [key] is wrong."},
 		{"half a key", "Incorrect API key provided: sk-proj-ab********xyz.", "Incorrect API key provided: [key]"},
-		{"header", "Got Authorization: Bearer abcdefgh12345", "Got Authorization: [key]"},
+		{"header", "Got Authorization: Bearer abcdefgh12345", "Got Authorization: Bearer [masked]"},
+		{"what the server knows", "No anot her, another secret of ours?", "No anot her, [masked]?"},
+		{"a secret at the cut", strings.Repeat("x", 290) + "another secret of ours", strings.Repeat("x", 290) + "[masked]"},
 		{"address", "See https://vendor.test/keys?x=1, or HTTP://10.0.0.1/", "See [address] or [address]"},
 		{"lines", "one\r\n\ttwo\u2028three\u202efour\x00", "one two threefour"},
 		{"long", strings.Repeat("ä", 400), strings.Repeat("ä", 299) + "…"},
 	}
 	for _, test := range tests {
-		if got := shorten(test.in, secret); got != test.want {
+		if got := hide.shorten(test.in); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
-	if got := shorten("anything", ""); got != "anything" {
+	if got := (hiding{mask{unmasked{}}, ""}).shorten("anything"); got != "anything" {
 		t.Errorf("without a key: %q", got)
 	}
 }
@@ -51,7 +55,7 @@ func TestOverflow(t *testing.T) {
 	}
 	for _, test := range tests {
 		told := &statusError{status: test.status, message: test.message, code: test.code}
-		failed := told.failure("m", "")
+		failed := told.failure("m", hiding{mask: mask{unmasked{}}})
 		if (failed.shown.Code == domain.CodeContextOverflow) != test.want || (test.want && failed.retry) {
 			t.Errorf("%d %s: %s, retry %v", test.status, test.message, failed.shown.Code, failed.retry)
 		}

@@ -6,52 +6,59 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
 	"signoff/internal/tools"
 )
 
-// hides stands for the masking of the secret hunter"2, and of s3cret.
-var hides = mask(strings.NewReplacer(`hunter"2`, "[secret A]", "s3cret", "[secret B]").Replace)
-
-func TestMaskOfJSON(t *testing.T) {
-	tests := []struct{ name, in, want string }{
-		{"nothing to hide", `{"command": "ls \u0061"}`, `{"command": "ls \u0061"}`},
-		{"plain", `{"command":"echo s3cret"}`, `{"command":"echo [secret B]"}`},
-		{"with a quote", `{"command":"echo hunter\"2"}`, `{"command":"echo [secret A]"}`},
-		{"escaped", `{"command":"echo \u00733cret"}`, `{"command":"echo [secret B]"}`},
-		{"in a name", `{"\u00733cret":1}`, `{"[secret B]":1}`},
-		{"in the first of two fields of one name", `{"a":"\u00733cret","a":"x"}`, `{"a":"[secret B]","a":"x"}`},
-		{"no JSON", `{"command": s3cret`, `{"command": [secret B]`},
-		{"broken text", `{"a":"\uZZZZ s3cret"}`, `{"a":"\uZZZZ [secret B]"}`},
-		{"empty", ``, ``},
-	}
-	for _, test := range tests {
-		if got := hides.json(test.in); got != test.want {
-			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
-		}
-	}
-}
+// hides masks the secret s3cret-value, and one with a quote and a line break in it.
+var hides = mask{secrets.NewMasker("s3cret-value", "hunter\"2\nhunter")}
 
 func TestMaskOfAMessage(t *testing.T) {
 	original := []domain.Message{
-		{Text: "s3cret", Thought: "s3cret", Thinking: json.RawMessage(`{"blocks":["\u00733cret"]}`),
-			ToolCalls: []domain.ToolCall{{ID: "1", Arguments: json.RawMessage(`{"a":"s3cret"}`)}}},
+		{Text: "s3cret-value", Thought: "s3cret-value", Thinking: json.RawMessage(`{"blocks":["\u00733cret-value"]}`),
+			ToolCalls: []domain.ToolCall{{ID: "1", Arguments: json.RawMessage(`{"a":"s3cret-value"}`)}}},
 		{Thinking: json.RawMessage(`{"blocks":["signed"]}`)},
 	}
 	masked := hides.messages(original)
-	if m := masked[0]; m.Text != "[secret B]" || m.Thought != "[secret B]" || m.Thinking != nil || string(m.ToolCalls[0].Arguments) != `{"a":"[secret B]"}` {
+	if m := masked[0]; m.Text != "[masked]" || m.Thought != "[masked]" || m.Thinking != nil || string(m.ToolCalls[0].Arguments) != `{"a":"[masked]"}` {
 		t.Errorf("masked: %+v", m)
 	}
 	if string(masked[1].Thinking) != `{"blocks":["signed"]}` {
 		t.Error("a thought without a secret was lost")
 	}
-	if string(original[0].ToolCalls[0].Arguments) != `{"a":"s3cret"}` {
+	if string(original[0].ToolCalls[0].Arguments) != `{"a":"s3cret-value"}` {
 		t.Error("the history itself was changed")
 	}
 }
 
 func TestMaskOfAResult(t *testing.T) {
-	got := hides.result(tools.Result{Output: "s3cret", Failure: &domain.Failure{Code: domain.CodeToolFailed, Message: "s3cret"}})
-	if got.Output != "[secret B]" || got.Failure.Message != "[secret B]" || got.Failure.Code != domain.CodeToolFailed {
+	got := hides.result(tools.Result{Output: "s3cret-value", Failure: &domain.Failure{Code: domain.CodeToolFailed, Message: "s3cret-value"}})
+	if got.Output != "[masked]" || got.Failure.Message != "[masked]" || got.Failure.Code != domain.CodeToolFailed {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestASecretInACallIsFound, however it is written; then nobody is asked about the call, and the log has it masked.
+func TestASecretInACallIsFound(t *testing.T) {
+	there := toolset{registry: tools.NewRegistry(tools.Bash{}), definitions: []tools.Definition{tools.Bash{}.Definition()}}
+	t1 := &turn{agent: &agent{mask: hides, tools: there}}
+	for _, test := range []struct {
+		name, written, logged string
+		code                  domain.Code
+	}{
+		{"none", `{"command": "ls \u0061"}`, `{"command": "ls \u0061"}`, ""},
+		{"plain", `{"command":"echo s3cret-value"}`, `{"command":"echo [masked]"}`, domain.CodeSecretExposed},
+		{"with a quote", `{"command":"echo hunter\"2\nhunter"}`, `{"command":"echo [masked]"}`, domain.CodeSecretExposed},
+		{"escaped", `{"command":"echo \u00733cret-value"}`, `{"command":"echo [masked]"}`, domain.CodeSecretExposed},
+		{"in a name", `{"\u00733cret-value":1}`, `{"[masked]":1}`, domain.CodeSecretExposed},
+		{"in the first of two fields of one name", `{"command":"\u00733cret-value","command":"x"}`, `{"command":"[masked]","command":"x"}`, domain.CodeSecretExposed},
+		{"no JSON", `{"command": s3cret-value`, `"{\"command\": [masked]"`, domain.CodeSecretExposed},
+		{"too long, and at the cut", `{"command":"` + strings.Repeat("x", 985) + `s3cret-value` + strings.Repeat("x", maxArgumentBytes) + `"}`,
+			`"{\"command\":\"` + strings.Repeat("x", 985) + `[ma…"`, domain.CodeInvalidArguments},
+	} {
+		call := t1.prepare(modelCall{name: "bash", arguments: test.written}, 0)
+		if string(call.Arguments) != test.logged || (call.flaw == nil) != (test.code == "") || call.flaw != nil && domain.CodeOf(call.flaw) != test.code {
+			t.Errorf("%s: %v, logged %.1100s", test.name, call.flaw, call.Arguments)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -25,19 +24,19 @@ import (
 // the first would hide waits from the log, the second lose the status of {"error": "text"}, the third merge parallel
 // calls that come without an index.
 type openAI struct {
-	name   string // of the model, in the registry
-	model  string
-	secret string
-	chat   openai.ChatCompletionService
+	name  string // of the model, in the registry
+	model string
+	hide  hiding // what a provider says of a failure
+	chat  openai.ChatCompletionService
 }
 
 var _ provider = (*openAI)(nil)
 
 // newOpenAI builds the chat service alone: openai.NewClient would read keys, addresses and headers of some other
 // account from the environment.
-func newOpenAI(name string, model Model, transport http.RoundTripper, idle time.Duration) *openAI {
+func newOpenAI(name string, model Model, c Config) *openAI {
 	options := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: guard{next: transport, idle: idle}}),
+		option.WithHTTPClient(&http.Client{Transport: guard{next: c.Transport, idle: c.IdleTimeout}}),
 		option.WithBaseURL(model.BaseURL + "/"),
 		option.WithMaxRetries(0),
 		option.WithHeader("Accept", "text/event-stream"),
@@ -45,7 +44,7 @@ func newOpenAI(name string, model Model, transport http.RoundTripper, idle time.
 	if model.APIKey != "" {
 		options = append(options, option.WithAPIKey(model.APIKey))
 	}
-	return &openAI{name: name, model: model.Model, secret: model.APIKey, chat: openai.NewChatCompletionService(options...)}
+	return &openAI{name: name, model: model.Model, hide: hiding{mask{c.Masker}, model.APIKey}, chat: openai.NewChatCompletionService(options...)}
 }
 
 // Stream implements provider.
@@ -83,9 +82,9 @@ func (o *openAI) end(ctx context.Context, reader *openAIReader, err error) (answ
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
 	case errors.As(err, &told):
-		return answer{}, eventFailure(told.Event.Data, openAIStatus, o.name, o.secret)
+		return answer{}, eventFailure(told.Event.Data, openAIStatus, o.name, o.hide)
 	case err != nil:
-		return answer{}, classify(err, o.name, o.secret)
+		return answer{}, classify(err, o.name, o.hide)
 	default:
 		return answer{}, broken(nil, "The answer of model %q ended without saying why.", o.name)
 	}

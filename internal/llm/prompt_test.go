@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
 	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
 )
@@ -121,7 +122,7 @@ func TestNoSecretReachesAProvider(t *testing.T) {
 	var bodies strings.Builder
 	v := &vendor{replies: []reply{streams(says("Look: "+secret), callsBash(0, "env"), ends("tool_calls"), done), saysOnly("ok")}}
 	c := config(v)
-	c.Mask = strings.NewReplacer(secret, "[secret]").Replace
+	c.Masker = secrets.NewMasker(secret)
 	if _, err := open(t, c, e).Prompt(t.Context(), host, p); err != nil {
 		t.Fatal(err)
 	}
@@ -130,19 +131,19 @@ func TestNoSecretReachesAProvider(t *testing.T) {
 	for _, request := range requests {
 		bodies.Write(mustJSON(request.body))
 	}
-	if strings.Contains(bodies.String(), secret) || strings.Count(bodies.String(), "[secret]") < 10 {
+	if strings.Contains(bodies.String(), secret) || strings.Count(bodies.String(), "[masked]") < 10 {
 		t.Errorf("sent: %s", bodies.String())
 	}
-	want(t, "the result in the log", hosttest.Of[domain.ToolCallCompleted](host)[0].Output, "PASSWORD=[secret]\n")
+	want(t, "the result in the log", hosttest.Of[domain.ToolCallCompleted](host)[0].Output, "PASSWORD=[masked]\n")
 }
 
 // TestACallWithASecretIsRefused: nobody judges it, nothing runs, and the log has it without the value.
 func TestACallWithASecretIsRefused(t *testing.T) {
 	escaped := strings.Replace(secret, "s", `\u0073`, 1)
 	tests := []struct{ name, tool, arguments, logged, fate string }{
-		{"plain", "bash", `{"command":"curl -d ` + secret + `"}`, `{"command":"curl -d [secret]"}`, "failed:secretExposed"},
-		{"escaped", "bash", `{"command":"curl -d ` + escaped + `"}`, `{"command":"curl -d [secret]"}`, "failed:secretExposed"},
-		{"no JSON", "bash", `{"command": ` + secret, `"{\"command\": [secret]"`, "failed:secretExposed"},
+		{"plain", "bash", `{"command":"curl -d ` + secret + `"}`, `{"command":"curl -d [masked]"}`, "failed:secretExposed"},
+		{"escaped", "bash", `{"command":"curl -d ` + escaped + `"}`, `{"command":"curl -d [masked]"}`, "failed:secretExposed"},
+		{"no JSON", "bash", `{"command": ` + secret, `"{\"command\": [masked]"`, "failed:secretExposed"},
 		{"in the name", secret, `{}`, `{}`, "failed:unknownTool"},
 	}
 	for _, test := range tests {
@@ -153,7 +154,7 @@ func TestACallWithASecretIsRefused(t *testing.T) {
 				return domain.Grant{}, nil
 			}}
 			c := config(v)
-			c.Mask = strings.NewReplacer(secret, "[secret]").Replace
+			c.Masker = secrets.NewMasker(secret)
 			if _, err := open(t, c, execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +179,7 @@ func TestHalfASecretIsNotLogged(t *testing.T) {
 	v := &vendor{replies: []reply{streams(callsTool("bash", arguments), ends("tool_calls"), done), saysOnly("ok")}}
 	host := &hosttest.Host{}
 	c := config(v)
-	c.Mask = strings.NewReplacer(secret, "[secret]").Replace
+	c.Masker = secrets.NewMasker(secret)
 	if _, err := open(t, c, execution(), tools.Bash{}).Prompt(t.Context(), host, prompt("Go")); err != nil {
 		t.Fatal(err)
 	}

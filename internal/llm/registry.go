@@ -61,7 +61,7 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 	return &agent{
 		candidates: candidates,
 		tools:      newToolset(r.tools, execution.Request),
-		mask:       r.config.Mask,
+		mask:       mask{r.config.Masker},
 		logger:     r.config.Logger,
 		execution:  execution,
 		bill:       bill{usage: execution.Usage},
@@ -107,9 +107,9 @@ func (r *Registry) provider(name string, model Model) provider {
 	case ProviderDemo:
 		return demo{pace: r.config.DemoPace}
 	case ProviderAnthropic:
-		return newAnthropic(name, model, r.config.Transport, r.config.IdleTimeout)
+		return newAnthropic(name, model, r.config)
 	default:
-		return newOpenAI(name, model, r.config.Transport, r.config.IdleTimeout)
+		return newOpenAI(name, model, r.config)
 	}
 }
 

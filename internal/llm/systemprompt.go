@@ -31,7 +31,7 @@ func (t *turn) introduce(ctx context.Context) error {
 		return err
 	}
 	_, writes := t.agent.tools.lookup(toolMemoryWrite)
-	t.system = t.agent.mask(systemPrompt(t.agent.execution.Request, notes, writes))
+	t.system = t.agent.mask.MaskString(systemPrompt(t.agent.execution.Request, notes, writes))
 	return nil
 }
 

@@ -24,8 +24,7 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	history = append(append(history, answer("a")...), answer("b")...)
 	history = append(history, domain.Message{Role: domain.RoleUser, Text: "two"})
 	history = append(append(history, answer("c")...), answer("d")...)
-	identity := func(text string) string { return text }
-	t1 := &turn{history: history, agent: &agent{mask: identity, shortened: map[string]bool{"a": true, "c": true, "d": true}}}
+	t1 := &turn{history: history, agent: &agent{mask: mask{unmasked{}}, shortened: map[string]bool{"a": true, "c": true, "d": true}}}
 	var kept []string
 	for _, message := range t1.view() {
 		kept = append(kept, string(message.Thinking))
