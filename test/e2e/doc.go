@@ -6,4 +6,7 @@
 //
 // Tests of external agents share a server whose registry has scripted ones, each in a folder of its own
 // (acp_harness_test.go).
+//
+// Every server has two secrets, and whatever the suite sees or leaves is looked through for them (canary_watch_test.go).
+// A model that obeys whatever it reads plays a table of attacks (attacker_test.go, attacks_test.go).
 package e2e

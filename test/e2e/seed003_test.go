@@ -200,6 +200,11 @@ func (s *server) shown(id string, a approval) {
 	if detail.AskedBy != "bashPolicy" || !strings.Contains(detail.Reason, "deny-destructive") || detail.WorkingDirectory != folder {
 		s.t.Errorf("the approval: %+v", detail)
 	}
+	dry := want[struct{ Decision, DecidedBy, Rule string }](s.client, http.StatusOK, "POST", "/policy/evaluate",
+		object{"executionId": id, "tool": a.Tool, "arguments": a.Arguments})
+	if dry.Decision != "ask" || dry.DecidedBy != "bashPolicy" || dry.Rule != "deny-destructive" {
+		s.t.Errorf("explained as: %+v", dry)
+	}
 	type shown struct {
 		ID               string `json:"id"`
 		Progress         progress
