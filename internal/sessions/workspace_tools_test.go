@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
 	"signoff/internal/tools"
 )
 
@@ -57,6 +58,13 @@ func TestToolsInAWorkspace(t *testing.T) {
 	}
 	if after := snapshot(t, filepath.Dir(root)); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// TestTheMarkIsOne: what hides secrets and the tools that refuse to write the mark back must mean the same.
+func TestTheMarkIsOne(t *testing.T) {
+	if secrets.Masked != domain.Masked {
+		t.Errorf("secrets are masked by %q, and tools know %q", secrets.Masked, domain.Masked)
 	}
 }
 

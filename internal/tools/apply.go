@@ -88,10 +88,11 @@ func (p filePatch) missing(lines []string, index int, h hunk) error {
 	block := h.old()
 	place := similarPlace(lines, block)
 	if place < 0 {
-		return p.misfit("hunk %d of %d does not fit: no line of it is there. Read the file", index+1, len(p.hunks))
+		return domain.Errorf(domain.CodeToolFailed, "%s: hunk %d of %d does not fit: no line of it is there. Read the file.%s",
+			visible(p.path), index+1, len(p.hunks), aboutMask(block...))
 	}
-	return domain.Errorf(domain.CodeToolFailed, "%s: hunk %d of %d does not fit. The most similar place begins at line %d. %s",
-		visible(p.path), index+1, len(p.hunks), place+1, difference(lines, place, block, "the patch"))
+	return domain.Errorf(domain.CodeToolFailed, "%s: hunk %d of %d does not fit. The most similar place begins at line %d. %s%s",
+		visible(p.path), index+1, len(p.hunks), place+1, difference(lines, place, block, "the patch"), aboutMask(block...))
 }
 
 // assemble puts the hunks, which are sorted and do not overlap, into the lines.

@@ -86,6 +86,9 @@ func (Edit) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 		return failed("", err)
 	}
 	first, count, after := fitted.apply(before)
+	if err := unmasks(wanted.path, before, after); err != nil {
+		return failed("", err)
+	}
 	switch {
 	case after == before:
 		return failed("", domain.Errorf(domain.CodeToolFailed, "The edit would change nothing: %s holds newText already.", visible(wanted.path)))
@@ -171,10 +174,10 @@ func (e editArguments) missing(content string) error {
 	lines, block := splitLines(content), splitLines(e.old)
 	place := similarPlace(lines, block)
 	if place < 0 {
-		return domain.Errorf(domain.CodeToolFailed, "oldText is not in %s, nor anything like it. Read the file.", visible(e.path))
+		return domain.Errorf(domain.CodeToolFailed, "oldText is not in %s, nor anything like it. Read the file.%s", visible(e.path), aboutMask(e.old))
 	}
-	return domain.Errorf(domain.CodeToolFailed, "oldText is not in %s. The most similar place begins at line %d. %s",
-		visible(e.path), place+1, difference(lines, place, block, "oldText"))
+	return domain.Errorf(domain.CodeToolFailed, "oldText is not in %s. The most similar place begins at line %d. %s%s",
+		visible(e.path), place+1, difference(lines, place, block, "oldText"), aboutMask(e.old))
 }
 
 // apply returns where the first change begins, how many there are, and what comes of them.

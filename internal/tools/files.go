@@ -10,6 +10,7 @@ import (
 	"iter"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -35,6 +36,8 @@ func readWhole(ctx context.Context, host domain.Host, path string) (string, erro
 		return "", err
 	case binary(content):
 		return "", domain.Errorf(domain.CodeToolFailed, "%s is a binary file; change it with a command.", visible(path))
+	case !utf8.Valid(content):
+		return "", notUTF8(path)
 	}
 	return string(content), nil
 }

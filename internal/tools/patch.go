@@ -93,6 +93,9 @@ func (p filePatch) change(ctx context.Context, host domain.Host) (change domain.
 		change.Expect, change.Before = domain.SameFile, []byte(before)
 	}
 	after, moved, err := p.apply(ctx, before)
+	if err == nil {
+		err = unmasks(p.path, before, after)
+	}
 	switch {
 	case err != nil:
 		return change, "", err

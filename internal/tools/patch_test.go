@@ -69,7 +69,6 @@ func TestPatchChanges(t *testing.T) {
 		"the unended goes":          {"a\nb", "@@ -1,2 +1 @@\n a\n-b\n", "a"},
 		"unended only at the end":   {"b\na\nb", "@@ @@\n-b\n+B\n\\ No newline at end of file\n", "b\na\nB"},
 		"a mail's signature":        {"a\n", "@@ -1 +1 @@\n-a\n+A\n-- \n2.43.0\n\n", "A\n"},
-		"not UTF-8":                 {"caf\xe9\na\n", "@@ -2 +2 @@\n-a\n+b\n", "caf\xe9\nb\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after, result := patched(t, map[string]string{"f": test.before}, "--- a/f\n+++ b/f\n"+test.patch)

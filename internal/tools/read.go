@@ -25,6 +25,9 @@ const (
 	outputPrefix   = "output:"
 )
 
+// notText keeps a model from taking the replacement characters for what is there.
+const notText = "[This is not UTF-8: each � stands for other bytes. Do not write this text back; use a command to change it.]"
+
 //go:embed read.md
 var readText string
 
@@ -169,6 +172,9 @@ func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text 
 		return "", false, err
 	}
 	text = strings.ToValidUTF8(string(body), "\uFFFD")
+	if text != string(body) {
+		text = joinLines(text, notText)
+	}
 	switch {
 	case lines.cut:
 		note := fmt.Sprintf("[Line %d is longer than can be shown and was cut. Use a command such as `cut -c` or `jq`.]",

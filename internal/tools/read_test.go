@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 		{"the end", `{"path":"lines","offset":4999}`, "line 4999\nline 5000\n", "line 5000\n", false, ""},
 		{"exactly the end", `{"path":"lines","offset":4999,"limit":2}`, "line 4999\nline 5000\n", "line 5000\n", false, ""},
 		{"binary", `{"path":"binary"}`, "This is a binary file", "", false, domain.CodeToolFailed},
-		{"latin", `{"path":"latin"}`, "caf\uFFFD\n", "", false, ""},
+		{"latin", `{"path":"latin"}`, "caf\uFFFD\n[This is not UTF-8: each \uFFFD stands for other bytes. Do not write this text back; use a command to change it.]", "", false, ""},
 		{"byte cap at a line", `{"path":"wide"}`, "xxx", "[Lines 1 to 2. The file goes on: read with offset 3.]", true, ""},
 		{"byte cap goes on", `{"path":"wide","offset":3}`, "xxx", "x\ntail\n", false, ""},
 		{"byte cap before the last line", `{"path":"edge"}`, "xxx", "[Lines 1 to 2. The file goes on: read with offset 3.]", true, ""},

@@ -64,6 +64,9 @@ func (Write) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Re
 	if err != nil {
 		return failed("", err)
 	}
+	if err := parsed.knowing(ctx, host); err != nil {
+		return failed("", err)
+	}
 	done := "Created"
 	if there(ctx, host, parsed.path) {
 		done = "Replaced"
