@@ -29,7 +29,8 @@
 // # Limits
 //
 // Shorter values are not looked for: masking every "1" of a log would hide the log, not the value. A password without
-// an address around it has no shape; `password=…` stands in too much code. A user name in an address is no secret.
+// an address around it has no shape; `password=…` stands in too much code. A user name in an address is no secret, and
+// neither is what stands there for a password: $PGPASSWORD, {password}, %s, xxx, ***.
 //
 // What was cut to a length before may be missed; so mask first, and cut then. A value that lies in several strings of a
 // document, a piece in each, is not found. A private key without its END takes along what follows it, up to a letter that

@@ -47,6 +47,12 @@ func TestShapesOfKeys(t *testing.T) {
 		"redis://:p@ss:word@[::1]:6379":               "redis://:[masked]@[::1]:6379",
 		`{"url":"https:\/\/me:password@host\/"}`:      `{"url":"https:\/\/me:[masked]@host\/"}`,
 		"curl https://me:$1password@host":             "curl https://me:$1password@host",
+		"a://me:{x@b c://me:{a-b}@d":                  "a://me:[masked]@b c://me:[masked]@d",
+		"a://me:{{x}@b c://me:${}@d e://me:xx@f":      "a://me:[masked]@b c://me:[masked]@d e://me:[masked]@f",
+		"a://me:%sx@b c://me:x*x@d e://me:%73x@f":     "a://me:[masked]@b c://me:[masked]@d e://me:[masked]@f",
+		"sk-ssh-ed25519-cert-v01x@openssh.com":        "[masked]@openssh.com",
+		"sk-ecdsa-sha2-nistp256-0123456789":           "[masked]",
+		"sk-ecdsa-sha2-nistp2567":                     "[masked]",
 	} {
 		if got := (*secrets.Masker)(nil).MaskString(text); got != want {
 			t.Errorf("%s became %s", text, got)
@@ -60,7 +66,10 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"ghp_short", "AKIAIOSFODNN7EXAMPLEISMUCHLONGER", "the Bearer authentication", "Bearer of good news",
 		"eyJhbGciOi is no token", "eyJhbGciOiJI.abc.def", "eyJhbGciOiJI.eyJ", "Bearer ", "eyJ.eyJ.eyJ",
 		"https://example.org:8080/a?b=c:d@e", "http://[::1]:80/", "git@example.org:a/b.git", "ssh://git@example.org:22/a", "https://me@host",
-		"psql postgres://$USER:${PASSWORD}@db", "postgres://user:{password}@db", "https://user:@host", "://", "a://b:c/d@e",
+		"psql postgres://$USER:${PASSWORD}@db", "postgres://me:%s@h/db", "postgres://me:%v@h/db", "postgres://me:{{password}}@h/db", "postgres://me:<password>@h/db",
+		"postgres://me:xxx@h/db", "postgres://me:XXXXXX@h/db", "postgres://me:***@h/db", "postgres://me:...@h/db", "postgres://me:…@h/db",
+		"sk-ecdsa-sha2-nistp256@openssh.com AAAA", "sk-ecdsa-sha2-nistp256-cert-v01@openssh.com,sk-ssh-ed25519-cert-v01@openssh.com", "sk-ssh-ed25519@openssh.com", "sk-ssh-ed25519-cert-v01",
+		"postgres://user:{password}@db", "https://user:@host", "://", "a://b:c/d@e",
 		"grep -e '-----BEGIN RSA PRIVATE KEY-----' -r", "----------------",
 		"-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA0123456789\n-----END CERTIFICATE-----", "-----BEGIN ", "sgn_short",
 		`{"sessionId":"01997c3e-7c4b-7d11-8d5e-123456789abc"}`,
@@ -191,7 +200,7 @@ func TestTheTextIsNotChanged(t *testing.T) {
 // TestHostileTextTakesNoLonger would not end in a lifetime if a run were read again from each of its parts on.
 func TestHostileTextTakesNoLonger(t *testing.T) {
 	masker := secrets.NewMasker("a-secret-of-ours")
-	for _, part := range []string{"sk-", "sk-a", "Bearer ", "://", "://a:b", "a:b@", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----", "AKIAABCDEFGHIJKLMNOPsk-", "eyJ.", "eyJabcdef.", "ghp_", "xoxb-", `\n`, "a-secret-of-our"} {
+	for _, part := range []string{"sk-", "sk-a", "Bearer ", "://", "://a:b", "a:b@", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----", "AKIAABCDEFGHIJKLMNOPsk-", "eyJ.", "eyJabcdef.", "ghp_", "xoxb-", `\n`, "a-secret-of-our", "sk-ssh-ed25519-", "sk-ecdsa-sha2-nistp256-cert-v01", "://a:{{{{", "://a:{}@", "://a:xxx"} {
 		text := bytes.Repeat([]byte(part), 200_000)
 		masker.Mask(text)
 	}

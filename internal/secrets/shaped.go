@@ -139,6 +139,26 @@ func (k privateKey) close(text []byte, i int, end bool) (to int, next grower) {
 	return i, nil
 }
 
+// publicOr is what follows "sk-", unless it is the name of a kind of public key: those of security keys begin like that,
+// and stand in every known_hosts and in every `ssh -v`.
+type publicOr struct{ secret rest }
+
+var publicKinds = []string{"ssh-ed25519", "ssh-ed25519-cert-v01", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp256-cert-v01"}
+
+func (p publicOr) match(text []byte, i int, end bool) (f find, more bool) {
+	for _, kind := range publicKinds {
+		fits, cut := holds(text, i, kind)
+		to := i + len(kind)
+		switch {
+		case (cut || fits && to == len(text)) && !end:
+			return find{}, true
+		case fits && (to == len(text) || !dashed(text[to])): // what goes on is another word
+			return find{}, false
+		}
+	}
+	return p.secret.match(text, i, end)
+}
+
 // login is what follows the "://" of an address: a user, a password, and an @.
 type login struct{}
 
@@ -163,11 +183,23 @@ func authority(c byte) bool {
 	return c > ' ' && c != 0x7f && strings.IndexByte("/?#\\\"'`<>", c) < 0
 }
 
-// reference tells that a variable stands in the place of a password: that is how commands are to do it.
+// reference tells that something stands in the place of a password: a variable, which is how commands are to do it, what a
+// program will fill in, or what somebody wrote who did not want to show it.
 func reference(password []byte) bool {
+	switch {
+	case len(password) == 2 && password[0] == '%': // a verb of printf
+		return letter(password[1])
+	case only(password, "xX*.") || string(password) == "…":
+		return true
+	}
 	name, found := bytes.CutPrefix(password, []byte("$"))
-	if inner, braced := bytes.CutPrefix(name, []byte("{")); braced {
-		name, found = bytes.CutSuffix(inner, []byte("}"))
+	for len(name) > 2 && name[0] == '{' && name[len(name)-1] == '}' {
+		name, found = name[1:len(name)-1], true
 	}
 	return found && len(name) > 0 && length(name, word) == len(name)
+}
+
+// only tells whether the text is one of these letters, three times or more.
+func only(text []byte, letters string) bool {
+	return len(text) >= 3 && strings.IndexByte(letters, text[0]) >= 0 && len(bytes.Trim(text, string(text[:1]))) == 0
 }

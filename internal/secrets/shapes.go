@@ -21,8 +21,8 @@ type rest interface {
 const horizon = 8 << 10
 
 var shapes = []shape{
-	{prefix: "sk-", rest: &run{of: dashed, least: 16, digit: true}}, // OpenAI, Anthropic, OpenRouter and others
-	{prefix: "ghp_", rest: &run{of: word, least: 30}},               // GitHub
+	{prefix: "sk-", rest: publicOr{&run{of: dashed, least: 16, digit: true}}}, // OpenAI, Anthropic, OpenRouter and others
+	{prefix: "ghp_", rest: &run{of: word, least: 30}},                         // GitHub
 	{prefix: "gho_", rest: &run{of: word, least: 30}},
 	{prefix: "ghu_", rest: &run{of: word, least: 30}},
 	{prefix: "ghs_", rest: &run{of: word, least: 30}},

@@ -16,7 +16,7 @@ var ours = []string{"abcabcabc", "bcabcabca-xyz", "abcabc", "cabcab sk-", "earer
 // parts are what texts are put together from: beginnings, middles and ends of all that is looked for.
 var parts = append([]string{
 	"a", "b", "c", "-", "--", ".", ":", "@", "/", `\`, "\n", " ", "x", "1", `"`, `\n`, `\u`, "é",
-	"sk-", "sk", "-0123456789", "abcdefghijklmnop", "Bearer ", "Bear", "er abc123def456ghi", "eyJ", "eyJabcdef", ".eyJabcdef", ".sig",
+	"sk-", "sk", "ssh-ed25519", "-cert-v01", "ecdsa-sha2-", "nistp256", "@openssh.com", "://me:", "***", "{", "}", "%s", "-0123456789", "abcdefghijklmnop", "Bearer ", "Bear", "er abc123def456ghi", "eyJ", "eyJabcdef", ".eyJabcdef", ".sig",
 	"AKIA", "IOSFODNN7EXAMPLE", "E", "ghp_", "0123456789abcdefghijklmnopqrstuvwxyz", "://", `:\/\/`, "https://user:", "password@", "host/",
 	"-----BEGIN ", "PRIVATE KEY-----", "MIIEpAIBAAKCAQEA0123456789", "-----END ", "-----", openAI, token, block, "abcabc", "abc", "-xyz", "cab",
 }, ours...)
