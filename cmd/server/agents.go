@@ -9,6 +9,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
 )
 
 // agent is an entry of the section agents. What it leaves out is the built-in agent's of that name.
@@ -42,10 +43,10 @@ type mcpServer struct {
 
 // openAgents turns the file into the registry of external agents. The environment is looked at when an agent starts, and
 // only for what the file, and the table of well-known agents, name.
-func (r registry) openAgents(config Config, starter *sandbox.Sandbox) (*acp.Registry, error) {
+func (r registry) openAgents(config Config, starter *sandbox.Sandbox, masker *secrets.Masker) (*acp.Registry, error) {
 	c := acp.Config{
 		Agents: map[string]acp.Row{}, MCPServers: map[string]acp.MCPServer{},
-		Lookup: os.LookupEnv, DataDir: config.DataDir, PrivateHomes: !config.ownersOnly(), Starter: starter, Version: version,
+		Lookup: os.LookupEnv, DataDir: config.DataDir, PrivateHomes: !config.ownersOnly(), Starter: starter, Masker: masker, Version: version,
 	}
 	for name, entry := range r.Agents {
 		row, err := entry.row(name)

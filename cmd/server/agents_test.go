@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/domain"
 	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +36,7 @@ func names(t testing.TB, text string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := read.openAgents(config, nil)
+	opened, err := read.openAgents(config, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +159,34 @@ func TestWhoseHomesAgentsHave(t *testing.T) {
 		if got := (Config{Addr: c.addr, DatabaseURL: c.database}).ownersOnly(); got != c.own {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// TestWhatAgentsSayIsMasked with all that the server knows, not only with what the agent was given.
+func TestWhatAgentsSayIsMasked(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "my-agent")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho found "+canary+" >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := written(t, "agents: {mine: {command: "+program+"}}")
+	read, err := config.readRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := sandbox.New(t.Context(), sandbox.Config{Mode: sandbox.ModeAuto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := read.openAgents(config, box, secrets.NewMasker(canary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	_, err = opened.Open(t.Context(), domain.Opening{Execution: domain.Execution{ID: "e", Request: domain.Request{
+		Source: domain.Source{Type: domain.SourceACP, Command: "mine"}, WorkingDirectory: t.TempDir(),
+	}}})
+	if err == nil || strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "found [masked]") {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

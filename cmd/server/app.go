@@ -68,7 +68,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if a.models, err = named.openModels(known, a.masker); err != nil {
 		return nil, err
 	}
-	if a.agents, err = named.openAgents(config, a.sandbox); err != nil {
+	if a.agents, err = named.openAgents(config, a.sandbox, a.masker); err != nil {
 		return nil, err
 	}
 	protected := config.sandboxConfig()

@@ -158,7 +158,7 @@ func (d *diagnosis) models(ctx context.Context, named registry) {
 // agents tells of those that are not there, too: what to install stands beside them. That is a mistake only where the
 // configuration names them.
 func (d *diagnosis) agents(ctx context.Context, config Config, named registry, box *sandbox.Sandbox) {
-	opened, err := named.openAgents(config, box)
+	opened, err := named.openAgents(config, box, nil)
 	if err != nil {
 		d.bad("agents", err)
 		return

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"signoff/internal/secrets"
 )
 
 // everything is an environment as servers have them.
@@ -126,7 +128,7 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 			"program": {Command: "env", Env: []string{"AWS_SECRET_ACCESS_KEY"}},
 			"address": {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"Authorization": "OTHER_KEY"}},
 		},
-		Lookup: environ(server), Starter: starterOf(t),
+		Lookup: environ(server), Starter: starterOf(t), Masker: secrets.NewMasker("of-the-server"),
 	})
 	request := opening(t, "mine").Execution.Request
 	request.MCPServers = []string{"program", "address"}
@@ -136,10 +138,10 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 	}
 	text := strings.Join([]string{
 		"sesame-open-up", base64.StdEncoding.EncodeToString([]byte("sesame-open-up")), "aws-secret", "not-yours", "me:proxy-password",
-		"large-model", "in-plain-sight", "proxy.example",
+		"of-the-server", "large-model", "in-plain-sight", "proxy.example",
 	}, " ")
-	want := "[masked] [masked] [masked] [masked] [masked] large-model in-plain-sight proxy.example"
-	if got := string(l.mask([]byte(text))); got != want {
+	want := "[masked] [masked] [masked] [masked] [masked] [masked] large-model in-plain-sight proxy.example"
+	if got := string(l.masked([]byte(text))); got != want {
 		t.Errorf("%s", got)
 	}
 }

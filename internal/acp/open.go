@@ -9,6 +9,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
 )
 
 // launch is how one agent is started and spoken to; the registry makes it from its row.
@@ -25,7 +26,8 @@ type launch struct {
 	admissions    []string            // methods to sign in by where the agent wants that first; it has their keys
 	silentAfter   time.Duration       // 0 is 30 s
 	startTimeout  time.Duration       // for the first answer; 0 is 30 s. A session may take twice as long
-	mask          func([]byte) []byte // hides secret values in what is kept and shown; nil: there are none
+	mask          func([]byte) []byte // hides the agent's own secrets in what is kept and shown; nil: there are none
+	masker        *secrets.Masker     // and this one the server's
 	clientVersion string
 }
 
@@ -38,11 +40,16 @@ func (l launch) helloTimeout() time.Duration   { return cmp.Or(l.startTimeout, 3
 func (l launch) sessionTimeout() time.Duration { return 2 * l.helloTimeout() }
 func (l launch) silence() time.Duration        { return cmp.Or(l.silentAfter, 30*time.Second) }
 
+// masked hides the secrets that the agent was given, and then the server's: an agent that runs as the server's own user
+// may come across a file that holds them.
 func (l launch) masked(text []byte) []byte {
-	if l.mask == nil {
-		return text
+	if l.mask != nil {
+		text = l.mask(text)
 	}
-	return l.mask(text)
+	if l.masker != nil {
+		text = l.masker.Mask(text)
+	}
+	return text
 }
 
 // open starts the agent's process, gets a session of it and brings that into the wanted mode. When it fails, nothing of

@@ -173,6 +173,7 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 		admissions:  row.admissible(env),
 		silentAfter: row.SilentAfter, startTimeout: row.StartTimeout,
 		mask:          r.masker(row, chosen).Mask,
+		masker:        r.config.Masker,
 		clientVersion: r.config.Version,
 	}, nil
 }

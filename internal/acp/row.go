@@ -12,6 +12,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
 )
 
 // Config says which agents and MCP servers there are. cmd/server reads it from file and environment; this package reads
@@ -24,8 +25,9 @@ type Config struct {
 	DataDir      string                                     // private homes lie in there
 	PrivateHomes bool                                       // what Row.Home is where a row does not say
 	Starter      *sandbox.Sandbox
-	Version      string       // of Signoff, which introduces itself to agents
-	Logger       *slog.Logger // nil = slog.Default()
+	Masker       *secrets.Masker // of the server's secrets; what an agent was given is masked besides. nil: there are none
+	Version      string          // of Signoff, which introduces itself to agents
+	Logger       *slog.Logger    // nil = slog.Default()
 }
 
 // Row is one agent as its operator describes it. What a row leaves out is taken from the built-in row of the same name.
