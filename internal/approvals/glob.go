@@ -26,7 +26,7 @@ func plainGlob(pattern string) bool {
 		char := pattern[i]
 		switch {
 		case char == '\\': // what follows stands for itself
-			i, char = i+1, 0
+			i++
 		case char == '{' || char == '}':
 			return false
 		case char == '*' && before != '*':

@@ -216,8 +216,11 @@ func TestTheNineSteps(t *testing.T) {
 			if got.Verdict != test.verdict || got.Step != test.step || got.By != test.by {
 				t.Errorf("%s at step %d by %s, want %s at %d by %s\n%s", got.Verdict, got.Step, got.By, test.verdict, test.step, test.by, got.Reason)
 			}
-			if got.By == approvals.ByRule && (got.RuleID != string(got.Verdict)+"-rule" || got.Decider == nil || got.Decider.ID != got.RuleID) {
-				t.Errorf("the rule is %q, %+v", got.RuleID, got.Decider)
+			if got.By == approvals.ByRule && got.RuleID != string(got.Verdict)+"-rule" {
+				t.Errorf("the rule is %q", got.RuleID)
+			}
+			if (got.Decider != nil) != (got.RuleID != "") || (got.Decider != nil && got.Decider.ID != got.RuleID) {
+				t.Errorf("the rule is %q, and the decider %+v", got.RuleID, got.Decider)
 			}
 			traced(t, got)
 		})

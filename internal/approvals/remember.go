@@ -29,7 +29,7 @@ func RememberOptions(request domain.Request, call domain.ToolCall, hash string) 
 	judged := policy.look(call, "", time.Time{}) // without a hash: an option must cover the call by what it says
 	offer := func(id string, m domain.Matcher) {
 		m.Class, m.Agent = call.Class, agent
-		if CheckMatcher(m) == nil && judged.allows(m) {
+		if judged.allows(m) {
 			options = append(options, domain.RememberOption{
 				PreviewID: id, Matcher: m, Description: "This will also allow " + Describe(m) + ".",
 			})
