@@ -136,6 +136,15 @@ func (w *Workspace) open(directory, path string) (fs.File, error) {
 		return nil, err
 	}
 	defer root.Close()
+	file, err := w.openBelow(root, directory, relative, path)
+	if errors.Is(err, errLinked) {
+		w.sweepPlace(root, directory, relative)
+		file, err = w.openBelow(root, directory, relative, path)
+	}
+	return file, err
+}
+
+func (w *Workspace) openBelow(root *os.Root, directory, relative, path string) (fs.File, error) {
 	w.swap.RLock() // for a moment, what is about to be replaced has two names
 	defer w.swap.RUnlock()
 	file, err := root.OpenFile(relative, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -263,7 +272,7 @@ func outside(path string) error {
 
 func secondName(path string) error {
 	return domain.Errorf(domain.CodePathOutsideWorkspace,
-		"%s has a second name, a hard link, which may be outside the working directory.", path)
+		"%s has a second name, a hard link, which may be outside the working directory.", path).With(errLinked)
 }
 
 func notOpened(path string, err error) error {

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -84,7 +83,7 @@ func (s *changeSet) stage(change domain.FileChange) error {
 		return domain.Errorf(domain.CodeToolFailed, "%s is changed twice at once.", change.Path)
 	}
 	s.files = append(s.files, file)
-	return file.stage()
+	return file.stage(s.workspace)
 }
 
 // folder opens the folder of a file that is to be changed and makes what is missing of it. It looks first where the
@@ -202,8 +201,12 @@ type changedFile struct {
 }
 
 // stage writes the draft. The mode of what is there is kept.
-func (f *changedFile) stage() error {
+func (f *changedFile) stage(w *Workspace) error {
 	there, err := f.look()
+	if errors.Is(err, errLinked) {
+		w.sweep(f.folder, f.name)
+		there, err = f.look()
+	}
 	if err != nil || f.Delete {
 		return err
 	}
@@ -229,9 +232,6 @@ func (f *changedFile) stage() error {
 	return nil
 }
 
-// besides is a name that nobody else has.
-func besides() string { return ".signoff-" + rand.Text() }
-
 // look returns what is there now, nil for nothing, where it is what the change takes for granted.
 func (f *changedFile) look() (fs.FileInfo, error) {
 	there, err := f.folder.Lstat(f.name)
@@ -249,6 +249,8 @@ func (f *changedFile) look() (fs.FileInfo, error) {
 		return nil, secondName(f.Path)
 	case f.Expect == domain.NoFile:
 		return nil, domain.Errorf(domain.CodeConflict, "%s exists already.", f.Path)
+	case there.Mode().Perm()&0o200 == 0: // to replace it by a rename takes no more than the folder, but somebody did not want that
+		return nil, domain.Errorf(domain.CodeToolFailed, "%s is read-only: not even its owner may write it.", f.Path)
 	case f.Expect == domain.SameFile && !f.same(there):
 		return nil, domain.Errorf(domain.CodeConflict, "%s has changed since it was read.", f.Path)
 	}

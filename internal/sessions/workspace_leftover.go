@@ -1,0 +1,68 @@
+package sessions
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const leftoverPrefix = ".signoff-"
+
+// besides is a name that nobody else has.
+func besides() string { return leftoverPrefix + rand.Text() }
+
+// errLinked is what a file with a second name is refused for.
+var errLinked = errors.New("sessions: the file has a second name")
+
+// sweepPlace sweeps beside the file that a path leads to.
+func (w *Workspace) sweepPlace(root *os.Root, directory, relative string) {
+	place, err := filepath.EvalSymlinks(filepath.Join(directory, relative))
+	if err != nil {
+		return
+	}
+	inside, err := filepath.Rel(directory, place)
+	if err != nil {
+		return
+	}
+	folder, err := root.OpenRoot(filepath.Dir(inside))
+	if err != nil {
+		return
+	}
+	defer folder.Close()
+	w.sweep(folder, filepath.Base(place))
+}
+
+// sweep removes the second names that a change has given a file and could not take away, because the server was killed in its
+// middle. Nobody could read or change the file otherwise until a person found out why. It waits for the change that is
+// on its way: the names of that are no leftovers.
+func (w *Workspace) sweep(folder *os.Root, name string) {
+	w.swap.Lock()
+	defer w.swap.Unlock()
+	there, err := folder.Lstat(name)
+	if err != nil || !linked(there) {
+		return
+	}
+	for _, other := range namesIn(folder) {
+		if !strings.HasPrefix(other, leftoverPrefix) || other == name {
+			continue
+		}
+		if info, err := folder.Lstat(other); err == nil && os.SameFile(info, there) {
+			_ = folder.Remove(other)
+		}
+	}
+}
+
+func namesIn(folder *os.Root) []string {
+	opened, err := folder.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer opened.Close()
+	names, err := opened.Readdirnames(maxEntries)
+	if err != nil {
+		return nil
+	}
+	return names
+}
