@@ -32,6 +32,9 @@ func (r registry) openSecrets(config Config) (*secrets.Vault, *secrets.Masker, e
 	if err != nil {
 		return nil, nil, r.mistake(err)
 	}
+	if err := r.checkLengths(); err != nil {
+		return nil, nil, r.mistake(err)
+	}
 	values := slices.Concat(r.modelKeys(), r.agentSecrets(), config.databasePassword(), []string{r.searchKey()})
 	for _, s := range named {
 		values = append(values, s.Value)
@@ -46,7 +49,7 @@ func (r registry) openSecrets(config Config) (*secrets.Vault, *secrets.Masker, e
 func (r registry) namedSecrets() (named []secrets.Secret, err error) {
 	for _, name := range slices.Sorted(maps.Keys(r.Secrets)) {
 		s := r.Secrets[name]
-		place := "/secrets/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		place := pointer("secrets", name)
 		switch {
 		case s.Env == "":
 			return nil, domain.Invalid(place+"/env", "missing: it names the variable that the server reads the secret from")
@@ -56,6 +59,54 @@ func (r registry) namedSecrets() (named []secrets.Secret, err error) {
 		named = append(named, secrets.Secret{Name: name, From: s.Env, Variable: cmp.Or(s.As, s.Env), Value: os.Getenv(s.Env)})
 	}
 	return named, nil
+}
+
+// checkLengths finds keys that are too short to be masked, as the vault does it for secrets with a name.
+func (r registry) checkLengths() error {
+	for _, name := range slices.Sorted(maps.Keys(r.Models.Models)) {
+		if err := checkLength(pointer("models", name, "apiKeyEnv"), r.Models.Models[name].APIKeyEnv); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.MCPServers)) {
+		headers := r.MCPServers[name].HeadersEnv
+		for _, header := range slices.Sorted(maps.Keys(headers)) {
+			if err := checkLength(pointer("mcpServers", name, "headersEnv", header), headers[header]); err != nil {
+				return err
+			}
+		}
+	}
+	if r.WebSearch == nil {
+		return nil
+	}
+	return checkLength(pointer("webSearch", "apiKeyEnv"), r.WebSearch.APIKeyEnv)
+}
+
+// checkLength looks at the credential alone, where a scheme stands before it, as in "Bearer …".
+func checkLength(place, variable string) error {
+	if variable == "" {
+		return nil
+	}
+	value := strings.TrimSpace(os.Getenv(variable))
+	if scheme, credential, found := strings.Cut(value, " "); found && slices.Contains(schemes, strings.ToLower(scheme)) {
+		value = strings.TrimSpace(credential)
+	}
+	if value == "" || len(value) >= secrets.MinLength {
+		return nil
+	}
+	return domain.Invalid(place, "the value of %s is shorter than %d bytes, so it could not be masked where it shows up; "+
+		"leave the field out where no key is wanted", variable, secrets.MinLength)
+}
+
+var schemes = []string{"bearer", "basic", "token"}
+
+// pointer is the place of a value in the file.
+func pointer(steps ...string) string {
+	var place strings.Builder
+	for _, step := range steps {
+		place.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
+	}
+	return place.String()
 }
 
 func (r registry) modelKeys() (values []string) {
@@ -98,14 +149,15 @@ func suspects(passedOn []string, set map[string]string) (values []string) {
 	return values
 }
 
-// databasePassword is none or one, as it stands in the address and as what it says there.
+// databasePassword is what the driver takes for it, in whichever form it is said, and what an address says there: also
+// where the driver cannot read the rest of it.
 func (c Config) databasePassword() []string {
-	address, err := url.Parse(c.DatabaseURL)
-	if err != nil || address.User == nil {
-		return nil
+	passwords := []string{c.storeConfig().Password()}
+	if address, err := url.Parse(c.DatabaseURL); err == nil {
+		password, _ := address.User.Password()
+		passwords = append(passwords, password, address.Query().Get("password"), address.Query().Get("sslpassword"))
 	}
-	password, _ := address.User.Password()
-	return []string{password, address.Query().Get("password")}
+	return passwords
 }
 
 // maskLog has the process's log mask with m from now on. A log that nobody set up, as in a test, stays as it is: Go's own

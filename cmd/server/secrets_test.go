@@ -132,6 +132,47 @@ mcpServers:
 	}
 }
 
+// TestADatabasePasswordIsKnownInEachForm, also where the driver cannot read the address.
+func TestADatabasePasswordIsKnownInEachForm(t *testing.T) {
+	for _, address := range []string{
+		"postgres://me:" + canary + "@db.example/x", "postgres://me@db.example/x?password=" + canary,
+		"host=db.example user=me password=" + canary + " dbname=x", "host=db.example password = '" + canary + "'",
+		"postgres://me:" + canary + "@db.example/x?sslmode=nonsense", "postgres://me@db.example/x?sslpassword=" + canary,
+	} {
+		out := logTo(t, Config{LogFormat: "text", DatabaseURL: address})
+		slog.Warn("cannot use " + canary)
+		if strings.Contains(out.String(), canary) {
+			t.Errorf("%s: %s", address, out)
+		}
+	}
+}
+
+func TestKeysThatAreTooShortStopTheStart(t *testing.T) {
+	t.Setenv("SHORT_KEY", "12 45")
+	t.Setenv("SHORT_BEARER", "Bearer 12 45")
+	t.Setenv("EMPTY_KEY", "")
+	for text, place := range map[string]string{
+		"models: {hosted: {provider: openai, model: m, apiKeyEnv: SHORT_KEY}}":                                                        "models.hosted.apiKeyEnv",
+		"models: {demo: {provider: demo}}\nmcpServers: {docs: {url: 'https://x.example', headersEnv: {X-Key: SHORT_KEY}}}":            "mcpServers.docs.headersEnv.X-Key",
+		"models: {demo: {provider: demo}}\nmcpServers: {docs: {url: 'https://x.example', headersEnv: {Authorization: SHORT_BEARER}}}": "mcpServers.docs.headersEnv.Authorization",
+		"models: {demo: {provider: demo}}\nwebSearch: {provider: brave, apiKeyEnv: SHORT_KEY}":                                        "webSearch.apiKeyEnv",
+		"models: {hosted: {provider: openai, model: m, apiKeyEnv: EMPTY_KEY}, demo: {provider: demo}}":                                "",
+	} {
+		_, _, err := opened(t, text)
+		if place == "" {
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		var out bytes.Buffer
+		if exitCode(err, &out) != exitUsage || !strings.Contains(out.String(), place) || !strings.Contains(out.String(), "SHORT_") ||
+			!strings.Contains(out.String(), "shorter than 6 bytes") || strings.Contains(out.String(), "12 45") {
+			t.Errorf("%s\nsays: %s", text, out.String())
+		}
+	}
+}
+
 func TestATokenThatCannotBeReadStopsTheStart(t *testing.T) {
 	config := written(t, "agents: {claude: {}}")
 	if err := os.Mkdir(config.tokenFile(), 0o700); err != nil {
