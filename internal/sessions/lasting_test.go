@@ -31,9 +31,9 @@ func soon(c *sessions.Config) { c.LeaseTTL = 3 * time.Second }
 // rule makes a rule for everybody.
 func (w *world) rule(effect domain.Verdict, matcher domain.Matcher) domain.PermissionRule {
 	w.t.Helper()
-	rule, err := w.desk.CreateRule(context.Background(), domain.PermissionRule{
+	rule, _, err := w.desk.CreateRule(context.Background(), domain.PermissionRule{
 		Tenant: tenant, Scope: domain.RememberGlobal, Effect: effect, Matcher: matcher, By: alice,
-	}, audit.ByAPI)
+	}, "", audit.ByAPI)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -91,19 +91,25 @@ func TestWhoApprovedALostCallIsOnRecord(t *testing.T) {
 	})
 }
 
+// TestACallThatNobodyDecidedIsOnRecordAsTheServers, and not as decided by what had it asked about.
 func TestACallThatNobodyDecidedIsOnRecordAsTheServers(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		first := newWorld(t, s, uses("ls"), soon)
-		id := first.start()
-		first.approvals(id, 1)
+		cancelled, takenUp := first.start(), first.start()
+		first.approvals(cancelled, 1)
+		first.cancel(cancelled)
+		first.approvals(takenUp, 1)
 		first.killed()
 
 		second := newWorld(t, s, waits, soon)
-		second.becomes(id, domain.StatusPendingToolApproval, 2)
-		second.cancel(id)
-		record := second.recordOf(id, "c1")
-		if record.Outcome != string(domain.FateCancelled) || record.DecidedBy != string(approvals.ByServer) || record.Channel != audit.BySession {
-			t.Errorf("%+v", record)
+		second.becomes(takenUp, domain.StatusPendingToolApproval, 2)
+		second.cancel(takenUp)
+		for _, id := range []domain.ExecutionID{cancelled, takenUp} {
+			record := second.recordOf(id, "c1")
+			if record.Outcome != string(domain.FateCancelled) || record.DecidedBy != string(approvals.ByServer) ||
+				record.Reason != "" || record.Channel != audit.BySession {
+				t.Errorf("%+v", record)
+			}
 		}
 	})
 }

@@ -131,9 +131,9 @@ func TestAGlobalRule(t *testing.T) {
 // TestARevokedRule asks again at once.
 func TestARevokedRule(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), uses("git log -1"))
-	rule, err := w.desk.CreateRule(t.Context(), domain.PermissionRule{
+	rule, _, err := w.desk.CreateRule(t.Context(), domain.PermissionRule{
 		Tenant: tenant, Scope: domain.RememberGlobal, Effect: domain.Allow, Matcher: domain.Matcher{Command: "git log *"}, By: alice,
-	}, audit.ByAPI)
+	}, "", audit.ByAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
