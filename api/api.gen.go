@@ -1993,6 +1993,14 @@ type ListPermissionRulesParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// CreatePermissionRuleParams defines parameters for CreatePermissionRule.
+type CreatePermissionRuleParams struct {
+	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
+	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
+	// another body it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DecideApprovalJSONRequestBody defines body for DecideApproval for application/json ContentType.
 type DecideApprovalJSONRequestBody = Decide
 
@@ -2253,7 +2261,7 @@ type ServerInterface interface {
 	ListPermissionRules(w http.ResponseWriter, r *http.Request, params ListPermissionRulesParams)
 	// CreatePermissionRule Write a rule
 	// (POST /permission-rules)
-	CreatePermissionRule(w http.ResponseWriter, r *http.Request)
+	CreatePermissionRule(w http.ResponseWriter, r *http.Request, params CreatePermissionRuleParams)
 	// RevokePermissionRule Revoke a rule
 	// (DELETE /permission-rules/{id})
 	RevokePermissionRule(w http.ResponseWriter, r *http.Request, id string)
@@ -2421,7 +2429,7 @@ func (_ Unimplemented) ListPermissionRules(w http.ResponseWriter, r *http.Reques
 
 // CreatePermissionRule Write a rule
 // (POST /permission-rules)
-func (_ Unimplemented) CreatePermissionRule(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) CreatePermissionRule(w http.ResponseWriter, r *http.Request, params CreatePermissionRuleParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -3367,8 +3375,35 @@ func (siw *ServerInterfaceWrapper) ListPermissionRules(w http.ResponseWriter, r 
 // CreatePermissionRule operation middleware
 func (siw *ServerInterfaceWrapper) CreatePermissionRule(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreatePermissionRuleParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.CreatePermissionRule(w, r)
+		siw.Handler.CreatePermissionRule(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -4771,7 +4806,8 @@ func (response ListPermissionRulesdefaultApplicationProblemPlusJSONResponse) Vis
 }
 
 type CreatePermissionRuleRequestObject struct {
-	Body *CreatePermissionRuleJSONRequestBody
+	Params CreatePermissionRuleParams
+	Body   *CreatePermissionRuleJSONRequestBody
 }
 
 type CreatePermissionRuleResponseObject interface {
@@ -4779,7 +4815,8 @@ type CreatePermissionRuleResponseObject interface {
 }
 
 type CreatePermissionRule201ResponseHeaders struct {
-	Location *string
+	IdempotencyReplayed *string
+	Location            *string
 }
 
 type CreatePermissionRule201JSONResponse struct {
@@ -4794,6 +4831,9 @@ func (response CreatePermissionRule201JSONResponse) VisitCreatePermissionRuleRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
 	if response.Headers.Location != nil {
 		w.Header().Set("Location", fmt.Sprint(*response.Headers.Location))
 	}
@@ -5808,8 +5848,10 @@ func (sh *strictHandler) ListPermissionRules(w http.ResponseWriter, r *http.Requ
 }
 
 // CreatePermissionRule operation middleware
-func (sh *strictHandler) CreatePermissionRule(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) CreatePermissionRule(w http.ResponseWriter, r *http.Request, params CreatePermissionRuleParams) {
 	var request CreatePermissionRuleRequestObject
+
+	request.Params = params
 
 	var body CreatePermissionRuleJSONRequestBody
 	if err := runtime.BindJSONBody(r, &body); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -197,7 +198,19 @@ func (r *rows) Approvals(context.Context, domain.TenantID, store.ApprovalFilter)
 	return store.Page[domain.Approval]{Items: r.waiting}, nil
 }
 
+func (r *rows) PermissionRule(_ context.Context, _ domain.TenantID, id string) (domain.PermissionRule, error) {
+	for _, rule := range r.rules {
+		if rule.ID == id {
+			return rule, nil
+		}
+	}
+	return domain.PermissionRule{}, domain.Errorf(domain.CodeNotFound, "no rule")
+}
+
 func (r *rows) CreateRule(_ context.Context, rule domain.PermissionRule, record domain.AuditRecord) error {
+	if _, err := r.PermissionRule(context.Background(), "", rule.ID); err == nil {
+		return domain.Errorf(domain.CodeConflict, "taken")
+	}
 	r.rules, r.records = append(r.rules, rule), append(r.records, record)
 	return nil
 }
@@ -360,4 +373,47 @@ func TestTheDatabaseHasTheLastWord(t *testing.T) {
 
 func toolCall(arguments string) domain.Question {
 	return domain.Question{Kind: domain.ApprovalToolCall, Call: call(arguments)}
+}
+
+func TestCreateRule(t *testing.T) {
+	waiting := func(execution string, kind domain.ApprovalKind, tool string) domain.Approval {
+		return domain.Approval{Execution: domain.ExecutionID(execution), Kind: kind, Call: domain.ToolCall{Tool: tool}}
+	}
+	r, d, _ := desk(t)
+	r.waiting = []domain.Approval{
+		waiting("a", domain.ApprovalToolCall, "bash"), waiting("a", domain.ApprovalToolCall, "bash"),
+		waiting("b", domain.ApprovalToolCall, "read"), waiting("c", domain.ApprovalQuestion, "bash"),
+		waiting("d", domain.ApprovalAgentPermission, "bash"),
+	}
+	rule := domain.PermissionRule{Scope: domain.RememberGlobal, Effect: domain.Allow, Matcher: domain.Matcher{Tool: "bash"}, By: alice}
+	first, replayed, err := d.CreateRule(t.Context(), rule, "key-1", "api")
+	if err != nil || replayed || len(r.rules) != 1 || len(r.records) != 1 || r.records[0].Action != "rule.created" {
+		t.Fatalf("%v, replayed %v, %+v", err, replayed, r.records)
+	}
+	if got := fmt.Sprint(r.rung); got != "[a d]" {
+		t.Errorf("told were %s", got)
+	}
+	if again, replayed, err := d.CreateRule(t.Context(), rule, "key-1", "api"); err != nil || !replayed || again.ID != first.ID || len(r.rules) != 1 {
+		t.Errorf("again: %v, replayed %v, %+v", err, replayed, again)
+	}
+	rule.Effect = domain.Deny
+	if _, _, err := d.CreateRule(t.Context(), rule, "key-1", "api"); domain.CodeOf(err) != domain.CodeIdempotencyMismatch {
+		t.Errorf("another rule under the same key: %v", err)
+	}
+	if other, _, err := d.CreateRule(t.Context(), rule, "", "api"); err != nil || other.ID == first.ID {
+		t.Errorf("without a key: %v", err)
+	}
+	past := time.Now().Add(-time.Hour)
+	for pointer, change := range map[string]func(*domain.PermissionRule){
+		"/effect":      func(r *domain.PermissionRule) { r.Effect = "maybe" },
+		"/scope":       func(r *domain.PermissionRule) { r.Scope = domain.RememberOnce },
+		"/executionId": func(r *domain.PermissionRule) { r.Execution = "a" },
+		"/expiresAt":   func(r *domain.PermissionRule) { r.Expires = &past },
+		"/matcher":     func(r *domain.PermissionRule) { r.Matcher = domain.Matcher{} },
+	} {
+		wrong := rule
+		change(&wrong)
+		_, _, err := d.CreateRule(t.Context(), wrong, "", "api")
+		wants(t, err, pointer)
+	}
 }

@@ -20,6 +20,7 @@ type Store interface {
 	Approvals(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter) (store.Page[domain.Approval], error)
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
 	Rules(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.PermissionRule, error)
+	PermissionRule(ctx context.Context, tenant domain.TenantID, id string) (domain.PermissionRule, error)
 	CreateRule(ctx context.Context, rule domain.PermissionRule, record domain.AuditRecord) error
 	RevokeRule(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, record domain.AuditRecord) (domain.PermissionRule, error)
 }

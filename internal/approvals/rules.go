@@ -5,23 +5,59 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
 
-// CreateRule stores a rule that an operator wrote, and lets the calls that wait for a person be judged by it at once.
-// Errors: CodeInvalid, CodeNotFound for an execution that the tenant does not have.
-func (d *Desk) CreateRule(ctx context.Context, rule domain.PermissionRule, channel string) (domain.PermissionRule, error) {
+// CreateRule stores a rule that an operator wrote, and lets the calls that wait for a person be judged by it at once. With
+// an idempotency key that was used before, it returns the first answer again (replayed).
+// Errors: CodeInvalid, CodeNotFound for an execution that the tenant does not have, CodeIdempotencyMismatch.
+func (d *Desk) CreateRule(
+	ctx context.Context, rule domain.PermissionRule, key, channel string,
+) (created domain.PermissionRule, replayed bool, err error) {
 	if err := checkRule(rule); err != nil {
-		return rule, err
+		return rule, false, err
 	}
-	rule.ID, rule.Created = NewID(), time.Now().UTC().Truncate(time.Microsecond)
-	if err := d.store.CreateRule(ctx, rule, audit.Rule("rule.created", rule, rule.By, channel)); err != nil {
-		return rule, err
+	rule.ID, rule.Created = ruleID(rule.Tenant, key), time.Now().UTC().Truncate(time.Microsecond)
+	err = d.store.CreateRule(ctx, rule, audit.Rule("rule.created", rule, rule.By, channel))
+	if key != "" && domain.CodeOf(err) == domain.CodeConflict {
+		return d.replayRule(ctx, rule)
+	}
+	if err != nil {
+		return rule, false, err
 	}
 	d.ring(ctx, rule)
-	return rule, nil
+	return rule, false, nil
+}
+
+// ruleID is a fresh id, or the one that a key stands for: so that the second use of a key meets the first one's rule.
+func ruleID(tenant domain.TenantID, key string) string {
+	if key == "" {
+		return NewID()
+	}
+	return uuid.NewSHA1(ruleKeys, []byte(string(tenant)+"\x00"+key)).String()
+}
+
+// ruleKeys is the name space of the ids that keys stand for (RFC 9562, version 5).
+var ruleKeys = uuid.MustParse("6f1d1c52-6a0e-4d0f-9a55-0c8f6f1f7c11")
+
+func (d *Desk) replayRule(ctx context.Context, again domain.PermissionRule) (domain.PermissionRule, bool, error) {
+	first, err := d.store.PermissionRule(ctx, again.Tenant, again.ID)
+	if err != nil {
+		return again, false, err
+	}
+	if first.Scope != again.Scope || first.Execution != again.Execution || first.Effect != again.Effect ||
+		first.Matcher != again.Matcher || !sameTime(first.Expires, again.Expires) {
+		return again, false, domain.Errorf(domain.CodeIdempotencyMismatch, "This Idempotency-Key was used before with another body.")
+	}
+	return first, true, nil
+}
+
+func sameTime(a, b *time.Time) bool {
+	return a == b || (a != nil && b != nil && a.Truncate(time.Microsecond).Equal(b.Truncate(time.Microsecond)))
 }
 
 func checkRule(rule domain.PermissionRule) error {

@@ -49,11 +49,14 @@ func (s *Server) CreatePermissionRule(ctx context.Context, request api.CreatePer
 	if err := s.literal("/matcher", rule.Matcher); err != nil {
 		return nil, err
 	}
-	rule, err := s.approvals.CreateRule(ctx, rule, audit.ByAPI)
+	rule, replayed, err := s.approvals.CreateRule(ctx, rule, value(request.Params.IdempotencyKey, ""), audit.ByAPI)
 	if err != nil {
 		return nil, err
 	}
 	response := api.CreatePermissionRule201JSONResponse{Body: toRule(rule)}
+	if replayed {
+		response.Headers.IdempotencyReplayed = new("true")
+	}
 	response.Headers.Location = new("/permission-rules/" + rule.ID)
 	return response, nil
 }

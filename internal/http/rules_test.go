@@ -53,6 +53,24 @@ func TestARuleIsWrittenReadAndRevoked(t *testing.T) {
 	h.ask("DELETE", "/permission-rules/"+someID, "").problem(404, domain.CodeNotFound)
 }
 
+func TestARuleIsWrittenOnceUnderOneKey(t *testing.T) {
+	h := newHouse(t)
+	const body = `{"scope":"global","effect":"deny","matcher":{"tool":"bash","agent":"internal"},"expiresAt":"2999-01-02T03:04:05Z"}`
+	first := h.ask("POST", "/permission-rules", body, "Idempotency-Key", "k").want(201)
+	again := h.ask("POST", "/permission-rules", body, "Idempotency-Key", "k").want(201)
+	if string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("%v\n%s\n%s", again.header, first.body, again.body)
+	}
+	other := strings.Replace(body, "deny", "ask", 1)
+	h.ask("POST", "/permission-rules", other, "Idempotency-Key", "k").problem(409, domain.CodeIdempotencyMismatch)
+	if ids := h.rules(""); len(ids) != 1 {
+		t.Errorf("%v", ids)
+	}
+	if foreign := h.ask("POST", "/permission-rules", body, "Idempotency-Key", "k", "Authorization", "Bearer "+h.key("other", everyScope()...)).want(201); foreign.text("id") == first.text("id") {
+		t.Error("another tenant's key is the same")
+	}
+}
+
 func TestRulesAreListed(t *testing.T) {
 	h := newHouse(t)
 	first, second := h.create("hang"), h.create("hang")

@@ -60,7 +60,8 @@ type Approvals interface {
 	// Decide returns the approval as it stands, also beside an error about its state.
 	Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer approvals.Answer) (domain.Approval, error)
 	// CreateRule stores a rule; what is wrong with it is domain.CodeInvalid, an unknown execution domain.CodeNotFound.
-	CreateRule(ctx context.Context, rule domain.PermissionRule, channel string) (domain.PermissionRule, error)
+	// Replayed tells that an equal request with the same key had created it before.
+	CreateRule(ctx context.Context, rule domain.PermissionRule, key, channel string) (created domain.PermissionRule, replayed bool, err error)
 	RevokeRule(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (domain.PermissionRule, error)
 	// Evaluate judges a call that nobody makes.
 	Evaluate(ctx context.Context, evaluation approvals.Evaluation) (approvals.Judgement, domain.ToolCall, error)
