@@ -11,6 +11,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
+	"signoff/internal/tools/hosttest"
 )
 
 func TestMain(m *testing.M) {
@@ -182,7 +183,7 @@ func TestWhatAgentsSayIsMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	_, err = opened.Open(t.Context(), domain.Opening{Execution: domain.Execution{ID: "e", Request: domain.Request{
+	_, err = opened.Open(t.Context(), domain.Opening{Host: &hosttest.Host{}, Execution: domain.Execution{ID: "e", Request: domain.Request{
 		Source: domain.Source{Type: domain.SourceACP, Command: "mine"}, WorkingDirectory: t.TempDir(),
 	}}})
 	if err == nil || strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "found [masked]") {
@@ -224,6 +225,46 @@ func TestDoctorTellsOfAgents(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(config.DataDir); err != nil || len(entries) > 0 {
 		t.Errorf("doctor has made %v, %v", entries, err)
+	}
+}
+
+func TestDoctorTellsOfTheWebSearch(t *testing.T) {
+	t.Setenv("SEARCH_KEY", "")
+	for section, want := range map[string]string{
+		"": "",
+		"webSearch: {provider: brave, apiKeyEnv: SEARCH_KEY}":          "FAIL  web search ",
+		"webSearch: {provider: searxng, url: 'http://127.0.0.1:8888'}": "ok    web search             searxng\n",
+	} {
+		read, err := written(t, "models: {demo: {provider: demo}}\n"+section).readRegistry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		d := &diagnosis{out: &out}
+		d.webSearch(read)
+		if got := out.String(); !strings.HasPrefix(got, want) || want == "" && got != "" || d.broken != strings.HasPrefix(want, "FAIL") {
+			t.Errorf("%s: %s", section, got)
+		}
+	}
+}
+
+// TestDoctorLooksAtAllThatTheServerNeeds runs the command: what it leaves out, only the next start would tell.
+func TestDoctorLooksAtAllThatTheServerNeeds(t *testing.T) {
+	config := written(t, "models: {demo: {provider: demo}}\nsecrets: {mine: {env: SOME_KEY}}\nwebSearch: {provider: brave, apiKeyEnv: SEARCH_KEY}\n")
+	for name, value := range map[string]string{
+		"SIGNOFF_CONFIG": config.Config, "SIGNOFF_DATA_DIR": config.DataDir, "SIGNOFF_WORKSPACE_ROOT": t.TempDir(), "SOME_KEY": canary, "SEARCH_KEY": "",
+	} {
+		t.Setenv(name, value)
+	}
+	logTo(t, Config{})
+	var out, errOut bytes.Buffer
+	if code := run(t.Context(), []string{"doctor"}, nil, &out, &errOut); code != exitFailed {
+		t.Errorf("it ended with %d: %s", code, errOut.String())
+	}
+	for _, what := range []string{"workspace", "database", "sandbox", "secret mine", "FAIL  web search", "model demo", "agent claude"} {
+		if !strings.Contains(out.String(), what) {
+			t.Errorf("%q is not in:\n%s", what, out.String())
+		}
 	}
 }
 

@@ -28,11 +28,16 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
-	d := &diagnosis{out: std.out}
+	vault, masker, err := named.openSecrets(config)
+	if err != nil {
+		return err
+	}
+	d := &diagnosis{out: std.out, masker: masker}
 	d.configuration(config)
 	d.database(ctx, config)
 	box := d.sandbox(ctx, config)
-	d.secrets(config, named)
+	d.secrets(vault)
+	d.webSearch(named)
 	d.models(ctx, named)
 	d.agents(ctx, config, named, box)
 	if d.broken {
@@ -44,12 +49,13 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 // diagnosis prints findings and remembers whether one is bad.
 type diagnosis struct {
 	out    io.Writer
+	masker *secrets.Masker
 	broken bool
 }
 
-func (d *diagnosis) good(what, detail string) { fmt.Fprintf(d.out, "ok    %-22s %s\n", what, detail) }
+func (d *diagnosis) good(what, detail string) { d.say("ok", what, detail) }
 
-func (d *diagnosis) note(what, detail string) { fmt.Fprintf(d.out, "-     %-22s %s\n", what, detail) }
+func (d *diagnosis) note(what, detail string) { d.say("-", what, detail) }
 
 func (d *diagnosis) bad(what string, err error) {
 	d.broken = true
@@ -58,7 +64,12 @@ func (d *diagnosis) bad(what string, err error) {
 	if errors.As(err, &coded) {
 		detail = sentence(coded)
 	}
-	fmt.Fprintf(d.out, "FAIL  %-22s %s\n", what, (*secrets.Masker)(nil).MaskString(detail))
+	d.say("FAIL", what, detail)
+}
+
+// say masks whatever it is: also what a program says of its version comes from elsewhere.
+func (d *diagnosis) say(mark, what, detail string) {
+	fmt.Fprintf(d.out, "%-5s %-22s %s\n", mark, what, d.masker.MaskString(detail))
 }
 
 func (d *diagnosis) configuration(config Config) {
@@ -124,12 +135,7 @@ func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox
 }
 
 // secrets tells which have a value, and never which.
-func (d *diagnosis) secrets(config Config, named registry) {
-	vault, _, err := named.openSecrets(config)
-	if err != nil {
-		d.bad("secrets", err)
-		return
-	}
+func (d *diagnosis) secrets(vault *secrets.Vault) {
 	for _, info := range vault.Secrets() {
 		if info.Available {
 			d.good("secret "+info.Name, fmt.Sprintf("%s, given as %s", info.From, info.Variable))
@@ -139,8 +145,19 @@ func (d *diagnosis) secrets(config Config, named registry) {
 	}
 }
 
+// webSearch tells of it where it is configured. A key that is missing keeps the server from starting.
+func (d *diagnosis) webSearch(named registry) {
+	_, err := named.openTools()
+	switch {
+	case err != nil:
+		d.bad("web search", err)
+	case named.WebSearch != nil:
+		d.good("web search", named.WebSearch.Provider)
+	}
+}
+
 func (d *diagnosis) models(ctx context.Context, named registry) {
-	opened, err := named.openModels(tools.NewRegistry(), nil)
+	opened, err := named.openModels(tools.NewRegistry(), d.masker)
 	if err != nil {
 		d.bad("models", err)
 		return
@@ -158,7 +175,7 @@ func (d *diagnosis) models(ctx context.Context, named registry) {
 // agents tells of those that are not there, too: what to install stands beside them. That is a mistake only where the
 // configuration names them.
 func (d *diagnosis) agents(ctx context.Context, config Config, named registry, box *sandbox.Sandbox) {
-	opened, err := named.openAgents(config, box, nil)
+	opened, err := named.openAgents(config, box, d.masker)
 	if err != nil {
 		d.bad("agents", err)
 		return

@@ -16,7 +16,6 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
-	"signoff/internal/secrets"
 )
 
 // version is set by the release build: -ldflags "-X main.version=v1.2.3".
@@ -118,10 +117,10 @@ func exitCode(err error, errOut io.Writer) int {
 	}
 }
 
-// complain goes past the log, so it masks for itself what looks like a key, or like the password of an address: a
-// database that cannot be reached is reported with where it should be.
+// complain goes past the log, so it masks for itself, with what the log knows by then. That is at the least what looks like
+// a key, or like the password of an address: a database that cannot be reached is reported with where it should be.
 func complain(out io.Writer, text string) {
-	fmt.Fprintln(out, "signoff:", (*secrets.Masker)(nil).MaskString(text))
+	fmt.Fprintln(out, "signoff:", logMasker().MaskString(text))
 }
 
 // sentence tells an operator, who may see more than a client, also the cause.

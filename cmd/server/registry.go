@@ -165,7 +165,8 @@ func (c Config) readRegistry() (registry, error) {
 	}
 	r := registry{file: c.configFile(), content: content}
 	if err := yaml.UnmarshalWithOptions(content, &r, yaml.Strict()); err != nil {
-		return registry{}, usagef("%s: %s", c.configFile(), yaml.FormatError(err, false, true))
+		masker, readable := private(content)
+		return registry{}, usagef("%s: %s", c.configFile(), masker.MaskString(yaml.FormatError(err, false, readable)))
 	}
 	if len(r.Models.Models) == 0 && len(r.Agents) == 0 {
 		return registry{}, usagef("%s names neither models nor agents; docs/configuration.md shows how", c.configFile())
@@ -176,7 +177,8 @@ func (c Config) readRegistry() (registry, error) {
 	return r, nil
 }
 
-// mistake shows the place in the file that an error points at, where it points at one.
+// mistake shows the place in the file that an error points at, where it points at one. A line with an address is not
+// shown: what is wrong with it may be that there is a secret in it, and where it begins and ends nobody knows then.
 func (r registry) mistake(err error) error {
 	var coded *domain.Error
 	if !errors.As(err, &coded) || len(coded.Details) == 0 {
@@ -187,12 +189,17 @@ func (r registry) mistake(err error) error {
 	if r.file != "" {
 		place = r.file + ": " + place
 	}
+	masker, readable := private(r.content)
+	message := masker.MaskString(coded.Message)
+	if !readable || steps[len(steps)-1] == "baseUrl" {
+		return usagef("%s: %s", place, message)
+	}
 	for ; len(steps) > 1; steps = steps[:len(steps)-1] { // what is missing has no place; what it is missing in has one
 		if excerpt, err := yamlPath(steps).AnnotateSource(r.content, false); err == nil {
-			return usagef("%s: %s\n%s", place, coded.Message, strings.TrimRight(string(excerpt), "\n"))
+			return usagef("%s: %s\n%s", place, message, masker.MaskString(strings.TrimRight(string(excerpt), "\n")))
 		}
 	}
-	return usagef("%s: %s", place, coded.Message)
+	return usagef("%s: %s", place, message)
 }
 
 func yamlPath(steps []string) *yaml.Path {

@@ -167,3 +167,12 @@ func maskLog(m *secrets.Masker) {
 		slog.SetDefault(slog.New(secrets.NewHandler(handler, m)))
 	}
 }
+
+// logMasker is what the log masks with: of all maskers of this process it knows most. It is nil, which knows the shapes of
+// keys alone, where nobody set up the log.
+func logMasker() *secrets.Masker {
+	if handler, ours := slog.Default().Handler().(*secrets.Handler); ours {
+		return handler.Masker()
+	}
+	return nil
+}

@@ -239,6 +239,75 @@ func TestErrorsAtTheEndMask(t *testing.T) {
 	}
 }
 
+// TestErrorsAtTheEndMaskWhatTheLogDoes: the values are known as soon as the file is read.
+func TestErrorsAtTheEndMaskWhatTheLogDoes(t *testing.T) {
+	logTo(t, Config{LogFormat: "text"})
+	maskLog(secrets.NewMasker(canary))
+	var out bytes.Buffer
+	exitCode(errors.New("no "+canary), &out)
+	d := &diagnosis{out: &out, masker: logMasker()}
+	d.bad("one", errors.New("no "+canary))
+	d.good("two", canary)
+	d.note("three", canary)
+	if got := out.String(); strings.Contains(got, canary) || strings.Count(got, secrets.Masked) != 4 {
+		t.Error(got)
+	}
+}
+
+// TestMistakesShowNoSecretOfTheFile: some stand there rightly, beside what is wrong, and some are what is wrong.
+func TestMistakesShowNoSecretOfTheFile(t *testing.T) {
+	const demo = "models: {demo: {provider: demo}}\n"
+	for text, want := range map[string]string{
+		demo + "agents:\n  a:\n    setEnv: {A_TOKEN: CANARY}\n    args: {x: y}":                                        ">  5 |",
+		demo + "agents:\n  a:\n    setEnv:\n      PLACE: CANARY\n    argumens: [x]":                                    ">  6 |",
+		demo + "agents:\n  a:\n    command: c\n    setEnv:\n      X: CANARY\n    silentAfterSeconds: 0":                "1 to 3600",
+		demo + "agents:\n  a: {command: c, setEnv: {X: CANARY}}\n  a: {command: d}":                                    "[4:",
+		demo + "agents:\n  a: {command: c, setEnv: {X: CANARY}}\n  b: {command: 'unfinished":                           "[4:",
+		demo + "agents:\n  a: {command: c, env: [A_KEY=CANARY]}":                                                       "env holds names alone",
+		demo + "mcpServers:\n  a: {command: c, setEnv: {X: CANARY}, header: x}":                                        ">  3 |",
+		demo + "mcpServers:\n  a:\n    url: 'ftp://x.example/?q=CANARY'":                                               "mcpServers.a.url",
+		demo + "mcpServers:\n  a: {url: 'https://x.example', headersEnv: {X: 'Bearer CANARY'}}":                        "mcpServers.a.headersEnv",
+		demo + "mcpServers:\n  a: {url: 'https://x.example', setEnv: {X: \"can\\\"CANARY\"}}":                          "mcpServers.a",
+		demo + "secrets:\n  a: {env: A, value: CANARY}":                                                                ">  3 |",
+		demo + "secrets:\n  a: CANARY":                                                                                 "[3:",
+		"models:\n  a:\n    apiKey: CANARY":                                                                            `unknown field "apiKey"`,
+		"models:\n  a: {provider: openai, model: m, baseUrl: 'https://h.example/v1?key=CANARY'}":                       "more than host and path",
+		"models:\n  a: {provider: openai, model: m, baseUrl: 'https://h.example/v1#CANARY'}":                           "more than host and path",
+		"models:\n  a: {provider: openai, model: m, baseUrl: 'CANARY'}":                                                "not an http or https address",
+		"models:\n  b: {provider: demo}\n  a: {provider: o, model: m, baseUrl: 'https://h.example/v1?key=CANARY'}":     ">  3 |",
+		"models:\n  a: {provider: demo, apiKeyEnv: 'no-name CANARY'}\n  default: x":                                    "models.default",
+		demo + "mcpServers:\n  a:\n    setEnv:\n      X: |\n        one\n        CANARY\n    header: x":                ">  8 |",
+		demo + "mcpServers:\n  a:\n    setEnv:\n      X: one\n        CANARY\n      Y: &y !!str CANARY\n    header: x": ">  8 |",
+		"CANARY": "signoff.yaml", "- CANARY": "signoff.yaml", "models: CANARY\n\tx": "signoff.yaml",
+	} {
+		out := failureOfStart(t, strings.ReplaceAll(text, "CANARY", canary))
+		if strings.Contains(out, canary) || !strings.Contains(out, want) {
+			t.Errorf("%s\nwants %q, and says: %s", text, want, out)
+		}
+	}
+}
+
+// failureOfStart is what is said where the server does not start with this file.
+func failureOfStart(t *testing.T, text string) string {
+	t.Helper()
+	config := written(t, text)
+	named, err := config.readRegistry()
+	if err == nil {
+		_, _, err = named.openSecrets(config)
+	}
+	if err == nil {
+		_, err = named.openModels(nil, nil)
+	}
+	if err == nil {
+		_, err = named.openAgents(config, nil, nil)
+	}
+	var out bytes.Buffer
+	if exitCode(err, &out) != exitUsage {
+		t.Errorf("%s\nends with another code: %v", text, err)
+	}
+	return out.String()
+}
+
 func TestDoctorTellsOfSecrets(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", canary)
 	config := written(t, "models: {demo: {provider: demo}}\nsecrets: {github: {env: GITHUB_TOKEN, as: GH_TOKEN}, gone: {env: GONE_KEY}}")
@@ -246,9 +315,13 @@ func TestDoctorTellsOfSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	vault, _, err := named.openSecrets(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	d := &diagnosis{out: &out}
-	d.secrets(config, named)
+	d.secrets(vault)
 	const want = "ok    secret github          GITHUB_TOKEN, given as GH_TOKEN\nFAIL  secret gone            the variable GONE_KEY is empty\n"
 	if got := out.String(); got != want || !d.broken {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -32,6 +32,9 @@ func NewHandler(inner slog.Handler, m *Masker) slog.Handler {
 
 var _ slog.Handler = (*Handler)(nil)
 
+// Masker is what it masks with, for what is said beside the log.
+func (h *Handler) Masker() *Masker { return h.masker }
+
 // Enabled asks the handler behind.
 func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.inner.Enabled(ctx, level)

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"signoff/internal/secrets"
+)
+
+// private finds what of a configuration file must not be in a message that quotes it. Secrets are not to stand in the file,
+// and that is one of the mistakes that such messages are about: a key in place of the name of its variable, a
+// password in an address, a token under setEnv. Messages go to terminals, journals, and from there into tickets.
+//
+// It reads the file as it is written, because what is wrong in it may keep it from being read as anything else. A file whose
+// form itself is wrong is not readable, and then nothing of it may be quoted.
+func private(content []byte) (masker *secrets.Masker, readable bool) {
+	file, err := parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, false
+	}
+	var found privateValues
+	for _, document := range file.Docs {
+		if _, mapping := document.Body.(ast.MapNode); !mapping && document.Body != nil {
+			return nil, false
+		}
+		found.read(document.Body, nil)
+	}
+	return secrets.NewMasker(found...), true
+}
+
+type privateValues []string
+
+// read goes through a node that stands at a place in the file.
+func (p *privateValues) read(node ast.Node, place []string) {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		for _, member := range n.Values {
+			p.read(member, place)
+		}
+	case *ast.MappingValueNode:
+		p.read(n.Value, append(place[:len(place):len(place)], n.Key.GetToken().Value))
+	case *ast.SequenceNode:
+		for _, element := range n.Values {
+			p.read(element, place)
+		}
+	case *ast.AnchorNode:
+		p.read(n.Value, place)
+	case *ast.TagNode:
+		p.read(n.Value, place)
+	case *ast.LiteralNode:
+		p.takeLines(n.Value.Value, place)
+	case ast.ScalarNode:
+		p.take(n.GetToken().Value, place)
+		p.takeLines(n.GetToken().Origin, place)
+	}
+}
+
+// takeLines takes a value as it is written, with its escapes: a message quotes the lines of the file.
+func (p *privateValues) takeLines(written string, place []string) {
+	for line := range strings.Lines(written) {
+		p.take(strings.Trim(line, " \t\r\n,'\""), place)
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// take looks at a value by where it stands.
+func (p *privateValues) take(value string, place []string) {
+	section, field, last := place[0], "", place[len(place)-1]
+	if len(place) > 2 {
+		field = place[2] // of an agent or a server
+	}
+	switch {
+	case field == "setEnv", section == "secrets" && last != "env" && last != "as":
+		*p = append(*p, value)
+	case field == "env", field == "headersEnv", last == "env", strings.HasSuffix(last, "Env"):
+		if !variableName.MatchString(value) { // the value itself, or NAME=value
+			_, assigned, _ := strings.Cut(value, "=")
+			*p = append(*p, value, assigned)
+		}
+	case secrets.Suspect(last):
+		*p = append(*p, value)
+	default:
+		_, query, _ := strings.Cut(value, "?")
+		*p = append(*p, query)
+	}
+}
