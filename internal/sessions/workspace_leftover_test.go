@@ -59,15 +59,19 @@ func TestAKilledChangeLocksNoFileOut(t *testing.T) {
 	}
 }
 
-// TestOtherSecondNamesStay: a link that a change has not made may lead anywhere.
+// TestOtherSecondNamesStay: a link that a change has not made may lead anywhere, and what another change needs is not swept away.
 func TestOtherSecondNamesStay(t *testing.T) {
 	w, root := tree(t)
 	must(t, os.Link(filepath.Join(root, "hard"), filepath.Join(root, leftoverPrefix+"planted")))
+	must(t, os.WriteFile(filepath.Join(root, leftoverPrefix+"draft"), []byte("of another change"), 0o600))
 	if _, err := content(w, root, "hard"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("read: %v", err)
 	}
 	if err := w.change(root, []domain.FileChange{put("hard", "x")}); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("changed: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(root, leftoverPrefix+"draft")); err != nil {
+		t.Errorf("the draft of another change: %v", err)
 	}
 	if secret, err := os.ReadFile(filepath.Join(root, "../secret.txt")); err != nil || string(secret) != "SECRET" {
 		t.Errorf("the other name holds %q, %v", secret, err)
