@@ -300,6 +300,14 @@ func TestALargeLastRoundIsShortened(t *testing.T) {
 	}
 }
 
+// TestWhatANoteWouldNotShortenStays: the result would only lose its middle.
+func TestWhatANoteWouldNotShortenStays(t *testing.T) {
+	v := &vendor{replies: []reply{answers(400, nil, tooLong)}}
+	_, err := open(t, withWindow(v, 0), execution()).Prompt(t.Context(), &hosttest.Host{}, rounds(1, 2200))
+	want(t, "code", domain.CodeOf(err), domain.CodeContextOverflow)
+	want(t, "requests", len(v.requests()), 1)
+}
+
 // TestALineIsNotCutAgain, although the line of this line would be shorter.
 func TestALineIsNotCutAgain(t *testing.T) {
 	p := rounds(2, 2000)

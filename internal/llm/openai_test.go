@@ -37,6 +37,8 @@ func TestVendors(t *testing.T) {
 		{name: "nothing within the token limit", replies: []reply{streams(ends("length"), done)}, stop: "maxTokens"},
 		{name: "nothing, between troubles", replies: []reply{answers(500, nil, ""), streams(ends("stop"), done), answers(500, nil, ""), streams(ends("stop"), done)},
 			stop: "endTurn", retries: 3},
+		{name: "nothing, at the end of all attempts", replies: []reply{answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), streams(ends("stop"), done)},
+			stop: "endTurn", retries: 4},
 		{name: "no [DONE]", replies: []reply{streams(says("Hi"), ends("stop"))}, text: "Hi", stop: "endTurn"},
 		{name: "token limit", replies: []reply{streams(says("Hi"), ends("length"), done)}, text: "Hi", stop: "maxTokens"},
 		{name: "token limit within a call", replies: []reply{streams(callsBash(0, "rm -rf build"), ends("length"), done)}, stop: "maxTokens"},
