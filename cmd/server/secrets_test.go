@@ -270,6 +270,7 @@ func TestMistakesShowNoSecretOfTheFile(t *testing.T) {
 		demo + "mcpServers:\n  a: {url: 'https://x.example', setEnv: {X: \"can\\\"CANARY\"}}":                          "mcpServers.a",
 		demo + "secrets:\n  a: {env: A, value: CANARY}":                                                                ">  3 |",
 		demo + "secrets:\n  a: CANARY":                                                                                 "[3:",
+		demo + "mcpServers:\n  a: {command: c, setEnv: {X: 'it''s CANARY'}, header: x}":                                ">  3 |",
 		demo + "agents:\n  a: {command: c, apiKey: CANARY}":                                                            ">  3 |",
 		"models:\n  a:\n    apiKey: CANARY":                                                                            `unknown field "apiKey"`,
 		"models:\n  a: {provider: openai, model: m, baseUrl: 'https://h.example/v1?key=CANARY'}":                       "more than host and path",

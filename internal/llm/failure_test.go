@@ -32,6 +32,22 @@ func TestShorten(t *testing.T) {
 	}
 }
 
+// TestWhatAProviderSaysIsHidden by both vendors' providers: the model's own key, short as it may be, and what the masker knows.
+func TestWhatAProviderSaysIsHidden(t *testing.T) {
+	model := Model{Model: "m", BaseURL: "http://vendor.test/v1", APIKey: "k3y"}
+	config := func() Config {
+		c := suiteConfig(answering(400, "application/json", `{"error":{"message":"Not with k3y, nor with another-secret."}}`))
+		c.Masker = secrets.NewMasker("another-secret")
+		return c
+	}
+	for _, asked := range []provider{newOpenAI("m", model, config()), newAnthropic("m", model, config())} {
+		_, err := asked.Stream(t.Context(), smallRequest(), &ear{})
+		if got := domain.FailureOf(err).Message; !strings.HasSuffix(got, "Not with [key], nor with [masked].") {
+			t.Errorf("%T: %s", asked, got)
+		}
+	}
+}
+
 // TestOverflow is what servers were seen to say when a conversation is too long, and what they say of other things.
 func TestOverflow(t *testing.T) {
 	tests := []struct {
