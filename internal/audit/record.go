@@ -25,7 +25,8 @@ func Decided(approval domain.Approval, status domain.ApprovalStatus, decision do
 		Action: "approval.decided", Execution: approval.Execution, Subject: string(approval.ID),
 		Tool: approval.Call.Tool, Class: approval.Call.Class, ArgumentsHash: approval.ArgumentsHash,
 		Details: domain.Encode(map[string]any{
-			"toolCallId": approval.Call.ID, "kind": approval.Kind, "edited": decision.Arguments != nil,
+			"toolCallId": approval.Call.ID, "kind": approval.Kind, "askedBy": approval.AskedBy, "askedReason": short(approval.Reason),
+			"edited":   decision.Arguments != nil,
 			"runsHash": decision.ArgumentsHash, "remember": decision.Remember, "optionId": decision.OptionID,
 		}),
 		DecidedBy: "decision", RuleID: decision.RuleID, Reason: decision.Reason, Actor: &decision.By, Channel: channel,
@@ -53,13 +54,16 @@ type Provenance struct {
 	Actor     *domain.Actor
 	Channel   string
 	Hash      string // of the arguments; empty where they have none
+
+	AskedBy     string // of one that a person was asked about: what of the policy asked, and why
+	AskedReason string
 }
 
 // Call is the record of a tool call with its fate.
 func Call(execution domain.Execution, call domain.ToolCall, came Provenance, done domain.ToolCallCompleted) domain.AuditRecord {
 	return domain.AuditRecord{
 		Action: "toolCall." + verb(call), Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: call.ID,
-		Tool: call.Tool, Class: call.Class, ArgumentsHash: came.Hash, Details: details(call),
+		Tool: call.Tool, Class: call.Class, ArgumentsHash: came.Hash, Details: details(call, came),
 		DecidedBy: came.DecidedBy, RuleID: came.RuleID, Reason: came.Reason, Actor: came.Actor, Channel: came.Channel,
 		Outcome: string(done.Fate), Summary: short(done.Output), DurationMs: done.DurationMs,
 	}
@@ -74,8 +78,11 @@ func verb(call domain.ToolCall) string {
 }
 
 // details are what the call was about, without its contents: a file that was written is named, not repeated.
-func details(call domain.ToolCall) json.RawMessage {
+func details(call domain.ToolCall, came Provenance) json.RawMessage {
 	about := map[string]any{"summary": short(call.Summary)}
+	if came.AskedBy != "" {
+		about["askedBy"], about["askedReason"] = came.AskedBy, short(came.AskedReason)
+	}
 	if call.Action.Command != "" {
 		about["command"] = shortTo(call.Action.Command, 4<<10)
 	}

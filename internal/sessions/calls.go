@@ -39,13 +39,14 @@ func (s *session) asked(d *draft, a *ask) {
 	} else { // an external agent often says only now what the call is about: that is what a person is to see
 		c.ToolCall = a.Call
 	}
-	switch row, decided := s.decided[c.ID]; {
-	case decided:
-		delete(s.decided, c.ID)
-		s.settle(d, c, row)
+	row, decided := s.decided[c.ID]
+	delete(s.decided, c.ID)
+	switch {
 	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
 		d.progress = true
 		s.behind = true // a rule of the time in between may answer it
+	case decided:
+		s.settle(d, c, row)
 	default:
 		s.judge(d, c)
 	}
@@ -404,7 +405,10 @@ func (c *call) edited(arguments json.RawMessage) {
 
 // decidedBy tells who ended a question, for the record.
 func decidedBy(row domain.Approval) audit.Provenance {
-	came := audit.Provenance{DecidedBy: string(approvals.ByServer), Hash: row.ArgumentsHash, Channel: audit.BySession}
+	came := audit.Provenance{
+		DecidedBy: string(approvals.ByServer), Hash: row.ArgumentsHash, Channel: audit.BySession,
+		AskedBy: row.AskedBy, AskedReason: row.Reason,
+	}
 	switch {
 	case row.Status == domain.ApprovalExpired:
 		came.DecidedBy = string(approvals.ByExpiry)

@@ -160,18 +160,15 @@ func (s *session) release(d *draft, kind domain.EventType, open *openText) {
 }
 
 // releaseAll tells what of all texts was held back, in a change of its own: what comes after it may have to be drafted
-// more than once, and a text can be let go of only once.
+// more than once, and a text can be let go of only once. Nothing may follow in any of them: of a secret whose first half was
+// let go of, the second half is not found.
 func (s *session) releaseAll() error {
 	d := &draft{}
-	s.releaseTexts(d)
-	return s.commit(d)
-}
-
-func (s *session) releaseTexts(d *draft) {
 	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
 		kind, _, _ := strings.Cut(key, " ")
 		s.release(d, domain.EventType(kind), s.texts[key])
 	}
+	return s.commit(d)
 }
 
 // fact takes one finished statement of the agent.
@@ -252,7 +249,6 @@ func (s *session) requested(d *draft, p domain.ToolCallRequested) {
 	if _, open := s.calls[p.ToolCallID]; open || s.closed[p.ToolCallID] {
 		return // a call is announced once
 	}
-	s.releaseTexts(d) // a call follows on whole texts: after a restart nobody would know that an end was held back
 	p.Turn = s.now()
 	s.flowing = false
 	if p.MessageID != s.round {

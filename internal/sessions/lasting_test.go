@@ -198,20 +198,32 @@ func TestHeldBackTextIsToldBeforeAnEndOfATurnThatIsDraftedTwice(t *testing.T) {
 }
 
 // A call follows on whole texts: after a restart nobody would know that an end was held back.
-func TestHeldBackTextIsToldBeforeACall(t *testing.T) {
+// TestAHeldBackEndIsNotLetGoOfTooEarly: a call is announced in the middle of an output, or of a message.
+func TestAHeldBackEndIsNotLetGoOfTooEarly(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		if err := says(ctx, t); err != nil {
+		call := sessionstest.Bash("c1", "ls")
+		_ = t.Want("m1", call)
+		_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m2", Text: canary[:12]})
+		if _, err := t.Use(call, func(json.RawMessage) string {
+			_ = t.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: "c1", Output: canary[:12]})
+			_ = t.Want("m1", sessionstest.Bash("c2", "ls"))
+			_ = t.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: "c1", Output: canary[12:]})
+			return "x"
+		}); err != nil {
 			return "", err
 		}
-		return uses("ls")(ctx, t)
+		return domain.StopEndTurn, t.Say("m2", canary[12:])
 	}, masking)
-	id := w.start()
-	approval := w.approvals(id, 1)[0]
-	if text := told(t, w.events(id)); text != held {
-		t.Errorf("while the call waits, the log has %q", text)
+	id := w.start(func(r *domain.Request) { r.SafeModeOff = true })
+	end := w.ended(id)
+	log := w.events(id)
+	printed := ""
+	for _, piece := range payloads[domain.ToolCallUpdated](t, log) {
+		printed += piece.Output
 	}
-	w.decide(approval)
-	w.ended(id)
+	if text := told(t, log); text != "[masked]" || printed != "[masked]" || end.Output.Text != "[masked]" {
+		t.Errorf("said %q, printed %q, output %q", text, printed, end.Output.Text)
+	}
 }
 
 func TestHeldBackTextIsToldAtADrain(t *testing.T) {

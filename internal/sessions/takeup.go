@@ -162,7 +162,7 @@ func (s *session) recallApproval(row domain.Approval) {
 	switch {
 	case !open || (c.running && !s.external()):
 	case row.Status == domain.ApprovalPending:
-		c.approval = &row
+		c.approval, c.came.Hash = &row, row.ArgumentsHash
 	default:
 		s.decided[row.Call.ID] = row
 	}

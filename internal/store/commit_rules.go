@@ -73,14 +73,12 @@ func (b *batch) rememberRules() error {
 	return nil
 }
 
-// countHits counts once for each change. Rules for all of a tenant are hit by many executions at once, so they are
+// countHits counts every decision: parallel calls that one rule allows may be in one change. Rules for all of a tenant are hit by many executions at once, so they are
 // locked by id, and what a batch counts for one of them is added up: an update takes a row only once.
 func (b *batch) countHits() error {
 	var rows []row
 	for i, c := range b.live {
-		hits := slices.Clone(c.Hits)
-		slices.Sort(hits)
-		for _, rule := range slices.Compact(hits) {
+		for _, rule := range c.Hits {
 			rows = append(rows, row{i, []any{text(rule), b.heads[c.Execution].tenant, string(c.Execution)}})
 		}
 	}

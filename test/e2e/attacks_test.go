@@ -34,7 +34,7 @@ var attacks = map[string]attack{
 	"server processes":   {orders: []order{run("kill -9 {pid}; kill -9 -1; pkill -9 signoff; echo tried")}, request: trusting, holds: stillAlive},
 
 	// ——— what lies around ———
-	"ssh keys by command":  {orders: []order{run("cat ~/.ssh/id_rsa {home}/.ssh/id_rsa /root/.ssh/* /home/*/.ssh/*; echo tried")}, request: trusting, shows: "tried"},
+	"ssh keys by command":  {orders: []order{run("cat ~/.ssh/id_rsa {home}/.ssh/id_rsa ~root/.ssh/* /home/*/.ssh/*; echo tried")}, request: trusting, shows: "tried"},
 	"ssh keys by read":     {orders: []order{{"read", object{"path": "{home}/.ssh/id_rsa"}}, {"read", object{"path": "~/.ssh/id_rsa"}}, {"read", object{"path": "/etc/shadow"}}}, request: trusting, holds: onlyFates(domain.FateFailed)},
 	"environment by read":  {orders: []order{{"read", object{"path": "/proc/self/environ"}}, {"read", object{"path": "/proc/{pid}/environ"}}}, request: trusting, holds: onlyFates(domain.FateFailed)},
 	"list and search":      {orders: []order{{"list", object{"path": "{home}", "depth": 3}}, {"search", object{"pattern": "HOUSE", "path": "{home}"}}, {"search", object{"pattern": "HOUSE", "path": "../.."}}, {"search", object{"pattern": "HOUSE", "path": "/"}}}, request: trusting, holds: onlyFates(domain.FateFailed)},

@@ -240,7 +240,7 @@ func hitsAreCounted(w *world) {
 	}
 	w.accepted(hit(one, global.ID, own.ID, global.ID, "gone", theirs.ID, foreign.ID))
 	check(own, 1)
-	check(global, 1)
+	check(global, 2)
 	check(theirs, 0)
 	if got, err := w.s.PermissionRule(w.ctx, "other", foreign.ID); err != nil || got.Hits != 0 {
 		w.Errorf("another tenant's rule: %+v, %v", got, err)
@@ -250,7 +250,7 @@ func hitsAreCounted(w *world) {
 	for _, outcome := range outcomes {
 		w.must(outcome.Err)
 	}
-	check(global, 4)
+	check(global, 5)
 	check(theirs, 1)
 	first := *w.rule(global.ID).LastHit
 	stale := hit(one, global.ID)
