@@ -343,7 +343,8 @@ type (
 		Message string `json:"message"`
 	}
 
-	// ContextCompacted tells that old tool results were cut down to a line each, for the model alone: the log has them.
+	// ContextCompacted tells that old tool results were cut down to a line each, for the model alone: the log has them. Where
+	// that was not enough after an overflow, the newest have lost their middle.
 	ContextCompacted struct {
 		Turn    int    `json:"turn"`
 		Reason  string `json:"reason"`  // nearLimit, or overflow: the provider had refused the request

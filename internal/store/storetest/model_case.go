@@ -116,7 +116,7 @@ func (m *modelled) settle(t *rapid.T, c store.Change, outcome store.Outcome) {
 	head.LastSeq += int64(len(c.Events))
 	head.Terminal = c.Update != nil
 	m.audited += int64(len(c.Audit))
-	m.hits += int64(min(len(c.Hits), 1))
+	m.hits += int64(len(c.Hits))
 	if c.Epoch == 0 {
 		head.Bell++
 	}
