@@ -1,0 +1,157 @@
+package sessions
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// How answers arrive, and how questions end that got none.
+
+// decisions reads the approvals again and acts on those that are not pending any more.
+func (s *session) decisions() (*draft, error) {
+	d := &draft{}
+	s.judgePostponed(d)
+	if !s.anyCall(func(c *call) bool { return c.approval != nil }) {
+		return d, nil
+	}
+	if err := s.answerByRules(); err != nil {
+		return nil, err
+	}
+	s.behind = false
+	ctx, cancel := s.reading()
+	defer cancel()
+	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		c, open := s.calls[row.Call.ID]
+		switch {
+		case !open || c.approval == nil || c.approval.ID != row.ID || row.Status == domain.ApprovalPending:
+		case c.ask == nil: // taken up, and our own agent has not come back to it yet
+			c.approval, s.decided[c.ID] = nil, row
+		default:
+			s.settle(d, c, row)
+		}
+	}
+	s.derive(d)
+	return d, nil
+}
+
+// settle acts on a decided approval, with the row as the store holds it: what the agent asked for is not looked at
+// again.
+func (s *session) settle(d *draft, c *call, row domain.Approval) {
+	c.approval = nil
+	c.came = decidedBy(row)
+	switch {
+	case row.Status != domain.ApprovalApproved:
+		s.turnDown(d, c, row)
+		return
+	case c.ask.ours() && row.Call.Version != c.Version: // a person approved what the tool did before this server was updated
+		s.judge(d, c)
+		return
+	}
+	arguments, err := approvals.Granted(row)
+	if err != nil {
+		s.refuse(d, c, domain.FateFailed, domain.FailureOf(err))
+		return
+	}
+	if row.Decision.Arguments != nil {
+		c.edited(arguments)
+	}
+	c.Arguments = arguments
+	s.start(d, c, domain.ToolCallStarted{
+		ToolCallID: c.ID, Arguments: arguments, ApprovalID: row.ID, AllowedBy: c.came.DecidedBy, RuleID: c.came.RuleID,
+	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
+}
+
+// edited forgets what the call would have done: with the decider's arguments it does something else, which the record
+// must not call by the old name.
+func (c *call) edited(arguments json.RawMessage) {
+	c.Summary = "With arguments that the decider wrote: " + string(arguments)
+	c.Action = domain.Action{}
+}
+
+// decidedBy tells who ended a question, for the record.
+func decidedBy(row domain.Approval) audit.Provenance {
+	came := audit.Provenance{
+		DecidedBy: string(approvals.ByServer), Hash: row.ArgumentsHash, Channel: audit.BySession,
+		AskedBy: row.AskedBy, AskedReason: row.Reason,
+	}
+	switch {
+	case row.Status == domain.ApprovalExpired:
+		came.DecidedBy = string(approvals.ByExpiry)
+	case row.Decision == nil:
+	case row.Decision.ByRule():
+		came.DecidedBy, came.RuleID, came.Actor = string(approvals.ByRule), row.Decision.RuleID, &row.Decision.By
+	default:
+		came.DecidedBy, came.Reason, came.Actor = string(approvals.ByDecision), row.Decision.Reason, &row.Decision.By
+		came.RuleID = row.Decision.RuleID
+	}
+	if row.Decision != nil && row.Decision.ArgumentsHash != "" {
+		came.Hash = row.Decision.ArgumentsHash
+	}
+	return came
+}
+
+// turnDown refuses a call as its approval ended. A person may have named the option that says no.
+func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
+	fate, failure := approvals.Refusal(row)
+	if row.Decision == nil {
+		s.refuse(d, c, fate, failure)
+		return
+	}
+	s.refuseWith(d, c, fate, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID})
+}
+
+// nextExpiry rings when the first open approval expires; never where none does.
+func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
+	var first *time.Time
+	for _, c := range s.calls {
+		if c.approval != nil && c.approval.Expires != nil && (first == nil || c.approval.Expires.Before(*first)) {
+			first = c.approval.Expires
+		}
+	}
+	if first == nil {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(time.Until(*first))
+	return timer.C, timer.Stop
+}
+
+// clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
+const clockSkew = 200 * time.Millisecond
+
+// expire ends the approvals whose time is over, each in a change of its own: one that was answered at the last moment
+// must not keep the others open. What became of them is then read like any other decision.
+func (s *session) expire() state {
+	now := time.Now()
+	for _, c := range s.calls {
+		if c.approval == nil || c.approval.Expires == nil || c.approval.Expires.After(now) {
+			continue
+		}
+		if err := s.expireOne(c); err != nil {
+			return s.abandon(err)
+		}
+	}
+	return s.sync
+}
+
+func (s *session) expireOne(c *call) error {
+	resolution, event := approvals.Ended(*c.approval, domain.ApprovalExpired)
+	change := (&draft{payloads: []domain.Payload{event}}).change(s)
+	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
+	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
+	c.approval.Expires = &again
+	_, err := s.log.Commit(s.lease, change)
+	if code := domain.CodeOf(err); err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
+		return err
+	}
+	return nil
+}
