@@ -357,7 +357,7 @@ func TestRememberedCommand(t *testing.T) {
 				global = r
 			}
 		}
-		if global.Hits < 2 {
+		if global.Hits != 3 {
 			t.Errorf("rules: %+v", rules())
 		}
 		dry := object{"tool": "bash", "arguments": object{"command": "git log -3"}}

@@ -65,9 +65,11 @@ type auditEntry struct {
 			Name string `json:"name"`
 		} `json:"actor"`
 		Details struct {
-			Command string   `json:"command"`
-			Hosts   []string `json:"hosts"`
-			Paths   []string `json:"paths"`
+			Command     string   `json:"command"`
+			AskedBy     string   `json:"askedBy"`
+			AskedReason string   `json:"askedReason"`
+			Hosts       []string `json:"hosts"`
+			Paths       []string `json:"paths"`
 		} `json:"details"`
 	} `json:"record"`
 }
@@ -273,11 +275,12 @@ func (s *server) onRecord(id string) {
 	s.t.Helper()
 	type line struct{ Tool, Command, By, Outcome string }
 	var calls []line
-	reasons := map[string]string{}
+	reasons, asked := map[string]string{}, map[string]string{}
 	for _, entry := range s.audit(id) {
 		if strings.HasPrefix(entry.Action, "toolCall.") {
 			calls = append(calls, line{entry.Record.Tool, entry.Record.Details.Command, entry.Record.DecidedBy, entry.Record.Outcome})
 			reasons[entry.Record.Details.Command] = entry.Record.Reason
+			asked[entry.Record.Details.Command] = entry.Record.Details.AskedBy + ": " + entry.Record.Details.AskedReason
 		}
 	}
 	if diff := cmp.Diff([]line{
@@ -299,6 +302,16 @@ func (s *server) onRecord(id string) {
 			s.t.Errorf("the reason of %s is %q", command, reasons[command])
 		}
 	}
+	for command, words := range map[string][]string{ // what held it: rule, action and the part of the line
+		"chmod 640 app/config.yaml": {"bashPolicy: ", "deny-destructive", "deny", "chmod 640"},
+		"rm -rf app/old":            {"bashPolicy: ", "deny-destructive", "deny", "rm -rf"},
+	} {
+		for _, word := range words {
+			if !strings.Contains(asked[command], word) {
+				s.t.Errorf("%s was asked about for %q, without %q", command, asked[command], word)
+			}
+		}
+	}
 	decided := 0
 	for _, entry := range s.audit(id) {
 		if entry.Action == "approval.decided" && entry.Record.Actor != nil && entry.Record.Channel == "api" {
@@ -308,9 +321,9 @@ func (s *server) onRecord(id string) {
 	if decided != 4 {
 		s.t.Errorf("the audit has %d decisions of people", decided)
 	}
-	asked := of[domain.ApprovalRequested](s.t, s.page(id))
-	if len(asked) != 4 || !strings.Contains(asked[2].Reason, "deny-destructive") || !strings.Contains(asked[3].Reason, "deny-destructive") {
-		encoded, _ := json.Marshal(asked)
+	questions := of[domain.ApprovalRequested](s.t, s.page(id))
+	if len(questions) != 4 || !strings.Contains(questions[2].Reason, "deny-destructive") || !strings.Contains(questions[3].Reason, "deny-destructive") {
+		encoded, _ := json.Marshal(questions)
 		s.t.Errorf("asked: %s", encoded)
 	}
 }
