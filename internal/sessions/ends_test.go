@@ -35,7 +35,7 @@ var stuck = map[domain.Status]sessionstest.Script{
 	},
 	domain.StatusExecutingTool: func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		call := sessionstest.Bash("c1", "sleep")
-		call.Class = domain.ClassRead
+		call.Class, call.Action = domain.ClassRead, domain.Action{}
 		_ = t.Want("m", call)
 		_, err := t.Use(call, func(json.RawMessage) string { <-ctx.Done(); return "stopped" })
 		return "", err
@@ -228,7 +228,7 @@ func TestApprovalThatNeverExpires(t *testing.T) {
 func TestAgentThatIgnoresItsEnd(t *testing.T) {
 	onFakeTime(t, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		call := sessionstest.Bash("c1", "sleep")
-		call.Class = domain.ClassRead
+		call.Class, call.Action = domain.ClassRead, domain.Action{}
 		_ = t.Want("m", call)
 		_, _ = t.Use(call, func(json.RawMessage) string { time.Sleep(time.Hour); return "late" })
 		return domain.StopEndTurn, nil

@@ -95,7 +95,7 @@ func TestCallDuringADrain(t *testing.T) {
 	proceed := make(chan struct{})
 	w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		one, two := sessionstest.Bash("c1", "ls"), sessionstest.Bash("c2", "ls")
-		one.Class = domain.ClassRead
+		one.Class, one.Action = domain.ClassRead, domain.Action{}
 		_ = t.Want("m1", one)
 		_ = t.Want("m1", two)
 		done := make(chan domain.Grant, 1)
@@ -133,7 +133,7 @@ func TestNoTurnBeginsDuringADrain(t *testing.T) {
 	s := storetest.SQLite(t)
 	w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		one := sessionstest.Bash("c"+t.Prompt.Text, "ls")
-		one.Class = domain.ClassRead
+		one.Class, one.Action = domain.ClassRead, domain.Action{}
 		_ = t.Want("m"+t.Prompt.Text, one)
 		_, err := t.Use(one, func(json.RawMessage) string {
 			select {

@@ -165,7 +165,7 @@ func TestDrainLetsARunningCallEnd(t *testing.T) {
 	running, finish := make(chan struct{}), make(chan struct{})
 	first := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		call := sessionstest.Bash("c1", "ls")
-		call.Class = domain.ClassRead
+		call.Class, call.Action = domain.ClassRead, domain.Action{}
 		_ = t.Want("m1", call)
 		if _, err := t.Use(call, func(json.RawMessage) string { close(running); <-finish; return "whole" }); err != nil {
 			return "", err
