@@ -50,11 +50,12 @@ generated() {
 }
 
 # A new machine may lack what the tests run beside Go: a C compiler for the race detector, npm for the model server that
-# others keep. Postgres is looked after by the tests themselves. Root on Debian gets them; everybody else is told.
+# others keep, bubblewrap, which is one of the two ways to confine a command. Postgres is looked after by the tests themselves. Root on Debian gets them; everybody else is told.
 provide() {
   local missing=()
   command -v gcc >/dev/null || missing+=(gcc libc6-dev)
   command -v npm >/dev/null || missing+=(npm)
+  [ "$(uname)" != Linux ] || command -v bwrap >/dev/null || missing+=(bubblewrap)
   [ ${#missing[@]} -eq 0 ] && return 0
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } >"$tool/apt" 2>&1 && return 0
