@@ -72,7 +72,7 @@ func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgem
 	question := c.ask.Question
 	question.Call = c.ToolCall
 	approval := approvals.New(s.execution, question, hash, judgement, timeout, time.Now())
-	if s.masker.MaskString(c.Action.Command) != c.Action.Command { // a rule would show the secret, and mean another command
+	if s.hides(c.Action.Command) { // a rule would show the secret, and mean another command
 		approval.RememberOptions = approval.RememberOptions[:1]
 	}
 	c.approval = &approval

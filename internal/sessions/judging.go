@@ -13,7 +13,7 @@ import (
 // How a call is judged: by the policy, with the rules as they are at that moment.
 
 func (s *session) judge(d *draft, c *call) {
-	if c.ask.ours() && c.Class == domain.ClassExecute && s.sandbox.Name() == NoSandbox {
+	if s.confines(c) == NoSandbox {
 		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: noSandboxMessage})
 		return
 	}
@@ -54,13 +54,17 @@ func (s *session) judgement(c *call, hash string) (approvals.Judgement, error) {
 	if err := s.readRules(); err != nil {
 		return approvals.Judgement{}, err
 	}
-	judged := c.ToolCall
-	judged.Action.Paths = withTargets(judged.Action.Paths)
-	judgement := s.policy.Judge(judged, hash, time.Now())
-	if command := c.Action.Command; s.masker.MaskString(command) != command { // cut to a sentence, it might show half of it
+	judgement := s.judgeByPolicy(c, hash)
+	if s.hides(c.Action.Command) { // cut to a sentence, it might show half of it
 		judgement.Reason = "The command holds a secret, so the reason is not shown; the rules decided as for any other."
 	}
 	return judgement, nil
+}
+
+func (s *session) judgeByPolicy(c *call, hash string) approvals.Judgement {
+	judged := c.ToolCall
+	judged.Action.Paths = withTargets(judged.Action.Paths)
+	return s.policy.Judge(judged, hash, time.Now())
 }
 
 func (s *session) readRules() error {

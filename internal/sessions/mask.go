@@ -27,6 +27,9 @@ func (s *session) event(payload domain.Payload) domain.Event {
 	return s.Manager.event(s.execution.ID, payload)
 }
 
+// hides tells whether text holds a secret.
+func (s *session) hides(text string) bool { return s.masker.MaskString(text) != text }
+
 func (s *session) maskRecord(record domain.AuditRecord) (masked domain.AuditRecord) {
 	if json.Unmarshal(s.masker.JSON(domain.Encode(record)), &masked) != nil {
 		return domain.AuditRecord{Action: record.Action, Execution: record.Execution, Channel: record.Channel, Outcome: record.Outcome}
@@ -39,7 +42,7 @@ func (s *session) maskRecord(record domain.AuditRecord) (masked domain.AuditReco
 func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, err error) {
 	plain := request.Marshal()
 	hidden := m.masker.JSON(plain)
-	if len(hidden) == len(plain) && string(hidden) == string(plain) {
+	if bytes.Equal(hidden, plain) {
 		return request, nil
 	}
 	err = json.Unmarshal(hidden, &masked)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
@@ -23,9 +22,7 @@ func (s *session) answerByRules() error {
 		if c.approval == nil || c.ask == nil || c.approval.Kind == domain.ApprovalQuestion {
 			continue
 		}
-		judged := c.ToolCall
-		judged.Action.Paths = withTargets(judged.Action.Paths)
-		judgement := s.policy.Judge(judged, c.approval.ArgumentsHash, time.Now())
+		judgement := s.judgeByPolicy(c, c.approval.ArgumentsHash)
 		if judgement.By != approvals.ByRule || judgement.Verdict == domain.Ask {
 			continue
 		}
@@ -38,17 +35,17 @@ func (s *session) answerByRules() error {
 
 // answerByRule writes the decision of a rule, in the name of who made it.
 func (s *session) answerByRule(c *call, judgement approvals.Judgement) error {
-	at := slices.IndexFunc(s.policy.Rules, func(r domain.PermissionRule) bool { return r.ID == judgement.RuleID })
-	if at < 0 {
+	rule := judgement.Decider
+	if rule.Scope == "" {
 		return nil // a rule of the request: it was there when the question was asked, and nobody is its author
 	}
 	if judgement.Verdict == domain.Allow && !c.ask.allowable() {
 		return nil // the agent offers no option that would say so
 	}
-	resolution, event := approvals.AnsweredBy(*c.approval, s.policy.Rules[at])
+	resolution, event := approvals.AnsweredBy(*c.approval, *rule)
 	change := store.Change{
 		Execution: s.execution.ID, Epoch: s.epoch, Resolve: []store.Resolution{resolution},
-		Events: []domain.Event{s.event(event)}, Hits: []string{judgement.RuleID},
+		Events: []domain.Event{s.event(event)}, Hits: []string{rule.ID},
 	}
 	ctx, cancel := s.reading()
 	defer cancel()
