@@ -71,7 +71,7 @@ func (Bash) Check(arguments json.RawMessage, dir string) (Intent, error) {
 		return Intent{}, err
 	}
 	return Intent{
-		Summary: fmt.Sprintf("Run %s in %s%s", code(parsed.command), shorten(visible(dir), 100, 100), parsed.access()),
+		Summary: fmt.Sprintf("Run %s in %s%s", code(parsed.command), folder(dir), parsed.access()),
 		Action:  domain.Action{Command: parsed.command, Hosts: parsed.hosts, Secrets: parsed.secrets},
 	}, nil
 }

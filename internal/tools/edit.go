@@ -60,7 +60,7 @@ func (Edit) Check(arguments json.RawMessage, dir string) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
-	place := fmt.Sprintf("in %s in %s", code(parsed.path), shorten(visible(dir), 100, 100))
+	place := fmt.Sprintf("in %s in %s", code(parsed.path), folder(dir))
 	if parsed.all {
 		place = "everywhere " + place
 	}

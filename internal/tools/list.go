@@ -57,10 +57,9 @@ func (List) Check(arguments json.RawMessage, dir string) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
-	summary := fmt.Sprintf("List %s in %s", code(parsed.path), shorten(visible(dir), 100, 100))
+	summary := fmt.Sprintf("List %s in %s", code(parsed.path), folder(dir))
 	if parsed.pattern != "" {
-		summary = fmt.Sprintf("List what fits %s below %s in %s",
-			code(string(parsed.pattern)), code(parsed.path), shorten(visible(dir), 100, 100))
+		summary = fmt.Sprintf("List what fits %s below %s in %s", code(string(parsed.pattern)), code(parsed.path), folder(dir))
 	}
 	return Intent{Summary: summary, Action: domain.Action{Paths: []string{absolute(dir, parsed.path)}}}, nil
 }

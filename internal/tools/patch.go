@@ -51,7 +51,7 @@ func (Patch) Check(arguments json.RawMessage, dir string) (Intent, error) {
 		intent.Action.Paths = append(intent.Action.Paths, absolute(dir, file.path))
 	}
 	intent.Summary = fmt.Sprintf("Patch %s in %s: %s",
-		counted(len(files), "file"), shorten(visible(dir), 100, 100), strings.Join(said, ", "))
+		counted(len(files), "file"), folder(dir), strings.Join(said, ", "))
 	return intent, nil
 }
 

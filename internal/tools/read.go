@@ -89,7 +89,7 @@ func (Read) Check(arguments json.RawMessage, dir string) (Intent, error) {
 		return Intent{Summary: fmt.Sprintf("Read what the call %s has printed", code(id))}, nil
 	}
 	return Intent{
-		Summary: fmt.Sprintf("Read %s in %s", code(parsed.path), shorten(visible(dir), 100, 100)),
+		Summary: fmt.Sprintf("Read %s in %s", code(parsed.path), folder(dir)),
 		Action:  domain.Action{Paths: []string{absolute(dir, parsed.path)}},
 	}, nil
 }

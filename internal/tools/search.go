@@ -74,7 +74,7 @@ func (Search) Check(arguments json.RawMessage, dir string) (Intent, error) {
 		return Intent{}, err
 	}
 	return Intent{
-		Summary: fmt.Sprintf("Search %s in %s for %s", code(parsed.path), shorten(visible(dir), 100, 100), code(parsed.written)),
+		Summary: fmt.Sprintf("Search %s in %s for %s", code(parsed.path), folder(dir), code(parsed.written)),
 		Action:  domain.Action{Paths: []string{absolute(dir, parsed.path)}},
 	}, nil
 }

@@ -49,6 +49,9 @@ func shorten(line string, head, tail int) string {
 		string(runes[:head]), length-head-tail, string(runes[length-tail:]))
 }
 
+// folder is the name of a directory as it stands in a summary.
+func folder(dir string) string { return shorten(visible(dir), 100, 100) }
+
 // code is text as it stands in a summary, between more backticks than it has in a row itself: a command must not be
 // able to end its own quotation and go on with a sentence of ours.
 func code(text string) string {

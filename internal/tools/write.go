@@ -52,8 +52,7 @@ func (Write) Check(arguments json.RawMessage, dir string) (Intent, error) {
 		return Intent{}, err
 	}
 	return Intent{
-		Summary: fmt.Sprintf("Write %s to %s in %s: %s",
-			sized(parsed.content), code(parsed.path), shorten(visible(dir), 100, 100), code(parsed.content)),
+		Summary: fmt.Sprintf("Write %s to %s in %s: %s", sized(parsed.content), code(parsed.path), folder(dir), code(parsed.content)),
 		Action: domain.Action{Paths: []string{absolute(dir, parsed.path)}},
 	}, nil
 }
