@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"signoff/internal/domain"
 )
 
 // Masked stands where a secret was.
-const Masked = "[masked]"
+const Masked = domain.Masked
 
 // MinLength is how long a value must be to be looked for, in bytes.
 const MinLength = 6
