@@ -71,8 +71,6 @@ func (a Answer) preview() string {
 	return cmp.Or(a.PreviewID, PreviewExact)
 }
 
-func (a Answer) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
-
 // Decide answers one approval and returns it as it then stands, also beside an error about its state.
 //
 // Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (what was seen is not what would run); CodeInvalid (an
@@ -325,3 +323,6 @@ func runs(approval domain.Approval, decision domain.Decision) string {
 
 // NewID returns a fresh id: a UUID of version 7, so that rows made later sort later (RFC 9562).
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// now is as fine as it is stored: who made a rule and who reads it later see the same instant.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

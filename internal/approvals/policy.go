@@ -210,7 +210,7 @@ func (j *judging) refuse() (Judgement, string) {
 			return refusal(ByCapability, "This execution may not use tools that %s.", verbs[class]), ""
 		}
 	}
-	if finding, denied := j.denied(); denied && j.bash.Denial() == domain.DenyBlock {
+	if finding, denied := j.finding(domain.Deny); denied && j.bash.Denial() == domain.DenyBlock {
 		judgement := refusal(ByBashPolicy, "%s", because(finding))
 		judgement.Rule = finding.Rule
 		return judgement, ""
@@ -224,8 +224,6 @@ var verbs = map[domain.Class]string{
 	domain.ClassNetwork: "reach the network", domain.ClassMCP: "belong to MCP servers", domain.ClassDelegate: "delegate to other agents",
 	domain.ClassOther: "do what nobody can classify",
 }
-
-func (j *judging) denied() (shell.Finding, bool) { return j.finding(domain.Deny) }
 
 func (j *judging) finding(action domain.Verdict) (shell.Finding, bool) {
 	if j.verdict.Action != action {

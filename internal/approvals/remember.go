@@ -94,7 +94,7 @@ func remembered(approval domain.Approval, decision domain.Decision, answer Answe
 	option := chosen(approval, decision.PreviewID)
 	rule := &domain.PermissionRule{
 		ID: NewID(), Tenant: approval.Tenant, Scope: decision.Remember, Effect: domain.Allow,
-		Matcher: option.Matcher, Approval: approval.ID, By: decision.By, Created: answer.now(), Expires: answer.RememberUntil,
+		Matcher: option.Matcher, Approval: approval.ID, By: decision.By, Created: now(), Expires: answer.RememberUntil,
 	}
 	if decision.Verb == domain.DenyCall {
 		rule.Effect = domain.Deny

@@ -21,7 +21,7 @@ func (d *Desk) CreateRule(
 	if err := checkRule(rule); err != nil {
 		return rule, false, err
 	}
-	rule.ID, rule.Created = ruleID(rule.Tenant, key), time.Now().UTC().Truncate(time.Microsecond)
+	rule.ID, rule.Created = ruleID(rule.Tenant, key), now()
 	err = d.store.CreateRule(ctx, rule, audit.Rule("rule.created", rule, rule.By, channel))
 	if key != "" && domain.CodeOf(err) == domain.CodeConflict {
 		return d.replayRule(ctx, rule)
