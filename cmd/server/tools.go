@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -87,7 +86,7 @@ var _ http.Secrets = knownSecrets{}
 // Check refuses a name that is not in the registry.
 func (k knownSecrets) Check(names []string) error {
 	for _, name := range names {
-		if slices.Contains(k.Names(), name) {
+		if k.Has(name) {
 			continue
 		}
 		message := "The server has no secrets configured."
