@@ -53,7 +53,7 @@ func (Write) Check(arguments json.RawMessage, dir string) (Intent, error) {
 	}
 	return Intent{
 		Summary: fmt.Sprintf("Write %s to %s in %s: %s", sized(parsed.content), code(parsed.path), folder(dir), code(parsed.content)),
-		Action: domain.Action{Paths: []string{absolute(dir, parsed.path)}},
+		Action:  domain.Action{Paths: []string{absolute(dir, parsed.path)}},
 	}, nil
 }
 
