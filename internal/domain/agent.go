@@ -51,6 +51,7 @@ type Introduction struct {
 // are not all answered is to be gone on with, not asked for again.
 type Prompt struct {
 	Turn    int
+	Edits   int // the generation that this turn changes; 0: none
 	Rounds  int // model rounds already spent in this turn
 	Text    string
 	History []Message
@@ -75,6 +76,18 @@ type Host interface {
 	// Ask puts a question of an external agent to a person, and waits for the answer; policy may answer in a person's
 	// place. When the answer allows, `toolCall.started` is in the log. The end of ctx withdraws the question.
 	Ask(ctx context.Context, question Question) (Answer, error)
+
+	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the fate is in the
+	// log, and output is what the model is to be told. Where the client takes its time, so does this.
+	CallClient(ctx context.Context, call ToolCall) (output string, err error)
+
+	// SubmitBlocks hands in what an already emitted call has made: a list of {type, props} that fits its types. When it returns, the
+	// blocks are in the log as a new generation, and the call stays open until a person has made up their mind: the
+	// agent ends its turn. A call that has handed in blocks before hands in none again.
+	SubmitBlocks(ctx context.Context, call ToolCall, blocks json.RawMessage) error
+
+	// Runbook is the runbook that the execution works on, with the document as the client has sent it last.
+	Runbook() Runbook
 
 	// OpenFile opens a regular file of the workspace for reading. A path that leaves the workspace, by `..`, by a
 	// symlink or by being absolute elsewhere, is refused with [CodePathOutsideWorkspace].

@@ -20,6 +20,10 @@ type Conversation struct {
 
 	UsageBefore Usage // of the execution when this turn began
 
+	Repair   int                // of this turn; see [TurnStarted]
+	Edits    int                // the generation that this turn changes
+	Executed []ExecutedToolCall // the newest calls that have their fate
+
 	Since time.Time // of the newest change of status: how long it has been idle, or interrupted
 
 	Open  []OpenMessage // begun and not completed: what a broken stream left
@@ -40,8 +44,10 @@ type OpenCall struct {
 	Started  bool       // it may have run
 	Approval ApprovalID // asked for; empty where not
 
-	AllowedBy string // of one that has started
-	RuleID    string
+	AllowedBy  string // of one that has started
+	RuleID     string
+	Awaits     Awaited // who runs it, where that is not the server
+	Generation int     // of a call that has handed in blocks; 0: it has not
 }
 
 // Fold reads a log from its first event on. Events of types it does not know are passed over, so that an older
@@ -73,6 +79,9 @@ type folder struct {
 	since   time.Time
 	usage   Usage
 	before  Usage // usage when the turn began
+	repair  int
+	edits   int
+	ended   []ExecutedToolCall
 	answers []*answer
 	texts   map[string]*answer
 	calls   map[string]*foldedCall
@@ -99,12 +108,15 @@ type foldedCall struct {
 	result   string
 
 	allowedBy, ruleID string
+	awaits            Awaited
+	generation        int
 }
 
 func (f *folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
 		f.turn, f.inTurn, f.active, f.text, f.before = p.Turn, true, false, p.Text, f.usage
+		f.repair, f.edits = p.Repair, p.Edits
 		if p.Text != "" {
 			f.said(p.Text)
 		}
@@ -141,11 +153,29 @@ func (f *folder) takeCall(payload Payload) {
 		f.call(p.ToolCallID).approval = p.ApprovalID
 	case ToolCallStarted:
 		c := f.call(p.ToolCallID)
-		c.started, c.call.Arguments, c.allowedBy, c.ruleID = true, p.Arguments, p.AllowedBy, p.RuleID
+		c.started, c.call.Arguments, c.allowedBy, c.ruleID, c.awaits = true, p.Arguments, p.AllowedBy, p.RuleID, p.Awaits
+	case BlocksGenerated:
+		f.call(p.ToolCallID).generation = p.Generation
 	case ToolCallCompleted:
 		c := f.call(p.ToolCallID)
 		c.done, c.result = true, p.Output
+		f.ended = AppendExecuted(f.ended, Executed(c.call, p, c.started))
 	}
+}
+
+// Executed is a call with its fate, as an output lists it.
+func Executed(call ToolCall, done ToolCallCompleted, started bool) ExecutedToolCall {
+	line, _, _ := strings.Cut(strings.TrimSpace(done.Output), "\n")
+	if len(line) > ResultSummaryBytes {
+		line = strings.ToValidUTF8(line[:ResultSummaryBytes], "") + "…"
+	}
+	return ExecutedToolCall{ToolCallID: call.ID, Name: call.Tool, Approved: started, Fate: done.Fate, ResultSummary: line}
+}
+
+// AppendExecuted adds a call to those of an output, and lets the oldest go where there are too many.
+func AppendExecuted(calls []ExecutedToolCall, more ExecutedToolCall) []ExecutedToolCall {
+	calls = append(calls, more)
+	return calls[max(0, len(calls)-ExecutedCalls):]
 }
 
 // said takes what a person says in a further turn.
@@ -175,7 +205,10 @@ func (f *folder) call(id string) *foldedCall {
 }
 
 func (f *folder) conversation() Conversation {
-	conversation := Conversation{Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since}
+	conversation := Conversation{
+		Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since,
+		Repair: f.repair, Edits: f.edits, Executed: f.ended,
+	}
 	for _, a := range f.answers {
 		if a.user {
 			conversation.Messages = append(conversation.Messages, Message{Role: RoleUser, Text: a.text.String()})
@@ -230,6 +263,7 @@ func (c *Conversation) add(a *answer, thisTurn bool) {
 		}
 		c.Calls = append(c.Calls, OpenCall{
 			Call: call.call, Started: call.started, Approval: call.approval, AllowedBy: call.allowedBy, RuleID: call.ruleID,
+			Awaits: call.awaits, Generation: call.generation,
 		})
 	}
 }

@@ -45,6 +45,12 @@ const (
 	CodeUnknownSecret       Code = "unknownSecret"    // names a secret that the registry does not have
 	CodeRevisionRequired    Code = "revisionRequired" // a change without the revision that it is made on
 	CodeURITooLong          Code = "uriTooLong"       // the request line is over the limit
+	CodeTemplate            Code = "templateFailed"   // a template cannot be rendered
+	CodeFeatureDisabled     Code = "featureDisabled"  // the operator has switched it off
+	CodeDocumentChanged     Code = "documentChanged"  // the runbook is not what the blocks were written for any more
+	CodeNoGeneration        Code = "noGeneration"     // there are no blocks that wait for somebody, or not these
+	CodeAlreadyAnswered     Code = "alreadyAnswered"  // the client gave another answer before
+	CodeCallEnded           Code = "toolCallEnded"    // the call waits for nobody any more
 )
 
 // Errors that end an execution or a tool call.
@@ -77,6 +83,11 @@ const (
 	CodeDestinationBlocked   Code = "destinationBlocked"   // the address is private, or not among those that were granted
 	CodeContextOverflow      Code = "contextOverflow"      // the conversation is longer than the model can read
 	CodeOutcomeUnknown       Code = "outcomeUnknown"       // it may have run when the process died
+	CodeOutputInvalid        Code = "outputInvalid"        // the final answer does not fit the outputSchema
+	CodeGenerationFailed     Code = "generationFailed"     // the model handed in no blocks that can be used
+	CodeQuotaExceeded        Code = "quotaExceeded"        // the provider's account has nothing left
+	CodeClientTimedOut       Code = "clientTimedOut"       // the client did not answer the call in time
+	CodeClientFailed         Code = "clientFailed"         // the client could not do it
 )
 
 // Error carries a code for programs, a sentence that is safe to show to anyone, and a cause for the log alone.

@@ -51,6 +51,8 @@ const (
 	ModelSwitchedType      EventType = "model.switched"
 	ContextCompactedType   EventType = "context.compacted"
 	BudgetWarnedType       EventType = "budget.warned"
+	BlocksGeneratedType    EventType = "blocks.generated"
+	BlocksAcceptedType     EventType = "blocks.accepted"
 	ExecutionCompletedType EventType = "execution.completed"
 	ExecutionFailedType    EventType = "execution.failed"
 	ExecutionCancelledType EventType = "execution.cancelled"
@@ -97,6 +99,7 @@ type (
 		PromptID PromptID `json:"promptId"`
 		Text     string   `json:"text"`
 		WhenBusy WhenBusy `json:"whenBusy"`
+		Edits    int      `json:"edits,omitempty"` // the generation that it wants changed
 		By       Actor    `json:"by"`
 	}
 
@@ -110,6 +113,8 @@ type (
 		Turn     int      `json:"turn"`
 		PromptID PromptID `json:"promptId,omitempty"`
 		Text     string   `json:"text,omitempty"`
+		Edits    int      `json:"edits,omitempty"`  // the generation that the prompt wants changed
+		Repair   int      `json:"repair,omitempty"` // from 1: the session asks again, since the answer did not fit the outputSchema
 	}
 
 	// TurnContinued tells that a turn that was cut off goes on in a new process, and what the agent was told of it.
@@ -123,7 +128,8 @@ type (
 	TurnEnded struct {
 		Turn       int        `json:"turn"`
 		StopReason StopReason `json:"stopReason"`
-		Usage      Usage      `json:"usage"` // of this turn
+		Usage      Usage      `json:"usage"`           // of this turn
+		Error      *Failure   `json:"error,omitempty"` // with the stop reason error
 	}
 
 	// AgentStarted tells what answers the prompts from here on. It is written again after a restart.
@@ -231,8 +237,10 @@ type (
 		ApprovalID ApprovalID      `json:"approvalId,omitempty"` // empty where nobody had to be asked
 		AllowedBy  string          `json:"allowedBy"`            // see approvals.Source
 		RuleID     string          `json:"ruleId,omitempty"`
-		Reason     string          `json:"reason,omitempty"`  // of the policy, where nobody had to be asked
-		Sandbox    string          `json:"sandbox,omitempty"` // what confines it, for a command
+		Reason     string          `json:"reason,omitempty"`    // of the policy, where nobody had to be asked
+		Sandbox    string          `json:"sandbox,omitempty"`   // what confines it, for a command
+		Awaits     Awaited         `json:"awaits,omitempty"`    // who runs it, where that is not the server or its agent
+		ExpiresAt  *time.Time      `json:"expiresAt,omitempty"` // until when that one may answer
 	}
 
 	// ToolCallUpdated is a piece of what a running call prints, numbered like a message.
@@ -360,9 +368,27 @@ type (
 		Max   float64 `json:"max"`
 	}
 
-	// ExecutionEnded is the data of the four terminal events.
+	// BlocksGenerated tells that the agent has handed in blocks, and that a person is to accept them or ask for changes.
+	// One that was submitted before is superseded by it.
+	BlocksGenerated struct {
+		Generation       int             `json:"generation"` // 1, 2, 3 …
+		Turn             int             `json:"turn"`
+		ToolCallID       string          `json:"toolCallId"`
+		Blocks           json.RawMessage `json:"blocks"`                     // a list of {type, props}
+		InsertAfter      string          `json:"insertAfter,omitempty"`      // of the request
+		DocumentRevision string          `json:"documentRevision,omitempty"` // that the agent was shown
+	}
+
+	// BlocksAccepted tells that a person has taken the blocks. The execution ends with it.
+	BlocksAccepted struct {
+		Generation int   `json:"generation"`
+		By         Actor `json:"by"`
+	}
+
+	// ExecutionEnded is the data of the four terminal events. Its output's text is at most [EndedTextBytes] long.
 	ExecutionEnded struct {
 		Status          Status       `json:"status"`
+		Output          Output       `json:"output"`
 		FinishReason    FinishReason `json:"finishReason"`
 		DurationSeconds float64      `json:"durationSeconds"`
 		Usage           Usage        `json:"usage"`
@@ -404,6 +430,8 @@ func (ModelRetrying) EventType() EventType     { return ModelRetryingType }
 func (ModelSwitched) EventType() EventType     { return ModelSwitchedType }
 func (ContextCompacted) EventType() EventType  { return ContextCompactedType }
 func (BudgetWarned) EventType() EventType      { return BudgetWarnedType }
+func (BlocksGenerated) EventType() EventType   { return BlocksGeneratedType }
+func (BlocksAccepted) EventType() EventType    { return BlocksAcceptedType }
 
 // EventType is the terminal event of the status that the execution ended in.
 func (e ExecutionEnded) EventType() EventType {
@@ -461,6 +489,8 @@ var decoders = map[EventType]func(json.RawMessage) (Payload, error){
 	ModelSwitchedType:      decode[ModelSwitched],
 	ContextCompactedType:   decode[ContextCompacted],
 	BudgetWarnedType:       decode[BudgetWarned],
+	BlocksGeneratedType:    decode[BlocksGenerated],
+	BlocksAcceptedType:     decode[BlocksAccepted],
 	ExecutionCompletedType: decode[ExecutionEnded],
 	ExecutionFailedType:    decode[ExecutionEnded],
 	ExecutionCancelledType: decode[ExecutionEnded],

@@ -39,31 +39,39 @@ type Execution struct {
 // Request is what the client asked for, with the server's defaults filled in. It is stored as it stands and never
 // changes afterwards.
 type Request struct {
-	Source                 Source            `json:"source"`
-	Prompt                 string            `json:"prompt,omitempty"`
-	Messages               []InputMessage    `json:"messages,omitempty"`
-	SystemPrompt           string            `json:"systemPrompt,omitempty"` // replaces the persona, never the safety layer
-	Instructions           string            `json:"instructions,omitempty"` // appended to the system prompt
-	Capabilities           Capabilities      `json:"capabilities"`
-	MCPServers             []string          `json:"mcpServers,omitempty"`    // names of the registry, for the agent to use
-	KeepOpen               bool              `json:"keepOpen,omitempty"`      // idle after a turn, until somebody closes it
-	IdleTimeoutSeconds     int               `json:"idleTimeoutSeconds"`      // how long it stays idle; 0 = for ever
-	ResumeFrom             ExecutionID       `json:"resumeFrom,omitempty"`    // the execution whose agent session is taken up
-	ResumeSession          string            `json:"resumeSession,omitempty"` // that session, as the agent calls it
-	Debug                  bool              `json:"debug,omitempty"`         // keep the raw messages of its agent
-	MaxIterations          int               `json:"maxIterations"`
-	TimeoutSeconds         int               `json:"timeoutSeconds"`         // active time per turn; 0 = none
-	ApprovalTimeoutSeconds int               `json:"approvalTimeoutSeconds"` // 0 = never
-	WorkingDirectory       string            `json:"workingDirectory"`       // absolute, symlinks resolved, inside the root
-	Tools                  ToolSettings      `json:"tools,omitzero"`
-	Rules                  []RequestRule     `json:"rules,omitempty"`       // permission rules of this execution alone
-	SafeModeOff            bool              `json:"safeModeOff,omitempty"` // full trust: only what is refused or catastrophic is held
-	Unattended             bool              `json:"unattended,omitempty"`  // nobody answers: what would be asked is refused
-	Secrets                []string          `json:"secrets,omitempty"`     // names of the registry that commands may be given
-	Memory                 bool              `json:"memory,omitempty"`      // notes are read into the prompt and can be written
-	RunbookID              string            `json:"runbookId,omitempty"`
-	Budget                 Budget            `json:"budget,omitzero"`
-	Metadata               map[string]string `json:"metadata,omitempty"`
+	Kind                   Kind                   `json:"kind,omitempty"` // empty: an agent
+	Source                 Source                 `json:"source"`
+	Prompt                 string                 `json:"prompt,omitempty"`
+	Messages               []InputMessage         `json:"messages,omitempty"`
+	SystemPrompt           string                 `json:"systemPrompt,omitempty"` // replaces the persona, never the safety layer
+	Instructions           string                 `json:"instructions,omitempty"` // appended to the system prompt
+	Capabilities           Capabilities           `json:"capabilities"`
+	MCPServers             []string               `json:"mcpServers,omitempty"`    // names of the registry, for the agent to use
+	KeepOpen               bool                   `json:"keepOpen,omitempty"`      // idle after a turn, until somebody closes it
+	IdleTimeoutSeconds     int                    `json:"idleTimeoutSeconds"`      // how long it stays idle; 0 = for ever
+	ResumeFrom             ExecutionID            `json:"resumeFrom,omitempty"`    // the execution whose agent session is taken up
+	ResumeSession          string                 `json:"resumeSession,omitempty"` // that session, as the agent calls it
+	Debug                  bool                   `json:"debug,omitempty"`         // keep the raw messages of its agent
+	MaxIterations          int                    `json:"maxIterations"`
+	TimeoutSeconds         int                    `json:"timeoutSeconds"`         // active time per turn; 0 = none
+	ApprovalTimeoutSeconds int                    `json:"approvalTimeoutSeconds"` // 0 = never
+	WorkingDirectory       string                 `json:"workingDirectory"`       // absolute, symlinks resolved, inside the root
+	Tools                  ToolSettings           `json:"tools,omitzero"`
+	Rules                  []RequestRule          `json:"rules,omitempty"`       // permission rules of this execution alone
+	SafeModeOff            bool                   `json:"safeModeOff,omitempty"` // full trust: only what is refused or catastrophic is held
+	Unattended             bool                   `json:"unattended,omitempty"`  // nobody answers: what would be asked is refused
+	Secrets                []string               `json:"secrets,omitempty"`     // names of the registry that commands may be given
+	Memory                 bool                   `json:"memory,omitempty"`      // notes are read into the prompt and can be written
+	RunbookID              string                 `json:"runbookId,omitempty"`
+	Budget                 Budget                 `json:"budget,omitzero"`
+	Block                  *BlockName             `json:"block,omitempty"`        // of the runbook that it was started by
+	ContextFrom            []ExecutionID          `json:"contextFrom,omitempty"`  // whose conversations are Context
+	Context                []InputMessage         `json:"context,omitempty"`      // what was said in earlier executions; before Messages
+	OutputsFrom            map[string]ExecutionID `json:"outputsFrom,omitempty"`  // what the templates were rendered with, by name
+	OutputSchema           json.RawMessage        `json:"outputSchema,omitempty"` // that the final answer fits; a JSON Schema
+	Runbook                Runbook                `json:"runbook,omitzero"`
+	ClientTools            []ClientTool           `json:"clientTools,omitempty"` // that the client runs
+	Metadata               map[string]string      `json:"metadata,omitempty"`
 }
 
 // InputMessage is one message of a conversation that the client brings along.
@@ -238,11 +246,34 @@ func newer[N any](old, fresh *N) *N {
 
 // Output is how an execution ended. Text is the final message of the agent, also when it was cut short; at most 1 MiB.
 type Output struct {
-	Text            string       `json:"text"`
-	Truncated       bool         `json:"truncated,omitempty"` // Text is only the beginning; the log has all of it
-	FinishReason    FinishReason `json:"finishReason"`
-	DurationSeconds float64      `json:"durationSeconds"` // from creation to the end, waiting for people included
-	Error           *Failure     `json:"error"`           // nil where the execution completed
+	Text            string          `json:"text"`
+	Truncated       bool            `json:"truncated,omitempty"`  // Text is only the beginning; the log has all of it
+	Structured      json.RawMessage `json:"structured,omitempty"` // Text as the value that fits the request's outputSchema
+	Success         bool            `json:"success"`
+	FinishReason    FinishReason    `json:"finishReason"`
+	DurationSeconds float64         `json:"durationSeconds"` // from creation to the end, waiting for people included
+	Error           *Failure        `json:"error"`           // nil where the execution completed
+	TokenUsage      Usage           `json:"tokenUsage"`
+	// ToolCallsExecuted lists the calls in the order of their fates, at most [ExecutedCalls] of them: the newest.
+	ToolCallsExecuted []ExecutedToolCall `json:"toolCallsExecuted"`
+}
+
+const (
+	// EndedTextBytes bounds the text of an output in the terminal event; the execution itself has up to 1 MiB.
+	EndedTextBytes = 64 << 10
+	// ExecutedCalls bounds the calls that an output lists.
+	ExecutedCalls = 500
+	// ResultSummaryBytes bounds what is told there of each result.
+	ResultSummaryBytes = 200
+)
+
+// ExecutedToolCall is a call in an output. Approved tells whether it was allowed to run, by whomever.
+type ExecutedToolCall struct {
+	ToolCallID    string `json:"toolCallId"`
+	Name          string `json:"name"`
+	Approved      bool   `json:"approved"`
+	Fate          Fate   `json:"fate"`
+	ResultSummary string `json:"resultSummary"` // the beginning of the result, in one line
 }
 
 // Failure is an error as it is stored and shown: a code for programs, a sentence for people, no internals.
@@ -261,6 +292,7 @@ const (
 	StopMaxIterations StopReason = "maxIterations" // ACP: max_turn_requests
 	StopRefusal       StopReason = "refusal"
 	StopCancelled     StopReason = "cancelled"
+	StopError         StopReason = "error" // it broke down, and what there was before still counts
 )
 
 // FinishReason is why an execution ended: its last turn's stop reason, or what ended it from outside.

@@ -11,6 +11,7 @@ type QueuedPrompt struct {
 	Execution ExecutionID
 	Text      string
 	WhenBusy  WhenBusy
+	Edit      *Edit // nil: it is no edit
 	By        Actor
 	Created   time.Time
 }

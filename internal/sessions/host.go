@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,6 +22,7 @@ import (
 type host struct {
 	inbox     *inbox
 	execution domain.Execution // its fields that never change
+	runbook   domain.Runbook   // as it is in this turn
 	epoch     int64            // of the claim that the agent runs under
 	workspace *Workspace
 	sandbox   Sandbox
@@ -66,8 +68,35 @@ func (h *host) Ask(ctx context.Context, question domain.Question) (domain.Answer
 	return answer.answer, err
 }
 
+func (h *host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
+	answer, err := h.await(ctx, &ask{
+		Question: domain.Question{Kind: domain.ApprovalToolCall, Call: call}, client: true, reply: make(chan reply, 1),
+	})
+	return answer.grant.Message, err
+}
+
+func (h *host) SubmitBlocks(ctx context.Context, call domain.ToolCall, blocks json.RawMessage) error {
+	handed := &submission{call: call, blocks: blocks, reply: make(chan error, 1)}
+	if err := h.inbox.put(item{submitted: handed}); err != nil {
+		return err
+	}
+	select {
+	case err := <-handed.reply:
+		return err
+	case <-h.inbox.over:
+		return errOver
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (h *host) Runbook() domain.Runbook { return h.runbook }
+
 func (h *host) put(ctx context.Context, question domain.Question) (reply, error) {
-	asked := &ask{Question: question, reply: make(chan reply, 1)}
+	return h.await(ctx, &ask{Question: question, reply: make(chan reply, 1)})
+}
+
+func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 	if err := h.inbox.put(item{ask: asked}); err != nil {
 		return reply{}, err
 	}

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -38,6 +39,7 @@ type item struct {
 	delta     *delta
 	ask       *ask
 	withdrawn *ask // nobody waits for its answer any more
+	submitted *submission
 	done      *turnResult
 }
 
@@ -48,10 +50,18 @@ type delta struct {
 	text strings.Builder
 }
 
-// ask is a waiting Authorize or Ask.
+// ask is a waiting Authorize, CallClient or Ask.
 type ask struct {
 	domain.Question
-	reply chan reply // one slot: the answer never waits for the asker
+	client bool       // where it may run, the client runs it
+	reply  chan reply // one slot: the answer never waits for the asker
+}
+
+// submission is a waiting SubmitBlocks.
+type submission struct {
+	call   domain.ToolCall
+	blocks json.RawMessage
+	reply  chan error // one slot
 }
 
 // reply answers an ask; which half counts depends on the kind of the question.

@@ -45,6 +45,17 @@ type Change struct {
 	StartPrompt    domain.PromptID   // its turn is Update.Turn
 	DiscardPrompts []domain.PromptID // their turn will not come
 
+	// Calls that the client runs, by the driver: AskClient opens them, CloseClient ends the waiting. AnswerClient, under epoch 0,
+	// answers one.
+	AskClient    []domain.ClientCall
+	CloseClient  []ClientClosing
+	AnswerClient *ClientAnswering
+
+	// Generations. Generate, by the driver, is the next one; what was submitted before is superseded by it. Accept is under epoch 0. A
+	// change that ends the execution cancels what is still submitted.
+	Generate *domain.Generation
+	Accept   *Acceptance
+
 	Resumed bool // the driver has taken the wish to resume; the next interruption needs a new one
 
 	// Debug goes to the feed of raw messages, of which the newest [DebugMessages] and [DebugBytes] are kept. N is given
@@ -61,6 +72,7 @@ type Creation struct {
 	Execution   domain.Execution
 	Owner       ReplicaID
 	Idempotency *Idempotency // nil without a key
+	Place       string       // of one of which there is to be one live execution only: see [Store.LiveAt]; empty: no such place
 }
 
 // Idempotency makes a repeated request give the first answer again.
@@ -69,10 +81,41 @@ type Idempotency struct {
 	BodyHash []byte // of the request that came with it: another body under the same key is an error
 }
 
+// ClientClosing ends a client's call. Expect says how it stands: where a waiting one was answered meanwhile, the change is
+// refused as domain.CodeStale, and the driver looks again. An answered one keeps its state: To counts for waiting ones only.
+type ClientClosing struct {
+	ToolCallID string
+	Expect     domain.ClientCallState // waiting or answered
+	To         domain.ClientCallState // expired, refused before its time by the database's clock; or cancelled
+}
+
+// ClientAnswering is a client's answer, told by no event: the driver's `toolCall.completed` does that. Inside the transaction it is
+// refused with
+//   - domain.CodeNotFound where no call of that id waits or has waited for the client;
+//   - domain.CodeAlreadyAnswered where it has another answer. The same answer again changes nothing and is no error;
+//   - domain.CodeCallEnded where its waiting ended otherwise, or its time is over by the database's clock.
+type ClientAnswering struct {
+	ToolCallID string
+	Answer     domain.ClientAnswer
+}
+
+// Acceptance takes the blocks of a generation, and closes the execution as by Close. Inside the transaction it is refused with
+//   - domain.CodeNoGeneration where there is no such generation, or it is not submitted any more. The one who has accepted it
+//     already may do so again: that changes nothing and is no error;
+//   - domain.CodeBusy where the execution is not idle, or a prompt waits;
+//   - domain.CodeDocumentChanged where the generation was written for another revision.
+type Acceptance struct {
+	Generation int
+	Revision   string // of the document as the client has it; empty where it does not count
+	By         domain.Actor
+}
+
 // NewPrompt takes a prompt in, to be told by the last event of its change. Inside the transaction it is refused with
 //   - domain.CodeConflict where the idempotency key is taken: see [Store.PromptByKey];
 //   - domain.CodeClosed where somebody has closed the execution;
-//   - domain.CodeBusy where it does not want to wait but would have to, or where too many wait already.
+//   - domain.CodeBusy where it does not want to wait but would have to, or where too many wait already; an edit never
+//     waits;
+//   - domain.CodeNoGeneration where the generation that it edits is not the one that is submitted.
 type NewPrompt struct {
 	Prompt      domain.QueuedPrompt
 	Idempotency *Idempotency // nil without a key, which is unique per execution

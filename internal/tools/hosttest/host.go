@@ -24,12 +24,14 @@ type Host struct {
 	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error)      // nil allows every call as it is
 	Answer  func(ctx context.Context, question domain.Question) (domain.Answer, error) // nil expires every question
 	Command func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
-	Files   fs.FS                              // what can be read where there is no Tree
-	Tree    map[string]string                  // files that changes really change, by their path; nil refuses every change
-	Dir     string                             // where Files or Tree stand; empty refuses absolute paths
-	Outputs map[string]string                  // what calls have printed, by their id
-	Notes   map[domain.MemoryScope]string      // what is noted at first, with revision 1
-	Refuse  func(payload domain.Payload) error // an error ends the session: every later Emit fails with it
+	Files   fs.FS                                                                      // what can be read where there is no Tree
+	Tree    map[string]string                                                          // files that changes really change, by their path; nil refuses every change
+	Dir     string                                                                     // where Files or Tree stand; empty refuses absolute paths
+	Outputs map[string]string                                                          // what calls have printed, by their id
+	Notes   map[domain.MemoryScope]string                                              // what is noted at first, with revision 1
+	Book    domain.Runbook                                                             // what the execution works on
+	Client  func(ctx context.Context, call domain.ToolCall) (output string, err error) // runs the calls of the client
+	Refuse  func(payload domain.Payload) error                                         // an error ends the session: every later Emit fails with it
 
 	mu       sync.Mutex
 	payloads []domain.Payload
@@ -43,6 +45,8 @@ type Host struct {
 	known    map[string]bool // calls that were requested
 	fates    map[string]domain.Fate
 	closed   map[string]bool // messages and thoughts, by kind and id
+
+	submitted []domain.Generation
 }
 
 var _ domain.Host = (*Host)(nil)

@@ -1,0 +1,47 @@
+package hosttest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// CallClient implements [domain.Host]: the call is judged as by Authorize, and Client answers it. Nil answers nothing.
+func (h *Host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
+	grant, err := h.Authorize(ctx, call)
+	if err != nil || !grant.Allowed {
+		return grant.Message, err
+	}
+	output := ""
+	if h.Client != nil {
+		if output, err = h.Client(ctx, call); err != nil {
+			return "", err
+		}
+	}
+	return output, h.Emit(ctx, domain.ToolCallCompleted{ToolCallID: call.ID, Fate: domain.FateSucceeded, Output: output})
+}
+
+// SubmitBlocks implements [domain.Host].
+func (h *Host) SubmitBlocks(_ context.Context, call domain.ToolCall, blocks json.RawMessage) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.known[call.ID] || h.fates[call.ID] != "" {
+		h.problem("the call %s handed in blocks, and is not open", call.ID)
+	}
+	if !slices.ContainsFunc(h.submitted, func(g domain.Generation) bool { return g.ToolCallID == call.ID }) {
+		h.submitted = append(h.submitted, domain.Generation{Number: len(h.submitted) + 1, ToolCallID: call.ID, Blocks: blocks})
+	}
+	return nil
+}
+
+// Runbook implements [domain.Host].
+func (h *Host) Runbook() domain.Runbook { return h.Book }
+
+// Generations is what was handed in.
+func (h *Host) Generations() []domain.Generation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.submitted)
+}

@@ -1,0 +1,41 @@
+-- Runbooks: calls that the client runs, blocks that wait for a person, and one log of all executions.
+
+-- A call that its client runs. The waiting ends once.
+create table client_calls (
+    execution_id text collate "C" not null references executions (id) on delete cascade,
+    call_id      text collate "C" not null,
+    tenant_id    text not null,
+    tool         text not null,
+    arguments    text not null, -- json, as it was asked for
+    state        text not null check (state in ('waiting', 'answered', 'expired', 'cancelled')),
+    asked_us     bigint not null,
+    expires_us   bigint, -- null: never
+    answer       text,   -- json
+    ended_us     bigint, -- by database time; null while it waits
+    primary key (execution_id, call_id),
+    check ((state = 'answered') = (answer is not null))
+);
+
+-- Blocks that an agent has handed in.
+create table generations (
+    execution_id      text collate "C" not null references executions (id) on delete cascade,
+    number            bigint not null, -- 1, 2, 3 …
+    tenant_id         text not null,
+    state             text not null check (state in ('submitted', 'accepted', 'superseded', 'cancelled')),
+    turn              bigint not null,
+    call_id           text not null,
+    blocks            text not null, -- json: a list
+    document_revision text not null,
+    created_us        bigint not null,
+    decided_us        bigint, -- when it stopped being submitted
+    by                text,   -- json: who accepted it
+    primary key (execution_id, number)
+);
+
+create unique index generations_submitted on generations (execution_id) where state = 'submitted';
+
+alter table prompts add column edit text; -- json: what it wants changed; null: it is no edit
+
+-- Where blocks are generated for; there one execution at a time is wanted.
+alter table executions add column place text;
+create index executions_at_place on executions (tenant_id, place, id) where place is not null and ended_us is null;
