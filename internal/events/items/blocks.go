@@ -1,0 +1,39 @@
+package items
+
+import (
+	"fmt"
+
+	"signoff/internal/domain"
+)
+
+// generated takes a new generation of blocks. The one before it is superseded.
+func (r *Reducer) generated(p domain.BlocksGenerated) {
+	r.decide(domain.GenerationSuperseded)
+	r.current = r.add(Item{
+		ID: fmt.Sprintf("blocks:%d", p.Generation), Kind: KindBlocks, Turn: p.Turn, Status: StatusOpen,
+		Blocks: &Blocks{
+			Generation: p.Generation, ToolCallID: p.ToolCallID, Blocks: boundedJSON(p.Blocks), InsertAfter: p.InsertAfter,
+			DocumentRevision: p.DocumentRevision, State: domain.GenerationSubmitted,
+		},
+	})
+}
+
+func (r *Reducer) accepted(p domain.BlocksAccepted) {
+	if r.current != nil && r.current.Blocks.Generation == p.Generation {
+		r.current.Blocks.AcceptedBy = &p.By
+		r.decide(domain.GenerationAccepted)
+	}
+}
+
+// ended is the end of the execution: nobody can accept the blocks any more.
+func (r *Reducer) ended() { r.decide(domain.GenerationCancelled) }
+
+// decide says what became of the blocks that wait for somebody.
+func (r *Reducer) decide(state domain.GenerationState) {
+	if r.current == nil {
+		return
+	}
+	r.current.Blocks.State, r.current.Status = state, StatusComplete
+	r.touch(r.current)
+	r.current = nil
+}

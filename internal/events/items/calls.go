@@ -1,0 +1,143 @@
+package items
+
+import (
+	"encoding/json"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// call is a tool call and what it changes.
+type call struct {
+	*item
+	awaits  domain.Awaited
+	fate    domain.Fate // empty: it has none yet
+	printed text
+
+	changes   []*change
+	described json.RawMessage // the arguments that changes were read from
+}
+
+func (r *Reducer) takeCall(payload domain.Payload) error {
+	switch p := payload.(type) {
+	case domain.ToolCallRequested:
+		r.requested(p)
+	case domain.ApprovalRequested:
+		r.askedAbout(p)
+	case domain.ApprovalResolved:
+		r.answered(p)
+	case domain.ToolCallStarted:
+		r.started(p)
+	case domain.ToolCallUpdated:
+		return r.printed(p)
+	case domain.ToolCallReported:
+		r.reported(p)
+	case domain.ToolCallCompleted:
+		r.completed(p)
+	}
+	return nil
+}
+
+// call returns a call by its id. A log names a call by its request first; where it does not, there is an item all the same, since
+// somebody has to see that something ran.
+func (r *Reducer) call(id string) *call {
+	c, known := r.calls[id]
+	if !known {
+		c = &call{item: r.add(Item{
+			ID: "tool:" + id, Kind: KindTool, Turn: r.turn, Status: StatusOpen,
+			Tool: &Tool{ToolCallID: id, Arguments: boundedJSON(nil), Status: ToolRequested, Approvals: []Approval{}},
+		})}
+		r.calls[id] = c
+	}
+	return c
+}
+
+func (r *Reducer) requested(p domain.ToolCallRequested) {
+	c := r.call(p.ToolCallID)
+	c.Turn = p.Turn
+	c.Tool.MessageID, c.Tool.Tool, c.Tool.Class, c.Tool.Summary = p.MessageID, p.Tool, p.Class, p.Summary
+	c.Tool.Arguments = boundedJSON(p.Arguments)
+	r.settle(c)
+	r.changesAskedFor(c)
+}
+
+// askedAbout takes a question about a call. An external agent often says only now what the call is about.
+func (r *Reducer) askedAbout(p domain.ApprovalRequested) {
+	c := r.call(p.ToolCallID)
+	c.Tool.Tool, c.Tool.Summary, c.Tool.Arguments = p.Tool, p.Summary, boundedJSON(p.Arguments)
+	c.Tool.Approvals = append(c.Tool.Approvals, Approval{ID: p.ApprovalID, Kind: p.Kind, Status: domain.ApprovalPending})
+	r.settle(c)
+	r.changesAskedFor(c)
+}
+
+func (r *Reducer) answered(p domain.ApprovalResolved) {
+	c := r.call(p.ToolCallID)
+	at := slices.IndexFunc(c.Tool.Approvals, func(a Approval) bool { return a.ID == p.ApprovalID })
+	if at >= 0 {
+		approval := &c.Tool.Approvals[at]
+		approval.Status, approval.Edited, approval.Reason, approval.DecidedBy = p.Status, p.Edited, p.Reason, p.DecidedBy
+	}
+	r.settle(c)
+}
+
+func (r *Reducer) started(p domain.ToolCallStarted) {
+	c := r.call(p.ToolCallID)
+	at := r.event.Time
+	c.awaits, c.Tool.StartedAt, c.Tool.Arguments = p.Awaits, &at, boundedJSON(p.Arguments)
+	r.settle(c)
+	r.changesAskedFor(c)
+}
+
+func (r *Reducer) printed(p domain.ToolCallUpdated) error {
+	c, known := r.calls[p.ToolCallID]
+	if !known {
+		c = &call{}
+	}
+	if err := c.printed.fits(p.Offset, "output of "+p.ToolCallID); err != nil {
+		return err
+	}
+	c = r.call(p.ToolCallID)
+	c.printed.add(p.Output)
+	if c.fate == "" {
+		c.Tool.Output, c.Tool.Truncated = c.printed.kept.String(), c.printed.cut
+	}
+	r.touch(c.item)
+	return nil
+}
+
+// completed takes the fate.
+func (r *Reducer) completed(p domain.ToolCallCompleted) {
+	c := r.call(p.ToolCallID)
+	c.fate = p.Fate
+	output, cut := bounded(p.Output, TextBytes)
+	c.Tool.Output, c.Tool.Truncated = output, cut || p.Truncated
+	c.Tool.ExitCode, c.Tool.DurationMs, c.Tool.Error = p.ExitCode, p.DurationMs, p.Error
+	r.settle(c)
+	r.changesSettle(c)
+}
+
+// settle brings the status of a call up to date.
+func (r *Reducer) settle(c *call) {
+	c.Tool.Status = c.status()
+	if c.fate != "" {
+		c.Status = StatusComplete
+	}
+	r.touch(c.item)
+}
+
+// status is the first that holds. An external agent may ask about a call that it has begun already.
+func (c *call) status() ToolStatus {
+	asked := slices.ContainsFunc(c.Tool.Approvals, func(a Approval) bool { return a.Status == domain.ApprovalPending })
+	switch {
+	case c.fate != "":
+		return ToolStatus(c.fate)
+	case asked:
+		return ToolPendingApproval
+	case c.Tool.StartedAt == nil:
+		return ToolRequested
+	case c.awaits == domain.AwaitsClient:
+		return ToolWaitingForClient
+	default:
+		return ToolRunning
+	}
+}

@@ -1,0 +1,143 @@
+package items
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// change is what a call makes of one file, as an item. One that newer words of the call have dropped is not current.
+type change struct {
+	*item
+	key     changeKey
+	current bool
+}
+
+// changeKey finds a change again when its call is described anew: the same path, and the how manieth of that path.
+type changeKey struct {
+	path  string
+	place int
+}
+
+// maxChanges bounds the files of one call.
+const maxChanges = 200
+
+// changesAskedFor reads what a call of ours changes out of its arguments. Other programs have tools of the same names, and other
+// arguments: theirs are in their reports.
+func (r *Reducer) changesAskedFor(c *call) {
+	if (r.external && c.Tool.Tool != writeTextFile) || c.Tool.Class != domain.ClassWrite {
+		return
+	}
+	read, known := argumentReaders[c.Tool.Tool]
+	if !known || bytes.Equal(c.Tool.Arguments, c.described) {
+		return
+	}
+	c.described = c.Tool.Arguments
+	r.describe(c, read(c.Tool.Arguments))
+}
+
+// writeTextFile is what the request of an external agent to write a file is called.
+const writeTextFile = "writeTextFile"
+
+// argumentReaders know the arguments of the tools that change files.
+var argumentReaders = map[string]func(json.RawMessage) []fileDiff{
+	"write": written, writeTextFile: written, "edit": edited, "patch": patched,
+}
+
+func written(arguments json.RawMessage) []fileDiff {
+	var wanted struct{ Path, Content string }
+	if json.Unmarshal(arguments, &wanted) != nil || wanted.Path == "" {
+		return nil
+	}
+	return []fileDiff{newFileDiff(wanted.Path, nil, wanted.Content)}
+}
+
+func edited(arguments json.RawMessage) []fileDiff {
+	var wanted struct{ Path, OldText, NewText string }
+	if json.Unmarshal(arguments, &wanted) != nil || wanted.Path == "" {
+		return nil
+	}
+	return []fileDiff{newFileDiff(wanted.Path, &wanted.OldText, wanted.NewText)}
+}
+
+func patched(arguments json.RawMessage) []fileDiff {
+	var wanted struct{ Patch string }
+	if json.Unmarshal(arguments, &wanted) != nil {
+		return nil
+	}
+	return splitPatch(wanted.Patch)
+}
+
+// describe brings the diffs of a call up to date.
+func (r *Reducer) describe(c *call, diffs []fileDiff) {
+	for _, known := range c.changes {
+		known.current = false
+	}
+	places := map[string]int{}
+	for _, diff := range diffs[:min(len(diffs), maxChanges)] {
+		places[diff.path]++
+		if known := r.change(c, changeKey{diff.path, places[diff.path]}); known != nil {
+			known.current = true
+			r.show(known, diff)
+		}
+	}
+	r.changesSettle(c)
+}
+
+// change finds a diff of a call, or begins one; nil: there are too many.
+func (r *Reducer) change(c *call, key changeKey) *change {
+	at := slices.IndexFunc(c.changes, func(known *change) bool { return known.key == key })
+	switch {
+	case at >= 0:
+		return c.changes[at]
+	case len(c.changes) == maxChanges:
+		return nil
+	}
+	begun := &change{key: key, item: r.add(Item{
+		ID: fmt.Sprintf("diff:%s:%d", c.Tool.ToolCallID, len(c.changes)+1), Kind: KindDiff, Turn: c.Turn, Status: StatusOpen,
+		Diff: &Diff{ToolCallID: c.Tool.ToolCallID, Path: key.path, Status: DiffProposed},
+	})}
+	c.changes = append(c.changes, begun)
+	return begun
+}
+
+func (r *Reducer) show(known *change, diff fileDiff) {
+	text, cut := bounded(diff.text, TextBytes)
+	if text == known.Diff.Diff && diff.additions == known.Diff.Additions && diff.deletions == known.Diff.Deletions {
+		return
+	}
+	known.Diff.Diff, known.Diff.Truncated = text, cut
+	known.Diff.Additions, known.Diff.Deletions = diff.additions, diff.deletions
+	r.touch(known.item)
+}
+
+// changesSettle says of each change of a call what has become of it.
+func (r *Reducer) changesSettle(c *call) {
+	for _, known := range c.changes {
+		if status := known.outcome(c.fate); status != known.Diff.Status {
+			known.Diff.Status, known.Status = status, StatusComplete
+			if status == DiffProposed {
+				known.Status = StatusOpen
+			}
+			r.touch(known.item)
+		}
+	}
+}
+
+func (c *change) outcome(fate domain.Fate) DiffStatus {
+	switch {
+	case !c.current:
+		return DiffFailed
+	case fate == "":
+		return DiffProposed
+	case fate == domain.FateSucceeded:
+		return DiffApplied
+	case fate == domain.FateOutcomeUnknown:
+		return DiffOutcomeUnknown
+	default:
+		return DiffFailed
+	}
+}

@@ -1,0 +1,165 @@
+package items
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// TextBytes bounds each text of an item.
+const TextBytes = 1 << 20
+
+// Item is one entry of the conversation. The field that its kind names is set, the other ones of that group are nil.
+type Item struct {
+	ID        string    `json:"id"` // unique in the execution, the same in every reduction
+	Kind      Kind      `json:"kind"`
+	Turn      int       `json:"turn"`     // 0: before the first, or between two
+	FirstSeq  int64     `json:"firstSeq"` // the event that began it
+	LastSeq   int64     `json:"lastSeq"`  // the newest event that changed it
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	Status    Status    `json:"status"`
+
+	Message   *Message   `json:"message,omitempty"`
+	Reasoning *Reasoning `json:"reasoning,omitempty"`
+	Tool      *Tool      `json:"tool,omitempty"`
+	Diff      *Diff      `json:"diff,omitempty"`
+	Blocks    *Blocks    `json:"blocks,omitempty"`
+}
+
+// Kind tells what an item is.
+type Kind string
+
+const (
+	KindMessage   Kind = "message"
+	KindReasoning Kind = "reasoning"
+	KindTool      Kind = "tool"
+	KindDiff      Kind = "diff"
+	KindBlocks    Kind = "blocks"
+)
+
+// Status tells whether more is to come of an item.
+type Status string
+
+const (
+	StatusOpen     Status = "open"
+	StatusComplete Status = "complete"
+)
+
+// Message is what a person or the agent says. One that is interrupted was cut short, and the model does not remember it.
+type Message struct {
+	Role        domain.Role `json:"role"` // user or assistant
+	Text        string      `json:"text"`
+	Truncated   bool        `json:"truncated,omitempty"` // Text is only the beginning; so it is of all that are truncated
+	Interrupted bool        `json:"interrupted,omitempty"`
+	Edits       int         `json:"edits,omitempty"`  // of the user: the generation of blocks that is to be changed
+	Repair      int         `json:"repair,omitempty"` // in the user's place the session asks again, from 1: the answer did not fit
+}
+
+// Reasoning is what the model thinks aloud.
+type Reasoning struct {
+	Text        string `json:"text"`
+	Truncated   bool   `json:"truncated,omitempty"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+}
+
+// Tool is one call of a tool.
+type Tool struct {
+	ToolCallID string       `json:"toolCallId"`
+	MessageID  string       `json:"messageId,omitempty"` // the answer of the model that asks for it
+	Tool       string       `json:"tool"`
+	Class      domain.Class `json:"class,omitempty"`
+	Summary    string       `json:"summary"`
+	// Arguments are the newest that are known: as asked for, then as a person was shown them, then as they ran.
+	Arguments json.RawMessage `json:"arguments"` // null where they are longer than [TextBytes]
+	Status    ToolStatus      `json:"status"`
+	// Output is what the call has printed so far, and once it has its fate, the result that the model gets.
+	Output     string          `json:"output"`
+	Truncated  bool            `json:"truncated,omitempty"` // the output lacks something
+	ExitCode   *int            `json:"exitCode,omitempty"`
+	StartedAt  *time.Time      `json:"startedAt,omitempty"`
+	DurationMs int64           `json:"durationMs,omitempty"`
+	Approvals  []Approval      `json:"approvals"` // in the order in which people were asked
+	Error      *domain.Failure `json:"error,omitempty"`
+}
+
+// ToolStatus is how far a call has come. The last six are fates; see [domain.Fate].
+type ToolStatus string
+
+const (
+	ToolRequested        ToolStatus = "requested"
+	ToolPendingApproval  ToolStatus = "pendingApproval"
+	ToolRunning          ToolStatus = "running"
+	ToolWaitingForClient ToolStatus = "waitingForClient"
+	ToolSucceeded        ToolStatus = ToolStatus(domain.FateSucceeded)
+	ToolFailed           ToolStatus = ToolStatus(domain.FateFailed)
+	ToolDenied           ToolStatus = ToolStatus(domain.FateDenied)
+	ToolExpired          ToolStatus = ToolStatus(domain.FateExpired)
+	ToolCancelled        ToolStatus = ToolStatus(domain.FateCancelled)
+	ToolOutcomeUnknown   ToolStatus = ToolStatus(domain.FateOutcomeUnknown)
+)
+
+// Approval is a question to a person about a call. GET /approvals/{id} has all of it.
+type Approval struct {
+	ID        domain.ApprovalID     `json:"id"`
+	Kind      domain.ApprovalKind   `json:"kind"`
+	Status    domain.ApprovalStatus `json:"status"`
+	Edited    bool                  `json:"edited,omitempty"` // the decider wrote other arguments
+	Reason    string                `json:"reason,omitempty"` // of the decision
+	DecidedBy *domain.Actor         `json:"decidedBy"`        // null while it is pending, and where no person decided
+}
+
+// Diff is what a call changes in one file.
+type Diff struct {
+	ToolCallID string     `json:"toolCallId"`
+	Path       string     `json:"path"` // as the call names it
+	Diff       string     `json:"diff"` // unified
+	Truncated  bool       `json:"truncated,omitempty"`
+	Additions  int        `json:"additions"` // lines, also of what was cut off
+	Deletions  int        `json:"deletions"`
+	Status     DiffStatus `json:"status"`
+}
+
+// DiffStatus tells whether the change was made.
+type DiffStatus string
+
+const (
+	DiffProposed       DiffStatus = "proposed"
+	DiffApplied        DiffStatus = "applied"
+	DiffFailed         DiffStatus = "failed" // it was not made: the call failed or did not run, or other changes took its place
+	DiffOutcomeUnknown DiffStatus = "outcomeUnknown"
+)
+
+// Blocks is one generation of blocks for the runbook.
+type Blocks struct {
+	Generation       int             `json:"generation"` // 1, 2, 3 …
+	ToolCallID       string          `json:"toolCallId"`
+	Blocks           json.RawMessage `json:"blocks"` // a list; null where it is longer than [TextBytes]
+	InsertAfter      string          `json:"insertAfter,omitempty"`
+	DocumentRevision string          `json:"documentRevision,omitempty"`
+	// State is cancelled, too, where the execution ends and nobody has accepted the blocks.
+	State      domain.GenerationState `json:"state"`
+	AcceptedBy *domain.Actor          `json:"acceptedBy,omitempty"`
+}
+
+// clone returns an item that shares nothing with i that ever changes.
+func (i Item) clone() Item {
+	i.Message = copied(i.Message)
+	i.Reasoning = copied(i.Reasoning)
+	i.Diff = copied(i.Diff)
+	i.Blocks = copied(i.Blocks)
+	if i.Tool = copied(i.Tool); i.Tool != nil {
+		i.Tool.Approvals = slices.Clone(i.Tool.Approvals)
+	}
+	return i
+}
+
+func copied[T any](original *T) *T {
+	if original == nil {
+		return nil
+	}
+	another := *original
+	return &another
+}

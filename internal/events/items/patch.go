@@ -1,0 +1,75 @@
+package items
+
+import (
+	"strconv"
+	"strings"
+)
+
+// splitPatch reads the argument of the tool patch: the part of each file, as it was written. It does not judge; what
+// cannot be applied fails as a call.
+func splitPatch(patch string) []fileDiff {
+	all := lines(patch)
+	var files []fileDiff
+	for at := 0; at < len(all) && len(files) < maxChanges; {
+		if !beginsFile(all, at) {
+			at++
+			continue
+		}
+		end := at + 2
+		for end < len(all) && !beginsFile(all, end) && !strings.HasPrefix(all[end], "diff --git ") {
+			end++
+		}
+		files = append(files, patchedFile(all[at:end]))
+		at = end
+	}
+	return files
+}
+
+// beginsFile tells whether the names of a file stand at a line, with a hunk behind them. A removed and an added line can look the
+// same without it.
+func beginsFile(all []string, at int) bool {
+	return at+2 < len(all) && strings.HasPrefix(all[at], "--- ") && strings.HasPrefix(all[at+1], "+++ ") &&
+		strings.HasPrefix(all[at+2], "@@")
+}
+
+func patchedFile(part []string) fileDiff {
+	file := fileDiff{path: patchedPath(part[0], part[1]), text: strings.Join(part, "")}
+	for _, line := range part[2:] {
+		switch line[0] {
+		case '+':
+			file.additions++
+		case '-':
+			file.deletions++
+		}
+	}
+	return file
+}
+
+const devNull = "/dev/null"
+
+// patchedPath is the path in the two lines with names. Git's letters before it go only together: a folder may well be called a.
+func patchedPath(before, after string) string {
+	from, to := patchedName(before), patchedName(after)
+	stripped, isOld := strings.CutPrefix(from, "a/")
+	renamed, isNew := strings.CutPrefix(to, "b/")
+	if (isOld || from == devNull) && (isNew || to == devNull) {
+		from, to = stripped, renamed
+	}
+	if to == devNull {
+		to = from
+	}
+	path, _ := bounded(to, pathBytes)
+	return path
+}
+
+// patchedName is the name in such a line. Git quotes what is not plain, and behind a tab stands a time.
+func patchedName(line string) string {
+	name := strings.TrimRight(line[len("--- "):], " \r\n")
+	if quoted, err := strconv.QuotedPrefix(name); err == nil {
+		if unquoted, err := strconv.Unquote(quoted); err == nil {
+			return strings.ToValidUTF8(unquoted, "\uFFFD")
+		}
+	}
+	name, _, _ = strings.Cut(name, "\t")
+	return name
+}

@@ -1,0 +1,71 @@
+package items
+
+import (
+	"encoding/json"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// report is what an external agent says of its call, as far as it can be read. A member that is absent is unchanged, and one that is
+// odd says nothing.
+// https://agentclientprotocol.com/protocol/tool-calls#updating
+type report map[string]json.RawMessage
+
+// reported takes a report. A call that a person was asked about stays as it was shown: an agent must not be able to put
+// other words below somebody's name.
+func (r *Reducer) reported(p domain.ToolCallReported) {
+	var told report
+	if json.Unmarshal(p.Update, &told) != nil {
+		return
+	}
+	c := r.call(p.ToolCallID)
+	if len(c.Tool.Approvals) == 0 {
+		told.describe(c.Tool)
+	}
+	texts, diffs := told.content()
+	if c.fate == "" && len(texts) > 0 {
+		c.Tool.Output, c.Tool.Truncated = bounded(strings.Join(texts, "\n"), TextBytes)
+	}
+	r.touch(c.item)
+	if len(diffs) > 0 {
+		r.describe(c, diffs)
+	}
+}
+
+// summaryBytes bounds a title.
+const summaryBytes = 1000
+
+func (t report) describe(tool *Tool) {
+	var title string
+	if json.Unmarshal(t["title"], &title) == nil && title != "" {
+		tool.Summary, _ = bounded(title, summaryBytes)
+	}
+	var input map[string]json.RawMessage
+	if json.Unmarshal(t["rawInput"], &input) == nil && input != nil {
+		tool.Arguments = boundedJSON(t["rawInput"])
+	}
+}
+
+// content reads what a report shows of the call: what it says, and what it changes.
+func (t report) content() (texts []string, diffs []fileDiff) {
+	var entries []json.RawMessage
+	_ = json.Unmarshal(t["content"], &entries) // what is no list has no entries
+	for _, entry := range entries {
+		var shown struct {
+			Type    string
+			Content struct{ Text string }
+			Path    string
+			OldText *string
+			NewText string
+		}
+		switch {
+		case json.Unmarshal(entry, &shown) != nil:
+		case shown.Type == "diff" && shown.Path != "" && len(diffs) < maxChanges:
+			diffs = append(diffs, newFileDiff(shown.Path, shown.OldText, shown.NewText))
+		case shown.Content.Text != "":
+			texts = append(texts, shown.Content.Text)
+		}
+	}
+	return texts, diffs
+}

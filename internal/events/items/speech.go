@@ -1,0 +1,106 @@
+package items
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// begin takes over what the request holds of the conversation. Its last message is what the first turn answers; those
+// before it are the past.
+func (r *Reducer) begin(p domain.ExecutionCreated) {
+	r.external = p.Source.Type == domain.SourceACP
+	given := slices.Clone(r.request.Messages)
+	if r.request.Prompt != "" {
+		given = append(given, domain.InputMessage{Role: domain.RoleUser, Content: r.request.Prompt})
+	}
+	for n, message := range given {
+		turn := 0
+		if n == len(given)-1 {
+			turn = 1
+		}
+		r.said(fmt.Sprint(n+1), turn, Message{Role: message.Role, Text: message.Content})
+	}
+}
+
+// prompted takes the prompt of a further turn.
+func (r *Reducer) prompted(p domain.TurnStarted) {
+	if p.Text != "" {
+		id := cmp.Or(string(p.PromptID), fmt.Sprintf("turn%d", p.Turn))
+		r.said(id, p.Turn, Message{Role: domain.RoleUser, Text: p.Text, Edits: p.Edits, Repair: p.Repair})
+	}
+}
+
+// said adds a message that is whole.
+func (r *Reducer) said(id string, turn int, message Message) {
+	message.Text, message.Truncated = bounded(message.Text, TextBytes)
+	r.add(Item{ID: "prompt:" + id, Kind: KindMessage, Turn: turn, Status: StatusComplete, Message: &message})
+}
+
+func (r *Reducer) takeSpeech(payload domain.Payload) error {
+	switch p := payload.(type) {
+	case domain.MessageDelta:
+		return r.spoke(KindMessage, p.MessageID, p.Turn, p.Offset, p.Text)
+	case domain.ThoughtDelta:
+		return r.spoke(KindReasoning, p.MessageID, p.Turn, p.Offset, p.Text)
+	case domain.MessageCompleted:
+		r.fellSilent(KindMessage, p.MessageID, p.Interrupted)
+	case domain.ThoughtCompleted:
+		r.fellSilent(KindReasoning, p.MessageID, p.Interrupted)
+	default:
+		return r.takeCall(payload)
+	}
+	return nil
+}
+
+// spoke adds a piece to a message or to reasoning, which may share the id of the model's answer.
+func (r *Reducer) spoke(kind Kind, messageID string, turn, offset int, piece string) error {
+	id := string(kind) + ":" + messageID
+	open, known := r.speech[id]
+	if !known {
+		open = &item{}
+	}
+	if err := open.text.fits(offset, id); err != nil {
+		return err
+	}
+	if !known {
+		open = r.add(newSpeech(kind, id, turn))
+		r.speech[id] = open
+	}
+	open.text.add(piece)
+	switch kind {
+	case KindReasoning:
+		open.Reasoning.Text, open.Reasoning.Truncated = open.text.kept.String(), open.text.cut
+	default:
+		open.Message.Text, open.Message.Truncated = open.text.kept.String(), open.text.cut
+	}
+	r.touch(open)
+	return nil
+}
+
+func newSpeech(kind Kind, id string, turn int) Item {
+	i := Item{ID: id, Kind: kind, Turn: turn, Status: StatusOpen}
+	if kind == KindReasoning {
+		i.Reasoning = &Reasoning{}
+	} else {
+		i.Message = &Message{Role: domain.RoleAssistant}
+	}
+	return i
+}
+
+// fellSilent ends a message. One without a word is nothing to show.
+func (r *Reducer) fellSilent(kind Kind, messageID string, interrupted bool) {
+	open, known := r.speech[string(kind)+":"+messageID]
+	if !known {
+		return
+	}
+	open.Status = StatusComplete
+	if kind == KindReasoning {
+		open.Reasoning.Interrupted = interrupted
+	} else {
+		open.Message.Interrupted = interrupted
+	}
+	r.touch(open)
+}
