@@ -1,0 +1,62 @@
+package schema
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+const fence = "```"
+
+// Answer finds the one JSON value in a model's final text: the whole text, or what stands in its one code block. Models
+// put the block around it whatever they are told, and a sentence before it.
+func Answer(text string) (json.RawMessage, error) {
+	whole := strings.TrimSpace(text)
+	switch {
+	case whole == "":
+		return nil, unusable("The answer is empty; it must be one JSON value.")
+	case !utf8.ValidString(whole):
+		return nil, unusable("The answer is not valid UTF-8.")
+	case json.Valid([]byte(whole)):
+		return json.RawMessage(whole), nil
+	}
+	blocks := fenced(whole)
+	switch {
+	case len(blocks) == 0:
+		return nil, unusable("The answer is not one JSON value.")
+	case len(blocks) > 1:
+		return nil, unusable("The answer has %d code blocks; it must be one JSON value and nothing else.", len(blocks))
+	}
+	inside := strings.TrimSpace(blocks[0])
+	if !json.Valid([]byte(inside)) {
+		return nil, unusable("The code block of the answer is not one JSON value.")
+	}
+	return json.RawMessage(inside), nil
+}
+
+// fenced are the code blocks of a text. JSON has no line breaks in its strings, so none of it begins a line with a fence.
+func fenced(text string) (blocks []string) {
+	var block strings.Builder
+	inside := false
+	for line := range strings.Lines(text) {
+		switch marks := strings.HasPrefix(strings.TrimLeft(line, " \t"), fence); {
+		case marks && inside:
+			blocks, inside = append(blocks, block.String()), false
+		case marks:
+			block.Reset()
+			inside = true
+		case inside:
+			block.WriteString(line)
+		}
+	}
+	if inside { // cut off by nobody: the last fence was forgotten
+		blocks = append(blocks, block.String())
+	}
+	return blocks
+}
+
+func unusable(format string, args ...any) error {
+	return domain.Errorf(domain.CodeOutputInvalid, format, args...)
+}

@@ -1,0 +1,161 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/schema"
+)
+
+func compile(t *testing.T, document string) *schema.Schema {
+	t.Helper()
+	s, err := schema.Compile(json.RawMessage(document))
+	if err != nil {
+		t.Fatalf("%.200s: %v", document, err)
+	}
+	return s
+}
+
+func TestCheckNamesThePlaces(t *testing.T) {
+	s := compile(t, `{
+		"type": "object", "required": ["name"], "additionalProperties": false,
+		"properties": {
+			"name": {"type": "string", "pattern": "^[a-z]+$"},
+			"rows": {"type": "array", "items": {"$ref": "#/$defs/row"}},
+			"level": {"enum": ["low", "high"]}
+		},
+		"$defs": {"row": {"allOf": [{"type": "integer", "minimum": 1}]}}
+	}`)
+	for value, want := range map[string][]domain.Detail{
+		`{"name": "a", "rows": [1, 2.0], "level": "low"}`: nil,
+		`{}`:                                {{Message: "missing property 'name'"}},
+		`[]`:                                {{Message: "got array, want object"}},
+		`{"name": "A"}`:                     {{Pointer: "/name", Message: "'A' does not match pattern '^[a-z]+$'"}},
+		`{"name": "a", "rows": [0,"x"]}`:    {{Pointer: "/rows/0", Message: "minimum: got 0, want 1"}, {Pointer: "/rows/1", Message: "got string, want integer"}},
+		`{"name": "a", "level": 3}`:         {{Pointer: "/level", Message: "value must be one of 'low', 'high'"}},
+		`{"name": "a", "a/b": 3}`:           {{Message: "additional properties 'a/b' not allowed"}},
+		`{"name": "a"`:                      {{Message: "this is not valid JSON"}},
+		`{"name": "a"} {}`:                  {{Message: "this is not valid JSON"}},
+		`{"name": "a", "rows": [1e999999]}`: {{Message: "a number is too large or too long"}},
+		strings.Repeat("[", 2000) + strings.Repeat("]", 2000): {{Message: "it is nested too deeply"}},
+	} {
+		if diff := cmp.Diff(want, s.Check(json.RawMessage(value))); diff != "" {
+			t.Errorf("%.100s:\n%s", value, diff)
+		}
+	}
+}
+
+func TestWhatIsToldIsBounded(t *testing.T) {
+	var allowed, values []string
+	for i := range 500 {
+		allowed, values = append(allowed, fmt.Sprintf("%q", strings.Repeat("v", 20)+fmt.Sprint(i))), append(values, `"`+strings.Repeat("\u202e", 200)+`"`)
+	}
+	s := compile(t, `{"items": {"enum": [`+strings.Join(allowed, ",")+`]}}`)
+	details := s.Check(json.RawMessage(`[` + strings.Join(values, ",") + `]`))
+	if len(details) != 21 || details[20].Message != "480 more places are wrong" {
+		t.Errorf("%d places: %v", len(details), details[len(details)-1])
+	}
+	for _, detail := range details {
+		if len(detail.Message) > 310 {
+			t.Errorf("a message of %d bytes", len(detail.Message))
+		}
+	}
+}
+
+func TestSchemasThatAreRefused(t *testing.T) {
+	for what, c := range map[string]struct{ document, message string }{
+		"no JSON":             {`{"type":`, "not valid JSON"},
+		"no schema":           {`{"type": 5}`, "no JSON Schema: at \"/type\""},
+		"a list":              {`[]`, "no JSON Schema"},
+		"another document":    {`{"$ref": "file:///etc/passwd"}`, "another document"},
+		"a page":              {`{"$ref": "https://a.example/schema"}`, "another document"},
+		"a foreign draft":     {`{"$schema": "https://a.example/draft"}`, "another document"},
+		"nothing there":       {`{"$ref": "#/$defs/none"}`, "cannot be resolved"},
+		"a broken pattern":    {`{"pattern": "("}`, "pattern"},
+		"a look-ahead":        {`{"pattern": "(?=a)"}`, "pattern"},
+		"a long pattern":      {`{"pattern": "` + strings.Repeat("a", 1001) + `"}`, "pattern"},
+		"a large pattern":     {`{"pattern": "` + strings.Repeat("a{999}", 20) + `"}`, "pattern"},
+		"a dynamic reference": {`{"$dynamicAnchor": "a", "properties": {"x": {"$dynamicRef": "#a"}}}`, "$dynamicRef"},
+		"a huge number":       {`{"minimum": 1e900000}`, "number"},
+		"too deep":            {strings.Repeat(`{"not":`, 200) + "{}" + strings.Repeat("}", 200), "deeply"},
+		"too long":            {`{"description": "` + strings.Repeat("a", 257<<10) + `"}`, "bytes"},
+	} {
+		_, err := schema.Compile(json.RawMessage(c.document))
+		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(domain.FailureOf(err).Message, c.message) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestWorkIsBounded would not come to its end without the bound.
+func TestWorkIsBounded(t *testing.T) {
+	var doubling, dependent strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&doubling, `"d%d": {"allOf": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]},`, i, i+1, i+1)
+		fmt.Fprintf(&dependent, `"d%d": {"dependencies": {"a": {"$ref": "#/$defs/d%d"}, "b": {"$ref": "#/$defs/d%d"}}},`, i, i+1, i+1)
+	}
+	value := `{"a": 1, "b": 2}`
+	deep := strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)
+	long := `"` + strings.Repeat("a", 1<<20) + `"`
+	for what, c := range map[string]struct{ document, value string }{
+		"doubling":         {`{"$ref": "#/$defs/d0", "$defs": {` + doubling.String() + `"d60": {"type": "string"}}}`, value},
+		"doubling negated": {`{"not": {"$ref": "#/$defs/d0"}, "$defs": {` + dependent.String() + `"d60": false}}`, value},
+		"an older draft":   {`{"$schema": "http://json-schema.org/draft-07/schema#", "not": {"$ref": "#/$defs/d0"}, "$defs": {` + dependent.String() + `"d60": false}}`, value},
+		"recursion":        {`{"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}`, deep},
+		"a slow pattern":   {`{"pattern": "(a|aa|aaa){300}b"}`, long},
+		"many comparisons": {`{"allOf": [` + strings.Repeat(`{"uniqueItems": true},`, 1000) + `{}]}`, "[" + strings.Repeat("[1,2],", 9999) + "1]"},
+	} {
+		details := compile(t, c.document).Check(json.RawMessage(c.value))
+		if len(details) != 1 || !strings.Contains(details[0].Message, "too much work") {
+			t.Errorf("%s: %v", what, details)
+		}
+	}
+}
+
+func TestACheckAfterOneThatWasGivenUp(t *testing.T) {
+	s := compile(t, `{"pattern": "(a|aa|aaa){300}b"}`)
+	s.Check(json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`))
+	if details := s.Check(json.RawMessage(`7`)); details != nil {
+		t.Error(details)
+	}
+}
+
+func TestFormatsStillCount(t *testing.T) {
+	s := compile(t, `{"$schema": "http://json-schema.org/draft-07/schema#", "format": "ipv4"}`)
+	if s.Check(json.RawMessage(`"10.0.0.1"`)) != nil || s.Check(json.RawMessage(`"ten"`)) == nil {
+		t.Error("the format is not looked at")
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	const value = `{"rows": 3}`
+	for text, want := range map[string]string{
+		value:                         value,
+		" \n" + value + "\n":          value,
+		"```json\n" + value + "\n```": value,
+		"Here it is:\n\n```\n" + value + "\n```\nSo": value,
+		"```json\n" + value:                          value,
+		`"text with ` + "``` in it" + `"`:            `"text with ` + "``` in it" + `"`,
+		"```json\n[\"```\"]\n```":                    "[\"```\"]",
+		"null":                                       "null",
+		"":                                           "",
+		"three rows":                                 "",
+		value + value:                                "",
+		"```\n1\n```\n```\n2\n```":                   "",
+		"```\nthree\n```":                            "",
+		"\xff":                                       "",
+	} {
+		got, err := schema.Answer(text)
+		if string(got) != want {
+			t.Errorf("%q: %s, %v", text, got, err)
+		}
+		if want == "" && domain.CodeOf(err) != domain.CodeOutputInvalid {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
