@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short test-agents lint fmt clean
+.PHONY: help build generate demo run test test-short test-agents test-client lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -29,6 +29,9 @@ test-short: ## Run the quick tests only, without vet, lint and the race detector
 test-agents: ## Drive real agents through the server (needs npm; installs two gigabytes once)
 	@scripts/test-agents.sh
 
+test-client: ## Test the TypeScript client in Node against the real server (needs npm)
+	@scripts/test-client.sh
+
 lint: ## Run the linters of .golangci.yml
 	$(TOOL) golangci-lint run
 
@@ -36,4 +39,4 @@ fmt: ## Format all Go code
 	$(TOOL) golangci-lint fmt
 
 clean: ## Remove what was built
-	rm -rf bin coverage.out
+	rm -rf bin coverage.out clients/typescript/dist clients/typescript/build

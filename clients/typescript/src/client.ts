@@ -1,0 +1,151 @@
+import { oneLog, readEvents, type FollowOptions, type Received } from "./events.js";
+import { Transport, type Call, type ClientOptions } from "./http.js";
+import type {
+  Approval,
+  ApprovalStatus,
+  CreateExecution,
+  Decide,
+  Event,
+  Execution,
+  ExecutionStatus,
+  Page,
+  Prompt,
+  PromptExecution,
+} from "./types.js";
+
+/** What every call takes beside its own arguments. */
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+/** Of a call that makes something. */
+export interface MakeOptions extends CallOptions {
+  /**
+   * The same key makes the same thing once. Without it each call has a new one, so that a request whose answer was lost
+   * can be sent again. Give one of your own where a reload of the page must not make a second thing.
+   */
+  idempotencyKey?: string | undefined;
+}
+
+/** A client of one Signoff, with one key. It holds no connection and needs no closing. */
+export class Signoff {
+  readonly #http: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#http = new Transport(options);
+  }
+
+  // ——— executions ———
+
+  /** Creates an execution and starts it. With `waitSeconds` the answer waits so long for its end. */
+  createExecution(body: CreateExecution, options: MakeOptions & { waitSeconds?: number } = {}): Promise<Execution> {
+    const prefer = options.waitSeconds === undefined ? undefined : `wait=${options.waitSeconds}`;
+    return this.#make("/executions", body, options, { Prefer: prefer });
+  }
+
+  getExecution(id: string, options: CallOptions & { waitSeconds?: number } = {}): Promise<Execution> {
+    return this.#get(`/executions/${part(id)}`, { wait: options.waitSeconds }, options);
+  }
+
+  listExecutions(options: CallOptions & { status?: ExecutionStatus[]; cursor?: string; limit?: number } = {}): Promise<Page<Execution>> {
+    const { status, cursor, limit } = options;
+    return this.#get("/executions", { status, cursor, limit }, options);
+  }
+
+  cancelExecution(id: string, options: CallOptions & { reason?: string } = {}): Promise<Execution> {
+    const body = options.reason === undefined ? {} : { reason: options.reason };
+    return this.#post(`/executions/${part(id)}/cancel`, body, options);
+  }
+
+  /** No further prompts: the execution works off what it has and is completed. */
+  closeExecution(id: string, options: CallOptions = {}): Promise<Execution> {
+    return this.#post(`/executions/${part(id)}/close`, undefined, options);
+  }
+
+  deleteExecution(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#http.once({ method: "DELETE", path: `/executions/${part(id)}`, signal: options.signal });
+  }
+
+  /** Sends a further prompt to an execution that takes them. */
+  prompt(id: string, body: PromptExecution, options: MakeOptions = {}): Promise<Prompt> {
+    return this.#make(`/executions/${part(id)}/prompts`, body, options);
+  }
+
+  // ——— approvals ———
+
+  /** The inbox: what waits for a person, or with `status` what did. */
+  listApprovals(options: CallOptions & { status?: ApprovalStatus; cursor?: string; limit?: number } = {}): Promise<Page<Approval>> {
+    const { status, cursor, limit } = options;
+    return this.#get("/approvals", { status, cursor, limit }, options);
+  }
+
+  executionApprovals(id: string, options: CallOptions = {}): Promise<Page<Approval>> {
+    return this.#get(`/executions/${part(id)}/approvals`, {}, options);
+  }
+
+  getApproval(id: string, options: CallOptions = {}): Promise<Approval> {
+    return this.#get(`/approvals/${part(id)}`, {}, options);
+  }
+
+  /**
+   * Approves or denies. Send the `argumentsHash` of the approval that the person was shown: then what runs is what they
+   * saw. Where somebody else decided otherwise, the error's `approval` has the decision that won.
+   */
+  decide(id: string, decision: Decide, options: CallOptions = {}): Promise<Approval> {
+    return this.#post(`/approvals/${part(id)}`, decision, options);
+  }
+
+  // ——— events ———
+
+  /**
+   * The events of an execution, from the first or from the one after `after`, live until the execution ends. A connection
+   * that breaks is replaced; each event comes once, in order, and none is missing.
+   */
+  async *events(id: string, options: FollowOptions = {}): AsyncGenerator<Event, void, undefined> {
+    for await (const { event } of this.received(id, options)) yield event;
+  }
+
+  /** The same, each event with the bytes that the server wrote. */
+  received(id: string, options: FollowOptions = {}): AsyncGenerator<Received, void, undefined> {
+    return readEvents({ open: this.#stream(`/executions/${part(id)}/events`), ...oneLog(Number(options.after ?? 0)) }, options);
+  }
+
+  /** One page of the log, without waiting for more. Send `nextCursor` as `after`; null is: no more for now. */
+  eventPage(id: string, options: CallOptions & { after?: number | string; limit?: number } = {}): Promise<Page<Event>> {
+    const { after, limit } = options;
+    return this.#get(`/executions/${part(id)}/events`, { after, limit }, options);
+  }
+
+  // ——— how it is sent ———
+
+  #get<T>(path: string, query: NonNullable<Call["query"]>, options: CallOptions): Promise<T> {
+    return this.#http.json({ method: "GET", path, query, signal: options.signal });
+  }
+
+  /** Sends what does no harm twice. */
+  #post<T>(path: string, body: unknown, options: CallOptions): Promise<T> {
+    return this.#http.json({ method: "POST", path, body, signal: options.signal });
+  }
+
+  /** Sends what would make two things if it were sent twice without a key. */
+  #make<T>(path: string, body: unknown, options: MakeOptions, headers: Record<string, string | undefined> = {}): Promise<T> {
+    const key = options.idempotencyKey ?? newKey();
+    return this.#http.json({ method: "POST", path, body, headers: { ...headers, "Idempotency-Key": key }, signal: options.signal });
+  }
+
+  #stream(path: string) {
+    return (cursor: string | undefined, signal: AbortSignal) =>
+      this.#http.open({ method: "GET", path, headers: { Accept: "text/event-stream", "Last-Event-ID": cursor }, signal });
+  }
+}
+
+/** An id within a path. One that would make the path another one is a mistake, and is not sent. */
+function part(id: string): string {
+  if (id === "" || id === "." || id === "..") throw new TypeError(`${JSON.stringify(id)} is no id.`);
+  return encodeURIComponent(id);
+}
+
+/** 128 random bits. `crypto.randomUUID` is missing on pages that came over plain HTTP from another machine. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,268 @@
+import { SignoffError, StreamError } from "./errors.js";
+import { EventStreamParser, type Frame } from "./sse.js";
+import type { Event } from "./types.js";
+import { backoff, sleep } from "./wait.js";
+
+/**
+ * `connecting` until the first answer, `live` while events come, `reconnecting` after the connection broke, `ended` when
+ * the iteration is over, for whatever reason.
+ */
+export type StreamState = "connecting" | "live" | "reconnecting" | "ended";
+
+/** Why a stream is `reconnecting`, and when it tries again. */
+export interface Broken {
+  /** What broke the connection; undefined where the server closed it, which it does when it stops. */
+  error?: unknown;
+  /** How often in a row nothing came, this time included. */
+  failures: number;
+  /** After how many milliseconds it tries again. */
+  wait: number;
+}
+
+export interface FollowOptions {
+  /** The cursor of the last event that the reader has. Without it the stream begins with the first. */
+  after?: number | string | undefined;
+  /** Ends the iteration: it throws the signal's reason. */
+  signal?: AbortSignal | undefined;
+  onState?: ((state: StreamState, broken?: Broken) => void) | undefined;
+  /** History is over and all that follows is live; again after each reconnection. */
+  onSynced?: (() => void) | undefined;
+  /** The connection is dead when no byte has come for so long. The server sends a heartbeat every 15 seconds. */
+  silence?: number | undefined;
+  /** After how many connections in a row that brought nothing the last error is thrown. Without it, never. */
+  maxFailures?: number | undefined;
+  /** How long to wait before the next connection, in milliseconds, in place of `backoff`. */
+  backoff?: ((suggested: number | undefined, failures: number) => number) | undefined;
+}
+
+/** An event as it came. */
+export interface Received {
+  /** Send it as `after`, and what follows is the next event. */
+  cursor: string;
+  event: Event;
+  /** The event byte for byte as the server wrote it. */
+  line: string;
+}
+
+/** Where a stream comes from. */
+export interface Source {
+  /** Asks for what follows the cursor. */
+  open(cursor: string | undefined, signal: AbortSignal): Promise<Response>;
+  /** Tells whether an event is a new one, and throws where one is missing before it. */
+  isNew(event: Event, cursor: string): boolean;
+  /** Nothing follows this event. */
+  isLast(event: Event): boolean;
+}
+
+/**
+ * Reads a stream to its end, over as many connections as that takes. Each event comes once and in order; where one is
+ * missing, a StreamError is thrown instead. Errors that another try cannot mend are thrown as SignoffError.
+ */
+export async function* readEvents(source: Source, options: FollowOptions = {}): AsyncGenerator<Received, void, undefined> {
+  const reader = new Reader(source, options);
+  options.onState?.("connecting");
+  try {
+    while (!(yield* reader.connection())) await reader.pause();
+  } finally {
+    options.onState?.("ended");
+  }
+}
+
+class Reader {
+  readonly #source: Source;
+  readonly #options: FollowOptions;
+  #cursor: string | undefined;
+  #suggested: number | undefined; // by the server, how long to wait
+  #failures = 0; // connections in a row that brought nothing
+  #error: unknown; // of the last connection
+
+  constructor(source: Source, options: FollowOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#cursor = options.after === undefined ? undefined : String(options.after);
+  }
+
+  /** Reads one connection. Returns true at the end of the stream, false where the connection has ended before it. */
+  async *connection(): AsyncGenerator<Received, boolean, undefined> {
+    const line = new Line(this.#options.signal, this.#options.silence ?? 45_000);
+    this.#error = undefined;
+    this.#failures++;
+    try {
+      const body = await line.alive(this.#source.open(this.#cursor, line.signal).then(streamOf));
+      if (body === undefined) return true;
+      const bytes = body.getReader();
+      this.#options.onState?.("live");
+      const parser = new EventStreamParser();
+      for (;;) {
+        const { done, value } = await line.alive(bytes.read());
+        if (done) return false;
+        const frames = parser.push(value);
+        this.#suggested = parser.retry ?? this.#suggested;
+        for (const frame of frames) {
+          const received = this.#take(frame);
+          if (received === undefined) continue;
+          yield received;
+          if (this.#source.isLast(received.event)) return true;
+        }
+      }
+    } catch (error) {
+      this.#options.signal?.throwIfAborted();
+      this.#error = passing(error);
+      if (error instanceof SignoffError) this.#suggested = error.retryAfter ?? this.#suggested;
+      return false;
+    } finally {
+      line.hangUp();
+    }
+  }
+
+  /** Waits between two connections, or throws where there have been too many in vain. */
+  async pause(): Promise<void> {
+    const { signal, onState, maxFailures, backoff: chosen = backoff } = this.#options;
+    if (this.#failures >= (maxFailures ?? Infinity)) throw this.#error ?? SignoffError.unreachable(undefined);
+    const wait = chosen(this.#suggested, this.#failures);
+    this.#suggested = undefined; // it was about this pause
+    onState?.("reconnecting", { error: this.#error, failures: this.#failures, wait });
+    await sleep(wait, signal);
+  }
+
+  #take(frame: Frame): Received | undefined {
+    this.#failures = 0;
+    if (frame.event === "stream.synced") this.#options.onSynced?.();
+    if (frame.id === undefined) return undefined; // a mark, not a fact
+    const event = parse(frame.data);
+    if (!this.#source.isNew(event, frame.id)) return undefined;
+    this.#cursor = frame.id;
+    return { cursor: frame.id, event, line: frame.data };
+  }
+}
+
+/** The log of one execution: 1, 2, 3 … */
+export function oneLog(after: number): Pick<Source, "isNew" | "isLast"> {
+  let last = after;
+  return {
+    isNew(event, cursor) {
+      if (cursor !== String(event.seq)) throw new StreamError("malformed", `Event ${event.seq} came with the id ${cursor}.`);
+      if (event.seq <= last) return false;
+      if (event.seq !== last + 1) throw hole(event, last);
+      last = event.seq;
+      return true;
+    },
+    isLast: (event) => terminal.has(event.type),
+  };
+}
+
+/** How many executions a merged feed remembers. What is older than that has ended, or says nothing. */
+const remembered = 10_000;
+
+/** The logs of many executions, merged: each is 1, 2, 3 …, seen from where the reader came in. It has no end. */
+export function manyLogs(): Pick<Source, "isNew" | "isLast"> {
+  const last = new Map<string, number>(); // the one that spoke last stands last
+  return {
+    isNew(event) {
+      const before = last.get(event.executionId);
+      if (before !== undefined && event.seq <= before) return false;
+      if (before !== undefined && event.seq !== before + 1) throw hole(event, before);
+      last.delete(event.executionId);
+      last.set(event.executionId, event.seq);
+      if (last.size > remembered) last.delete(last.keys().next().value!);
+      return true;
+    },
+    isLast: () => false,
+  };
+}
+
+const terminal: ReadonlySet<string> = new Set([
+  "execution.completed",
+  "execution.failed",
+  "execution.cancelled",
+  "execution.timedOut",
+]);
+
+function hole(event: Event, last: number): StreamError {
+  return new StreamError("hole", `Event ${event.seq} of ${event.executionId} came after event ${last}.`);
+}
+
+/**
+ * Returns why a connection ended where another one may mend it. All else is thrown: what the server refused for good, what
+ * it should not have said, and what went wrong in a callback, which another connection would only repeat.
+ */
+function passing(error: unknown): unknown {
+  if (error instanceof Lost) return error.cause;
+  if (error instanceof SignoffError && error.temporary) return error;
+  throw error;
+}
+
+/** The stream of an answer; undefined where the reader has everything already. */
+async function streamOf(response: Response): Promise<ReadableStream<Uint8Array> | undefined> {
+  if (response.status === 204) return undefined;
+  if (!response.ok) throw await SignoffError.from(response);
+  const type = response.headers.get("Content-Type") ?? "nothing";
+  if (!type.startsWith("text/event-stream") || response.body === null) {
+    throw new StreamError("notAStream", `A stream was asked for, and ${type} came.`);
+  }
+  return response.body;
+}
+
+function parse(data: string): Event {
+  let event: Partial<Event> | null;
+  try {
+    event = JSON.parse(data);
+  } catch (error) {
+    throw new StreamError("malformed", "A frame is not JSON.", error);
+  }
+  if (!Number.isSafeInteger(event?.seq) || typeof event?.type !== "string" || typeof event.executionId !== "string") {
+    throw new StreamError("malformed", "A frame is not an event.");
+  }
+  return event as Event;
+}
+
+/** A connection that broke. */
+class Lost {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+/**
+ * One connection, and who watches it. A connection whose other end has vanished says nothing for ever: a laptop that
+ * slept, a router that forgot. So what is waited for must come in time, or the connection is given up.
+ */
+class Line {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #silence: number;
+  readonly #stop = () => this.#controller.abort(this.#outer?.reason);
+
+  constructor(outer: AbortSignal | undefined, silence: number) {
+    this.#outer = outer;
+    this.#silence = silence;
+    if (outer?.aborted) this.#stop();
+    outer?.addEventListener("abort", this.#stop, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Waits for a sign of life. The time that the reader itself takes does not count. */
+  async alive<T>(sign: Promise<T>): Promise<T> {
+    const giveUp = () => this.#controller.abort(new Error(`Nothing came for ${this.#silence} ms.`));
+    const timer = setTimeout(giveUp, this.#silence);
+    try {
+      return await sign;
+    } catch (error) {
+      if (error instanceof SignoffError || error instanceof StreamError) throw error;
+      throw new Lost(this.signal.aborted ? this.signal.reason : error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Closes the connection; without that, a reader that leaves early would hold it open. */
+  hangUp(): void {
+    this.#outer?.removeEventListener("abort", this.#stop);
+    this.#controller.abort();
+  }
+}

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { after, before, test } from "node:test";
+import type { FollowOptions, Received, Signoff } from "@signoff/client";
+import { Model, type Script } from "./model.js";
+import { Proxy, type Cut } from "./proxy.js";
+import { random } from "./random.js";
+import { Server } from "./server.js";
+
+const chunks = 3000;
+const disconnects = 50;
+
+/** Says thousands of pieces, in characters of all lengths, a few in each millisecond. */
+const talk: Script = async (answer) => {
+  for (let n = 0; n < chunks && !answer.gone; n++) {
+    if (n % 10 === 0) answer.think(`thought ${n} 🤔 `);
+    answer.say(`piece ${n}: ß€😀 "quoted" \\ \u2028\r\n`);
+    if (n % 2 === 0) await sleep(1);
+  }
+};
+
+let model: Model;
+let server: Server;
+
+before(async () => {
+  model = await Model.up(talk);
+  server = await Server.up(model.url);
+});
+after(async () => {
+  await server?.down();
+  await model?.down();
+});
+
+/** Small waits, so that fifty of them do not take minutes; what the server suggests is tested with a scripted one. */
+const soon: FollowOptions = { backoff: (_, failures) => Math.min(5 * 2 ** failures, 200) };
+
+async function start(client: Signoff): Promise<string> {
+  return (await client.createExecution({ source: { type: "internal" }, prompt: "Talk." })).id;
+}
+
+async function lines(received: AsyncIterable<Received>): Promise<string> {
+  let all = "";
+  for await (const { line } of received) all += line + "\n";
+  return all;
+}
+
+/** The events of an ended execution as they stand between the brackets of its pages, byte for byte. */
+async function paged(id: string): Promise<string> {
+  let all = "";
+  for (let after = "0"; ; ) {
+    const response = await fetch(`${server.url}/executions/${id}/events?limit=1000&after=${after}`, {
+      headers: { Accept: "application/json", Authorization: `Bearer ${server.token}` },
+    });
+    const text = await response.text();
+    const { items, nextCursor } = JSON.parse(text) as { items: unknown[]; nextCursor: string | null };
+    const inner = text.slice(`{"items":[`.length, text.lastIndexOf(`],"nextCursor":`));
+    if (items.length > 0) all += inner.replaceAll(`},{"seq":`, `}\n{"seq":`) + "\n";
+    if (nextCursor === null) return all;
+    after = nextCursor;
+  }
+}
+
+/** Fifty cuts: most within a few frames, some within the head of the answer, some before anything is said. */
+function plan(next: () => number): Cut[] {
+  return Array.from({ length: disconnects }, () => ({ after: 1 + Math.floor(4500 * next() ** 2), reset: next() < 0.5 }));
+}
+
+const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 32));
+
+for (const when of ["live", "afterwards"] as const) {
+  test(`${disconnects} disconnects, read ${when}: not a byte is missing (SEED=${seed})`, async (t) => {
+    t.diagnostic(`SEED=${seed}`);
+    const proxy = await Proxy.up(server.url, plan(random(seed)));
+    t.after(() => proxy.down());
+    const id = await start(server.client());
+    const undisturbed = lines(server.client().received(id));
+    if (when === "afterwards") await undisturbed;
+
+    const disturbed = await lines(server.client({ baseUrl: proxy.url }).received(id, soon));
+
+    const whole = await undisturbed;
+    const count = whole.split("\n").length - 1;
+    t.diagnostic(`${count} events, ${Buffer.byteLength(whole)} bytes, ${proxy.cuts} disconnects`);
+    assert.equal(proxy.cuts, disconnects);
+    assert.ok(count > 200, `only ${count} events`);
+    assert.ok(disturbed === whole, "the disturbed reading differs from the undisturbed one");
+    assert.ok(disturbed === (await paged(id)), "the disturbed reading differs from the pages");
+  });
+}
+
+test("a server that drains, and one that is killed, are read on from where they were", async (t) => {
+  const proxy = await Proxy.up(server.url);
+  t.after(() => proxy.down());
+  const id = await start(server.client());
+  const states: string[] = [];
+  const options: FollowOptions = { ...soon, onState: (state) => states.push(state) };
+  const restarts = { 20: "SIGTERM", 200: "SIGKILL" } as const;
+  let all = "";
+  for await (const { event, line } of server.client({ baseUrl: proxy.url }).received(id, options)) {
+    all += line + "\n";
+    const signal = restarts[event.seq as keyof typeof restarts];
+    if (signal === undefined) continue;
+    void server.stop(signal).then(() => server.start()).then(() => (proxy.target = server.url));
+  }
+  assert.equal(states[0], "connecting");
+  assert.equal(states.at(-1), "ended");
+  assert.ok(states.filter((state) => state === "reconnecting").length >= 2, states.join());
+  assert.ok(all === (await paged(id)));
+});
+
+test("where everything has been read, there is nothing more", async () => {
+  const client = server.client();
+  const id = await start(client);
+  await client.cancelExecution(id, { reason: "enough" });
+  const { lastSeq, status } = await client.getExecution(id, { waitSeconds: 10 });
+  assert.equal(status, "cancelled");
+  assert.equal(await lines(client.received(id, { after: lastSeq })), "");
+  assert.match(await lines(client.received(id, { after: lastSeq - 1 })), /^\{.*"execution.cancelled".*\}\n$/);
+});
