@@ -16,6 +16,21 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for AgentBlockType.
+const (
+	AgentBlockTypeAgent AgentBlockType = "agent"
+)
+
+// Valid indicates whether the value is a known member of the AgentBlockType enum.
+func (e AgentBlockType) Valid() bool {
+	switch e {
+	case AgentBlockTypeAgent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ApprovalKind.
 const (
 	ApprovalKindAgentPermission ApprovalKind = "agentPermission"
@@ -139,6 +154,63 @@ func (e CapabilityVerdict) Valid() bool {
 	}
 }
 
+// Defines values for ClientCallStatus.
+const (
+	ClientCallStatusAnswered         ClientCallStatus = "answered"
+	ClientCallStatusCancelled        ClientCallStatus = "cancelled"
+	ClientCallStatusExpired          ClientCallStatus = "expired"
+	ClientCallStatusWaitingForClient ClientCallStatus = "waitingForClient"
+)
+
+// Valid indicates whether the value is a known member of the ClientCallStatus enum.
+func (e ClientCallStatus) Valid() bool {
+	switch e {
+	case ClientCallStatusAnswered:
+		return true
+	case ClientCallStatusCancelled:
+		return true
+	case ClientCallStatusExpired:
+		return true
+	case ClientCallStatusWaitingForClient:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClientToolClass.
+const (
+	ClientToolClassDelegate ClientToolClass = "delegate"
+	ClientToolClassExecute  ClientToolClass = "execute"
+	ClientToolClassMcp      ClientToolClass = "mcp"
+	ClientToolClassNetwork  ClientToolClass = "network"
+	ClientToolClassNone     ClientToolClass = "none"
+	ClientToolClassRead     ClientToolClass = "read"
+	ClientToolClassWrite    ClientToolClass = "write"
+)
+
+// Valid indicates whether the value is a known member of the ClientToolClass enum.
+func (e ClientToolClass) Valid() bool {
+	switch e {
+	case ClientToolClassDelegate:
+		return true
+	case ClientToolClassExecute:
+		return true
+	case ClientToolClassMcp:
+		return true
+	case ClientToolClassNetwork:
+		return true
+	case ClientToolClassNone:
+		return true
+	case ClientToolClassRead:
+		return true
+	case ClientToolClassWrite:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DebugMessageDirection.
 const (
 	DebugMessageDirectionFromAgent DebugMessageDirection = "fromAgent"
@@ -205,6 +277,27 @@ func (e DecidedBy) Valid() bool {
 	}
 }
 
+// Defines values for ExecutionKind.
+const (
+	ExecutionKindAgent                 ExecutionKind = "agent"
+	ExecutionKindAssistant             ExecutionKind = "assistant"
+	ExecutionKindInlineBlockGeneration ExecutionKind = "inlineBlockGeneration"
+)
+
+// Valid indicates whether the value is a known member of the ExecutionKind enum.
+func (e ExecutionKind) Valid() bool {
+	switch e {
+	case ExecutionKindAgent:
+		return true
+	case ExecutionKindAssistant:
+		return true
+	case ExecutionKindInlineBlockGeneration:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExecutionStatus.
 const (
 	ExecutionStatusCancelled           ExecutionStatus = "cancelled"
@@ -253,6 +346,36 @@ func (e ExecutionStatus) Valid() bool {
 	}
 }
 
+// Defines values for Fate.
+const (
+	FateCancelled      Fate = "cancelled"
+	FateDenied         Fate = "denied"
+	FateExpired        Fate = "expired"
+	FateFailed         Fate = "failed"
+	FateOutcomeUnknown Fate = "outcomeUnknown"
+	FateSucceeded      Fate = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the Fate enum.
+func (e Fate) Valid() bool {
+	switch e {
+	case FateCancelled:
+		return true
+	case FateDenied:
+		return true
+	case FateExpired:
+		return true
+	case FateFailed:
+		return true
+	case FateOutcomeUnknown:
+		return true
+	case FateSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for FinishReason.
 const (
 	FinishReasonBudget        FinishReason = "budget"
@@ -286,6 +409,30 @@ func (e FinishReason) Valid() bool {
 	case FinishReasonRefusal:
 		return true
 	case FinishReasonTimeout:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GenerationState.
+const (
+	GenerationStateAccepted   GenerationState = "accepted"
+	GenerationStateCancelled  GenerationState = "cancelled"
+	GenerationStateSubmitted  GenerationState = "submitted"
+	GenerationStateSuperseded GenerationState = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the GenerationState enum.
+func (e GenerationState) Valid() bool {
+	switch e {
+	case GenerationStateAccepted:
+		return true
+	case GenerationStateCancelled:
+		return true
+	case GenerationStateSubmitted:
+		return true
+	case GenerationStateSuperseded:
 		return true
 	default:
 		return false
@@ -381,6 +528,7 @@ func (e MatcherClass) Valid() bool {
 
 // Defines values for ProblemCode.
 const (
+	ProblemCodeAlreadyAnswered       ProblemCode = "alreadyAnswered"
 	ProblemCodeAlreadyDecided        ProblemCode = "alreadyDecided"
 	ProblemCodeApprovalCancelled     ProblemCode = "approvalCancelled"
 	ProblemCodeApprovalExpired       ProblemCode = "approvalExpired"
@@ -390,7 +538,9 @@ const (
 	ProblemCodeClosed                ProblemCode = "closed"
 	ProblemCodeConflict              ProblemCode = "conflict"
 	ProblemCodeCursorBeyondHead      ProblemCode = "cursorBeyondHead"
+	ProblemCodeDocumentChanged       ProblemCode = "documentChanged"
 	ProblemCodeExecutionEnded        ProblemCode = "executionEnded"
+	ProblemCodeFeatureDisabled       ProblemCode = "featureDisabled"
 	ProblemCodeForbidden             ProblemCode = "forbidden"
 	ProblemCodeForeignOrigin         ProblemCode = "foreignOrigin"
 	ProblemCodeHeadersTooLarge       ProblemCode = "headersTooLarge"
@@ -401,6 +551,7 @@ const (
 	ProblemCodeMethodNotAllowed      ProblemCode = "methodNotAllowed"
 	ProblemCodeMisdirectedHost       ProblemCode = "misdirectedHost"
 	ProblemCodeModelNotConfigured    ProblemCode = "modelNotConfigured"
+	ProblemCodeNoGeneration          ProblemCode = "noGeneration"
 	ProblemCodeNotAcceptable         ProblemCode = "notAcceptable"
 	ProblemCodeNotFound              ProblemCode = "notFound"
 	ProblemCodeNotInterrupted        ProblemCode = "notInterrupted"
@@ -412,6 +563,8 @@ const (
 	ProblemCodeSandboxUnavailable    ProblemCode = "sandboxUnavailable"
 	ProblemCodeStale                 ProblemCode = "stale"
 	ProblemCodeStorageFailed         ProblemCode = "storageFailed"
+	ProblemCodeTemplateFailed        ProblemCode = "templateFailed"
+	ProblemCodeToolCallEnded         ProblemCode = "toolCallEnded"
 	ProblemCodeUnauthenticated       ProblemCode = "unauthenticated"
 	ProblemCodeUnavailable           ProblemCode = "unavailable"
 	ProblemCodeUnknownAgent          ProblemCode = "unknownAgent"
@@ -425,6 +578,8 @@ const (
 // Valid indicates whether the value is a known member of the ProblemCode enum.
 func (e ProblemCode) Valid() bool {
 	switch e {
+	case ProblemCodeAlreadyAnswered:
+		return true
 	case ProblemCodeAlreadyDecided:
 		return true
 	case ProblemCodeApprovalCancelled:
@@ -443,7 +598,11 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeCursorBeyondHead:
 		return true
+	case ProblemCodeDocumentChanged:
+		return true
 	case ProblemCodeExecutionEnded:
+		return true
+	case ProblemCodeFeatureDisabled:
 		return true
 	case ProblemCodeForbidden:
 		return true
@@ -464,6 +623,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeMisdirectedHost:
 		return true
 	case ProblemCodeModelNotConfigured:
+		return true
+	case ProblemCodeNoGeneration:
 		return true
 	case ProblemCodeNotAcceptable:
 		return true
@@ -486,6 +647,10 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeStale:
 		return true
 	case ProblemCodeStorageFailed:
+		return true
+	case ProblemCodeTemplateFailed:
+		return true
+	case ProblemCodeToolCallEnded:
 		return true
 	case ProblemCodeUnauthenticated:
 		return true
@@ -586,6 +751,24 @@ func (e SourceType) Valid() bool {
 	}
 }
 
+// Defines values for TemplateSyntax.
+const (
+	TemplateSyntaxDollar TemplateSyntax = "dollar"
+	TemplateSyntaxJinja  TemplateSyntax = "jinja"
+)
+
+// Valid indicates whether the value is a known member of the TemplateSyntax enum.
+func (e TemplateSyntax) Valid() bool {
+	switch e {
+	case TemplateSyntaxDollar:
+		return true
+	case TemplateSyntaxJinja:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ToolClass.
 const (
 	ToolClassDelegate ToolClass = "delegate"
@@ -658,6 +841,31 @@ func (e WhenBusy) Valid() bool {
 	}
 }
 
+// Defines values for FollowEventsParamsFrom.
+const (
+	FollowEventsParamsFromNow   FollowEventsParamsFrom = "now"
+	FollowEventsParamsFromStart FollowEventsParamsFrom = "start"
+)
+
+// Valid indicates whether the value is a known member of the FollowEventsParamsFrom enum.
+func (e FollowEventsParamsFrom) Valid() bool {
+	switch e {
+	case FollowEventsParamsFromNow:
+		return true
+	case FollowEventsParamsFromStart:
+		return true
+	default:
+		return false
+	}
+}
+
+// AcceptGeneration defines model for AcceptGeneration.
+type AcceptGeneration struct {
+	// DocumentRevision That the document has now. Needed where the blocks have one.
+	DocumentRevision *string `json:"documentRevision,omitempty"`
+	Generation       int     `json:"generation"`
+}
+
 // Actor Who did something, an API key by id and name.
 type Actor struct {
 	KeyId string `json:"keyId"`
@@ -692,6 +900,62 @@ type Agent struct {
 
 	// Version Of the program; null is unknown.
 	Version *string `json:"version"`
+}
+
+// AgentBlock An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
+// `systemPrompt`, `capabilities`, `timeoutSeconds` and `workingDirectory`, which are 422 beside it.
+type AgentBlock struct {
+	// Id A UUID.
+	Id    string          `json:"id"`
+	Props AgentBlockProps `json:"props"`
+	Type  AgentBlockType  `json:"type"`
+}
+
+// AgentBlockType defines model for AgentBlock.Type.
+type AgentBlockType string
+
+// AgentBlockProps defines model for AgentBlockProps.
+type AgentBlockProps struct {
+	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
+	// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
+	// words; what it does without asking is not seen before.
+	//
+	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
+	// `safeMode: false`. A class named both ways is 422.
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+	Name         *string       `json:"name,omitempty"`
+
+	// Prompt A template. Blank text is refused, also where it is blank only after it was rendered.
+	Prompt string `json:"prompt"`
+
+	// Source `{type: internal, model?}`, or `{type: acp, command, args?, env?, model?}`.
+	Source AgentBlockSource `json:"source"`
+
+	// SystemPrompt A template.
+	SystemPrompt *string `json:"systemPrompt,omitempty"`
+
+	// TimeoutSeconds Null is the `defaultTimeoutSeconds` of `GET /settings`, 0 is none.
+	TimeoutSeconds   *int    `json:"timeoutSeconds,omitempty"`
+	WorkingDirectory *string `json:"workingDirectory,omitempty"`
+}
+
+// AgentBlockSource `{type: internal, model?}`, or `{type: acp, command, args?, env?, model?}`.
+type AgentBlockSource struct {
+	// Args Empty, or equal to the arguments of the registry; other ones are refused, not run.
+	Args *[]string `json:"args,omitempty"`
+
+	// Command The name of an agent from `GET /agents`.
+	Command *string `json:"command,omitempty"`
+
+	// Env Empty. The registry says what of the environment an agent gets.
+	Env *map[string]string `json:"env,omitempty"`
+
+	// Model Null is the default.
+	Model *string `json:"model,omitempty"`
+
+	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
+	// speaks the Agent Client Protocol.
+	Type SourceType `json:"type"`
 }
 
 // AgentPage defines model for AgentPage.
@@ -867,6 +1131,27 @@ type BashRule struct {
 // BashRuleAction defines model for BashRule.Action.
 type BashRuleAction string
 
+// BlockName The block of a runbook that an execution was started by.
+type BlockName struct {
+	Id   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// BlockType One type of block.
+type BlockType struct {
+	// Description In a sentence.
+	Description *string `json:"description,omitempty"`
+
+	// Docs Markdown, for the agent to read when it needs it.
+	Docs *string `json:"docs,omitempty"`
+
+	// PropsSchema A JSON Schema of the block's `props`; without it any object is taken.
+	PropsSchema json.RawMessage `json:"propsSchema,omitempty"`
+
+	// Type Example: script
+	Type string `json:"type"`
+}
+
 // Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
 // `limitReached` and keeps what was said.
 type Budget struct {
@@ -928,11 +1213,98 @@ type Capabilities struct {
 // CapabilityVerdict defines model for CapabilityVerdict.
 type CapabilityVerdict string
 
-// CreateExecution Exactly one of `prompt` and `messages` is needed.
+// ClientAnswer defines model for ClientAnswer.
+type ClientAnswer struct {
+	// AnsweredBy Who did something, an API key by id and name.
+	AnsweredBy Actor `json:"answeredBy"`
+
+	// Error Null where it succeeded.
+	Error *string `json:"error"`
+
+	// Output Null where it failed.
+	Output *string `json:"output"`
+}
+
+// ClientCall A call that the client runs.
+type ClientCall struct {
+	// Answer Null where there is none.
+	Answer      *ClientAnswer   `json:"answer"`
+	Arguments   json.RawMessage `json:"arguments"`
+	ExecutionId string          `json:"executionId"`
+
+	// ExpiresAt Null is never.
+	ExpiresAt *Time `json:"expiresAt"`
+
+	// RequestedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	RequestedAt Time `json:"requestedAt"`
+
+	// Status `waitingForClient` until the one answer comes. `expired`: nobody answered in time. `cancelled`: the execution ended
+	// first.
+	Status     ClientCallStatus `json:"status"`
+	Tool       string           `json:"tool"`
+	ToolCallId string           `json:"toolCallId"`
+}
+
+// ClientCallStatus `waitingForClient` until the one answer comes. `expired`: nobody answered in time. `cancelled`: the execution ended
+// first.
+type ClientCallStatus string
+
+// ClientCallSummary A call that waits for its client.
+type ClientCallSummary struct {
+	Arguments json.RawMessage `json:"arguments"`
+
+	// ExpiresAt Null is never.
+	ExpiresAt *Time `json:"expiresAt"`
+
+	// RequestedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	RequestedAt Time `json:"requestedAt"`
+
+	// Status `waitingForClient` until the one answer comes. `expired`: nobody answered in time. `cancelled`: the execution ended
+	// first.
+	Status     ClientCallStatus `json:"status"`
+	Tool       string           `json:"tool"`
+	ToolCallId string           `json:"toolCallId"`
+}
+
+// ClientTool A tool that the client runs.
+type ClientTool struct {
+	// Class The capability that a call needs; `none` needs none.
+	Class *ClientToolClass `json:"class,omitempty"`
+
+	// Description What the model is told.
+	Description string `json:"description"`
+
+	// Name Example: insert_blocks
+	Name string `json:"name"`
+
+	// Schema A JSON Schema of its arguments; its type is object.
+	Schema json.RawMessage `json:"schema"`
+}
+
+// ClientToolClass The capability that a call needs; `none` needs none.
+type ClientToolClass string
+
+// CreateExecution `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them.
+//
+// `prompt`, `systemPrompt` and `instructions` are templates where `block`, `variables` or `outputsFrom` is there,
+// and otherwise taken word for word. They are rendered before anything is created: what cannot be rendered is 422
+// `templateFailed`, with a pointer, and starts nothing. What is kept is the rendered text; the variables are not.
 type CreateExecution struct {
-	// ApprovalTimeoutSeconds How long an approval stays open. Then it is `expired`, which is never a human no: the model is told that
-	// nobody answered and goes on. 0 is for ever.
+	// ApprovalTimeoutSeconds Without it the `defaultApprovalTimeoutSeconds` of `GET /settings`.
+	// How long an approval stays open. Then it is `expired`, which is never a human no: the model is told that
+	// nobody answered and goes on. 0 is for ever. Calls that the client runs wait just as long.
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
+
+	// Block An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
+	// `systemPrompt`, `capabilities`, `timeoutSeconds` and `workingDirectory`, which are 422 beside it.
+	Block *AgentBlock `json:"block,omitempty"`
+
+	// BlockTypes The types that blocks can have, beside those of `GET /settings`; of two with the same name the request's counts.
+	BlockTypes *[]BlockType `json:"blockTypes,omitempty"`
 
 	// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
 	// `limitReached` and keeps what was said.
@@ -946,18 +1318,47 @@ type CreateExecution struct {
 	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
+	// ClientTools Tools that the client runs: the call waits, visibly, for `POST …/tool-results`. They are judged by the same
+	// policy as other tools. Only for `internal`.
+	ClientTools *[]ClientTool `json:"clientTools,omitempty"`
+
+	// ContextFrom Ids of executions that have ended, in order. What was said in them, by people and by agents, goes in front of
+	// the conversation, without the tool calls; at most 1 MiB in all. With templates, their outputs are also there
+	// under the names of their blocks, where `outputsFrom` and `variables` leave the name free.
+	ContextFrom *[]string `json:"contextFrom,omitempty"`
+
 	// Debug Keep the raw messages of an external agent for `GET …/debug`, and its standard error as events.
 	Debug *bool `json:"debug,omitempty"`
 
+	// DefaultShell That scripts of the runbook run in.
+	//
+	// Example: bash
+	DefaultShell *string `json:"defaultShell,omitempty"`
+
+	// Document A runbook's content at one moment. What a block is made of is the client's business; the agent can read it.
+	Document *RunbookDocument `json:"document,omitempty"`
+
 	// IdleTimeoutSeconds How long it stays idle. Then it is completed, with the finish reason `expired`. 0 is for ever.
 	IdleTimeoutSeconds *int `json:"idleTimeoutSeconds,omitempty"`
+
+	// InsertAfter The id of the block behind which generated blocks go; without it they go to the beginning. Only with
+	// `document`, and where blocks in there have ids it must be one of them.
+	InsertAfter *string `json:"insertAfter,omitempty"`
 
 	// Instructions Appended to the system prompt.
 	Instructions *string `json:"instructions,omitempty"`
 
 	// KeepOpen When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
-	// being completed.
+	// being completed. Without it: true for the kinds `assistant` and `inlineBlockGeneration`, false otherwise; of
+	// an `inlineBlockGeneration` false is 422.
 	KeepOpen *bool `json:"keepOpen,omitempty"`
+
+	// Kind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
+	// itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
+	// `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+	// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
+	// The last two are of the type `internal` only.
+	Kind *ExecutionKind `json:"kind,omitempty"`
 
 	// MaxIterations How many times per turn the model may ask for tools. Over it the execution fails with `limitReached`. Of the
 	// internal agent only: an external one keeps limits of its own.
@@ -976,8 +1377,18 @@ type CreateExecution struct {
 	//
 	//
 	// Example: {"ticket":"OPS-1234"}
-	Metadata *Metadata        `json:"metadata,omitempty"`
-	Policy   *ExecutionPolicy `json:"policy,omitempty"`
+	Metadata *Metadata `json:"metadata,omitempty"`
+
+	// OutputSchema A JSON Schema. The final message must be a JSON value that fits it, and is `output.structured`; a surrounding
+	// code fence is taken off. An answer that does not fit is sent back twice; then the execution fails with
+	// `outputInvalid`. It cannot refer to other documents.
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+
+	// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
+	// `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
+	// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
+	OutputsFrom *OutputsFrom     `json:"outputsFrom,omitempty"`
+	Policy      *ExecutionPolicy `json:"policy,omitempty"`
 
 	// Prompt What the agent is to do.
 	Prompt *string `json:"prompt,omitempty"`
@@ -1000,16 +1411,22 @@ type CreateExecution struct {
 
 	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
 	// of the other type is 422.
-	Source Source `json:"source"`
+	Source *Source `json:"source,omitempty"`
 
 	// SystemPrompt Replaces the persona of the internal agent, never its safety rules.
 	SystemPrompt *string `json:"systemPrompt,omitempty"`
 
-	// TimeoutSeconds Active time per turn; the clock stands still while an approval is open. 0 is none.
+	// TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
+	// variable that is there, and for nothing else; never for the server's environment.
+	TemplateSyntax *TemplateSyntax `json:"templateSyntax,omitempty"`
+
+	// TimeoutSeconds Active time per turn; the clock stands still while an approval is open or the client runs a call. 0 is none.
+	// Without it the `defaultTimeoutSeconds` of `GET /settings`.
 	TimeoutSeconds *int `json:"timeoutSeconds,omitempty"`
 
 	// Tools Which tools the internal agent has, and which commands they may run.
-	Tools *ToolSettings `json:"tools,omitempty"`
+	Tools     *ToolSettings   `json:"tools,omitempty"`
+	Variables json.RawMessage `json:"variables,omitempty"`
 
 	// WorkingDirectory A folder inside the server's workspace, relative to it or absolute; symlinks are followed before the check.
 	// Without it the workspace itself.
@@ -1130,6 +1547,18 @@ type Decision struct {
 	RuleId *string `json:"ruleId"`
 }
 
+// EditGeneration defines model for EditGeneration.
+type EditGeneration struct {
+	// Document Where the document has changed meanwhile, what it is now. Left out, the earlier one stands.
+	Document *RunbookDocument `json:"document,omitempty"`
+
+	// Generation The number of the blocks that are meant; without it those that are submitted.
+	Generation *int `json:"generation,omitempty"`
+
+	// Text What is to be changed.
+	Text string `json:"text"`
+}
+
 // EvaluatePolicy defines model for EvaluatePolicy.
 type EvaluatePolicy struct {
 	Arguments json.RawMessage `json:"arguments"`
@@ -1162,16 +1591,37 @@ type EventPage struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// ExecutedToolCall defines model for ExecutedToolCall.
+type ExecutedToolCall struct {
+	// Approved It was allowed to run, by a person or by the policy.
+	Approved bool `json:"approved"`
+
+	// Fate `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
+	Fate Fate   `json:"fate"`
+	Name string `json:"name"`
+
+	// ResultSummary The beginning of the result, in one line.
+	ResultSummary string `json:"resultSummary"`
+	ToolCallId    string `json:"toolCallId"`
+}
+
+// ExecutedToolCalls The calls in the order of their fates; of many the newest 500.
+type ExecutedToolCalls = []ExecutedToolCall
+
 // Execution The durable unit that a client creates, follows and cancels.
 type Execution struct {
 	// AgentSession The session as the external agent itself calls it, where it can take it up again: then `resumeFrom` of
 	// another execution may name this one.
 	AgentSession           *string `json:"agentSession"`
 	ApprovalTimeoutSeconds int     `json:"approvalTimeoutSeconds"`
-	Budget                 *Budget `json:"budget"`
+
+	// Block Null where it was not started by one.
+	Block  *BlockName `json:"block"`
+	Budget *Budget    `json:"budget"`
 
 	// Capabilities The capabilities with the defaults filled in.
 	Capabilities GrantedCapabilities `json:"capabilities"`
+	ContextFrom  []string            `json:"contextFrom"`
 
 	// CreatedAt RFC 3339, UTC, microseconds.
 	//
@@ -1179,13 +1629,23 @@ type Execution struct {
 	CreatedAt Time `json:"createdAt"`
 
 	// CreatedBy The id of the key that created it.
-	CreatedBy          string  `json:"createdBy"`
-	Debug              bool    `json:"debug"`
-	EndedAt            *Time   `json:"endedAt"`
-	Id                 string  `json:"id"`
-	IdleTimeoutSeconds int     `json:"idleTimeoutSeconds"`
-	Instructions       *string `json:"instructions"`
-	KeepOpen           bool    `json:"keepOpen"`
+	CreatedBy string `json:"createdBy"`
+	Debug     bool   `json:"debug"`
+	EndedAt   *Time  `json:"endedAt"`
+
+	// Generation The newest generated blocks; null where there are none.
+	Generation         *GenerationSummary `json:"generation"`
+	Id                 string             `json:"id"`
+	IdleTimeoutSeconds int                `json:"idleTimeoutSeconds"`
+	Instructions       *string            `json:"instructions"`
+	KeepOpen           bool               `json:"keepOpen"`
+
+	// Kind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
+	// itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
+	// `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+	// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
+	// The last two are of the type `internal` only.
+	Kind ExecutionKind `json:"kind"`
 
 	// LastSeq The seq of the newest event.
 	LastSeq       int64           `json:"lastSeq"`
@@ -1202,18 +1662,25 @@ type Execution struct {
 	Metadata Metadata `json:"metadata"`
 
 	// Output Null until the execution has ended.
-	Output *Output `json:"output"`
+	Output       *Output           `json:"output"`
+	OutputSchema *json.RawMessage  `json:"outputSchema"`
+	OutputsFrom  map[string]string `json:"outputsFrom"`
 
 	// PendingApprovals What waits for a person now, oldest first.
 	PendingApprovals []ApprovalSummary `json:"pendingApprovals"`
-	Policy           ExecutionPolicy   `json:"policy"`
+
+	// PendingToolCalls What waits for the client now, oldest first; see `POST …/tool-results`.
+	PendingToolCalls []ClientCallSummary `json:"pendingToolCalls"`
+	Policy           ExecutionPolicy     `json:"policy"`
 
 	// Progress How far the current turn is.
-	Progress   Progress `json:"progress"`
-	Prompt     *string  `json:"prompt"`
-	ResumeFrom *string  `json:"resumeFrom"`
-	RunbookId  *string  `json:"runbookId"`
-	SafeMode   bool     `json:"safeMode"`
+	Progress Progress `json:"progress"`
+
+	// Prompt As it was rendered, where it was a template.
+	Prompt     *string `json:"prompt"`
+	ResumeFrom *string `json:"resumeFrom"`
+	RunbookId  *string `json:"runbookId"`
+	SafeMode   bool    `json:"safeMode"`
 
 	// Secrets Names.
 	Secrets []string `json:"secrets"`
@@ -1223,7 +1690,7 @@ type Execution struct {
 	Source Source `json:"source"`
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
-	// open), `executingTool` (a call runs), `streaming` (text arrives), `waiting`; `idle` between turns;
+	// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
 	// `interrupted` when somebody must choose how to go on. `completed`, `failed`, `cancelled` and `timedOut` never
 	// change again.
 	Status         ExecutionStatus `json:"status"`
@@ -1247,6 +1714,13 @@ type Execution struct {
 	// WorkingDirectory Absolute, symlinks resolved.
 	WorkingDirectory string `json:"workingDirectory"`
 }
+
+// ExecutionKind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
+// itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
+// `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
+// The last two are of the type `internal` only.
+type ExecutionKind string
 
 // ExecutionPage defines model for ExecutionPage.
 type ExecutionPage struct {
@@ -1276,7 +1750,7 @@ type ExecutionRule struct {
 }
 
 // ExecutionStatus `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
-// open), `executingTool` (a call runs), `streaming` (text arrives), `waiting`; `idle` between turns;
+// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
 // `interrupted` when somebody must choose how to go on. `completed`, `failed`, `cancelled` and `timedOut` never
 // change again.
 type ExecutionStatus string
@@ -1286,16 +1760,89 @@ type Failure struct {
 	// Code For programs. Among them `limitReached`, `refused`, `timedOut`, `modelFailed`, `modelUnauthorized`,
 	// `modelUnreachable`, `modelStreamBroken`, `modelNotConfigured`, `recoveryLimit`, `agentFailed`,
 	// `agentUnavailable`, `agentUnauthorized`, `agentExited`, `agentProtocol`, `agentTimedOut`, `interrupted`,
-	// `cancelled` for executions; `unknownTool`, `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`,
-	// `sandboxUnavailable`, `pathOutsideWorkspace`, `toolFailed`, `cancelled`, `outcomeUnknown` for tool calls.
+	// `quotaExceeded`, `outputInvalid`, `generationFailed`, `cancelled` for executions; `unknownTool`,
+	// `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`, `sandboxUnavailable`, `pathOutsideWorkspace`,
+	// `toolFailed`, `clientTimedOut`, `clientFailed`, `cancelled`, `outcomeUnknown` for tool calls.
 	Code string `json:"code"`
 
 	// Message For people.
 	Message string `json:"message"`
 }
 
+// Fate `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
+type Fate string
+
+// Features defines model for Features.
+type Features struct {
+	// BlockGeneration Where false, the kind `inlineBlockGeneration` is 403 `featureDisabled`.
+	BlockGeneration bool `json:"blockGeneration"`
+}
+
+// FeedPage defines model for FeedPage.
+type FeedPage struct {
+	// Cursor Where this page ends; null where nothing was there yet.
+	Cursor *string           `json:"cursor"`
+	Items  []json.RawMessage `json:"items"`
+
+	// NextCursor Send it back as `after`; null when there is nothing more now.
+	NextCursor *string `json:"nextCursor"`
+}
+
 // FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
 type FinishReason string
+
+// Generation Blocks that the agent has handed in at once.
+type Generation struct {
+	AcceptedBy *Actor          `json:"acceptedBy"`
+	Blocks     json.RawMessage `json:"blocks"`
+
+	// CreatedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	CreatedAt Time `json:"createdAt"`
+
+	// DecidedAt When it stopped being submitted.
+	DecidedAt *Time `json:"decidedAt"`
+
+	// DocumentRevision Of the document that the agent was shown; null where it had none.
+	DocumentRevision *string `json:"documentRevision"`
+
+	// Number 1, 2, 3 … within the execution.
+	Number int `json:"number"`
+
+	// State `submitted` waits for somebody. `superseded`: newer ones took their place. `cancelled`: the execution ended first.
+	State      GenerationState `json:"state"`
+	ToolCallId string          `json:"toolCallId"`
+	Turn       int             `json:"turn"`
+}
+
+// GenerationHistory defines model for GenerationHistory.
+type GenerationHistory struct {
+	// Current The number of the newest; null where there is none.
+	Current *int `json:"current"`
+
+	// DocumentRevision That the newest was written for; without one, that of the request.
+	DocumentRevision *string `json:"documentRevision"`
+	ExecutionId      string  `json:"executionId"`
+
+	// InsertAfter Of the request; null is the beginning.
+	InsertAfter *string `json:"insertAfter"`
+
+	// State Of the newest.
+	State    *GenerationState `json:"state"`
+	Versions []Generation     `json:"versions"`
+}
+
+// GenerationState `submitted` waits for somebody. `superseded`: newer ones took their place. `cancelled`: the execution ended first.
+type GenerationState string
+
+// GenerationSummary The newest generated blocks, in short.
+type GenerationSummary struct {
+	Number int `json:"number"`
+
+	// State `submitted` waits for somebody. `superseded`: newer ones took their place. `cancelled`: the execution ended first.
+	State GenerationState `json:"state"`
+}
 
 // GrantedCapabilities The capabilities with the defaults filled in.
 type GrantedCapabilities struct {
@@ -1336,6 +1883,35 @@ type InputMessage struct {
 
 // InputMessageRole defines model for InputMessage.Role.
 type InputMessageRole string
+
+// ItemList defines model for ItemList.
+type ItemList struct {
+	Items []json.RawMessage `json:"items"`
+
+	// LastSeq The seq of the newest event that they are made of.
+	LastSeq int64 `json:"lastSeq"`
+}
+
+// Limits defines model for Limits.
+type Limits struct {
+	// BlockTypes How many.
+	BlockTypes int `json:"blockTypes"`
+
+	// BodyBytes Of the body of a request.
+	BodyBytes int `json:"bodyBytes"`
+
+	// ClientTools How many.
+	ClientTools int `json:"clientTools"`
+
+	// ContextBytes Of what they said.
+	ContextBytes int `json:"contextBytes"`
+
+	// ContextFrom How many executions.
+	ContextFrom int `json:"contextFrom"`
+
+	// OutputsFrom How many executions.
+	OutputsFrom int `json:"outputsFrom"`
+}
 
 // Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
 // `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
@@ -1448,12 +2024,27 @@ type Output struct {
 	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
 	FinishReason FinishReason `json:"finishReason"`
 
+	// Structured The text as the value that fits the `outputSchema`; null where none was asked for.
+	Structured *json.RawMessage `json:"structured"`
+	Success    bool             `json:"success"`
+
 	// Text The final message of the agent, also where it was cut short; at most 1 MiB.
 	Text string `json:"text"`
+
+	// TokenUsage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
+	TokenUsage Usage `json:"tokenUsage"`
+
+	// ToolCallsExecuted The calls in the order of their fates; of many the newest 500.
+	ToolCallsExecuted ExecutedToolCalls `json:"toolCallsExecuted"`
 
 	// Truncated `text` is only the beginning; the events have all of it.
 	Truncated bool `json:"truncated"`
 }
+
+// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
+// `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
+// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
+type OutputsFrom map[string]string
 
 // PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.
 type PermissionOption struct {
@@ -1556,6 +2147,7 @@ type Problem struct {
 	// | `unauthenticated` | 401 | no key, or none that holds |
 	// | `forbidden` | 403 | the key lacks the scope |
 	// | `foreignOrigin` | 403 | a web page of another origin sent it |
+	// | `featureDisabled` | 403 | the operator has switched it off |
 	// | `notFound` | 404 | unknown, or somebody else's |
 	// | `methodNotAllowed` | 405 | the route exists, the method does not |
 	// | `notAcceptable` | 406 | no representation that the client accepts |
@@ -1569,8 +2161,12 @@ type Problem struct {
 	// | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
 	// | `idempotencyKeyReused` | 409 | the same key came with another body before |
 	// | `cursorBeyondHead` | 409 | the log is not that long |
+	// | `documentChanged` | 409 | the runbook is not what the blocks were written for any more |
+	// | `noGeneration` | 409 | no blocks wait for somebody, or not these |
+	// | `alreadyAnswered` | 409 | the client gave the call another answer before |
 	// | `approvalExpired` | 410 | nobody answered in time |
 	// | `approvalCancelled` | 410 | withdrawn: the execution ended first |
+	// | `toolCallEnded` | 410 | the call waits for its client no more |
 	// | `payloadTooLarge` | 413 | the body is over the limit |
 	// | `uriTooLong` | 414 | the request line is over the limit |
 	// | `unsupportedMedia` | 415 | the body is not plain JSON |
@@ -1585,8 +2181,9 @@ type Problem struct {
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 	// | `policyDenied` | 422 | the policy says no, also to edited arguments |
 	// | `unknownSecret` | 422 | the registry does not have this secret |
+	// | `templateFailed` | 422 | a template cannot be rendered |
 	// | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
-	// | `revisionRequired` | 428 | replacing needs the revision of what is replaced |
+	// | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
 	// | `headersTooLarge` | 431 | the headers are over the limit |
 	// | `internal` | 500 | a bug of ours |
 	// | `storageFailed` | 503 | the database does not answer |
@@ -1602,6 +2199,9 @@ type Problem struct {
 	// Execution On conflicts over an execution, the execution as it stands.
 	Execution *Execution `json:"execution,omitempty"`
 
+	// Generation On conflicts over generated blocks, the newest ones, where there are any.
+	Generation *GenerationSummary `json:"generation,omitempty"`
+
 	// Instance The request.
 	//
 	// Example: urn:uuid:0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
@@ -1615,6 +2215,9 @@ type Problem struct {
 	//
 	// Example: The input is not valid.
 	Title string `json:"title"`
+
+	// ToolCall On conflicts over a call that the client runs, the call as it stands, with the answer that counts.
+	ToolCall *ClientCall `json:"toolCall,omitempty"`
 
 	// Type A URI reference for the kind of problem; `code` says the same.
 	//
@@ -1630,6 +2233,7 @@ type Problem struct {
 // | `unauthenticated` | 401 | no key, or none that holds |
 // | `forbidden` | 403 | the key lacks the scope |
 // | `foreignOrigin` | 403 | a web page of another origin sent it |
+// | `featureDisabled` | 403 | the operator has switched it off |
 // | `notFound` | 404 | unknown, or somebody else's |
 // | `methodNotAllowed` | 405 | the route exists, the method does not |
 // | `notAcceptable` | 406 | no representation that the client accepts |
@@ -1643,8 +2247,12 @@ type Problem struct {
 // | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
 // | `idempotencyKeyReused` | 409 | the same key came with another body before |
 // | `cursorBeyondHead` | 409 | the log is not that long |
+// | `documentChanged` | 409 | the runbook is not what the blocks were written for any more |
+// | `noGeneration` | 409 | no blocks wait for somebody, or not these |
+// | `alreadyAnswered` | 409 | the client gave the call another answer before |
 // | `approvalExpired` | 410 | nobody answered in time |
 // | `approvalCancelled` | 410 | withdrawn: the execution ended first |
+// | `toolCallEnded` | 410 | the call waits for its client no more |
 // | `payloadTooLarge` | 413 | the body is over the limit |
 // | `uriTooLong` | 414 | the request line is over the limit |
 // | `unsupportedMedia` | 415 | the body is not plain JSON |
@@ -1659,8 +2267,9 @@ type Problem struct {
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 // | `policyDenied` | 422 | the policy says no, also to edited arguments |
 // | `unknownSecret` | 422 | the registry does not have this secret |
+// | `templateFailed` | 422 | a template cannot be rendered |
 // | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
-// | `revisionRequired` | 428 | replacing needs the revision of what is replaced |
+// | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
 // | `headersTooLarge` | 431 | the headers are over the limit |
 // | `internal` | 500 | a bug of ours |
 // | `storageFailed` | 503 | the database does not answer |
@@ -1694,7 +2303,10 @@ type Prompt struct {
 	CreatedAt Time `json:"createdAt"`
 
 	// CreatedBy The id of the key that sent it.
-	CreatedBy   string `json:"createdBy"`
+	CreatedBy string `json:"createdBy"`
+
+	// Edits The generation that it wants changed; null where it is no edit.
+	Edits       *int   `json:"edits"`
 	ExecutionId string `json:"executionId"`
 
 	// Id The `promptId` of its events.
@@ -1758,6 +2370,30 @@ type RememberOption struct {
 	PreviewId string `json:"previewId"`
 }
 
+// RenderTemplate defines model for RenderTemplate.
+type RenderTemplate struct {
+	// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
+	// `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
+	// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
+	OutputsFrom *OutputsFrom `json:"outputsFrom,omitempty"`
+	Template    string       `json:"template"`
+
+	// TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
+	// variable that is there, and for nothing else; never for the server's environment.
+	TemplateSyntax *TemplateSyntax `json:"templateSyntax,omitempty"`
+	Variables      json.RawMessage `json:"variables,omitempty"`
+}
+
+// RenderedTemplate defines model for RenderedTemplate.
+type RenderedTemplate struct {
+	Text string `json:"text"`
+
+	// Variables What of the variables the template names, sorted.
+	//
+	// Example: ["doc.named.query.output.rows"]
+	Variables []string `json:"variables"`
+}
+
 // ResumeExecution defines model for ResumeExecution.
 type ResumeExecution struct {
 	// Mode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
@@ -1771,6 +2407,43 @@ type ResumeMode string
 
 // RuleScope defines model for RuleScope.
 type RuleScope string
+
+// RunbookDocument A runbook's content at one moment. What a block is made of is the client's business; the agent can read it.
+type RunbookDocument struct {
+	Blocks json.RawMessage `json:"blocks"`
+
+	// Revision As the client counts it. Generated blocks are then accepted only for the same one.
+	Revision *string `json:"revision,omitempty"`
+}
+
+// Settings defines model for Settings.
+type Settings struct {
+	// Agents Names for `source.command`; `GET /agents` has more of them.
+	Agents []string `json:"agents"`
+
+	// BlockTypes The types of blocks of the server; a request's `blockTypes` take the place of those of the same name.
+	BlockTypes []BlockType `json:"blockTypes"`
+
+	// DefaultApprovalTimeoutSeconds Where `approvalTimeoutSeconds` is left out.
+	DefaultApprovalTimeoutSeconds int `json:"defaultApprovalTimeoutSeconds"`
+
+	// DefaultCapabilities The capabilities with the defaults filled in.
+	DefaultCapabilities GrantedCapabilities `json:"defaultCapabilities"`
+
+	// DefaultModel What answers where `source.model` is left out.
+	DefaultModel *string `json:"defaultModel"`
+
+	// DefaultShell Where `defaultShell` is left out; null is unknown.
+	DefaultShell *string `json:"defaultShell"`
+
+	// DefaultTimeoutSeconds Where `timeoutSeconds` is left out.
+	DefaultTimeoutSeconds int      `json:"defaultTimeoutSeconds"`
+	Features              Features `json:"features"`
+	Limits                Limits   `json:"limits"`
+
+	// Models Names for `source.model`; `GET /models` has more of them.
+	Models []string `json:"models"`
+}
 
 // Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
 // of the other type is 422.
@@ -1804,6 +2477,10 @@ type Source struct {
 // speaks the Agent Client Protocol.
 type SourceType string
 
+// TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
+// variable that is there, and for nothing else; never for the server's environment.
+type TemplateSyntax string
+
 // Tool defines model for Tool.
 type Tool struct {
 	Class ToolClass `json:"class"`
@@ -1828,6 +2505,16 @@ type ToolPage struct {
 
 	// NextCursor Send it back as `cursor` for the next page; null on the last one.
 	NextCursor *NextCursor `json:"nextCursor"`
+}
+
+// ToolResult Exactly one of `output` and `error`.
+type ToolResult struct {
+	// Error In a sentence, for the model: why it could not be done.
+	Error *string `json:"error,omitempty"`
+
+	// Output What the model is told. A string as it is, any other value as its JSON text.
+	Output     json.RawMessage `json:"output,omitempty"`
+	ToolCallId string          `json:"toolCallId"`
 }
 
 // ToolSettings Which tools the internal agent has, and which commands they may run.
@@ -1910,6 +2597,25 @@ type ListAuditParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// FollowEventsParams defines parameters for FollowEvents.
+type FollowEventsParams struct {
+	// After The same, for clients that cannot set the header, and for pages.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// From Where to begin without a cursor: `start` is the first event that there is, `now` is the next one. With a
+	// cursor it does not count.
+	From *FollowEventsParamsFrom `form:"from,omitempty" json:"from,omitempty"`
+
+	// Limit How many events a page holds at most. A stream has no limit and refuses the parameter.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// LastEventID The id of the last event that the client has.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// FollowEventsParamsFrom defines parameters for FollowEvents.
+type FollowEventsParamsFrom string
+
 // ListExecutionsParams defines parameters for ListExecutions.
 type ListExecutionsParams struct {
 	// Status Only executions in one of these statuses; repeat the parameter for several.
@@ -1961,6 +2667,14 @@ type ListEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// EditGenerationParams defines parameters for EditGeneration.
+type EditGenerationParams struct {
+	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
+	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
+	// another body it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // PromptExecutionParams defines parameters for PromptExecution.
 type PromptExecutionParams struct {
 	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
@@ -2010,11 +2724,20 @@ type CreateExecutionJSONRequestBody = CreateExecution
 // CancelExecutionJSONRequestBody defines body for CancelExecution for application/json ContentType.
 type CancelExecutionJSONRequestBody = CancelExecution
 
+// AcceptGenerationJSONRequestBody defines body for AcceptGeneration for application/json ContentType.
+type AcceptGenerationJSONRequestBody = AcceptGeneration
+
+// EditGenerationJSONRequestBody defines body for EditGeneration for application/json ContentType.
+type EditGenerationJSONRequestBody = EditGeneration
+
 // PromptExecutionJSONRequestBody defines body for PromptExecution for application/json ContentType.
 type PromptExecutionJSONRequestBody = PromptExecution
 
 // ResumeExecutionJSONRequestBody defines body for ResumeExecution for application/json ContentType.
 type ResumeExecutionJSONRequestBody = ResumeExecution
+
+// AnswerToolCallJSONRequestBody defines body for AnswerToolCall for application/json ContentType.
+type AnswerToolCallJSONRequestBody = ToolResult
 
 // PutMemoryJSONRequestBody defines body for PutMemory for application/json ContentType.
 type PutMemoryJSONRequestBody = PutMemory
@@ -2024,6 +2747,9 @@ type CreatePermissionRuleJSONRequestBody = CreatePermissionRule
 
 // EvaluatePolicyJSONRequestBody defines body for EvaluatePolicy for application/json ContentType.
 type EvaluatePolicyJSONRequestBody = EvaluatePolicy
+
+// RenderTemplateJSONRequestBody defines body for RenderTemplate for application/json ContentType.
+type RenderTemplateJSONRequestBody = RenderTemplate
 
 // Getter for additional properties for PermissionOption. Returns the specified
 // element and whether it was found
@@ -2205,6 +2931,9 @@ type ServerInterface interface {
 	// ListAudit What was done and decided, in order
 	// (GET /audit)
 	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
+	// FollowEvents Follow the events of all executions, merged
+	// (GET /events)
+	FollowEvents(w http.ResponseWriter, r *http.Request, params FollowEventsParams)
 	// ListExecutions List executions, newest first
 	// (GET /executions)
 	ListExecutions(w http.ResponseWriter, r *http.Request, params ListExecutionsParams)
@@ -2232,12 +2961,27 @@ type ServerInterface interface {
 	// ListEvents Follow the events of an execution, live or page by page
 	// (GET /executions/{id}/events)
 	ListEvents(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListEventsParams)
+	// GetGeneration The blocks that an execution has generated, in all their versions
+	// (GET /executions/{id}/generation)
+	GetGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	// AcceptGeneration Take the generated blocks
+	// (POST /executions/{id}/generation/accept)
+	AcceptGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	// EditGeneration Ask for changes of the generated blocks
+	// (POST /executions/{id}/generation/edits)
+	EditGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId, params EditGenerationParams)
+	// ListItems The execution as a conversation
+	// (GET /executions/{id}/items)
+	ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId)
 	// PromptExecution Send a further prompt
 	// (POST /executions/{id}/prompts)
 	PromptExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params PromptExecutionParams)
 	// ResumeExecution Choose how an interrupted execution goes on
 	// (POST /executions/{id}/resume)
 	ResumeExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	// AnswerToolCall Hand in what came of a call that the client runs
+	// (POST /executions/{id}/tool-results)
+	AnswerToolCall(w http.ResponseWriter, r *http.Request, id ExecutionId)
 	// GetHealth Is the process alive?
 	// (GET /healthz)
 	GetHealth(w http.ResponseWriter, r *http.Request)
@@ -2274,6 +3018,12 @@ type ServerInterface interface {
 	// GetReadiness Should it get traffic?
 	// (GET /readyz)
 	GetReadiness(w http.ResponseWriter, r *http.Request)
+	// GetSettings What a frontend needs to know before it asks for anything
+	// (GET /settings)
+	GetSettings(w http.ResponseWriter, r *http.Request)
+	// RenderTemplate What would become of this template?
+	// (POST /templates/render)
+	RenderTemplate(w http.ResponseWriter, r *http.Request)
 	// ListTools The tools of the internal agent
 	// (GET /tools)
 	ListTools(w http.ResponseWriter, r *http.Request)
@@ -2316,6 +3066,12 @@ func (_ Unimplemented) DecideApproval(w http.ResponseWriter, r *http.Request, id
 // ListAudit What was done and decided, in order
 // (GET /audit)
 func (_ Unimplemented) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// FollowEvents Follow the events of all executions, merged
+// (GET /events)
+func (_ Unimplemented) FollowEvents(w http.ResponseWriter, r *http.Request, params FollowEventsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2373,6 +3129,30 @@ func (_ Unimplemented) ListEvents(w http.ResponseWriter, r *http.Request, id Exe
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// GetGeneration The blocks that an execution has generated, in all their versions
+// (GET /executions/{id}/generation)
+func (_ Unimplemented) GetGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// AcceptGeneration Take the generated blocks
+// (POST /executions/{id}/generation/accept)
+func (_ Unimplemented) AcceptGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// EditGeneration Ask for changes of the generated blocks
+// (POST /executions/{id}/generation/edits)
+func (_ Unimplemented) EditGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId, params EditGenerationParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListItems The execution as a conversation
+// (GET /executions/{id}/items)
+func (_ Unimplemented) ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // PromptExecution Send a further prompt
 // (POST /executions/{id}/prompts)
 func (_ Unimplemented) PromptExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params PromptExecutionParams) {
@@ -2382,6 +3162,12 @@ func (_ Unimplemented) PromptExecution(w http.ResponseWriter, r *http.Request, i
 // ResumeExecution Choose how an interrupted execution goes on
 // (POST /executions/{id}/resume)
 func (_ Unimplemented) ResumeExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// AnswerToolCall Hand in what came of a call that the client runs
+// (POST /executions/{id}/tool-results)
+func (_ Unimplemented) AnswerToolCall(w http.ResponseWriter, r *http.Request, id ExecutionId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2454,6 +3240,18 @@ func (_ Unimplemented) EvaluatePolicy(w http.ResponseWriter, r *http.Request) {
 // GetReadiness Should it get traffic?
 // (GET /readyz)
 func (_ Unimplemented) GetReadiness(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetSettings What a frontend needs to know before it asks for anything
+// (GET /settings)
+func (_ Unimplemented) GetSettings(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RenderTemplate What would become of this template?
+// (POST /templates/render)
+func (_ Unimplemented) RenderTemplate(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2674,6 +3472,86 @@ func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// FollowEvents operation middleware
+func (siw *ServerInterfaceWrapper) FollowEvents(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params FollowEventsParams
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", r.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "from"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "from", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Last-Event-ID", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Last-Event-ID", Err: err})
+			return
+		}
+
+		params.LastEventID = &LastEventID
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.FollowEvents(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3079,6 +3957,134 @@ func (siw *ServerInterfaceWrapper) ListEvents(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// GetGeneration operation middleware
+func (siw *ServerInterfaceWrapper) GetGeneration(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetGeneration(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AcceptGeneration operation middleware
+func (siw *ServerInterfaceWrapper) AcceptGeneration(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AcceptGeneration(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EditGeneration operation middleware
+func (siw *ServerInterfaceWrapper) EditGeneration(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EditGenerationParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EditGeneration(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListItems operation middleware
+func (siw *ServerInterfaceWrapper) ListItems(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListItems(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PromptExecution operation middleware
 func (siw *ServerInterfaceWrapper) PromptExecution(w http.ResponseWriter, r *http.Request) {
 
@@ -3146,6 +4152,32 @@ func (siw *ServerInterfaceWrapper) ResumeExecution(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ResumeExecution(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AnswerToolCall operation middleware
+func (siw *ServerInterfaceWrapper) AnswerToolCall(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AnswerToolCall(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3493,6 +4525,34 @@ func (siw *ServerInterfaceWrapper) GetReadiness(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// GetSettings operation middleware
+func (siw *ServerInterfaceWrapper) GetSettings(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetSettings(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RenderTemplate operation middleware
+func (siw *ServerInterfaceWrapper) RenderTemplate(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RenderTemplate(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListTools operation middleware
 func (siw *ServerInterfaceWrapper) ListTools(w http.ResponseWriter, r *http.Request) {
 
@@ -3639,6 +4699,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/audit", wrapper.ListAudit)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/events", wrapper.FollowEvents)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/executions", wrapper.ListExecutions)
 	})
 	r.Group(func(r chi.Router) {
@@ -3666,10 +4729,25 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/executions/{id}/events", wrapper.ListEvents)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/executions/{id}/generation", wrapper.GetGeneration)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/executions/{id}/generation/accept", wrapper.AcceptGeneration)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/executions/{id}/generation/edits", wrapper.EditGeneration)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/executions/{id}/items", wrapper.ListItems)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/executions/{id}/prompts", wrapper.PromptExecution)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/executions/{id}/resume", wrapper.ResumeExecution)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/executions/{id}/tool-results", wrapper.AnswerToolCall)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/healthz", wrapper.GetHealth)
@@ -3706,6 +4784,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/readyz", wrapper.GetReadiness)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/settings", wrapper.GetSettings)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/templates/render", wrapper.RenderTemplate)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/tools", wrapper.ListTools)
@@ -3938,6 +5022,88 @@ type ListAuditdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListAuditdefaultApplicationProblemPlusJSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type FollowEventsRequestObject struct {
+	Params FollowEventsParams
+}
+
+type FollowEventsResponseObject interface {
+	VisitFollowEventsResponse(w http.ResponseWriter) error
+}
+
+type FollowEvents200JSONResponse FeedPage
+
+func (response FollowEvents200JSONResponse) VisitFollowEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type FollowEvents200TexteventStreamResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response FollowEvents200TexteventStreamResponse) VisitFollowEventsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type FollowEventsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response FollowEventsdefaultApplicationProblemPlusJSONResponse) VisitFollowEventsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4396,6 +5562,175 @@ func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEve
 	return err
 }
 
+type GetGenerationRequestObject struct {
+	Id ExecutionId `json:"id"`
+}
+
+type GetGenerationResponseObject interface {
+	VisitGetGenerationResponse(w http.ResponseWriter) error
+}
+
+type GetGeneration200JSONResponse GenerationHistory
+
+func (response GetGeneration200JSONResponse) VisitGetGenerationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetGenerationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetGenerationdefaultApplicationProblemPlusJSONResponse) VisitGetGenerationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcceptGenerationRequestObject struct {
+	Id   ExecutionId `json:"id"`
+	Body *AcceptGenerationJSONRequestBody
+}
+
+type AcceptGenerationResponseObject interface {
+	VisitAcceptGenerationResponse(w http.ResponseWriter) error
+}
+
+type AcceptGeneration200JSONResponse Generation
+
+func (response AcceptGeneration200JSONResponse) VisitAcceptGenerationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcceptGenerationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AcceptGenerationdefaultApplicationProblemPlusJSONResponse) VisitAcceptGenerationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EditGenerationRequestObject struct {
+	Id     ExecutionId `json:"id"`
+	Params EditGenerationParams
+	Body   *EditGenerationJSONRequestBody
+}
+
+type EditGenerationResponseObject interface {
+	VisitEditGenerationResponse(w http.ResponseWriter) error
+}
+
+type EditGeneration202ResponseHeaders struct {
+	IdempotencyReplayed *string
+}
+
+type EditGeneration202JSONResponse struct {
+	Body    Prompt
+	Headers EditGeneration202ResponseHeaders
+}
+
+func (response EditGeneration202JSONResponse) VisitEditGenerationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EditGenerationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EditGenerationdefaultApplicationProblemPlusJSONResponse) VisitEditGenerationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListItemsRequestObject struct {
+	Id ExecutionId `json:"id"`
+}
+
+type ListItemsResponseObject interface {
+	VisitListItemsResponse(w http.ResponseWriter) error
+}
+
+type ListItems200JSONResponse ItemList
+
+func (response ListItems200JSONResponse) VisitListItemsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListItemsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListItemsdefaultApplicationProblemPlusJSONResponse) VisitListItemsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PromptExecutionRequestObject struct {
 	Id     ExecutionId `json:"id"`
 	Params PromptExecutionParams
@@ -4476,6 +5811,46 @@ type ResumeExecutiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ResumeExecutiondefaultApplicationProblemPlusJSONResponse) VisitResumeExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AnswerToolCallRequestObject struct {
+	Id   ExecutionId `json:"id"`
+	Body *AnswerToolCallJSONRequestBody
+}
+
+type AnswerToolCallResponseObject interface {
+	VisitAnswerToolCallResponse(w http.ResponseWriter) error
+}
+
+type AnswerToolCall200JSONResponse ClientCall
+
+func (response AnswerToolCall200JSONResponse) VisitAnswerToolCallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AnswerToolCalldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AnswerToolCalldefaultApplicationProblemPlusJSONResponse) VisitAnswerToolCallResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -5014,6 +6389,83 @@ func (response GetReadinessdefaultApplicationProblemPlusJSONResponse) VisitGetRe
 	return err
 }
 
+type GetSettingsRequestObject struct {
+}
+
+type GetSettingsResponseObject interface {
+	VisitGetSettingsResponse(w http.ResponseWriter) error
+}
+
+type GetSettings200JSONResponse Settings
+
+func (response GetSettings200JSONResponse) VisitGetSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSettingsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSettingsdefaultApplicationProblemPlusJSONResponse) VisitGetSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenderTemplateRequestObject struct {
+	Body *RenderTemplateJSONRequestBody
+}
+
+type RenderTemplateResponseObject interface {
+	VisitRenderTemplateResponse(w http.ResponseWriter) error
+}
+
+type RenderTemplate200JSONResponse RenderedTemplate
+
+func (response RenderTemplate200JSONResponse) VisitRenderTemplateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenderTemplatedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RenderTemplatedefaultApplicationProblemPlusJSONResponse) VisitRenderTemplateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListToolsRequestObject struct {
 }
 
@@ -5072,6 +6524,9 @@ type StrictServerInterface interface {
 	// ListAudit What was done and decided, in order
 	// (GET /audit)
 	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
+	// FollowEvents Follow the events of all executions, merged
+	// (GET /events)
+	FollowEvents(ctx context.Context, request FollowEventsRequestObject) (FollowEventsResponseObject, error)
 	// ListExecutions List executions, newest first
 	// (GET /executions)
 	ListExecutions(ctx context.Context, request ListExecutionsRequestObject) (ListExecutionsResponseObject, error)
@@ -5099,12 +6554,27 @@ type StrictServerInterface interface {
 	// ListEvents Follow the events of an execution, live or page by page
 	// (GET /executions/{id}/events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
+	// GetGeneration The blocks that an execution has generated, in all their versions
+	// (GET /executions/{id}/generation)
+	GetGeneration(ctx context.Context, request GetGenerationRequestObject) (GetGenerationResponseObject, error)
+	// AcceptGeneration Take the generated blocks
+	// (POST /executions/{id}/generation/accept)
+	AcceptGeneration(ctx context.Context, request AcceptGenerationRequestObject) (AcceptGenerationResponseObject, error)
+	// EditGeneration Ask for changes of the generated blocks
+	// (POST /executions/{id}/generation/edits)
+	EditGeneration(ctx context.Context, request EditGenerationRequestObject) (EditGenerationResponseObject, error)
+	// ListItems The execution as a conversation
+	// (GET /executions/{id}/items)
+	ListItems(ctx context.Context, request ListItemsRequestObject) (ListItemsResponseObject, error)
 	// PromptExecution Send a further prompt
 	// (POST /executions/{id}/prompts)
 	PromptExecution(ctx context.Context, request PromptExecutionRequestObject) (PromptExecutionResponseObject, error)
 	// ResumeExecution Choose how an interrupted execution goes on
 	// (POST /executions/{id}/resume)
 	ResumeExecution(ctx context.Context, request ResumeExecutionRequestObject) (ResumeExecutionResponseObject, error)
+	// AnswerToolCall Hand in what came of a call that the client runs
+	// (POST /executions/{id}/tool-results)
+	AnswerToolCall(ctx context.Context, request AnswerToolCallRequestObject) (AnswerToolCallResponseObject, error)
 	// GetHealth Is the process alive?
 	// (GET /healthz)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
@@ -5141,6 +6611,12 @@ type StrictServerInterface interface {
 	// GetReadiness Should it get traffic?
 	// (GET /readyz)
 	GetReadiness(ctx context.Context, request GetReadinessRequestObject) (GetReadinessResponseObject, error)
+	// GetSettings What a frontend needs to know before it asks for anything
+	// (GET /settings)
+	GetSettings(ctx context.Context, request GetSettingsRequestObject) (GetSettingsResponseObject, error)
+	// RenderTemplate What would become of this template?
+	// (POST /templates/render)
+	RenderTemplate(ctx context.Context, request RenderTemplateRequestObject) (RenderTemplateResponseObject, error)
 	// ListTools The tools of the internal agent
 	// (GET /tools)
 	ListTools(ctx context.Context, request ListToolsRequestObject) (ListToolsResponseObject, error)
@@ -5337,6 +6813,32 @@ func (sh *strictHandler) ListAudit(w http.ResponseWriter, r *http.Request, param
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
 		if err := validResponse.VisitListAuditResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// FollowEvents operation middleware
+func (sh *strictHandler) FollowEvents(w http.ResponseWriter, r *http.Request, params FollowEventsParams) {
+	var request FollowEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.FollowEvents(ctx, request.(FollowEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "FollowEvents")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(FollowEventsResponseObject); ok {
+		if err := validResponse.VisitFollowEventsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -5598,6 +7100,125 @@ func (sh *strictHandler) ListEvents(w http.ResponseWriter, r *http.Request, id E
 	}
 }
 
+// GetGeneration operation middleware
+func (sh *strictHandler) GetGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	var request GetGenerationRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetGeneration(ctx, request.(GetGenerationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetGeneration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetGenerationResponseObject); ok {
+		if err := validResponse.VisitGetGenerationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AcceptGeneration operation middleware
+func (sh *strictHandler) AcceptGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	var request AcceptGenerationRequestObject
+
+	request.Id = id
+
+	var body AcceptGenerationJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AcceptGeneration(ctx, request.(AcceptGenerationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AcceptGeneration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AcceptGenerationResponseObject); ok {
+		if err := validResponse.VisitAcceptGenerationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EditGeneration operation middleware
+func (sh *strictHandler) EditGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId, params EditGenerationParams) {
+	var request EditGenerationRequestObject
+
+	request.Id = id
+	request.Params = params
+
+	var body EditGenerationJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.EditGeneration(ctx, request.(EditGenerationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EditGeneration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(EditGenerationResponseObject); ok {
+		if err := validResponse.VisitEditGenerationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListItems operation middleware
+func (sh *strictHandler) ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	var request ListItemsRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListItems(ctx, request.(ListItemsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListItems")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListItemsResponseObject); ok {
+		if err := validResponse.VisitListItemsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // PromptExecution operation middleware
 func (sh *strictHandler) PromptExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params PromptExecutionParams) {
 	var request PromptExecutionRequestObject
@@ -5658,6 +7279,39 @@ func (sh *strictHandler) ResumeExecution(w http.ResponseWriter, r *http.Request,
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ResumeExecutionResponseObject); ok {
 		if err := validResponse.VisitResumeExecutionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AnswerToolCall operation middleware
+func (sh *strictHandler) AnswerToolCall(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	var request AnswerToolCallRequestObject
+
+	request.Id = id
+
+	var body AnswerToolCallJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AnswerToolCall(ctx, request.(AnswerToolCallRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AnswerToolCall")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AnswerToolCallResponseObject); ok {
+		if err := validResponse.VisitAnswerToolCallResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -5980,6 +7634,61 @@ func (sh *strictHandler) GetReadiness(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetReadinessResponseObject); ok {
 		if err := validResponse.VisitGetReadinessResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSettings operation middleware
+func (sh *strictHandler) GetSettings(w http.ResponseWriter, r *http.Request) {
+	var request GetSettingsRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSettings(ctx, request.(GetSettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSettings")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetSettingsResponseObject); ok {
+		if err := validResponse.VisitGetSettingsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RenderTemplate operation middleware
+func (sh *strictHandler) RenderTemplate(w http.ResponseWriter, r *http.Request) {
+	var request RenderTemplateRequestObject
+
+	var body RenderTemplateJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RenderTemplate(ctx, request.(RenderTemplateRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RenderTemplate")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RenderTemplateResponseObject); ok {
+		if err := validResponse.VisitRenderTemplateResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

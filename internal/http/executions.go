@@ -169,16 +169,34 @@ func (s *Server) execution(ctx context.Context, id string) (domain.Execution, er
 	return s.reader.Execution(ctx, who(ctx).Tenant, known)
 }
 
-// shown adds what waits for a person.
+// waiting is what of an execution waits for somebody, and the blocks that it has generated.
+type waiting struct {
+	approvals   []domain.Approval
+	calls       []domain.ClientCall
+	generations []domain.Generation
+}
+
+// shown adds what waits for a person or for the client. Only where there can be such a thing it is looked for: most
+// executions of a list cost no query.
 func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Execution, error) {
-	var pending []domain.Approval
+	var waits waiting
+	var err error
 	if execution.Status == domain.StatusPendingToolApproval {
-		var err error
-		if pending, err = s.reader.ApprovalsOf(ctx, execution.ID); err != nil {
+		if waits.approvals, err = s.reader.ApprovalsOf(ctx, execution.ID); err != nil {
 			return api.Execution{}, err
 		}
 	}
-	return toExecution(execution, pending), nil
+	if len(execution.Request.ClientTools) > 0 && !execution.Status.Terminal() {
+		if waits.calls, err = s.reader.ClientCalls(ctx, execution.ID); err != nil {
+			return api.Execution{}, err
+		}
+	}
+	if execution.Request.Kind == domain.KindGeneration {
+		if waits.generations, err = s.reader.Generations(ctx, execution.Tenant, execution.ID); err != nil {
+			return api.Execution{}, err
+		}
+	}
+	return toExecution(execution, waits), nil
 }
 
 // overExecution adds the execution to an error about its state, as it stands by now, so that nobody has to ask again.

@@ -27,7 +27,7 @@ const (
 // what the registries do not have after that, one by one.
 func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
 	request := domain.Request{
-		Source:                 toSource(body.Source),
+		Source:                 toSource(value(body.Source, api.Source{})),
 		Prompt:                 value(body.Prompt, ""),
 		SystemPrompt:           value(body.SystemPrompt, ""),
 		Instructions:           value(body.Instructions, ""),
@@ -56,7 +56,7 @@ func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
 	if details := wrongParts(body); len(details) > 0 {
 		return request, &domain.Error{Code: domain.CodeInvalid, Message: summary(details), Details: details}
 	}
-	if err := s.registered(&request, body.Source); err != nil {
+	if err := s.registered(&request, *body.Source); err != nil {
 		return request, err
 	}
 	if err := s.judgeable(request); err != nil {
@@ -185,6 +185,10 @@ func wrongParts(body api.CreateExecution) []domain.Detail {
 
 // source refuses the fields of the other type: ignored, they would look as if they were kept to.
 func (f *faults) source(body api.CreateExecution) {
+	if body.Source == nil {
+		f.add("/source", "is required, or a block in its place")
+		return
+	}
 	source := body.Source
 	if source.Type == api.SourceTypeAcp {
 		if source.Command == nil {

@@ -81,7 +81,7 @@ func value[T any](p *T, missing T) T {
 
 // ——— out ———
 
-func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
+func toExecution(e domain.Execution, waits waiting) api.Execution {
 	r := e.Request
 	out := api.Execution{
 		Id:                     string(e.ID),
@@ -106,6 +106,8 @@ func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
 		Usage:                  toUsage(e.Usage),
 		Output:                 toOutput(e.Output),
 		PendingApprovals:       []api.ApprovalSummary{},
+		PendingToolCalls:       []api.ClientCallSummary{},
+		Generation:             newest(waits.generations),
 		LastSeq:                e.LastSeq,
 		CreatedAt:              api.Time(e.Created),
 		UpdatedAt:              api.Time(e.Updated),
@@ -123,9 +125,15 @@ func toExecution(e domain.Execution, pending []domain.Approval) api.Execution {
 	for name, label := range r.Metadata {
 		out.Metadata[name] = label
 	}
-	for _, a := range pending {
+	showRunbook(&out, r)
+	for _, a := range waits.approvals {
 		if a.Status == domain.ApprovalPending {
 			out.PendingApprovals = append(out.PendingApprovals, toSummary(a))
+		}
+	}
+	for _, call := range waits.calls {
+		if call.State == domain.ClientCallWaiting {
+			out.PendingToolCalls = append(out.PendingToolCalls, toCallSummary(call))
 		}
 	}
 	return out
@@ -146,10 +154,14 @@ func listOrNull[T any](list []T) *[]T {
 }
 
 func toPrompt(p domain.QueuedPrompt) api.Prompt {
-	return api.Prompt{
+	out := api.Prompt{
 		Id: string(p.ID), ExecutionId: string(p.Execution), Prompt: p.Text, WhenBusy: api.WhenBusy(p.WhenBusy),
 		CreatedAt: api.Time(p.Created), CreatedBy: p.By.KeyID,
 	}
+	if p.Edit != nil {
+		out.Edits = &p.Edit.Generation
+	}
+	return out
 }
 
 func toDebugMessages(messages []domain.DebugMessage) []api.DebugMessage {
@@ -174,7 +186,16 @@ func toOutput(o *domain.Output) *api.Output {
 	if o == nil {
 		return nil
 	}
-	out := &api.Output{Text: o.Text, Truncated: o.Truncated, FinishReason: api.FinishReason(o.FinishReason), DurationSeconds: o.DurationSeconds}
+	out := &api.Output{
+		Text: o.Text, Truncated: o.Truncated, Structured: jsonOrNull(o.Structured), Success: o.Success,
+		FinishReason: api.FinishReason(o.FinishReason), DurationSeconds: o.DurationSeconds, TokenUsage: toUsage(o.TokenUsage),
+		ToolCallsExecuted: []api.ExecutedToolCall{},
+	}
+	for _, call := range o.ToolCallsExecuted {
+		out.ToolCallsExecuted = append(out.ToolCallsExecuted, api.ExecutedToolCall{
+			ToolCallId: call.ToolCallID, Name: call.Name, Approved: call.Approved, Fate: api.Fate(call.Fate), ResultSummary: call.ResultSummary,
+		})
+	}
 	if o.Error != nil {
 		out.Error = &api.Failure{Code: string(o.Error.Code), Message: o.Error.Message}
 	}
