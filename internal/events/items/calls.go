@@ -105,12 +105,15 @@ func (r *Reducer) printed(p domain.ToolCallUpdated) error {
 	return nil
 }
 
-// completed takes the fate.
+// completed takes the fate. Where the result only repeats the error, as it does for a command that was running when the server
+// stopped, what was printed until then stays: it is all that is left of it.
 func (r *Reducer) completed(p domain.ToolCallCompleted) {
 	c := r.call(p.ToolCallID)
 	c.fate = p.Fate
-	output, cut := bounded(p.Output, TextBytes)
-	c.Tool.Output, c.Tool.Truncated = output, cut || p.Truncated
+	if c.Tool.Output == "" || p.Error == nil || p.Output != p.Error.Message {
+		output, cut := bounded(p.Output, TextBytes)
+		c.Tool.Output, c.Tool.Truncated = output, cut || p.Truncated
+	}
 	c.Tool.ExitCode, c.Tool.DurationMs, c.Tool.Error = p.ExitCode, p.DurationMs, p.Error
 	r.settle(c)
 	r.changesSettle(c)

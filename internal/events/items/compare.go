@@ -9,7 +9,7 @@ type scriptLine struct {
 }
 
 const (
-	// comparedLines bounds how many lines are compared. Beyond it, all that lies between the first and the last difference
+	// comparedLines bounds how many lines of both texts are compared. Beyond it, all that lies between the first and the last difference
 	// counts as replaced, which is as true and less helpful.
 	comparedLines = 20_000
 	// comparedEdits bounds in the same way how different they may be: the work grows with its product with the lines.
@@ -54,7 +54,7 @@ func between(old, current []string) []scriptLine {
 	return script
 }
 
-// fewestEdits finds the shortest way, unless it is too long. It is the greedy one of Eugene W. Myers, "An O(ND) Difference
+// fewestEdits finds the shortest way, unless it is too long. The texts begin with different lines. It is the greedy way of Eugene W. Myers, "An O(ND) Difference
 // Algorithm and Its Variations", 1986: with each further edit it goes as far as it can on every diagonal.
 func fewestEdits(old, current []string) (script []scriptLine, found bool) {
 	s := search{old: old, current: current}
@@ -101,7 +101,7 @@ func (s *search) enter(edits, diagonal int) (x int, added bool) {
 	return before[below] + 1, false
 }
 
-// script walks the way back from the end.
+// script walks the way back from the end. Its first step is an edit, since the texts differ in their first lines.
 func (s *search) script(edits int) []scriptLine {
 	var back []scriptLine
 	x, diagonal := len(s.old), len(s.old)-len(s.current)
@@ -117,9 +117,6 @@ func (s *search) script(edits int) []scriptLine {
 		}
 		back = append(back, scriptLine{'-', s.old[from-1]})
 		x, diagonal = from-1, diagonal-1
-	}
-	for ; x > 0; x-- {
-		back = append(back, scriptLine{' ', s.old[x-1]})
 	}
 	slices.Reverse(back)
 	return back

@@ -65,7 +65,8 @@ func patchedPath(before, after string) string {
 // patchedName is the name in such a line. Git quotes what is not plain, and behind a tab stands a time.
 func patchedName(line string) string {
 	name := strings.TrimRight(line[len("--- "):], " \r\n")
-	if quoted, err := strconv.QuotedPrefix(name); err == nil {
+	if strings.HasPrefix(name, `"`) {
+		quoted, _ := strconv.QuotedPrefix(name)
 		if unquoted, err := strconv.Unquote(quoted); err == nil {
 			return strings.ToValidUTF8(unquoted, "\uFFFD")
 		}

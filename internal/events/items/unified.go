@@ -94,10 +94,10 @@ func unified(script []scriptLine) string {
 	return text.String()
 }
 
-// hunkEnd is where the hunk ends that has its first change at from. Changes whose context would touch share a hunk.
+// hunkEnd is where the hunk ends that has its first change at from. Changes whose context would touch or overlap share a hunk.
 func hunkEnd(script []scriptLine, from int) int {
 	last := from
-	for at := from; at < len(script) && at <= last+2*contextLines; at++ {
+	for at := from; at < len(script) && at <= last+2*contextLines+1; at++ {
 		if script[at].op != ' ' {
 			last = at
 		}

@@ -1,0 +1,255 @@
+package items
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/events/eventstest"
+)
+
+// story is a log that a test tells.
+type story struct {
+	log    []domain.Event
+	length map[string]int // of the texts that were told in pieces
+}
+
+var morning = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+
+// tell adds events, one each second, as a session would write them.
+func tell(payloads ...domain.Payload) *story {
+	return (&story{length: map[string]int{}}).tell(payloads...)
+}
+
+func (s *story) tell(payloads ...domain.Payload) *story {
+	for _, payload := range payloads {
+		event := domain.NewEvent("execution", s.numbered(payload))
+		event.Seq = int64(len(s.log) + 1)
+		event.Time = morning.Add(time.Duration(event.Seq) * time.Second)
+		s.log = append(s.log, event)
+	}
+	return s
+}
+
+// numbered fills in what a session counts.
+func (s *story) numbered(payload domain.Payload) domain.Payload {
+	next := func(key, text string) int {
+		s.length[key] += len(text)
+		return s.length[key] - len(text)
+	}
+	switch p := payload.(type) {
+	case domain.MessageDelta:
+		p.Offset = next("message "+p.MessageID, p.Text)
+		return p
+	case domain.ThoughtDelta:
+		p.Offset = next("thought "+p.MessageID, p.Text)
+		return p
+	case domain.ToolCallUpdated:
+		p.Offset = next("output "+p.ToolCallID, p.Output)
+		return p
+	case domain.MessageCompleted:
+		p.Length = s.length["message "+p.MessageID]
+		return p
+	case domain.ThoughtCompleted:
+		p.Length = s.length["thought "+p.MessageID]
+		return p
+	default:
+		return payload
+	}
+}
+
+// checked fails where no session would have written such a log.
+func (s *story) checked(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}) []domain.Event {
+	t.Helper()
+	if broken := eventstest.Broken(s.log); len(broken) > 0 {
+		t.Fatalf("the story is no log: %v", broken)
+	}
+	return s.log
+}
+
+// begun is how every log begins.
+func begun(source domain.SourceType) *story {
+	return tell(
+		domain.ExecutionCreated{Status: domain.StatusQueued, Source: domain.Source{Type: source}},
+		domain.StateChanged{From: domain.StatusQueued, To: domain.StatusInitializing},
+		domain.AgentStarted{Source: domain.Source{Type: source}, Sandbox: "bubblewrap"},
+		domain.TurnStarted{Turn: 1},
+		domain.StateChanged{From: domain.StatusInitializing, To: domain.StatusWaiting},
+	)
+}
+
+func reduced(t *testing.T, s *story) []Item {
+	t.Helper()
+	all, err := Reduce(domain.Request{}, s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// asJSON is what a client would get.
+func asJSON(t interface {
+	Helper()
+	Fatal(args ...any)
+}, value any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	ann  = &domain.Actor{KeyID: "key-1", Name: "Ann"}
+	zero = 0
+	two  = 2
+)
+
+// fileWork is an execution of the internal agent: thoughts, allowed, approved, edited, denied and expired calls, a restart in the
+// middle of a message and of a command, a further turn.
+func fileWork() *story {
+	return begun(domain.SourceInternal).tell(
+		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "First "},
+		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "look."},
+		domain.ThoughtCompleted{MessageID: "m1", Turn: 1},
+		domain.MessageDelta{MessageID: "m1", Turn: 1, Text: "I look "},
+		domain.MessageDelta{MessageID: "m1", Turn: 1, Text: "at it – now."},
+		domain.MessageCompleted{MessageID: "m1", Turn: 1},
+		domain.ToolCallRequested{ToolCallID: "c1", MessageID: "m1", Turn: 1, Tool: "bash", Class: domain.ClassExecute,
+			Arguments: []byte(`{"command":"ls"}`), Summary: "Run `ls`"},
+		domain.ToolCallStarted{ToolCallID: "c1", Arguments: []byte(`{"command":"ls"}`), AllowedBy: "bashPolicy"},
+		domain.ToolCallUpdated{ToolCallID: "c1", Output: "port.txt\n"},
+		domain.ToolCallUpdated{ToolCallID: "c1", Output: "README\n"},
+		domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateSucceeded, Output: "port.txt\nREADME\n", ExitCode: &zero, DurationMs: 12},
+
+		// An edit that a person edits, and a file that nobody may write.
+		domain.ToolCallRequested{ToolCallID: "c2", MessageID: "m2", Turn: 1, Tool: "edit", Class: domain.ClassWrite,
+			Arguments: []byte(`{"path":"port.txt","oldText":"80","newText":"81"}`), Summary: "Replace `80` by `81`"},
+		domain.ApprovalRequested{ApprovalID: "a2", ToolCallID: "c2", Kind: domain.ApprovalToolCall, Tool: "edit",
+			Arguments: []byte(`{"path":"port.txt","oldText":"80","newText":"81"}`), Summary: "Replace `80` by `81`"},
+		domain.ToolCallRequested{ToolCallID: "c3", MessageID: "m2", Turn: 1, Tool: "write", Class: domain.ClassWrite,
+			Arguments: []byte(`{"path":".env","content":"A=1\nB=2\n"}`), Summary: "Write 2 lines to `.env`"},
+		domain.ApprovalRequested{ApprovalID: "a3", ToolCallID: "c3", Kind: domain.ApprovalToolCall, Tool: "write",
+			Arguments: []byte(`{"path":".env","content":"A=1\nB=2\n"}`), Summary: "Write 2 lines to `.env`"},
+		domain.ApprovalResolved{ApprovalID: "a2", ToolCallID: "c2", Status: domain.ApprovalApproved, Edited: true, DecidedBy: ann},
+		domain.ToolCallStarted{ToolCallID: "c2", Arguments: []byte(`{"path":"port.txt","oldText":"80","newText":"8080"}`),
+			ApprovalID: "a2", AllowedBy: "person"},
+		domain.ToolCallCompleted{ToolCallID: "c2", Fate: domain.FateSucceeded, Output: "Edited port.txt at 1 place."},
+		domain.ApprovalResolved{ApprovalID: "a3", ToolCallID: "c3", Status: domain.ApprovalDenied, Reason: "Not that one.", DecidedBy: ann},
+		domain.ToolCallCompleted{ToolCallID: "c3", Fate: domain.FateDenied, Output: "Not that one.",
+			Error: &domain.Failure{Code: domain.CodeDenied, Message: "Not that one."}},
+
+		// The server stops while a command runs, and again in the middle of a word.
+		domain.ToolCallRequested{ToolCallID: "c4", MessageID: "m3", Turn: 1, Tool: "bash", Class: domain.ClassExecute,
+			Arguments: []byte(`{"command":"make"}`), Summary: "Run `make`"},
+		domain.ToolCallStarted{ToolCallID: "c4", Arguments: []byte(`{"command":"make"}`), AllowedBy: "rule"},
+		domain.ToolCallUpdated{ToolCallID: "c4", Output: "compiling\n"},
+		domain.ToolCallCompleted{ToolCallID: "c4", Fate: domain.FateOutcomeUnknown, Output: "It may have run.",
+			Error: &domain.Failure{Code: domain.CodeOutcomeUnknown, Message: "It may have run."}},
+		domain.MessageDelta{MessageID: "m4", Turn: 1, Text: "It seems th"},
+		domain.MessageCompleted{MessageID: "m4", Turn: 1, Interrupted: true},
+		domain.MessageDelta{MessageID: "m5", Turn: 1, Text: "It seems that it runs."},
+		domain.MessageCompleted{MessageID: "m5", Turn: 1},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+
+		domain.PromptQueued{PromptID: "p2", Text: "And now?", WhenBusy: domain.WhenBusyEnqueue, By: *ann},
+		domain.TurnStarted{Turn: 2, PromptID: "p2", Text: "And now?"},
+		domain.ToolCallRequested{ToolCallID: "c5", MessageID: "m6", Turn: 2, Tool: "patch", Class: domain.ClassWrite,
+			Arguments: []byte(`{"patch":"--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/two\n@@ -0,0 +1 @@\n+new\n"}`),
+			Summary:   "Patch 2 files"},
+		domain.ApprovalRequested{ApprovalID: "a5", ToolCallID: "c5", Kind: domain.ApprovalToolCall, Tool: "patch", Summary: "Patch 2 files",
+			Arguments: []byte(`{"patch":"--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/two\n@@ -0,0 +1 @@\n+new\n"}`)},
+		domain.ApprovalResolved{ApprovalID: "a5", ToolCallID: "c5", Status: domain.ApprovalExpired},
+		domain.ToolCallCompleted{ToolCallID: "c5", Fate: domain.FateExpired, Output: "Nobody answered.",
+			Error: &domain.Failure{Code: domain.CodeApprovalExpired, Message: "Nobody answered."}},
+		domain.ToolCallRequested{ToolCallID: "c6", MessageID: "m7", Turn: 2, Tool: "bash", Class: domain.ClassExecute,
+			Arguments: []byte(`"{\"command\": "`), Summary: "bash"},
+		domain.ToolCallCompleted{ToolCallID: "c6", Fate: domain.FateFailed, Output: "The arguments are not JSON.", ExitCode: &two,
+			Error: &domain.Failure{Code: domain.CodeInvalidArguments, Message: "The arguments are not JSON."}},
+		domain.MessageDelta{MessageID: "m8", Turn: 2, Text: "Done."},
+		domain.MessageCompleted{MessageID: "m8", Turn: 2},
+		domain.TurnEnded{Turn: 2, StopReason: domain.StopEndTurn},
+		domain.ExecutionEnded{Status: domain.StatusCompleted, FinishReason: domain.FinishEndTurn},
+	)
+}
+
+// agentWork is an execution of an external agent: a call that it reports with a diff and asks about when it has begun, a file that
+// Signoff writes for it, a call that is lost with the process, and what it says between two turns.
+func agentWork() *story {
+	return begun(domain.SourceACP).tell(
+		domain.MessageDelta{MessageID: "t1-1-x", Turn: 1, Text: "I change it."},
+		domain.MessageCompleted{MessageID: "t1-1-x", Turn: 1},
+		domain.ToolCallRequested{ToolCallID: "call_1", MessageID: "t1-1-x", Turn: 1, Tool: "edit", Class: domain.ClassWrite,
+			Arguments: []byte(`{}`), Summary: "edit"},
+		domain.ToolCallReported{ToolCallID: "call_1", Turn: 1,
+			Update: []byte(`{"sessionUpdate":"tool_call","toolCallId":"call_1","kind":"edit","status":"pending"}`)},
+		domain.ToolCallReported{ToolCallID: "call_1", Turn: 1, Update: []byte(`{"sessionUpdate":"tool_call_update","toolCallId":"call_1",
+			"title":"Edit main.go","rawInput":{"file_path":"/w/main.go"},
+			"content":[{"type":"diff","path":"/w/main.go","oldText":"a\nb\nc\n","newText":"a\nB\nc\n"}]}`)},
+		domain.ToolCallStarted{ToolCallID: "call_1", Arguments: []byte(`{"file_path":"/w/main.go"}`), AllowedBy: "agent"},
+		domain.ApprovalRequested{ApprovalID: "a1", ToolCallID: "call_1", Kind: domain.ApprovalAgentPermission, Tool: "edit",
+			Arguments: []byte(`{"file_path":"/w/main.go"}`), Summary: "Edit main.go", Options: []byte(`[{"optionId":"y"}]`)},
+		domain.ApprovalResolved{ApprovalID: "a1", ToolCallID: "call_1", Status: domain.ApprovalApproved, OptionID: "y", DecidedBy: ann},
+		domain.ToolCallReported{ToolCallID: "call_1", Turn: 1, Update: []byte(`{"sessionUpdate":"tool_call_update","toolCallId":"call_1",
+			"status":"completed","content":[
+				{"type":"diff","path":"/w/main.go","oldText":"a\nb\nc\n","newText":"a\nB\nc\n"},
+				{"type":"diff","path":"/w/new.go","oldText":null,"newText":"package new"},
+				{"type":"content","content":{"type":"text","text":"changed"}}]}`)},
+		domain.ToolCallCompleted{ToolCallID: "call_1", Fate: domain.FateSucceeded, Output: "changed", DurationMs: 1500},
+
+		domain.ToolCallRequested{ToolCallID: "writeTextFile", MessageID: "t1-2-x", Turn: 1, Tool: "writeTextFile", Class: domain.ClassWrite,
+			Arguments: []byte(`{"path":"/w/log","content":"one\n"}`), Summary: "Write 4 bytes to /w/log"},
+		domain.ToolCallStarted{ToolCallID: "writeTextFile", Arguments: []byte(`{"path":"/w/log","content":"one\n"}`), AllowedBy: "rule"},
+		domain.ToolCallCompleted{ToolCallID: "writeTextFile", Fate: domain.FateSucceeded, Output: "Wrote 4 bytes."},
+
+		domain.ToolCallRequested{ToolCallID: "call_2", MessageID: "t1-3-x", Turn: 1, Tool: "execute", Class: domain.ClassExecute,
+			Arguments: []byte(`{"command":"make"}`), Summary: "make"},
+		domain.ToolCallStarted{ToolCallID: "call_2", Arguments: []byte(`{"command":"make"}`), AllowedBy: "agent"},
+		domain.ToolCallReported{ToolCallID: "call_2", Turn: 1, Update: []byte(`{"toolCallId":"call_2","status":"in_progress",
+			"content":[{"type":"content","content":{"type":"text","text":"half of it"}},{"type":"terminal","terminalId":"t"}]}`)},
+		domain.ToolCallCompleted{ToolCallID: "call_2", Fate: domain.FateOutcomeUnknown, Output: "It may have run.",
+			Error: &domain.Failure{Code: domain.CodeOutcomeUnknown, Message: "It may have run."}},
+		domain.ToolCallReported{ToolCallID: "call_2", Turn: 1, Update: []byte(`{"toolCallId":"call_2","status":"completed",
+			"content":[{"type":"content","content":{"type":"text","text":"all of it"}}]}`)},
+		domain.TurnContinued{Turn: 1, Mode: domain.ResumeLoad, Text: "Go on.", By: ann},
+		domain.ThoughtDelta{MessageID: "t1-1-y", Turn: 1, Text: "Where was I"},
+		domain.ThoughtCompleted{MessageID: "t1-1-y", Turn: 1, Interrupted: true},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopCancelled},
+		domain.MessageDelta{MessageID: "t0-1-y", Turn: 0, Text: "Bye."},
+		domain.MessageCompleted{MessageID: "t0-1-y", Turn: 0},
+		domain.ExecutionEnded{Status: domain.StatusCancelled, FinishReason: domain.FinishCancelled, CancelledBy: ann},
+	)
+}
+
+// blockWork is a generation of blocks: handed in, changed, accepted; and a tool that the frontend runs.
+func blockWork() *story {
+	return begun(domain.SourceInternal).tell(
+		domain.ToolCallRequested{ToolCallID: "s1", MessageID: "m1", Turn: 1, Tool: "submit_blocks", Class: domain.ClassNone,
+			Arguments: []byte(`{"blocks":[{"type":"script"}]}`), Summary: "Submit 1 block"},
+		domain.ToolCallStarted{ToolCallID: "s1", Arguments: []byte(`{"blocks":[{"type":"script"}]}`), AllowedBy: "capabilities"},
+		domain.BlocksGenerated{Generation: 1, Turn: 1, ToolCallID: "s1", Blocks: []byte(`[{"type":"script","props":{}}]`),
+			InsertAfter: "b7", DocumentRevision: "r1"},
+		domain.ToolCallRequested{ToolCallID: "k1", MessageID: "m1", Turn: 1, Tool: "insert_blocks", Class: domain.ClassWrite,
+			Arguments: []byte(`{"path":"x","content":"y"}`), Summary: "Insert"},
+		domain.ToolCallStarted{ToolCallID: "k1", Arguments: []byte(`{"path":"x","content":"y"}`), AllowedBy: "capabilities",
+			Awaits: domain.AwaitsClient},
+		domain.ToolCallCompleted{ToolCallID: "k1", Fate: domain.FateSucceeded, Output: "inserted"},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+		domain.PromptQueued{PromptID: "p2", Text: "Shorter.", WhenBusy: domain.WhenBusyEnqueue, Edits: 1, By: *ann},
+		domain.ToolCallCompleted{ToolCallID: "s1", Fate: domain.FateSucceeded, Output: "The person asks for changes."},
+		domain.TurnStarted{Turn: 2, PromptID: "p2", Text: "Shorter.", Edits: 1},
+		domain.ToolCallRequested{ToolCallID: "s2", MessageID: "m2", Turn: 2, Tool: "submit_blocks", Class: domain.ClassNone,
+			Arguments: []byte(`{"blocks":[]}`), Summary: "Submit 0 blocks"},
+		domain.ToolCallStarted{ToolCallID: "s2", Arguments: []byte(`{"blocks":[]}`), AllowedBy: "capabilities"},
+		domain.BlocksGenerated{Generation: 2, Turn: 2, ToolCallID: "s2", Blocks: []byte(`[]`), InsertAfter: "b7", DocumentRevision: "r2"},
+		domain.TurnEnded{Turn: 2, StopReason: domain.StopEndTurn},
+		domain.BlocksAccepted{Generation: 2, By: *ann},
+		domain.ToolCallCompleted{ToolCallID: "s2", Fate: domain.FateSucceeded, Output: "Accepted."},
+		domain.ExecutionEnded{Status: domain.StatusCompleted, FinishReason: domain.FinishEndTurn},
+	)
+}
