@@ -50,14 +50,15 @@ func (b *batch) createExecutions() error {
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), text(string(e.Request.Marshal())), string(e.Status),
 			text(string(e.Request.Source.Type)), text(e.Request.Source.Model), int64(e.Turn), int64(e.Rounds), usage,
 			e.Created.UnixMicro(), updated.UnixMicro(), text(e.ByKey),
-			text(e.Request.Source.Command), text(e.AgentSession)}})
+			text(e.Request.Source.Command), text(e.AgentSession), optionalText(c.Create.Place)}})
 	}
 	created, err := b.run(`id text, tenant text, request text, status text, source_type text, model text, turn bigint,
-		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text`, rows, `
+		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text,
+		place text`, rows, `
 		insert into executions (id, tenant_id, request, status, source_type, model, turn, rounds, usage, created_us,
-			updated_us, created_by, agent, agent_session)
+			updated_us, created_by, agent, agent_session, place)
 		select id, tenant, request, status, source_type, model, turn, rounds, usage, created, updated, created_by,
-			agent, agent_session
+			agent, agent_session, place
 		from v where true on conflict (id) do nothing returning id`)
 	if err != nil {
 		return err
@@ -76,10 +77,13 @@ func (b *batch) createHeads() error {
 		ended := e.Status.Terminal() || c.Update != nil && c.Update.Status.Terminal()
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), int64(len(c.Events)),
 			optionalText(string(c.Create.Owner)), flag(ended)}})
-		b.heads[c.Execution] = takenHead{int64(len(c.Events)), text(string(e.Tenant))}
 	}
-	_, err := b.run(`id text, tenant text, events bigint, owner text, ended bigint`, rows, `
-		insert into execution_heads (execution_id, tenant_id, last_seq, epoch, owner, recoveries, bell, ended)
-		select id, tenant, events, 1, owner, 0, 0, ended from v where true returning execution_id`)
+	created, err := ask(b, `id text, tenant text, events bigint, owner text, ended bigint`, rows, scanTaken, `
+		insert into execution_heads (execution_id, tenant_id, last_seq, epoch, owner, recoveries, bell, ended, feed_key)
+		select id, tenant, events, 1, owner, 0, 0, ended, change_key() from v where true
+		returning execution_id, last_seq, tenant_id, feed_key`)
+	for _, head := range created {
+		b.heads[head.execution] = head.takenHead
+	}
 	return err
 }

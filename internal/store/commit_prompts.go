@@ -14,6 +14,7 @@ type standing struct {
 	closed    bool
 	queued    int
 	known     bool // a prompt with its key was taken in
+	submitted int  // the generation that waits for somebody; 0: none
 }
 
 // admitPrompts refuses the prompts that the execution does not take.
@@ -29,18 +30,19 @@ func (b *batch) admitPrompts() error {
 		rows = append(rows, row{i, []any{string(c.Execution), key}})
 	}
 	standings, err := ask(b, `id text, key text`, rows, func(row scanner) (s standing, err error) {
-		return s, row.Scan(&s.execution, &s.status, &s.closed, &s.queued, &s.known)
+		return s, row.Scan(&s.execution, &s.status, &s.closed, &s.queued, &s.known, &s.submitted)
 	}, `
 		select v.id, e.status, e.close_by is not null,
 			(select count(*) from prompts p where p.execution_id = v.id and p.state = 'queued'),
-			exists (select 1 from prompts p where p.execution_id = v.id and p.idempotency_key = v.key)
+			exists (select 1 from prompts p where p.execution_id = v.id and p.idempotency_key = v.key),
+			coalesce((select g.number from generations g where g.execution_id = v.id and g.state = 'submitted'), 0)
 		from v join executions e on e.id = v.id`)
 	if err != nil {
 		return err
 	}
 	for _, s := range standings {
 		i := prompts[s.execution]
-		if why := s.refusal(b.changes[i].Prompt.Prompt.WhenBusy); why != nil {
+		if why := s.refusal(&b.changes[i].Prompt.Prompt); why != nil {
 			b.refuse(i, why)
 		}
 	}
@@ -48,13 +50,18 @@ func (b *batch) admitPrompts() error {
 }
 
 // refusal asks for the key first: a client that repeats itself gets its first answer, whatever has happened since.
-func (s standing) refusal(when domain.WhenBusy) error {
+func (s standing) refusal(p *domain.QueuedPrompt) error {
+	waits := s.status != domain.StatusIdle || s.queued > 0
 	switch {
 	case s.known:
 		return domain.Errorf(domain.CodeConflict, "The idempotency key is taken.")
 	case s.closed:
 		return domain.Errorf(domain.CodeClosed, "The execution is closed: it takes no more prompts.")
-	case when == domain.WhenBusyReject && (s.status != domain.StatusIdle || s.queued > 0):
+	case p.Edit != nil && waits:
+		return domain.Errorf(domain.CodeBusy, "The execution is busy: its blocks can be edited when it rests.")
+	case p.Edit != nil && (s.submitted == 0 || s.submitted != p.Edit.Generation):
+		return errNoGeneration
+	case p.WhenBusy == domain.WhenBusyReject && waits:
 		return domain.Errorf(domain.CodeBusy, "The execution is busy, and the prompt did not want to wait.")
 	case s.queued >= promptsQueued:
 		return domain.Errorf(domain.CodeBusy, "%d prompts of the execution wait already: send it later.", s.queued)
@@ -124,19 +131,33 @@ func (b *batch) queuePrompts() error {
 		if err != nil {
 			return err
 		}
+		edited, document, err := editValues(p.Edit)
+		if err != nil {
+			return err
+		}
 		key, bodyHash := c.Prompt.Idempotency.values()
 		rows = append(rows, row{i, []any{text(string(p.ID)), head.tenant, string(c.Execution), head.lastSeq, text(p.Text),
-			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash}})
+			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash, edited, document}})
 	}
 	queued, err := b.run(`id text, tenant text, execution text, seq bigint, content text, when_busy text, actor text,
-		created bigint, key text, body_hash bytea`, rows, `
+		created bigint, key text, body_hash bytea, edited bigint, document text`, rows, `
 		insert into prompts (id, tenant_id, execution_id, seq, text, when_busy, by, created_us, state, idempotency_key,
-			body_hash)
-		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash
+			body_hash, edit_generation, edit_document)
+		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash, edited, document
 		from v where true on conflict do nothing returning id`)
 	if err != nil {
 		return err
 	}
 	b.settle(rows, queued, domain.Errorf(domain.CodeConflict, "There is a prompt with this id."))
 	return nil
+}
+
+func editValues(e *domain.Edit) (generation, document any, err error) {
+	if e == nil {
+		return nil, nil, nil
+	}
+	if e.Document != nil {
+		document, err = encode(e.Document)
+	}
+	return int64(e.Generation), document, err
 }

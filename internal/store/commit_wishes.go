@@ -49,7 +49,7 @@ func (b *batch) admitResumes() error {
 func (b *batch) keepWishes() error {
 	var rows []row
 	for i, c := range b.live {
-		if c.Cancel == nil && c.Close == nil && c.Resume == nil {
+		if c.Cancel == nil && c.closer() == nil && c.Resume == nil {
 			continue
 		}
 		values, err := wishValues(c)
@@ -76,8 +76,8 @@ func wishValues(c *Change) ([]any, error) {
 			return nil, err
 		}
 	}
-	if c.Close != nil {
-		if values[2], err = encode(c.Close); err != nil {
+	if closer := c.closer(); closer != nil {
+		if values[2], err = encode(closer); err != nil {
 			return nil, err
 		}
 	}
@@ -87,4 +87,12 @@ func wishValues(c *Change) ([]any, error) {
 		}
 	}
 	return values, nil
+}
+
+// closer is who closes the execution, by itself or by taking its blocks; nil: nobody.
+func (c *Change) closer() *domain.Actor {
+	if c.Close == nil && c.Accept != nil {
+		return &c.Accept.By
+	}
+	return c.Close
 }

@@ -99,6 +99,18 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	}), nil
 }
 
+// LiveAt returns the executions at a place that have not ended, the oldest first. Nobody but who creates one there sees to it
+// that they do not stay many.
+func (s *Store) LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error) {
+	live, err := collect(ctx, s.read, func(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }, `
+		select id from executions where tenant_id = $1 and place = $2 and ended_us is null order by created_us, id`,
+		text(string(tenant)), text(place))
+	if err != nil {
+		return nil, s.failed("list the executions at a place", err)
+	}
+	return live, nil
+}
+
 // Delete removes an execution that has ended, with all that belongs to it but the audit, to which it adds record. A live
 // one is a conflict.
 func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error {

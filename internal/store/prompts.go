@@ -3,24 +3,51 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"signoff/internal/domain"
 )
 
-const promptColumns = `p.id, p.execution_id, p.text, p.when_busy, p.by, p.created_us`
+const promptColumns = `p.id, p.execution_id, p.text, p.when_busy, p.by, p.created_us, p.edit_generation,
+	p.edit_document`
 
 // scanPrompt returns nil for a row of an outer join that has none.
 func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 	var (
 		id, execution, content, when, by sql.NullString
-		created                          sql.NullInt64
+		created, edited                  sql.NullInt64
+		document                         sql.NullString
 	)
-	if err := row.Scan(&id, &execution, &content, &when, &by, &created); err != nil || !id.Valid {
+	if err := row.Scan(&id, &execution, &content, &when, &by, &created, &edited, &document); err != nil || !id.Valid {
 		return nil, err
 	}
 	p := &domain.QueuedPrompt{ID: domain.PromptID(id.String), Execution: domain.ExecutionID(execution.String),
 		Text: content.String, WhenBusy: domain.WhenBusy(when.String), Created: timeOf(created.Int64)}
+	if edited.Valid {
+		p.Edit = &domain.Edit{Generation: int(edited.Int64)}
+		var err error
+		if p.Edit.Document, err = optional[domain.Document]("edit_document", document); err != nil {
+			return nil, err
+		}
+	}
 	return p, decode("by", by.String, &p.By)
+}
+
+// EditedDocument returns the document of the newest edit that has had its turn and brought one; nil: there is none. It asks for
+// no tenant: who calls drives the execution.
+func (s *Store) EditedDocument(ctx context.Context, execution domain.ExecutionID) (*domain.Document, error) {
+	document, err := one(ctx, s.read, func(row scanner) (*domain.Document, error) {
+		var document sql.NullString
+		if err := row.Scan(&document); err != nil {
+			return nil, err
+		}
+		return optional[domain.Document]("edit_document", document)
+	}, `select edit_document from prompts where execution_id = $1 and edit_document is not null and state = 'started'
+		order by turn desc limit 1`, text(string(execution)))
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, s.failed("read the edited document", err)
+	}
+	return document, nil
 }
 
 // PromptByKey returns the prompt that was taken in under an idempotency key, also where it has had its turn, and the

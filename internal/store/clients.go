@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"signoff/internal/domain"
+)
+
+// ClientCalls returns all calls of an execution that its client was asked to run, in the order of asking. It asks for no
+// tenant: who calls drives the execution, or has read it.
+func (s *Store) ClientCalls(ctx context.Context, execution domain.ExecutionID) ([]domain.ClientCall, error) {
+	all, err := collect(ctx, s.read, scanClientCall, `
+		select execution_id, call_id, tool, arguments, state, asked_us, expires_us, answer from client_calls
+		where execution_id = $1 order by n`, text(string(execution)))
+	if err != nil {
+		return nil, s.failed("read the client's calls", err)
+	}
+	return all, nil
+}
+
+func scanClientCall(row scanner) (domain.ClientCall, error) {
+	var (
+		c         domain.ClientCall
+		arguments string
+		asked     int64
+		expires   sql.NullInt64
+		answer    sql.NullString
+	)
+	err := row.Scan(&c.Execution, &c.ToolCallID, &c.Tool, &arguments, &c.State, &asked, &expires, &answer)
+	if err != nil {
+		return c, err
+	}
+	c.Arguments, c.Asked, c.Expires = rawJSON(arguments), timeOf(asked), optionalTime(expires)
+	c.Answer, err = optional[domain.ClientAnswer]("answer", answer)
+	return c, err
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"cmp"
+	"database/sql"
+	"fmt"
+
+	"signoff/internal/domain"
+)
+
+// brokenClients finds what only a bug of the caller can bring.
+func brokenClients(c *Change) string {
+	for _, closing := range c.CloseClient {
+		switch {
+		case closing.Expect != domain.ClientCallWaiting && closing.Expect != domain.ClientCallAnswered:
+			return fmt.Sprintf("a client's call that is %q cannot be closed", closing.Expect)
+		case closing.Expect == domain.ClientCallAnswered:
+		case closing.To != domain.ClientCallExpired && closing.To != domain.ClientCallCancelled:
+			return fmt.Sprintf("a client's call cannot be closed as %q", closing.To)
+		}
+	}
+	return ""
+}
+
+// clientStanding is what decides whether an answer counts.
+type clientStanding struct {
+	execution domain.ExecutionID
+	lastSeq   int64
+	call      *domain.ClientCall // nil: there is none of that id
+	over      bool               // its time
+}
+
+// admitAnswers refuses the answers that come too late, or to nothing. It also speaks for executions that have ended: a client
+// that did not hear of its success asks again, and by then its answer may have brought the execution to its end.
+func (b *batch) admitAnswers() error {
+	var rows []row
+	answers := map[domain.ExecutionID]int{}
+	for i, c := range b.heard {
+		if c.AnswerClient != nil {
+			answers[c.Execution] = i
+			rows = append(rows, row{i, []any{string(c.Execution), text(c.AnswerClient.ToolCallID)}})
+		}
+	}
+	standings, err := ask(b, `id text, call text`, rows, scanClientStanding, `
+		select h.execution_id, h.last_seq, coalesce(c.expires_us <= now_us(), false), c.state, c.answer
+		from v join execution_heads h on h.execution_id = v.id
+			left join client_calls c on c.execution_id = v.id and c.call_id = v.call`)
+	if err != nil {
+		return err
+	}
+	for _, s := range standings {
+		i := answers[s.execution]
+		b.judge(i, s.lastSeq, s.refusal(keptAnswer(b.changes[i].AnswerClient.Answer)))
+	}
+	return nil
+}
+
+func scanClientStanding(row scanner) (s clientStanding, err error) {
+	var state, answer sql.NullString
+	if err := row.Scan(&s.execution, &s.lastSeq, &s.over, &state, &answer); err != nil || !state.Valid {
+		return s, err
+	}
+	s.call = &domain.ClientCall{State: domain.ClientCallState(state.String)}
+	s.call.Answer, err = optional[domain.ClientAnswer]("answer", answer)
+	return s, err
+}
+
+func (s clientStanding) refusal(answer domain.ClientAnswer) error {
+	switch {
+	case s.call == nil:
+		return notFound("call that waits for its client, or has waited")
+	case s.call.State != domain.ClientCallWaiting:
+		return cmp.Or(s.call.Refusal(answer), error(errDone))
+	case s.over:
+		return domain.Errorf(domain.CodeCallEnded, "The time for an answer to this call is over.")
+	}
+	return nil
+}
+
+// keptAnswer is an answer as it is read back.
+func keptAnswer(answer domain.ClientAnswer) domain.ClientAnswer {
+	answer.Output, answer.Error = text(answer.Output), text(answer.Error)
+	return answer
+}
+
+// clientKey is an id of a client's call over all executions, to settle by: ids of calls are the model's, and repeat themselves.
+// An id of an execution has no space.
+func clientKey(c *Change, call string) string { return string(c.Execution) + " " + text(call) }
+
+const returningClientKey = ` returning execution_id || ' ' || call_id`
+
+func (b *batch) askClients() error {
+	var rows []row
+	for i, c := range b.live {
+		for n, call := range c.AskClient {
+			rows = append(rows, row{i, []any{clientKey(c, call.ToolCallID), string(c.Execution), text(call.ToolCallID),
+				b.heads[c.Execution].tenant, int64(n), text(call.Tool), text(string(call.Arguments)), call.Asked.UnixMicro(),
+				micros(call.Expires)}})
+		}
+	}
+	asked, err := b.run(`target text, id text, call text, tenant text, n bigint, tool text, arguments text, asked bigint,
+		expires bigint`, rows, `
+		insert into client_calls (execution_id, call_id, tenant_id, n, tool, arguments, state, asked_us, expires_us)
+		select id, call, tenant, n + 1 + (select count(*) from client_calls c where c.execution_id = v.id),
+			tool, arguments, 'waiting', asked, expires
+		from v where true on conflict do nothing`+returningClientKey)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, asked, domain.Errorf(domain.CodeConflict, "There is a client's call with this id."))
+	return nil
+}
+
+// closeClients ends the waiting, or makes sure that an answer did. An answer of the last moment is not lost: its driver is
+// told to look again.
+func (b *batch) closeClients() error {
+	var rows []row
+	for i, c := range b.live {
+		for _, closing := range c.CloseClient {
+			rows = append(rows, row{i, []any{clientKey(c, closing.ToolCallID), string(c.Execution), text(closing.ToolCallID),
+				string(closing.Expect), string(closing.To)}})
+		}
+	}
+	closed, err := b.run(`target text, id text, call text, expect text, become text`, rows, `
+		update client_calls as c set
+			state = case c.state when 'waiting' then v.become else c.state end,
+			ended_us = coalesce(c.ended_us, now_us())
+		from v where c.execution_id = v.id and c.call_id = v.call and c.state = v.expect
+			and (v.expect = 'answered' or v.become = 'cancelled' or c.expires_us <= now_us())`+returningClientKey)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, closed, stale("The call does not stand with its client as it was believed to, or it is not the time for this."))
+	return nil
+}
+
+// keepAnswers writes the answers that were admitted: as long as the heads are held, nothing else ends a waiting.
+func (b *batch) keepAnswers() error {
+	var rows []row
+	for i, c := range b.live {
+		if c.AnswerClient == nil {
+			continue
+		}
+		answer, err := encode(keptAnswer(c.AnswerClient.Answer))
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row{i, []any{string(c.Execution), text(c.AnswerClient.ToolCallID), answer}})
+	}
+	return b.insert(`id text, call text, answer text`, rows, `
+		update client_calls as c set state = 'answered', answer = v.answer, ended_us = now_us()
+		from v where c.execution_id = v.id and c.call_id = v.call`)
+}
+
+// cancelClients leaves no call of an ended execution to wait for an answer that nobody would read.
+func (b *batch) cancelClients() error {
+	return b.insert(`id text`, b.ending(), `
+		update client_calls as c set state = 'cancelled', ended_us = now_us()
+		from v where c.execution_id = v.id and c.state = 'waiting'`)
+}
+
+// ending is the executions that end here.
+func (b *batch) ending() (rows []row) {
+	for i, c := range b.live {
+		if c.Update != nil && c.Update.Status.Terminal() {
+			rows = append(rows, row{i, []any{string(c.Execution)}})
+		}
+	}
+	return rows
+}

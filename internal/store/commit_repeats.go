@@ -1,0 +1,51 @@
+package store
+
+import (
+	"errors"
+
+	"signoff/internal/domain"
+)
+
+// Some wishes may be repeated: an answer, an acceptance. What repeats one brings its events and records again, and they would
+// tell of something twice. So it is left out like a refused change, but without an error.
+
+// errDone says of a change that all of it was done before.
+var errDone = domain.Errorf(domain.CodeInternal, "the change has been made before")
+
+// done is the refusal of such a change, with the outcome that its writer gets.
+type done struct {
+	error
+	lastSeq int64
+}
+
+// heard walks the live changes, and those whose execution has ended: of some wishes more is to be said than that.
+func (b *batch) heard(yield func(int, *Change) bool) {
+	for _, i := range b.order {
+		why := b.outcomes[i].Err
+		if (why == nil || errors.Is(why, errNotDriven)) && !yield(i, &b.changes[i]) {
+			return
+		}
+	}
+}
+
+// judge refuses a change where there is a reason. lastSeq is of the head as it now stands.
+func (b *batch) judge(i int, lastSeq int64, why error) {
+	if errors.Is(why, errDone) {
+		if b.written[i] {
+			lastSeq -= int64(len(b.changes[i].Events))
+		}
+		why = done{errDone, lastSeq}
+	}
+	if why != nil {
+		b.refuse(i, why)
+	}
+}
+
+// acceptRepeats makes of what was done before a success, when nothing of it can be written any more.
+func (b *batch) acceptRepeats() {
+	for i, outcome := range b.outcomes {
+		if before, ok := errors.AsType[done](outcome.Err); ok {
+			b.outcomes[i] = Outcome{LastSeq: before.lastSeq}
+		}
+	}
+}
