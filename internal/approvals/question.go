@@ -1,14 +1,10 @@
 package approvals
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"signoff/internal/domain"
+	"signoff/internal/schema"
 )
 
 // form is what a question shows.
@@ -23,54 +19,32 @@ func fits(question, answer json.RawMessage) error {
 	if answer == nil {
 		return domain.Invalid("/answer", "A question that is approved needs an answer.")
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
-	if err != nil {
-		return domain.Invalid("/answer", "The answer is not JSON.").With(err)
+	if !json.Valid(answer) {
+		return domain.Invalid("/answer", "The answer is not JSON.")
 	}
-	if _, object := value.(map[string]any); !object {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &object); err != nil || object == nil {
 		return domain.Invalid("/answer", "An answer is an object with the fields of the form.")
 	}
-	schema, err := compile(question)
-	if err != nil || schema == nil {
-		return nil //nolint:nilerr // see above
-	}
-	var wrong *jsonschema.ValidationError
-	if err := schema.Validate(value); errors.As(err, &wrong) {
-		return misfit(wrong)
-	}
-	return nil
-}
-
-func compile(question json.RawMessage) (*jsonschema.Schema, error) {
 	var f form
 	if err := json.Unmarshal(question, &f); err != nil || f.Schema == nil {
-		return nil, err
+		return nil //nolint:nilerr // see above
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(f.Schema))
+	wanted, err := schema.Compile(f.Schema)
 	if err != nil {
-		return nil, err
+		return nil //nolint:nilerr // see above
 	}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(nowhere{}) // a schema of an agent must not make the server read files or fetch pages
-	if err := compiler.AddResource("form:schema", document); err != nil {
-		return nil, err
-	}
-	return compiler.Compile("form:schema")
-}
-
-type nowhere struct{}
-
-func (nowhere) Load(string) (any, error) {
-	return nil, errors.New("approvals: a form refers to another document")
+	return misfit(wanted.Check(answer))
 }
 
 // misfit names the fields that are wrong.
-func misfit(wrong *jsonschema.ValidationError) error {
-	problem := &domain.Error{Code: domain.CodeInvalid, Message: "The answer does not fit the form of the question."}
-	for _, unit := range wrong.BasicOutput().Errors {
-		problem.Details = append(problem.Details, domain.Detail{
-			Pointer: "/answer" + unit.InstanceLocation, Message: strings.TrimSpace(unit.Error.String()),
-		})
+func misfit(details []domain.Detail) error {
+	if len(details) == 0 {
+		return nil
 	}
-	return problem.With(wrong)
+	problem := &domain.Error{Code: domain.CodeInvalid, Message: "The answer does not fit the form of the question."}
+	for _, detail := range details {
+		problem.Details = append(problem.Details, domain.Detail{Pointer: "/answer" + detail.Pointer, Message: detail.Message})
+	}
+	return problem
 }
