@@ -34,7 +34,7 @@ func (m *meter) run(check func() error) (err error) {
 	defer func() {
 		switch stopped := recover(); stopped {
 		case nil:
-		case errTooMuch: //nolint:errorlint // it is the very value that charge panics with
+		case errTooMuch:
 			err = errTooMuch
 		default:
 			panic(stopped)
