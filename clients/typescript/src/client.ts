@@ -1,16 +1,27 @@
-import { oneLog, readEvents, type FollowOptions, type Received } from "./events.js";
+import { manyLogs, oneLog, readEvents, type FollowOptions, type Received } from "./events.js";
 import { Transport, type Call, type ClientOptions } from "./http.js";
 import type {
+  AcceptGeneration,
   Approval,
   ApprovalStatus,
+  ClientCall,
   CreateExecution,
   Decide,
+  EditGeneration,
   Event,
   Execution,
   ExecutionStatus,
+  Generation,
+  GenerationHistory,
+  ItemList,
   Page,
   Prompt,
   PromptExecution,
+  RenderTemplate,
+  RenderedTemplate,
+  Schemas,
+  Settings,
+  ToolResult,
 } from "./types.js";
 
 /** What every call takes beside its own arguments. */
@@ -71,6 +82,43 @@ export class Signoff {
     return this.#make(`/executions/${part(id)}/prompts`, body, options);
   }
 
+  /** The execution as a conversation: messages, reasoning, tools, diffs, blocks. Follow the events after `lastSeq`. */
+  items(id: string, options: CallOptions = {}): Promise<ItemList> {
+    return this.#get(`/executions/${part(id)}/items`, {}, options);
+  }
+
+  // ——— runbooks ———
+
+  /** What a frontend needs to know before it asks for anything: names, defaults, types of blocks. */
+  settings(options: CallOptions = {}): Promise<Settings> {
+    return this.#get("/settings", {}, options);
+  }
+
+  /** What would become of a template; nothing is created. */
+  renderTemplate(body: RenderTemplate, options: CallOptions = {}): Promise<RenderedTemplate> {
+    return this.#post("/templates/render", body, options);
+  }
+
+  /** Hands in what came of a call that the frontend runs. The first answer stands; the same again changes nothing. */
+  toolResult(id: string, result: ToolResult, options: CallOptions = {}): Promise<ClientCall> {
+    return this.#post(`/executions/${part(id)}/tool-results`, result, options);
+  }
+
+  /** The blocks that an execution has generated, in all their versions. */
+  generation(id: string, options: CallOptions = {}): Promise<GenerationHistory> {
+    return this.#get(`/executions/${part(id)}/generation`, {}, options);
+  }
+
+  /** Asks for changes of the generated blocks. They stay until `blocks.generated` brings new ones. */
+  editGeneration(id: string, edit: EditGeneration, options: MakeOptions = {}): Promise<Prompt> {
+    return this.#make(`/executions/${part(id)}/generation/edits`, edit, options);
+  }
+
+  /** Takes the generated blocks, and the execution ends. To reject them, cancel it. */
+  acceptGeneration(id: string, accepted: AcceptGeneration, options: CallOptions = {}): Promise<Generation> {
+    return this.#post(`/executions/${part(id)}/generation/accept`, accepted, options);
+  }
+
   // ——— approvals ———
 
   /** The inbox: what waits for a person, or with `status` what did. */
@@ -114,6 +162,22 @@ export class Signoff {
   eventPage(id: string, options: CallOptions & { after?: number | string; limit?: number } = {}): Promise<Page<Event>> {
     const { after, limit } = options;
     return this.#get(`/executions/${part(id)}/events`, { after, limit }, options);
+  }
+
+  /**
+   * The events of all executions, merged, and never ending: from the first that there is, from the next one (`from: "now"`),
+   * or from behind a cursor. Keep the `cursor` of the last one that was worked off. A browser opens six connections to a
+   * server at most, so a page that shows many executions follows this one stream.
+   */
+  async *feed(options: FollowOptions & { from?: "start" | "now" } = {}): AsyncGenerator<Received, void, undefined> {
+    const after = options.after ?? (options.from === "now" ? await this.#now(options.signal) : undefined);
+    yield* readEvents({ open: this.#stream("/events"), ...manyLogs() }, { ...options, after });
+  }
+
+  /** The cursor of what is newest. With it, what comes before the first connection is not lost if that one breaks. */
+  async #now(signal: AbortSignal | undefined): Promise<string | undefined> {
+    const { cursor } = await this.#get<Schemas["FeedPage"]>("/events", { from: "now", limit: 1 }, { signal });
+    return cursor ?? undefined;
   }
 
   // ——— how it is sent ———

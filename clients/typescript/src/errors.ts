@@ -1,4 +1,4 @@
-import type { Approval, Execution, Problem, ProblemDetail } from "./types.js";
+import type { Approval, ClientCall, Execution, GenerationSummary, Problem, ProblemDetail } from "./types.js";
 
 /**
  * An answer that is no success. The fields are those of the problem (RFC 9457) that Signoff sent; `code` is for programs
@@ -22,6 +22,8 @@ export class SignoffError extends Error {
   /** On conflicts, what stands in the way, as it stands. */
   readonly approval: Approval | undefined;
   readonly execution: Execution | undefined;
+  readonly generation: GenerationSummary | undefined;
+  readonly toolCall: ClientCall | undefined;
   /** All of the problem, fields that are not named here included. */
   readonly problem: Partial<Problem> & Record<string, unknown>;
 
@@ -42,6 +44,8 @@ export class SignoffError extends Error {
     this.retryAfter = more.retryAfter;
     this.approval = problem.approval;
     this.execution = problem.execution;
+    this.generation = problem.generation;
+    this.toolCall = problem.toolCall;
     this.problem = problem;
   }
 

@@ -157,6 +157,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a frontend needs to know before it asks for anything
+         * @description The names that a request may use, what holds where a request says nothing, what the operator has switched off, and
+         *     the types of blocks that the server knows.
+         */
+        get: operations["getSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/templates/render": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What would become of this template?
+         * @description A preview: nothing is created and nothing is kept. The same rules and limits hold as for the prompt of
+         *     `POST /executions`. What cannot be rendered is 422 `templateFailed`. `outputsFrom` needs the scope
+         *     `executions:read`, too.
+         */
+        post: operations["renderTemplate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/executions": {
         parameters: {
             query?: never;
@@ -174,6 +217,10 @@ export interface paths {
          *
          *     With `keepOpen` it does not end with its turn: it is `idle` and takes further prompts, until somebody closes it,
          *     or until nobody has asked it anything for `idleTimeoutSeconds`.
+         *
+         *     A runbook starts one of its agent blocks with `block`, talks about a document with the kind `assistant`, and has
+         *     blocks written with the kind `inlineBlockGeneration`; docs/runbooks.md tells how. `contextFrom` and `outputsFrom`
+         *     show what other executions said, so they need the scope `executions:read`, too.
          *
          *     Send `Idempotency-Key` so that a repeated request cannot start a second execution.
          */
@@ -397,6 +444,176 @@ export interface paths {
          *     URL. A cursor is the seq of the last event that the client has; 0 starts from the first.
          */
         get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/executions/{id}/tool-results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand in what came of a call that the client runs
+         * @description A call of one of the request's `clientTools` waits for its client: it is among the execution's `pendingToolCalls`,
+         *     and its `toolCall.started` has `awaits: client`. The first answer stands. The same answer again is 200 and changes
+         *     nothing. 404: no such call has ever waited for the client. 409 `alreadyAnswered`: another answer came before;
+         *     `toolCall` has it. 410 `toolCallEnded`: nobody waits any more, since its time is over or the execution ended.
+         */
+        post: operations["answerToolCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/executions/{id}/generation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        /** The blocks that an execution has generated, in all their versions */
+        get: operations["getGeneration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/executions/{id}/generation/edits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for changes of the generated blocks
+         * @description A turn that changes what is submitted. The blocks stay until new ones take their place: an edit that fails leaves
+         *     them as they are.
+         *
+         *     409 `noGeneration`: no blocks wait for somebody, or not these. 409 `busy`: a turn runs, or a prompt waits. 409
+         *     `closed` and `executionEnded` as for prompts. All show the execution, and `generation` where there is one.
+         */
+        post: operations["editGeneration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/executions/{id}/generation/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take the generated blocks
+         * @description The execution ends as completed. Where the blocks were written for a document with a revision, send the revision
+         *     that the document has now as `documentRevision`: 428 without it, and 409 `documentChanged` where it is another
+         *     one. The client puts the blocks into its document after this answer.
+         *
+         *     409 `noGeneration`: these blocks do not wait for anybody any more. 409 `busy`: a turn runs, or a prompt waits. Both
+         *     show the execution, and `generation` where there is one. To reject the blocks, cancel the execution.
+         */
+        post: operations["acceptGeneration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/executions/{id}/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The execution as a conversation
+         * @description Messages, reasoning, tool calls, changes of files and generated blocks, in the order in which they began. They are
+         *     made of the events up to `lastSeq` and of nothing else: who follows the events from there on and applies the same
+         *     rules sees the same items. An item keeps its `id` and its place for ever.
+         */
+        get: operations["listItems"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the events of all executions, merged
+         * @description **As a stream** (`Accept: text/event-stream`, the default). The frames are those of
+         *     `GET /executions/{id}/events`, but for the id: here it is an opaque cursor of this stream. The events of one
+         *     execution come in order; between executions there is no order that counts. None is left out, and none comes twice.
+         *     Between past and present comes one `stream.synced` event without an id (schema `FeedSynced`). The stream has no end
+         *     of its own. When a connection breaks, connect again with `Last-Event-ID`.
+         *
+         *     **As a page** (`Accept: application/json`). `limit` events after the cursor. `nextCursor`, to be sent back as
+         *     `after`, is null when there is nothing more now; `cursor` says where the page ends, to go on from there later.
+         *
+         *     Events of executions that were deleted are gone. Where both `Last-Event-ID` and `after` are sent, the header counts.
+         */
+        get: operations["followEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -636,6 +853,10 @@ export interface components {
             approval?: components["schemas"]["Approval"];
             /** @description On conflicts over an execution, the execution as it stands. */
             execution?: components["schemas"]["Execution"];
+            /** @description On conflicts over generated blocks, the newest ones, where there are any. */
+            generation?: components["schemas"]["GenerationSummary"];
+            /** @description On conflicts over a call that the client runs, the call as it stands, with the answer that counts. */
+            toolCall?: components["schemas"]["ClientCall"];
         };
         ProblemDetail: {
             /**
@@ -655,6 +876,7 @@ export interface components {
          *     | `unauthenticated` | 401 | no key, or none that holds |
          *     | `forbidden` | 403 | the key lacks the scope |
          *     | `foreignOrigin` | 403 | a web page of another origin sent it |
+         *     | `featureDisabled` | 403 | the operator has switched it off |
          *     | `notFound` | 404 | unknown, or somebody else's |
          *     | `methodNotAllowed` | 405 | the route exists, the method does not |
          *     | `notAcceptable` | 406 | no representation that the client accepts |
@@ -668,8 +890,12 @@ export interface components {
          *     | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
          *     | `idempotencyKeyReused` | 409 | the same key came with another body before |
          *     | `cursorBeyondHead` | 409 | the log is not that long |
+         *     | `documentChanged` | 409 | the runbook is not what the blocks were written for any more |
+         *     | `noGeneration` | 409 | no blocks wait for somebody, or not these |
+         *     | `alreadyAnswered` | 409 | the client gave the call another answer before |
          *     | `approvalExpired` | 410 | nobody answered in time |
          *     | `approvalCancelled` | 410 | withdrawn: the execution ended first |
+         *     | `toolCallEnded` | 410 | the call waits for its client no more |
          *     | `payloadTooLarge` | 413 | the body is over the limit |
          *     | `uriTooLong` | 414 | the request line is over the limit |
          *     | `unsupportedMedia` | 415 | the body is not plain JSON |
@@ -684,15 +910,16 @@ export interface components {
          *     | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
          *     | `policyDenied` | 422 | the policy says no, also to edited arguments |
          *     | `unknownSecret` | 422 | the registry does not have this secret |
+         *     | `templateFailed` | 422 | a template cannot be rendered |
          *     | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
-         *     | `revisionRequired` | 428 | replacing needs the revision of what is replaced |
+         *     | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
          *     | `headersTooLarge` | 431 | the headers are over the limit |
          *     | `internal` | 500 | a bug of ours |
          *     | `storageFailed` | 503 | the database does not answer |
          *     | `unavailable` | 503 | overloaded, or shutting down |
          * @enum {string}
          */
-        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "approvalExpired" | "approvalCancelled" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "internal" | "storageFailed" | "unavailable";
+        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "internal" | "storageFailed" | "unavailable";
         Index: {
             /** @enum {string} */
             service: "signoff";
@@ -764,6 +991,43 @@ export interface components {
         ModelPage: {
             items: components["schemas"]["Model"][];
             nextCursor: components["schemas"]["NextCursor"];
+        };
+        Settings: {
+            /** @description Names for `source.command`; `GET /agents` has more of them. */
+            agents: string[];
+            /** @description Names for `source.model`; `GET /models` has more of them. */
+            models: string[];
+            /** @description What answers where `source.model` is left out. */
+            defaultModel: string | null;
+            /** @description Where `timeoutSeconds` is left out. */
+            defaultTimeoutSeconds: number;
+            /** @description Where `approvalTimeoutSeconds` is left out. */
+            defaultApprovalTimeoutSeconds: number;
+            defaultCapabilities: components["schemas"]["GrantedCapabilities"];
+            /** @description Where `defaultShell` is left out; null is unknown. */
+            defaultShell: string | null;
+            features: components["schemas"]["Features"];
+            /** @description The types of blocks of the server; a request's `blockTypes` take the place of those of the same name. */
+            blockTypes: components["schemas"]["BlockType"][];
+            limits: components["schemas"]["Limits"];
+        };
+        Features: {
+            /** @description Where false, the kind `inlineBlockGeneration` is 403 `featureDisabled`. */
+            blockGeneration: boolean;
+        };
+        Limits: {
+            /** @description Of the body of a request. */
+            bodyBytes: number;
+            /** @description How many executions. */
+            contextFrom: number;
+            /** @description Of what they said. */
+            contextBytes: number;
+            /** @description How many executions. */
+            outputsFrom: number;
+            /** @description How many. */
+            blockTypes: number;
+            /** @description How many. */
+            clientTools: number;
         };
         /** @description Send it back as `cursor` for the next page; null on the last one. */
         NextCursor: string | null;
@@ -923,11 +1187,54 @@ export interface components {
         Metadata: {
             [key: string]: string;
         };
-        /** @description Exactly one of `prompt` and `messages` is needed. */
+        /**
+         * @description `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them.
+         *
+         *     `prompt`, `systemPrompt` and `instructions` are templates where `block`, `variables` or `outputsFrom` is there,
+         *     and otherwise taken word for word. They are rendered before anything is created: what cannot be rendered is 422
+         *     `templateFailed`, with a pointer, and starts nothing. What is kept is the rendered text; the variables are not.
+         */
         CreateExecution: {
-            source: components["schemas"]["Source"];
+            kind?: components["schemas"]["ExecutionKind"];
+            source?: components["schemas"]["Source"];
+            block?: components["schemas"]["AgentBlock"];
             /** @description What the agent is to do. */
             prompt?: string;
+            variables?: components["schemas"]["Variables"];
+            templateSyntax?: components["schemas"]["TemplateSyntax"];
+            outputsFrom?: components["schemas"]["OutputsFrom"];
+            /**
+             * @description Ids of executions that have ended, in order. What was said in them, by people and by agents, goes in front of
+             *     the conversation, without the tool calls; at most 1 MiB in all. With templates, their outputs are also there
+             *     under the names of their blocks, where `outputsFrom` and `variables` leave the name free.
+             */
+            contextFrom?: string[];
+            /**
+             * @description A JSON Schema. The final message must be a JSON value that fits it, and is `output.structured`; a surrounding
+             *     code fence is taken off. An answer that does not fit is sent back twice; then the execution fails with
+             *     `outputInvalid`. It cannot refer to other documents.
+             */
+            outputSchema?: {
+                [key: string]: unknown;
+            };
+            document?: components["schemas"]["RunbookDocument"];
+            /**
+             * @description The id of the block behind which generated blocks go; without it they go to the beginning. Only with
+             *     `document`, and where blocks in there have ids it must be one of them.
+             */
+            insertAfter?: string;
+            /** @description The types that blocks can have, beside those of `GET /settings`; of two with the same name the request's counts. */
+            blockTypes?: components["schemas"]["BlockType"][];
+            /**
+             * @description That scripts of the runbook run in.
+             * @example bash
+             */
+            defaultShell?: string;
+            /**
+             * @description Tools that the client runs: the call waits, visibly, for `POST …/tool-results`. They are judged by the same
+             *     policy as other tools. Only for `internal`.
+             */
+            clientTools?: components["schemas"]["ClientTool"][];
             /** @description A conversation that the client brings along; the last message is the user's. */
             messages?: components["schemas"]["InputMessage"][];
             /** @description Replaces the persona of the internal agent, never its safety rules. */
@@ -959,20 +1266,20 @@ export interface components {
              */
             maxIterations?: number;
             /**
-             * @description Active time per turn; the clock stands still while an approval is open. 0 is none.
-             * @default 300
+             * @description Active time per turn; the clock stands still while an approval is open or the client runs a call. 0 is none.
+             *     Without it the `defaultTimeoutSeconds` of `GET /settings`.
              */
             timeoutSeconds?: number;
             /**
-             * @description How long an approval stays open. Then it is `expired`, which is never a human no: the model is told that
-             *     nobody answered and goes on. 0 is for ever.
-             * @default 3600
+             * @description Without it the `defaultApprovalTimeoutSeconds` of `GET /settings`.
+             *     How long an approval stays open. Then it is `expired`, which is never a human no: the model is told that
+             *     nobody answered and goes on. 0 is for ever. Calls that the client runs wait just as long.
              */
             approvalTimeoutSeconds?: number;
             /**
              * @description When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
-             *     being completed.
-             * @default false
+             *     being completed. Without it: true for the kinds `assistant` and `inlineBlockGeneration`, false otherwise; of
+             *     an `inlineBlockGeneration` false is 422.
              */
             keepOpen?: boolean;
             /**
@@ -1003,6 +1310,244 @@ export interface components {
             workingDirectory?: string;
             metadata?: components["schemas"]["Metadata"];
         };
+        /**
+         * @description What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
+         *     itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
+         *     `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+         *     blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
+         *     The last two are of the type `internal` only.
+         * @default agent
+         * @enum {string}
+         */
+        ExecutionKind: "agent" | "assistant" | "inlineBlockGeneration";
+        /**
+         * @description An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
+         *     `systemPrompt`, `capabilities`, `timeoutSeconds` and `workingDirectory`, which are 422 beside it.
+         */
+        AgentBlock: {
+            /** @description A UUID. */
+            id: string;
+            /** @enum {string} */
+            type: "agent";
+            props: components["schemas"]["AgentBlockProps"];
+        };
+        AgentBlockProps: {
+            /** @default Agent */
+            name?: string;
+            source: components["schemas"]["AgentBlockSource"];
+            /** @description A template. Blank text is refused, also where it is blank only after it was rendered. */
+            prompt: string;
+            /** @description A template. */
+            systemPrompt?: string | null;
+            capabilities?: components["schemas"]["Capabilities"];
+            /** @description Null is the `defaultTimeoutSeconds` of `GET /settings`, 0 is none. */
+            timeoutSeconds?: number | null;
+            workingDirectory?: string | null;
+        };
+        /** @description `{type: internal, model?}`, or `{type: acp, command, args?, env?, model?}`. */
+        AgentBlockSource: {
+            type: components["schemas"]["SourceType"];
+            /** @description The name of an agent from `GET /agents`. */
+            command?: string;
+            /** @description Empty, or equal to the arguments of the registry; other ones are refused, not run. */
+            args?: string[];
+            /** @description Empty. The registry says what of the environment an agent gets. */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description Null is the default. */
+            model?: string | null;
+        };
+        /** @description The block of a runbook that an execution was started by. */
+        BlockName: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        /**
+         * @description What templates can use, by name: `{{ host }}`, `{{ doc.named['query'].output.rows }}`. A name that is not there is
+         *     an error that says which. Not kept.
+         */
+        Variables: {
+            [key: string]: unknown;
+        };
+        /**
+         * @description `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
+         *     variable that is there, and for nothing else; never for the server's environment.
+         * @default jinja
+         * @enum {string}
+         */
+        TemplateSyntax: "jinja" | "dollar";
+        /**
+         * @description Ids of executions that have ended, by the names under which templates find their outputs:
+         *     `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
+         *     `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
+         */
+        OutputsFrom: {
+            [key: string]: string;
+        };
+        RenderTemplate: {
+            template: string;
+            variables?: components["schemas"]["Variables"];
+            outputsFrom?: components["schemas"]["OutputsFrom"];
+            templateSyntax?: components["schemas"]["TemplateSyntax"];
+        };
+        RenderedTemplate: {
+            text: string;
+            /**
+             * @description What of the variables the template names, sorted.
+             * @example [
+             *       "doc.named.query.output.rows"
+             *     ]
+             */
+            variables: string[];
+        };
+        /** @description A runbook's content at one moment. What a block is made of is the client's business; the agent can read it. */
+        RunbookDocument: {
+            /** @description As the client counts it. Generated blocks are then accepted only for the same one. */
+            revision?: string;
+            blocks: {
+                [key: string]: unknown;
+            }[];
+        };
+        /** @description One type of block. */
+        BlockType: {
+            /** @example script */
+            type: string;
+            /** @description In a sentence. */
+            description?: string;
+            /** @description Markdown, for the agent to read when it needs it. */
+            docs?: string;
+            /** @description A JSON Schema of the block's `props`; without it any object is taken. */
+            propsSchema?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A tool that the client runs. */
+        ClientTool: {
+            /** @example insert_blocks */
+            name: string;
+            /** @description What the model is told. */
+            description: string;
+            /** @description A JSON Schema of its arguments; its type is object. */
+            schema: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description The capability that a call needs; `none` needs none.
+             * @default write
+             * @enum {string}
+             */
+            class?: "read" | "write" | "execute" | "network" | "mcp" | "delegate" | "none";
+        };
+        /**
+         * @description `waitingForClient` until the one answer comes. `expired`: nobody answered in time. `cancelled`: the execution ended
+         *     first.
+         * @enum {string}
+         */
+        ClientCallStatus: "waitingForClient" | "answered" | "expired" | "cancelled";
+        /** @description A call that waits for its client. */
+        ClientCallSummary: {
+            toolCallId: string;
+            tool: string;
+            arguments: {
+                [key: string]: unknown;
+            };
+            status: components["schemas"]["ClientCallStatus"];
+            requestedAt: components["schemas"]["Time"];
+            /** @description Null is never. */
+            expiresAt: components["schemas"]["Time"] | null;
+        };
+        /** @description A call that the client runs. */
+        ClientCall: {
+            /** Format: uuid */
+            executionId: string;
+            toolCallId: string;
+            tool: string;
+            arguments: {
+                [key: string]: unknown;
+            };
+            status: components["schemas"]["ClientCallStatus"];
+            requestedAt: components["schemas"]["Time"];
+            /** @description Null is never. */
+            expiresAt: components["schemas"]["Time"] | null;
+            /** @description Null where there is none. */
+            answer: components["schemas"]["ClientAnswer"] | null;
+        };
+        ClientAnswer: {
+            /** @description Null where it failed. */
+            output: string | null;
+            /** @description Null where it succeeded. */
+            error: string | null;
+            answeredBy: components["schemas"]["Actor"];
+        };
+        /** @description Exactly one of `output` and `error`. */
+        ToolResult: {
+            toolCallId: string;
+            /** @description What the model is told. A string as it is, any other value as its JSON text. */
+            output?: unknown;
+            /** @description In a sentence, for the model: why it could not be done. */
+            error?: string;
+        };
+        /**
+         * @description `submitted` waits for somebody. `superseded`: newer ones took their place. `cancelled`: the execution ended first.
+         * @enum {string}
+         */
+        GenerationState: "submitted" | "accepted" | "superseded" | "cancelled";
+        /** @description The newest generated blocks, in short. */
+        GenerationSummary: {
+            number: number;
+            state: components["schemas"]["GenerationState"];
+        };
+        GeneratedBlock: {
+            type: string;
+            props?: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Blocks that the agent has handed in at once. */
+        Generation: {
+            /** @description 1, 2, 3 … within the execution. */
+            number: number;
+            state: components["schemas"]["GenerationState"];
+            turn: number;
+            toolCallId: string;
+            blocks: components["schemas"]["GeneratedBlock"][];
+            /** @description Of the document that the agent was shown; null where it had none. */
+            documentRevision: string | null;
+            createdAt: components["schemas"]["Time"];
+            /** @description When it stopped being submitted. */
+            decidedAt: components["schemas"]["Time"] | null;
+            acceptedBy: components["schemas"]["Actor"] | null;
+        };
+        GenerationHistory: {
+            /** Format: uuid */
+            executionId: string;
+            /** @description The number of the newest; null where there is none. */
+            current: number | null;
+            /** @description Of the newest. */
+            state: components["schemas"]["GenerationState"] | null;
+            /** @description Of the request; null is the beginning. */
+            insertAfter: string | null;
+            /** @description That the newest was written for; without one, that of the request. */
+            documentRevision: string | null;
+            versions: components["schemas"]["Generation"][];
+        };
+        EditGeneration: {
+            /** @description What is to be changed. */
+            text: string;
+            /** @description The number of the blocks that are meant; without it those that are submitted. */
+            generation?: number;
+            /** @description Where the document has changed meanwhile, what it is now. Left out, the earlier one stands. */
+            document?: components["schemas"]["RunbookDocument"];
+        };
+        AcceptGeneration: {
+            generation: number;
+            /** @description That the document has now. Needed where the blocks have one. */
+            documentRevision?: string;
+        };
         PromptExecution: {
             /** @description What the agent is to do next. */
             prompt: string;
@@ -1027,6 +1572,8 @@ export interface components {
             executionId: string;
             prompt: string;
             whenBusy: components["schemas"]["WhenBusy"];
+            /** @description The generation that it wants changed; null where it is no edit. */
+            edits: number | null;
             createdAt: components["schemas"]["Time"];
             /** @description The id of the key that sent it. */
             createdBy: string;
@@ -1065,7 +1612,7 @@ export interface components {
         };
         /**
          * @description `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
-         *     open), `executingTool` (a call runs), `streaming` (text arrives), `waiting`; `idle` between turns;
+         *     open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
          *     `interrupted` when somebody must choose how to go on. `completed`, `failed`, `cancelled` and `timedOut` never
          *     change again.
          * @enum {string}
@@ -1076,7 +1623,11 @@ export interface components {
             /** Format: uuid */
             id: string;
             status: components["schemas"]["ExecutionStatus"];
+            kind: components["schemas"]["ExecutionKind"];
             source: components["schemas"]["Source"];
+            /** @description Null where it was not started by one. */
+            block: components["schemas"]["BlockName"] | null;
+            /** @description As it was rendered, where it was a template. */
             prompt: string | null;
             messages: components["schemas"]["InputMessage"][] | null;
             systemPrompt: string | null;
@@ -1113,8 +1664,19 @@ export interface components {
             usage: components["schemas"]["Usage"];
             /** @description Null until the execution has ended. */
             output: components["schemas"]["Output"] | null;
+            contextFrom: string[];
+            outputsFrom: {
+                [key: string]: string;
+            };
+            outputSchema: {
+                [key: string]: unknown;
+            } | null;
             /** @description What waits for a person now, oldest first. */
             pendingApprovals: components["schemas"]["ApprovalSummary"][];
+            /** @description What waits for the client now, oldest first; see `POST …/tool-results`. */
+            pendingToolCalls: components["schemas"]["ClientCallSummary"][];
+            /** @description The newest generated blocks; null where there are none. */
+            generation: components["schemas"]["GenerationSummary"] | null;
             /**
              * Format: int64
              * @description The seq of the newest event.
@@ -1177,6 +1739,9 @@ export interface components {
             text: string;
             /** @description `text` is only the beginning; the events have all of it. */
             truncated: boolean;
+            /** @description The text as the value that fits the `outputSchema`; null where none was asked for. */
+            structured: unknown;
+            success: boolean;
             finishReason: components["schemas"]["FinishReason"];
             /**
              * Format: double
@@ -1185,7 +1750,25 @@ export interface components {
             durationSeconds: number;
             /** @description Null where it completed. */
             error: components["schemas"]["Failure"] | null;
+            tokenUsage: components["schemas"]["Usage"];
+            toolCallsExecuted: components["schemas"]["ExecutedToolCalls"];
         };
+        /** @description The calls in the order of their fates; of many the newest 500. */
+        ExecutedToolCalls: components["schemas"]["ExecutedToolCall"][];
+        ExecutedToolCall: {
+            toolCallId: string;
+            name: string;
+            /** @description It was allowed to run, by a person or by the policy. */
+            approved: boolean;
+            fate: components["schemas"]["Fate"];
+            /** @description The beginning of the result, in one line. */
+            resultSummary: string;
+        };
+        /**
+         * @description `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
+         * @enum {string}
+         */
+        Fate: "succeeded" | "failed" | "denied" | "expired" | "cancelled" | "outcomeUnknown";
         /**
          * @description `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
          * @enum {string}
@@ -1196,8 +1779,9 @@ export interface components {
              * @description For programs. Among them `limitReached`, `refused`, `timedOut`, `modelFailed`, `modelUnauthorized`,
              *     `modelUnreachable`, `modelStreamBroken`, `modelNotConfigured`, `recoveryLimit`, `agentFailed`,
              *     `agentUnavailable`, `agentUnauthorized`, `agentExited`, `agentProtocol`, `agentTimedOut`, `interrupted`,
-             *     `cancelled` for executions; `unknownTool`, `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`,
-             *     `sandboxUnavailable`, `pathOutsideWorkspace`, `toolFailed`, `cancelled`, `outcomeUnknown` for tool calls.
+             *     `quotaExceeded`, `outputInvalid`, `generationFailed`, `cancelled` for executions; `unknownTool`,
+             *     `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`, `sandboxUnavailable`, `pathOutsideWorkspace`,
+             *     `toolFailed`, `clientTimedOut`, `clientFailed`, `cancelled`, `outcomeUnknown` for tool calls.
              */
             code: string;
             /** @description For people. */
@@ -1206,6 +1790,125 @@ export interface components {
         ExecutionPage: {
             items: components["schemas"]["Execution"][];
             nextCursor: components["schemas"]["NextCursor"];
+        };
+        ItemList: {
+            items: components["schemas"]["Item"][];
+            /**
+             * Format: int64
+             * @description The seq of the newest event that they are made of.
+             */
+            lastSeq: number;
+        };
+        /** @description One entry of the conversation. The property that `kind` names is there, and the others of that group are not. */
+        Item: {
+            /** @description Unique in the execution, and the same whenever it is asked for. */
+            id: string;
+            /** @enum {string} */
+            kind: "message" | "reasoning" | "tool" | "diff" | "blocks";
+            /** @description 0 before the first turn, and between two. */
+            turn: number;
+            /**
+             * Format: int64
+             * @description The event that began it.
+             */
+            firstSeq: number;
+            /**
+             * Format: int64
+             * @description The newest event that changed it.
+             */
+            lastSeq: number;
+            createdAt: components["schemas"]["Time"];
+            updatedAt: components["schemas"]["Time"];
+            /**
+             * @description `open`: more may come.
+             * @enum {string}
+             */
+            status: "open" | "complete";
+            message?: components["schemas"]["MessageItem"];
+            reasoning?: components["schemas"]["ReasoningItem"];
+            tool?: components["schemas"]["ToolItem"];
+            diff?: components["schemas"]["DiffItem"];
+            blocks?: components["schemas"]["BlocksItem"];
+        };
+        /** @description What a person or the agent says. */
+        MessageItem: {
+            /** @enum {string} */
+            role: "user" | "assistant";
+            text: string;
+            /** @description `text` is only the beginning; so it is of all that are truncated. */
+            truncated?: boolean;
+            /** @description Cut short; the model does not remember it. */
+            interrupted?: boolean;
+            /** @description The generation of blocks that it wants changed. */
+            edits?: number;
+            /** @description Signoff itself asks again: the answer did not fit. */
+            repair?: number;
+        };
+        /** @description What the model thinks aloud. */
+        ReasoningItem: {
+            text: string;
+            truncated?: boolean;
+            interrupted?: boolean;
+        };
+        /** @description One call of a tool. */
+        ToolItem: {
+            toolCallId: string;
+            /** @description The answer of the model that asks for it. */
+            messageId?: string;
+            tool: string;
+            /** @enum {string} */
+            class?: "read" | "write" | "execute" | "network" | "mcp" | "delegate" | "none" | "other";
+            summary: string;
+            /** @description The newest that are known; null where they are too long to be shown. */
+            arguments: unknown;
+            /**
+             * @description The last six are fates.
+             * @enum {string}
+             */
+            status: "requested" | "pendingApproval" | "running" | "waitingForClient" | "succeeded" | "failed" | "denied" | "expired" | "cancelled" | "outcomeUnknown";
+            /** @description What it has printed so far, and once it has its fate, what the model is told. */
+            output: string;
+            truncated?: boolean;
+            exitCode?: number;
+            startedAt?: components["schemas"]["Time"];
+            /** Format: int64 */
+            durationMs?: number;
+            approvals: components["schemas"]["ItemApproval"][];
+            error?: components["schemas"]["Failure"];
+        };
+        /** @description A question to a person about a call, in short; `GET /approvals/{id}` has all of it. */
+        ItemApproval: {
+            /** Format: uuid */
+            id: string;
+            kind: components["schemas"]["ApprovalKind"];
+            status: components["schemas"]["ApprovalStatus"];
+            edited?: boolean;
+            reason?: string;
+            decidedBy: components["schemas"]["Actor"] | null;
+        };
+        /** @description What a call changes in one file. */
+        DiffItem: {
+            toolCallId: string;
+            /** @description As the call names it. */
+            path: string;
+            /** @description Unified. */
+            diff: string;
+            truncated?: boolean;
+            additions: number;
+            deletions: number;
+            /** @enum {string} */
+            status: "proposed" | "applied" | "failed" | "outcomeUnknown";
+        };
+        /** @description One generation of blocks. */
+        BlocksItem: {
+            generation: number;
+            toolCallId: string;
+            /** @description Null where they are too long to be shown. */
+            blocks: components["schemas"]["GeneratedBlock"][] | null;
+            insertAfter?: string;
+            documentRevision?: string;
+            state: components["schemas"]["GenerationState"];
+            acceptedBy?: components["schemas"]["Actor"];
         };
         /**
          * @description `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
@@ -1583,11 +2286,23 @@ export interface components {
              */
             lastSeq: number;
         };
+        /** @description A mark in the merged stream, without an id: everything before it is history, everything after it is live. */
+        FeedSynced: {
+            /** @enum {string} */
+            type: "stream.synced";
+        };
+        FeedPage: {
+            items: components["schemas"]["Event"][];
+            /** @description Where this page ends; null where nothing was there yet. */
+            cursor: string | null;
+            /** @description Send it back as `after`; null when there is nothing more now. */
+            nextCursor: string | null;
+        };
         /**
          * @description One fact in the log of an execution. `seq` is 1, 2, 3 … without a hole. The list of types is open: pass over
          *     those that you do not know.
          */
-        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
+        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["BlocksGeneratedEvent"] | components["schemas"]["BlocksAcceptedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
         ExecutionCreatedEvent: {
             /** Format: int64 */
             seq: number;
@@ -2004,6 +2719,32 @@ export interface components {
             executionId: string;
             data: components["schemas"]["BudgetWarned"];
         };
+        BlocksGeneratedEvent: {
+            /** Format: int64 */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "blocks.generated";
+            time: components["schemas"]["Time"];
+            /** Format: uuid */
+            executionId: string;
+            data: components["schemas"]["BlocksGenerated"];
+        };
+        BlocksAcceptedEvent: {
+            /** Format: int64 */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "blocks.accepted";
+            time: components["schemas"]["Time"];
+            /** Format: uuid */
+            executionId: string;
+            data: components["schemas"]["BlocksAccepted"];
+        };
         ExecutionCompletedEvent: {
             /** Format: int64 */
             seq: number;
@@ -2074,6 +2815,8 @@ export interface components {
             promptId: string;
             text: string;
             whenBusy: components["schemas"]["WhenBusy"];
+            /** @description The generation that it wants changed. */
+            edits?: number;
             by: components["schemas"]["Actor"];
         };
         /** @description The execution ended before the prompt's turn came. */
@@ -2091,6 +2834,10 @@ export interface components {
             promptId?: string;
             /** @description Of a further prompt. */
             text?: string;
+            /** @description The generation that the prompt wants changed. */
+            edits?: number;
+            /** @description Signoff itself asks again, for the how manieth time: the answer did not fit the `outputSchema`. */
+            repair?: number;
         };
         /** @description A turn that was cut off goes on in a new process of the agent. */
         TurnContinued: {
@@ -2105,9 +2852,11 @@ export interface components {
         TurnEnded: {
             turn: number;
             /** @enum {string} */
-            stopReason: "endTurn" | "maxTokens" | "maxIterations" | "refusal" | "cancelled";
+            stopReason: "endTurn" | "maxTokens" | "maxIterations" | "refusal" | "cancelled" | "error";
             /** @description Of this turn. */
             usage?: components["schemas"]["Usage"];
+            /** @description Of the stop reason `error`: the turn broke down, and what there was before still counts. */
+            error?: components["schemas"]["Failure"];
         };
         /**
          * @description What answers the prompts from here on. Written again after a restart, and when an agent whose process had ended
@@ -2252,6 +3001,13 @@ export interface components {
             reason?: string;
             /** @description What confines it, for a command. */
             sandbox?: string;
+            /**
+             * @description Who runs it, where that is not the server or its agent; see `POST …/tool-results`.
+             * @enum {string}
+             */
+            awaits?: "client";
+            /** @description Until when that one may answer. */
+            expiresAt?: components["schemas"]["Time"];
         };
         /** @description A piece of what a running call prints, numbered like a message. */
         ToolCallUpdated: {
@@ -2272,11 +3028,7 @@ export interface components {
         /** @description The one fate of a call. */
         ToolCallCompleted: {
             toolCallId: string;
-            /**
-             * @description `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
-             * @enum {string}
-             */
-            fate: "succeeded" | "failed" | "denied" | "expired" | "cancelled" | "outcomeUnknown";
+            fate: components["schemas"]["Fate"];
             /** @description The tool result that the model gets. */
             output: string;
             /** @description `output` leaves out the middle. */
@@ -2413,10 +3165,45 @@ export interface components {
             /** Format: double */
             max: number;
         };
+        /**
+         * @description The agent has handed in blocks, and a person is to accept them or ask for changes. Those that were submitted before
+         *     are superseded.
+         */
+        BlocksGenerated: {
+            generation: number;
+            turn: number;
+            toolCallId: string;
+            blocks: components["schemas"]["GeneratedBlock"][];
+            /** @description Of the request. */
+            insertAfter?: string;
+            /** @description Of the document that the agent was shown. */
+            documentRevision?: string;
+        };
+        /** @description A person has taken the blocks. The execution ends with it. */
+        BlocksAccepted: {
+            generation: number;
+            by: components["schemas"]["Actor"];
+        };
+        /** @description The `output` of the execution; here the text has at most 64 KiB. */
+        EndedOutput: {
+            text: string;
+            /** @description `text` is only the beginning. */
+            truncated?: boolean;
+            /** @description Left out where none was asked for. */
+            structured?: unknown;
+            success: boolean;
+            finishReason: components["schemas"]["FinishReason"];
+            /** Format: double */
+            durationSeconds: number;
+            error: components["schemas"]["Failure"] | null;
+            tokenUsage: components["schemas"]["Usage"];
+            toolCallsExecuted: components["schemas"]["ExecutedToolCalls"];
+        };
         /** @description The data of the four terminal events; a terminal event is the last of its log. */
         ExecutionEnded: {
             /** @enum {string} */
             status: "completed" | "failed" | "cancelled" | "timedOut";
+            output: components["schemas"]["EndedOutput"];
             finishReason: components["schemas"]["FinishReason"];
             /** Format: double */
             durationSeconds: number;
@@ -2481,7 +3268,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Contradicts the current state, which is in `approval` or `execution` where there is one. */
+        /** @description Contradicts the current state, which is in `approval`, `execution`, `generation` or `toolCall` where there is one. */
         Conflict: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -2491,7 +3278,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The approval expired or was withdrawn before anybody decided. */
+        /** @description The approval expired or was withdrawn before anybody decided, or the call waits for its client no more. */
         Gone: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -2531,7 +3318,10 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description To approve, the `argumentsHash` of what was shown is needed; to replace, the revision in `If-Match`. */
+        /**
+         * @description To approve, the `argumentsHash` of what was shown is needed; to replace notes, the revision in `If-Match`; to accept
+         *     blocks, the `documentRevision`.
+         */
         PreconditionRequired: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -2781,6 +3571,82 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    renderTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "template": "Analyze {{ doc.named[\"query\"].output.rows | length }} rows.",
+                 *       "variables": {
+                 *         "doc": {
+                 *           "named": {
+                 *             "query": {
+                 *               "output": {
+                 *                 "rows": [
+                 *                   1,
+                 *                   2
+                 *                 ]
+                 *               }
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["RenderTemplate"];
+            };
+        };
+        responses: {
+            /** @description The text. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RenderedTemplate"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3232,6 +4098,257 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    answerToolCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolResult"];
+            };
+        };
+        responses: {
+            /** @description The call as it stands. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientCall"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getGeneration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The versions, the oldest first; an execution that has handed in none has an empty list. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GenerationHistory"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    editGeneration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
+                 *     execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
+                 *     another body it is 409.
+                 * @example nightly-2026-07-01
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "Use one script block instead of two.",
+                 *       "generation": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["EditGeneration"];
+            };
+        };
+        responses: {
+            /** @description Taken in, now or before under the same `Idempotency-Key`. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompt"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    acceptGeneration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "generation": 2,
+                 *       "documentRevision": "12"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AcceptGeneration"];
+            };
+        };
+        responses: {
+            /** @description Accepted, now or before by the same key. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Generation"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            428: components["responses"]["PreconditionRequired"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listItems: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them, on one page. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemList"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    followEvents: {
+        parameters: {
+            query?: {
+                /** @description The same, for clients that cannot set the header, and for pages. */
+                after?: string;
+                /**
+                 * @description Where to begin without a cursor: `start` is the first event that there is, `now` is the next one. With a
+                 *     cursor it does not count.
+                 */
+                from?: "start" | "now";
+                /** @description How many events a page holds at most. A stream has no limit and refuses the parameter. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The id of the last event that the client has. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The stream, or a page. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                    "application/json": components["schemas"]["FeedPage"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];

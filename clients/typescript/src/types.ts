@@ -3,16 +3,31 @@ import type { components } from "./schema.js";
 /** All nouns of the contract, by their names in api/openapi.yaml. */
 export type Schemas = components["schemas"];
 
+export type AcceptGeneration = Schemas["AcceptGeneration"];
 export type Approval = Schemas["Approval"];
 export type ApprovalStatus = Schemas["ApprovalStatus"];
+export type BlockType = Schemas["BlockType"];
+export type ClientCall = Schemas["ClientCall"];
 export type CreateExecution = Schemas["CreateExecution"];
 export type Decide = Schemas["Decide"];
+export type EditGeneration = Schemas["EditGeneration"];
 export type Execution = Schemas["Execution"];
 export type ExecutionStatus = Schemas["ExecutionStatus"];
+export type GeneratedBlock = Schemas["GeneratedBlock"];
+export type Generation = Schemas["Generation"];
+export type GenerationHistory = Schemas["GenerationHistory"];
+export type GenerationSummary = Schemas["GenerationSummary"];
+export type Item = Schemas["Item"];
+export type ItemList = Schemas["ItemList"];
 export type Problem = Schemas["Problem"];
 export type ProblemDetail = Schemas["ProblemDetail"];
 export type Prompt = Schemas["Prompt"];
 export type PromptExecution = Schemas["PromptExecution"];
+export type RenderTemplate = Schemas["RenderTemplate"];
+export type RenderedTemplate = Schemas["RenderedTemplate"];
+export type RunbookDocument = Schemas["RunbookDocument"];
+export type Settings = Schemas["Settings"];
+export type ToolResult = Schemas["ToolResult"];
 
 /**
  * One fact in the log of an execution; `type` tells what its `data` is. The list of types is open: a newer server may
