@@ -123,10 +123,11 @@ type batch struct {
 	again   bool                             // one of those was refused
 }
 
-// takenHead is what the update of a head gives: the last seq of the change, and the tenant.
+// takenHead is what the update of a head gives: the last seq of the change, the tenant, and the change's key in the feed.
 type takenHead struct {
 	lastSeq int64
 	tenant  string
+	feedKey int64
 }
 
 func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
@@ -149,7 +150,7 @@ func (b *batch) write(tx *sql.Tx) error {
 	steps := []func() error{
 		b.takeKeys, b.createExecutions, b.createHeads, b.resolveApprovals, b.takeHeads,
 		b.admitPrompts, b.admitResumes, b.movePrompts, b.loseNoPrompt,
-		b.appendEvents, b.updateExecutions, b.askApprovals, b.rememberRules, b.countHits,
+		b.appendEvents, b.appendFeed, b.updateExecutions, b.askApprovals, b.rememberRules, b.countHits,
 		b.queuePrompts, b.keepWishes, b.appendDebug, b.appendAudit,
 	}
 	for _, step := range steps {

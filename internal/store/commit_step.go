@@ -33,33 +33,38 @@ func (b *batch) takeSome(rows []row) error {
 		given.rows = append(given.rows, row.values)
 	}
 	with, args := b.store.dialect.with(given)
-	type head struct {
-		id string
-		takenHead
-	}
-	heads, err := collect(b.ctx, b.tx, func(row scanner) (h head, err error) {
-		return h, row.Scan(&h.id, &h.lastSeq, &h.tenant)
-	}, with+`, locked as (
+	heads, err := collect(b.ctx, b.tx, scanTaken, with+`, locked as (
 			select v.id, v.driver, v.events, v.progress, v.ends from v join execution_heads on execution_id = v.id
 			order by execution_id`+b.store.dialect.lock+`)
 		update execution_heads as h set
 			last_seq = h.last_seq + v.events,
 			bell = h.bell + case when v.driver = 0 then 1 else 0 end,
 			recoveries = case when v.progress = 1 then 0 else h.recoveries end,
-			ended = v.ends
+			ended = v.ends,
+			feed_key = case when h.feed_key > change_key() then h.feed_key else change_key() end
 		from locked as v
 		where h.execution_id = v.id and (v.driver = 0 or v.driver = h.epoch) and h.ended = 0
-		returning execution_id, last_seq, tenant_id`, args...)
+		returning execution_id, last_seq, tenant_id, feed_key`, args...)
 	if err != nil {
 		return err
 	}
 	taken := make(map[string]bool, len(heads))
 	for _, head := range heads {
-		taken[head.id] = true
-		b.heads[domain.ExecutionID(head.id)] = head.takenHead
+		taken[string(head.execution)] = true
+		b.heads[head.execution] = head.takenHead
 	}
 	b.settle(rows, taken, errNotDriven)
 	return nil
+}
+
+// takenRow is a head that was taken, and whose it is.
+type takenRow struct {
+	execution domain.ExecutionID
+	takenHead
+}
+
+func scanTaken(row scanner) (t takenRow, err error) {
+	return t, row.Scan(&t.execution, &t.lastSeq, &t.tenant, &t.feedKey)
 }
 
 func (b *batch) appendEvents() error {

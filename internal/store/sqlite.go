@@ -30,6 +30,9 @@ func init() {
 		func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 			return time.Now().UnixMicro(), nil
 		})
+	// One writer: changes are in order by their position alone, see Feed.
+	sqlite.MustRegisterScalarFunction("change_key", 0,
+		func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { return int64(0), nil })
 }
 
 // openSQLite opens the file twice. Writers queue in Go for one connection, where the next one is woken, and not in

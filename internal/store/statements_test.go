@@ -36,16 +36,16 @@ func TestStatementsOfAChange(t *testing.T) {
 		want   int64
 	}{
 		{"nothing: the head", store.Change{Execution: "x", Epoch: 1}, 1},
-		{"events", says("x", 1, 5), 2},
-		{"an update", streaming, 3},
-		{"a rest: are there prompts?", idle, 4},
+		{"events, and one for the feed", says("x", 1, 5), 3},
+		{"an update", streaming, 4},
+		{"a rest: are there prompts?", idle, 5},
 		{"a wish", store.Change{Execution: "x", Cancel: &store.CancelRequest{}}, 2},
-		{"a prompt: may it come in?", asks("x", "p"), 4},
-		{"its turn", turn, 4},
-		{"raw messages: where does the feed end?", traced, 4},
+		{"a prompt: may it come in?", asks("x", "p"), 5},
+		{"its turn", turn, 5},
+		{"raw messages: where does their feed end?", traced, 5},
 		{"hits", store.Change{Execution: "x", Epoch: 1, Hits: []string{"r", "s"}}, 2},
 		{"the audit: its end, before and after", audited, 4},
-		{"the end: are there prompts?", end, 4},
+		{"the end: are there prompts? And what waits for a client", end, 7},
 	} {
 		count.Store(0)
 		commit(t, s, c.change)

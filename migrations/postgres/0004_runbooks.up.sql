@@ -39,3 +39,33 @@ alter table prompts add column edit text; -- json: what it wants changed; null: 
 -- Where blocks are generated for; there one execution at a time is wanted.
 alter table executions add column place text;
 create index executions_at_place on executions (tenant_id, place, id) where place is not null and ended_us is null;
+
+-- One log of all executions of a tenant: a row for each change that has events, read in the order of key and position.
+-- The key of a change is the number of its transaction, or a higher one that its execution already has. Below the key of
+-- feed_end no transaction is open, so nothing is ever put in between there; see Store.Feed.
+create function change_key() returns bigint language sql volatile
+    return pg_current_xact_id()::text::bigint;
+
+create table feed (
+    tenant_id    text not null,
+    key          bigint not null,
+    position     bigint generated always as identity,
+    execution_id text collate "C" not null references executions (id) on delete cascade,
+    first_seq    bigint not null,
+    last_seq     bigint not null,
+    primary key (tenant_id, key, position)
+) with (autovacuum_analyze_threshold = 500, autovacuum_analyze_scale_factor = 0.02);
+
+create index feed_of_execution on feed (execution_id);
+
+-- What is written so far has keys below that of its end, and no higher position.
+create view feed_end (key, position) as
+select pg_snapshot_xmin(pg_current_snapshot())::text::bigint, last_value from feed_position_seq;
+
+alter table execution_heads add column feed_key bigint not null default 0; -- the highest key of its changes
+
+insert into feed (tenant_id, key, execution_id, first_seq, last_seq)
+select h.tenant_id, 0, h.execution_id, 1, h.last_seq
+from execution_heads h join executions e on e.id = h.execution_id
+where h.last_seq > 0
+order by e.created_us, e.id;

@@ -39,3 +39,30 @@ alter table prompts add column edit text; -- json: what it wants changed; null: 
 -- Where blocks are generated for; there one execution at a time is wanted.
 alter table executions add column place text;
 create index executions_at_place on executions (tenant_id, place, id) where place is not null and ended_us is null;
+
+-- One log of all executions of a tenant: a row for each change that has events, read in the order of key and position.
+-- One writer commits after the other, so positions alone are in order here, and the key of a change (change_key, which Go
+-- registers) is always 0; see Store.Feed. A position is never given out twice, also where the newest rows were deleted.
+create table feed (
+    tenant_id    text not null,
+    key          integer not null,
+    position     integer primary key autoincrement,
+    execution_id text not null references executions (id) on delete cascade,
+    first_seq    integer not null,
+    last_seq     integer not null,
+    unique (tenant_id, key, position)
+) strict;
+
+create index feed_of_execution on feed (execution_id);
+
+-- What is written so far has keys below that of its end, and no higher position.
+create view feed_end (key, position) as
+select 1, coalesce((select seq from sqlite_sequence where name = 'feed'), 0);
+
+alter table execution_heads add column feed_key integer not null default 0; -- the highest key of its changes
+
+insert into feed (tenant_id, key, execution_id, first_seq, last_seq)
+select h.tenant_id, 0, h.execution_id, 1, h.last_seq
+from execution_heads h join executions e on e.id = h.execution_id
+where h.last_seq > 0
+order by e.created_us, e.id;
