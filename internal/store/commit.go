@@ -57,7 +57,7 @@ func checkBatch(changes []Change) error {
 		case c.Update != nil && c.Update.Status != "" && !c.Update.Status.Known():
 			return broken(c, fmt.Sprintf("there is no status %q", c.Update.Status))
 		}
-		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenRules(c.Remember), brokenAudit(c.Audit)); why != "" {
+		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenClients(c), brokenRules(c.Remember), brokenAudit(c.Audit)); why != "" {
 			return broken(c, why)
 		}
 		seen[c.Execution] = true
@@ -67,11 +67,13 @@ func checkBatch(changes []Change) error {
 
 // brokenRole tells what of c only others than its writer may write.
 func brokenRole(c *Change) string {
-	drives := c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0
+	drives := c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 ||
+		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil
+	wishes := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Ring || c.AnswerClient != nil || c.Accept != nil
 	switch {
 	case c.Epoch == 0 && drives:
 		return "it does what only the driver may"
-	case c.Epoch != 0 && (c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Ring):
+	case c.Epoch != 0 && wishes:
 		return "it wishes for something although it drives the execution"
 	case c.Resume != nil && !c.Resume.Mode.Known():
 		return fmt.Sprintf("there is no way to resume %q", c.Resume.Mode)
@@ -149,8 +151,10 @@ func (b *batch) write(tx *sql.Tx) error {
 	b.begin(tx)
 	steps := []func() error{
 		b.takeKeys, b.createExecutions, b.createHeads, b.resolveApprovals, b.takeHeads,
-		b.admitPrompts, b.admitResumes, b.movePrompts, b.loseNoPrompt,
+		b.admitPrompts, b.admitResumes, b.admitAnswers, b.admitAcceptances, b.movePrompts, b.loseNoPrompt,
 		b.appendEvents, b.appendFeed, b.updateExecutions, b.askApprovals, b.rememberRules, b.countHits,
+		b.askClients, b.closeClients, b.keepAnswers, b.cancelClients,
+		b.addGenerations, b.acceptGenerations, b.cancelGenerations,
 		b.queuePrompts, b.keepWishes, b.appendDebug, b.appendAudit,
 	}
 	for _, step := range steps {
@@ -164,6 +168,7 @@ func (b *batch) write(tx *sql.Tx) error {
 	for i, c := range b.live {
 		b.outcomes[i].LastSeq = b.heads[c.Execution].lastSeq
 	}
+	b.acceptRepeats()
 	return nil
 }
 

@@ -5,15 +5,17 @@ create table client_calls (
     execution_id text collate "C" not null references executions (id) on delete cascade,
     call_id      text collate "C" not null,
     tenant_id    text not null,
+    n            bigint not null, -- 1, 2, 3 …: the order of asking
     tool         text not null,
     arguments    text not null, -- json, as it was asked for
     state        text not null check (state in ('waiting', 'answered', 'expired', 'cancelled')),
     asked_us     bigint not null,
     expires_us   bigint, -- null: never
     answer       text,   -- json
-    ended_us     bigint, -- by database time; null while it waits
+    ended_us     bigint, -- by database time
     primary key (execution_id, call_id),
-    check ((state = 'answered') = (answer is not null))
+    check ((state = 'answered') = (answer is not null)),
+    check ((state = 'waiting') = (ended_us is null))
 );
 
 -- Blocks that an agent has handed in.
@@ -29,16 +31,20 @@ create table generations (
     created_us        bigint not null,
     decided_us        bigint, -- when it stopped being submitted
     by                text,   -- json: who accepted it
-    primary key (execution_id, number)
+    primary key (execution_id, number),
+    check ((state = 'submitted') = (decided_us is null)),
+    check ((state = 'accepted') = (by is not null))
 );
 
 create unique index generations_submitted on generations (execution_id) where state = 'submitted';
 
-alter table prompts add column edit text; -- json: what it wants changed; null: it is no edit
+alter table prompts add column edit_generation bigint; -- whose blocks it wants changed; null: it is no edit
+alter table prompts add column edit_document text;     -- json: what is there now; null: it has not changed
+create index prompts_with_document on prompts (execution_id, turn) where edit_document is not null;
 
 -- Where blocks are generated for; there one execution at a time is wanted.
 alter table executions add column place text;
-create index executions_at_place on executions (tenant_id, place, id) where place is not null and ended_us is null;
+create index executions_at_place on executions (tenant_id, place, created_us, id) where place is not null and ended_us is null;
 
 -- One log of all executions of a tenant: a row for each change that has events, read in the order of key and position.
 -- The key of a change is the number of its transaction, or a higher one that its execution already has. Below the key of
