@@ -9,7 +9,8 @@
 // of the web speak to their hosts themselves; package egress decides at each dial whether they may.
 //
 // An [Asker] is a tool whose work is the answer of a person. It says what to ask and what the answer means; whoever
-// calls it waits.
+// calls it waits. A [ClientTool] is run by the client that declared it, and [SubmitBlocks] hands its blocks to the session: of
+// these, too, only the arguments are read here. [DocumentTools] are the client tools that every assistant has.
 //
 // # Promises
 //

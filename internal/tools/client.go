@@ -1,0 +1,143 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/runbooks"
+	"signoff/internal/schema"
+)
+
+const (
+	maxClientDescription = 8 << 10
+	clientMessage        = "The arguments do not fit the tool. Mend these places:"
+)
+
+// clientName is what every vendor takes for the name of a tool.
+var clientName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
+
+// ClientTool is a tool that the client runs. The agent's loop hands its calls to [domain.Host.CallClient].
+type ClientTool struct {
+	definition Definition
+	arguments  *schema.Schema
+	blocks     *runbooks.Types // that the member blocks is held against; nil: there is none
+}
+
+var _ Tool = (*ClientTool)(nil)
+
+// NewClientTool makes a tool of what a request declares. What is wrong with it is a [*domain.Error] with
+// [domain.CodeInvalid], whose pointers begin at the declaration.
+func NewClientTool(declared domain.ClientTool) (*ClientTool, error) {
+	switch {
+	case !clientName.MatchString(declared.Name):
+		return nil, domain.Invalid("/name", "The name of a tool has 1 to 64 letters, digits, _ and -, and begins with a letter.")
+	case strings.TrimSpace(declared.Description) == "":
+		return nil, domain.Invalid("/description", "The tool %s has no description, so no model would know what it is for.", declared.Name)
+	case len(declared.Description) > maxClientDescription:
+		return nil, domain.Invalid("/description", "The description of the tool %s has %d bytes; at most %d are allowed.",
+			declared.Name, len(declared.Description), maxClientDescription)
+	case !slices.Contains(append(slices.Clone(domain.Classes), domain.ClassNone, domain.ClassOther), declared.Class):
+		return nil, domain.Invalid("/class", "The tool %s has the class %q, which does not exist.", declared.Name, shorten(visible(string(declared.Class)), 60, 0))
+	case !takesObject(declared.Schema):
+		return nil, domain.Invalid("/schema", "The schema of the tool %s must describe an object: {\"type\": \"object\", …}.", declared.Name)
+	}
+	arguments, err := schema.Compile(declared.Schema)
+	if err != nil {
+		return nil, domain.Invalid("/schema", "The schema of the tool %s: %s", declared.Name, domain.FailureOf(err).Message).With(err)
+	}
+	return &ClientTool{arguments: arguments, definition: Definition{
+		Name: declared.Name, Version: versionOf(declared), Class: declared.Class, Description: declared.Description, Schema: declared.Schema,
+	}}, nil
+}
+
+func takesObject(schema json.RawMessage) bool {
+	var described struct{ Type json.RawMessage }
+	return json.Unmarshal(schema, &described) == nil && string(described.Type) == `"object"`
+}
+
+// versionOf changes with all that a person may have gone by: a signature for one tool is none for another of its name.
+func versionOf(declared domain.ClientTool) string {
+	sum := sha256.Sum256(domain.Encode([]string{string(declared.Class), declared.Description, string(declared.Schema)}))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Definition implements [Tool].
+func (c *ClientTool) Definition() Definition { return c.definition }
+
+// Check implements [Tool].
+func (c *ClientTool) Check(arguments json.RawMessage, _ string) (Intent, error) {
+	if err := unambiguous(arguments); err != nil {
+		return Intent{}, err
+	}
+	if details := c.arguments.Check(arguments); len(details) > 0 {
+		return Intent{}, misfit(clientMessage, "", details)
+	}
+	if err := c.checkBlocks(arguments); err != nil {
+		return Intent{}, err
+	}
+	return Intent{Summary: "Have the client run " + code(c.definition.Name) + " with " + code(string(arguments))}, nil
+}
+
+// checkBlocks holds the blocks of a tool of ours against their types.
+func (c *ClientTool) checkBlocks(arguments json.RawMessage) error {
+	blocks, given := membersOf(arguments)["blocks"]
+	if c.blocks == nil || !given || string(bytes.Join(bytes.Fields(blocks), nil)) == "[]" {
+		return nil // what must be there, the schema says
+	}
+	if details := c.blocks.CheckBlocks(blocks); len(details) > 0 {
+		return misfit(clientMessage, "/blocks", details)
+	}
+	return nil
+}
+
+// Run implements [Tool].
+func (*ClientTool) Run(context.Context, domain.Host, domain.ToolCall) Result {
+	return failed("", domain.Errorf(domain.CodeToolFailed, "This tool is run by the client, not here."))
+}
+
+// unambiguous refuses an object with two members of one name: a person could be shown one of them while the client takes the
+// other.
+func unambiguous(arguments json.RawMessage) error {
+	if !json.Valid(arguments) {
+		return invalid("The arguments are not valid JSON.")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	decoder.UseNumber()
+	var open []map[string]bool // of the objects and lists around the next token; nil for a list
+	name := false              // whether a name comes next
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return broken(err)
+		}
+		if text, isText := token.(string); isText && name {
+			if open[len(open)-1][text] {
+				return invalid("The field %s is there twice.", code(text))
+			}
+			open[len(open)-1][text] = true
+			name = false
+			continue
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, map[string]bool{})
+		case json.Delim('['):
+			open = append(open, nil)
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+		name = len(open) > 0 && open[len(open)-1] != nil
+	}
+}

@@ -1,0 +1,49 @@
+package tools
+
+import (
+	_ "embed"
+
+	"signoff/internal/domain"
+	"signoff/internal/runbooks"
+)
+
+var (
+	//go:embed insert_blocks.md
+	insertBlocksText string
+
+	//go:embed update_block.md
+	updateBlockText string
+
+	//go:embed replace_blocks.md
+	replaceBlocksText string
+)
+
+// DocumentTools are the client's tools by which an assistant changes a runbook. A request may declare one of the same name in
+// its place.
+func DocumentTools(types *runbooks.Types) []*ClientTool {
+	id := map[string]any{"type": "string", "minLength": 1}
+	several := blocksSchema(types, "The new blocks, in their order.")
+	some := blocksSchema(types, "The new blocks, in their order.")
+	some["minItems"] = 1
+	return []*ClientTool{
+		documentTool(types, "insert_blocks", insertBlocksText, map[string]any{"blocks": some, "after": id}, "blocks"),
+		documentTool(types, "update_block", updateBlockText, map[string]any{"id": id, "props": map[string]any{"type": "object", "minProperties": 1}}, "id", "props"),
+		documentTool(types, "replace_blocks", replaceBlocksText, map[string]any{
+			"ids": map[string]any{"type": "array", "items": id, "minItems": 1, "uniqueItems": true}, "blocks": several,
+		}, "ids", "blocks"),
+	}
+}
+
+func documentTool(types *runbooks.Types, name, description string, properties map[string]any, required ...string) *ClientTool {
+	tool, err := NewClientTool(domain.ClientTool{
+		Name: name, Description: description, Class: domain.ClassWrite,
+		Schema: domain.Encode(map[string]any{
+			"type": "object", "properties": properties, "required": required, "additionalProperties": false,
+		}),
+	})
+	if err != nil { // the same schema each time, but for the names of types, which are checked
+		panic("tools: " + err.Error())
+	}
+	tool.blocks = known(types)
+	return tool
+}

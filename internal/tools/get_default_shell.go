@@ -1,0 +1,52 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+
+	"signoff/internal/domain"
+)
+
+const (
+	shellFields  = `no fields: {}`
+	shellUnknown = "(the shell is not known; write what every POSIX shell understands)"
+)
+
+//go:embed get_default_shell.md
+var shellText string
+
+// GetDefaultShell tells the model what runs the scripts of the runbook.
+type GetDefaultShell struct{}
+
+var _ Tool = GetDefaultShell{}
+
+// Definition implements [Tool].
+func (GetDefaultShell) Definition() Definition {
+	return Definition{
+		Name:        "get_default_shell",
+		Version:     "1",
+		Class:       domain.ClassNone,
+		Description: shellText,
+		Schema:      json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": false}`),
+	}
+}
+
+// Check implements [Tool].
+func (GetDefaultShell) Check(arguments json.RawMessage, _ string) (Intent, error) {
+	if _, err := readFields(arguments, shellFields); err != nil {
+		return Intent{}, err
+	}
+	return Intent{Summary: "Look up the shell of the runbook"}, nil
+}
+
+// Run implements [Tool].
+func (GetDefaultShell) Run(_ context.Context, host domain.Host, call domain.ToolCall) Result {
+	if _, err := readFields(call.Arguments, shellFields); err != nil {
+		return failed("", err)
+	}
+	if shell := host.Runbook().DefaultShell; shell != "" {
+		return Result{Output: visible(shell)}
+	}
+	return Result{Output: shellUnknown}
+}

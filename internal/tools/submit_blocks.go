@@ -1,0 +1,124 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/runbooks"
+)
+
+const submitFields = `"blocks" (a list of blocks)`
+
+//go:embed submit_blocks.md
+var submitText string
+
+// SubmitBlocks hands in what a model has written for a runbook. Nobody runs it: the agent's loop gives the blocks to
+// [domain.Host.SubmitBlocks], and the call stays open until a person has made up their mind.
+type SubmitBlocks struct {
+	Types *runbooks.Types // that the blocks can have; nil: any
+}
+
+var _ Tool = SubmitBlocks{}
+
+// Definition implements [Tool].
+func (s SubmitBlocks) Definition() Definition {
+	return Definition{
+		Name:        "submit_blocks",
+		Version:     "1",
+		Class:       domain.ClassNone,
+		Description: submitText,
+		Schema: domain.Encode(map[string]any{
+			"type": "object",
+			"properties": map[string]any{
+				"blocks": blocksSchema(s.Types, "The blocks, in their order."),
+			},
+			"required":             []string{"blocks"},
+			"additionalProperties": false,
+		}),
+	}
+}
+
+// blocksSchema describes a list of blocks. The schemas of their props are not in it: there may be many, each with references
+// of its own, and the model reads those that it needs.
+func blocksSchema(types *runbooks.Types, description string) map[string]any {
+	name := map[string]any{"type": "string"}
+	if names := known(types).Names(); len(names) > 0 {
+		name["enum"] = names
+	}
+	return map[string]any{
+		"type": "array", "description": description,
+		"items": map[string]any{
+			"type":       "object",
+			"properties": map[string]any{"type": name, "props": map[string]any{"type": "object"}},
+			"required":   []string{"type", "props"},
+		},
+	}
+}
+
+func known(types *runbooks.Types) *runbooks.Types {
+	if types == nil {
+		return &runbooks.Types{}
+	}
+	return types
+}
+
+// Check implements [Tool].
+func (s SubmitBlocks) Check(arguments json.RawMessage, _ string) (Intent, error) {
+	blocks, err := s.Blocks(arguments)
+	if err != nil {
+		return Intent{}, err
+	}
+	return Intent{Summary: "Hand in " + blockCount(blocks)}, nil
+}
+
+// Blocks reads the blocks, which fit their types.
+func (s SubmitBlocks) Blocks(arguments json.RawMessage) (json.RawMessage, error) {
+	members, err := readFields(arguments, submitFields, "blocks")
+	if err != nil {
+		return nil, err
+	}
+	blocks := members["blocks"]
+	if details := known(s.Types).CheckBlocks(blocks); len(details) > 0 {
+		return nil, misfit("The blocks cannot be used. Mend these places and hand in all blocks again:", "/blocks", details)
+	}
+	return blocks, nil
+}
+
+// misfit tells the model what is wrong with its arguments, a line for each place.
+func misfit(told, pointer string, details []domain.Detail) error {
+	lines := []string{told}
+	for _, detail := range details {
+		place := pointer + detail.Pointer
+		if place != "" {
+			place += ": "
+		}
+		lines = append(lines, "- "+place+detail.Message)
+	}
+	err := domain.Errorf(domain.CodeInvalidArguments, "%s", strings.Join(lines, "\n"))
+	err.Details = details
+	return err
+}
+
+// blockCount says how many blocks of which types there are.
+func blockCount(blocks json.RawMessage) string {
+	var list []struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(blocks, &list); err != nil {
+		return "blocks"
+	}
+	types := make([]string, 0, len(list))
+	for _, block := range list {
+		types = append(types, block.Type)
+	}
+	return fmt.Sprintf("%d blocks: %s", len(list), code(strings.Join(types, ", ")))
+}
+
+// Run implements [Tool].
+func (SubmitBlocks) Run(context.Context, domain.Host, domain.ToolCall) Result {
+	return failed("", domain.Errorf(domain.CodeToolFailed, "Blocks are handed in, not run."))
+}
