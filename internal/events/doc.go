@@ -12,15 +12,20 @@
 // that a live follower costs no query. Who falls behind the tail reads the store again, page by page. There is no queue
 // per follower, so none can overflow.
 //
+// [Log.FollowAll] does the same for all executions of a tenant at once, in the order of [store.Store.Feed]. A
+// [FeedFollower] has no tail: only the store knows the places of what several replicas write, so each ring costs it a
+// query, and where an open transaction holds something back it asks again by itself, at first very soon.
+//
 // # Promises
 //
 //   - Durable before delivered: a frame is handed out only after its commit. Nobody sees an event that a crash could
 //     take back.
 //   - A follower sees every event after its cursor, in order, once. Live and replayed frames are the same bytes.
 //   - The truth is in the store; a wake-up is only a bell. A bell may ring for nothing, and a lost one costs latency,
-//     never an event: on a database that other replicas write to, a poll of one second stands behind it.
+//     never an event: on a database that other replicas write to, a poll of one second stands behind it, once for each
+//     execution and tenant that is followed, not for each follower. Without other replicas nobody polls.
 //   - A change is whole or not there. An error that leaves that open says so ([store.ErrUnknownOutcome]); its writer
 //     must read the log before it goes on.
 //
-// All methods of [Log] may be called at once. A [Follower] and a [Watcher] belong to one goroutine each.
+// All methods of [Log] may be called at once. A [Follower], a [FeedFollower] and a [Watcher] belong to one goroutine each.
 package events

@@ -109,8 +109,14 @@ func (w *world) follow(log *events.Log, id domain.ExecutionID, after int64) *eve
 	return f
 }
 
+// source is a follower, of one execution or of all.
+type source interface {
+	Next(ctx context.Context) ([]events.Frame, error)
+	Bell() <-chan struct{}
+}
+
 // reads takes n frames, waiting for the bell where there are none.
-func (w *world) reads(f *events.Follower, n int) []events.Frame {
+func (w *world) reads(f source, n int) []events.Frame {
 	w.t.Helper()
 	var all []events.Frame
 	patience := time.After(20 * time.Second)

@@ -10,6 +10,7 @@ import (
 
 // Frame is one event as it goes over the wire. Its bytes are shared by all followers and must not be changed.
 type Frame struct {
+	ID   string // by which a client goes on from here: the seq, or the cursor in the feed
 	Seq  int64
 	Type domain.EventType
 	SSE  []byte // id, event and data line with the blank line behind
@@ -19,15 +20,18 @@ type Frame struct {
 // TimeFormat is RFC 3339 in UTC with all six digits, so that the same instant is always the same bytes.
 const TimeFormat = "2006-01-02T15:04:05.000000Z"
 
-// NewFrame encodes event once for all who will read it.
+// NewFrame encodes event once for all who will read its execution.
+func NewFrame(event domain.Event) Frame { return frameOf(strconv.FormatInt(event.Seq, 10), event) }
+
+// frameOf encodes event under an id.
 //
 // The format is that of the HTML standard (server-sent events): the JSON is on one line, since a line feed inside a
 // JSON string is always escaped; nothing that an agent says can forge a field of the frame.
-func NewFrame(event domain.Event) Frame {
+func frameOf(id string, event domain.Event) Frame {
 	seq := strconv.FormatInt(event.Seq, 10)
-	b := make([]byte, 0, len(event.Data)+len(event.Type)*2+len(seq)*2+160)
+	b := make([]byte, 0, len(event.Data)+len(event.Type)*2+len(id)+len(seq)+160)
 	b = append(b, "id: "...)
-	b = append(b, seq...)
+	b = append(b, id...)
 	b = append(b, "\nevent: "...)
 	b = append(b, event.Type...)
 	b = append(b, "\ndata: "...)
@@ -43,7 +47,7 @@ func NewFrame(event domain.Event) Frame {
 	b = append(b, `","data":`...)
 	b = append(b, oneLine(event.Data)...)
 	b = append(b, "}\n\n"...)
-	return Frame{Seq: event.Seq, Type: event.Type, SSE: b, json: start}
+	return Frame{ID: id, Seq: event.Seq, Type: event.Type, SSE: b, json: start}
 }
 
 // JSON is the event as one JSON object.

@@ -29,6 +29,8 @@ type Store interface {
 	EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	Heads(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]store.Head, error)
+	Feed(ctx context.Context, tenant domain.TenantID, after store.FeedCursor, limit, bytes int) (store.FeedPage, error)
+	FeedHead(ctx context.Context, tenant domain.TenantID) (store.FeedCursor, error)
 	Shared() bool
 }
 
@@ -44,6 +46,7 @@ type Log struct {
 	bell   chan struct{}
 
 	topics topics
+	feeds  feeds
 
 	commits, changes, events atomic.Int64
 }
@@ -63,7 +66,8 @@ type result struct {
 
 // NewLog returns a log over s. It commits nothing until Run is called.
 func NewLog(s Store) *Log {
-	return &Log{store: s, bell: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}}}
+	return &Log{store: s, bell: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}},
+		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}}
 }
 
 // Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. It also polls a database that other replicas write to.
@@ -123,10 +127,7 @@ func (l *Log) enqueue(r *request) bool {
 		return false
 	}
 	l.queue = append(l.queue, r)
-	select {
-	case l.bell <- struct{}{}:
-	default:
-	}
+	ring(l.bell)
 	return true
 }
 
@@ -237,6 +238,9 @@ func (l *Log) publish(change store.Change, outcome store.Outcome) {
 	if t := l.topics.find(change.Execution); t != nil {
 		t.publish(change.Events, change.Epoch == 0)
 	}
+	if len(change.Events) > 0 {
+		l.feeds.ring(outcome.Tenant)
+	}
 }
 
 // Forget tells followers that the execution has been deleted: their next read ends with domain.CodeNotFound.
@@ -281,6 +285,13 @@ func (l *Log) poll(ctx context.Context) {
 }
 
 func (l *Log) pollOnce(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	l.pollTopics(ctx)
+	l.pollFeeds(ctx)
+}
+
+func (l *Log) pollTopics(ctx context.Context) {
 	topics := l.topics.all()
 	if len(topics) == 0 {
 		return
@@ -289,8 +300,6 @@ func (l *Log) pollOnce(ctx context.Context) {
 	for t := range topics {
 		ids = append(ids, t.id)
 	}
-	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
-	defer cancel()
 	heads, err := l.store.Heads(ctx, ids)
 	if err != nil {
 		slog.Warn("cannot poll for the writes of other replicas", "error", err)

@@ -202,10 +202,7 @@ func (t *topic) unsubscribe(bell chan struct{}, follower bool) {
 
 func (t *topic) ringLocked() {
 	for _, bell := range t.bells {
-		select {
-		case bell <- struct{}{}:
-		default:
-		}
+		ring(bell)
 	}
 }
 

@@ -160,6 +160,8 @@ type ResumeRequest struct {
 type Outcome struct {
 	// LastSeq is the seq of the change's last event, or the head where it had none.
 	LastSeq int64
+	// Tenant is whose execution it is.
+	Tenant domain.TenantID
 	// Err is nil where the change is in the database. Otherwise nothing of it is:
 	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, an approval was not
 	//     pending, or not in time, or a prompt is queued, or not any more;

@@ -166,7 +166,8 @@ func (b *batch) write(tx *sql.Tx) error {
 		}
 	}
 	for i, c := range b.live {
-		b.outcomes[i].LastSeq = b.heads[c.Execution].lastSeq
+		head := b.heads[c.Execution]
+		b.outcomes[i].LastSeq, b.outcomes[i].Tenant = head.lastSeq, domain.TenantID(head.tenant)
 	}
 	b.acceptRepeats()
 	return nil

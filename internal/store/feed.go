@@ -57,6 +57,8 @@ type FeedEvent struct {
 // FeedPage is a piece of the feed.
 type FeedPage struct {
 	Events []FeedEvent
+	// More tells that the page ends where it does because of its bounds.
+	More bool
 	// Later tells that changes are written which no page may have yet: who has everything asks again soon.
 	Later bool
 }
@@ -95,7 +97,7 @@ func (s *Store) Feed(ctx context.Context, tenant domain.TenantID, after FeedCurs
 	if !found[0].there { // nothing but where the feed ends
 		found = nil
 	}
-	page := FeedPage{Later: reading.later, Events: make([]FeedEvent, len(found))}
+	page := FeedPage{Events: make([]FeedEvent, len(found)), More: reading.cut || len(found) == limit, Later: reading.later}
 	for i, row := range found {
 		page.Events[i] = row.FeedEvent
 	}
@@ -130,6 +132,7 @@ type feedReading struct {
 	bytes int
 	left  int        // of bytes
 	last  FeedCursor // of the row before
+	cut   bool       // there was a row too much
 	later bool
 }
 
@@ -166,8 +169,9 @@ func (r *feedReading) scan(row scanner) (feedRow, error) {
 // within is errEnough for an event that would be too much.
 func (r *feedReading) within(event FeedEvent) error {
 	if event.Cursor.Compare(r.last) <= 0 || r.last == (FeedCursor{}) { // the first row, also of a reading that is done again
-		r.left = r.bytes
+		r.left, r.cut = r.bytes, false
 	} else if len(event.Data) > r.left {
+		r.cut = true
 		return errEnough
 	}
 	r.left -= len(event.Data)

@@ -1,0 +1,104 @@
+package events
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// feeds holds the feed of each tenant that somebody follows at this moment.
+type feeds struct {
+	mu       sync.Mutex
+	byTenant map[domain.TenantID]*feed
+}
+
+// feed is what followers of one tenant share: the bells. There is no tail of frames, since a replica does not know the
+// places of what the others write: who is rung reads the store.
+type feed struct {
+	bells []chan struct{}
+	head  store.FeedCursor // as the last poll has found it
+}
+
+// join returns the bell of one more follower, who must call leave once.
+func (fs *feeds) join(tenant domain.TenantID) chan struct{} {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f, known := fs.byTenant[tenant]
+	if !known {
+		f = &feed{}
+		fs.byTenant[tenant] = f
+	}
+	bell := make(chan struct{}, 1)
+	f.bells = append(f.bells, bell)
+	return bell
+}
+
+func (fs *feeds) leave(tenant domain.TenantID, bell chan struct{}) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.byTenant[tenant]
+	f.bells = slices.DeleteFunc(f.bells, func(b chan struct{}) bool { return b == bell })
+	if len(f.bells) == 0 {
+		delete(fs.byTenant, tenant)
+	}
+}
+
+// ring tells the followers of a tenant that there is something new.
+func (fs *feeds) ring(tenant domain.TenantID) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f, followed := fs.byTenant[tenant]; followed {
+		f.ring()
+	}
+}
+
+func (f *feed) ring() {
+	for _, bell := range f.bells {
+		ring(bell)
+	}
+}
+
+// ring does not wait: a bell that has not been heard yet tells of this, too.
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
+
+func (fs *feeds) tenants() []domain.TenantID {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	all := make([]domain.TenantID, 0, len(fs.byTenant))
+	for tenant := range fs.byTenant {
+		all = append(all, tenant)
+	}
+	return all
+}
+
+// polled takes what the store said. Whoever follows since the poll before may have read more than that one found: it
+// is rung for nothing once.
+func (fs *feeds) polled(tenant domain.TenantID, head store.FeedCursor) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f, followed := fs.byTenant[tenant]; followed && f.head != head {
+		f.head = head
+		f.ring()
+	}
+}
+
+// pollFeeds asks once for each tenant, however many follow it.
+func (l *Log) pollFeeds(ctx context.Context) {
+	for _, tenant := range l.feeds.tenants() {
+		head, err := l.store.FeedHead(ctx, tenant)
+		if err != nil {
+			slog.Warn("cannot poll for the events of other replicas", "error", err)
+			return
+		}
+		l.feeds.polled(tenant, head)
+	}
+}

@@ -1,0 +1,113 @@
+package events
+
+import (
+	"context"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// firstPause is how soon a follower asks again for what an open transaction holds back. The pause doubles from there to
+// that of the poll.
+const firstPause = 20 * time.Millisecond
+
+// FeedFollower reads the events of all executions of a tenant from a cursor on, as a [Follower] does those of one. The
+// id of a frame is its cursor. It has no end.
+type FeedFollower struct {
+	log    *Log
+	tenant domain.TenantID
+	bell   chan struct{}
+	cursor store.FeedCursor // of the last frame that was handed out
+	start  store.FeedCursor // the head when the follower began
+	live   bool
+	whole  bool          // the last page had all that there was
+	pause  time.Duration // 0: nothing is held back
+	again  *time.Timer   // rings after the pause; nil: never so far
+}
+
+// FollowAll begins behind the cursor after; the zero value is the beginning. The caller calls Close in the end. A cursor
+// beyond the end is domain.CodeCursorBeyondHead.
+func (l *Log) FollowAll(ctx context.Context, tenant domain.TenantID, after store.FeedCursor) (*FeedFollower, error) {
+	return l.followFeed(ctx, tenant, func(store.FeedCursor) store.FeedCursor { return after })
+}
+
+// FollowNew begins behind all that is there.
+func (l *Log) FollowNew(ctx context.Context, tenant domain.TenantID) (*FeedFollower, error) {
+	return l.followFeed(ctx, tenant, func(head store.FeedCursor) store.FeedCursor { return head })
+}
+
+func (l *Log) followFeed(ctx context.Context, tenant domain.TenantID, after func(head store.FeedCursor) store.FeedCursor,
+) (*FeedFollower, error) {
+	// The bell hangs before anything is read, so what is written from here on is read or rung for.
+	f := &FeedFollower{log: l, tenant: tenant, bell: l.feeds.join(tenant)}
+	var err error
+	if f.start, err = l.store.FeedHead(ctx, tenant); err == nil {
+		f.cursor = after(f.start)
+		_, err = l.store.Feed(ctx, tenant, f.cursor, 0, 0) // which tells whether the cursor is beyond the end
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Next returns what lies behind the cursor and moves it, without waiting for anything new: no frames and no error means
+// that the follower has everything.
+func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
+	if f.whole { // the caller asks whether there is more: the bell would have told
+		f.whole = false
+		return nil, nil
+	}
+	page, err := f.log.store.Feed(ctx, f.tenant, f.cursor, pageSize, pageBytes)
+	if err != nil {
+		return nil, err
+	}
+	frames := make([]Frame, len(page.Events))
+	for i, event := range page.Events {
+		frames[i] = frameOf(event.Cursor.String(), event.Event)
+		f.cursor = event.Cursor
+	}
+	f.live = f.live || !page.More || f.cursor.Compare(f.start) >= 0
+	f.whole = len(frames) > 0 && !page.More
+	f.askAgain(page.Later && !page.More, len(frames) > 0)
+	return frames, nil
+}
+
+// askAgain rings soon where something is held back: what holds it back may be the transaction of anybody, whose end
+// nobody would tell of.
+func (f *FeedFollower) askAgain(later, progress bool) {
+	early := f.hush() // somebody else has rung: that makes the wait no longer
+	switch {
+	case !later:
+		f.pause = 0
+		return
+	case progress, f.pause == 0:
+		f.pause = firstPause
+	case !early:
+		f.pause = min(2*f.pause, pollEvery)
+	}
+	f.again = time.AfterFunc(f.pause, func() { ring(f.bell) })
+}
+
+// hush tells whether there was something to hush.
+func (f *FeedFollower) hush() bool { return f.again != nil && f.again.Stop() }
+
+// Bell rings when Next may have more. It may ring for nothing.
+func (f *FeedFollower) Bell() <-chan struct{} { return f.bell }
+
+// Live tells whether the history, as it stood when the follower began, has been handed out.
+func (f *FeedFollower) Live() bool { return f.live }
+
+// Ended is never: there may always be another execution.
+func (f *FeedFollower) Ended() bool { return false }
+
+// Cursor is the place of the last frame that was handed out, or where the follower began.
+func (f *FeedFollower) Cursor() store.FeedCursor { return f.cursor }
+
+// Close takes the bell down.
+func (f *FeedFollower) Close() {
+	f.hush()
+	f.log.feeds.leave(f.tenant, f.bell)
+}
