@@ -102,6 +102,7 @@ class Reader {
           const received = this.#take(frame);
           if (received === undefined) continue;
           yield received;
+          this.#options.signal?.throwIfAborted(); // whoever aborted it wants nothing of what is here already
           if (this.#source.isLast(received.event)) return true;
         }
       }

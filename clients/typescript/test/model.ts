@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 
 /** What the model is told of a conversation. */
 export interface Message {
@@ -25,11 +26,10 @@ export class Model {
     this.script = script;
     this.#server = createServer(async (request, response) => {
       if (request.method === "GET") return void response.end('{"object":"list","data":[{"id":"m","object":"model"}]}');
-      const pieces: Buffer[] = [];
-      for await (const piece of request) pieces.push(piece as Buffer);
-      const { messages } = JSON.parse(Buffer.concat(pieces).toString()) as { messages: Message[] };
+      const body = await text(request).catch(() => undefined);
+      if (body === undefined) return; // it was killed while it asked
+      const { messages } = JSON.parse(body) as { messages: Message[] };
       this.conversations.push(messages);
-      response.writeHead(200, { "Content-Type": "text/event-stream" });
       const answer = new Answer(response);
       await this.script(answer, messages);
       answer.end();
@@ -63,6 +63,16 @@ export class Answer {
     return this.#response.destroyed;
   }
 
+  /** Until the other side has hung up. */
+  get closed(): Promise<void> {
+    return new Promise((resolve) => (this.gone ? resolve() : this.#response.once("close", resolve)));
+  }
+
+  /** Answers with an error in place of a stream; nothing may have been said before. */
+  refuse(status: number): void {
+    this.#response.writeHead(status, { "Content-Type": "application/json" }).end('{"error":{"message":"not today"}}');
+  }
+
   say(text: string): void {
     this.#chunk({ role: "assistant", content: text });
   }
@@ -79,12 +89,14 @@ export class Answer {
   }
 
   end(): void {
+    if (this.#response.writableEnded) return;
     this.#chunk({}, this.#calls > 0 ? "tool_calls" : "stop");
     const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
     this.#response.end(`data: ${JSON.stringify({ ...frame, choices: [], usage })}\n\ndata: [DONE]\n\n`);
   }
 
   #chunk(delta: unknown, finish: string | null = null): void {
+    if (!this.#response.headersSent) this.#response.writeHead(200, { "Content-Type": "text/event-stream" });
     this.#response.write(`data: ${JSON.stringify({ ...frame, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
   }
 }

@@ -234,6 +234,16 @@ test("the signal ends the iteration: before it begins, in it, and in a pause", a
   assert.equal(await pausing, why);
 });
 
+test("after the signal nothing comes, not even what is there already", async () => {
+  const { client } = script({ pieces: [event(1) + event(2) + event(3), hang] });
+  const controller = new AbortController();
+  const seqs: number[] = [];
+  await assert.rejects(async () => {
+    for await (const { seq } of client.events(id, { signal: controller.signal })) if (seqs.push(seq) === 2) controller.abort();
+  });
+  assert.deepEqual(seqs, [1, 2]);
+});
+
 test("who leaves the loop closes the connection", async () => {
   const { client, signals } = script({ pieces: [event(1), event(2), hang] });
   for await (const { seq } of client.events(id)) if (seq === 1) break;
