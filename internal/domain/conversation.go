@@ -20,9 +20,10 @@ type Conversation struct {
 
 	UsageBefore Usage // of the execution when this turn began
 
-	Repair   int                // of this turn; see [TurnStarted]
-	Edits    int                // the generation that this turn changes
-	Executed []ExecutedToolCall // the newest calls that have their fate
+	Repair      int                // of this turn; see [TurnStarted]
+	Edits       int                // the generation that this turn changes
+	Generations int                // how many generations of blocks there are
+	Executed    []ExecutedToolCall // the newest calls that have their fate
 
 	Since time.Time // of the newest change of status: how long it has been idle, or interrupted
 
@@ -81,6 +82,7 @@ type folder struct {
 	before  Usage // usage when the turn began
 	repair  int
 	edits   int
+	newest  int // generation
 	ended   []ExecutedToolCall
 	answers []*answer
 	texts   map[string]*answer
@@ -155,7 +157,7 @@ func (f *folder) takeCall(payload Payload) {
 		c := f.call(p.ToolCallID)
 		c.started, c.call.Arguments, c.allowedBy, c.ruleID, c.awaits = true, p.Arguments, p.AllowedBy, p.RuleID, p.Awaits
 	case BlocksGenerated:
-		f.call(p.ToolCallID).generation = p.Generation
+		f.call(p.ToolCallID).generation, f.newest = p.Generation, p.Generation
 	case ToolCallCompleted:
 		c := f.call(p.ToolCallID)
 		c.done, c.result = true, p.Output
@@ -169,7 +171,11 @@ func Executed(call ToolCall, done ToolCallCompleted, started bool) ExecutedToolC
 	if len(line) > ResultSummaryBytes {
 		line = strings.ToValidUTF8(line[:ResultSummaryBytes], "") + "…"
 	}
-	return ExecutedToolCall{ToolCallID: call.ID, Name: call.Tool, Approved: started, Fate: done.Fate, ResultSummary: line}
+	return ExecutedToolCall{
+		ToolCallID: call.ID, Name: call.Tool, Fate: done.Fate, ResultSummary: line,
+		// Some agents begin before they ask, and blocks are handed in without a start.
+		Approved: done.Fate == FateSucceeded || started && done.Fate != FateDenied && done.Fate != FateExpired,
+	}
 }
 
 // AppendExecuted adds a call to those of an output, and lets the oldest go where there are too many.
@@ -207,7 +213,7 @@ func (f *folder) call(id string) *foldedCall {
 func (f *folder) conversation() Conversation {
 	conversation := Conversation{
 		Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since,
-		Repair: f.repair, Edits: f.edits, Executed: f.ended,
+		Repair: f.repair, Edits: f.edits, Generations: f.newest, Executed: f.ended,
 	}
 	for _, a := range f.answers {
 		if a.user {

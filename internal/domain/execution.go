@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -256,6 +257,15 @@ type Output struct {
 	TokenUsage      Usage           `json:"tokenUsage"`
 	// ToolCallsExecuted lists the calls in the order of their fates, at most [ExecutedCalls] of them: the newest.
 	ToolCallsExecuted []ExecutedToolCall `json:"toolCallsExecuted"`
+}
+
+// Shortened is the output with no more text than the terminal event tells.
+func (o Output) Shortened() Output {
+	if len(o.Text) > EndedTextBytes {
+		o.Text, o.Truncated = strings.ToValidUTF8(o.Text[:EndedTextBytes], ""), true
+		o.Structured = nil
+	}
+	return o
 }
 
 const (

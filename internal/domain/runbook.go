@@ -114,3 +114,17 @@ type Edit struct {
 	Generation int       `json:"generation"`
 	Document   *Document `json:"document,omitempty"` // takes the place of the request's; nil: it has not changed
 }
+
+// Refusal is why a client's call takes an answer no more, or another one: nil where it has this answer.
+func (c ClientCall) Refusal(answer ClientAnswer) error {
+	switch {
+	case c.Answer != nil && c.Answer.Output == answer.Output && c.Answer.Error == answer.Error:
+		return nil
+	case c.Answer != nil:
+		return Errorf(CodeAlreadyAnswered, "The call was answered before, and otherwise.")
+	case c.State == ClientCallExpired:
+		return Errorf(CodeCallEnded, "The call has waited for its client long enough; its time is over.")
+	default:
+		return Errorf(CodeCallEnded, "The call waits for its client no more: its turn was ended.")
+	}
+}

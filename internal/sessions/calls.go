@@ -18,11 +18,15 @@ func (s *session) asked(d *draft, a *ask) {
 	}
 	exposed := s.veil(a)
 	c := s.announced(d, a.Call)
-	if c == nil || c.ask != nil || (c.running && a.ours()) || s.spent != nil {
+	if c == nil || c.ask != nil || (c.running && a.ours() && c.client == nil) || s.spent != nil {
 		a.reply <- nobody
 		return
 	}
 	c.ask = a
+	if c.client != nil { // an earlier driver asked the client, who may have answered since
+		d.progress, s.behind = true, true
+		return
+	}
 	if exposed && a.ours() {
 		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
 		return
@@ -85,7 +89,7 @@ func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgem
 
 // confines is the sandbox of a command that we run; everybody who looks at it sees whether there are walls.
 func (s *session) confines(c *call) string {
-	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() {
+	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() && !c.ask.client {
 		return s.sandbox.Name()
 	}
 	return ""
@@ -94,6 +98,10 @@ func (s *session) confines(c *call) string {
 // start lets a call run, once its start is in the log. One that an external agent has begun before it asked has no
 // second start.
 func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
+	if c.ask.client {
+		s.hand(d, c, started)
+		return
+	}
 	if !c.running {
 		c.sandbox = s.confines(c)
 		started.Sandbox = c.sandbox

@@ -2,13 +2,11 @@ package sessions
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
-	"signoff/internal/store"
 )
 
 // How answers arrive, and how questions end that got none.
@@ -17,7 +15,12 @@ import (
 func (s *session) decisions() (*draft, error) {
 	d := &draft{}
 	s.judgePostponed(d)
+	if err := s.clientAnswers(d); err != nil {
+		return nil, err
+	}
+	s.derive(d)
 	if !s.anyCall(func(c *call) bool { return c.approval != nil }) {
+		s.behind = false
 		return d, nil
 	}
 	if err := s.answerByRules(); err != nil {
@@ -114,8 +117,8 @@ func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
 func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
 	var first *time.Time
 	for _, c := range s.calls {
-		if c.approval != nil && c.approval.Expires != nil && (first == nil || c.approval.Expires.Before(*first)) {
-			first = c.approval.Expires
+		if expires := c.expires(); expires != nil && (first == nil || expires.Before(*first)) {
+			first = expires
 		}
 	}
 	if first == nil {
@@ -123,6 +126,18 @@ func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
 	}
 	timer := time.NewTimer(time.Until(*first))
 	return timer.C, timer.Stop
+}
+
+// expires is until when the call's question may be answered, a person's or the client's; nil where it may be at any time.
+func (c *call) expires() *time.Time {
+	switch {
+	case c.approval != nil:
+		return c.approval.Expires
+	case c.awaitsClient():
+		return c.client.Expires
+	default:
+		return nil
+	}
 }
 
 // clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
@@ -133,10 +148,14 @@ const clockSkew = 200 * time.Millisecond
 func (s *session) expire() state {
 	now := time.Now()
 	for _, c := range s.calls {
-		if c.approval == nil || c.approval.Expires == nil || c.approval.Expires.After(now) {
+		if expires := c.expires(); expires == nil || expires.After(now) {
 			continue
 		}
-		if err := s.expireOne(c); err != nil {
+		end := s.expireOne
+		if c.approval == nil {
+			end = s.expireClient
+		}
+		if err := end(c); err != nil {
 			return s.abandon(err)
 		}
 	}
@@ -149,9 +168,5 @@ func (s *session) expireOne(c *call) error {
 	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
 	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
 	c.approval.Expires = &again
-	_, err := s.log.Commit(s.lease, change)
-	if code := domain.CodeOf(err); err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
-		return err
-	}
-	return nil
+	return s.endWaiting(change)
 }

@@ -24,6 +24,11 @@ type draft struct {
 	audit    []domain.AuditRecord
 	ended    *domain.ExecutionEnded
 	output   *domain.Output
+
+	handed    []domain.ClientCall   // that the client is asked to run
+	closing   []store.ClientClosing // that it is not asked to run any more
+	generated *domain.Generation
+	executed  []domain.ExecutedToolCall // that got their fate
 }
 
 func (d *draft) empty() bool { return len(d.payloads) == 0 && len(d.debug) == 0 }
@@ -33,6 +38,7 @@ func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
 	done.Sandbox = c.sandbox
 	done.Output = s.masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
 	d.add(done)
+	d.executed = append(d.executed, domain.Executed(c.ToolCall, done, c.running))
 	call := c.ToolCall
 	call.Summary, call.Action.Command = s.masker.MaskString(call.Summary), s.masker.MaskString(call.Action.Command)
 	d.audit = append(d.audit, audit.Call(s.execution, call, c.came, done))
@@ -54,6 +60,7 @@ func (d *draft) change(s *session) store.Change {
 		Execution: s.execution.ID, Epoch: s.epoch, Update: update,
 		Ask: d.asked, Resolve: d.resolved, Progress: d.progress, Debug: d.debug,
 		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed, Hits: d.hits,
+		AskClient: d.handed, CloseClient: d.closing, Generate: d.generated,
 	}
 	switch {
 	case d.ended != nil:

@@ -41,6 +41,8 @@ func (s *session) absorb(d *draft, i item) {
 		s.asked(d, i.ask)
 	case i.withdrawn != nil:
 		s.unasked(i.withdrawn)
+	case i.submitted != nil:
+		s.handedIn(d, i.submitted)
 	case i.done != nil:
 		s.result = i.done
 		s.flowing = false

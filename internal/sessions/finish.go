@@ -138,7 +138,7 @@ func (s *session) finish(end outcome) state {
 		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
 			return s.abandon(err)
 		}
-		decided := s.dropDecided()
+		decided := s.dropDecided() || s.dropAnswered()
 		prompted := len(s.wishes.Prompts) > queued
 		switch {
 		case prompted && end.status == domain.StatusCompleted && s.inTurn:
@@ -162,6 +162,7 @@ func (s *session) terminal(end outcome) *draft {
 	d := &draft{progress: true}
 	s.closeTexts(d)
 	s.closeCalls(d)
+	s.closeSubmitted(d)
 	if s.inTurn && end.stop != "" {
 		d.add(domain.TurnEnded{Turn: s.turn, StopReason: end.stop, Usage: s.usage.Since(s.began)})
 	}
@@ -169,21 +170,34 @@ func (s *session) terminal(end outcome) *draft {
 		d.dropped = append(d.dropped, prompt.ID)
 		d.add(domain.PromptDiscarded{PromptID: prompt.ID})
 	}
-	now := time.Now().UTC()
-	duration := now.Sub(s.execution.Created).Round(time.Millisecond).Seconds()
+	output := s.output(end, d.executed)
 	event := domain.ExecutionEnded{
-		Status: end.status, FinishReason: end.finish, DurationSeconds: duration, Usage: s.usage, Error: end.failure,
+		Status: end.status, FinishReason: end.finish, DurationSeconds: output.DurationSeconds, Usage: s.usage, Error: end.failure,
+		Output: output.Shortened(),
 	}
 	if end.wish != nil {
 		event.Reason, event.CancelledBy = end.wish.Reason, &end.wish.By
 	}
 	d.add(event)
 	d.audit = append(d.audit, s.endRecord(end))
-	d.ended = &event
-	d.output = &domain.Output{
-		Text: s.said.text.String(), Truncated: s.said.cut, FinishReason: end.finish, DurationSeconds: duration, Error: end.failure,
-	}
+	d.ended, d.output = &event, &output
 	return d
+}
+
+// output is what has come of the execution; last are the calls that end with it.
+func (s *session) output(end outcome, last []domain.ExecutedToolCall) domain.Output {
+	output := domain.Output{
+		Text: s.said.text.String(), Truncated: s.said.cut, Success: end.status == domain.StatusCompleted, FinishReason: end.finish,
+		DurationSeconds: time.Since(s.execution.Created).Round(time.Millisecond).Seconds(), Error: end.failure, TokenUsage: s.usage,
+		ToolCallsExecuted: slices.Clip(s.executed),
+	}
+	for _, call := range last {
+		output.ToolCallsExecuted = domain.AppendExecuted(output.ToolCallsExecuted, call)
+	}
+	if output.Success {
+		output.Structured = s.structured
+	}
+	return output
 }
 
 // endRecord puts the end on record.
@@ -211,7 +225,14 @@ func (s *session) closeTexts(d *draft) {
 func (s *session) closeCalls(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
-		if c.approval != nil {
+		switch {
+		case c.generation > 0:
+			continue // it outlives its turn
+		case c.awaitsClient():
+			d.closing = append(d.closing, store.ClientClosing{
+				ToolCallID: id, Expect: domain.ClientCallWaiting, To: domain.ClientCallCancelled,
+			})
+		case c.approval != nil:
 			d.withdraw(*c.approval)
 		}
 		if c.approval != nil || !c.running {
@@ -221,11 +242,22 @@ func (s *session) closeCalls(d *draft) {
 	}
 }
 
+// closeSubmitted ends the call that has handed in blocks: what came of them is known now.
+func (s *session) closeSubmitted(d *draft) {
+	for _, c := range s.calls {
+		if c.generation > 0 {
+			d.fate(s, c, s.submittedFate(c))
+		}
+	}
+}
+
 // lastFate is the fate of a call that the end of the execution overtakes. Only where the agent has not returned can
 // the call still be running.
 func (s *session) lastFate(c *call) domain.ToolCallCompleted {
 	fate, failure := domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The turn ended before this call ran."}
 	switch {
+	case c.client != nil:
+		return c.clientFate()
 	case c.refusal != nil:
 		fate, failure = c.refusal.fate, c.refusal.failure
 	case c.running && (s.unaccounted() || !s.inTurn):
@@ -267,13 +299,27 @@ func (s *session) dropDecided() bool {
 	return dropped
 }
 
+// dropAnswered notes the answers of the client that came while the end was written, and tells whether there were any.
+func (s *session) dropAnswered() bool {
+	waiting := func() (n int) {
+		for _, c := range s.calls {
+			if c.awaitsClient() {
+				n++
+			}
+		}
+		return n
+	}
+	before := waiting()
+	return before > 0 && s.readClientCalls() == nil && waiting() < before
+}
+
 // handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
 func (s *session) handOver() state {
 	s.leaving = true
 	deadline := time.NewTimer(s.drainGrace)
 	defer deadline.Stop()
-	for s.result == nil && s.anyCall(func(c *call) bool { return c.running }) {
+	for s.result == nil && s.anyCall((*call).runsHere) {
 		select {
 		case <-s.inbox.bell:
 			if err := s.takeIn(); err != nil {

@@ -29,6 +29,10 @@ type Store interface {
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
 	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
 	Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error)
+	ClientCalls(ctx context.Context, id domain.ExecutionID) ([]domain.ClientCall, error)
+	Generations(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Generation, error)
+	EditedDocument(ctx context.Context, id domain.ExecutionID) (*domain.Document, error)
+	LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error)
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
@@ -137,7 +141,7 @@ func (m *Manager) Start(
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: execution.ID,
 		Epoch:     1,
-		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key},
+		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: place(request)},
 		Events: []domain.Event{domain.NewEvent(execution.ID, domain.ExecutionCreated{
 			Status: domain.StatusQueued, Source: request.Source,
 		})},

@@ -3,6 +3,7 @@ package sessions
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"signoff/internal/domain"
 )
@@ -55,7 +56,12 @@ func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, er
 
 // withoutTexts is what of a request decides what happens.
 func withoutTexts(r domain.Request) []byte {
-	r.Prompt, r.Messages, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, "", "", nil
+	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, nil, "", "", nil
+	r.Runbook.Document = nil
+	r.Runbook.BlockTypes = slices.Clone(r.Runbook.BlockTypes)
+	for i := range r.Runbook.BlockTypes {
+		r.Runbook.BlockTypes[i].Docs = ""
+	}
 	return r.Marshal()
 }
 

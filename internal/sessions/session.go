@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,10 @@ type session struct {
 	usage      domain.Usage
 	texts      map[string]*openText // messages, thoughts and outputs that have begun, by kind and id
 	said       spoken
+	structured json.RawMessage // what it said last, where that fits the outputSchema
+	repairs    int             // how often this turn's answer was asked for before
+	executed   []domain.ExecutedToolCall
+	blocks     generating
 	calls      map[string]*call           // without a fate
 	decided    map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
 	results    map[string]string          // what take-up told the model of calls that it closed
@@ -77,12 +82,14 @@ type session struct {
 // call is a tool call without a fate.
 type call struct {
 	domain.ToolCall
-	ask      *ask             // the agent waits for an answer
-	came     audit.Provenance // who or what let it run, or did not
-	sandbox  string           // what confines it, for a command of our own that runs
-	approval *domain.Approval // a person is asked
-	running  bool
-	refusal  *refusal // of a call that an external agent began before it asked
+	ask        *ask             // the agent waits for an answer
+	came       audit.Provenance // who or what let it run, or did not
+	sandbox    string           // what confines it, for a command of our own that runs
+	approval   *domain.Approval // a person is asked
+	running    bool
+	client     *domain.ClientCall // the client runs it
+	generation int                // that it has handed in; 0: none
+	refusal    *refusal           // of a call that an external agent began before it asked
 }
 
 // refusal is the fate of a call that was refused, should its agent not say that it has succeeded all the same.
@@ -227,6 +234,9 @@ func (s *session) commit(d *draft) error {
 			return context.Cause(s.lease) // it is written, but nothing may start under it any more
 		}
 		if err == nil {
+			for _, call := range d.executed {
+				s.executed = domain.AppendExecuted(s.executed, call)
+			}
 			d.answer()
 			return nil
 		}

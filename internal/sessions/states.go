@@ -16,6 +16,13 @@ func (s *session) queued() state {
 	if s.takenUp {
 		return s.takeUp
 	}
+	switch by, err := s.settlePlace(); {
+	case err != nil:
+		return s.abandon(err)
+	case by != "":
+		s.wishes.Cancel = supersededBy(by)
+		return s.finish(s.cancellation())
+	}
 	d := &draft{}
 	s.to(d, domain.StatusInitializing, "")
 	if err := s.commit(d); err != nil {
@@ -121,9 +128,13 @@ func (s *session) pendingToolApproval() state {
 	return s.listen()
 }
 
-// executingTool: a call runs.
+// executingTool: a call runs. The time that the client takes is not the agent's.
 func (s *session) executingTool() state {
-	s.clock.run()
+	if s.anyCall((*call).runsHere) {
+		s.clock.run()
+	} else {
+		s.clock.pause()
+	}
 	return s.listen()
 }
 
@@ -266,5 +277,9 @@ func (s *session) timeOut() state {
 	if err := s.silence(errTimedOut); err != nil {
 		return s.abandon(err)
 	}
-	return s.finish(timedOut(s.execution.Request.TimeoutSeconds))
+	end := timedOut(s.execution.Request.TimeoutSeconds)
+	if s.keepsBlocks() && s.result != nil {
+		return s.endTurn(end, domain.StatusIdle)
+	}
+	return s.finish(end)
 }

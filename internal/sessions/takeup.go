@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"slices"
 	"strings"
 
 	"signoff/internal/approvals"
@@ -91,6 +92,8 @@ func (s *session) closeLost(d *draft) {
 	for _, open := range s.resumed.Calls {
 		c := s.calls[open.Call.ID]
 		switch {
+		case c.client != nil: // the client was asked, not this server
+			continue
 		case open.Started:
 			s.refuse(d, c, domain.FateOutcomeUnknown, domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown})
 			s.results[c.ID] = outcomeUnknown
@@ -118,6 +121,12 @@ func (s *session) remember() (broken bool, err error) {
 	ctx, cancel := s.reading()
 	defer cancel()
 	if s.wishes, err = s.store.Wishes(ctx, s.execution.ID); err != nil {
+		return false, err
+	}
+	if err := s.readClientCalls(); err != nil {
+		return false, err
+	}
+	if s.blocks.document, err = s.store.EditedDocument(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
 	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
@@ -178,6 +187,8 @@ func (s *session) recall(c domain.Conversation) {
 		s.promptText = c.Text
 	}
 	s.began = c.UsageBefore
+	s.repairs, s.executed = c.Repair, c.Executed
+	s.blocks.edits, s.blocks.newest = c.Edits, c.Generations
 	s.said.add("", c.LastText)
 	for _, open := range c.Open {
 		kind := domain.MessageDeltaType
@@ -193,7 +204,11 @@ func (s *session) recall(c domain.Conversation) {
 		}
 	}
 	for _, open := range c.Calls {
-		s.calls[open.Call.ID] = &call{ToolCall: open.Call, running: open.Started, came: recalled(open)}
+		c := &call{ToolCall: open.Call, running: open.Started, came: recalled(open), generation: open.Generation}
+		if open.Awaits == domain.AwaitsClient {
+			c.client = &domain.ClientCall{ToolCallID: open.Call.ID, State: domain.ClientCallWaiting} // until its row is read
+		}
+		s.calls[open.Call.ID] = c
 		delete(s.closed, open.Call.ID)
 	}
 }
@@ -213,7 +228,7 @@ func recalled(open domain.OpenCall) audit.Provenance {
 // history is what the agent starts from: what the client brought along, and what is in the log.
 func (s *session) history() ([]domain.Message, error) {
 	var history []domain.Message
-	for _, m := range s.execution.Request.Messages {
+	for _, m := range slices.Concat(s.execution.Request.Context, s.execution.Request.Messages) {
 		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
 	}
 	if prompt := s.execution.Request.Prompt; strings.TrimSpace(prompt) != "" {

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,15 +75,32 @@ func (s *session) startTurn(d *draft) {
 	}
 	s.closeTexts(d)
 	s.closeCalls(d)
-	s.forgetTurn()
-	s.turn++
-	s.inTurn, s.said, s.began = true, spoken{}, s.usage
-	started := domain.TurnStarted{Turn: s.turn}
-	if s.turn > 1 {
+	started := domain.TurnStarted{Turn: s.turn + 1}
+	if started.Turn > 1 {
 		next := s.wishes.Prompts[0]
 		s.wishes.Prompts = s.wishes.Prompts[1:]
-		s.promptText, started.PromptID, started.Text, d.started = next.Text, next.ID, next.Text, next.ID
+		started.PromptID, started.Text, d.started = next.ID, next.Text, next.ID
+		if next.Edit != nil {
+			started.Edits = next.Edit.Generation
+			s.blocks.document = cmp.Or(next.Edit.Document, s.blocks.document)
+		}
 	}
+	s.beginTurn(d, started)
+}
+
+// beginTurn opens a turn. The agent hears what came of the blocks that the one before has handed in.
+func (s *session) beginTurn(d *draft, started domain.TurnStarted) {
+	s.blocks.edits = started.Edits
+	s.closeSubmitted(d)
+	for _, c := range s.calls {
+		s.endCall(c)
+	}
+	s.forgetTurn()
+	if started.Turn > 1 {
+		s.promptText = started.Text
+	}
+	s.turn, s.repairs = started.Turn, started.Repair
+	s.inTurn, s.said, s.began = true, spoken{}, s.usage
 	d.progress = s.turn > 1 // it has come further than any restart in between
 	d.add(started)
 }
@@ -92,7 +110,9 @@ func (s *session) forgetTurn() {
 	clear(s.texts)
 	clear(s.whole)
 	for _, c := range s.calls {
-		s.endCall(c)
+		if c.generation == 0 {
+			s.endCall(c)
+		}
 	}
 	clear(s.results)
 	clear(s.decided)
@@ -124,7 +144,7 @@ func (s *session) enter(d *draft) state {
 // prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
 // end of the lease reaches the agent also while the session itself waits for a database that does not answer.
 func (s *session) prompt() error {
-	prompt := domain.Prompt{Turn: s.turn, Rounds: s.rounds, Text: s.promptText}
+	prompt := domain.Prompt{Turn: s.turn, Edits: s.blocks.edits, Rounds: s.rounds, Text: s.promptText}
 	if s.continued != nil {
 		prompt.Text = s.continued.Text
 	}
@@ -156,7 +176,7 @@ func (s *session) prompt() error {
 func (s *session) host() *host {
 	return &host{
 		inbox: s.inbox, execution: s.execution, epoch: s.epoch, workspace: s.workspace, sandbox: s.sandbox, store: s.store,
-		vault: s.vault, masker: s.masker,
+		vault: s.vault, masker: s.masker, runbook: s.runbook(),
 	}
 }
 
@@ -171,17 +191,19 @@ func (s *session) conclude() state {
 	if s.wishes.Cancel != nil {
 		return s.finish(s.cancellation())
 	}
-	end := s.ending()
+	end, again := s.checked(s.ending())
 	s.unmeasured()
 	switch {
+	case again != "" && s.spent == nil && len(s.wishes.Prompts) == 0:
+		return s.repair(end.stop, again)
 	case !s.goesOn(end):
 		return s.finish(end)
 	case s.spent != nil && (s.execution.Request.KeepOpen || len(s.wishes.Prompts) > 0):
 		return s.finish(*s.spent) // nothing is left for another turn
 	case len(s.wishes.Prompts) > 0:
-		return s.endTurn(end.stop, domain.StatusWaiting)
+		return s.endTurn(end, domain.StatusWaiting)
 	case s.execution.Request.KeepOpen && s.wishes.Close == nil:
-		return s.endTurn(end.stop, domain.StatusIdle)
+		return s.endTurn(end, domain.StatusIdle)
 	default:
 		return s.finish(end)
 	}
@@ -215,6 +237,8 @@ func (s *session) ending() outcome {
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
 	case s.result.err != nil:
 		return failed(domain.FailureOf(s.result.err))
+	case s.generates() && s.result.stop == domain.StopEndTurn && !s.submitted():
+		return withoutBlocks()
 	case s.result.stop == domain.StopCancelled && s.toldNo: // what some agents call the end after a no
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: domain.StopCancelled}
 	default:
@@ -225,7 +249,10 @@ func (s *session) ending() outcome {
 // goesOn tells whether a further turn makes sense after such an end. A limit or a refusal is an answer in a
 // conversation that stays open; an agent that broke down is not.
 func (s *session) goesOn(end outcome) bool {
-	if end.status == domain.StatusCompleted {
+	switch {
+	case s.generates():
+		return s.keepsBlocks()
+	case end.status == domain.StatusCompleted:
 		return true
 	}
 	return s.execution.Request.KeepOpen && s.result.err == nil && end.stop != domain.StopCancelled
@@ -233,7 +260,7 @@ func (s *session) goesOn(end outcome) bool {
 
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
 // is what comes next.
-func (s *session) endTurn(stop domain.StopReason, next domain.Status) state {
+func (s *session) endTurn(end outcome, next domain.Status) state {
 	if err := s.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
@@ -244,7 +271,9 @@ func (s *session) endTurn(stop domain.StopReason, next domain.Status) state {
 	d := &draft{progress: true}
 	s.closeTexts(d)
 	s.closeCalls(d)
-	d.add(domain.TurnEnded{Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: stop})
+	d.add(domain.TurnEnded{
+		Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
+	})
 	s.to(d, next, "")
 	err := s.commit(d)
 	if err != nil {
@@ -273,7 +302,7 @@ func (s *session) idle() state {
 	case len(s.wishes.Prompts) > 0:
 		return s.advance
 	case s.wishes.Close != nil:
-		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
+		return s.closedDown()
 	}
 	return s.rest(s.execution.Request.IdleTimeoutSeconds, func() state {
 		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishExpired})

@@ -24,12 +24,27 @@ func (m *Manager) Prompt(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
 	key *store.Idempotency,
 ) (accepted domain.QueuedPrompt, replayed bool, err error) {
+	if prompt.WhenBusy == "" {
+		prompt.WhenBusy = domain.WhenBusyEnqueue
+	}
+	return m.takePrompt(ctx, tenant, id, prompt, by, key)
+}
+
+// takePrompt takes a prompt or an edit in.
+func (m *Manager) takePrompt(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
+	key *store.Idempotency,
+) (accepted domain.QueuedPrompt, replayed bool, err error) {
 	execution, err := m.store.Execution(ctx, tenant, id)
 	if err != nil {
 		return domain.QueuedPrompt{}, false, err
 	}
-	if prompt.WhenBusy == "" {
-		prompt.WhenBusy = domain.WhenBusyEnqueue
+	if (execution.Request.Kind == domain.KindGeneration) != (prompt.Edit != nil) {
+		return domain.QueuedPrompt{}, false, mismatched(prompt)
+	}
+	edits := 0
+	if prompt.Edit != nil {
+		edits = prompt.Edit.Generation
 	}
 	prompt.ID = domain.PromptID(approvals.NewID())
 	prompt.Text = m.masker.MaskString(prompt.Text)
@@ -37,7 +52,7 @@ func (m *Manager) Prompt(
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
 		Events: []domain.Event{domain.NewEvent(id, domain.PromptQueued{
-			PromptID: prompt.ID, Text: prompt.Text, WhenBusy: prompt.WhenBusy, By: by,
+			PromptID: prompt.ID, Text: prompt.Text, WhenBusy: prompt.WhenBusy, Edits: edits, By: by,
 		})},
 		Audit: []domain.AuditRecord{audit.Execution("execution.prompted", execution, by, audit.ByAPI)},
 	})
@@ -57,6 +72,14 @@ func (m *Manager) Prompt(
 		}
 	}
 	return domain.QueuedPrompt{}, false, m.notPrompted(ctx, execution, err)
+}
+
+// mismatched is for a prompt where an edit is wanted, and the other way round.
+func mismatched(prompt domain.QueuedPrompt) error {
+	if prompt.Edit != nil {
+		return domain.Errorf(domain.CodeNoGeneration, "This execution generates no blocks; send it a prompt.")
+	}
+	return domain.Errorf(domain.CodeConflict, "This execution generates blocks: ask for changes of them with an edit.")
 }
 
 func (m *Manager) notPrompted(ctx context.Context, execution domain.Execution, err error) error {

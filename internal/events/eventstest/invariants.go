@@ -113,6 +113,13 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 				c.failf(seq, "call %s starts again", p.ToolCallID)
 			}
 		}
+	case domain.BlocksGenerated: // handing them in is all that there was to run
+		if f := c.known(seq, p.ToolCallID); f != nil {
+			f.starts++
+			if f.starts > 1 || f.fates > 0 {
+				c.failf(seq, "call %s hands in blocks again", p.ToolCallID)
+			}
+		}
 	case domain.ToolCallCompleted:
 		if f := c.known(seq, p.ToolCallID); f != nil {
 			f.fates++

@@ -157,3 +157,36 @@ func (AnyTool) Describe(tool string, arguments json.RawMessage, _ string) (domai
 	call.Summary, call.Action.Command = "Run "+a.Command, a.Command
 	return call, nil
 }
+
+// Give announces a call that the client runs, and waits for what comes of it.
+func (t *Turn) Give(message string, call domain.ToolCall) (output string, err error) {
+	if err := t.Want(message, call); err != nil {
+		return "", err
+	}
+	return t.Host.CallClient(t.ctx, call)
+}
+
+// Submit announces a call that hands in blocks, and does so.
+func (t *Turn) Submit(id, blocks string) error {
+	call := Blocks(id, blocks)
+	if err := t.Want("m-"+id, call); err != nil {
+		return err
+	}
+	return t.Host.SubmitBlocks(t.ctx, call, json.RawMessage(blocks))
+}
+
+// Blocks is a call that hands in blocks.
+func Blocks(id, blocks string) domain.ToolCall {
+	return domain.ToolCall{
+		ID: id, Tool: "submit_blocks", Version: "1", Class: domain.ClassNone,
+		Arguments: json.RawMessage(`{"blocks":` + blocks + `}`), Summary: "Hand in blocks",
+	}
+}
+
+// Insert is a call that the client runs.
+func Insert(id, after string) domain.ToolCall {
+	return domain.ToolCall{
+		ID: id, Tool: "insert_blocks", Version: "1", Class: domain.ClassWrite,
+		Arguments: json.RawMessage(`{"after":` + strconv.Quote(after) + `}`), Summary: "Insert blocks after " + after,
+	}
+}

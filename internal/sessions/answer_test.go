@@ -1,0 +1,136 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+const rowsSchema = `{"type":"object","properties":{"rows":{"type":"integer"}},"required":["rows"]}`
+
+func wanting(schema string) func(*domain.Request) {
+	return func(r *domain.Request) { r.OutputSchema = json.RawMessage(schema) }
+}
+
+// saysInTurn says one of texts in each turn.
+func saysInTurn(texts ...string) sessionstest.Script {
+	return func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		return domain.StopEndTurn, t.Say(fmt.Sprint("m", t.Prompt.Turn), texts[t.Prompt.Turn-1])
+	}
+}
+
+func TestTheAnswerFitsItsSchema(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, saysInTurn("Here:\n```json\n{\"rows\": 3}\n```\n"))
+		end := w.ended(w.start(wanting(rowsSchema)))
+		if end.Status != domain.StatusCompleted || string(end.Output.Structured) != `{"rows":3}` || !end.Output.Success || end.Turn != 1 {
+			t.Errorf("%s: %+v", end.Status, end.Output)
+		}
+	})
+}
+
+func TestAnAnswerIsAskedForAgain(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), saysInTurn("three rows", `{"rows":"three"}`, `{"rows":3}`))
+	id := w.start(wanting(rowsSchema))
+	end := w.ended(id)
+	if end.Status != domain.StatusCompleted || string(end.Output.Structured) != `{"rows":3}` {
+		t.Fatalf("%s: %+v", end.Status, end.Output)
+	}
+	turns := payloads[domain.TurnStarted](t, w.events(id))
+	if len(turns) != 3 || turns[1].Repair != 1 || turns[2].Repair != 2 || !strings.Contains(turns[2].Text, "/rows") {
+		t.Errorf("%+v", turns)
+	}
+}
+
+func TestAnAnswerThatNeverFits(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), saysInTurn("no", "never", "not at all"))
+	end := w.ended(w.start(wanting(rowsSchema)))
+	if end.Status != domain.StatusFailed || end.Output.Error.Code != domain.CodeOutputInvalid || end.Output.Structured != nil ||
+		end.Output.Text != "not at all" {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+}
+
+func TestARepairSurvivesAKill(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		first := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			if t.Prompt.Turn == 1 {
+				return saysInTurn("three rows")(ctx, t)
+			}
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}, soon)
+		id := first.start(wanting(rowsSchema))
+		turns := 0
+		first.follow(id, func(f events.Frame) bool {
+			if f.Type == domain.TurnStartedType {
+				turns++
+			}
+			return turns == 2
+		})
+		first.killed()
+
+		second := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			history := t.Prompt.History
+			if last := history[len(history)-1]; last.Role != domain.RoleUser || !strings.Contains(last.Text, "does not fit") {
+				return "", fmt.Errorf("the model is not asked again: %+v", history)
+			}
+			return saysInTurn("three rows", "still none", "{}")(ctx, t)
+		}, soon)
+		if end := second.ended(id); end.Output.Error == nil || end.Output.Error.Code != domain.CodeOutputInvalid || end.Turn != 3 {
+			t.Errorf("turn %d: %+v", end.Turn, end.Output)
+		}
+	})
+}
+
+// TestTheTerminalEventTellsTheOutput as the execution does, but for the rest of a long text.
+func TestTheTerminalEventTellsTheOutput(t *testing.T) {
+	long := strings.Repeat("é", domain.EndedTextBytes)
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		for n := range domain.ExecutedCalls + 3 {
+			call := readCall(fmt.Sprint("c", n))
+			if err := t.Want(fmt.Sprint("r", n), call); err != nil {
+				return "", err
+			}
+			if _, err := t.Use(call, func(json.RawMessage) string { return fmt.Sprintf("line %d\nmore", n) }); err != nil {
+				return "", err
+			}
+		}
+		return domain.StopEndTurn, t.Say("m", long)
+	})
+	id := w.start()
+	output := *w.ended(id).Output
+	told := payloads[domain.ExecutionEnded](t, w.events(id))[0].Output
+	if !told.Truncated || len(told.Text) > domain.EndedTextBytes || !strings.HasPrefix(long, told.Text) || output.Truncated || output.Text != long {
+		t.Errorf("%d of %d bytes", len(told.Text), len(output.Text))
+	}
+	calls := output.ToolCallsExecuted
+	if len(calls) != domain.ExecutedCalls || calls[0].ToolCallID != "c3" || calls[0].ResultSummary != "line 3" || !calls[0].Approved {
+		t.Errorf("%d calls, the first is %+v", len(calls), calls[0])
+	}
+	if told.Success != output.Success || told.DurationSeconds != output.DurationSeconds || len(told.ToolCallsExecuted) != len(calls) {
+		t.Errorf("%+v", told)
+	}
+}
+
+func TestAnEarlierConversationComesFirst(t *testing.T) {
+	var history []domain.Message
+	w := newWorld(t, storetest.SQLite(t), func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		history = t.Prompt.History
+		return domain.StopEndTurn, t.Say("m1", "hello again")
+	})
+	w.ended(w.start(func(r *domain.Request) {
+		r.Context = []domain.InputMessage{{Role: domain.RoleUser, Content: "hi"}, {Role: domain.RoleAssistant, Content: "hello"}}
+	}))
+	if len(history) != 3 || history[0].Text != "hi" || history[1].Role != domain.RoleAssistant || history[2].Text != "go" {
+		t.Errorf("%+v", history)
+	}
+}

@@ -1,0 +1,165 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// Calls that the client runs. They are judged like any other; what starts is that the client is asked. Its answer is a row,
+// like a decision, and so it is not lost with a process: neither the question nor the answer.
+
+// hand leaves a call that may run to the client. Whoever asked for it goes on waiting.
+func (s *session) hand(d *draft, c *call, started domain.ToolCallStarted) {
+	waiting := domain.ClientCall{
+		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: started.Arguments,
+		State: domain.ClientCallWaiting, Asked: time.Now().UTC().Truncate(time.Microsecond),
+	}
+	if seconds := s.execution.Request.ApprovalTimeoutSeconds; seconds > 0 {
+		expires := waiting.Asked.Add(time.Duration(seconds) * time.Second)
+		waiting.Expires = &expires
+	}
+	started.Awaits, started.ExpiresAt = domain.AwaitsClient, waiting.Expires
+	d.add(started)
+	d.handed = append(d.handed, waiting)
+	c.approval, c.running, c.client = nil, true, &waiting
+}
+
+// runsHere tells whether the server or its agent is at work on the call.
+func (c *call) runsHere() bool { return c.running && !c.awaitsClient() }
+
+// awaitsClient tells whether only the client can bring the call any further.
+func (c *call) awaitsClient() bool {
+	return c.client != nil && c.client.State == domain.ClientCallWaiting
+}
+
+// clientAnswers acts on the calls that do not wait for the client any more. One that our agent has not come back to since a
+// restart is left until it does: the answer is what it comes back for.
+func (s *session) clientAnswers(d *draft) error {
+	if !s.anyCall(func(c *call) bool { return c.client != nil }) {
+		return nil
+	}
+	if err := s.readClientCalls(); err != nil {
+		return err
+	}
+	for _, c := range s.calls {
+		if c.client != nil && c.ask != nil && !c.awaitsClient() {
+			s.answered(d, c)
+		}
+	}
+	return nil
+}
+
+// readClientCalls brings the picture of the client's calls up to date.
+func (s *session) readClientCalls() error {
+	ctx, cancel := s.reading()
+	defer cancel()
+	rows, err := s.store.ClientCalls(ctx, s.execution.ID)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if c, open := s.calls[row.ToolCallID]; open && c.client != nil {
+			c.client = &row
+		}
+	}
+	return nil
+}
+
+// answered gives a call the fate that its client has brought about.
+func (s *session) answered(d *draft, c *call) {
+	done := c.clientFate()
+	waiting := c.ask
+	s.endOutput(d, c)
+	s.endCall(c)
+	d.progress = true
+	d.fate(s, c, done)
+	if waiting != nil {
+		d.replies = append(d.replies, func() { waiting.reply <- reply{grant: domain.Grant{Message: done.Output}} })
+	}
+}
+
+// clientFate is what became of a call that does not wait any more.
+func (c *call) clientFate() domain.ToolCallCompleted {
+	done := domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded}
+	fail := func(fate domain.Fate, code domain.Code, message string) {
+		done.Fate, done.Output, done.Error = fate, message, &domain.Failure{Code: code, Message: message}
+	}
+	switch answer := c.client.Answer; {
+	case c.client.State == domain.ClientCallExpired:
+		fail(domain.FateExpired, domain.CodeClientTimedOut, "The client did not answer this call in time.")
+	case answer == nil:
+		fail(domain.FateCancelled, domain.CodeCancelled, "The turn ended before the client answered this call.")
+	case answer.Error != "":
+		fail(domain.FateFailed, domain.CodeClientFailed, answer.Error)
+	default:
+		done.Output = answer.Output
+	}
+	return done
+}
+
+// expireClient ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
+// counts.
+func (s *session) expireClient(c *call) error {
+	change := (&draft{}).change(s)
+	change.Update = nil
+	change.CloseClient = []store.ClientClosing{{
+		ToolCallID: c.ID, Expect: domain.ClientCallWaiting, To: domain.ClientCallExpired,
+	}}
+	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
+	c.client.Expires = &again
+	return s.endWaiting(change)
+}
+
+// endWaiting commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
+func (s *session) endWaiting(change store.Change) error {
+	_, err := s.log.Commit(s.lease, change)
+	code := domain.CodeOf(err)
+	if err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
+		return err
+	}
+	return nil
+}
+
+// AnswerClient takes the client's answer to a call that it was asked to run, on whichever replica. It returns the call as it
+// then stands, also beside an error about its state.
+//
+// Errors: CodeNotFound; CodeAlreadyAnswered (otherwise: the same again is no error); CodeCallEnded.
+func (m *Manager) AnswerClient(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, toolCallID string, answer domain.ClientAnswer,
+) (domain.ClientCall, error) {
+	if _, err := m.store.Execution(ctx, tenant, id); err != nil {
+		return domain.ClientCall{}, err
+	}
+	answer.Output, answer.Error = m.masker.MaskString(answer.Output), m.masker.MaskString(answer.Error)
+	_, err := m.log.Commit(ctx, store.Change{
+		Execution: id, AnswerClient: &store.ClientAnswering{ToolCallID: toolCallID, Answer: answer},
+	})
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		return domain.ClientCall{}, err
+	}
+	call, lookup := m.clientCall(ctx, id, toolCallID)
+	switch {
+	case lookup != nil:
+		return call, lookup
+	case domain.CodeOf(err) == domain.CodeStale: // the execution has ended, and with it the waiting
+		return call, call.Refusal(answer)
+	}
+	return call, err
+}
+
+func (m *Manager) clientCall(ctx context.Context, id domain.ExecutionID, toolCallID string) (domain.ClientCall, error) {
+	rows, err := m.store.ClientCalls(ctx, id)
+	if err != nil {
+		return domain.ClientCall{}, err
+	}
+	for _, row := range rows {
+		if row.ToolCallID == toolCallID {
+			return row, nil
+		}
+	}
+	return domain.ClientCall{}, domain.Errorf(domain.CodeNotFound, "No call of this execution with that id waits for its client, or has.")
+}

@@ -1,0 +1,238 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// Generations: blocks that the agent hands in, and a person accepts or wants changed. The call that handed them in stays
+// open over the end of its turn, so that the model hears of the outcome, and is not asked before there is one.
+
+// generating is what a session knows of the blocks of its execution.
+type generating struct {
+	newest   int  // the number of the newest generation; 0: there is none
+	edits    int  // the generation that this turn changes; 0: none
+	accepted bool // somebody has accepted the newest
+	document *domain.Document
+}
+
+// runbook is what the agent works on, in this turn.
+func (s *session) runbook() domain.Runbook {
+	runbook := s.execution.Request.Runbook
+	runbook.Document = cmp.Or(s.blocks.document, runbook.Document)
+	return runbook
+}
+
+func (s *session) generates() bool { return s.execution.Request.Kind == domain.KindGeneration }
+
+// handedIn takes blocks. They are numbered once: after a restart, the agent hands the same call in again.
+func (s *session) handedIn(d *draft, handed *submission) {
+	c, open := s.calls[handed.call.ID]
+	switch {
+	case s.leaving:
+		return // the asker's context ends soon; it hands them in again where the execution is driven next
+	case s.closing || !s.inTurn || s.result != nil || !open || s.spent != nil:
+		handed.reply <- domain.Errorf(domain.CodeConflict, "The blocks come too late: the turn is over.")
+		return
+	case c.generation == 0:
+		s.generated(d, c, handed)
+	}
+	d.replies = append(d.replies, func() { handed.reply <- nil })
+}
+
+func (s *session) generated(d *draft, c *call, handed *submission) {
+	s.blocks.newest++
+	c.generation = s.blocks.newest
+	runbook := s.runbook()
+	generation := domain.Generation{
+		Execution: s.execution.ID, Number: c.generation, State: domain.GenerationSubmitted, Turn: s.turn, ToolCallID: c.ID,
+		Blocks: s.masker.JSON(handed.blocks), Created: time.Now().UTC().Truncate(time.Microsecond),
+	}
+	if runbook.Document != nil {
+		generation.DocumentRevision = runbook.Document.Revision
+	}
+	d.progress = true
+	d.generated = &generation
+	d.add(domain.BlocksGenerated{
+		Generation: generation.Number, Turn: generation.Turn, ToolCallID: generation.ToolCallID, Blocks: generation.Blocks,
+		InsertAfter: runbook.InsertAfter, DocumentRevision: generation.DocumentRevision,
+	})
+}
+
+// submitted tells whether the turn has handed in blocks.
+func (s *session) submitted() bool { return s.anyCall(func(c *call) bool { return c.generation > 0 }) }
+
+// keepsBlocks tells whether there is something to accept, whatever became of the turn: the blocks of before stay until newer ones
+// take their place.
+func (s *session) keepsBlocks() bool { return s.generates() && s.blocks.newest > 0 }
+
+// withoutBlocks is the outcome of a turn that was to hand in blocks, and did not.
+func withoutBlocks() outcome {
+	return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
+}
+
+// what the model is told of the blocks that it has handed in.
+const (
+	blocksAccepted = "The blocks were accepted."
+	blocksDropped  = "The blocks were not accepted."
+	blocksEdited   = "The blocks were shown to the person, who asks for changes."
+)
+
+// submittedFate is what becomes of a call that has handed in blocks.
+func (s *session) submittedFate(c *call) domain.ToolCallCompleted {
+	switch {
+	case s.blocks.accepted:
+		return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded, Output: blocksAccepted}
+	case s.blocks.edits == c.generation:
+		return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded, Output: blocksEdited}
+	}
+	failure := domain.Failure{Code: domain.CodeCancelled, Message: blocksDropped}
+	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateCancelled, Output: failure.Message, Error: &failure}
+}
+
+// closedDown ends an execution that somebody has closed: by accepting its blocks, or without.
+func (s *session) closedDown() state {
+	if s.keepsBlocks() {
+		if err := s.readAcceptance(); err != nil {
+			return s.restAgain(err)
+		}
+	}
+	return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
+}
+
+func (s *session) readAcceptance() error {
+	ctx, cancel := s.reading()
+	defer cancel()
+	rows, err := s.store.Generations(ctx, s.execution.Tenant, s.execution.ID)
+	s.blocks.accepted = slices.ContainsFunc(rows, func(g domain.Generation) bool { return g.State == domain.GenerationAccepted })
+	return err
+}
+
+// restAgain waits a moment before it reads again what decides how the execution ends.
+func (s *session) restAgain(err error) state {
+	s.postpone(err)
+	return s.await(nil, nil, nil)
+}
+
+// place is where the blocks go, for one execution at a time; empty where the runbook has no id, and so no place is known.
+func place(request domain.Request) string {
+	if request.Kind != domain.KindGeneration || request.RunbookID == "" {
+		return ""
+	}
+	return string(domain.Encode([]string{request.RunbookID, request.Runbook.InsertAfter}))
+}
+
+// supersede sees to it that one execution alone generates blocks for its place: the newest. Each one looks after it was
+// created, so of two that were created at once at least one sees the other.
+func (s *session) supersede() (by domain.ExecutionID, err error) {
+	at := place(s.execution.Request)
+	if at == "" {
+		return "", nil
+	}
+	ctx, cancel := s.reading()
+	defer cancel()
+	live, err := s.store.LiveAt(ctx, s.execution.Tenant, at)
+	if err != nil || len(live) == 0 {
+		return "", err
+	}
+	newest := slices.Max(live)
+	for _, id := range live {
+		if id == newest || id == s.execution.ID {
+			continue
+		}
+		if err := s.cancelOther(ctx, id, newest); err != nil {
+			return "", err
+		}
+	}
+	if newest != s.execution.ID {
+		return newest, nil
+	}
+	return "", nil
+}
+
+func (s *session) cancelOther(ctx context.Context, id, newest domain.ExecutionID) error {
+	wish := supersededBy(newest)
+	other := domain.Execution{ID: id, Request: domain.Request{RunbookID: s.execution.Request.RunbookID}}
+	_, err := s.log.Commit(ctx, store.Change{
+		Execution: id, Cancel: wish,
+		Audit: []domain.AuditRecord{audit.Execution("execution.cancelled", other, wish.By, audit.BySession)},
+	})
+	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
+		return nil // it has ended by itself
+	}
+	return err
+}
+
+func supersededBy(newest domain.ExecutionID) *store.CancelRequest {
+	return &store.CancelRequest{Reason: "superseded by " + string(newest), By: domain.Actor{Name: "execution " + string(newest)}}
+}
+
+// settlePlace is supersede, tried again while the database is away.
+func (s *session) settlePlace() (by domain.ExecutionID, err error) {
+	for {
+		by, err = s.supersede()
+		if err == nil || s.lease.Err() != nil {
+			return by, err
+		}
+		slog.Warn("cannot settle the place of generated blocks, trying again", "execution", s.execution.ID, "error", err)
+		select {
+		case <-time.After(readPause):
+		case <-s.lease.Done():
+		}
+	}
+}
+
+// Edit asks for changes of the blocks that were handed in. It is a prompt that never waits.
+//
+// Errors: those of Prompt; CodeNoGeneration (there are no blocks, or newer ones); CodeBusy (a turn runs).
+func (m *Manager) Edit(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
+	key *store.Idempotency,
+) (accepted domain.QueuedPrompt, replayed bool, err error) {
+	if prompt.Edit.Generation == 0 {
+		generations, err := m.store.Generations(ctx, tenant, id)
+		if err != nil {
+			return domain.QueuedPrompt{}, false, err
+		}
+		if len(generations) > 0 {
+			prompt.Edit.Generation = generations[len(generations)-1].Number
+		}
+	}
+	prompt.WhenBusy = domain.WhenBusyReject
+	return m.takePrompt(ctx, tenant, id, prompt, by, key)
+}
+
+// Accept takes the blocks of a generation, and closes the execution. It waits for its end like Close.
+//
+// Errors: CodeNotFound; CodeNoGeneration; CodeBusy; CodeDocumentChanged; CodeExecutionEnded.
+func (m *Manager) Accept(
+	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, acceptance store.Acceptance,
+) (domain.Execution, error) {
+	wish := store.Change{
+		Execution: id, Accept: &acceptance,
+		Events: []domain.Event{domain.NewEvent(id, domain.BlocksAccepted{Generation: acceptance.Generation, By: acceptance.By})},
+	}
+	execution, err := m.end(ctx, tenant, wish, domain.StatusCompleted, "blocks.accepted", acceptance.By)
+	if err == nil && execution.Status.Terminal() || domain.CodeOf(err) == domain.CodeNoGeneration {
+		if m.accepted(ctx, tenant, id, acceptance.Generation) {
+			return execution, nil
+		}
+		err = cmp.Or(err, error(domain.Errorf(domain.CodeNoGeneration, "These blocks were not accepted before the execution ended.")))
+	}
+	return execution, err
+}
+
+func (m *Manager) accepted(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, number int) bool {
+	generations, err := m.store.Generations(ctx, tenant, id)
+	return err == nil && slices.ContainsFunc(generations, func(g domain.Generation) bool {
+		return g.Number == number && g.State == domain.GenerationAccepted
+	})
+}
