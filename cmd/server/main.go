@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"signoff/internal/domain"
+	"signoff/internal/runbooks/template"
 	"signoff/internal/sandbox"
 )
 
@@ -29,8 +30,9 @@ const (
 )
 
 func main() {
-	// The supervisor of a command is this same binary, started with a hidden argument; such a process never gets past
-	// this line.
+	// What renders a template, and the supervisor of a command, are this same binary, started with a hidden argument; such a
+	// process never gets past these lines.
+	template.Intercept()
 	sandbox.Intercept()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -145,6 +145,10 @@ var arrows = []arrow{
 		in("github.com/jackc/pgx", "modernc.org/sqlite", "github.com/golang-migrate/migrate", "database/sql"), true},
 	{"only llm talks to models", notIn("internal/llm"), in("github.com/openai/openai-go", "github.com/anthropics/anthropic-sdk-go"), true},
 	{"only acp speaks ACP", notIn("internal/acp"), in("github.com/coder/acp-go-sdk"), true},
+	{"only runbooks/template runs foreign templates, in a process of their own", notIn("internal/runbooks/template"),
+		in("github.com/nikolalohinski/gonja"), true},
+	{"only a child process renders: the engine can end the process that it runs in", notIn("internal/runbooks/template"),
+		ours("internal/runbooks/template/jinja"), true},
 	{"only cmd/server reads the configuration", notIn("cmd/server"), in("github.com/kelseyhightower/envconfig"), true},
 	{"cmd/server is the end of all arrows", notIn("cmd/server"), ours("cmd/server"), true},
 }

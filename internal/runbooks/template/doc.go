@@ -1,0 +1,2 @@
+// Package template is being written.
+package template

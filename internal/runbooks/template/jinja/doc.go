@@ -1,0 +1,2 @@
+// Package jinja renders templates.
+package jinja
