@@ -25,8 +25,6 @@ const maxProviderText = 300 // characters of a provider's own words in a message
 // statusOverloaded is Anthropic's own.
 const statusOverloaded = 529
 
-// outOfCredit is OpenAI's code for an empty account, which waiting does not fill.
-const outOfCredit = "insufficient_quota"
 
 // failure is what went wrong with a request to a model, and whether the same request may do better.
 type failure struct {
@@ -98,6 +96,8 @@ func classify(err error, model string, hide hiding) *failure {
 // failure maps a status. What another attempt could change is repeated: overload, and errors of the server itself.
 func (e *statusError) failure(model string, hide hiding) *failure {
 	switch {
+	case e.empty():
+		return e.outOfCredit(model, hide)
 	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
 		return &failure{shown: domain.Errorf(domain.CodeModelUnauthorized,
 			"The provider of model %q does not accept the key (%d).", model, e.status).With(e)}
@@ -119,7 +119,7 @@ func (e *statusError) repeatable() bool {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusConflict:
 		return true
 	case http.StatusTooManyRequests:
-		return e.code != outOfCredit
+		return true
 	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
 		return false
 	default:
@@ -134,6 +134,8 @@ func eventFailure(data []byte, statusOf func(code string) int, model string, hid
 	told.message, told.code = errorText(data)
 	told.status = statusOf(told.code)
 	switch {
+	case told.empty():
+		return told.outOfCredit(model, hide)
 	case told.overflow():
 		return told.overflowed(model, hide)
 	case told.status != 0:
@@ -142,8 +144,35 @@ func eventFailure(data []byte, statusOf func(code string) int, model string, hid
 	return &failure{
 		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q reported an error: %s",
 			model, hide.shorten(told.message)),
-		retry: told.code != outOfCredit,
+		retry: true,
 	}
+}
+
+// noCredit finds the sentence in which a provider says that the account has nothing left. Anthropic says it with the code of a
+// request that is wrong. What is said with 429 is not looked at: Gemini speaks of quota and billing there, and means a minute.
+var noCredit = regexp.MustCompile(`(?i)credit balance is too low|insufficient (credits?|balance|funds|quota)`)
+
+// empty tells whether the provider's account has nothing left, which waiting does not fill.
+func (e *statusError) empty() bool {
+	switch e.code {
+	case "insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached":
+		return true
+	}
+	switch e.status {
+	case http.StatusPaymentRequired:
+		return true
+	case 0, http.StatusOK, http.StatusBadRequest, http.StatusForbidden:
+		return noCredit.MatchString(e.message)
+	default:
+		return false
+	}
+}
+
+// outOfCredit is final for this model, and says nothing of the others.
+func (e *statusError) outOfCredit(model string, hide hiding) *failure {
+	said := cmp.Or(hide.shorten(e.message), "it does not say more")
+	return &failure{shown: domain.Errorf(domain.CodeQuotaExceeded,
+		"The account at the provider of model %q has nothing left: %s", model, said).With(e)}
 }
 
 // tooLong finds the sentence in which a provider says that the conversation does not fit. There is a code for it at

@@ -77,3 +77,30 @@ func TestOverflow(t *testing.T) {
 		}
 	}
 }
+
+// TestOutOfCredit is what vendors say when an account is empty, and what sounds like it.
+func TestOutOfCredit(t *testing.T) {
+	tests := []struct {
+		status        int
+		message, code string
+		want          bool
+	}{
+		{429, "You exceeded your current quota, please check your plan and billing details.", "insufficient_quota", true},
+		{429, "You exceeded your current quota, please check your plan and billing details.", "429", false}, // Gemini, for a minute
+		{429, "Rate limit reached", "rate_limit_exceeded", false},
+		{402, "", "", true},
+		{402, "Payment required", "billing_error", true},
+		{400, "Your credit balance is too low to access the Anthropic API.", "invalid_request_error", true},
+		{403, "Insufficient balance", "", true},
+		{403, "You may not use this model", "permission_error", false},
+		{500, "insufficient funds", "", false},
+		{0, "quota", "insufficient_quota", true},
+	}
+	for _, test := range tests {
+		told := &statusError{status: test.status, message: test.message, code: test.code}
+		failed := told.failure("m", hiding{mask: mask{unmasked{}}})
+		if (failed.shown.Code == domain.CodeQuotaExceeded) != test.want || (test.want && (failed.retry || !worthAnother(failed))) {
+			t.Errorf("%d %s: %s, retry %v", test.status, test.message, failed.shown.Code, failed.retry)
+		}
+	}
+}

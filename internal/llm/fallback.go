@@ -59,6 +59,9 @@ func (t *turn) next(ctx context.Context, why *domain.Error) error {
 // worthAnother tells whether another model may do better. It would refuse a request that is wrong in itself as well, and
 // a conversation that is too long for one model is not to be handed around.
 func worthAnother(trouble *failure) bool {
+	if trouble.shown.Code == domain.CodeQuotaExceeded { // whatever the status was that said so
+		return true
+	}
 	var answered *statusError
 	if errors.As(trouble, &answered) {
 		switch answered.status {

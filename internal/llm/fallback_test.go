@@ -50,7 +50,8 @@ func TestWhatAnotherModelIsAskedFor(t *testing.T) {
 	}{
 		{"key not accepted", answers(401, nil, ""), domain.CodeModelUnauthorized, 1},
 		{"model not found", answers(404, nil, ""), domain.CodeModelFailed, 1},
-		{"empty account", answers(429, nil, `{"error":{"message":"quota","code":"insufficient_quota"}}`), domain.CodeModelFailed, 1},
+		{"empty account", answers(429, nil, `{"error":{"message":"quota","code":"insufficient_quota"}}`), domain.CodeQuotaExceeded, 1},
+		{"an account that is empty by a wrong request", answers(400, nil, `{"error":{"message":"Your credit balance is too low"}}`), domain.CodeQuotaExceeded, 1},
 		{"busy, again and again", answers(503, nil, ""), domain.CodeModelFailed, 5},
 		{"no connection", refusesConnection, domain.CodeModelUnreachable, 5},
 		{"breaks off, again and again", streams(says("par")), domain.CodeModelStreamBroken, 5},
