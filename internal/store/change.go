@@ -46,13 +46,14 @@ type Change struct {
 	DiscardPrompts []domain.PromptID // their turn will not come
 
 	// Calls that the client runs, by the driver: AskClient opens them, CloseClient ends the waiting. AnswerClient, under epoch 0,
-	// answers one.
+	// answers one. A change that ends the execution cancels what still waits: nobody would read the answer.
 	AskClient    []domain.ClientCall
 	CloseClient  []ClientClosing
 	AnswerClient *ClientAnswering
 
-	// Generations. Generate, by the driver, is the next one; what was submitted before is superseded by it. Accept is under epoch 0. A
-	// change that ends the execution cancels what is still submitted.
+	// Generations. Generate, by the driver, is the next one, refused as domain.CodeConflict under any other number; what was
+	// submitted before is superseded by it. Accept is under epoch 0. A change that ends the execution cancels what is still
+	// submitted. Read with [Store.Generations].
 	Generate *domain.Generation
 	Accept   *Acceptance
 
@@ -81,8 +82,9 @@ type Idempotency struct {
 	BodyHash []byte // of the request that came with it: another body under the same key is an error
 }
 
-// ClientClosing ends a client's call. Expect says how it stands: where a waiting one was answered meanwhile, the change is
-// refused as domain.CodeStale, and the driver looks again. An answered one keeps its state: To counts for waiting ones only.
+// ClientClosing ends the waiting for a client. Expect says how its call stands: where a waiting one was answered meanwhile, the
+// change is refused as domain.CodeStale, and the driver looks again with [Store.ClientCalls]. An answered one keeps its state:
+// the closing makes sure that it is answered, and To counts for waiting ones only.
 type ClientClosing struct {
 	ToolCallID string
 	Expect     domain.ClientCallState // waiting or answered
@@ -92,21 +94,26 @@ type ClientClosing struct {
 // ClientAnswering is a client's answer, told by no event: the driver's `toolCall.completed` does that. Inside the transaction it is
 // refused with
 //   - domain.CodeNotFound where no call of that id waits or has waited for the client;
-//   - domain.CodeAlreadyAnswered where it has another answer. The same answer again changes nothing and is no error;
+//   - domain.CodeAlreadyAnswered where it has another answer: another output or another error, whoever gives it;
 //   - domain.CodeCallEnded where its waiting ended otherwise, or its time is over by the database's clock.
+//
+// The same answer again is no error, and nothing of its change is written: no event, no record, no bell: see Outcome.Repeated. All of this is
+// also said of an execution that has ended.
 type ClientAnswering struct {
 	ToolCallID string
 	Answer     domain.ClientAnswer
 }
 
 // Acceptance takes the blocks of a generation, and closes the execution as by Close. Inside the transaction it is refused with
-//   - domain.CodeNoGeneration where there is no such generation, or it is not submitted any more. The one who has accepted it
-//     already may do so again: that changes nothing and is no error;
-//   - domain.CodeBusy where the execution is not idle, or a prompt waits;
-//   - domain.CodeDocumentChanged where the generation was written for another revision.
+//   - domain.CodeNoGeneration where there is no such generation, or it is not submitted any more;
+//   - domain.CodeDocumentChanged where the generation was written for another revision;
+//   - domain.CodeBusy where the execution is not idle, or a prompt waits.
+//
+// Whoever has accepted it already, by the id of the key, may do so again: that is no error, and nothing of the change is
+// written: see Outcome.Repeated. All of this is also said of an execution that has ended, as accepting ends it.
 type Acceptance struct {
 	Generation int
-	Revision   string // of the document as the client has it; empty where it does not count
+	Revision   string // of the document as the client has it; empty: it does not compare
 	By         domain.Actor
 }
 
@@ -160,12 +167,14 @@ type ResumeRequest struct {
 type Outcome struct {
 	// LastSeq is the seq of the change's last event, or the head where it had none.
 	LastSeq int64
+	// Repeated: an answer or an acceptance that was there before. Nothing of the change is written, so its events have no seq.
+	Repeated bool
 	// Tenant is whose execution it is.
 	Tenant domain.TenantID
-	// Err is nil where the change is in the database. Otherwise nothing of it is:
+	// Err is nil where the change is in the database, or is Repeated. Otherwise nothing of it is:
 	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, an approval was not
-	//     pending, or not in time, or a prompt is queued, or not any more;
-	//   - domain.CodeConflict: the idempotency key is taken, or the id of something new;
-	//   - what [NewPrompt] and [ResumeRequest] name.
+	//     pending, or not in time, a client's call does not stand as expected, or a prompt is queued, or not any more;
+	//   - domain.CodeConflict: the idempotency key is taken, or the id or number of something new;
+	//   - what [NewPrompt], [ResumeRequest], [ClientAnswering] and [Acceptance] name.
 	Err error
 }

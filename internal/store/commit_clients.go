@@ -25,7 +25,7 @@ func brokenClients(c *Change) string {
 // clientStanding is what decides whether an answer counts.
 type clientStanding struct {
 	execution domain.ExecutionID
-	lastSeq   int64
+	head      takenHead
 	call      *domain.ClientCall // nil: there is none of that id
 	over      bool               // its time
 }
@@ -42,7 +42,7 @@ func (b *batch) admitAnswers() error {
 		}
 	}
 	standings, err := ask(b, `id text, call text`, rows, scanClientStanding, `
-		select h.execution_id, h.last_seq, coalesce(c.expires_us <= now_us(), false), c.state, c.answer
+		select h.execution_id, h.last_seq, h.tenant_id, coalesce(c.expires_us <= now_us(), false), c.state, c.answer
 		from v join execution_heads h on h.execution_id = v.id
 			left join client_calls c on c.execution_id = v.id and c.call_id = v.call`)
 	if err != nil {
@@ -50,14 +50,14 @@ func (b *batch) admitAnswers() error {
 	}
 	for _, s := range standings {
 		i := answers[s.execution]
-		b.judge(i, s.lastSeq, s.refusal(keptAnswer(b.changes[i].AnswerClient.Answer)))
+		b.judge(i, s.head, s.refusal(keptAnswer(b.changes[i].AnswerClient.Answer)))
 	}
 	return nil
 }
 
 func scanClientStanding(row scanner) (s clientStanding, err error) {
 	var state, answer sql.NullString
-	if err := row.Scan(&s.execution, &s.lastSeq, &s.over, &state, &answer); err != nil || !state.Valid {
+	if err := row.Scan(&s.execution, &s.head.lastSeq, &s.head.tenant, &s.over, &state, &answer); err != nil || !state.Valid {
 		return s, err
 	}
 	s.call = &domain.ClientCall{State: domain.ClientCallState(state.String)}

@@ -9,7 +9,7 @@ import (
 // generationStanding is what decides whether the blocks of a generation can be accepted.
 type generationStanding struct {
 	execution domain.ExecutionID
-	lastSeq   int64
+	head      takenHead
 	busy      bool                   // it is not idle, or a prompt waits
 	state     domain.GenerationState // empty: there is no such generation
 	revision  string
@@ -28,7 +28,7 @@ func (b *batch) admitAcceptances() error {
 		}
 	}
 	standings, err := ask(b, `id text, number bigint`, rows, scanGenerationStanding, `
-		select h.execution_id, h.last_seq, e.status <> 'idle'
+		select h.execution_id, h.last_seq, h.tenant_id, e.status <> 'idle'
 				or exists (select 1 from prompts p where p.execution_id = v.id and p.state = 'queued'),
 			coalesce(g.state, ''), coalesce(g.document_revision, ''), g.by
 		from v join execution_heads h on h.execution_id = v.id join executions e on e.id = v.id
@@ -38,14 +38,14 @@ func (b *batch) admitAcceptances() error {
 	}
 	for _, s := range standings {
 		i := acceptances[s.execution]
-		b.judge(i, s.lastSeq, s.refusal(b.changes[i].Accept))
+		b.judge(i, s.head, s.refusal(b.changes[i].Accept))
 	}
 	return nil
 }
 
 func scanGenerationStanding(row scanner) (s generationStanding, err error) {
 	var by sql.NullString
-	if err := row.Scan(&s.execution, &s.lastSeq, &s.busy, &s.state, &s.revision, &by); err != nil {
+	if err := row.Scan(&s.execution, &s.head.lastSeq, &s.head.tenant, &s.busy, &s.state, &s.revision, &by); err != nil {
 		return s, err
 	}
 	s.by, err = optional[domain.Actor]("by", by)

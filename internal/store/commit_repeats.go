@@ -6,16 +6,16 @@ import (
 	"signoff/internal/domain"
 )
 
-// Some wishes may be repeated: an answer, an acceptance. What repeats one brings its events and records again, and they would
-// tell of something twice. So it is left out like a refused change, but without an error.
+// An answer and an acceptance may be repeated. What repeats one brings its events and records again, and they would tell of
+// something twice. So it is left out like a refused change, but without an error.
 
 // errDone says of a change that all of it was done before.
 var errDone = domain.Errorf(domain.CodeInternal, "the change has been made before")
 
-// done is the refusal of such a change, with the outcome that its writer gets.
+// done is the refusal of such a change, with the head for the outcome that its writer gets.
 type done struct {
 	error
-	lastSeq int64
+	head takenHead
 }
 
 // heard walks the live changes, and those whose execution has ended: of some wishes more is to be said than that.
@@ -28,13 +28,13 @@ func (b *batch) heard(yield func(int, *Change) bool) {
 	}
 }
 
-// judge refuses a change where there is a reason. lastSeq is of the head as it now stands.
-func (b *batch) judge(i int, lastSeq int64, why error) {
+// judge refuses a change where there is a reason. The head is as it now stands.
+func (b *batch) judge(i int, head takenHead, why error) {
 	if errors.Is(why, errDone) {
-		if b.written[i] {
-			lastSeq -= int64(len(b.changes[i].Events))
+		if b.written[i] { // numbers that nothing gets
+			head.lastSeq -= int64(len(b.changes[i].Events))
 		}
-		why = done{errDone, lastSeq}
+		why = done{errDone, head}
 	}
 	if why != nil {
 		b.refuse(i, why)
@@ -45,7 +45,7 @@ func (b *batch) judge(i int, lastSeq int64, why error) {
 func (b *batch) acceptRepeats() {
 	for i, outcome := range b.outcomes {
 		if before, ok := errors.AsType[done](outcome.Err); ok {
-			b.outcomes[i] = Outcome{LastSeq: before.lastSeq}
+			b.outcomes[i] = Outcome{LastSeq: before.head.lastSeq, Tenant: domain.TenantID(before.head.tenant), Repeated: true}
 		}
 	}
 }

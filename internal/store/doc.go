@@ -11,6 +11,10 @@
 // Who does not drive an execution leaves wishes for its driver: to cancel it, to close it, to resume it, and further
 // prompts. [Store.Wishes] reads them at one moment, and the driver turns them into events.
 //
+// Two things wait for somebody outside, each in a row of its own. A client's call waits for one answer; a generation, blocks
+// that an agent has handed in, is submitted until it is accepted, superseded or dropped. Answers and acceptances come from any
+// replica and race with the driver, with each other and with the clock: who is decided about second is told what stands.
+//
 // Rules are verdicts that stand: in one execution, or in all of a tenant. A decision leaves one behind in its own
 // transaction, an operator writes one with [Store.CreateRule], and the change that acts by one counts a hit. Memory is
 // notes under a revision: who writes must have read the newest.
@@ -33,11 +37,15 @@
 //     with epoch 0 comes from somebody who does not drive the execution; it rings the head's bell, so that a driver
 //     elsewhere sees that somebody wrote.
 //   - A prompt that was taken in is started or discarded before its execution rests or ends.
+//   - A client's call gets one answer, or none. One generation of an execution is submitted at most, and what is accepted is
+//     what no prompt was to change. With the execution, all waiting ends.
+//   - Who repeats an answer or an acceptance gets the same success, also when it has brought the execution to its end, and
+//     nothing is told twice.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
 //   - The audit tells of all that was written with a record of it, and of nothing that was refused. Its entries are never
 //     changed or removed, not even with their execution: the database refuses it, and the chain shows it where somebody
 //     has got around that.
-//   - Approvals and rules expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
+//   - Approvals, client's calls and rules expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
 //   - Of several who save notes on the same revision one wins.
 //   - Text is read back byte for byte, as far as it is UTF-8: what is not becomes U+FFFD on the way in, on both
 //     engines, since Postgres cannot keep it.

@@ -20,7 +20,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 3
+const newest = 4
 
 var engines = []string{"sqlite", "postgres"}
 
@@ -119,7 +119,7 @@ func TestDirtySchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, "`signoff migrate -force 3`", "`signoff migrate -force 2`") {
+			if !tells(err, "`signoff migrate -force 4`", "`signoff migrate -force 3`") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -207,18 +207,19 @@ func TestFilesArePrivate(t *testing.T) {
 
 // What an earlier version of the schema holds is there after the later ones, and goes on.
 func TestMigrateFromEarlierSchemas(t *testing.T) {
-	t.Run("1", func(t *testing.T) { migrateFrom(t, 1) })
-	t.Run("2", func(t *testing.T) { migrateFrom(t, 2) })
+	t.Run("1", func(t *testing.T) { migrateFrom(t, 1, firstData+firstRule) })
+	t.Run("2", func(t *testing.T) { migrateFrom(t, 2, firstData+firstRule) })
+	t.Run("3", func(t *testing.T) { migrateFrom(t, 3, firstData+thirdRule) })
 }
 
-func migrateFrom(t *testing.T, version int) {
+func migrateFrom(t *testing.T, version int, data string) {
 	t.Helper()
 	onEmpty(t, func(t *testing.T, open func() *store.Store) {
 		s := open()
 		if err := s.MigrateFrom(t.Context(), upTo(t, version)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.DB().ExecContext(t.Context(), firstData); err != nil {
+		if _, err := s.DB().ExecContext(t.Context(), data); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.CheckSchema(t.Context()); !tells(err, fmt.Sprintf("version %d", version), "`signoff migrate`") {
@@ -235,6 +236,7 @@ func migrateFrom(t *testing.T, version int) {
 		c.Resolve = []store.Resolution{{Approval: "open", Status: domain.ApprovalDenied, Decision: &domain.Decision{}}}
 		c.Debug = []domain.DebugMessage{{Message: "m"}}
 		c.Hits, c.Audit = []string{"r"}, []domain.AuditRecord{{Action: "a"}}
+		c.AskClient, c.Generate = []domain.ClientCall{{ToolCallID: "c"}}, &domain.Generation{Number: 1}
 		commit(t, s, c)
 		if n := len(storetest.Log(t, s, "x")); n != 5 {
 			t.Errorf("%d events", n)
@@ -287,9 +289,18 @@ const firstData = `
 	values ('open', 'default', 'x', 'toolCall', 'c', 't', '1', 'execute', '{ "a": 1 }', 's', '/w', 'h', 'pending', 1, null,
 			null, null),
 		('done', 'default', 'x', 'toolCall', 'c', 't', '1', 'execute', '{}', 's', '/w', 'h', 'approved', 1,
-			'{"decision":"approve","remember":"once","by":{"keyId":"k","name":"n"}}', '{ "b": 2 }', 3);
+			'{"decision":"approve","remember":"once","by":{"keyId":"k","name":"n"}}', '{ "b": 2 }', 3);`
+
+// A rule as it was stored under the first schema, and the same under the third.
+const (
+	firstRule = `
 	insert into permission_rules (id, tenant_id, execution_id, tool, arguments_hash, approval_id, created_us)
 	values ('r', 'default', 'x', 'a "tool"', 'h', 'done', 3);`
+	thirdRule = `
+	insert into permission_rules (id, tenant_id, scope, execution_id, effect, matcher, approval_id, by, created_us, hits)
+	values ('r', 'default', 'execution', 'x', 'allow', '{"argumentsHash":"h","tool":"a \"tool\""}', 'done',
+		'{"keyId":"","name":""}', 3, 0);`
+)
 
 // upTo is the first migrations of the binary.
 func upTo(t *testing.T, version int) fstest.MapFS {

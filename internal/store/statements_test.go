@@ -28,6 +28,7 @@ func TestStatementsOfAChange(t *testing.T) {
 	traced := says("x", 1, 1)
 	traced.Debug = []domain.DebugMessage{{Time: time.Now(), Direction: domain.ToAgent, Message: "x"}}
 	audited := store.Change{Execution: "x", Epoch: 1, Audit: []domain.AuditRecord{{Action: "a"}, {Action: "b"}}}
+	handed := store.Change{Execution: "x", Epoch: 1, AskClient: []domain.ClientCall{{ToolCallID: "c"}}}
 	end := says("x", 1, 1)
 	end.Update = &store.Update{Status: domain.StatusCompleted}
 	for _, c := range []struct {
@@ -42,6 +43,9 @@ func TestStatementsOfAChange(t *testing.T) {
 		{"a wish", store.Change{Execution: "x", Cancel: &store.CancelRequest{}}, 2},
 		{"a prompt: may it come in?", asks("x", "p"), 5},
 		{"its turn", turn, 5},
+		{"a call of the client", handed, 2},
+		{"its answer: does it count?", store.Change{Execution: "x", AnswerClient: &store.ClientAnswering{ToolCallID: "c"}}, 3},
+		{"blocks, and those of before", store.Change{Execution: "x", Epoch: 1, Generate: &domain.Generation{Number: 1}}, 3},
 		{"raw messages: where does their feed end?", traced, 5},
 		{"hits", store.Change{Execution: "x", Epoch: 1, Hits: []string{"r", "s"}}, 2},
 		{"the audit: its end, before and after", audited, 4},

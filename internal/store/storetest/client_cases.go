@@ -134,8 +134,8 @@ func answersAgain(w *world) {
 			again := answered(id, "a", "out\xff", "")
 			again.AnswerClient.Answer.By = domain.Actor{KeyID: "another"}
 			again.Events, again.Audit = said(id, 0, 3).Events, []domain.AuditRecord{told("twice")}
-			if seq := w.accepted(again); seq != head.LastSeq {
-				w.Errorf("seq %d, the head is at %d", seq, head.LastSeq)
+			if diff := cmp.Diff(store.Outcome{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
+				w.Error(diff)
 			}
 			w.accepted(answered(id, "b", "", "failed"))
 		})
@@ -172,7 +172,7 @@ func answersInABatch(w *world) {
 	w.must(err)
 	want := []int64{2, 2, 0, 4}
 	for i, outcome := range outcomes {
-		if outcome.LastSeq != want[i] || (outcome.Err != nil) != (i == 2) {
+		if outcome.LastSeq != want[i] || (outcome.Err != nil) != (i == 2) || (outcome.Tenant == tenant) != (i != 2) || outcome.Repeated != (i == 1) {
 			w.Errorf("%d: %+v", i, outcome)
 		}
 	}
@@ -293,6 +293,9 @@ func oneAnswerWins(w *world) {
 			} else {
 				w.refused(outcome.Err, domain.CodeAlreadyAnswered)
 			}
+		}
+		if n := count(outcomes, func(o store.Outcome) bool { return o.Err == nil && !o.Repeated }); n != 1 {
+			w.Errorf("%d were the first", n)
 		}
 		if n := len(w.log(id)); n != 3 {
 			w.Errorf("%d events, want created, said, and one of an answer", n)

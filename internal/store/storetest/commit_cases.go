@@ -473,10 +473,16 @@ func brokenBatch(w *world) {
 		"taken under epoch 0":          {{Execution: id, Resumed: true}},
 		"raw messages under epoch 0":   {{Execution: id, Debug: traced(id, 1, "x").Debug}},
 		"rung by the driver":           {{Execution: id, Epoch: 1, Ring: true}},
-		"a rule of no scope":           {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Effect: domain.Allow}}}},
-		"a rule without an effect":     {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Scope: domain.RememberGlobal}}}},
-		"an audit of nothing":          {{Execution: id, Audit: []domain.AuditRecord{{}}}},
-		"an audit that is not JSON":    {{Execution: id, Audit: []domain.AuditRecord{{Action: "a", Details: json.RawMessage("{")}}}},
+		"a client asked under epoch 0": {{Execution: id, AskClient: []domain.ClientCall{{ToolCallID: "c"}}}},
+		"closed for a client under epoch 0": {{Execution: id, CloseClient: []store.ClientClosing{
+			{ToolCallID: "c", Expect: domain.ClientCallWaiting, To: domain.ClientCallCancelled}}}},
+		"answered by the driver":    {{Execution: id, Epoch: 1, AnswerClient: &store.ClientAnswering{ToolCallID: "c"}}},
+		"generated under epoch 0":   {{Execution: id, Generate: &domain.Generation{Number: 1}}},
+		"accepted by the driver":    {{Execution: id, Epoch: 1, Accept: &store.Acceptance{Generation: 1}}},
+		"a rule of no scope":        {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Effect: domain.Allow}}}},
+		"a rule without an effect":  {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Scope: domain.RememberGlobal}}}},
+		"an audit of nothing":       {{Execution: id, Audit: []domain.AuditRecord{{}}}},
+		"an audit that is not JSON": {{Execution: id, Audit: []domain.AuditRecord{{Action: "a", Details: json.RawMessage("{")}}}},
 	} {
 		w.untouched(id, func() {
 			if _, err := w.s.Commit(w.ctx, append(batch, said(w.create(), 1, 1))); domain.CodeOf(err) != domain.CodeInternal {

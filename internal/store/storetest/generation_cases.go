@@ -169,8 +169,8 @@ func acceptedAgain(w *world) {
 			for _, revision := range []string{"r", ""} {
 				again := acceptedBlocks(id, 1, revision, "me")
 				again.Accept.By.Name, again.Audit = "renamed", []domain.AuditRecord{told("twice")}
-				if seq := w.accepted(again); seq != head.LastSeq {
-					w.Errorf("seq %d, the head is at %d", seq, head.LastSeq)
+				if diff := cmp.Diff(store.Outcome{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
+					w.Error(diff)
 				}
 			}
 			w.refused(w.commit(acceptedBlocks(id, 1, "s", "me")).Err, domain.CodeDocumentChanged)
