@@ -3,7 +3,6 @@ package migrations
 import (
 	"io/fs"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,24 +20,38 @@ func TestSameSchema(t *testing.T) {
 
 // The checks of the schema and the constants of the domain agree: a status that Go knows can be stored, and no other.
 func TestStatusesAreThoseOfTheDomain(t *testing.T) {
+	statuses := [][]string{
+		names(domain.Statuses...),
+		names(domain.ApprovalPending, domain.ApprovalApproved, domain.ApprovalDenied, domain.ApprovalExpired, domain.ApprovalCancelled),
+	}
+	states := [][]string{
+		{"queued", "started", "discarded"}, // of prompts, which only the store knows
+		names(domain.ClientCallWaiting, domain.ClientCallAnswered, domain.ClientCallExpired, domain.ClientCallCancelled),
+		names(domain.GenerationSubmitted, domain.GenerationAccepted, domain.GenerationSuperseded, domain.GenerationCancelled),
+	}
 	for _, engine := range []string{"sqlite", "postgres"} {
-		checks := regexp.MustCompile(`check \(status in \(([^)]*)\)\)`).FindAllStringSubmatch(text(t, engine), -1)
-		if len(checks) != 2 {
-			t.Fatalf("%s: %d checks", engine, len(checks))
-		}
-		var statuses []string
-		for _, status := range domain.Statuses {
-			statuses = append(statuses, string(status))
-		}
-		approvals := []string{string(domain.ApprovalPending), string(domain.ApprovalApproved), string(domain.ApprovalDenied),
-			string(domain.ApprovalExpired), string(domain.ApprovalCancelled)}
-		for i, want := range [][]string{statuses, approvals} {
-			got := regexp.MustCompile(`\w+`).FindAllString(checks[i][1], -1)
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: %v, want %v", engine, got, want)
+		for column, want := range map[string][][]string{"status": statuses, "state": states} {
+			if diff := cmp.Diff(want, checks(t, engine, column)); diff != "" {
+				t.Errorf("%s, %s: %s", engine, column, diff)
 			}
 		}
 	}
+}
+
+func names[T ~string](values ...T) (all []string) {
+	for _, value := range values {
+		all = append(all, string(value))
+	}
+	return all
+}
+
+// checks is what the columns of that name may hold, in the order of their tables.
+func checks(t *testing.T, engine, column string) (all [][]string) {
+	t.Helper()
+	for _, check := range regexp.MustCompile(`check \(` + column + ` in \(([^)]*)\)\)`).FindAllStringSubmatch(text(t, engine), -1) {
+		all = append(all, regexp.MustCompile(`\w+`).FindAllString(check[1], -1))
+	}
+	return all
 }
 
 func text(t *testing.T, engine string) string {
