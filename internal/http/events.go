@@ -96,24 +96,26 @@ func (s *Server) eventPage(ctx context.Context, execution domain.Execution, afte
 		return nil, err
 	}
 	defer follower.Close()
-	var frames []events.Frame
-	for size := 0; len(frames) <= limit; { // one more tells that there is a next page
+	return readPage(ctx, follower, limit)
+}
+
+// readPage takes at most limit frames, and at most about as many as make a page.
+func readPage(ctx context.Context, follower follower, limit int) (page eventPage, err error) {
+	for size := 0; len(page.frames) <= limit; { // one more tells that there is a next page
 		if size > maxPage {
-			return eventPage{frames: frames, more: true}, nil
+			page.more = true
+			return page, nil
 		}
-		more, err := follower.Next(ctx)
-		if err != nil {
-			return nil, err
+		frames, err := follower.Next(ctx)
+		if err != nil || len(frames) == 0 {
+			return page, err
 		}
-		if len(more) == 0 {
-			return eventPage{frames: frames}, nil
-		}
-		frames = append(frames, more...)
-		for _, frame := range more {
+		page.frames = append(page.frames, frames...)
+		for _, frame := range frames {
 			size += len(frame.SSE)
 		}
 	}
-	return eventPage{frames: frames[:limit], more: true}, nil
+	return eventPage{frames: page.frames[:limit], more: true}, nil
 }
 
 type eventPage struct {
@@ -123,7 +125,14 @@ type eventPage struct {
 
 // VisitListEventsResponse writes the bytes that the log encoded.
 func (p eventPage) VisitListEventsResponse(w http.ResponseWriter) error {
-	body := []byte(`{"items":[`)
+	w.Header().Set("Content-Type", typeJSON)
+	_, err := w.Write(append(p.appendTo(nil), "}\n"...))
+	return err
+}
+
+// appendTo writes the items and the cursor of the next page. The brace is left open.
+func (p eventPage) appendTo(body []byte) []byte {
+	body = append(body, `{"items":[`...)
 	for i, frame := range p.frames {
 		if i > 0 {
 			body = append(body, ',')
@@ -131,12 +140,8 @@ func (p eventPage) VisitListEventsResponse(w http.ResponseWriter) error {
 		body = append(body, frame.JSON()...)
 	}
 	body = append(body, `],"nextCursor":`...)
-	if p.more {
-		body = strconv.AppendQuote(body, strconv.FormatInt(p.frames[len(p.frames)-1].Seq, 10))
-	} else {
-		body = append(body, "null"...)
+	if !p.more {
+		return append(body, "null"...)
 	}
-	w.Header().Set("Content-Type", typeJSON)
-	_, err := w.Write(append(body, "}\n"...))
-	return err
+	return strconv.AppendQuote(body, p.frames[len(p.frames)-1].ID)
 }

@@ -2,11 +2,85 @@ package http
 
 import (
 	"context"
+	"net/http"
+	"strconv"
 
 	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/store"
 )
 
-// FollowEvents follows the events of all executions.
-func (s *Server) FollowEvents(context.Context, api.FollowEventsRequestObject) (api.FollowEventsResponseObject, error) {
-	return nil, errPending
+// FollowEvents follows the events of all executions of the tenant, as a stream or page by page.
+func (s *Server) FollowEvents(ctx context.Context, request api.FollowEventsRequestObject) (api.FollowEventsResponseObject, error) {
+	follow, err := s.feed(ctx, request.Params)
+	if err != nil {
+		return nil, err
+	}
+	switch negotiate(infoOf(ctx).accept, typeStream, typeJSON) {
+	case typeJSON:
+		return readFeed(ctx, follow, value(request.Params.Limit, defaultEventLimit))
+	case typeStream:
+		if request.Params.Limit != nil {
+			return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
+		}
+		return s.openStream(ctx, func() (follower, error) { return follow() },
+			func(string) string { return `{"type":"stream.synced"}` })
+	default:
+		return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
+	}
+}
+
+// feed tells where to begin. A cursor counts before `from`: a client that comes back asks with the same address as before,
+// and would lose what happened in between.
+func (s *Server) feed(ctx context.Context, params api.FollowEventsParams) (func() (*events.FeedFollower, error), error) {
+	tenant := who(ctx).Tenant
+	opaque := value(params.LastEventID, value(params.After, ""))
+	if opaque == "" && value(params.From, api.FollowEventsParamsFromStart) == api.FollowEventsParamsFromNow {
+		return func() (*events.FeedFollower, error) { return s.events.FollowNew(ctx, tenant) }, nil
+	}
+	var after store.FeedCursor
+	if opaque != "" {
+		var err error
+		if after, err = store.ParseFeedCursor(opaque); err != nil {
+			return nil, err
+		}
+	}
+	return func() (*events.FeedFollower, error) { return s.events.FollowAll(ctx, tenant, after) }, nil
+}
+
+func readFeed(ctx context.Context, follow func() (*events.FeedFollower, error), limit int) (api.FollowEventsResponseObject, error) {
+	follower, err := follow()
+	if err != nil {
+		return nil, err
+	}
+	defer follower.Close()
+	begin := follower.Cursor()
+	page, err := readPage(ctx, follower, limit)
+	if err != nil {
+		return nil, err
+	}
+	return feedPage{page, begin}, nil
+}
+
+// feedPage says where it ends even where nothing follows yet: there is always a way to go on.
+type feedPage struct {
+	eventPage
+	begin store.FeedCursor
+}
+
+// VisitFollowEventsResponse writes the bytes that the log encoded.
+func (p feedPage) VisitFollowEventsResponse(w http.ResponseWriter) error {
+	body := append(p.appendTo(nil), `,"cursor":`...)
+	switch {
+	case len(p.frames) > 0:
+		body = strconv.AppendQuote(body, p.frames[len(p.frames)-1].ID)
+	case p.begin != store.FeedCursor{}:
+		body = strconv.AppendQuote(body, p.begin.String())
+	default:
+		body = append(body, "null"...)
+	}
+	w.Header().Set("Content-Type", typeJSON)
+	_, err := w.Write(append(body, "}\n"...))
+	return err
 }

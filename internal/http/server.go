@@ -70,6 +70,9 @@ type Approvals interface {
 // Log follows executions.
 type Log interface {
 	Follow(ctx context.Context, id domain.ExecutionID, after int64) (*events.Follower, error)
+	// FollowAll follows all executions of a tenant, and FollowNew what happens in them from now on.
+	FollowAll(ctx context.Context, tenant domain.TenantID, after store.FeedCursor) (*events.FeedFollower, error)
+	FollowNew(ctx context.Context, tenant domain.TenantID) (*events.FeedFollower, error)
 }
 
 // Reader reads what is stored. What belongs to another tenant is domain.CodeNotFound.

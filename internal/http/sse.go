@@ -2,12 +2,14 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"signoff/api"
@@ -31,38 +33,57 @@ func (s *Server) eventStream(ctx context.Context, execution domain.Execution, af
 	if execution.Status.Terminal() && after == execution.LastSeq {
 		return api.ListEvents204Response{}, nil
 	}
+	return s.openStream(ctx, func() (follower, error) { return s.events.Follow(ctx, execution.ID, after) },
+		func(last string) string {
+			return fmt.Sprintf(`{"type":"stream.synced","executionId":%q,"lastSeq":%s}`,
+				execution.ID, cmp.Or(last, strconv.FormatInt(after, 10)))
+		})
+}
+
+// follower is what a stream reads: the log of one execution, or of all.
+type follower interface {
+	// Next returns what is new; nothing where there is nothing. Then Bell rings when it is time to ask again.
+	Next(ctx context.Context) ([]events.Frame, error)
+	Bell() <-chan struct{}
+	Live() bool  // history is over
+	Ended() bool // nothing will be new any more
+	Close()
+}
+
+// openStream takes one of the places that there are for streams.
+func (s *Server) openStream(ctx context.Context, follow func() (follower, error), synced func(last string) string) (*stream, error) {
 	if s.streams.Add(1) > s.maxStreams {
 		s.streams.Add(-1)
 		return nil, domain.Errorf(domain.CodeUnavailable, "There are too many open streams.")
 	}
-	follower, err := s.events.Follow(ctx, execution.ID, after)
+	follower, err := follow()
 	if err != nil {
 		s.streams.Add(-1)
 		return nil, err
 	}
-	return &stream{
-		server: s, ctx: ctx, keyID: who(ctx).Actor.KeyID, execution: execution.ID, follower: follower, seq: after,
-	}, nil
+	return &stream{server: s, ctx: ctx, keyID: who(ctx).Actor.KeyID, follower: follower, synced: synced}, nil
 }
 
-// stream writes one execution's log to one client.
+// stream writes what a follower reads to one client.
 type stream struct {
-	server    *Server
-	ctx       context.Context // the request's: it ends when the client goes away
-	keyID     string
-	execution domain.ExecutionID
-	follower  *events.Follower
+	server   *Server
+	ctx      context.Context // the request's: it ends when the client goes away
+	keyID    string
+	follower follower
+	synced   func(last string) string // the data of the mark between history and what is live; nil: it was sent
 
 	w      http.ResponseWriter
 	buffer bytes.Buffer
-	seq    int64 // of the last frame in the buffer or sent
-	synced bool
+	last   string // the id of the last frame in the buffer or sent; empty: there was none
 }
 
-// VisitListEventsResponse runs until the terminal event, until the client goes away or stops reading, or until the
-// server drains. Only the first has anything to do with the execution; after the others it goes on, and the client may
-// resume.
-func (t *stream) VisitListEventsResponse(w http.ResponseWriter) error {
+// VisitListEventsResponse and VisitFollowEventsResponse are the two routes.
+func (t *stream) VisitListEventsResponse(w http.ResponseWriter) error   { return t.serve(w) }
+func (t *stream) VisitFollowEventsResponse(w http.ResponseWriter) error { return t.serve(w) }
+
+// serve runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
+// first has anything to do with the execution; after the others it goes on, and the client may resume.
+func (t *stream) serve(w http.ResponseWriter) error {
 	defer t.server.streams.Add(-1)
 	defer t.follower.Close()
 	t.server.metrics.streams.Inc()
@@ -132,7 +153,7 @@ func (t *stream) over() (reason string) {
 func (t *stream) put(frames []events.Frame) error {
 	for _, frame := range frames {
 		t.buffer.Write(frame.SSE)
-		t.seq = frame.Seq
+		t.last = frame.ID
 		if t.buffer.Len() >= maxWrite {
 			if err := t.flush(); err != nil {
 				return err
@@ -140,10 +161,9 @@ func (t *stream) put(frames []events.Frame) error {
 		}
 	}
 	t.server.metrics.sent.Add(float64(len(frames)))
-	if !t.synced && t.follower.Live() && !t.follower.Ended() {
-		t.synced = true
-		fmt.Fprintf(&t.buffer, "event: stream.synced\ndata: {\"type\":\"stream.synced\",\"executionId\":%q,\"lastSeq\":%d}\n\n",
-			t.execution, t.seq)
+	if t.synced != nil && t.follower.Live() && !t.follower.Ended() {
+		fmt.Fprintf(&t.buffer, "event: stream.synced\ndata: %s\n\n", t.synced(t.last))
+		t.synced = nil
 	}
 	return t.flush()
 }
