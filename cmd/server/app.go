@@ -85,10 +85,19 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 		},
 	}, a.store, a.log)
+	settings, err := named.openSettings()
+	if err != nil {
+		return nil, err
+	}
+	templates, err := newRenderer()
+	if err != nil {
+		return nil, err
+	}
 	a.server, err = http.NewServer(http.Config{
 		Sessions: a.manager, Approvals: approvals.NewDesk(a.store, a.log, known), Log: a.log, Reader: a.store,
 		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
 		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
+		Templates: templates, Settings: settings,
 		Version: version, Hosts: config.AllowedHosts, MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {

@@ -148,6 +148,9 @@ func (d *diagnosis) secrets(vault *secrets.Vault) {
 // webSearch tells of it where it is configured. A key that is missing keeps the server from starting.
 func (d *diagnosis) webSearch(named registry) {
 	_, err := named.openTools()
+	if err == nil {
+		_, err = named.openSettings()
+	}
 	switch {
 	case err != nil:
 		d.bad("web search", err)

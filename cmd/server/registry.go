@@ -32,12 +32,17 @@ const defaultConfigFile = "./signoff.yaml"
 //	secrets:
 //	  github: {env: GITHUB_TOKEN, as: GH_TOKEN}
 //	webSearch: {provider: searxng, url: "http://127.0.0.1:8888"}
+//	settings: {defaultTimeout: 300, defaultCapabilities: {write: deny}, defaultShell: zsh}
+//	blockTypes:
+//	  script: {description: "Runs a script", propsSchema: {type: object, required: [code]}}
 type registry struct {
 	Models     modelSection         `yaml:"models"`
 	Agents     map[string]agent     `yaml:"agents"`
 	MCPServers map[string]mcpServer `yaml:"mcpServers"`
 	Secrets    map[string]secret    `yaml:"secrets"`
 	WebSearch  *webSearch           `yaml:"webSearch"`
+	Settings   settingSection       `yaml:"settings"`
+	BlockTypes map[string]blockType `yaml:"blockTypes"`
 
 	file    string
 	content []byte

@@ -30,6 +30,7 @@ func (r registry) openTools() (*tools.Registry, error) {
 	list := []tools.Tool{
 		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{},
 		tools.Think{}, tools.NewReadSchema(schemas), tools.AskUser{}, tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
+		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
 	}
 	if r.WebSearch == nil {
 		return tools.NewRegistry(list...), nil

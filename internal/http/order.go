@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,39 +12,98 @@ import (
 	"signoff/api"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
+	"signoff/internal/store"
 )
 
 // This file is what a request for an execution has to pass beyond the document: fields that contradict each other, and
 // names that must be in a registry.
 
 const (
-	defaultMaxIterations   = 50
-	defaultTimeout         = 300
-	defaultApprovalTimeout = 3600
-	defaultIdleTimeout     = 86400
+	defaultMaxIterations = 50
+	defaultIdleTimeout   = 86400
 )
 
+// order is the request that a body asks for. One that came before under its key is not looked up and rendered again: what
+// it was made of may be gone by now, and the first answer stands.
+func (s *Server) order(ctx context.Context, body api.CreateExecution, key *store.Idempotency) (domain.Request, error) {
+	if key != nil {
+		first, _, err := s.reader.ExecutionByKey(ctx, who(ctx).Tenant, key.Key)
+		if err == nil {
+			return first.Request, nil
+		}
+		if domain.CodeOf(err) != domain.CodeNotFound {
+			return domain.Request{}, err
+		}
+	}
+	if err := s.enabled(body); err != nil {
+		return domain.Request{}, err
+	}
+	if body.Block == nil {
+		return s.toRequest(ctx, body)
+	}
+	var found faults
+	if found.block(body); len(found) > 0 {
+		return domain.Request{}, found.error()
+	}
+	request, err := s.toRequest(ctx, unfold(body))
+	return request, outside(err)
+}
+
 // toRequest fills the defaults in and checks what the document cannot say. What contradicts itself is reported at once,
-// what the registries do not have after that, one by one.
-func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
+// what the registries do not have after that, one by one; then come other executions, and templates at last.
+func (s *Server) toRequest(ctx context.Context, body api.CreateExecution) (domain.Request, error) {
+	if found := wrongParts(body); len(found) > 0 {
+		return domain.Request{}, found.error()
+	}
+	request := s.filled(body)
+	if err := s.registered(&request, *body.Source); err != nil {
+		return request, err
+	}
+	if err := s.judgeable(request); err != nil {
+		return request, err
+	}
+	if err := s.declared(request); err != nil {
+		return request, err
+	}
+	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
+	if err != nil {
+		return request, pointed("/workingDirectory", err)
+	}
+	request.WorkingDirectory = directory
+	found, err := s.lookUp(ctx, value(body.ContextFrom, nil), value(body.OutputsFrom, nil))
+	if err != nil {
+		return request, err
+	}
+	if err := s.takeOver(ctx, &request, found); err != nil {
+		return request, err
+	}
+	return request, s.render(ctx, body, found, &request)
+}
+
+// filled is the request with the defaults in the place of what was left out.
+func (s *Server) filled(body api.CreateExecution) domain.Request {
 	request := domain.Request{
-		Source:                 toSource(value(body.Source, api.Source{})),
+		Kind:                   domain.Kind(value(body.Kind, api.ExecutionKindAgent)),
+		Source:                 toSource(*body.Source),
 		Prompt:                 value(body.Prompt, ""),
 		SystemPrompt:           value(body.SystemPrompt, ""),
 		Instructions:           value(body.Instructions, ""),
 		MCPServers:             value(body.McpServers, nil),
-		KeepOpen:               value(body.KeepOpen, false),
+		KeepOpen:               keepOpen(body),
 		IdleTimeoutSeconds:     value(body.IdleTimeoutSeconds, defaultIdleTimeout),
 		ResumeFrom:             domain.ExecutionID(value(body.ResumeFrom, "")),
 		Debug:                  value(body.Debug, false),
 		MaxIterations:          value(body.MaxIterations, defaultMaxIterations),
-		TimeoutSeconds:         value(body.TimeoutSeconds, defaultTimeout),
-		ApprovalTimeoutSeconds: value(body.ApprovalTimeoutSeconds, defaultApprovalTimeout),
+		TimeoutSeconds:         value(body.TimeoutSeconds, *s.defaults.TimeoutSeconds),
+		ApprovalTimeoutSeconds: value(body.ApprovalTimeoutSeconds, *s.defaults.ApprovalTimeoutSeconds),
 		Metadata:               value(body.Metadata, nil),
 		RunbookID:              value(body.RunbookId, ""),
+		Block:                  blockName(body),
+		OutputSchema:           body.OutputSchema,
+		Runbook:                s.runbook(body),
 	}
 	said := settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
-	said.into(&request)
+	said.into(&request, *s.defaults.Capabilities)
 	if body.Memory != nil {
 		request.Memory = value(body.Memory.Enabled, false)
 	}
@@ -53,18 +113,10 @@ func (s *Server) toRequest(body api.CreateExecution) (domain.Request, error) {
 	for _, message := range value(body.Messages, nil) {
 		request.Messages = append(request.Messages, domain.InputMessage{Role: domain.Role(message.Role), Content: message.Content})
 	}
-	if details := wrongParts(body); len(details) > 0 {
-		return request, &domain.Error{Code: domain.CodeInvalid, Message: summary(details), Details: details}
+	for _, tool := range value(body.ClientTools, nil) {
+		request.ClientTools = append(request.ClientTools, toClientTool(tool))
 	}
-	if err := s.registered(&request, *body.Source); err != nil {
-		return request, err
-	}
-	if err := s.judgeable(request); err != nil {
-		return request, err
-	}
-	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
-	request.WorkingDirectory = directory
-	return request, err
+	return request
 }
 
 // registered looks up what the request names: nothing is run that the operator has not listed.
@@ -174,10 +226,16 @@ func (f *faults) add(pointer, message string) {
 	*f = append(*f, domain.Detail{Pointer: pointer, Message: message})
 }
 
-func wrongParts(body api.CreateExecution) []domain.Detail {
+// error says what was found.
+func (f faults) error() error {
+	return &domain.Error{Code: domain.CodeInvalid, Message: summary(f), Details: f}
+}
+
+func wrongParts(body api.CreateExecution) faults {
 	var found faults
 	found.source(body)
 	found.prompt(body)
+	found.kind(body)
 	found.metadata(value(body.Metadata, nil))
 	found.settings(settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})
 	return found

@@ -1,0 +1,57 @@
+package http
+
+import (
+	"cmp"
+	"context"
+
+	"signoff/api"
+	"signoff/internal/domain"
+)
+
+// Settings is what the operator has set for requests: what holds where they say nothing, and what there is for them.
+type Settings struct {
+	TimeoutSeconds         *int                 // nil: 300; 0: none
+	ApprovalTimeoutSeconds *int                 // nil: 3600; 0: for ever
+	Capabilities           *domain.Capabilities // nil: [domain.DefaultCapabilities]
+	Shell                  string               // empty: unknown
+	BlockTypes             []domain.BlockType
+	BlockGenerationOff     bool
+}
+
+const (
+	defaultTimeout         = 300
+	defaultApprovalTimeout = 3600
+)
+
+// filled has the defaults in the place of zero values.
+func (d Settings) filled() Settings {
+	d.TimeoutSeconds = cmp.Or(d.TimeoutSeconds, new(defaultTimeout))
+	d.ApprovalTimeoutSeconds = cmp.Or(d.ApprovalTimeoutSeconds, new(defaultApprovalTimeout))
+	if d.Capabilities == nil {
+		d.Capabilities = &domain.DefaultCapabilities
+	}
+	return d
+}
+
+// GetSettings shows what a frontend needs to know before it asks for anything. What the registries hold beside names is in
+// their own lists.
+func (s *Server) GetSettings(ctx context.Context, _ api.GetSettingsRequestObject) (api.GetSettingsResponseObject, error) {
+	d := s.defaults
+	out := api.GetSettings200JSONResponse{
+		Agents: []string{}, Models: append([]string{}, s.models.Names()...), DefaultModel: textOrNull(s.models.Default()),
+		DefaultTimeoutSeconds: *d.TimeoutSeconds, DefaultApprovalTimeoutSeconds: *d.ApprovalTimeoutSeconds,
+		DefaultCapabilities: fromCapabilities(*d.Capabilities), DefaultShell: textOrNull(d.Shell),
+		Features: api.Features{BlockGeneration: !d.BlockGenerationOff}, BlockTypes: []api.BlockType{},
+		Limits: api.Limits{
+			BodyBytes: maxBody, ContextFrom: maxContextFrom, ContextBytes: maxContext, OutputsFrom: maxOutputsFrom,
+			BlockTypes: maxBlockTypes, ClientTools: maxClientTools,
+		},
+	}
+	for _, agent := range s.agents.Agents(ctx) {
+		out.Agents = append(out.Agents, agent.Name)
+	}
+	for _, known := range d.BlockTypes {
+		out.BlockTypes = append(out.BlockTypes, fromBlockType(known))
+	}
+	return out, nil
+}
