@@ -39,14 +39,20 @@ func (a *agent) Close() error { return nil }
 // Prompt implements [domain.Agent].
 func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
 	t := a.turn(host, prompt)
+	said := t.takeBack()
 	if t.answered() {
 		return domain.StopEndTurn, nil
 	}
 	if err := t.introduce(ctx); err != nil {
 		return "", err
 	}
-	if err := t.settle(ctx, t.unsettled()); err != nil {
-		return "", err
+	for range said {
+		if _, err := t.silent(); err != nil {
+			return "", err
+		}
+	}
+	if stop, err := t.act(ctx, t.unsettled()); err != nil || stop != "" {
+		return stop, err
 	}
 	for t.rounds < a.maxIterations() {
 		if err := ctx.Err(); err != nil {
@@ -63,6 +69,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 // turn begins a turn, or goes on with one that was cut off.
 func (a *agent) turn(host domain.Host, prompt domain.Prompt) *turn {
 	t := &turn{agent: a, host: host, number: prompt.Turn, rounds: prompt.Rounds, history: prompt.History}
+	t.edits = prompt.Edits > 0 || prompt.Turn > 1
 	a.bill.takeUp(prompt)
 	if prompt.Rounds == 0 {
 		t.bill = &bill{}
@@ -87,6 +94,10 @@ type turn struct {
 	attempt int    // at the answer that is asked for, over all models
 	history []domain.Message
 	bill    *bill // of this turn; nil where a restart came between
+
+	edits     bool   // blocks were handed in before this turn
+	submitted string // the call that has handed in blocks in this turn; it stays open
+	nudged    bool   // the model was told once more to hand in blocks
 }
 
 // round gets one answer and does what it asks for. It returns no stop reason where the model is to be asked again.
@@ -104,7 +115,7 @@ func (t *turn) round(ctx context.Context) (domain.StopReason, error) {
 	case answer.finish == finishRefusal:
 		return domain.StopRefusal, nil
 	case len(answer.calls) == 0:
-		return domain.StopEndTurn, nil
+		return t.silent()
 	}
 	calls, err := t.request(ctx, said.id, answer.calls)
 	if err != nil {
@@ -112,7 +123,15 @@ func (t *turn) round(ctx context.Context) (domain.StopReason, error) {
 	}
 	t.rounds++
 	t.remember(said, calls)
-	return "", t.settle(ctx, calls)
+	return t.act(ctx, calls)
+}
+
+// act brings calls to their end, and tells whether the turn ends with them.
+func (t *turn) act(ctx context.Context, calls []pendingCall) (domain.StopReason, error) {
+	if err := t.settle(ctx, calls); err != nil {
+		return "", err
+	}
+	return t.outcome()
 }
 
 // remember adds the model's answer to the history as the log has it.

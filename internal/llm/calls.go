@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -115,8 +116,9 @@ func quoted(text string) json.RawMessage {
 }
 
 // settle gets a result for every call, all at once, and adds the results to the history in the order of the calls.
-// It returns when no call runs any more; the first error ends the others.
+// It returns when no call runs any more; the first error ends the others. A call that has handed in blocks stays open.
 func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
+	t.single(calls)
 	results := make([]domain.Message, len(calls))
 	group, running := errgroup.WithContext(ctx)
 	for i, call := range calls {
@@ -132,6 +134,7 @@ func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 		}
 		return err
 	}
+	results = slices.DeleteFunc(results, func(m domain.Message) bool { return m.ToolCallID == t.submitted })
 	t.history = append(t.history[:len(t.history):len(t.history)], results...)
 	return nil
 }
@@ -141,11 +144,22 @@ func (t *turn) resolve(ctx context.Context, call pendingCall) (string, error) {
 	if call.flaw != nil {
 		return t.refuse(ctx, call.ToolCall, call.flaw)
 	}
-	tool, _ := t.agent.tools.lookup(call.Tool) // check has found it
-	if asker, asks := tool.(tools.Asker); asks {
-		return t.inquire(ctx, asker, call.ToolCall)
+	found, _ := t.agent.tools.lookup(call.Tool) // check has found it
+	switch tool := found.(type) {
+	case tools.Asker:
+		return t.inquire(ctx, tool, call.ToolCall)
+	case tools.SubmitBlocks:
+		return t.submit(ctx, tool, call.ToolCall)
+	case *tools.ClientTool:
+		return t.host.CallClient(ctx, call.ToolCall)
+	default:
+		return t.perform(ctx, found, call.ToolCall)
 	}
-	grant, err := t.host.Authorize(ctx, call.ToolCall)
+}
+
+// perform runs a call here, where it is allowed.
+func (t *turn) perform(ctx context.Context, tool tools.Tool, call domain.ToolCall) (string, error) {
+	grant, err := t.host.Authorize(ctx, call)
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +167,7 @@ func (t *turn) resolve(ctx context.Context, call pendingCall) (string, error) {
 		return grant.Message, nil
 	}
 	call.Arguments = grant.Arguments
-	return t.run(ctx, call.ToolCall, func() tools.Result { return tool.Run(ctx, t.host, call.ToolCall) })
+	return t.run(ctx, call, func() tools.Result { return tool.Run(ctx, t.host, call) })
 }
 
 // refuse ends a call that cannot even be judged.

@@ -25,7 +25,6 @@ const maxProviderText = 300 // characters of a provider's own words in a message
 // statusOverloaded is Anthropic's own.
 const statusOverloaded = 529
 
-
 // failure is what went wrong with a request to a model, and whether the same request may do better.
 type failure struct {
 	shown *domain.Error

@@ -58,9 +58,13 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 	if err != nil {
 		return nil, err
 	}
+	granted, err := newToolset(r.tools, execution.Request)
+	if err != nil {
+		return nil, err
+	}
 	return &agent{
 		candidates: candidates,
-		tools:      newToolset(r.tools, execution.Request),
+		tools:      granted,
 		mask:       mask{r.config.Masker},
 		logger:     r.config.Logger,
 		execution:  execution,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/schema"
 )
 
 var (
@@ -30,8 +31,7 @@ func (t *turn) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, writes := t.agent.tools.lookup(toolMemoryWrite)
-	t.system = t.agent.mask.MaskString(systemPrompt(t.agent.execution.Request, notes, writes))
+	t.system = t.agent.mask.MaskString(t.systemPrompt(notes))
 	return nil
 }
 
@@ -58,17 +58,20 @@ func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
 }
 
 // systemPrompt is what the model reads first: the safety layer, which no request replaces; the persona, ours or the
-// request's; where it works; the request's instructions; the notes, where it has some, and may change them if it writes.
-func systemPrompt(request domain.Request, notes []domain.Memory, writes bool) string {
-	persona := personaText
+// request's; the rules of the kind, which no request replaces either; where it works; the request's instructions; what its
+// answer has to fit; the notes, where it has some, and may change them if it writes.
+func (t *turn) systemPrompt(notes []domain.Memory) string {
+	request := t.agent.execution.Request
+	character := persona(request.Kind)
 	if strings.TrimSpace(request.SystemPrompt) != "" {
-		persona = request.SystemPrompt
+		character = request.SystemPrompt
 	}
-	parts := []string{safetyText, persona}
-	if request.WorkingDirectory != "" {
+	parts := []string{safetyText, character, t.agent.tools.without(t.kindRules())}
+	if request.WorkingDirectory != "" && !t.generates() {
 		parts = append(parts, "Working directory: "+request.WorkingDirectory)
 	}
-	parts = append(parts, request.Instructions, memoryPrompt(notes, writes))
+	_, writes := t.agent.tools.lookup(toolMemoryWrite)
+	parts = append(parts, request.Instructions, schema.Demand(request.OutputSchema), memoryPrompt(notes, writes))
 	return paragraphs(parts)
 }
 

@@ -7,34 +7,90 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/runbooks"
 	"signoff/internal/tools"
 )
 
 // The tools that depend on more than their class.
 const (
-	toolMemoryRead  = "memory_read"
-	toolMemoryWrite = "memory_write"
-	toolAskUser     = "ask_user"
+	toolMemoryRead      = "memory_read"
+	toolMemoryWrite     = "memory_write"
+	toolAskUser         = "ask_user"
+	toolRunbookDocument = "get_runbook_document"
+	toolBlockDocs       = "get_block_docs"
+	toolDefaultShell    = "get_default_shell"
 )
 
 // toolset is the tools of one execution. Its model is told of these and can call no other: one that would be refused
 // each time, or has nothing behind it, only wastes rounds.
 type toolset struct {
+	named       map[string]bool // what texts may speak of: every tool that some execution has
 	registry    *tools.Registry
 	definitions []tools.Definition
 }
 
-func newToolset(registry *tools.Registry, request domain.Request) toolset {
-	granted := toolset{registry: registry}
-	for _, definition := range registry.Definitions() {
-		if grants(request, definition) {
-			granted.definitions = append(granted.definitions, definition)
+func newToolset(known *tools.Registry, request domain.Request) (toolset, error) {
+	types, err := runbooks.Compile(request.Runbook.BlockTypes)
+	if err != nil {
+		return toolset{}, err
+	}
+	var list []tools.Tool
+	for _, tool := range known.Tools() {
+		if !grants(request, tool.Definition()) {
+			continue
 		}
+		if _, submits := tool.(tools.SubmitBlocks); submits {
+			tool = tools.SubmitBlocks{Types: types}
+		}
+		list = append(list, tool)
+	}
+	clients, err := clientTools(known, request, types)
+	if err != nil {
+		return toolset{}, err
+	}
+	granted := toolset{named: map[string]bool{}, registry: tools.NewRegistry(append(list, clients...)...)}
+	granted.definitions = granted.registry.Definitions()
+	for _, tool := range known.Tools() {
+		granted.named[tool.Definition().Name] = true
+	}
+	for _, tool := range tools.DocumentTools(types) {
+		granted.named[tool.Definition().Name] = true
 	}
 	for i, definition := range granted.definitions {
 		granted.definitions[i].Description = granted.without(definition.Description)
 	}
-	return granted
+	return granted, nil
+}
+
+// clientTools are the tools that the client runs: those that it declares, and, for an assistant, those of the document that it
+// does not declare itself. Whoever generates blocks hands them in, and changes nothing.
+func clientTools(known *tools.Registry, request domain.Request, types *runbooks.Types) (list []tools.Tool, err error) {
+	if request.Kind == domain.KindGeneration {
+		return nil, nil
+	}
+	names := map[string]bool{}
+	for _, declared := range request.ClientTools {
+		tool, err := tools.NewClientTool(declared)
+		if err != nil {
+			return nil, err
+		}
+		if _, ours := known.Lookup(declared.Name); ours || names[declared.Name] {
+			return nil, domain.Errorf(domain.CodeInvalid, "There is more than one tool called %q; the client's need names of their own.", declared.Name)
+		}
+		names[declared.Name] = true
+		if allowed(request, declared.Class) {
+			list = append(list, tool)
+		}
+	}
+	if request.Kind != domain.KindAssistant {
+		return list, nil
+	}
+	for _, tool := range tools.DocumentTools(types) {
+		if definition := tool.Definition(); !names[definition.Name] && grants(request, definition) {
+			list = append(list, tool)
+		}
+	}
+	return list, nil
 }
 
 var (
@@ -46,8 +102,7 @@ var (
 func (s toolset) without(description string) string {
 	return items.ReplaceAllStringFunc(description, func(item string) string {
 		for _, word := range words.FindAllStringSubmatch(item, -1) {
-			_, exists := s.registry.Lookup(word[1])
-			if _, granted := s.lookup(word[1]); exists && !granted {
+			if _, granted := s.lookup(word[1]); s.named[word[1]] && !granted {
 				return ""
 			}
 		}
@@ -57,20 +112,35 @@ func (s toolset) without(description string) string {
 
 // grants tells whether the request has the tool.
 func grants(request domain.Request, definition tools.Definition) bool {
-	if enabled := request.Tools.Enabled; enabled != nil && !slices.Contains(enabled, definition.Name) {
+	if enabled := request.Tools.Enabled; enabled != nil && !slices.Contains(enabled, definition.Name) && definition.Name != toolSubmitBlocks {
 		return false
 	}
-	switch definition.Name {
+	return serves(request, definition.Name) && allowed(request, definition.Class)
+}
+
+// serves tells whether the kind of the execution has the tool, and the tool something to work with.
+func serves(request domain.Request, name string) bool {
+	generates := request.Kind == domain.KindGeneration
+	switch name {
+	case toolSubmitBlocks:
+		return generates
+	case toolRunbookDocument:
+		return generates || request.Runbook.Document != nil
+	case toolBlockDocs:
+		return generates || len(request.Runbook.BlockTypes) > 0
+	case toolDefaultShell:
+		return generates || request.Runbook.DefaultShell != ""
 	case toolMemoryRead, toolMemoryWrite:
-		if !request.Memory {
-			return false
-		}
+		return !generates && request.Memory
 	case toolAskUser:
-		if request.Unattended { // nobody would answer
-			return false
-		}
+		return !generates && !request.Unattended // else nobody would answer
+	default:
+		return !generates
 	}
-	switch request.Capabilities.Of(definition.Class) {
+}
+
+func allowed(request domain.Request, class domain.Class) bool {
+	switch request.Capabilities.Of(class) {
 	case domain.Allow, domain.Ask:
 		return true
 	default:
@@ -79,12 +149,7 @@ func grants(request domain.Request, definition tools.Definition) bool {
 }
 
 // lookup finds a tool of the execution.
-func (s toolset) lookup(name string) (tools.Tool, bool) {
-	if !slices.Contains(s.names(), name) {
-		return nil, false
-	}
-	return s.registry.Lookup(name)
-}
+func (s toolset) lookup(name string) (tools.Tool, bool) { return s.registry.Lookup(name) }
 
 // describe has the tool read the arguments. A tool that the execution does not have is refused with the names of those
 // that it has.

@@ -19,7 +19,20 @@ func someTools() []tools.Tool {
 		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{}, tools.Think{},
 		tools.NewReadSchema(map[string]json.RawMessage{"runbook": json.RawMessage(`{}`)}), tools.AskUser{},
 		tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
+		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
 	}
+}
+
+// known are the names of all tools that there can be, but for those that a request declares.
+func known() map[string]bool {
+	names := map[string]bool{}
+	for _, tool := range someTools() {
+		names[tool.Definition().Name] = true
+	}
+	for _, tool := range tools.DocumentTools(nil) {
+		names[tool.Definition().Name] = true
+	}
+	return names
 }
 
 func TestGrantedTools(t *testing.T) {
@@ -59,15 +72,18 @@ var inBackticks = regexp.MustCompile("`([a-z_]+)`")
 // another one.
 func toldTools(t *testing.T, e domain.Execution) (names []string) {
 	t.Helper()
-	known := tools.NewRegistry(someTools()...)
-	v := &vendor{replies: []reply{saysOnly("ok")}}
-	if _, err := open(t, config(v), e, someTools()...).Prompt(t.Context(), &hosttest.Host{}, prompt("Go")); err != nil {
+	known := known()
+	for _, declared := range e.Request.ClientTools {
+		known[declared.Name] = true
+	}
+	v := &vendor{replies: []reply{streams(callsTool("submit_blocks", fineBlocks), ends("tool_calls"), done), saysOnly("ok")}}
+	if _, err := open(t, config(v), e, someTools()...).Prompt(t.Context(), &hosttest.Host{Book: e.Request.Runbook}, prompt("Go")); err != nil {
 		t.Fatal(err)
 	}
 	sent := v.requests()[0].body
 	texts := sent.Messages[0].Content
 	for _, told := range sent.Tools {
-		if _, exists := known.Lookup(told.Function.Name); !exists {
+		if !known[told.Function.Name] {
 			t.Errorf("the model is told of %s, which does not exist", told.Function.Name)
 		}
 		if told.Function.Description == "" || len(told.Function.Parameters) < 10 {
@@ -76,7 +92,7 @@ func toldTools(t *testing.T, e domain.Execution) (names []string) {
 		names, texts = append(names, told.Function.Name), texts+told.Function.Description
 	}
 	for _, named := range inBackticks.FindAllStringSubmatch(texts, -1) {
-		if _, exists := known.Lookup(named[1]); exists && !slices.Contains(names, named[1]) {
+		if known[named[1]] && !slices.Contains(names, named[1]) {
 			t.Errorf("the model reads of %s, which it does not have", named[1])
 		}
 	}

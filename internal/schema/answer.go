@@ -10,6 +10,16 @@ import (
 
 const fence = "```"
 
+// Demand asks a model for a final answer that fits the schema; it is empty where there is none.
+func Demand(document json.RawMessage) string {
+	if len(document) == 0 {
+		return ""
+	}
+	return "Your final answer must be one JSON value that fits the JSON Schema below, and nothing else: no sentence before or " +
+		"behind it. What you say before you call a tool is not the final answer, and may be text.\n\n" +
+		fence + "json\n" + strings.TrimSpace(string(document)) + "\n" + fence
+}
+
 // Answer finds the one JSON value in a model's final text: the whole text, or what stands in its one code block. Models
 // put the block around it whatever they are told, and a sentence before it.
 func Answer(text string) (json.RawMessage, error) {

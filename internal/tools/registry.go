@@ -33,6 +33,9 @@ func (r *Registry) Lookup(name string) (Tool, bool) {
 	return tool, known
 }
 
+// Tools are all tools, in their order.
+func (r *Registry) Tools() []Tool { return r.tools }
+
 // Definitions lists what every tool is.
 func (r *Registry) Definitions() []Definition {
 	definitions := make([]Definition, 0, len(r.tools))
