@@ -48,7 +48,7 @@ func names[T ~string](values ...T) (all []string) {
 // checks is what the columns of that name may hold, in the order of their tables.
 func checks(t *testing.T, engine, column string) (all [][]string) {
 	t.Helper()
-	for _, check := range regexp.MustCompile(`check \(` + column + ` in \(([^)]*)\)\)`).FindAllStringSubmatch(text(t, engine), -1) {
+	for _, check := range regexp.MustCompile(`check \(`+column+` in \(([^)]*)\)\)`).FindAllStringSubmatch(text(t, engine), -1) {
 		all = append(all, regexp.MustCompile(`\w+`).FindAllString(check[1], -1))
 	}
 	return all
