@@ -1,52 +1,13 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"signoff/internal/domain"
 )
-
-// FeedCursor is the place of an event in the feed of its tenant. The zero value is the place before the first one.
-type FeedCursor struct {
-	Key      int64 // of the change
-	Position int64 // of the change among those of its key
-	Seq      int64 // of the event in its execution
-}
-
-// feedCursorForm has a version in front: what clients keep must not be taken for something else by a later server.
-const feedCursorForm = "1.%d.%d.%d"
-
-// String is how clients see a cursor: a text that says nothing to them.
-func (c FeedCursor) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, feedCursorForm, c.Key, c.Position, c.Seq))
-}
-
-// ParseFeedCursor reads what String wrote, and nothing else: anything else is domain.CodeMalformed.
-func ParseFeedCursor(opaque string) (c FeedCursor, err error) {
-	malformed := domain.Errorf(domain.CodeMalformed, "The cursor is not one that the merged stream gave out.")
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(opaque)
-	if err != nil {
-		return FeedCursor{}, malformed.With(err)
-	}
-	if _, err := fmt.Sscanf(string(raw), feedCursorForm, &c.Key, &c.Position, &c.Seq); err != nil {
-		return FeedCursor{}, malformed.With(err)
-	}
-	if min(c.Key, c.Position, c.Seq) < 0 || c.String() != opaque { // Sscanf passes over what follows, and over plus signs
-		return FeedCursor{}, malformed
-	}
-	return c, nil
-}
-
-// Compare orders cursors as the feed does.
-func (c FeedCursor) Compare(other FeedCursor) int {
-	return cmp.Or(cmp.Compare(c.Key, other.Key), cmp.Compare(c.Position, other.Position), cmp.Compare(c.Seq, other.Seq))
-}
 
 // FeedEvent is an event and its place in the feed.
 type FeedEvent struct {
@@ -87,24 +48,36 @@ type FeedPage struct {
 // On SQLite, one writer commits after the other: all keys are 0 there, and nothing is ever held back.
 func (s *Store) Feed(ctx context.Context, tenant domain.TenantID, after FeedCursor, limit, bytes int) (FeedPage, error) {
 	limit = min(max(limit, 0), maxFeedLimit)
-	reading := feedReading{after: after, bytes: bytes}
-	// The change of the cursor is found again, also where nothing of it is left to read, so one more is asked for.
-	found, err := collect(ctx, s.read, reading.scan, selectFeed,
-		text(string(tenant)), after.Key, after.Position, after.Seq, limit+1, limit)
+	page, foreign, err := s.feedPage(ctx, tenant, after, limit, bytes)
+	if err == nil && foreign {
+		err = s.adoptFeed(ctx)
+	}
 	if err != nil {
 		return FeedPage{}, s.failed("read the feed", err)
-	}
-	if !found[0].there { // nothing but where the feed ends
-		found = nil
-	}
-	page := FeedPage{Events: make([]FeedEvent, len(found)), More: reading.cut || len(found) == limit, Later: reading.later}
-	for i, row := range found {
-		page.Events[i] = row.FeedEvent
 	}
 	return page, nil
 }
 
 const maxFeedLimit = 10_000
+
+func (s *Store) feedPage(ctx context.Context, tenant domain.TenantID, after FeedCursor, limit, bytes int,
+) (page FeedPage, foreign bool, err error) {
+	reading := feedReading{after: after, bytes: bytes}
+	// The change of the cursor is found again, also where nothing of it is left to read, so one more is asked for.
+	found, err := collect(ctx, s.read, reading.scan, selectFeed,
+		text(string(tenant)), after.Key, after.Position, after.Seq, limit+1, limit)
+	if err != nil {
+		return FeedPage{}, false, err
+	}
+	if !found[0].there { // nothing but where the feed ends
+		found = nil
+	}
+	page = FeedPage{Events: make([]FeedEvent, len(found)), More: reading.cut || len(found) == limit, Later: reading.later}
+	for i, row := range found {
+		page.Events[i] = row.FeedEvent
+	}
+	return page, reading.foreign, nil
+}
 
 // selectFeed is one statement, so that all of it is of one moment. Its first row says where the feed ends, also where
 // there is no event. The changes are chosen before their events are looked up, whatever the planner thinks of them.
@@ -120,8 +93,8 @@ const selectFeed = `
 			and (c.key, c.position, e.seq) > ($2, $3, $4)
 		order by c.key, c.position, e.seq limit $6
 	)
-	select feed_end.key, feed_end.position,
-		exists (select 1 from feed f where f.tenant_id = $1 and f.key >= feed_end.key),
+	select feed_end.key, feed_end.top, feed_end.position,
+		coalesce((select f.key from feed f where f.tenant_id = $1 order by f.key desc limit 1), 0),
 		page.execution_id, page.seq, page.type, page.time_us, page.data, page.key, page.position
 	from feed_end left join page on true
 	order by page.key, page.position, page.seq`
@@ -133,7 +106,9 @@ type feedReading struct {
 	left  int        // of bytes
 	last  FeedCursor // of the row before
 	cut   bool       // there was a row too much
-	later bool
+
+	later   bool // keys reach beyond the end
+	foreign bool // keys reach beyond the top
 }
 
 // feedRow is a row of selectFeed.
@@ -145,14 +120,17 @@ type feedRow struct {
 func (r *feedReading) scan(row scanner) (feedRow, error) {
 	var (
 		end                    FeedCursor
+		top, highest           int64
 		execution, kind        sql.NullString
 		seq, us, key, position sql.NullInt64
 		data                   []byte
 	)
-	err := row.Scan(&end.Key, &end.Position, &r.later, &execution, &seq, &kind, &us, &data, &key, &position)
-	switch {
-	case err != nil:
+	err := row.Scan(&end.Key, &top, &end.Position, &highest, &execution, &seq, &kind, &us, &data, &key, &position)
+	if err != nil {
 		return feedRow{}, err
+	}
+	r.later, r.foreign = highest >= end.Key, highest >= top
+	switch {
 	case r.after.Key >= end.Key || r.after.Position > end.Position:
 		return feedRow{}, domain.Errorf(domain.CodeCursorBeyondHead,
 			"The merged stream does not reach that far; there is no such place to go on from.")
@@ -192,4 +170,24 @@ func (s *Store) FeedHead(ctx context.Context, tenant domain.TenantID) (FeedCurso
 		return FeedCursor{}, s.failed("read the end of the feed", err)
 	}
 	return head, nil
+}
+
+// adoptFeed gives what was written under the numbers of another server a key of this one. Where a dump was restored, the
+// numbers begin anew, and what came with it would be readable when they have got that far: years later. To a reader this is
+// a change like any other. Heads are locked as everywhere, by id. No key of an execution falls below one that it keeps,
+// and among equal keys the positions are in order.
+func (s *Store) adoptFeed(ctx context.Context) error {
+	return s.transact(ctx, "adopt the feed of another server", func(tx *sql.Tx) error {
+		for _, statement := range []string{
+			`update execution_heads set feed_key = change_key() where execution_id in (
+				select execution_id from execution_heads where feed_key > change_key()
+				order by execution_id` + s.dialect.lock + `)`,
+			`update feed set key = change_key() where key > change_key()`,
+		} {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -162,6 +162,38 @@ func TestFeedDoesNotWaitForReaders(t *testing.T) {
 	}
 }
 
+// A dump that is restored into another server brings numbers along which that one will not reach for years.
+func TestFeedOfARestoredDump(t *testing.T) {
+	s := storetest.PostgresReplicas(t, 1)[0]
+	created(t, s, "a", "b")
+	commit(t, s, says("a", 1, 2))
+	r := &reader{T: t, s: s}
+	if got := r.readsAtLast(); got != "a1 a2" {
+		t.Fatalf("before %q", got)
+	}
+	commit(t, s, says("b", 1, 1))
+	commit(t, s, says("a", 1, 1), says("b", 1, 1))
+	for _, statement := range []string{
+		`update feed set key = key + 1000000000000 where first_seq <> 1 or execution_id = 'b'`,
+		`update execution_heads set feed_key = feed_key + 1000000000000`,
+	} {
+		if _, err := s.DB().ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(t, s, says("a", 1, 1))
+	if got := r.readsAtLast(); got != "b1 a3 b2 a4" {
+		t.Errorf("after %q", got)
+	}
+	commit(t, s, says("b", 1, 1), says("a", 1, 1))
+	if got := r.readsAtLast(); got != "a5 b3" {
+		t.Errorf("and then %q", got)
+	}
+	if _, err := s.Feed(t.Context(), domain.DefaultTenant, store.FeedCursor{Key: 1000000000000}, 1, 1); domain.CodeOf(err) != domain.CodeCursorBeyondHead {
+		t.Errorf("a cursor of the other server: %v", err)
+	}
+}
+
 // Logs that were written before there was a feed are in it, the oldest execution first.
 func TestFeedOfEarlierSchemas(t *testing.T) {
 	onEmpty(t, func(t *testing.T, open func() *store.Store) {

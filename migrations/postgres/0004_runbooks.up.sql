@@ -64,9 +64,11 @@ create table feed (
 
 create index feed_of_execution on feed (execution_id);
 
--- What is written so far has keys below that of its end, and no higher position.
-create view feed_end (key, position) as
-select pg_snapshot_xmin(pg_current_snapshot())::text::bigint, last_value from feed_position_seq;
+-- What may be read has keys below that of the end, and no higher position. What is written at all has keys below the top,
+-- but for what was written under the numbers of another server.
+create view feed_end (key, top, position) as
+select pg_snapshot_xmin(pg_current_snapshot())::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, last_value
+from feed_position_seq;
 
 alter table execution_heads add column feed_key bigint not null default 0; -- the highest key of its changes
 

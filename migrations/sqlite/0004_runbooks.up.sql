@@ -61,9 +61,9 @@ create table feed (
 
 create index feed_of_execution on feed (execution_id);
 
--- What is written so far has keys below that of its end, and no higher position.
-create view feed_end (key, position) as
-select 1, coalesce((select seq from sqlite_sequence where name = 'feed'), 0);
+-- What may be read has keys below that of the end, and no higher position. What is written at all has keys below the top.
+create view feed_end (key, top, position) as
+select 1, 1, coalesce((select seq from sqlite_sequence where name = 'feed'), 0);
 
 alter table execution_heads add column feed_key integer not null default 0; -- the highest key of its changes
 
