@@ -561,6 +561,7 @@ const (
 	ProblemCodePolicyDenied          ProblemCode = "policyDenied"
 	ProblemCodeRevisionRequired      ProblemCode = "revisionRequired"
 	ProblemCodeSandboxUnavailable    ProblemCode = "sandboxUnavailable"
+	ProblemCodeSecretExposed         ProblemCode = "secretExposed"
 	ProblemCodeStale                 ProblemCode = "stale"
 	ProblemCodeStorageFailed         ProblemCode = "storageFailed"
 	ProblemCodeTemplateFailed        ProblemCode = "templateFailed"
@@ -643,6 +644,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeRevisionRequired:
 		return true
 	case ProblemCodeSandboxUnavailable:
+		return true
+	case ProblemCodeSecretExposed:
 		return true
 	case ProblemCodeStale:
 		return true
@@ -2181,6 +2184,7 @@ type Problem struct {
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 	// | `policyDenied` | 422 | the policy says no, also to edited arguments |
 	// | `unknownSecret` | 422 | the registry does not have this secret |
+	// | `secretExposed` | 422 | the value of a secret stands where it cannot be masked |
 	// | `templateFailed` | 422 | a template cannot be rendered |
 	// | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 	// | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
@@ -2267,6 +2271,7 @@ type Problem struct {
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 // | `policyDenied` | 422 | the policy says no, also to edited arguments |
 // | `unknownSecret` | 422 | the registry does not have this secret |
+// | `secretExposed` | 422 | the value of a secret stands where it cannot be masked |
 // | `templateFailed` | 422 | a template cannot be rendered |
 // | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 // | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |

@@ -31,7 +31,7 @@ func TestScopes(t *testing.T) {
 	for route, o := range h.server.contract.operations {
 		method, path := concrete(route)
 		for scope, token := range tokens {
-			a := h.ask(method, path, "", "Authorization", "Bearer "+token)
+			a := h.ask(method, path, "", "Authorization", "Bearer "+token, "Accept", typeJSON) // a stream has no end
 			opens := a.status != 401 && a.status != 403
 			if opens != (o.public || scope == o.scope) {
 				t.Errorf("%s with %s answers %d", route, scope, a.status)
@@ -117,9 +117,12 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	rule := h.rule(`{"scope":"execution","executionId":"` + id + `","effect":"deny","matcher":{"tool":"write"}}`)
 	stranger := h.key("acme", everyScope()...)
 	bodies := map[string]string{
-		"POST /approvals/{id}":          `{"decision":"approve","argumentsHash":"` + hash + `"}`,
-		"POST /executions/{id}/prompts": `{"prompt":"say x"}`,
-		"POST /executions/{id}/resume":  `{"mode":"fail"}`,
+		"POST /approvals/{id}":                    `{"decision":"approve","argumentsHash":"` + hash + `"}`,
+		"POST /executions/{id}/prompts":           `{"prompt":"say x"}`,
+		"POST /executions/{id}/resume":            `{"mode":"fail"}`,
+		"POST /executions/{id}/tool-results":      `{"toolCallId":"c1","output":"x"}`,
+		"POST /executions/{id}/generation/edits":  `{"text":"x"}`,
+		"POST /executions/{id}/generation/accept": `{"generation":1}`,
 	}
 	for route := range h.server.contract.operations {
 		method, pattern, _ := strings.Cut(route, " ")

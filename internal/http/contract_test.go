@@ -22,6 +22,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/runbooks/template"
 )
 
 // tight is the document with every object closed: an answer with a field that the document does not have fails.
@@ -215,9 +216,11 @@ func payloads() []domain.Payload {
 		domain.PromptDiscarded{PromptID: domain.PromptID(id)},
 		domain.TurnStarted{Turn: 1},
 		domain.TurnStarted{Turn: 2, PromptID: domain.PromptID(id), Text: "x"},
+		domain.TurnStarted{Turn: 2, PromptID: domain.PromptID(id), Text: "x", Edits: 1}, domain.TurnStarted{Turn: 2, Text: "x", Repair: 1},
+		domain.PromptQueued{PromptID: domain.PromptID(id), Text: "x", WhenBusy: domain.WhenBusyReject, Edits: 1, By: *someone},
 		domain.TurnContinued{Turn: 1, Mode: domain.ResumeLoad, Text: "Go on."},
 		domain.TurnContinued{Turn: 1, Mode: domain.ResumeFresh, Text: "Go on.", By: someone},
-		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn}, domain.TurnEnded{Turn: 1, StopReason: domain.StopError, Error: failure},
 		domain.AgentStarted{Source: source, Sandbox: "bubblewrap"},
 		domain.AgentStarted{
 			Source: external, Sandbox: "off", Name: "Mock", Version: "1", AgentSession: "s", Resumable: true, Continued: "load",
@@ -238,6 +241,7 @@ func payloads() []domain.Payload {
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "capability"},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, ApprovalID: domain.ApprovalID(id), AllowedBy: "rule", RuleID: id, Sandbox: "off", Reason: "A rule."},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "agent"},
+		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "decision", Awaits: domain.AwaitsClient, ExpiresAt: &soon},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "edit", Class: domain.ClassWrite, Arguments: arguments},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Class: domain.ClassOther, Arguments: arguments},
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "x"},
@@ -264,13 +268,22 @@ func payloads() []domain.Payload {
 		domain.ContextCompacted{Turn: 1, Reason: "overflow"},
 		domain.BudgetWarned{Limit: "tokens", Used: 8, Max: 10}, domain.BudgetWarned{Limit: "cost", Used: 0.4, Max: 0.5},
 		domain.BudgetWarned{Limit: "toolCalls", Used: 4, Max: 5},
+		domain.BlocksGenerated{Generation: 1, Turn: 1, ToolCallID: "c", Blocks: json.RawMessage(`[]`)},
+		domain.BlocksGenerated{Generation: 2, Turn: 1, ToolCallID: "c", Blocks: json.RawMessage(`[{"type":"a","props":{"x":1},"id":"b"}]`), InsertAfter: "b1", DocumentRevision: "12"},
+		domain.BlocksAccepted{Generation: 2, By: *someone},
 		domain.ModelRetrying{Attempt: 1, MaxAttempts: 3, DelayMs: 10, Code: domain.CodeModelUnreachable, Message: "m"},
 	}
+	none := domain.Output{FinishReason: domain.FinishEndTurn, ToolCallsExecuted: []domain.ExecutedToolCall{}}
+	full := domain.Output{
+		Text: "x", Truncated: true, Structured: json.RawMessage(`[1]`), Success: true, FinishReason: domain.FinishEndTurn, DurationSeconds: 1.5,
+		Error: failure, TokenUsage: usage,
+		ToolCallsExecuted: []domain.ExecutedToolCall{{ToolCallID: "c", Name: "bash", Approved: true, Fate: domain.FateSucceeded, ResultSummary: "ok"}},
+	}
 	for _, status := range []domain.Status{domain.StatusCompleted, domain.StatusFailed, domain.StatusCancelled, domain.StatusTimedOut} {
-		all = append(all, domain.ExecutionEnded{Status: status, FinishReason: domain.FinishEndTurn},
-			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishExpired},
-			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishBudget, Error: failure},
-			domain.ExecutionEnded{Status: status, FinishReason: domain.FinishCancelled, DurationSeconds: 1.5, Usage: usage, Error: failure, Reason: "r", CancelledBy: someone})
+		all = append(all, domain.ExecutionEnded{Status: status, Output: none, FinishReason: domain.FinishEndTurn},
+			domain.ExecutionEnded{Status: status, Output: none, FinishReason: domain.FinishExpired},
+			domain.ExecutionEnded{Status: status, Output: full, FinishReason: domain.FinishBudget, Error: failure},
+			domain.ExecutionEnded{Status: status, Output: none, FinishReason: domain.FinishCancelled, DurationSeconds: 1.5, Usage: usage, Error: failure, Reason: "r", CancelledBy: someone})
 	}
 	return all
 }
@@ -312,6 +325,16 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 			string(domain.FinishEndTurn), string(domain.FinishMaxTokens), string(domain.FinishMaxIterations), string(domain.FinishRefusal),
 			string(domain.FinishCancelled), string(domain.FinishTimeout), string(domain.FinishError), string(domain.FinishExpired), string(domain.FinishBudget),
 		},
+		"ExecutionKind":    {string(domain.KindAgent), string(domain.KindAssistant), string(domain.KindGeneration)},
+		"ClientCallStatus": {"waitingForClient", string(domain.ClientCallAnswered), string(domain.ClientCallExpired), string(domain.ClientCallCancelled)},
+		"GenerationState": {
+			string(domain.GenerationSubmitted), string(domain.GenerationAccepted), string(domain.GenerationSuperseded), string(domain.GenerationCancelled),
+		},
+		"Fate": {
+			string(domain.FateSucceeded), string(domain.FateFailed), string(domain.FateDenied), string(domain.FateExpired), string(domain.FateCancelled),
+			string(domain.FateOutcomeUnknown),
+		},
+		"TemplateSyntax":    {string(template.Jinja), string(template.Dollar)},
 		"CapabilityVerdict": {string(domain.Deny), string(domain.Ask), string(domain.Allow)},
 		"Remember":          {string(domain.RememberOnce), string(domain.RememberExecution), string(domain.RememberGlobal)},
 		"DecidedBy": {

@@ -21,12 +21,13 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 	if err != nil {
 		return nil, err
 	}
-	order, err := s.toRequest(*request.Body)
+	key := idempotency(ctx, request.Params.IdempotencyKey)
+	order, err := s.order(ctx, *request.Body, key)
 	if err != nil {
 		return nil, err
 	}
 	by := who(ctx)
-	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, idempotency(ctx, request.Params.IdempotencyKey))
+	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, key)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +204,14 @@ func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Exe
 func (s *Server) overExecution(ctx context.Context, id domain.ExecutionID, err error) error {
 	switch domain.CodeOf(err) {
 	case domain.CodeExecutionEnded, domain.CodeBusy, domain.CodeClosed, domain.CodeNotInterrupted, domain.CodeConflict:
+		return s.withExecution(ctx, id, err)
 	default:
 		return err
 	}
+}
+
+// withExecution adds the execution with its newest blocks, where it can be read.
+func (s *Server) withExecution(ctx context.Context, id domain.ExecutionID, err error) error {
 	execution, readErr := s.execution(ctx, string(id))
 	if readErr != nil {
 		return err
@@ -214,7 +220,7 @@ func (s *Server) overExecution(ctx context.Context, id domain.ExecutionID, err e
 	if readErr != nil {
 		return err
 	}
-	return &conflict{error: err, execution: &shown}
+	return &conflict{error: err, execution: &shown, generation: shown.Generation}
 }
 
 // awaitEnd follows the execution until it ends, the time is over or the server drains, and reads it again. Waiting

@@ -66,7 +66,7 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	config := Config{
 		Sessions: h.manager, Approvals: approvals.NewDesk(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
 		Reader: h.store, Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{}, Secrets: safe{"github"},
-		Masker: secrets.NewMasker(canary), Workspace: workspace, Keys: verifier, Version: "test",
+		Masker: secrets.NewMasker(canary), Templates: &slate{}, Workspace: workspace, Keys: verifier, Version: "test",
 		Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 	}
 	for _, c := range change {
@@ -130,6 +130,12 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 		return domain.StopEndTurn, permit(ctx, t, domain.Question{Kind: domain.ApprovalAgentPermission, Options: json.RawMessage(rest)})
 	case "question":
 		return domain.StopEndTurn, permit(ctx, t, domain.Question{Kind: domain.ApprovalQuestion, Form: json.RawMessage(rest)})
+	case "blocks":
+		return domain.StopEndTurn, t.Submit(fmt.Sprintf("b%d", t.Prompt.Turn), rest)
+	case "insert":
+		if _, err := t.Give("m1", sessionstest.Insert("c1", rest)); err != nil {
+			return "", err
+		}
 	case "trace":
 		for i := range 5 {
 			t.Host.Trace(domain.ToAgent, fmt.Appendf(nil, `{"id":%d,"method":"<ping>"}`, i))

@@ -72,7 +72,7 @@ func badCreates() []badInput {
 		{"a number", `1`, 422, domain.CodeInvalid, ""},
 		{"64 levels", strings.Repeat("[", 64) + strings.Repeat("]", 64), 422, domain.CodeInvalid, ""},
 		{"1e400 alone", `1e400`, 422, domain.CodeInvalid, ""},
-		wrong("empty object", ``, "/source"),
+		wrong("empty object", ``, "/prompt"),
 		wrong("no source", `"prompt":"x"`, "/source"),
 		wrong("source is a string", `"source":"internal","prompt":"x"`, "/source"),
 		wrong("source is null", `"source":null,"prompt":"x"`, "/source"),
@@ -134,7 +134,7 @@ func badCreates() []badInput {
 		with("tenant", `"tenantId":"acme"`, "/tenantId"),
 		with("status", `"status":"completed"`, "/status"),
 		with("id", `"id":"`+someID+`"`, "/id"),
-		with("a field of a later issue", `"contextFrom":["x"]`, "/contextFrom"),
+		with("a field of a later issue", `"checkpoints":true`, "/checkpoints"),
 		with("the session of an agent", `"resumeSession":"s"`, "/resumeSession"),
 		with("snake case", `"max_iterations":5`, "/max_iterations"),
 		with("maxIterations 0", `"maxIterations":0`, "/maxIterations"),
@@ -217,7 +217,7 @@ func TestEveryWrongPartIsToldAtOnce(t *testing.T) {
 	for i := range a.count("errors") {
 		pointers = append(pointers, a.text("errors", fmt.Sprint(i), "pointer"))
 	}
-	if got := strings.Join(pointers, " "); got != "/capabilities/read /foo /maxIterations /prompt /source" {
+	if got := strings.Join(pointers, " "); got != "/capabilities/read /foo /maxIterations /prompt" {
 		t.Errorf("%s: %s", got, a.body)
 	}
 	var fields strings.Builder

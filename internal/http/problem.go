@@ -61,6 +61,7 @@ var answers = map[domain.Code]struct {
 	domain.CodePathOutsideWorkspace: {422, "The path leaves the workspace."},
 	domain.CodePolicyDenied:         {422, "The execution's policy does not allow this."},
 	domain.CodeUnknownSecret:        {422, "There is no such secret."},
+	domain.CodeSecretExposed:        {422, "The request holds the value of a secret."},
 	domain.CodeTemplate:             {422, "A template cannot be rendered."},
 	domain.CodeRevisionRequired:     {428, "This needs the revision of what it is about."},
 	domain.CodeHashRequired:         {428, "Approving needs the hash of what was shown."},
@@ -81,8 +82,10 @@ const (
 // conflict is an error together with what it conflicts with.
 type conflict struct {
 	error
-	approval  *api.Approval
-	execution *api.Execution
+	approval   *api.Approval
+	execution  *api.Execution
+	generation *api.GenerationSummary
+	toolCall   *api.ClientCall
 }
 
 func (c *conflict) Unwrap() error { return c.error }
@@ -112,7 +115,7 @@ func newProblem(err error, requestID string, mask func(string) string) api.Probl
 	problem.Errors = problemDetails(err, mask)
 	var c *conflict
 	if errors.As(err, &c) {
-		problem.Approval, problem.Execution = c.approval, c.execution
+		problem.Approval, problem.Execution, problem.Generation, problem.ToolCall = c.approval, c.execution, c.generation, c.toolCall
 	}
 	return problem
 }

@@ -102,7 +102,7 @@ func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, er
 	if evaluation.Execution != "" {
 		return evaluation, nil
 	}
-	said.into(&evaluation.Request)
+	said.into(&evaluation.Request, *s.defaults.Capabilities)
 	if err := s.judgeable(evaluation.Request); err != nil {
 		return evaluation, err
 	}

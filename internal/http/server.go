@@ -51,6 +51,20 @@ type Sessions interface {
 	Cancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string,
 		by domain.Actor) (domain.Execution, error)
 
+	// AnswerClient takes what came of a call that the client has run, and returns the call as it stands, also beside an error
+	// about its state: domain.CodeAlreadyAnswered where another answer came before, domain.CodeCallEnded where it waits no more.
+	AnswerClient(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, toolCallID string,
+		answer domain.ClientAnswer) (domain.ClientCall, error)
+
+	// Edit takes in a prompt that wants blocks changed; the number 0 is those that are submitted. Errors are those of Prompt, and
+	// domain.CodeNoGeneration.
+	Edit(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
+		idempotency *store.Idempotency) (accepted domain.QueuedPrompt, replayed bool, err error)
+
+	// Accept takes blocks, and with it ends the execution. Errors about the state are domain.CodeNoGeneration,
+	// domain.CodeBusy, domain.CodeDocumentChanged, domain.CodeExecutionEnded.
+	Accept(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, acceptance store.Acceptance) (domain.Execution, error)
+
 	// Delete cancels a live execution and removes it with all that belongs to it.
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error
 }
@@ -79,6 +93,10 @@ type Log interface {
 type Reader interface {
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
 	Executions(ctx context.Context, tenant domain.TenantID, filter store.ExecutionFilter) (store.Page[domain.Execution], error)
+	// ExecutionByKey is the one that was created under an idempotency key.
+	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (e domain.Execution, bodyHash []byte, err error)
+	// EventPage gives the events after one, up to limit and about maxBytes, and at least one where there is one.
+	EventPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.Event, error)
 	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
 	Approvals(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter) (store.Page[domain.Approval], error)
 	ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error)
@@ -189,9 +207,11 @@ type Config struct {
 	Tools     Tools
 	Secrets   Secrets
 	Masker    Masker
+	Templates Templates
 	Workspace Workspace
 	Keys      Keys
 
+	Settings   Settings
 	Version    string
 	Hosts      []string               // host names, with or without a port, that requests may name beside the loopback ones
 	Collectors []prometheus.Collector // metrics of other packages
@@ -222,9 +242,11 @@ type Server struct {
 	tools     Tools
 	secrets   Secrets
 	masker    Masker
+	templates Templates
 	workspace Workspace
 	keys      Keys
 
+	defaults   Settings
 	contract   *contract
 	hosts      hosts
 	metrics    *metrics
@@ -254,8 +276,8 @@ func NewServer(config Config) (*Server, error) {
 	s := &Server{
 		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
 		models: config.Models, agents: config.Agents, tools: config.Tools, secrets: config.Secrets, masker: config.Masker,
-		workspace: config.Workspace, keys: config.Keys,
-		contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
+		templates: config.Templates, workspace: config.Workspace, keys: config.Keys,
+		defaults: config.Settings.filled(), contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
 		version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
 		draining: make(chan struct{}),
 	}
@@ -275,17 +297,21 @@ func NewServer(config Config) (*Server, error) {
 // routes is the way of a request. The routes themselves are those of the document; [api.ServerInterface] lists them
 // all, and api.HandlerWithOptions binds each to its method on this server:
 //
-//	GET  /                              operations.go   GET    /executions/{id}             executions.go
-//	GET  /healthz /readyz               operations.go   DELETE /executions/{id}             executions.go
-//	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel      executions.go
-//	GET  /agents /models /tools         registry.go     POST   /executions/{id}/close       executions.go
-//	POST /executions                    executions.go   POST   /executions/{id}/resume      executions.go
-//	GET  /executions                    executions.go   POST   /executions/{id}/prompts     prompts.go
-//	GET  /approvals                     approvals.go    GET    /executions/{id}/events      events.go, sse.go
-//	GET POST /approvals/{id}            approvals.go    GET    /executions/{id}/debug       debug.go
-//	GET  POST /permission-rules         rules.go        GET    /executions/{id}/approvals   approvals.go
-//	GET  DELETE /permission-rules/{id}  rules.go        GET    PUT /memory/{scope}          memory.go
-//	POST /policy/evaluate               rules.go        GET    /audit                       audit.go
+//	GET  /                              operations.go   GET    /executions/{id}                      executions.go
+//	GET  /healthz /readyz               operations.go   DELETE /executions/{id}                      executions.go
+//	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel               executions.go
+//	GET  /agents /models /tools         registry.go     POST   /executions/{id}/close                executions.go
+//	GET  /settings                      defaults.go     POST   /executions/{id}/resume               executions.go
+//	POST /executions                    executions.go   POST   /executions/{id}/prompts              prompts.go
+//	GET  /executions                    executions.go   GET    /executions/{id}/events               events.go, sse.go
+//	GET  /events                        feed.go         GET    /executions/{id}/items                items.go
+//	POST /templates/render              templates.go    POST   /executions/{id}/tool-results         clientcalls.go
+//	GET  /approvals                     approvals.go    GET    /executions/{id}/generation           generations.go
+//	GET POST /approvals/{id}            approvals.go    POST   /executions/{id}/generation/edits     generations.go
+//	GET  POST /permission-rules         rules.go        POST   /executions/{id}/generation/accept    generations.go
+//	GET  DELETE /permission-rules/{id}  rules.go        GET    /executions/{id}/debug                debug.go
+//	POST /policy/evaluate               rules.go        GET    /executions/{id}/approvals            approvals.go
+//	GET  /audit                         audit.go        GET    PUT /memory/{scope}                   memory.go
 func (s *Server) routes() chi.Router {
 	router := chi.NewRouter()
 	router.Use(s.observe, s.guard)

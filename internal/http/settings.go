@@ -19,8 +19,8 @@ type settings struct {
 }
 
 // into fills a request in. What contradicts itself was refused before, see [faults.settings].
-func (s settings) into(request *domain.Request) {
-	request.Capabilities = toCapabilities(s.capabilities)
+func (s settings) into(request *domain.Request, unsaid domain.Capabilities) {
+	request.Capabilities = toCapabilities(s.capabilities, unsaid)
 	request.SafeModeOff = !value(s.safeMode, true) || (s.capabilities != nil && value(s.capabilities.AlwaysAllowTools, false))
 	request.Secrets = value(s.secrets, nil)
 	if s.tools != nil {
@@ -34,8 +34,7 @@ func (s settings) into(request *domain.Request) {
 	}
 }
 
-func toCapabilities(body *api.Capabilities) domain.Capabilities {
-	granted := domain.DefaultCapabilities
+func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.Capabilities {
 	if body == nil {
 		return granted
 	}
@@ -102,13 +101,7 @@ func (f *faults) settings(s settings) {
 // ——— out ———
 
 func showSettings(out *api.Execution, r domain.Request) {
-	out.Capabilities = api.GrantedCapabilities{
-		Read:    api.CapabilityVerdict(r.Capabilities.Read),
-		Write:   api.CapabilityVerdict(cmp.Or(r.Capabilities.Write, domain.Deny)), // as it is judged where an old request says nothing
-		Execute: api.CapabilityVerdict(cmp.Or(r.Capabilities.Execute, domain.Deny)),
-		Network: api.CapabilityVerdict(r.Capabilities.Of(domain.ClassNetwork)),
-		Mcp:     api.CapabilityVerdict(r.Capabilities.Of(domain.ClassMCP)), Delegate: api.CapabilityVerdict(r.Capabilities.Of(domain.ClassDelegate)),
-	}
+	out.Capabilities = fromCapabilities(r.Capabilities)
 	out.Tools, out.SafeMode = fromToolSettings(r.Tools), !r.SafeModeOff
 	out.Policy = api.ExecutionPolicy{Unattended: &r.Unattended}
 	for _, rule := range r.Rules {
@@ -119,6 +112,17 @@ func showSettings(out *api.Execution, r domain.Request) {
 	out.RunbookId, out.Secrets = textOrNull(r.RunbookID), append([]string{}, r.Secrets...)
 	if b := r.Budget; b != (domain.Budget{}) {
 		out.Budget = &api.Budget{Tokens: numberOrNull(b.Tokens), Cost: numberOrNull(b.Cost), ToolCalls: numberOrNull(b.ToolCalls)}
+	}
+}
+
+func fromCapabilities(c domain.Capabilities) api.GrantedCapabilities {
+	return api.GrantedCapabilities{
+		Read:     api.CapabilityVerdict(c.Read),
+		Write:    api.CapabilityVerdict(cmp.Or(c.Write, domain.Deny)), // as it is judged where an old request says nothing
+		Execute:  api.CapabilityVerdict(cmp.Or(c.Execute, domain.Deny)),
+		Network:  api.CapabilityVerdict(c.Of(domain.ClassNetwork)),
+		Mcp:      api.CapabilityVerdict(c.Of(domain.ClassMCP)),
+		Delegate: api.CapabilityVerdict(c.Of(domain.ClassDelegate)),
 	}
 }
 

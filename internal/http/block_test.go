@@ -1,0 +1,93 @@
+package http
+
+import (
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+const blockID = "7f9c24e8-3b12-4a6f-9d0e-5c1b2a3d4e5f"
+
+// aBlock is a request with an agent block with these props.
+func aBlock(props string) string {
+	return `{"block":{"id":"` + blockID + `","type":"agent","props":{` + props + `}}}`
+}
+
+func TestABlockIsAnotherSpellingOfARequest(t *testing.T) {
+	h := newHouse(t)
+	a := h.ask("POST", "/executions", `{"variables":{"log":"disk full"},"metadata":{"a":"b"},"block":{"id":"`+blockID+`","type":"agent","props":{
+		"name":"Analyze Logs","source":{"type":"acp","command":"mock","args":["--acp"],"env":{},"model":"m"},
+		"prompt":"say {{ log }}","systemPrompt":"Be concise.",
+		"capabilities":{"readFiles":true,"writeFiles":false,"executeCommands":true,"alwaysAllowTools":false},
+		"timeoutSeconds":0,"workingDirectory":null}}}`).want(201)
+	if a.text("block", "id") != blockID || a.text("block", "name") != "Analyze Logs" || a.text("kind") != "agent" ||
+		a.text("source", "command") != "mock" || a.text("source", "model") != "m" || a.text("prompt") != "say disk full" ||
+		a.text("systemPrompt") != "Be concise." || a.get("timeoutSeconds") != 0.0 || a.text("capabilities", "read") != "allow" ||
+		a.text("capabilities", "write") != "ask" || a.text("capabilities", "execute") != "allow" || a.text("metadata", "a") != "b" {
+		t.Errorf("%s", a.body)
+	}
+	sparse := h.ask("POST", "/executions", aBlock(`"source":{"type":"internal","model":null},"prompt":"say x","systemPrompt":null,"timeoutSeconds":null`)).want(201)
+	if sparse.text("block", "name") != "Agent" || sparse.get("timeoutSeconds") != 300.0 || sparse.text("source", "model") != "demo" ||
+		sparse.get("systemPrompt") != nil || sparse.text("capabilities", "write") != "ask" {
+		t.Errorf("%s", sparse.body)
+	}
+	h.ask("POST", "/executions", aBlock(`"source":{"type":"acp","command":"mock","args":[]},"prompt":"say x","name":"An empty list is none"`)).want(201)
+	h.ask("POST", "/executions", strings.Replace(aBlock(`"source":{"type":"internal"},"prompt":"say x"`), blockID, strings.ToUpper(blockID), 1)).want(201)
+	if a := h.ask("POST", "/executions", "{"+valid+"}").want(201); a.get("block") != nil {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestBadBlocks(t *testing.T) {
+	h := newHouse(t)
+	const internal = `"source":{"type":"internal"}`
+	fine := aBlock(internal + `,"prompt":"say x"`)
+	beside := func(field string) string { return strings.Replace(fine, "{", "{"+field+",", 1) }
+	rows := []badInput{
+		{"unknown agent", aBlock(`"source":{"type":"acp","command":"rm"},"prompt":"x"`), 422, domain.CodeUnknownAgent, "/block/props/source/command"},
+		{"arguments that ask nobody", aBlock(`"source":{"type":"acp","command":"mock","args":["--yolo"]},"prompt":"x"`), 422, domain.CodeUnknownAgent, "/block/props/source/args"},
+		{"unknown model", aBlock(`"source":{"type":"internal","model":"gpt-9"},"prompt":"x"`), 422, domain.CodeUnknownModel, "/block/props/source/model"},
+	}
+	for name, row := range map[string][2]string{
+		"a text":                          {`{"block":"x"}`, "/block"},
+		"null":                            {`{"block":null}`, "/block"},
+		"no id":                           {`{"block":{"type":"agent","props":{` + internal + `,"prompt":"x"}}}`, "/block/id"},
+		"an id that is none":              {strings.Replace(fine, blockID, "b1", 1), "/block/id"},
+		"a number for an id":              {strings.Replace(fine, `"`+blockID+`"`, "1", 1), "/block/id"},
+		"no type":                         {`{"block":{"id":"` + blockID + `","props":{` + internal + `,"prompt":"x"}}}`, "/block/type"},
+		"another type":                    {strings.Replace(fine, `"agent"`, `"script"`, 1), "/block/type"},
+		"no props":                        {`{"block":{"id":"` + blockID + `","type":"agent"}}`, "/block/props"},
+		"an unknown prop":                 {aBlock(internal + `,"prompt":"x","colour":"red"`), "/block/props/colour"},
+		"no source":                       {aBlock(`"prompt":"x"`), "/block/props/source"},
+		"an unknown source":               {aBlock(`"source":{"type":"magic"},"prompt":"x"`), "/block/props/source/type"},
+		"no command":                      {aBlock(`"source":{"type":"acp"},"prompt":"x"`), "/block/props/source/command"},
+		"a command of the internal agent": {aBlock(`"source":{"type":"internal","command":"mock"},"prompt":"x"`), "/block/props/source/command"},
+		"an environment":                  {aBlock(`"source":{"type":"acp","command":"mock","env":{"A":"b"}},"prompt":"x"`), "/block/props/source/env"},
+		"no prompt":                       {aBlock(internal), "/block/props/prompt"},
+		"a blank prompt":                  {aBlock(internal + `,"prompt":" "`), "/block/props/prompt"},
+		"an empty name":                   {aBlock(internal + `,"prompt":"x","name":""`), "/block/props/name"},
+		"an unknown capability":           {aBlock(internal + `,"prompt":"x","capabilities":{"fly":true}`), "/block/props/capabilities/fly"},
+		"a capability that is no boolean": {aBlock(internal + `,"prompt":"x","capabilities":{"readFiles":"yes"}`), "/block/props/capabilities/readFiles"},
+		"a capability twice":              {aBlock(internal + `,"prompt":"x","capabilities":{"readFiles":true,"read":"ask"}`), "/block/props/capabilities/readFiles"},
+		"a negative timeout":              {aBlock(internal + `,"prompt":"x","timeoutSeconds":-1`), "/block/props/timeoutSeconds"},
+		"a directory outside":             {aBlock(internal + `,"prompt":"x","workingDirectory":"../.."`), "/block/props/workingDirectory"},
+		"beside a source":                 {beside(internal), "/source"},
+		"beside a prompt":                 {beside(`"prompt":"x"`), "/prompt"},
+		"beside messages":                 {beside(`"messages":[{"role":"user","content":"x"}]`), "/messages"},
+		"beside a system prompt":          {beside(`"systemPrompt":"x"`), "/systemPrompt"},
+		"beside capabilities":             {beside(`"capabilities":{}`), "/capabilities"},
+		"beside a timeout":                {beside(`"timeoutSeconds":1`), "/timeoutSeconds"},
+		"beside a directory":              {beside(`"workingDirectory":"."`), "/workingDirectory"},
+		"as an assistant":                 {beside(`"kind":"assistant"`), "/kind"},
+		"with an unknown model to fall back to, in its own place": {beside(`"budget":{"cost":1}`), "/budget/cost"},
+	} {
+		rows = append(rows, badInput{name, row[0], 422, domain.CodeInvalid, row[1]})
+	}
+	for _, row := range rows {
+		h.wrong(row, h.ask("POST", "/executions", row.body))
+	}
+	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
+		t.Errorf("%s", a.body)
+	}
+}

@@ -1,0 +1,153 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/keys"
+)
+
+// This file is what a request takes over from executions that have ended: what they said, and what came of them.
+
+const (
+	maxContextFrom = 20
+	maxContext     = 1 << 20 // bytes of what was said
+	maxOutputsFrom = 100
+	maxOutputName  = 200
+
+	// A log is read in pieces: one of a long execution does not fit into memory as a whole.
+	logPageEvents = 1000
+	logPageBytes  = 1 << 20
+)
+
+// earlier are the executions that a request takes something over from.
+type earlier struct {
+	context []domain.Execution          // in the order of the request
+	outputs map[string]domain.Execution // by the names that templates know them by
+}
+
+// lookUp finds the executions that a request names. Reading what they said needs the scope that reading them needs.
+func (s *Server) lookUp(ctx context.Context, contextFrom []string, outputsFrom map[string]string) (earlier, error) {
+	found := earlier{outputs: map[string]domain.Execution{}}
+	if len(contextFrom)+len(outputsFrom) > 0 && !who(ctx).May(keys.ExecutionsRead) {
+		return found, domain.Errorf(domain.CodeForbidden,
+			"contextFrom and outputsFrom show what other executions said: the key lacks the scope %s.", keys.ExecutionsRead)
+	}
+	for i, id := range contextFrom {
+		execution, err := s.ended(ctx, fmt.Sprintf("/contextFrom/%d", i), id)
+		if err != nil {
+			return found, err
+		}
+		found.context = append(found.context, execution)
+	}
+	for _, name := range slices.Sorted(maps.Keys(outputsFrom)) {
+		at := pointer([]string{"outputsFrom", name})
+		if strings.TrimSpace(name) == "" || len(name) > maxOutputName {
+			return found, domain.Invalid(at, "The name of an output has 1 to %d bytes, and is not blank.", maxOutputName)
+		}
+		execution, err := s.ended(ctx, at, outputsFrom[name])
+		if err != nil {
+			return found, err
+		}
+		found.outputs[name] = execution
+	}
+	return found, nil
+}
+
+// ended reads an execution that must have come to its end.
+func (s *Server) ended(ctx context.Context, at, id string) (domain.Execution, error) {
+	execution, err := s.execution(ctx, id)
+	switch {
+	case domain.CodeOf(err) == domain.CodeNotFound:
+		return execution, domain.Invalid(at, "There is no such execution.")
+	case err == nil && !execution.Status.Terminal():
+		return execution, domain.Invalid(at, "The execution has not ended yet: it is %s.", execution.Status)
+	default:
+		return execution, err
+	}
+}
+
+// takeOver puts into a request what the executions before it said.
+func (s *Server) takeOver(ctx context.Context, request *domain.Request, found earlier) error {
+	left := maxContext
+	for _, execution := range found.context {
+		said, err := s.conversation(ctx, execution, left)
+		if err != nil {
+			return err
+		}
+		for _, message := range said {
+			left -= len(message.Content)
+		}
+		if left < 0 {
+			return tooLongContext()
+		}
+		request.ContextFrom = append(request.ContextFrom, execution.ID)
+		request.Context = append(request.Context, said...)
+	}
+	for name, execution := range found.outputs {
+		if request.OutputsFrom == nil {
+			request.OutputsFrom = map[string]domain.ExecutionID{}
+		}
+		request.OutputsFrom[name] = execution.ID
+	}
+	return nil
+}
+
+func tooLongContext() error {
+	return domain.Invalid("/contextFrom", "What these executions said is longer than %d bytes.", maxContext)
+}
+
+// conversation is what was said in an execution, by people and by the agent. What the agent did is left out: without its
+// results a call would only be asked for again.
+func (s *Server) conversation(ctx context.Context, execution domain.Execution, limit int) ([]domain.InputMessage, error) {
+	said := slices.Clone(execution.Request.Messages)
+	if execution.Request.Prompt != "" {
+		said = append(said, domain.InputMessage{Role: domain.RoleUser, Content: execution.Request.Prompt})
+	}
+	log, err := s.speech(ctx, execution.ID, limit)
+	if err != nil {
+		return nil, err
+	}
+	folded, err := domain.Fold(log)
+	if err != nil {
+		return nil, err
+	}
+	for _, message := range folded.Messages {
+		spoken := message.Role == domain.RoleUser || message.Role == domain.RoleAssistant
+		if spoken && strings.TrimSpace(message.Text) != "" {
+			said = append(said, domain.InputMessage{Role: message.Role, Content: message.Text})
+		}
+	}
+	return said, nil
+}
+
+// speech reads the events of a log that tell what was said, and gives up where that is too much.
+func (s *Server) speech(ctx context.Context, id domain.ExecutionID, limit int) (log []domain.Event, err error) {
+	for after := int64(0); ; {
+		page, err := s.reader.EventPage(ctx, id, after, logPageEvents, logPageBytes)
+		if err != nil || len(page) == 0 {
+			return log, err
+		}
+		after = page[len(page)-1].Seq
+		for _, event := range page {
+			switch event.Type {
+			case domain.MessageDeltaType:
+				payload, err := event.Payload()
+				if err != nil {
+					return nil, err
+				}
+				if limit -= len(payload.(domain.MessageDelta).Text); limit < 0 { //nolint:forcetypeassert // of this type
+					return nil, tooLongContext()
+				}
+			case domain.TurnStartedType, domain.TurnEndedType, domain.MessageCompletedType, domain.ToolCallRequestedType:
+			default:
+				continue
+			}
+			log = append(log, event)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// taken is what the server asked the sessions to start.
+type taken struct {
+	Sessions
+	request domain.Request
+}
+
+func (k *taken) Start(
+	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
+) (domain.Execution, bool, error) {
+	k.request = request
+	return k.Sessions.Start(ctx, tenant, by, request, key)
+}
+
+func TestEarlierConversationsGoInFront(t *testing.T) {
+	k := &taken{}
+	h := newHouse(t, func(c *Config) { k.Sessions, c.Sessions = c.Sessions, k })
+	spoken := h.open("say one")
+	h.ask("POST", "/executions/"+spoken+"/prompts", `{"prompt":"say two"}`).want(202)
+	h.idle(spoken, 2)
+	h.ask("POST", "/executions/"+spoken+"/close", "").want(200)
+	asked := h.ask("POST", "/executions", `{"source":{"type":"internal"},"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"ask df"}]}`).want(201).text("id")
+	approval, hash := h.pending(asked)
+	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).want(200)
+	h.ended(asked)
+
+	a := h.ask("POST", "/executions", fmt.Sprintf(`{%s,"contextFrom":[%q,%q]}`, valid, spoken, asked)).want(201)
+	if diff := cmp.Diff([]any{spoken, asked}, a.get("contextFrom")); diff != "" {
+		t.Error(diff)
+	}
+	user := func(text string) domain.InputMessage {
+		return domain.InputMessage{Role: domain.RoleUser, Content: text}
+	}
+	agent := func(text string) domain.InputMessage {
+		return domain.InputMessage{Role: domain.RoleAssistant, Content: text}
+	}
+	want := []domain.InputMessage{
+		user("say one"), agent("done: one"), user("say two"), agent("done: two"),
+		user("hi"), agent("hello"), user("ask df"), agent("done: df"), // the call itself is not told again
+	}
+	if diff := cmp.Diff(want, k.request.Context); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEarlierOutputsAreThereByName(t *testing.T) {
+	h := newHouse(t)
+	first := h.create("say one")
+	h.ended(first)
+	block := h.ask("POST", "/executions", aBlock(`"name":"query","source":{"type":"internal"},"prompt":"say two"`)).want(201).text("id")
+	h.ended(block)
+	cancelled := h.create("hang")
+	h.ask("POST", "/executions/"+cancelled+"/cancel", "").want(200)
+	for name, row := range map[string]struct{ template, more, want string }{
+		"the text":           {"text", `"outputsFrom":{"q":"` + first + `"}`, "done: one"},
+		"success":            {"success", `"outputsFrom":{"q":"` + first + `"}`, "true"},
+		"no error":           {"error", `"outputsFrom":{"q":"` + first + `"}`, ""},
+		"why it ended":       {"finishReason", `"outputsFrom":{"q":"` + cancelled + `"}`, "cancelled"},
+		"no success":         {"success", `"outputsFrom":{"q":"` + cancelled + `"}`, "false"},
+		"tokens are unknown": {"inputTokens", `"outputsFrom":{"q":"` + first + `"}`, ""},
+		"beside variables":   {"text", `"outputsFrom":{"q":"` + first + `"},"variables":{"doc":{"x":1,"named":{"other":{}}}}`, "done: one"},
+	} {
+		body := `{"source":{"type":"internal"},"prompt":"say <{{ doc.named.q.output.` + row.template + ` }}>",` + row.more + "}"
+		if a := h.ask("POST", "/executions", body).want(201); a.text("prompt") != "say <"+row.want+">" || a.text("outputsFrom", "q") == "" {
+			t.Errorf("%s: %s", name, a.body)
+		}
+	}
+	prompt := `"source":{"type":"internal"},"prompt":"say {{ doc.named.query.output.text }}"`
+	if a := h.ask("POST", "/executions", fmt.Sprintf(`{%s,"contextFrom":[%q],"variables":{}}`, prompt, block)).want(201); a.text("prompt") != "say done: two" {
+		t.Errorf("the name of a block: %s", a.body)
+	}
+	given := fmt.Sprintf(`{%s,"contextFrom":[%q],"outputsFrom":{"query":%q}}`, prompt, block, first)
+	if a := h.ask("POST", "/executions", given).want(201); a.text("prompt") != "say done: one" {
+		t.Errorf("a name that was given counts before that of a block: %s", a.body)
+	}
+}
+
+func TestBadChains(t *testing.T) {
+	h := newHouse(t)
+	ended := h.create("say one")
+	h.ended(ended)
+	alive := h.create("hang")
+	foreign := h.ask("POST", "/executions", "{"+valid+"}", "Authorization", "Bearer "+h.key("acme", everyScope()...)).want(201).text("id")
+	many := strings.Repeat(`"`+someID+`",`, 20)
+	for name, row := range map[string][2]string{
+		"context of nobody":          {`"contextFrom":["` + ended + `","` + someID + `"]`, "/contextFrom/1"},
+		"context of somebody else":   {`"contextFrom":["` + foreign + `"]`, "/contextFrom/0"},
+		"context of what is no id":   {`"contextFrom":["x"]`, "/contextFrom/0"},
+		"context of a live one":      {`"contextFrom":["` + alive + `"]`, "/contextFrom/0"},
+		"context twice":              {`"contextFrom":["` + ended + `","` + ended + `"]`, "/contextFrom"},
+		"context of many":            {`"contextFrom":[` + many + `"` + ended + `"]`, "/contextFrom"},
+		"output of nobody":           {`"outputsFrom":{"a/b":"` + someID + `"}`, "/outputsFrom/a~1b"},
+		"output of a live one":       {`"outputsFrom":{"a":"` + alive + `"}`, "/outputsFrom/a"},
+		"output of somebody else":    {`"outputsFrom":{"a":"` + foreign + `"}`, "/outputsFrom/a"},
+		"output without a name":      {`"outputsFrom":{" ":"` + ended + `"}`, "/outputsFrom/ "},
+		"output with a long name":    {`"outputsFrom":{"` + strings.Repeat("a", 201) + `":"` + ended + `"}`, "/outputsFrom/" + strings.Repeat("a", 201)},
+		"a name that is there, too":  {`"outputsFrom":{"a":"` + ended + `"},"variables":{"doc":{"named":{"a":{}}}}`, "/outputsFrom/a"},
+		"a doc that is none":         {`"outputsFrom":{"a":"` + ended + `"},"variables":{"doc":1}`, "/variables/doc"},
+		"named blocks that are none": {`"outputsFrom":{"a":"` + ended + `"},"variables":{"doc":{"named":[]}}`, "/variables/doc/named"},
+		"output as a list":           {`"outputsFrom":["` + ended + `"]`, "/outputsFrom"},
+	} {
+		body := "{" + valid + "," + row[0] + "}"
+		h.wrong(badInput{name, body, 422, domain.CodeInvalid, row[1]}, h.ask("POST", "/executions", body))
+	}
+	h.ask("POST", "/executions/"+alive+"/cancel", "").want(200)
+}
+
+func TestTooLongAContextIsRefused(t *testing.T) {
+	h := newHouse(t)
+	var ids []string
+	for range 3 {
+		id := h.create("say " + strings.Repeat("a", 200_000)) // and the agent says it again
+		h.ended(id)
+		ids = append(ids, `"`+id+`"`)
+	}
+	h.ask("POST", "/executions", `{`+valid+`,"contextFrom":[`+strings.Join(ids[:2], ",")+`]}`).want(201)
+	a := h.ask("POST", "/executions", `{`+valid+`,"contextFrom":[`+strings.Join(ids, ",")+`]}`).problem(422, domain.CodeInvalid)
+	if a.text("errors", "0", "pointer") != "/contextFrom" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// TestWhoMayOnlyCreateReadsNothing: what others said must not come out by way of a prompt.
+func TestWhoMayOnlyCreateReadsNothing(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("say one")
+	h.ended(id)
+	writer := "Bearer " + h.key("", "executions:write")
+	for _, field := range []string{`"contextFrom":["` + id + `"]`, `"outputsFrom":{"a":"` + id + `"}`} {
+		h.ask("POST", "/executions", "{"+valid+","+field+"}", "Authorization", writer).problem(403, domain.CodeForbidden)
+	}
+	h.ask("POST", "/templates/render", `{"template":"x","outputsFrom":{"a":"`+id+`"}}`, "Authorization", writer).problem(403, domain.CodeForbidden)
+	both := "Bearer " + h.key("", "executions:write", "executions:read")
+	h.ask("POST", "/executions", `{`+valid+`,"contextFrom":["`+id+`"]}`, "Authorization", both).want(201)
+}

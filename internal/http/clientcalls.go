@@ -1,0 +1,50 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+
+	"signoff/api"
+	"signoff/internal/domain"
+)
+
+// AnswerToolCall hands in what came of a call that the client has run. One answer wins.
+func (s *Server) AnswerToolCall(ctx context.Context, request api.AnswerToolCallRequestObject) (api.AnswerToolCallResponseObject, error) {
+	id, err := executionID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	by := who(ctx)
+	answer, err := toClientAnswer(*request.Body, by.Actor)
+	if err != nil {
+		return nil, err
+	}
+	call, err := s.sessions.AnswerClient(ctx, by.Tenant, id, request.Body.ToolCallId, answer)
+	if err != nil {
+		return nil, overCall(call, err)
+	}
+	return api.AnswerToolCall200JSONResponse(toClientCall(call)), nil
+}
+
+func toClientAnswer(body api.ToolResult, by domain.Actor) (domain.ClientAnswer, error) {
+	if (body.Output == nil) == (body.Error == nil) {
+		return domain.ClientAnswer{}, domain.Invalid("/output", "Send exactly one of output and error.")
+	}
+	answer := domain.ClientAnswer{Output: string(body.Output), Error: value(body.Error, ""), By: by}
+	var text string
+	if body.Output != nil && string(body.Output) != "null" && json.Unmarshal(body.Output, &text) == nil {
+		answer.Output = text
+	}
+	return answer, nil
+}
+
+// overCall adds the call to an error about its state, so that a client that came late sees what counts.
+func overCall(call domain.ClientCall, err error) error {
+	switch domain.CodeOf(err) {
+	case domain.CodeAlreadyAnswered, domain.CodeCallEnded:
+		shown := toClientCall(call)
+		return &conflict{error: err, toolCall: &shown}
+	default:
+		return err
+	}
+}

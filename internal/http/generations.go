@@ -1,0 +1,106 @@
+package http
+
+import (
+	"context"
+	"slices"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// GetGeneration shows the blocks that an execution has handed in.
+func (s *Server) GetGeneration(ctx context.Context, request api.GetGenerationRequestObject) (api.GetGenerationResponseObject, error) {
+	execution, err := s.execution(ctx, request.Id)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.reader.Generations(ctx, execution.Tenant, execution.ID)
+	return api.GetGeneration200JSONResponse(toHistory(execution, all)), err
+}
+
+func toHistory(execution domain.Execution, all []domain.Generation) api.GenerationHistory {
+	runbook := execution.Request.Runbook
+	out := api.GenerationHistory{
+		ExecutionId: string(execution.ID), InsertAfter: textOrNull(runbook.InsertAfter), Versions: []api.Generation{},
+	}
+	if runbook.Document != nil {
+		out.DocumentRevision = textOrNull(runbook.Document.Revision)
+	}
+	for _, generation := range all {
+		out.Versions = append(out.Versions, toGeneration(generation))
+	}
+	if last := newest(all); last != nil {
+		out.Current, out.State = &last.Number, &last.State
+		out.DocumentRevision = textOrNull(all[len(all)-1].DocumentRevision)
+	}
+	return out
+}
+
+// EditGeneration asks for changes. It does not wait for them: the events tell of that.
+func (s *Server) EditGeneration(ctx context.Context, request api.EditGenerationRequestObject) (api.EditGenerationResponseObject, error) {
+	id, err := executionID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	by := who(ctx)
+	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, id, domain.QueuedPrompt{
+		Text: request.Body.Text,
+		Edit: &domain.Edit{Generation: value(request.Body.Generation, 0), Document: toDocument(request.Body.Document)},
+	}, by.Actor, idempotency(ctx, request.Params.IdempotencyKey))
+	if err != nil {
+		return nil, s.overGeneration(ctx, id, err)
+	}
+	response := api.EditGeneration202JSONResponse{Body: toPrompt(prompt)}
+	if replayed {
+		response.Headers.IdempotencyReplayed = new("true")
+	}
+	return response, nil
+}
+
+// AcceptGeneration takes blocks. Whoever says for which document they are can only be told that it is another one by now;
+// whoever does not say so would find out when the blocks are at the wrong place.
+func (s *Server) AcceptGeneration(ctx context.Context, request api.AcceptGenerationRequestObject) (api.AcceptGenerationResponseObject, error) {
+	execution, err := s.execution(ctx, request.Id)
+	if err != nil {
+		return nil, err
+	}
+	number, revision := request.Body.Generation, value(request.Body.DocumentRevision, "")
+	generation, err := s.generation(ctx, execution, number)
+	if err != nil {
+		return nil, s.overGeneration(ctx, execution.ID, err)
+	}
+	if generation.DocumentRevision != "" && revision == "" {
+		return nil, domain.Errorf(domain.CodeRevisionRequired, "Send the revision that the document has now as documentRevision.")
+	}
+	by := who(ctx)
+	acceptance := store.Acceptance{Generation: number, Revision: revision, By: by.Actor}
+	if _, err := s.sessions.Accept(ctx, by.Tenant, execution.ID, acceptance); err != nil {
+		return nil, s.overGeneration(ctx, execution.ID, err)
+	}
+	generation, err = s.generation(ctx, execution, number)
+	return api.AcceptGeneration200JSONResponse(toGeneration(generation)), err
+}
+
+// generation reads one generation of an execution.
+func (s *Server) generation(ctx context.Context, execution domain.Execution, number int) (domain.Generation, error) {
+	all, err := s.reader.Generations(ctx, execution.Tenant, execution.ID)
+	if err != nil {
+		return domain.Generation{}, err
+	}
+	at := slices.IndexFunc(all, func(g domain.Generation) bool { return g.Number == number })
+	if at < 0 {
+		return domain.Generation{}, domain.Errorf(domain.CodeNoGeneration, "The execution has handed in no blocks with the number %d.", number)
+	}
+	return all[at], nil
+}
+
+// overGeneration adds the execution and its newest blocks to an error about their state.
+func (s *Server) overGeneration(ctx context.Context, id domain.ExecutionID, err error) error {
+	switch domain.CodeOf(err) {
+	case domain.CodeNoGeneration, domain.CodeDocumentChanged:
+		return s.withExecution(ctx, id, err)
+	default:
+		return s.overExecution(ctx, id, err)
+	}
+}
