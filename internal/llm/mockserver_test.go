@@ -36,6 +36,7 @@ func mockVendor(t *testing.T, model llm.Model) {
 		"text, reasoning and parallel calls": mockParallelCalls,
 		"a torn connection":                  mockTornConnection,
 		"a rate limit":                       mockRateLimit,
+		"blocks, and an edit of them":        mockEdit,
 		"a refused request":                  mockRefusedRequest,
 		"the list of models":                 mockModels,
 	} {
@@ -65,6 +66,41 @@ func mockParallelCalls(t *testing.T, c llm.Config) {
 	usage := hosttest.Of[domain.UsageUpdated](host)
 	want(t, "input tokens", *usage[len(usage)-1].Usage.InputTokens, 900)
 	want(t, "context used", *usage[len(usage)-1].Usage.ContextUsed, 520)
+}
+
+// mockEdit: each of the two turns is one request, also the one that begins with a result and a word of the person.
+func mockEdit(t *testing.T, c llm.Config) {
+	counted := &counter{next: c.Transport}
+	c.Transport = counted
+	host := &hosttest.Host{}
+	agent := open(t, c, working(domain.KindGeneration), someTools()...)
+	if _, err := agent.Prompt(t.Context(), host, prompt("Please write two blocks.")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "requests of the first turn", counted.requests, 1)
+	submitted := host.Generations()[0].ToolCallID
+	const edit = "The same without the paragraph."
+	history := append(prompt("Please write two blocks.").History, host.Fold(t).Messages...)
+	history = append(history,
+		domain.Message{Role: domain.RoleTool, ToolCallID: submitted, Text: "The person asks for changes."},
+		domain.Message{Role: domain.RoleUser, Text: edit},
+	)
+	stop, err := agent.Prompt(t.Context(), host, domain.Prompt{Turn: 2, Edits: 1, Text: edit, History: history})
+	want(t, "error", err, nil)
+	want(t, "stop", stop, domain.StopEndTurn)
+	want(t, "requests of both turns", counted.requests, 2)
+	want(t, "blocks", string(host.Generations()[1].Blocks), `[{"type":"script","props":{"code":"uptime"}}]`)
+	host.Finish(t, true)
+}
+
+type counter struct {
+	next     http.RoundTripper
+	requests int // one after the other
+}
+
+func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
+	c.requests++
+	return c.next.RoundTrip(request)
 }
 
 func mockTornConnection(t *testing.T, c llm.Config) {
