@@ -910,6 +910,7 @@ export interface components {
          *     | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
          *     | `policyDenied` | 422 | the policy says no, also to edited arguments |
          *     | `unknownSecret` | 422 | the registry does not have this secret |
+         *     | `secretExposed` | 422 | the value of a secret stands where it cannot be masked |
          *     | `templateFailed` | 422 | a template cannot be rendered |
          *     | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
          *     | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
@@ -919,7 +920,7 @@ export interface components {
          *     | `unavailable` | 503 | overloaded, or shutting down |
          * @enum {string}
          */
-        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "internal" | "storageFailed" | "unavailable";
+        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "secretExposed" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "internal" | "storageFailed" | "unavailable";
         Index: {
             /** @enum {string} */
             service: "signoff";

@@ -259,6 +259,26 @@ test("a callback that throws is heard", async () => {
   assert.equal(await failure(client.events(id, { ...atOnce, onSynced })), why);
 });
 
+test("a merged stream is checked for each execution alone", async () => {
+  const feed = (cursor: string, seq: number, executionId: string) => `id: ${cursor}\ndata: ${line(seq, "message.delta", executionId)}\n\n`;
+  const { client, cursors } = script(
+    { pieces: [feed("x", 4, "a"), feed("y", 1, "b"), feed("z", 5, "a"), feed("zz", 5, "a"), cut] },
+    { pieces: [feed("z", 5, "a"), feed("q", 2, "b"), feed("r", 7, "a")] },
+  );
+  const seen: string[] = [];
+  const error = await failure(
+    (async function* () {
+      for await (const { cursor, event } of client.feed({ ...atOnce, after: "w" })) {
+        seen.push(`${cursor} ${event.executionId}${event.seq}`);
+        yield event;
+      }
+    })(),
+  );
+  assert.deepEqual(seen, ["x a4", "y b1", "z a5", "q b2"]);
+  assert.ok(error instanceof StreamError && error.code === "hole", String(error));
+  assert.deepEqual(cursors, ["w", "z"]);
+});
+
 test("ids do not leave their place in the path", async () => {
   const asked: string[] = [];
   const client = new Signoff({

@@ -117,3 +117,53 @@ test("where everything has been read, there is nothing more", async () => {
   assert.equal(await lines(client.received(id, { after: lastSeq })), "");
   assert.match(await lines(client.received(id, { after: lastSeq - 1 })), /^\{.*"execution.cancelled".*\}\n$/);
 });
+
+/** Reads the merged stream until some executions have ended: the lines of each, and the last cursor. */
+async function readFeed(feed: AsyncIterable<Received>, ids: string[]) {
+  const logs = new Map<string, string>();
+  const open = new Set(ids);
+  let last = "";
+  for await (const { event, line, cursor } of feed) {
+    logs.set(event.executionId, (logs.get(event.executionId) ?? "") + line + "\n");
+    last = cursor;
+    if (/^execution\.(completed|failed|cancelled|timedOut)$/.test(event.type)) open.delete(event.executionId);
+    if (open.size === 0) break;
+  }
+  return { logs, last };
+}
+
+test(`the merged stream: ${disconnects} disconnects, and not a byte of any execution is missing (SEED=${seed})`, async (t) => {
+  t.diagnostic(`SEED=${seed}`);
+  const proxy = await Proxy.up(server.url, plan(random(seed + 1)));
+  t.after(() => proxy.down());
+  const client = server.client();
+  const ids = await Promise.all([start(client), start(client), start(client)]);
+  const { logs } = await readFeed(server.client({ baseUrl: proxy.url }).feed(soon), ids);
+  assert.equal(proxy.cuts, disconnects);
+  assert.ok(logs.size > ids.length, "also those of before");
+  for (const [id, log] of logs) assert.ok(log === (await paged(id)), `execution ${id} differs from its pages`);
+});
+
+test("the merged stream from now on shows what is new, also where its first connections break", async (t) => {
+  const cuts = [{ after: 1000, reset: true }, { after: 10, reset: true }, { after: 200, reset: false }];
+  const proxy = await Proxy.up(server.url, cuts);
+  t.after(() => proxy.down());
+  const client = server.client();
+  let id = "";
+  const onState: FollowOptions["onState"] = (state) => {
+    if (state === "connecting") void start(client).then((started) => (id = started));
+  };
+  const seen: string[] = [];
+  let after: string | undefined;
+  for await (const { event, cursor } of server.client({ baseUrl: proxy.url }).feed({ ...soon, from: "now", onState })) {
+    seen.push(`${event.executionId} ${event.seq}`);
+    after = cursor;
+    if (event.seq === 5) break;
+  }
+  assert.deepEqual(seen, [1, 2, 3, 4, 5].map((seq) => `${id} ${seq}`));
+  for await (const { event } of client.feed({ after })) {
+    assert.equal(`${event.executionId} ${event.seq}`, `${id} 6`);
+    break;
+  }
+  await client.cancelExecution(id);
+});
