@@ -6,8 +6,10 @@ import (
 	"signoff/internal/domain"
 )
 
-// generated takes a new generation of blocks. The one before it is superseded.
+// generated takes a new generation of blocks. The one before it is superseded. To hand them in was all that the call had to
+// run, so this is its start, too; its result is what a person makes of them.
 func (r *Reducer) generated(p domain.BlocksGenerated) {
+	r.begun(r.call(p.ToolCallID))
 	r.decide(domain.GenerationSuperseded)
 	r.current = r.add(Item{
 		ID: fmt.Sprintf("blocks:%d", p.Generation), Kind: KindBlocks, Turn: p.Turn, Status: StatusOpen,

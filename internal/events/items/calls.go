@@ -82,10 +82,15 @@ func (r *Reducer) answered(p domain.ApprovalResolved) {
 
 func (r *Reducer) started(p domain.ToolCallStarted) {
 	c := r.call(p.ToolCallID)
-	at := r.event.Time
-	c.awaits, c.Tool.StartedAt, c.Tool.Arguments = p.Awaits, &at, boundedJSON(p.Arguments)
-	r.settle(c)
+	c.awaits, c.Tool.Arguments = p.Awaits, boundedJSON(p.Arguments)
+	r.begun(c)
 	r.changesAskedFor(c)
+}
+
+func (r *Reducer) begun(c *call) {
+	at := r.event.Time
+	c.Tool.StartedAt = &at
+	r.settle(c)
 }
 
 func (r *Reducer) printed(p domain.ToolCallUpdated) error {

@@ -274,9 +274,14 @@ func (w *teller) nextTurn() {
 }
 
 func (w *teller) generate() {
+	c := &toldCall{id: w.name("c"), tool: "submit_blocks", started: true}
+	w.calls = append(w.calls, c)
 	w.generation++
 	w.submitted = true
-	w.tell(domain.BlocksGenerated{Generation: w.generation, Turn: w.turn, ToolCallID: "s", Blocks: []byte(`[{}]`)})
+	w.tell(
+		domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassNone},
+		domain.BlocksGenerated{Generation: w.generation, Turn: w.turn, ToolCallID: c.id, Blocks: []byte(`[{}]`)},
+	)
 }
 
 func (w *teller) accept() {

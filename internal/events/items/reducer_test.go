@@ -94,7 +94,7 @@ func TestTextsAreBounded(t *testing.T) {
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "write", Class: domain.ClassWrite, Arguments: arguments},
 		domain.ToolCallUpdated{ToolCallID: "c", Output: long},
 		domain.TurnStarted{Turn: 2, PromptID: "p", Text: long},
-		domain.BlocksGenerated{Generation: 1, Blocks: arguments},
+		domain.BlocksGenerated{Generation: 1, ToolCallID: "c", Blocks: arguments},
 	))
 	message, reasoning, tool, prompt, blocks := all[0].Message, all[1].Reasoning, all[2].Tool, all[3].Message, all[4].Blocks
 	for name, c := range map[string]struct {
@@ -160,6 +160,7 @@ func TestStatusOfACall(t *testing.T) {
 			ToolPendingApproval},
 		"the client's":      {[]domain.Payload{request, handOver}, ToolWaitingForClient},
 		"the client's, end": {[]domain.Payload{request, handOver, domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateExpired}}, ToolExpired},
+		"blocks handed in":  {[]domain.Payload{request, domain.BlocksGenerated{Generation: 1, ToolCallID: "c"}}, ToolRunning},
 		"without a request": {[]domain.Payload{start}, ToolRunning},
 		"cancelled": {[]domain.Payload{request, ask, domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateCancelled},
 			domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalCancelled}}, ToolCancelled},
@@ -270,17 +271,18 @@ func TestACallHasAnEndOfDiffs(t *testing.T) {
 
 func TestBlocksNobodyAccepted(t *testing.T) {
 	s := begun(domain.SourceInternal).tell(
-		domain.BlocksGenerated{Generation: 1, Blocks: []byte(`[]`)},
-		domain.BlocksGenerated{Generation: 2, Blocks: []byte(`[]`)},
+		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "submit_blocks"},
+		domain.BlocksGenerated{Generation: 1, ToolCallID: "c", Blocks: []byte(`[]`)},
+		domain.BlocksGenerated{Generation: 2, ToolCallID: "c", Blocks: []byte(`[]`)},
 		domain.BlocksAccepted{Generation: 1}, // never written: the newest one alone can be accepted
 		domain.ExecutionEnded{Status: domain.StatusCancelled},
 	)
 	all := reduced(t, s)
-	if first, second := all[0].Blocks.State, all[1].Blocks.State; first != domain.GenerationSuperseded || second != domain.GenerationCancelled {
+	if first, second := all[1].Blocks.State, all[2].Blocks.State; first != domain.GenerationSuperseded || second != domain.GenerationCancelled {
 		t.Errorf("the first is %s, the second %s", first, second)
 	}
-	if all[1].Status != StatusComplete || all[1].Blocks.AcceptedBy != nil {
-		t.Errorf("%s, by %v", all[1].Status, all[1].Blocks.AcceptedBy)
+	if all[2].Status != StatusComplete || all[2].Blocks.AcceptedBy != nil {
+		t.Errorf("%s, by %v", all[2].Status, all[2].Blocks.AcceptedBy)
 	}
 }
 

@@ -231,7 +231,6 @@ func blockWork() *story {
 	return begun(domain.SourceInternal).tell(
 		domain.ToolCallRequested{ToolCallID: "s1", MessageID: "m1", Turn: 1, Tool: "submit_blocks", Class: domain.ClassNone,
 			Arguments: []byte(`{"blocks":[{"type":"script"}]}`), Summary: "Submit 1 block"},
-		domain.ToolCallStarted{ToolCallID: "s1", Arguments: []byte(`{"blocks":[{"type":"script"}]}`), AllowedBy: "capabilities"},
 		domain.BlocksGenerated{Generation: 1, Turn: 1, ToolCallID: "s1", Blocks: []byte(`[{"type":"script","props":{}}]`),
 			InsertAfter: "b7", DocumentRevision: "r1"},
 		domain.ToolCallRequested{ToolCallID: "k1", MessageID: "m1", Turn: 1, Tool: "insert_blocks", Class: domain.ClassWrite,
@@ -245,7 +244,6 @@ func blockWork() *story {
 		domain.TurnStarted{Turn: 2, PromptID: "p2", Text: "Shorter.", Edits: 1},
 		domain.ToolCallRequested{ToolCallID: "s2", MessageID: "m2", Turn: 2, Tool: "submit_blocks", Class: domain.ClassNone,
 			Arguments: []byte(`{"blocks":[]}`), Summary: "Submit 0 blocks"},
-		domain.ToolCallStarted{ToolCallID: "s2", Arguments: []byte(`{"blocks":[]}`), AllowedBy: "capabilities"},
 		domain.BlocksGenerated{Generation: 2, Turn: 2, ToolCallID: "s2", Blocks: []byte(`[]`), InsertAfter: "b7", DocumentRevision: "r2"},
 		domain.TurnEnded{Turn: 2, StopReason: domain.StopEndTurn},
 		domain.BlocksAccepted{Generation: 2, By: *ann},
