@@ -241,7 +241,7 @@ func arithmetic(operator string, a, b any) any {
 			return x + y
 		}
 		if n, ok := b.(int); ok && operator == "*" {
-			return strings.Repeat(x, max(n, 0))
+			return repeatedText(x, n)
 		}
 	case []any:
 		if y, ok := b.([]any); ok && operator == "+" {
@@ -264,6 +264,16 @@ func asNumber(value any) any {
 		return rank(b) - 1
 	}
 	return value
+}
+
+// maxText is longer than any output may be; what is made in one step is bounded by it.
+const maxText = 16 << 20
+
+func repeatedText(s string, n int) string {
+	if n > 0 && len(s) > maxText/n {
+		failf("the text becomes too long")
+	}
+	return strings.Repeat(s, max(n, 0))
 }
 
 func repeated(list []any, n int) []any {

@@ -350,14 +350,15 @@ func loopField(loop *builtins.LoopInfos, key any) (any, bool) {
 		return 1, true
 	case "depth0":
 		return 0, true
-	case "cycle", "changed":
-		return nil, false // methods
+	case "index", "index0", "revindex", "revindex0", "first", "last", "length":
+		value, _ := loop.GetAttribute(name)
+		return plain(value), true
+	case "previtem":
+		return plain(loop.PrevItem), !loop.PrevItem.IsNil()
+	case "nextitem":
+		return plain(loop.NextItem), !loop.NextItem.IsNil()
 	}
-	value, ok := loop.GetAttribute(name)
-	if !ok || (name == "previtem" || name == "nextitem") && (value == nil || value.IsNil()) {
-		return nil, false
-	}
-	return plain(value), true
+	return nil, false
 }
 
 // equal compares by value, and numbers whatever their form.

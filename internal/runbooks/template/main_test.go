@@ -1,0 +1,37 @@
+package template
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain serves the children, as main does.
+func TestMain(m *testing.M) {
+	Intercept()
+	goleak.VerifyTestMain(m)
+}
+
+// newRenderer has more time by the clock than the server gives: on a busy machine the limit of processor time is the one
+// that counts.
+func newRenderer(t *testing.T) *Renderer {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewRenderer(Config{Executable: executable, Timeout: 20 * time.Second})
+}
+
+// render renders one template of the syntax Jinja.
+func render(t *testing.T, r *Renderer, source string, variables string) (string, error) {
+	t.Helper()
+	rendered, err := r.Render(t.Context(), json.RawMessage(variables), Template{Name: "/prompt", Source: source})
+	if err != nil {
+		return "", err
+	}
+	return rendered[0].Text, nil
+}
