@@ -324,6 +324,15 @@ func TestFirstPrompt(t *testing.T) {
 	want(t, "nothing before", fmt.Sprint((&agent{fresh: true}).blocks(domain.Prompt{Text: "x", History: []domain.Message{{Role: domain.RoleUser, Text: "x"}}})), "[{text x}]")
 }
 
+func TestFirstPromptAsksForTheAnswersSchema(t *testing.T) {
+	a := &agent{fresh: true}
+	a.execution.Request.Instructions, a.execution.Request.OutputSchema = "Be brief.", json.RawMessage(`{"type":"object"}`)
+	text := a.blocks(domain.Prompt{Text: "x"})[0].Text
+	if !strings.HasPrefix(text, "Be brief.\n\nYour final answer must be one JSON value") || !strings.HasSuffix(text, "```json\n{\"type\":\"object\"}\n```") {
+		t.Error(text)
+	}
+}
+
 func TestEmptyPromptIsRefused(t *testing.T) {
 	r := newRig(t).open()
 	_, err := r.say(t.Context(), " \n")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/schema"
 )
 
 // block is a part of a prompt. Text is what every agent takes.
@@ -29,10 +30,17 @@ func (a *agent) blocks(prompt domain.Prompt) []block {
 	return blocks
 }
 
-// manner is what the client wants the agent to be and to heed. The protocol has no place for it but the prompt.
+// manner is what the client wants the agent to be and to heed, and what its answer has to fit. The protocol has no place for it
+// but the prompt.
 func (a *agent) manner() string {
 	request := a.execution.Request
-	return strings.TrimSpace(strings.TrimSpace(request.SystemPrompt) + "\n\n" + strings.TrimSpace(request.Instructions))
+	var parts []string
+	for _, part := range []string{request.SystemPrompt, request.Instructions, schema.Demand(request.OutputSchema)} {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // earlier is the conversation before this turn's prompt, as text. What came after the prompt, in a turn that is begun

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -84,6 +83,9 @@ func sceneOf(request request) scene {
 	for i := len(request.messages) - 1; i >= 0; i-- {
 		switch message := request.messages[i]; message.Role {
 		case domain.RoleTool:
+			if generating(request) {
+				return sceneSubmitting(request, message.Text)
+			}
 			return sceneAfter(message.Text)
 		case domain.RoleUser:
 			return sceneOpening(request)
@@ -93,6 +95,9 @@ func sceneOf(request request) scene {
 }
 
 func sceneOpening(request request) scene {
+	if generating(request) {
+		return sceneReading(request)
+	}
 	for _, tool := range request.tools {
 		if tool.Name == "bash" {
 			return sceneAsking(request)
@@ -103,10 +108,6 @@ func sceneOpening(request request) scene {
 }
 
 func sceneAsking(request request) scene {
-	arguments, err := json.Marshal(map[string]string{"command": demoCommand})
-	if err != nil { // a map of strings always encodes
-		panic("llm: " + err.Error())
-	}
 	return scene{
 		thought: fmt.Sprintf("The user wrote: “%s”. I follow a script, so whatever the task is, I do the one thing that I can: "+
 			"look at this machine with a command that changes nothing. It needs a person's approval, so I say first what it does.",
@@ -114,7 +115,7 @@ func sceneAsking(request request) scene {
 		text: "I am Signoff's scripted demonstration model: no language model is behind me, and I do not understand your task. " +
 			"What I can show is the walk of a tool call. I ask to run one harmless command that prints the date, the kernel, " +
 			"the free disk space and the files of the working directory. It runs only if a person approves it.",
-		calls: []modelCall{{name: "bash", arguments: string(arguments)}},
+		calls: []modelCall{{name: "bash", arguments: string(domain.Encode(map[string]string{"command": demoCommand}))}},
 	}
 }
 

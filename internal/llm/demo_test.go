@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"os/exec"
 	"strings"
@@ -105,4 +106,45 @@ func TestDemoCommandReallyRuns(t *testing.T) {
 	if !strings.Contains(host.Text(), "was approved and has run") {
 		t.Errorf("got %s", host.Text())
 	}
+}
+
+// TestDemoGeneratesBlocks: in the first turn and in one that edits, whatever the first type wants in its props.
+func TestDemoGeneratesBlocks(t *testing.T) {
+	e := working(domain.KindGeneration)
+	for name, test := range map[string]struct{ schema, want string }{
+		"a script":     {`{"type":"object","required":["code"],"properties":{"code":{"type":"string"},"on":{"type":"boolean"}}}`, `{"code":"`},
+		"many things":  {`{"type":"object","required":["n","s","l","o","b"],"properties":{"n":{"type":"integer"},"s":{"enum":["x"]},"l":{"type":"array"},"o":{"type":"object"},"b":{"type":"boolean"}}}`, `{"b":false,"l":[],"n":1,"o":{},"s":"x"}`},
+		"a choice":     {`{"type":"object","properties":{"text":{"type":"string"}}}`, `{"text":"`},
+		"nothing said": {``, `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e.Request.Runbook.BlockTypes = []domain.BlockType{{Type: "first", PropsSchema: json.RawMessage(test.schema)}, {Type: "second"}}
+			if test.schema == "" {
+				e.Request.Runbook.BlockTypes[0].PropsSchema = nil
+			}
+			host := &hosttest.Host{Book: e.Request.Runbook}
+			agent := open(t, demoConfig(), e, someTools()...)
+			for _, p := range []domain.Prompt{prompt("Look at the disk."), {Turn: 2, Edits: 1, History: prompt("Shorter.").History}} {
+				stop, err := agent.Prompt(t.Context(), host, p)
+				want(t, "error", err, nil)
+				want(t, "stop", stop, domain.StopEndTurn)
+			}
+			host.Finish(t, true)
+			want(t, "generations", len(host.Generations()), 2)
+			if blocks := string(host.Generations()[0].Blocks); !strings.HasPrefix(blocks, `[{"type":"first","props":`+test.want) {
+				t.Errorf("blocks: %s", blocks)
+			}
+		})
+	}
+}
+
+func TestDemoGeneratesBlocksWithoutTypes(t *testing.T) {
+	e := working(domain.KindGeneration)
+	e.Request.Runbook = domain.Runbook{}
+	e.Request.Tools.Enabled = []string{}
+	host := &hosttest.Host{}
+	if _, err := open(t, demoConfig(), e, someTools()...).Prompt(t.Context(), host, prompt("Write.")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "blocks", string(host.Generations()[0].Blocks), `[{"type":"paragraph","props":{}},{"type":"paragraph","props":{}}]`)
 }

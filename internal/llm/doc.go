@@ -12,9 +12,12 @@
 // chat completions, anthropic.go for Anthropic's messages, demo.go for a scripted model that needs no key.
 //
 // What a model reads is made anew for each request: the system prompt in its layers (safety, which nothing replaces;
-// persona; working directory; instructions; the notes of earlier executions), the tools that the execution has, and the
-// conversation. Near the model's limit, old tool results are cut to a line each; see context.go. A model that fails for
+// persona; the rules of the execution's kind, which nothing replaces either; working directory; instructions; the schema of the
+// answer; the notes of earlier executions), the tools that the execution has, and the conversation. Near the model's limit, old tool results are cut to a line each; see context.go. A model that fails for
 // good makes room for the next one of the request, for as long as the agent is open; see fallback.go.
+//
+// What an execution is for, its kind, decides over prompt and tools; see kind.go and toolset.go. One that generates blocks ends its
+// turn by handing them in; see submit.go. A tool of the client is run by the client: the loop waits for it as for a person.
 //
 // # Promises
 //
@@ -29,6 +32,9 @@
 //   - All calls of an answer have a result before the model is asked again, in the order in which it asked.
 //   - An execution that was cut off between two of these steps goes on where its history ends: calls without a result
 //     are finished first.
+//   - A turn that generates blocks hands in one generation, or fails: after three submissions that cannot be used, or where the
+//     model hands in nothing, also after it was told to. A submission that a restart has left open is handed in again, and no
+//     model is asked.
 //   - Usage is a sum over the answers of the execution, with what was told of those that broke off; what the provider
 //     does not report stays nil. A cost that leaves out an answer is no cost: it is nil from there on. See cost.go for what
 //     cached tokens cost.

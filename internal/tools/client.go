@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxClientDescription = 8 << 10
+	maxClientDescription = 40_000
 	clientMessage        = "The arguments do not fit the tool. Mend these places:"
 )
 

@@ -137,6 +137,10 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/store", "migrations")(imported)
 		}, false},
+	{"what foreign schemas and blocks are is known to everybody, so it knows nobody", in("internal/schema", "internal/runbooks"),
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/schema", "internal/runbooks")(imported)
+		}, false},
 	{"HTTP asks sessions, approvals and the log, never what they are made of", in("internal/http"),
 		ours("internal/acp", "internal/llm", "internal/sandbox", "internal/tools"), false},
 	{"what confines commands is handed to sessions as a value", in("internal/sandbox"),
