@@ -83,7 +83,7 @@ func TestTerminatedConnections(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range writers {
 		group.Go(func() {
-			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end) || accepted.Load() == 0; {
 				outcomes, err := s.Commit(context.Background(), []store.Change{says(ids[i%3], 1, 1), says(ids[(i+1)%3], 1, 1)})
 				switch {
 				case errors.Is(err, store.ErrUnknownOutcome):
@@ -110,7 +110,8 @@ func TestTerminatedConnections(t *testing.T) {
 	}
 }
 
-// terminateConnections begins to end all connections to a database, and returns what stops that and counts.
+// terminateConnections begins to end all connections to a database, and returns what stops that and counts. It takes
+// more and more time in between: on a busy machine a connection would otherwise never live to see a commit.
 func terminateConnections(t *testing.T, address string) (over func() (kills int)) {
 	t.Helper()
 	ctx := context.Background()
@@ -122,11 +123,11 @@ func terminateConnections(t *testing.T, address string) (over func() (kills int)
 	go func() {
 		defer close(stopped)
 		defer func() { _ = conn.Close(ctx) }()
-		for {
+		for pause := 30 * time.Millisecond; ; pause += pause / 10 {
 			select {
 			case <-stop:
 				return
-			case <-time.After(30 * time.Millisecond):
+			case <-time.After(pause):
 			}
 			tag, err := conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
 				where datname = current_database() and pid <> pg_backend_pid()`)

@@ -23,7 +23,7 @@ func TestSQLite(t *testing.T) { storetest.Run(t, storetest.SQLiteReplicas) }
 // tried again, and nobody would have noticed.
 func TestPostgres(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB, n int) []*store.Store {
-		url := storetest.Postgres(tb)
+		url := storetest.Migrated(tb)
 		tb.Cleanup(func() { noDeadlock(tb, url) }) // when the stores are closed, and their counts are in
 		all := make([]*store.Store, n)
 		for i := range all {

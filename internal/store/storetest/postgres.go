@@ -60,11 +60,24 @@ func Main(m interface{ Run() int }) int {
 // a query that needs byte order has to ask for it.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
+	return fresh(tb, empty)
+}
+
+// empty names the database to copy for one without anything in it.
+func empty(*server) (string, error) { return "template0", nil }
+
+// fresh makes a database of the test's own, a copy of another one.
+func fresh(tb testing.TB, template func(*server) (string, error)) string {
+	tb.Helper()
 	srv, err := shared.start()
 	if err != nil {
 		tb.Fatalf("storetest: no Postgres for this test: %v", err)
 	}
-	dsn, drop, err := srv.createDatabase()
+	from, err := template(srv)
+	if err != nil {
+		tb.Fatalf("storetest: %v", err)
+	}
+	dsn, drop, err := srv.createDatabase(from)
 	if err != nil {
 		tb.Fatalf("storetest: %v", err)
 	}
@@ -80,6 +93,10 @@ func Postgres(tb testing.TB) string {
 type server struct {
 	admin   *url.URL // of the database to connect to for CREATE DATABASE
 	private *cluster // nil when somebody else runs the server
+
+	once     sync.Once // for what follows
+	template string
+	err      error
 }
 
 // lazyServer is started once, by the first test that needs it.
@@ -120,21 +137,29 @@ func newServer() (*server, error) {
 	return &server{admin: c.url, private: c}, nil
 }
 
-// createDatabase makes an empty database and returns its URL and what drops it.
-func (s *server) createDatabase() (dsn string, drop func() error, err error) {
+// createDatabase copies a database and returns the copy's URL and what drops it.
+func (s *server) createDatabase(template string) (dsn string, drop func() error, err error) {
 	name := "signoff_test_" + randomHex(8)
-	create := "create database " + name + " template template0"
+	if err := s.create(name, template); err != nil {
+		return "", nil, err
+	}
+	return s.dsn(name), func() error {
+		return s.exec("drop database if exists " + name + " with (force)")
+	}, nil
+}
+
+func (s *server) create(name, template string) error {
+	create := "create database " + name + " template " + template
 	if s.private != nil && s.private.copiesFiles {
 		create += " strategy file_copy"
 	}
-	if err := s.exec(create); err != nil {
-		return "", nil, err
-	}
+	return s.exec(create)
+}
+
+func (s *server) dsn(database string) string {
 	own := *s.admin
-	own.Path, own.RawPath = "/"+name, ""
-	return own.String(), func() error {
-		return s.exec("drop database if exists " + name + " with (force)")
-	}, nil
+	own.Path, own.RawPath = "/"+database, ""
+	return own.String()
 }
 
 // exec runs one statement on a connection of its own: a kept one would be a goroutine and a socket that outlive

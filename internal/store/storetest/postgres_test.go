@@ -149,7 +149,7 @@ func TestGivenServer(t *testing.T) {
 	if srv.private != nil {
 		t.Error("a private cluster was started beside the server that was given")
 	}
-	url, drop, err := srv.createDatabase()
+	url, drop, err := srv.createDatabase("template0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,16 +2,43 @@ package storetest
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"signoff/internal/store"
 )
 
-// SQLite returns a migrated store in a folder of the test.
+// SQLite returns a migrated store over a file of the test.
 func SQLite(tb testing.TB) *store.Store {
 	tb.Helper()
-	return Open(tb, store.Config{Path: filepath.Join(tb.TempDir(), "signoff.db")})
+	content, err := migratedFile()
+	if err != nil {
+		tb.Fatalf("storetest: %v", err)
+	}
+	path := filepath.Join(inMemory(tb), "signoff.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		tb.Fatalf("storetest: %v", err)
+	}
+	return Open(tb, store.Config{Path: path})
+}
+
+// inMemory returns a folder of the test that no disk has to be waited for, where the machine has room for one. As with
+// the private cluster, what lies there outlives any death of a process, and not that of the machine.
+func inMemory(tb testing.TB) string {
+	tb.Helper()
+	const memory, room = "/dev/shm", 1 << 30
+	var space syscall.Statfs_t
+	if syscall.Statfs(memory, &space) != nil || space.Bavail*uint64(space.Bsize) < room {
+		return tb.TempDir()
+	}
+	folder, err := os.MkdirTemp(memory, "signoff-test-")
+	if err != nil {
+		return tb.TempDir()
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return folder
 }
 
 // Open opens and migrates a store that is closed when the test is over.
@@ -36,7 +63,7 @@ func Open(tb testing.TB, config store.Config) *store.Store {
 func OnBoth(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) { test(t, SQLite(t)) })
-	t.Run("Postgres", func(t *testing.T) { test(t, Open(t, store.Config{DatabaseURL: Postgres(t)})) })
+	t.Run("Postgres", func(t *testing.T) { test(t, Open(t, store.Config{DatabaseURL: Migrated(t)})) })
 }
 
 // Replicas returns n stores over one fresh database: on Postgres each with connections of its own, as the replicas of a
@@ -56,7 +83,7 @@ var (
 	}
 	PostgresReplicas Replicas = func(tb testing.TB, n int) []*store.Store {
 		tb.Helper()
-		url := Postgres(tb)
+		url := Migrated(tb)
 		all := make([]*store.Store, n)
 		for i := range all {
 			all[i] = Open(tb, store.Config{DatabaseURL: url, MaxConns: 8})
