@@ -67,7 +67,7 @@ func (o order) carryOut() report {
 		rendered, err := o.render(source, left)
 		if err != nil {
 			r.Fault = &fault{Index: i, Message: "the template cannot be run"}
-			var known *jinja.Fault
+			var known *jinja.FaultError
 			if errors.As(err, &known) {
 				r.Fault.Line, r.Fault.Message = known.Line, known.Message
 			}

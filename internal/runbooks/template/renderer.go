@@ -158,7 +158,7 @@ func (r *Renderer) run(ctx context.Context, o order) (report, error) {
 		return report{}, domain.Errorf(domain.CodeUnavailable, "The request ended before its templates were rendered.").With(ctx.Err())
 	}
 	var answer report
-	if ended != nil || json.Unmarshal(out.Bytes(), &answer) != nil || !answer.complete(o) {
+	if ended != nil || json.Unmarshal(out.written, &answer) != nil || !answer.complete(o) {
 		return report{}, fmt.Errorf("%w: %w", errDied, errors.Join(ended, limited.Err()))
 	}
 	return answer, nil
@@ -185,10 +185,11 @@ func (r report) complete(o order) bool {
 // maxReport holds the longest text in its longest JSON, with room for the usage.
 const maxReport = 6*MaxText + 16*MaxSource
 
-// capped is a buffer with an end. The child is confined, but it speaks to the server, which is not.
+// capped is a buffer with an end. The child is confined, but it speaks to the server, which is not. The buffer is not
+// embedded: io.Copy would find its ReadFrom and go past the end.
 type capped struct {
-	bytes.Buffer
-	left int
+	written []byte
+	left    int
 }
 
 func (c *capped) Write(p []byte) (int, error) {
@@ -196,7 +197,8 @@ func (c *capped) Write(p []byte) (int, error) {
 		return 0, errors.New("the report is too long")
 	}
 	c.left -= len(p)
-	return c.Buffer.Write(p)
+	c.written = append(c.written, p...)
+	return len(p), nil
 }
 
 // object reads variables, of which none at all are an empty object.

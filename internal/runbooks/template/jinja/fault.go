@@ -2,16 +2,16 @@ package jinja
 
 import "fmt"
 
-// Fault is why a template cannot be rendered. It names what the template says and never what the variables hold.
+// FaultError is why a template cannot be rendered. It names what the template says and never what the variables hold.
 //
 // Inside the package a fault is thrown as a panic and caught by [Render] and [Inspect]: gonja turns the errors of filters
 // into sentences of its own, in which it quotes values, but lets a panic pass.
-type Fault struct {
+type FaultError struct {
 	Line    int    // 1, 2, … or 0 where no line is to blame
 	Message string // no capital, no full stop: a part of a sentence
 }
 
-func (f *Fault) Error() string {
+func (f *FaultError) Error() string {
 	if f.Line == 0 {
 		return f.Message
 	}
@@ -20,5 +20,5 @@ func (f *Fault) Error() string {
 
 // failf throws a fault; whoever knows the line adds it.
 func failf(format string, args ...any) {
-	panic(&Fault{Message: fmt.Sprintf(format, args...)})
+	panic(&FaultError{Message: fmt.Sprintf(format, args...)})
 }

@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 // filters are MiniJinja's, by name.
 var filters map[string]*operation
 
+// Some of them run others by name, which Go takes for a circle if they stand in the declaration.
 func init() {
 	filters = map[string]*operation{
 		"abs":        {run: absolute},
@@ -55,14 +55,13 @@ func init() {
 		"upper":      {run: func(c *call) any { return strings.ToUpper(c.inDisplayed()) }},
 		"urlencode":  {run: urlencode},
 		"safe":       {run: func(c *call) any { return c.in }},
+		"length":     {run: length},
+		"default":    {params: "value boolean", run: fallback, lenient: true},
+		"escape":     {run: escape},
 	}
-	aliases := map[string]*operation{
-		"count": {run: length}, "length": {run: length},
-		"d":       {params: "value boolean", run: fallback, lenient: true},
-		"default": {params: "value boolean", run: fallback, lenient: true},
-		"e":       {run: escape}, "escape": {run: escape},
+	for short, long := range map[string]string{"count": "length", "d": "default", "e": "escape"} {
+		filters[short] = filters[long]
 	}
-	maps.Copy(filters, aliases)
 }
 
 func absolute(c *call) any {
@@ -77,44 +76,7 @@ func absolute(c *call) any {
 }
 
 // batch cuts a list into lists of a size.
-func batch(c *call) any {
-	size, list := c.whole(0, 0), c.inList()
-	if size <= 0 {
-		failf("batch needs a size above 0")
-	}
-	batches := []any{}
-	for part := range slices.Chunk(list, size) {
-		part = slices.Clone(part)
-		for c.has(1) && len(part) < min(size, maxRange) {
-			part = append(part, c.args[1])
-		}
-		batches = append(batches, part)
-	}
-	return batches
-}
-
 // columns cuts a list into a number of lists.
-func columns(c *call) any {
-	count, list := c.whole(0, 0), c.inList()
-	if count <= 0 || count > maxRange {
-		failf("slice needs a number from 1 to %d", maxRange)
-	}
-	slices, at := []any{}, 0
-	for i := range count {
-		size := len(list) / count
-		longer := i < len(list)%count
-		if longer {
-			size++
-		}
-		column := append([]any{}, list[at:at+size]...)
-		if at += size; c.has(1) && !longer && len(list)%count > 0 {
-			column = append(column, c.args[1])
-		}
-		slices = append(slices, column)
-	}
-	return slices
-}
-
 func capitalized(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
@@ -134,13 +96,6 @@ func titled(s string) string {
 		}
 		return unicode.ToLower(r)
 	}, s)
-}
-
-func edge(list []any, i int) any {
-	if len(list) == 0 {
-		return &undefined{}
-	}
-	return list[i]
 }
 
 func fallback(c *call) any {
@@ -199,48 +154,8 @@ func orDefault(c *call) any {
 }
 
 // attribute reads a.b.0 below a value.
-func attribute(value any, path string) any {
-	for step := range strings.SplitSeq(path, ".") {
-		value = field(value, step, path)
-	}
-	return value
-}
-
 // groups are pairs of a value and the items that have it, in the order of the values.
-func groups(c *call) any {
-	path := c.text(0, "")
-	key := func(item any) any {
-		value := attribute(item, path)
-		if _, missing := value.(*undefined); missing && c.given[1] {
-			return c.args[1]
-		}
-		refuseUndefined(value)
-		return value
-	}
-	list := slices.Clone(c.inList())
-	slices.SortStableFunc(list, func(a, b any) int { return compareFolded(key(a), key(b)) })
-	all := []any{}
-	for start := 0; start < len(list); {
-		stop := start + 1
-		for stop < len(list) && compareFolded(key(list[start]), key(list[stop])) == 0 {
-			stop++
-		}
-		all = append(all, []any{key(list[start]), slices.Clone(list[start:stop])})
-		start = stop
-	}
-	return all
-}
-
 // compareFolded compares texts without a look at their case.
-func compareFolded(a, b any) int {
-	x, okX := a.(string)
-	y, okY := b.(string)
-	if okX && okY {
-		return strings.Compare(strings.ToLower(x), strings.ToLower(y))
-	}
-	return compare(a, b)
-}
-
 func indent(c *call) any {
 	space := strings.Repeat(" ", min(max(c.whole(0, 0), 0), maxRange))
 	all := strings.Split(strings.TrimSuffix(c.inText(), "\n"), "\n")
@@ -250,56 +165,6 @@ func indent(c *call) any {
 		}
 	}
 	return strings.Join(all, "\n")
-}
-
-func pairs(c *call) any {
-	values, ok := c.in.(map[string]any)
-	if !ok {
-		failf("%s needs a map, not %s", c.name, title(c.in))
-	}
-	list := []any{}
-	for _, key := range keys(values) {
-		list = append(list, []any{key, values[key]})
-	}
-	return list
-}
-
-func sortedPairs(c *call) any {
-	list, at := pairs(c).([]any), 0 //nolint:errcheck,forcetypeassert // it is one
-	if c.text(1, "key") == "value" {
-		at = 1
-	}
-	by := ordering(c.flag(0))
-	slices.SortStableFunc(list, func(a, b any) int {
-		return by(a.([]any)[at], b.([]any)[at]) //nolint:errcheck,forcetypeassert // pairs are lists
-	})
-	if c.flag(2) {
-		slices.Reverse(list)
-	}
-	return list
-}
-
-func ordering(caseSensitive bool) func(a, b any) int {
-	if caseSensitive {
-		return compare
-	}
-	return compareFolded
-}
-
-func join(c *call) any {
-	list := c.inList()
-	if path := c.text(1, ""); path != "" {
-		list = attributes(list, path)
-	}
-	return joined(list, c.text(0, ""))
-}
-
-func attributes(list []any, path string) []any {
-	found := make([]any, len(list))
-	for i, item := range list {
-		found[i] = attribute(item, path)
-	}
-	return found
 }
 
 func length(c *call) any {
@@ -324,80 +189,9 @@ func lines(s string) any {
 }
 
 // mapped applies a filter to each item, or takes an attribute of each.
-func mapped(c *call) any {
-	list := make([]any, len(c.inList()))
-	path, byAttribute := c.named["attribute"]
-	for i, item := range c.inList() {
-		if byAttribute {
-			list[i] = attribute(item, c.mustText(path))
-			if _, missing := list[i].(*undefined); missing && c.named["default"] != nil {
-				list[i] = c.named["default"]
-			}
-			continue
-		}
-		list[i] = applyFilter(c, item)
-	}
-	return list
-}
-
-func applyFilter(c *call, item any) any {
-	name := c.text(0, "")
-	filter, ok := filters[name]
-	if !ok {
-		failf("map needs the name of a filter, or attribute=")
-	}
-	return filter.apply(&call{machine: c.machine, scope: c.scope, name: name, in: item}, c.rest, c.named)
-}
-
 // chosen are the items, or those with an attribute, for which a test says wanted.
-func chosen(c *call, byAttribute, wanted bool) any {
-	test := 0
-	if byAttribute {
-		test = 1
-	}
-	name := c.text(test, "")
-	list := []any{}
-	for _, item := range c.inList() {
-		value := item
-		if byAttribute {
-			value = attribute(item, c.text(0, ""))
-		}
-		if passes(c, name, value) == wanted {
-			list = append(list, item)
-		}
-	}
-	return list
-}
-
-func passes(c *call, name string, value any) bool {
-	if name == "" {
-		return truth(value)
-	}
-	test, ok := tests[name]
-	if !ok {
-		failf("%s needs the name of a test", c.name)
-	}
-	return truth(test.apply(&call{machine: c.machine, scope: c.scope, name: name, in: value}, c.rest, c.named))
-}
-
-func extreme(list []any, sign int) any {
-	if len(list) == 0 {
-		return &undefined{}
-	}
-	return slices.MaxFunc(list, func(a, b any) int { return sign * compare(a, b) })
-}
-
 func replace(c *call) any {
 	return strings.ReplaceAll(c.inDisplayed(), display(c.args[0]), display(c.args[1]))
-}
-
-func reversed(c *call) any {
-	list := slices.Clone(c.inList())
-	slices.Reverse(list)
-	if _, ok := c.in.(string); ok {
-		return joined(list, "")
-	}
-	return list
 }
 
 func round(c *call) any {
@@ -410,22 +204,6 @@ func round(c *call) any {
 	}
 	failf("round needs a number, not %s", title(c.in))
 	return nil
-}
-
-func sorted(c *call) any {
-	list, by := slices.Clone(c.inList()), ordering(c.flag(1))
-	key := func(item any) any {
-		if c.has(2) {
-			item = attribute(item, c.text(2, ""))
-		}
-		refuseUndefined(item)
-		return item
-	}
-	slices.SortStableFunc(list, func(a, b any) int { return by(key(a), key(b)) })
-	if c.flag(0) {
-		slices.Reverse(list)
-	}
-	return list
 }
 
 func split(c *call) any {
@@ -461,44 +239,11 @@ func fieldsN(s string, n int) []string {
 	return parts
 }
 
-func sum(c *call) any {
-	var total any = 0
-	for _, item := range c.inList() {
-		refuseUndefined(item)
-		total = arithmetic("+", total, item)
-	}
-	return total
-}
-
 func trim(c *call, cut func(s, characters string) string, space func(string) string) any {
 	if c.has(0) {
 		return cut(c.inDisplayed(), c.text(0, ""))
 	}
 	return space(c.inDisplayed())
-}
-
-func unique(c *call) any {
-	list, by, path := []any{}, ordering(c.flag(0)), c.text(1, "")
-	seen := map[string]bool{}
-	for _, item := range c.inList() {
-		key := item
-		if path != "" {
-			key = attribute(item, path)
-		}
-		refuseUndefined(key)
-		mark := title(key) + display(key)
-		if number, ok := asFloat(key); ok {
-			mark = display(number)
-		}
-		if by("a", "A") == 0 {
-			mark = strings.ToLower(mark)
-		}
-		if !seen[mark] {
-			seen[mark] = true
-			list = append(list, item)
-		}
-	}
-	return list
 }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;", "/", "&#x2f;")

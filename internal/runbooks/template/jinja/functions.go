@@ -8,7 +8,7 @@ const maxRange = 100_000
 // functions are there without being variables.
 var functions = map[string]*operation{
 	"dict":      {params: "(map)*", run: dictionary},
-	"namespace": {params: "(map)*", run: func(c *call) any { return &namespace{fields: dictionary(c).(map[string]any)} }}, //nolint:errcheck,forcetypeassert // it is one
+	"namespace": {params: "(map)*", run: func(c *call) any { return &namespace{fields: dictionary(c).(map[string]any)} }},
 	"range":     {params: "start stop step", need: 1, run: numbers},
 }
 

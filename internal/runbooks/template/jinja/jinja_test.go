@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 		{`{% macro m(a) %}{{ a }}{% endmacro %}{{ m() }}`, `line 1: a value is not defined`},
 	} {
 		_, _, err := Render(c.source, json.RawMessage(variables), limit)
-		var fault *Fault
+		var fault *FaultError
 		if !errors.As(err, &fault) || fault.Error() != c.want {
 			t.Errorf("%s: %v, not %s", c.source, err, c.want)
 		}
@@ -117,7 +117,7 @@ func FuzzInspect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, source string) {
 		_, err := Inspect(source)
-		var fault *Fault
+		var fault *FaultError
 		if errors.As(err, &fault) && fault.Message == "the template cannot be run" {
 			t.Errorf("the reader fell over: %v", err)
 		}

@@ -317,4 +317,4 @@ func (l *lexer) escape(source string, out *strings.Builder) int {
 	return 2
 }
 
-func (l *lexer) fail(message string) { panic(&Fault{Line: l.line, Message: message}) }
+func (l *lexer) fail(message string) { panic(&FaultError{Line: l.line, Message: message}) }

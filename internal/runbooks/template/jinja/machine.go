@@ -11,7 +11,7 @@ import (
 	gonja "github.com/nikolalohinski/gonja/v2/parser"
 )
 
-// Render renders a template with variables, which are a JSON object. What it returns as an error is a [*Fault].
+// Render renders a template with variables, which are a JSON object. What it returns as an error is a [*FaultError].
 //
 // A template can use up all memory and all time of the process, or end it. Only a process that is there for nothing else
 // may call this.
@@ -21,7 +21,7 @@ func Render(source string, variables json.RawMessage, limit int) (text string, u
 	body, usage := m.parse(source)
 	out := &limited{left: limit}
 	if err := m.run(body, decode(variables), out); err != nil {
-		return "", Usage{}, &Fault{Line: m.line, Message: "the template cannot be run"}
+		return "", Usage{}, &FaultError{Line: m.line, Message: "the template cannot be run"}
 	}
 	return string(out.written), usage, nil
 }
@@ -49,9 +49,9 @@ func (m *machine) catch(err *error) {
 	if thrown == nil {
 		return
 	}
-	fault, ok := thrown.(*Fault)
+	fault, ok := thrown.(*FaultError)
 	if !ok {
-		fault = &Fault{Message: "the template cannot be run"}
+		fault = &FaultError{Message: "the template cannot be run"}
 	}
 	if fault.Line == 0 {
 		fault.Line = m.line

@@ -121,8 +121,8 @@ func getOr(c *call) any {
 
 func values(c *call) any {
 	list := []any{}
-	for _, pair := range pairs(c).([]any) { //nolint:errcheck,forcetypeassert // it is one
-		list = append(list, pair.([]any)[1]) //nolint:errcheck,forcetypeassert // pairs are lists
+	for _, pair := range pairs(c).([]any) {
+		list = append(list, pair.([]any)[1])
 	}
 	return list
 }

@@ -45,7 +45,7 @@ func init() {
 		opNot:      {run: func(c *call) any { return !isDefined(c.in) || !truth(c.in) }, lenient: true},
 		opNegate:   {run: func(c *call) any { return arithmetic("-", 0, c.in) }},
 		opDefined:  {run: func(c *call) any { return c.in }},
-		opUnbox:    {run: func(c *call) any { return c.in.([]any)[0] }, lenient: true}, //nolint:errcheck,forcetypeassert // the grammar boxes it
+		opUnbox:    {run: func(c *call) any { return c.in.([]any)[0] }, lenient: true},
 		"~":        binary(func(a, b any) any { return display(a) + display(b) }),
 		"==":       {params: "right", need: 1, run: func(c *call) any { return equal(c.in, c.args[0]) }, lenient: true},
 		"!=":       {params: "right", need: 1, run: func(c *call) any { return !equal(c.in, c.args[0]) }, lenient: true},
@@ -204,7 +204,7 @@ func loopMethod(loop *builtins.LoopInfos, name string, args []any) any {
 	for _, arg := range args {
 		given.Args = append(given.Args, exec.AsValue(arg))
 	}
-	return plain(method.Interface().(func(*exec.VarArgs) *exec.Value)(given)) //nolint:errcheck,forcetypeassert // both are of this type
+	return plain(method.Interface().(func(*exec.VarArgs) *exec.Value)(given))
 }
 
 func contains(value, part any) bool {

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -54,13 +55,9 @@ func (p *parser) name(what string) string {
 	return t.text
 }
 
+// failf throws a fault at the line of the next token.
 func (p *parser) failf(format string, args ...any) {
-	defer func() {
-		fault := recover().(*Fault) //nolint:errcheck,forcetypeassert // thrown a line below
-		fault.Line = p.peek().line
-		panic(fault)
-	}()
-	failf(format, args...)
+	panic(&FaultError{Line: p.peek().line, Message: fmt.Sprintf(format, args...)})
 }
 
 // nested guards a step deeper: Go's stack would end the process, without a word to whoever wrote the template.

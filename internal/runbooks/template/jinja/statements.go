@@ -251,18 +251,14 @@ func (p *parser) with() nodes.ControlStructure {
 func (p *parser) macro() nodes.ControlStructure {
 	name := p.name("the name of the macro")
 	p.usage.declare(name)
-	p.expect("(")
-	return p.macroNamed(name, "endmacro")
-}
-
-// macroNamed reads the parameters and the body of a macro.
-func (p *parser) macroNamed(name, end string) *definition {
 	macro := &definition{machine: p.machine, name: name}
+	p.expect("(")
 	p.parameters(macro)
-	macro.body = p.inScope(end, append(macro.parameters, "caller")...)
+	macro.body = p.inScope("endmacro", append(macro.parameters, "caller")...)
 	return macro
 }
 
+// parameters reads up to the closing parenthesis.
 func (p *parser) parameters(macro *definition) {
 	for !p.accept(")") {
 		macro.parameters = append(macro.parameters, p.name("the name of a parameter"))

@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"strings"
-
 	"unicode"
 )
 
