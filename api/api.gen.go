@@ -1322,7 +1322,8 @@ type CreateExecution struct {
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
 	// ClientTools Tools that the client runs: the call waits, visibly, for `POST …/tool-results`. They are judged by the same
-	// policy as other tools. Only for `internal`.
+	// policy as other tools. Only for `internal`. An assistant has `insert_blocks`, `update_block` and
+	// `replace_blocks` also where it declares none; one of the same name takes the place of ours.
 	ClientTools *[]ClientTool `json:"clientTools,omitempty"`
 
 	// ContextFrom Ids of executions that have ended, in order. What was said in them, by people and by agents, goes in front of
@@ -1357,8 +1358,8 @@ type CreateExecution struct {
 	KeepOpen *bool `json:"keepOpen,omitempty"`
 
 	// Kind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
-	// itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
-	// `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+	// itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
+	// `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
 	// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
 	// The last two are of the type `internal` only.
 	Kind *ExecutionKind `json:"kind,omitempty"`
@@ -1644,8 +1645,8 @@ type Execution struct {
 	KeepOpen           bool               `json:"keepOpen"`
 
 	// Kind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
-	// itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
-	// `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+	// itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
+	// `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
 	// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
 	// The last two are of the type `internal` only.
 	Kind ExecutionKind `json:"kind"`
@@ -1719,8 +1720,8 @@ type Execution struct {
 }
 
 // ExecutionKind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
-// itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
-// `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+// itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
+// `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
 // blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
 // The last two are of the type `internal` only.
 type ExecutionKind string
@@ -2529,7 +2530,8 @@ type ToolSettings struct {
 	// certainty asks a person, whatever the rules say. docs/policy.md has the whole order.
 	BashPolicy *BashPolicy `json:"bashPolicy,omitempty"`
 
-	// Enabled Names from `GET /tools`; without it all that are there, and with an empty list none.
+	// Enabled Names from `GET /tools`, and of an assistant `insert_blocks`, `update_block` and `replace_blocks`. Without it all
+	// that are there, and with an empty list none. `clientTools` are there in any case.
 	Enabled *[]string `json:"enabled,omitempty"`
 }
 

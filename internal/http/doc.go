@@ -10,9 +10,10 @@
 //	admit     401, 403, then query, headers and body against the document              auth.go params.go body.go json.go
 //	generated binds parameters and body to Go types                                    signoff/api
 //	method    one per route, a file per resource                                       executions.go approvals.go events.go …
-//	order     what a new execution has to pass beyond the document                     order.go
+//	order     what a new execution has to pass beyond the document                     order.go block.go kinds.go
+//	          what it takes over from earlier ones, and its templates at last          chain.go templates.go
 //	settings  what an execution may do, for executions and for dry runs alike          settings.go
-//	wire      the only place where the contract's and the domain's shapes meet         wire.go
+//	wire      the only place where the contract's and the domain's shapes meet         wire.go runbook.go
 //
 // Every error on this way is an error value. [Server.fail] turns it into application/problem+json by one table from
 // codes to statuses, in problem.go; no other code picks a status for a problem.
@@ -38,6 +39,8 @@
 // # Promises
 //
 //   - No input causes a 5xx, and nothing is half-created: all checks come before the first call.
+//   - A request with an idempotency key that was used is not checked, looked up or rendered again: its first answer stands.
+//   - Who may only create executions learns nothing of others: what they said needs the scope that reading them needs.
 //   - Another tenant's things are answered exactly like what does not exist.
 //   - No answer, log line or metric holds a token, a body, or the text of an error that has no code.
 //   - No problem holds a secret, and none is stored from here: notes and reasons are masked. What counts letter by letter

@@ -187,7 +187,7 @@ func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Exe
 			return api.Execution{}, err
 		}
 	}
-	if len(execution.Request.ClientTools) > 0 && !execution.Status.Terminal() {
+	if asksClient(execution.Request) && !execution.Status.Terminal() {
 		if waits.calls, err = s.reader.ClientCalls(ctx, execution.ID); err != nil {
 			return api.Execution{}, err
 		}

@@ -18,14 +18,22 @@ const (
 	maxClientTools = 32
 )
 
+// documentTools are the tools that every assistant has, and that its client runs.
+var documentTools = []string{"insert_blocks", "update_block", "replace_blocks"}
+
+// asksClient tells whether an execution can have calls that its client is to run.
+func asksClient(request domain.Request) bool {
+	return request.Kind == domain.KindAssistant || len(request.ClientTools) > 0
+}
+
 // kind refuses the fields that do not belong to the kind: ignored, they would look as if they were kept to.
 func (f *faults) kind(body api.CreateExecution) {
 	internal := body.Source == nil || body.Source.Type == api.SourceTypeInternal
 	kind := value(body.Kind, api.ExecutionKindAgent)
-	if kind != api.ExecutionKindAgent && !internal {
+	switch {
+	case !internal && kind != api.ExecutionKindAgent:
 		f.add("/source/type", "must be internal for this kind: an external agent knows nothing of runbooks")
-	}
-	if !internal {
+	case !internal:
 		f.runbookless(body)
 	}
 	if kind == api.ExecutionKindInlineBlockGeneration {
@@ -153,8 +161,11 @@ func (s *Server) declared(request domain.Request) error {
 	if _, err := runbooks.Compile(request.Runbook.BlockTypes); err != nil {
 		return within("/blockTypes", err)
 	}
-	if err := s.literal("/blockTypes", request.Runbook.BlockTypes); err != nil {
-		return err
+	for i, known := range request.Runbook.BlockTypes { // those of the request come first
+		known.Docs = "" // a text like a prompt: what is secret in it is masked
+		if err := s.literal(fmt.Sprintf("/blockTypes/%d", i), known); err != nil {
+			return err
+		}
 	}
 	if request.OutputSchema != nil {
 		if err := s.schema("/outputSchema", request.OutputSchema); err != nil {

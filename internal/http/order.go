@@ -168,7 +168,8 @@ func (s *Server) judgeable(request domain.Request) error {
 		}
 	}
 	for i, name := range request.Tools.Enabled {
-		if !slices.ContainsFunc(s.tools.Tools(), func(tool ToolInfo) bool { return tool.Name == name }) {
+		known := slices.ContainsFunc(s.tools.Tools(), func(tool ToolInfo) bool { return tool.Name == name })
+		if !known && (request.Kind != domain.KindAssistant || !slices.Contains(documentTools, name)) {
 			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists those that there are.")
 		}
 	}

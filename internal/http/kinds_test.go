@@ -1,0 +1,196 @@
+package http
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+)
+
+const (
+	aDocument  = `"document":{"revision":"12","blocks":[{"id":"b1","type":"heading"},{"id":"b2","type":"list","children":[{"id":"b3","props":{"x":1}}]}]}`
+	aBlockType = `"blockTypes":[{"type":"script","description":"Runs it.","docs":"# Script","propsSchema":{"type":"object","required":["code"]}}]`
+	generation = `"kind":"inlineBlockGeneration","source":{"type":"internal"}`
+)
+
+// aGeneration is a request for blocks, with further fields.
+func aGeneration(prompt string, more ...string) string {
+	return strings.Join(append([]string{`{` + generation + `,"prompt":"` + prompt + `"`, aDocument, aBlockType}, more...), ",") + "}"
+}
+
+func TestTheKindDecidesWhatIsLeftOut(t *testing.T) {
+	k := &taken{}
+	h := newHouse(t, func(c *Config) {
+		k.Sessions, c.Sessions = c.Sessions, k
+		c.Settings = Settings{Shell: "zsh", BlockTypes: []domain.BlockType{{Type: "script", Docs: "the server's"}, {Type: "sql"}}}
+	})
+	for name, row := range map[string]struct {
+		body     string
+		kind     domain.Kind
+		keepOpen bool
+		shell    string
+		types    []string
+	}{
+		"an agent":                        {"{" + valid + "}", domain.KindAgent, false, "", nil},
+		"an agent that stays open":        {"{" + valid + `,"kind":"agent","keepOpen":true}`, domain.KindAgent, true, "", nil},
+		"an agent with a document":        {"{" + valid + "," + aDocument + "}", domain.KindAgent, false, "zsh", []string{"script", "sql"}},
+		"an assistant":                    {"{" + valid + `,"kind":"assistant"}`, domain.KindAssistant, true, "zsh", []string{"script", "sql"}},
+		"an assistant that answers once":  {"{" + valid + `,"kind":"assistant","keepOpen":false}`, domain.KindAssistant, false, "zsh", []string{"script", "sql"}},
+		"a generation":                    {aGeneration("say x", `"insertAfter":"b3"`), domain.KindGeneration, true, "zsh", []string{"script", "sql"}},
+		"a generation with a shell":       {aGeneration("say x", `"keepOpen":true,"defaultShell":"fish"`), domain.KindGeneration, true, "fish", []string{"script", "sql"}},
+		"a generation with known types":   {`{` + generation + `,"prompt":"say x",` + aDocument + `}`, domain.KindGeneration, true, "zsh", []string{"script", "sql"}},
+		"blocks without ids can be named": {`{` + generation + `,"prompt":"say x","document":{"blocks":[{"type":"a"}]},"insertAfter":"b9"}`, domain.KindGeneration, true, "zsh", []string{"script", "sql"}},
+	} {
+		a := h.ask("POST", "/executions", row.body).want(201)
+		var types []string
+		for _, known := range k.request.Runbook.BlockTypes {
+			types = append(types, known.Type)
+		}
+		if diff := cmp.Diff(row.types, types); k.request.Kind != row.kind || a.text("kind") != string(row.kind) ||
+			a.get("keepOpen") != row.keepOpen || k.request.Runbook.DefaultShell != row.shell || diff != "" {
+			t.Errorf("%s: %+v %s", name, k.request.Runbook, diff)
+		}
+		h.ask("POST", "/executions/"+a.text("id")+"/cancel", "")
+	}
+	h.ask("POST", "/executions", aGeneration("say x", `"insertAfter":"b3"`)).want(201)
+	want := domain.Runbook{
+		Document:    &domain.Document{Revision: "12", Blocks: []byte(aDocument[len(`"document":{"revision":"12","blocks":`) : len(aDocument)-1])},
+		InsertAfter: "b3", DefaultShell: "zsh",
+		BlockTypes: []domain.BlockType{
+			{Type: "script", Description: "Runs it.", Docs: "# Script", PropsSchema: []byte(`{"type":"object","required":["code"]}`)}, {Type: "sql"},
+		},
+	}
+	if diff := cmp.Diff(want, k.request.Runbook); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBadKinds(t *testing.T) {
+	h := newHouse(t)
+	const external = `"source":{"type":"acp","command":"mock"},"prompt":"x"`
+	const loop = `{"$ref":"https://example.com/schema.json"}`
+	wide := strings.Repeat(`{"type":"x"},`, 100)
+	for name, row := range map[string][2]string{
+		"unknown kind":                     {`{` + valid + `,"kind":"poet"}`, "/kind"},
+		"an external assistant":            {`{` + external + `,"kind":"assistant"}`, "/source/type"},
+		"an external agent for blocks":     {`{` + external + `,"kind":"inlineBlockGeneration",` + aDocument + `}`, "/source/type"},
+		"a document of an external agent":  {`{` + external + `,` + aDocument + `}`, "/document"},
+		"a place of an external agent":     {`{` + external + `,"insertAfter":"b1"}`, "/insertAfter"},
+		"types of an external agent":       {`{` + external + `,` + aBlockType + `}`, "/blockTypes"},
+		"a shell of an external agent":     {`{` + external + `,"defaultShell":"zsh"}`, "/defaultShell"},
+		"tools for an external agent":      {`{` + external + `,"clientTools":[]}`, "/clientTools"},
+		"blocks without a document":        {`{` + generation + `,"prompt":"x",` + aBlockType + `}`, "/document"},
+		"blocks of no type":                {`{` + generation + `,"prompt":"x",` + aDocument + `}`, "/blockTypes"},
+		"blocks that nobody looks at":      {aGeneration("x", `"keepOpen":false`), "/keepOpen"},
+		"blocks from messages":             {`{` + generation + `,"messages":[{"role":"user","content":"x"}],` + aDocument + "," + aBlockType + `}`, "/messages"},
+		"blocks without a prompt":          {`{` + generation + `,` + aDocument + "," + aBlockType + `}`, "/prompt"},
+		"blocks with a blank prompt":       {aGeneration(" "), "/prompt"},
+		"blocks with tools":                {aGeneration("x", `"tools":{"enabled":["bash"]}`), "/tools"},
+		"blocks with tools of the client":  {aGeneration("x", `"clientTools":[]`), "/clientTools"},
+		"blocks with a schema":             {aGeneration("x", `"outputSchema":{}`), "/outputSchema"},
+		"blocks with a context":            {aGeneration("x", `"contextFrom":["`+someID+`"]`), "/contextFrom"},
+		"blocks with notes":                {aGeneration("x", `"memory":{"enabled":true}`), "/memory/enabled"},
+		"blocks with secrets":              {aGeneration("x", `"secrets":["github"]`), "/secrets"},
+		"a place of no document":           {`{` + valid + `,"insertAfter":"b1"}`, "/insertAfter"},
+		"a place that is not there":        {aGeneration("x", `"insertAfter":"b9"`), "/insertAfter"},
+		"an empty place":                   {aGeneration("x", `"insertAfter":""`), "/insertAfter"},
+		"a document without blocks":        {`{` + valid + `,"document":{"revision":"1"}}`, "/document/blocks"},
+		"blocks that are an object":        {`{` + valid + `,"document":{"blocks":{}}}`, "/document/blocks"},
+		"a block that is a text":           {`{` + valid + `,"document":{"blocks":["x"]}}`, "/document/blocks/0"},
+		"an empty revision":                {`{` + valid + `,"document":{"blocks":[],"revision":""}}`, "/document/revision"},
+		"a type twice":                     {`{` + valid + `,"blockTypes":[{"type":"a"},{"type":"a"}]}`, "/blockTypes/1/type"},
+		"a type without a name":            {`{` + valid + `,"blockTypes":[{"docs":"x"}]}`, "/blockTypes/0/type"},
+		"a type of two words":              {`{` + valid + `,"blockTypes":[{"type":"a b"}]}`, "/blockTypes/0/type"},
+		"a type with a schema of nothing":  {`{` + valid + `,"blockTypes":[{"type":"a","propsSchema":{"type":"what"}}]}`, "/blockTypes/0/propsSchema"},
+		"a type with a schema from afar":   {`{` + valid + `,"blockTypes":[{"type":"a","propsSchema":` + loop + `}]}`, "/blockTypes/0/propsSchema"},
+		"a type with a secret":             {`{` + valid + `,"blockTypes":[{"type":"a","propsSchema":{"const":"` + canary + `"}}]}`, "/blockTypes/0"},
+		"101 types":                        {`{` + valid + `,"blockTypes":[` + wide + `{"type":"y"}]}`, "/blockTypes"},
+		"an answer with a broken schema":   {`{` + valid + `,"outputSchema":{"type":1}}`, "/outputSchema"},
+		"an answer with a schema as text":  {`{` + valid + `,"outputSchema":"object"}`, "/outputSchema"},
+		"an answer with a schema of afar":  {`{` + valid + `,"outputSchema":` + loop + `}`, "/outputSchema"},
+		"an answer with a secret":          {`{` + valid + `,"outputSchema":{"const":"` + canary + `"}}`, "/outputSchema"},
+		"a tool without a name":            {clientTools(`{"description":"x","schema":{"type":"object"}}`), "/clientTools/0/name"},
+		"a tool in capitals":               {clientTools(`{"name":"Insert","description":"x","schema":{"type":"object"}}`), "/clientTools/0/name"},
+		"a tool with a long name":          {clientTools(`{"name":"a` + strings.Repeat("b", 64) + `","description":"x","schema":{"type":"object"}}`), "/clientTools/0/name"},
+		"a tool of the server":             {clientTools(`{"name":"bash","description":"x","schema":{"type":"object"}}`), "/clientTools/0/name"},
+		"a tool twice":                     {clientTools(aTool, aTool), "/clientTools/1/name"},
+		"a tool without a description":     {clientTools(`{"name":"a","schema":{"type":"object"}}`), "/clientTools/0/description"},
+		"a tool with a blank description":  {clientTools(`{"name":"a","description":" ","schema":{"type":"object"}}`), "/clientTools/0/description"},
+		"a tool without a schema":          {clientTools(`{"name":"a","description":"x"}`), "/clientTools/0/schema"},
+		"a tool with a broken schema":      {clientTools(`{"name":"a","description":"x","schema":{"type":"object","properties":1}}`), "/clientTools/0/schema"},
+		"a tool with arguments in a list":  {clientTools(`{"name":"a","description":"x","schema":{"type":"array"}}`), "/clientTools/0/schema"},
+		"a tool with arguments of no type": {clientTools(`{"name":"a","description":"x","schema":{}}`), "/clientTools/0/schema"},
+		"a tool of an unknown class":       {clientTools(`{"name":"a","description":"x","schema":{"type":"object"},"class":"other"}`), "/clientTools/0/class"},
+		"a tool with a secret":             {clientTools(`{"name":"a","description":"` + canary + `","schema":{"type":"object"}}`), "/clientTools/0"},
+		"33 tools":                         {clientTools(strings.Repeat(aTool+",", 32) + aTool), "/clientTools"},
+	} {
+		h.wrong(badInput{name, row[0], 422, domain.CodeInvalid, row[1]}, h.ask("POST", "/executions", row[0]))
+	}
+	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
+		t.Errorf("%s", a.body)
+	}
+}
+
+const aTool = `{"name":"insert_blocks","description":"Inserts blocks.","schema":{"type":"object"}}`
+
+// clientTools is a request with tools that the client runs.
+func clientTools(tools ...string) string {
+	return `{` + valid + `,"clientTools":[` + strings.Join(tools, ",") + `]}`
+}
+
+// TestASecretThatCannotBeMasked is an input like any other: 422, and not a bug of ours.
+func TestASecretThatCannotBeMasked(t *testing.T) {
+	h := newHouse(t)
+	h.ask("POST", "/executions", "{"+valid+`,"blockTypes":[{"type":"a","docs":"`+canary+`"}],"document":{"blocks":[{"x":"`+canary+`"}]}}`).want(201)
+	for _, field := range []string{`"runbookId":"` + canary + `"`, aDocument + `,"insertAfter":"b1","defaultShell":"` + canary + `"`} {
+		h.ask("POST", "/executions", "{"+valid+","+field+"}").problem(422, domain.CodeSecretExposed)
+	}
+}
+
+func TestTheGenerationOfBlocksCanBeSwitchedOff(t *testing.T) {
+	h := newHouse(t, func(c *Config) { c.Settings.BlockGenerationOff = true })
+	h.ask("POST", "/executions", aGeneration("x")).problem(403, domain.CodeFeatureDisabled)
+	h.ask("POST", "/executions", "{"+valid+`,"kind":"assistant"}`).want(201)
+	if a := h.ask("GET", "/settings", "").want(200); a.get("features", "blockGeneration") != false {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
+	granted := domain.Capabilities{Read: domain.Ask, Write: domain.Deny, Execute: domain.Deny, Network: domain.Deny, MCP: domain.Deny, Delegate: domain.Deny}
+	h := newHouse(t, func(c *Config) {
+		c.Settings = Settings{
+			TimeoutSeconds: new(0), ApprovalTimeoutSeconds: new(60), Capabilities: &granted, Shell: "zsh",
+			BlockTypes: []domain.BlockType{{Type: "script", Description: "d", Docs: "# d", PropsSchema: []byte(`{"type":"object"}`)}},
+		}
+	})
+	shown := h.ask("GET", "/settings", "").want(200)
+	if shown.get("defaultTimeoutSeconds") != 0.0 || shown.get("defaultApprovalTimeoutSeconds") != 60.0 || shown.text("defaultShell") != "zsh" ||
+		shown.text("defaultCapabilities", "write") != "deny" || shown.text("defaultModel") != "demo" || shown.get("features", "blockGeneration") != true ||
+		shown.text("blockTypes", "0", "docs") != "# d" || shown.text("blockTypes", "0", "propsSchema", "type") != "object" {
+		t.Errorf("%s", shown.body)
+	}
+	if diff := cmp.Diff([]any{"mock", "absent"}, shown.get("agents")) + cmp.Diff([]any{"demo", "dear"}, shown.get("models")); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]float64{"bodyBytes": maxBody, "contextFrom": 20, "contextBytes": 1 << 20, "outputsFrom": 100, "blockTypes": 100, "clientTools": 32} {
+		if shown.get("limits", name) != want {
+			t.Errorf("%s is %v", name, shown.get("limits", name))
+		}
+	}
+	a := h.ask("POST", "/executions", "{"+valid+`,"capabilities":{"readFiles":true}}`).want(201)
+	if a.get("timeoutSeconds") != 0.0 || a.get("approvalTimeoutSeconds") != 60.0 || a.text("capabilities", "read") != "allow" || a.text("capabilities", "write") != "deny" {
+		t.Errorf("%s", a.body)
+	}
+	dry := h.ask("POST", "/policy/evaluate", `{"tool":"bash","arguments":{"command":"df"}}`).want(200)
+	if dry.text("decision") != "deny" {
+		t.Errorf("a dry run is judged otherwise: %s", dry.body)
+	}
+	plain := newHouse(t).ask("GET", "/settings", "").want(200)
+	if plain.get("defaultTimeoutSeconds") != 300.0 || plain.get("defaultApprovalTimeoutSeconds") != 3600.0 || plain.get("defaultShell") != nil ||
+		plain.text("defaultCapabilities", "read") != "allow" || plain.count("blockTypes") != 0 {
+		t.Errorf("%s", plain.body)
+	}
+}
