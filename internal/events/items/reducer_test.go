@@ -293,3 +293,41 @@ func TestRepairsAreTold(t *testing.T) {
 		t.Errorf("it is %+v, %+v", got, got.Message)
 	}
 }
+
+// A follower that is not told of a change would show the diff that nobody approved.
+func TestADiffThatAPersonChangedIsTold(t *testing.T) {
+	s := begun(domain.SourceInternal).tell(
+		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "write", Class: domain.ClassWrite, Arguments: []byte(`{"path":"p","content":"1"}`)},
+		domain.ToolCallStarted{ToolCallID: "c", Arguments: []byte(`{"path":"p","content":"2"}`)},
+	)
+	if diff := reduced(t, s)[1]; diff.LastSeq != int64(len(s.log)) || !strings.Contains(diff.Diff.Diff, "+2") {
+		t.Errorf("at %d it is %s", diff.LastSeq, diff.Diff.Diff)
+	}
+}
+
+func TestTheResultOfACallStands(t *testing.T) {
+	c := tool(t, begun(domain.SourceInternal).tell(
+		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "bash"},
+		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded, Output: "head … tail", Truncated: true},
+		domain.ToolCallUpdated{ToolCallID: "c", Output: "late"},
+	))
+	if c.Output != "head … tail" || !c.Truncated {
+		t.Errorf("it is %q, truncated: %v", c.Output, c.Truncated)
+	}
+}
+
+func TestNamesThatAModelWritesAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 2*pathBytes)
+	all := reduced(t, begun(domain.SourceACP).tell(
+		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "edit"},
+		domain.ToolCallReported{ToolCallID: "c", Update: domain.Encode(map[string]any{
+			"title": long, "content": []any{map[string]any{"type": "diff", "path": long, "newText": "1"}},
+		})},
+	))
+	if summary, path := len(all[0].Tool.Summary), len(all[1].Diff.Path); summary != summaryBytes || path != pathBytes {
+		t.Errorf("the summary has %d bytes, the path %d", summary, path)
+	}
+	if path := len(splitPatch("--- " + long + "\n+++ " + long + "\n@@\n")[0].path); path != pathBytes {
+		t.Errorf("the path of a patch has %d bytes", path)
+	}
+}
