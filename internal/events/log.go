@@ -190,7 +190,7 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 			r.finish(result{err: err})
 			continue
 		}
-		if outcomes[i].Err == nil {
+		if outcomes[i].Err == nil && !outcomes[i].Repeated {
 			l.publish(changes[i], outcomes[i])
 		}
 		r.finish(result{outcome: outcomes[i]})

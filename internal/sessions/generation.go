@@ -175,6 +175,19 @@ func supersededBy(newest domain.ExecutionID) *store.CancelRequest {
 	return &store.CancelRequest{Reason: "superseded by " + string(newest), By: domain.Actor{Name: "execution " + string(newest)}}
 }
 
+// settling goes on with what is next, unless another execution has taken the place of this one.
+func (s *session) settling(next state) state {
+	switch by, err := s.settlePlace(); {
+	case err != nil:
+		return s.abandon(err)
+	case by != "":
+		s.wishes.Cancel = supersededBy(by)
+		return s.finish(s.cancellation())
+	default:
+		return next
+	}
+}
+
 // settlePlace is supersede, tried again while the database is away.
 func (s *session) settlePlace() (by domain.ExecutionID, err error) {
 	for {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/events"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -175,6 +176,59 @@ func TestAFailedEditKeepsTheBlocks(t *testing.T) {
 		}
 		if end := w.accepts(id, 1, "r1"); end.Status != domain.StatusCompleted || !end.Output.Success {
 			t.Errorf("%+v", end.Output)
+		}
+	})
+}
+
+// TestBlocksOutliveTheBudget: no edit is possible any more, but what was handed in can be accepted.
+func TestBlocksOutliveTheBudget(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if t.Prompt.Turn == 2 {
+			if err := t.Host.Emit(ctx, domain.UsageUpdated{Usage: tokens(90, 20)}); err != nil {
+				return "", err
+			}
+		} else if err := t.Host.Emit(ctx, domain.UsageUpdated{Usage: tokens(10, 10)}); err != nil {
+			return "", err
+		}
+		return writesBlocks(ctx, t)
+	})
+	id := w.start(generation, func(r *domain.Request) { r.Budget.Tokens = 100 })
+	w.becomes(id, domain.StatusIdle, 1)
+	for nth := range 2 {
+		wantCode(t, "an edit", w.edit(id, domain.Edit{Generation: 1}, "shorter"), "")
+		w.becomes(id, domain.StatusIdle, nth+2)
+		ended := payloads[domain.TurnEnded](t, w.events(id))
+		if last := ended[len(ended)-1]; last.Error == nil || last.Error.Code != domain.CodeLimitReached {
+			t.Errorf("the turn ends with %+v", last)
+		}
+	}
+	w.wantStates(id, domain.GenerationSubmitted)
+	w.accepts(id, 1, "r1")
+}
+
+// TestARepeatedAcceptanceIsToldOnce, also to those who follow while the first one is acted on.
+func TestARepeatedAcceptanceIsToldOnce(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, writesBlocks)
+		for range 10 {
+			id := w.start(generation)
+			w.becomes(id, domain.StatusIdle, 1)
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() { w.accepts(id, 1, "r1") })
+			}
+			seqs := map[int64]domain.EventType{}
+			w.follow(id, func(f events.Frame) bool {
+				if before, told := seqs[f.Seq]; told {
+					t.Errorf("event %d is told as %s and as %s", f.Seq, before, f.Type)
+				}
+				seqs[f.Seq] = f.Type
+				return f.Type.Terminal()
+			})
+			all.Wait()
+			if told := payloads[domain.BlocksAccepted](t, w.events(id)); len(told) != 1 {
+				t.Errorf("it is told %d times", len(told))
+			}
 		}
 	})
 }

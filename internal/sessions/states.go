@@ -16,19 +16,14 @@ func (s *session) queued() state {
 	if s.takenUp {
 		return s.takeUp
 	}
-	switch by, err := s.settlePlace(); {
-	case err != nil:
-		return s.abandon(err)
-	case by != "":
-		s.wishes.Cancel = supersededBy(by)
-		return s.finish(s.cancellation())
-	}
-	d := &draft{}
-	s.to(d, domain.StatusInitializing, "")
-	if err := s.commit(d); err != nil {
-		return s.abandon(err)
-	}
-	return s.initializing
+	return s.settling(func() state {
+		d := &draft{}
+		s.to(d, domain.StatusInitializing, "")
+		if err := s.commit(d); err != nil {
+			return s.abandon(err)
+		}
+		return s.initializing
+	})
 }
 
 // initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.

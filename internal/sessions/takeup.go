@@ -36,7 +36,10 @@ func (s *session) takeUp() state {
 			Message: "The execution was taken up three times without getting any further.",
 		}))
 	}
-	return s.goOnWithTurn()
+	if s.turn == 0 { // its first driver may have left before it looked
+		return s.settling(s.goOnWithTurn)
+	}
+	return s.goOnWithTurn
 }
 
 // goOnWithTurn closes what broke off, and takes the turn up again where that is safe.

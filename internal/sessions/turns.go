@@ -198,7 +198,7 @@ func (s *session) conclude() state {
 		return s.repair(end.stop, again)
 	case !s.goesOn(end):
 		return s.finish(end)
-	case s.spent != nil && (s.execution.Request.KeepOpen || len(s.wishes.Prompts) > 0):
+	case s.spent != nil && !s.keepsBlocks() && (s.execution.Request.KeepOpen || len(s.wishes.Prompts) > 0):
 		return s.finish(*s.spent) // nothing is left for another turn
 	case len(s.wishes.Prompts) > 0:
 		return s.endTurn(end, domain.StatusWaiting)
