@@ -79,6 +79,8 @@ else
   # The race detector needs a C compiler. Go itself turns cgo off where there is none.
   if [ "$(go env CGO_ENABLED)" = 1 ]; then
     flags+=(-race)
+    # Or every test binary, and every program of ours that one starts, sleeps for a second at its end.
+    export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
   else
     echo "!! no C compiler here, so the tests run WITHOUT the race detector (Debian: apt-get install -y gcc libc6-dev)"
   fi
