@@ -33,7 +33,7 @@ func inMemory(tb testing.TB) string {
 	if syscall.Statfs(memory, &space) != nil || space.Bavail*uint64(space.Bsize) < room {
 		return tb.TempDir()
 	}
-	folder, err := os.MkdirTemp(memory, "signoff-test-")
+	folder, err := os.MkdirTemp(memory, "signoff-test-") //nolint:usetesting // TempDir is wherever TMPDIR says
 	if err != nil {
 		return tb.TempDir()
 	}
