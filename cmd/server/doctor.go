@@ -38,6 +38,7 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	box := d.sandbox(ctx, config)
 	d.secrets(vault)
 	d.webSearch(named)
+	d.settings(named)
 	d.models(ctx, named)
 	d.agents(ctx, config, named, box)
 	if d.broken {
@@ -145,12 +146,19 @@ func (d *diagnosis) secrets(vault *secrets.Vault) {
 	}
 }
 
+// settings tells of the block types, and of what is wrong with the defaults of requests.
+func (d *diagnosis) settings(named registry) {
+	switch s, err := named.openSettings(); {
+	case err != nil:
+		d.bad("settings", err)
+	case len(s.BlockTypes) > 0:
+		d.good("block types", fmt.Sprint(len(s.BlockTypes)))
+	}
+}
+
 // webSearch tells of it where it is configured. A key that is missing keeps the server from starting.
 func (d *diagnosis) webSearch(named registry) {
 	_, err := named.openTools()
-	if err == nil {
-		_, err = named.openSettings()
-	}
 	switch {
 	case err != nil:
 		d.bad("web search", err)

@@ -179,7 +179,7 @@ func (r *rows) Commit(_ context.Context, change store.Change) (store.Outcome, er
 	return store.Outcome{}, nil
 }
 
-func (r *rows) Describe(tool string, arguments json.RawMessage, _ string) (domain.ToolCall, error) {
+func (r *rows) Describe(_ domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
 	call := domain.ToolCall{Tool: tool, Version: "1", Class: domain.ClassExecute, Arguments: arguments}
 	var parsed struct{ Command string }
 	if !strings.Contains(string(arguments), "command") {

@@ -32,7 +32,8 @@ type Log interface {
 
 // Tools checks arguments that a decider wrote.
 type Tools interface {
-	Describe(tool string, arguments json.RawMessage, workingDirectory string) (domain.ToolCall, error)
+	// Describe tells what a call would do: of one of our tools, or of one that the request declares for its client.
+	Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error)
 }
 
 // Desk takes the answers of people. Its methods may be called at once, on any replica.
@@ -209,7 +210,7 @@ func (d *Desk) edited(ctx context.Context, approval domain.Approval, arguments j
 	if execution.Request.Source.Type == domain.SourceACP {
 		return "", domain.Invalid("/arguments", "What an external agent asks for runs as it stands or not at all; deny it and say why.")
 	}
-	call, err := d.tools.Describe(approval.Call.Tool, arguments, approval.WorkingDirectory)
+	call, err := d.tools.Describe(execution.Request, approval.Call.Tool, arguments)
 	if err != nil {
 		return "", domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
 	}

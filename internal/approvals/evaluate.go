@@ -27,7 +27,7 @@ func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.To
 		}
 		request = execution.Request
 	}
-	call, err := d.tools.Describe(e.Tool, e.Arguments, request.WorkingDirectory)
+	call, err := d.tools.Describe(request, e.Tool, e.Arguments)
 	if err != nil {
 		pointer := "/arguments"
 		if domain.CodeOf(err) == domain.CodeUnknownTool {

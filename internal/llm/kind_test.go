@@ -84,6 +84,30 @@ func TestClientToolsNeedNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestDescribe: a decider's arguments are read by the tool of the execution, also where it is the client's.
+func TestDescribe(t *testing.T) {
+	registry, err := llm.NewRegistry(config(&vendor{}), tools.NewRegistry(someTools()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	assistant, agent := working(domain.KindAssistant).Request, working(domain.KindAgent).Request
+	for _, c := range []struct {
+		request         domain.Request
+		tool, arguments string
+		code            domain.Code
+	}{
+		{assistant, "insert_blocks", `{"blocks":[{"type":"script","props":{"code":"ls"}}]}`, ""},
+		{assistant, "insert_blocks", `{"blocks":"ls"}`, domain.CodeInvalidArguments},
+		{agent, "insert_blocks", `{}`, domain.CodeUnknownTool},
+		{domain.Request{}, "bash", `{"command":"ls"}`, ""},
+	} {
+		call, err := registry.Describe(c.request, c.tool, json.RawMessage(c.arguments))
+		if got := domain.CodeOf(err); err != nil && got != c.code || err == nil && (c.code != "" || call.Summary == "") {
+			t.Errorf("%s %s: %+v, %v", c.tool, c.arguments, call, err)
+		}
+	}
+}
+
 // systemFor is the system prompt of a turn.
 func systemFor(t *testing.T, e domain.Execution, p domain.Prompt) string {
 	t.Helper()

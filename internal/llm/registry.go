@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -72,6 +73,19 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 		shortened:  map[string]bool{},
 		trimmed:    map[string]int{},
 	}, nil
+}
+
+// Describe tells what a call of an execution would do: of a tool that every execution may have, or of one that its request declares
+// for its client.
+func (r *Registry) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
+	if _, ours := r.tools.Lookup(tool); !ours {
+		if granted, err := newToolset(r.tools, request); err == nil {
+			if _, declared := granted.lookup(tool); declared {
+				return granted.describe(tool, arguments, request.WorkingDirectory)
+			}
+		}
+	}
+	return r.tools.Describe(tool, arguments, request.WorkingDirectory)
 }
 
 // candidates are the source's model and its fallbacks, each once: a model that has failed for good would fail again.

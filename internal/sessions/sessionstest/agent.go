@@ -146,7 +146,7 @@ func (s Sandbox) Run(_ context.Context, command domain.Command, output io.Writer
 type AnyTool struct{}
 
 // Describe looks for the command.
-func (AnyTool) Describe(tool string, arguments json.RawMessage, _ string) (domain.ToolCall, error) {
+func (AnyTool) Describe(_ domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
 	call := domain.ToolCall{Tool: tool, Version: "1", Class: domain.ClassExecute, Arguments: arguments}
 	var a struct {
 		Command string `json:"command"`
