@@ -61,6 +61,9 @@ func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
 		return nil, nil
 	}
 	page, err := f.log.store.Feed(ctx, f.tenant, f.cursor, pageSize, pageBytes)
+	for err == nil && len(page.Events) == 0 && page.More { // what it would have had was deleted just then
+		page, err = f.log.store.Feed(ctx, f.tenant, f.cursor, pageSize, pageBytes)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
+	"math"
 
 	"signoff/internal/domain"
 )
@@ -18,7 +18,8 @@ type FeedEvent struct {
 // FeedPage is a piece of the feed.
 type FeedPage struct {
 	Events []FeedEvent
-	// More tells that the page ends where it does because of its bounds.
+	// More tells that there may be more than the page has: it ends where it does because of its bounds, or because something was
+	// deleted while it was read.
 	More bool
 	// Later tells that changes are written which no page may have yet: who has everything asks again soon.
 	Later bool
@@ -58,103 +59,98 @@ func (s *Store) Feed(ctx context.Context, tenant domain.TenantID, after FeedCurs
 	return page, nil
 }
 
-const maxFeedLimit = 10_000
+const maxFeedLimit = rowsAtOnce
 
+// feedPage looks the events up in a second statement, one by one: as a join of ranges the planner of Postgres reads the
+// whole log for a page. What is deleted in between is gone, and the page says that there may be more.
 func (s *Store) feedPage(ctx context.Context, tenant domain.TenantID, after FeedCursor, limit, bytes int,
 ) (page FeedPage, foreign bool, err error) {
-	reading := feedReading{after: after, bytes: bytes}
 	// The change of the cursor is found again, also where nothing of it is left to read, so one more is asked for.
-	found, err := collect(ctx, s.read, reading.scan, selectFeed,
-		text(string(tenant)), after.Key, after.Position, after.Seq, limit+1, limit)
+	changes, err := collect(ctx, s.read, scanFeedChange, selectChanges, text(string(tenant)), after.Key, after.Position, limit+1)
 	if err != nil {
-		return FeedPage{}, false, err
+		return page, false, err
 	}
-	if !found[0].there { // nothing but where the feed ends
-		found = nil
+	end := changes[0] // which every row tells
+	if after.Key >= end.endKey || after.Position > end.endPosition {
+		return page, false, domain.Errorf(domain.CodeCursorBeyondHead,
+			"The merged stream does not reach that far; there is no such place to go on from.")
 	}
-	page = FeedPage{Events: make([]FeedEvent, len(found)), More: reading.cut || len(found) == limit, Later: reading.later}
-	for i, row := range found {
-		page.Events[i] = row.FeedEvent
+	wanted := placesBehind(after, changes, limit)
+	if page.Events, err = s.feedEvents(ctx, wanted, bytes); err != nil {
+		return page, false, err
 	}
-	return page, reading.foreign, nil
+	page.More = len(wanted) == limit || len(page.Events) < len(wanted)
+	page.Later = end.highest >= end.endKey
+	return page, end.highest >= end.top, nil
 }
 
-// selectFeed is one statement, so that all of it is of one moment. Its first row says where the feed ends, also where
-// there is no event. The changes are chosen before their events are looked up, whatever the planner thinks of them.
-const selectFeed = `
-	with changes as (
-		select key, position, execution_id, first_seq, last_seq from feed
-		where tenant_id = $1 and (key, position) >= ($2, $3) and key < (select key from feed_end)
-		order by key, position limit $5
-	), page as (
-		select c.key, c.position, e.execution_id, e.seq, e.type, e.time_us, e.data
-		from changes c cross join events e
-		where e.execution_id = c.execution_id and e.seq between c.first_seq and c.last_seq
-			and (c.key, c.position, e.seq) > ($2, $3, $4)
-		order by c.key, c.position, e.seq limit $6
-	)
+// selectChanges is one statement, so that all of it is of one moment. There is a row also where there is no change.
+const selectChanges = `
 	select feed_end.key, feed_end.top, feed_end.position,
 		coalesce((select f.key from feed f where f.tenant_id = $1 order by f.key desc limit 1), 0),
-		page.execution_id, page.seq, page.type, page.time_us, page.data, page.key, page.position
-	from feed_end left join page on true
-	order by page.key, page.position, page.seq`
+		coalesce(c.key, 0), coalesce(c.position, 0), coalesce(c.execution_id, ''), coalesce(c.first_seq, 1), coalesce(c.last_seq, 0)
+	from feed_end left join (
+		select key, position, execution_id, first_seq, last_seq from feed
+		where tenant_id = $1 and (key, position) >= ($2, $3) and key < (select key from feed_end)
+		order by key, position limit $4) c on true
+	order by c.key, c.position`
 
-// feedReading is what one reading has found out so far.
-type feedReading struct {
-	after FeedCursor
-	bytes int
-	left  int        // of bytes
-	last  FeedCursor // of the row before
-	cut   bool       // there was a row too much
+// feedChange is a change, and how far the feed reaches.
+type feedChange struct {
+	endKey, top, endPosition int64 // of feed_end
+	highest                  int64 // key that the tenant has
 
-	later   bool // keys reach beyond the end
-	foreign bool // keys reach beyond the top
+	key, position int64
+	execution     domain.ExecutionID
+	first, last   int64 // no events where there is no change
 }
 
-// feedRow is a row of selectFeed.
-type feedRow struct {
-	FeedEvent
-	there bool // it has an event
+func scanFeedChange(row scanner) (c feedChange, err error) {
+	return c, row.Scan(&c.endKey, &c.top, &c.endPosition, &c.highest, &c.key, &c.position, &c.execution, &c.first, &c.last)
 }
 
-func (r *feedReading) scan(row scanner) (feedRow, error) {
-	var (
-		end                    FeedCursor
-		top, highest           int64
-		execution, kind        sql.NullString
-		seq, us, key, position sql.NullInt64
-		data                   []byte
-	)
-	err := row.Scan(&end.Key, &top, &end.Position, &highest, &execution, &seq, &kind, &us, &data, &key, &position)
-	if err != nil {
-		return feedRow{}, err
+// placesBehind lists the events of changes that lie behind a cursor, as rows of a list, at most limit.
+func placesBehind(after FeedCursor, changes []feedChange, limit int) (places [][]any) {
+	for _, c := range changes {
+		for seq := c.first; seq <= c.last && len(places) < limit; seq++ {
+			if after.Compare(FeedCursor{c.key, c.position, seq}) < 0 {
+				places = append(places, []any{c.key, c.position, string(c.execution), seq})
+			}
+		}
 	}
-	r.later, r.foreign = highest >= end.Key, highest >= top
-	switch {
-	case r.after.Key >= end.Key || r.after.Position > end.Position:
-		return feedRow{}, domain.Errorf(domain.CodeCursorBeyondHead,
-			"The merged stream does not reach that far; there is no such place to go on from.")
-	case !seq.Valid:
-		return feedRow{}, nil
-	}
-	event := FeedEvent{Cursor: FeedCursor{key.Int64, position.Int64, seq.Int64}, Event: domain.Event{
-		Execution: domain.ExecutionID(execution.String), Seq: seq.Int64, Type: domain.EventType(kind.String),
-		Time: timeOf(us.Int64), Data: json.RawMessage(data),
-	}}
-	return feedRow{event, true}, r.within(event)
+	return places
 }
 
-// within is errEnough for an event that would be too much.
-func (r *feedReading) within(event FeedEvent) error {
-	if event.Cursor.Compare(r.last) <= 0 || r.last == (FeedCursor{}) { // the first row, also of a reading that is done again
-		r.left, r.cut = r.bytes, false
-	} else if len(event.Data) > r.left {
-		r.cut = true
-		return errEnough
+func (s *Store) feedEvents(ctx context.Context, places [][]any, bytes int) ([]FeedEvent, error) {
+	if len(places) == 0 {
+		return nil, nil
 	}
-	r.left -= len(event.Data)
-	r.last = event.Cursor
-	return nil
+	left, last := bytes, FeedCursor{Key: math.MaxInt64}
+	within := func(row scanner) (FeedEvent, error) {
+		event, err := scanFeedEvent(row)
+		switch {
+		case err != nil:
+			return event, err
+		case event.Cursor.Compare(last) <= 0: // the first row, also of a reading that is done again
+			left = bytes
+		case len(event.Data) > left:
+			return event, errEnough
+		}
+		left -= len(event.Data)
+		last = event.Cursor
+		return event, nil
+	}
+	with, args := s.dialect.with(list{columns(`key bigint, position bigint, id text, seq bigint`), places})
+	return collect(ctx, s.read, within, with+`
+		select v.key, v.position, e.execution_id, e.seq, e.type, e.time_us, e.data
+		from v cross join events e where e.execution_id = v.id and e.seq = v.seq
+		order by v.key, v.position, v.seq`, args...)
+}
+
+func scanFeedEvent(row scanner) (e FeedEvent, err error) {
+	e.Event, err = scanEvent(scanFirst{scanFirst{row, &e.Cursor.Key}, &e.Cursor.Position})
+	e.Cursor.Seq = e.Seq
+	return e, err
 }
 
 // FeedHead returns the cursor of the newest event that a page may have, to go on from there: what is written from now on

@@ -24,7 +24,7 @@ func (w *world) merged(tenant domain.TenantID, after store.FeedCursor) (events [
 		switch n := len(page.Events); {
 		case n > 0:
 			after = page.Events[n-1].Cursor
-		case !page.Later:
+		case !page.Later && !page.More:
 			return events
 		default:
 			time.Sleep(time.Millisecond)
