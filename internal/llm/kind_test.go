@@ -140,6 +140,11 @@ func TestPromptsOfAKind(t *testing.T) {
 		"another character": {systemFor(t, own, prompt("Go")), []string{safety, "You are Ada.", "exactly once", types, "to the beginning of the document"},
 			[]string{"You write parts of runbooks"}},
 	} {
+		for _, named := range inBackticks.FindAllStringSubmatch(test.system, -1) {
+			if !known()[named[1]] {
+				t.Errorf("%s speaks of %s, which is no tool", name, named[1])
+			}
+		}
 		for _, part := range test.holds {
 			if !strings.Contains(test.system, part) {
 				t.Errorf("%s lacks %q:\n%s", name, part, test.system)

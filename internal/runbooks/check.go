@@ -53,29 +53,33 @@ func noList(blocks json.RawMessage) string {
 	}
 }
 
-// checkBlock looks at one block. Further fields would be lost, and a model that put them there would believe them kept.
+// checkBlock looks at one block. Further fields are the client's business; but what its type has among the props is lost beside
+// them, and the model would believe it kept.
 func (t *Types) checkBlock(at string, block json.RawMessage) []domain.Detail {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(block, &fields); err != nil || fields == nil {
 		return []domain.Detail{{Pointer: at, Message: fmt.Sprintf(`this is %s; a block is an object such as {"type": %q, "props": {}}`, kindOf(block), t.sample())}}
 	}
-	var details []domain.Detail
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		switch name {
-		case "type", "props":
-		case "id":
-			details = append(details, checkID(at, fields[name])...)
-		default:
-			details = append(details, domain.Detail{Pointer: at, Message: fmt.Sprintf(
-				"a block has no field %s; it has type and props, and what belongs to the block goes into its props", quoted(name))})
-		}
-	}
+	details := checkID(at, fields)
 	details = append(details, t.checkType(at, fields["type"])...)
+	details = append(details, t.checkPlaces(at, fields)...)
 	return append(details, t.checkProps(at, fields)...)
 }
 
-func checkID(at string, id json.RawMessage) []domain.Detail {
-	if text, is := textOf(id); is && text != "" {
+// checkPlaces finds props that stand beside props.
+func (t *Types) checkPlaces(at string, fields map[string]json.RawMessage) (details []domain.Detail) {
+	name, _ := textOf(fields["type"])
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if t.props[name][field] && field != "type" && field != "props" && field != "id" {
+			details = append(details, domain.Detail{Pointer: at, Message: fmt.Sprintf("%s stands beside props; it belongs into them", quoted(field))})
+		}
+	}
+	return details
+}
+
+func checkID(at string, fields map[string]json.RawMessage) []domain.Detail {
+	id, given := fields["id"]
+	if text, is := textOf(id); !given || is && text != "" {
 		return nil
 	}
 	return []domain.Detail{{Pointer: at + "/id", Message: "the id must be a string that is not empty; leave it out for a new block"}}

@@ -9,7 +9,7 @@
 // # Promises
 //
 //   - What CheckBlocks takes is a list of 1 to 100 blocks, each of a known type, whose props fit the schema of the type. Where no
-//     types are known, any is.
+//     types are known, any is. Further fields of a block, such as its content, are its client's.
 //   - What it says is for a model that is to mend its blocks: each place has a JSON pointer and a sentence that names what
 //     belongs there. The list of places is bounded.
 //   - Types that a client sends are hostile until they are compiled: package schema bounds what checking costs.

@@ -44,11 +44,10 @@ func TestCheckBlocks(t *testing.T) {
 		`[{"type": "script", "props": {"cod": "ls"}}]`: {
 			{Pointer: "/0/props", Message: "additional properties 'cod' not allowed"}, {Pointer: "/0/props", Message: "missing property 'code'"},
 		},
-		`[{"type": "paragraph", "props": {}, "content": "x", "id": ""}]`: {
-			{Pointer: "/0", Message: `a block has no field "content"; it has type and props, and what belongs to the block goes into its props`},
-			{Pointer: "/0/id", Message: "the id must be a string that is not empty; leave it out for a new block"},
-		},
-		"[" + strings.Repeat(`{},`, 100) + "{}]": {{Message: "the list has 101 blocks; at most 100 are allowed"}},
+		`[{"type": "paragraph", "props": {}, "content": "x"}]`:        nil,
+		`[{"type": "paragraph", "props": {}, "id": ""}]`:              {{Pointer: "/0/id", Message: "the id must be a string that is not empty; leave it out for a new block"}},
+		`[{"type": "script", "props": {"code": "ls"}, "code": "ls"}]`: {{Pointer: "/0", Message: `"code" stands beside props; it belongs into them`}},
+		"[" + strings.Repeat(`{},`, 100) + "{}]":                      {{Message: "the list has 101 blocks; at most 100 are allowed"}},
 	} {
 		if diff := cmp.Diff(want, some(t).CheckBlocks(json.RawMessage(blocks))); diff != "" {
 			t.Errorf("%.100s:\n%s", blocks, diff)

@@ -1,6 +1,7 @@
 package runbooks
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ const (
 // Types are the types that the blocks of one runbook can have. They never change and may be used by several goroutines.
 type Types struct {
 	list    []domain.BlockType
-	schemas map[string]*schema.Schema // of the types that have one
+	schemas map[string]*schema.Schema  // of the types that have one
+	props   map[string]map[string]bool // the names that these schemas give to props
 }
 
 // Merge returns the types of a request with those of the registry behind them. Where both have one, the request's wins: its
@@ -42,7 +44,7 @@ func Compile(list []domain.BlockType) (*Types, error) {
 	if len(list) > maxTypes {
 		return nil, domain.Invalid("", "There are %d block types; at most %d are allowed.", len(list), maxTypes)
 	}
-	types := &Types{list: list, schemas: map[string]*schema.Schema{}}
+	types := &Types{list: list, schemas: map[string]*schema.Schema{}, props: map[string]map[string]bool{}}
 	seen := map[string]bool{}
 	for i, t := range list {
 		pointer := fmt.Sprintf("/%d", i)
@@ -60,9 +62,24 @@ func Compile(list []domain.BlockType) (*Types, error) {
 		if err != nil {
 			return nil, domain.Invalid(pointer+"/propsSchema", "%s", domain.FailureOf(err).Message).With(err)
 		}
-		types.schemas[t.Type] = props
+		types.schemas[t.Type], types.props[t.Type] = props, namesOf(t.PropsSchema)
 	}
 	return types, nil
+}
+
+// namesOf are the names in the properties of a schema.
+func namesOf(document json.RawMessage) map[string]bool {
+	var described struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	names := map[string]bool{}
+	if err := json.Unmarshal(document, &described); err != nil { // true and false are schemas, too
+		return names
+	}
+	for name := range described.Properties {
+		names[name] = true
+	}
+	return names
 }
 
 func checkType(pointer string, t domain.BlockType) error {

@@ -73,7 +73,7 @@ func (GetRunbookDocument) Run(_ context.Context, host domain.Host, call domain.T
 
 // aboutDocument is the line before the blocks.
 func aboutDocument(runbook domain.Runbook, blocks int) string {
-	about := fmt.Sprintf("%d blocks.", blocks)
+	about := blocksOf(blocks) + "."
 	if runbook.Document.Revision != "" {
 		about = fmt.Sprintf("Revision %s. ", code(runbook.Document.Revision)) + about
 	}
@@ -103,7 +103,7 @@ func showBlocks(about string, blocks []json.RawMessage, wanted documentArguments
 	case wanted.offset > len(blocks) && len(blocks) > 0:
 		return failed(about, invalid("There is no block number %d.", wanted.offset))
 	case next <= len(blocks):
-		fmt.Fprintf(&text, "[… %d more blocks. Go on with the offset %d.]", len(blocks)-next+1, next)
+		fmt.Fprintf(&text, "[… %s more. Go on with the offset %d.]", blocksOf(len(blocks)-next+1), next)
 		return Result{Output: text.String(), Truncated: true}
 	}
 	return Result{Output: text.String()}

@@ -35,7 +35,7 @@ func TestGetRunbookDocument(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{}`:                        head + `1: {"id":"b1","type":"script"}` + "\n" + `2: {"id":"b2"}` + "\n3: 3\n",
 		`{"offset": 3}`:             head + "3: 3\n",
-		`{"offset": 2, "limit": 1}`: head + `2: {"id":"b2"}` + "\n[… 1 more blocks. Go on with the offset 3.]",
+		`{"offset": 2, "limit": 1}`: head + `2: {"id":"b2"}` + "\n[… 1 block more. Go on with the offset 3.]",
 		`{"offset": 4}`:             head[:len(head)-1] + "\nThere is no block number 4.",
 	} {
 		if result := read(t, tools.GetRunbookDocument{}, host, arguments); result.Output != want {
@@ -135,7 +135,7 @@ func TestSubmitBlocksSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("the schema has no types: %s", tool.Definition().Schema)
 	}
 	intent, err := tool.Check(json.RawMessage(`{"blocks": [{"type": "paragraph", "props": {}}]}`), "")
-	if err != nil || intent.Summary != "Hand in 1 blocks: `paragraph`" {
+	if err != nil || intent.Summary != "Hand in 1 block: `paragraph`" {
 		t.Errorf("%+v, %v", intent, err)
 	}
 	_, err = tool.Check(json.RawMessage(`{"blocks": [{"type": "script", "props": {}}]}`), "")

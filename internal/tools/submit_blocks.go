@@ -115,7 +115,14 @@ func blockCount(blocks json.RawMessage) string {
 	for _, block := range list {
 		types = append(types, block.Type)
 	}
-	return fmt.Sprintf("%d blocks: %s", len(list), code(strings.Join(types, ", ")))
+	return fmt.Sprintf("%s: %s", blocksOf(len(list)), code(strings.Join(types, ", ")))
+}
+
+func blocksOf(n int) string {
+	if n == 1 {
+		return "1 block"
+	}
+	return fmt.Sprintf("%d blocks", n)
 }
 
 // Run implements [Tool].
