@@ -84,15 +84,26 @@ func (s *Store) feedPage(ctx context.Context, tenant domain.TenantID, after Feed
 	return page, end.highest >= end.top, nil
 }
 
-// selectChanges is one statement, so that all of it is of one moment. There is a row also where there is no change.
+// selectChanges is one statement, so that all of it is of one moment. There is a row also where there is no change. The rest
+// of the cursor's key and the keys after it are looked for apart: of a condition on the pair SQLite uses the key alone, which
+// is the same everywhere there, and would walk through the whole feed.
 const selectChanges = `
+	with behind as (
+		select * from (
+			select key, position, execution_id, first_seq, last_seq from feed
+			where tenant_id = $1 and key = $2 and position >= $3
+			order by position limit $4) of_key
+		union all
+		select * from (
+			select key, position, execution_id, first_seq, last_seq from feed
+			where tenant_id = $1 and key > $2 and key < (select key from feed_end)
+			order by key, position limit $4) of_later_keys
+		order by key, position limit $4
+	)
 	select feed_end.key, feed_end.top, feed_end.position,
 		coalesce((select f.key from feed f where f.tenant_id = $1 order by f.key desc limit 1), 0),
 		coalesce(c.key, 0), coalesce(c.position, 0), coalesce(c.execution_id, ''), coalesce(c.first_seq, 1), coalesce(c.last_seq, 0)
-	from feed_end left join (
-		select key, position, execution_id, first_seq, last_seq from feed
-		where tenant_id = $1 and (key, position) >= ($2, $3) and key < (select key from feed_end)
-		order by key, position limit $4) c on true
+	from feed_end left join behind c on true
 	order by c.key, c.position`
 
 // feedChange is a change, and how far the feed reaches.
