@@ -189,7 +189,7 @@ func (s *session) output(end outcome, last []domain.ExecutedToolCall) domain.Out
 	output := domain.Output{
 		Text: s.said.text.String(), Truncated: s.said.cut, Success: end.status == domain.StatusCompleted, FinishReason: end.finish,
 		DurationSeconds: time.Since(s.execution.Created).Round(time.Millisecond).Seconds(), Error: end.failure, TokenUsage: s.usage,
-		ToolCallsExecuted: slices.Clip(s.executed),
+		ToolCallsExecuted: append([]domain.ExecutedToolCall{}, s.executed...), // none is an empty list
 	}
 	for _, call := range last {
 		output.ToolCallsExecuted = domain.AppendExecuted(output.ToolCallsExecuted, call)
