@@ -34,9 +34,6 @@ const flow = new GenerationFlow({
   follow: { onState: (state) => (part("connection").textContent = state) },
 });
 
-runbook.add("text", { text: "What to do when a disk is full." });
-runbook.add("prompt", { text: "Show how full the disks are, and the ten largest folders." });
-
 // ——— what is shown ———
 
 /** Draws what is new. What is there already stays as it is, with the text and the cursor of whoever types in it. */
@@ -48,8 +45,13 @@ function draw(): void {
   if (focused !== null && shown.contains(focused)) focused.focus();
 }
 
-const key = (id: string, look: string) => `${id} ${look}`;
-const look = (block: Block) => (block.proposed ? "block proposed" : "block");
+function key(id: string, look: string): string {
+  return `${id} ${look}`;
+}
+
+function look(block: Block): string {
+  return block.proposed ? "block proposed" : "block";
+}
 
 function element(block: Block): HTMLElement {
   const box = document.createElement("section");
@@ -126,5 +128,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-draw();
+runbook.add("text", { text: "What to do when a disk is full." });
+runbook.add("prompt", { text: "Show how full the disks are, and the ten largest folders." });
 show(flow.state);

@@ -47,6 +47,7 @@ const files = [
 
 async function file(path, answer) {
   answer.setHeader("Content-Security-Policy", `default-src 'self'; script-src 'self' 'sha256-${map}'; frame-ancestors 'none'`);
+  if (path === "/favicon.ico") return answer.writeHead(204).end();
   if (path === "/") return answer.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(page);
   for (const [pattern, folder, type] of files) {
     const name = pattern.exec(path)?.[1];

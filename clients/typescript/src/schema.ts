@@ -469,7 +469,7 @@ export interface paths {
         put?: never;
         /**
          * Hand in what came of a call that the client runs
-         * @description A call of one of the request's `clientTools` waits for its client: it is among the execution's `pendingToolCalls`,
+         * @description A call of one of the `clientTools`, and of the tools by which an assistant changes a runbook, waits for its client: it is among the execution's `pendingToolCalls`,
          *     and its `toolCall.started` has `awaits: client`. The first answer stands. The same answer again is 200 and changes
          *     nothing. 404: no such call has ever waited for the client. 409 `alreadyAnswered`: another answer came before;
          *     `toolCall` has it. 410 `toolCallEnded`: nobody waits any more, since its time is over or the execution ended.
@@ -1109,7 +1109,10 @@ export interface components {
         };
         /** @description Which tools the internal agent has, and which commands they may run. */
         ToolSettings: {
-            /** @description Names from `GET /tools`; without it all that are there, and with an empty list none. */
+            /**
+             * @description Names from `GET /tools`, and of an assistant `insert_blocks`, `update_block` and `replace_blocks`. Without it all
+             *     that are there, and with an empty list none. `clientTools` are there in any case.
+             */
             enabled?: string[];
             bashPolicy?: components["schemas"]["BashPolicy"];
         };
@@ -1233,7 +1236,8 @@ export interface components {
             defaultShell?: string;
             /**
              * @description Tools that the client runs: the call waits, visibly, for `POST …/tool-results`. They are judged by the same
-             *     policy as other tools. Only for `internal`.
+             *     policy as other tools. Only for `internal`. An assistant has `insert_blocks`, `update_block` and
+             *     `replace_blocks` also where it declares none; one of the same name takes the place of ours.
              */
             clientTools?: components["schemas"]["ClientTool"][];
             /** @description A conversation that the client brings along; the last message is the user's. */
@@ -1313,8 +1317,8 @@ export interface components {
         };
         /**
          * @description What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
-         *     itself. `assistant` talks with a person about a runbook and changes it through the `clientTools`.
-         *     `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+         *     itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
+         *     `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
          *     blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
          *     The last two are of the type `internal` only.
          * @default agent
