@@ -103,6 +103,7 @@ type merged struct {
 	lock          sync.Mutex
 	events        []store.FeedEvent
 	held          int // of the events, at the end
+	deleted       int // pages whose events are gone when they are looked up
 	pages, headsN int
 }
 
@@ -136,6 +137,10 @@ func (m *merged) Feed(_ context.Context, _ domain.TenantID, after store.FeedCurs
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.pages++
+	if m.deleted > 0 {
+		m.deleted--
+		return store.FeedPage{More: true}, nil
+	}
 	readable := m.readable()
 	left := readable[min(int(after.Position), len(readable)):]
 	return store.FeedPage{Events: left[:min(limit, len(left))], More: len(left) >= limit, Later: m.held > 0}, nil
@@ -315,6 +320,23 @@ func TestLive(t *testing.T) {
 			if frames, err := f.Next(t.Context()); err != nil || len(frames) != 200 || f.Live() != want {
 				t.Errorf("%d frames, live: %v, %v", len(frames), f.Live(), err)
 			}
+		}
+	})
+}
+
+// A page of executions that are deleted while it is read is empty, and not the end.
+func TestAnEmptyPageIsNotTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &merged{}
+		f, err := run(t, m).FollowAll(t.Context(), "t", store.FeedCursor{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		m.write(3)
+		m.deleted = 2
+		if frames, err := f.Next(t.Context()); err != nil || len(frames) != 3 {
+			t.Errorf("%d frames, %v", len(frames), err)
 		}
 	})
 }
