@@ -100,6 +100,9 @@ type problem struct {
 	Approval  *approval
 	Execution *execution
 	Errors    []struct{ Pointer, Message string }
+
+	Generation *generationSummary
+	ToolCall   *clientCall
 }
 
 // refused expects a problem with a code.
