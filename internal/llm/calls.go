@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -116,7 +115,8 @@ func quoted(text string) json.RawMessage {
 }
 
 // settle gets a result for every call, all at once, and adds the results to the history in the order of the calls.
-// It returns when no call runs any more; the first error ends the others. A call that has handed in blocks stays open.
+// It returns when no call runs any more; the first error ends the others. With a call that has handed in blocks,
+// the turn ends, so that the model is never sent the empty result that stands here for it.
 func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 	t.single(calls)
 	results := make([]domain.Message, len(calls))
@@ -134,7 +134,6 @@ func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 		}
 		return err
 	}
-	results = slices.DeleteFunc(results, func(m domain.Message) bool { return m.ToolCallID == t.submitted })
 	t.history = append(t.history[:len(t.history):len(t.history)], results...)
 	return nil
 }

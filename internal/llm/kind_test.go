@@ -52,6 +52,9 @@ func TestToolsOfAKind(t *testing.T) {
 		"an assistant of few tools": {domain.KindAssistant, func(r *domain.Request) {
 			r.Tools.Enabled, r.ClientTools = []string{"insert_blocks"}, []domain.ClientTool{panel}
 		}, "openPanel insert_blocks"},
+		"a client's tool that may not be used": {domain.KindAssistant, func(r *domain.Request) {
+			r.Tools.Enabled, r.Capabilities.Read, r.ClientTools = []string{"think"}, domain.Deny, []domain.ClientTool{panel}
+		}, "think"},
 		"generation": {domain.KindGeneration, func(r *domain.Request) { r.ClientTools, r.Memory = []domain.ClientTool{panel}, true },
 			strings.TrimSpace(readers) + " submit_blocks"},
 		"generation without anything": {domain.KindGeneration, func(r *domain.Request) { r.Runbook, r.Tools.Enabled = domain.Runbook{}, []string{} }, "submit_blocks"},

@@ -87,10 +87,18 @@ func (c *ClientTool) Check(arguments json.RawMessage, _ string) (Intent, error) 
 	return Intent{Summary: "Have the client run " + code(c.definition.Name) + " with " + code(string(arguments))}, nil
 }
 
-// checkBlocks holds the blocks of a tool of ours against their types.
+// checkBlocks holds the blocks of a tool of ours against their types. A mark in them would take the place of a secret that the
+// runbook has, and the model was not shown.
 func (c *ClientTool) checkBlocks(arguments json.RawMessage) error {
+	if c.blocks == nil {
+		return nil
+	}
+	if bytes.Contains(arguments, []byte(domain.Masked)) {
+		return invalid("The mark %s stands where a secret was hidden from you; the runbook has the secret itself, and would lose it. "+
+			"Leave that prop, or that block, as it is.", domain.Masked)
+	}
 	blocks, given := membersOf(arguments)["blocks"]
-	if c.blocks == nil || !given || string(bytes.Join(bytes.Fields(blocks), nil)) == "[]" {
+	if !given || string(bytes.Join(bytes.Fields(blocks), nil)) == "[]" {
 		return nil // what must be there, the schema says
 	}
 	if details := c.blocks.CheckBlocks(blocks); len(details) > 0 {

@@ -235,6 +235,14 @@ func TestDocumentToolsKnowTheTypes(t *testing.T) {
 		if _, err := tool.Check(json.RawMessage(bad[tool.Definition().Name]), ""); domain.CodeOf(err) != domain.CodeInvalidArguments {
 			t.Errorf("%s: %v", tool.Definition().Name, err)
 		}
+		masked := map[string]string{
+			"insert_blocks":  `{"blocks": [{"type": "paragraph", "props": {"a": "key=[masked]"}}]}`,
+			"update_block":   `{"id": "b", "props": {"a": "key=[masked]"}}`,
+			"replace_blocks": `{"ids": ["a"], "blocks": [{"type": "paragraph", "props": {"a": "key=[masked]"}}]}`,
+		}
+		if _, err := tool.Check(json.RawMessage(masked[tool.Definition().Name]), ""); err == nil || !strings.Contains(err.Error(), "a secret was hidden from you") {
+			t.Errorf("%s: a secret may be lost: %v", tool.Definition().Name, err)
+		}
 		if tool.Definition().Name == "replace_blocks" {
 			if _, err := tool.Check(json.RawMessage(`{"ids": ["a"], "blocks": [ ]}`), ""); err != nil {
 				t.Errorf("nothing can be deleted: %v", err)
