@@ -75,7 +75,7 @@ step server env CGO_ENABLED=0 go build -o "$tool/signoff" ./cmd/server
 
 echo "== tests"
 status=0
-(cd "$client" && SIGNOFF_TEST_BINARY=$tool/signoff node --test --test-timeout=300000 \
+(cd "$client" && SIGNOFF_TEST_BINARY=$tool/signoff node --test --test-timeout=180000 \
   --test-reporter=spec --test-reporter-destination=stdout --test-reporter=tap --test-reporter-destination="$tool/tap" \
   "$@" build/test/*.test.js) || status=1
 

@@ -39,6 +39,7 @@ export class Model {
   static async up(script: Script): Promise<Model> {
     const model = new Model(script);
     await new Promise<void>((resolve) => model.#server.listen(0, "127.0.0.1", resolve));
+    model.#server.unref();
     model.url = `http://127.0.0.1:${(model.#server.address() as AddressInfo).port}/v1`;
     return model;
   }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:http";
+import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Signoff } from "@signoff/client";
@@ -18,6 +19,8 @@ before(async () => {
   page = spawn(process.execPath, [script], { env, stdio: ["ignore", "pipe", "inherit"] });
   process.once("exit", () => page.kill("SIGKILL"));
   const [line] = (await once(page.stdout!, "data")) as [Buffer];
+  page.unref();
+  (page.stdout as Socket).unref();
   url = /http:\S+/.exec(line.toString())![0];
 });
 after(async () => {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Signoff, type ClientOptions } from "@signoff/client";
@@ -9,9 +11,13 @@ import { Signoff, type ClientOptions } from "@signoff/client";
 /** The binary under test, and what has to be undone. */
 const binary = process.env["SIGNOFF_TEST_BINARY"];
 const running = new Set<ChildProcess>();
+const folders = new Set<string>();
 
-// The last resort: whatever happens to this process, no server outlives it.
-process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+// The last resort: whatever happens to this process, no server outlives it, and no folder.
+process.on("exit", () => {
+  running.forEach((child) => child.kill("SIGKILL"));
+  folders.forEach((folder) => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+});
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
 
 /** One process of the binary on 127.0.0.1, and the folder that outlives it. */
@@ -24,6 +30,7 @@ export class Server {
 
   private constructor(home: string) {
     this.#home = home;
+    folders.add(home);
   }
 
   /** Starts a server over a model that speaks OpenAI's chat completions at baseUrl; without one it has the demo's. */
@@ -48,6 +55,8 @@ export class Server {
     this.#child = child;
     this.#said = "";
     running.add(child);
+    child.unref(); // where all tests are filtered out nothing stops it, and this process would wait for it
+    (child.stderr as Socket).unref();
     child.once("exit", () => running.delete(child));
     this.url = await new Promise<string>((resolve, reject) => {
       const failed = () => reject(new Error(`the server does not come up:\n${this.#said}`));
@@ -98,5 +107,6 @@ export class Server {
   async down(): Promise<void> {
     await this.stop("SIGKILL");
     await rm(this.#home, { recursive: true, force: true });
+    folders.delete(this.#home);
   }
 }
