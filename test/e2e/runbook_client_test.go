@@ -309,3 +309,49 @@ func badDeclarations(t *testing.T, stage *stage) {
 		t.Errorf("twice: %+v", p)
 	}
 }
+
+func interruptedCall(t *testing.T, stage *stage) {
+	s := stage.story(t, inserts("df"), finally("Something else, then."))
+	id := s.assist()
+	waiting := s.waits(id, 1)[0]
+	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": "Stop.", "whenBusy": "interrupt"})
+	s.rests(id, 2)
+	late := s.refused(http.StatusGone, "toolCallEnded", "POST", "/executions/"+id+"/tool-results", object{"toolCallId": waiting.ToolCallID, "output": "x"})
+	if late.ToolCall == nil || late.ToolCall.Status != "cancelled" {
+		t.Errorf("%+v", late.ToolCall)
+	}
+	if diff := cmp.Diff([]domain.Fate{domain.FateCancelled}, s.fates(id)); diff != "" {
+		t.Error(diff)
+	}
+	heard := s.requests()
+	if told := heard[len(heard)-1]; last(told).Content != "Stop." || told[len(told)-2].Role != "tool" {
+		t.Errorf("the model was sent %q", wire(told))
+	}
+}
+
+func promptBehindACall(t *testing.T, stage *stage) {
+	s := stage.story(t, inserts("df"), finally("It is there."), finally("You are welcome."))
+	id := s.assist()
+	waiting := s.waits(id, 1)[0]
+	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": "Thank you."})
+	s.refused(http.StatusConflict, "busy", "POST", "/executions/"+id+"/prompts", object{"prompt": "Now!", "whenBusy": "reject"})
+	s.heardOf(1)
+	s.answers(id, waiting, object{"output": "done"})
+	s.rests(id, 2)
+	if said := wire(s.requests()[2]); said[len(said)-1] != "user: Thank you." || said[len(said)-2] != "assistant: It is there." || said[len(said)-3] != "tool: done" {
+		t.Errorf("the model was sent %q", said)
+	}
+}
+
+// editedInsertion: what the client is asked to do is what the person signed, and not what the model wrote.
+func editedInsertion(t *testing.T, stage *stage) {
+	s := stage.story(t, inserts("rm -rf /"), finally("It is there."))
+	id := s.assist(object{"capabilities": object{"write": "ask"}})
+	s.decide(s.pending(id), object{"arguments": object{"after": "b1", "blocks": []object{block("df")}}})
+	waiting := s.waits(id, 1)[0]
+	if arguments := string(waiting.Arguments); strings.Contains(arguments, "rm -rf") || !strings.Contains(arguments, `"df"`) {
+		t.Errorf("the client is asked for %s", arguments)
+	}
+	s.answers(id, waiting, object{"output": "done"})
+	s.rests(id, 1)
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,7 +25,7 @@ func TestSeed002(t *testing.T) {
 		dead.use(refuses(http.StatusInternalServerError, "broken"))
 		s.start()
 		for name, test := range map[string]func(t *testing.T, s *stage){
-			"Cmd or Ctrl+Enter triggers generation from text block":              triggered,
+			"Cmd/Ctrl+Enter triggers generation from text block":                 triggered,
 			"Blocks are inserted after the prompt block":                         placed,
 			"Tab accepts and clears UI state":                                    tab,
 			"Escape removes blocks and clears UI state":                          escape,
@@ -47,6 +48,13 @@ func TestSeed002(t *testing.T) {
 			"Other calls of the same answer go on":                               mixedBatch,
 			"A second submission in the same answer is passed over":              twoSubmissions,
 			"What an editor may not send with a generation is refused, and says": refusedRequests,
+			"Tab, Escape and an edit at once: one of them wins":                  atOnce,
+			"Two generations for one place at once: one of them stays":           twoAtOnce,
+			"A prompt that is no edit is refused":                                noEdit,
+			"Blocks that nobody decides about, and a generation that is closed":  undecided,
+			"Blocks of another tenant, and without the scope":                    foreignBlocks,
+			"An edit that is sent twice changes once":                            editTwice,
+			"A later execution takes the conversation over":                      generationAsContext,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -588,6 +596,148 @@ func twoSubmissions(t *testing.T, stage *stage) {
 	}
 	if fates := of[domain.ToolCallCompleted](t, s.log(id)); len(fates) != 1 || fates[0].Fate != domain.FateFailed {
 		t.Errorf("fates: %+v", fates)
+	}
+}
+
+// atOnce sends all that a person can do at the same time. Whatever wins, the state is whole.
+func atOnce(t *testing.T, stage *stage) {
+	for range 5 {
+		s := stage.story(t, hands("df"), hands("df -h"))
+		id := s.generate()
+		s.rests(id, 1)
+		path := "/executions/" + id
+		var all sync.WaitGroup
+		codes := make([]int, 4)
+		for i, send := range []func() (*http.Response, []byte){
+			func() (*http.Response, []byte) {
+				return s.do("POST", path+"/generation/accept", object{"generation": 1, "documentRevision": "12"})
+			},
+			func() (*http.Response, []byte) {
+				return s.do("POST", path+"/generation/edits", object{"text": "x", "generation": 1})
+			},
+			func() (*http.Response, []byte) { return s.do("POST", path+"/cancel", nil) },
+			func() (*http.Response, []byte) {
+				return s.do("POST", path+"/generation/accept", object{"generation": 1, "documentRevision": "12"})
+			},
+		} {
+			all.Go(func() {
+				response, _ := send()
+				codes[i] = response.StatusCode
+			})
+		}
+		all.Wait()
+		s.ended(id)
+		accepted, edited, cancelled := codes[0] == http.StatusOK, codes[1] == http.StatusAccepted, codes[2] == http.StatusOK
+		shown, states := s.see(id), s.states(id)
+		if accepted != (shown.Status == "completed" && states[0] == "accepted") || accepted == cancelled ||
+			cancelled != (shown.Status == "cancelled") || accepted && edited || (codes[3] == http.StatusOK) != accepted {
+			t.Errorf("the answers are %v, and it is %s with %q", codes, shown.Status, states)
+		}
+	}
+}
+
+func twoAtOnce(t *testing.T, stage *stage) {
+	s := stage.story(t, hands("df"))
+	var all sync.WaitGroup
+	made := make([]showing, 4)
+	for i := range made {
+		all.Go(func() {
+			_, content := s.do("POST", "/executions", s.generation(object{"runbookId": "crowded"}))
+			_ = json.Unmarshal(content, &made[i])
+		})
+	}
+	all.Wait()
+	newest := ""
+	for _, one := range made {
+		newest = max(newest, s.keep(one.ID))
+	}
+	for _, one := range made {
+		if one.ID != newest {
+			s.over(one.ID, domain.StatusCancelled)
+		}
+	}
+	s.rests(newest, 1)
+}
+
+func noEdit(t *testing.T, stage *stage) {
+	s := stage.story(t, hands("df"))
+	id := s.generate()
+	s.rests(id, 1)
+	for _, whenBusy := range []string{"enqueue", "reject", "interrupt"} {
+		s.refused(http.StatusConflict, "conflict", "POST", "/executions/"+id+"/prompts", object{"prompt": "with units", "whenBusy": whenBusy})
+	}
+	s.heardOf(1)
+	talk := stage.story(t, finally("hello"))
+	other := talk.createdAs(object{"source": object{"type": "internal"}, "prompt": talk.prompt("go"), "keepOpen": true})
+	talk.rests(other, 1)
+	talk.refused(http.StatusConflict, "noGeneration", "POST", "/executions/"+other+"/generation/edits", object{"text": "with units"})
+	talk.refused(http.StatusConflict, "noGeneration", "POST", "/executions/"+other+"/generation/accept", object{"generation": 1})
+}
+
+func undecided(t *testing.T, stage *stage) {
+	s := stage.story(t, hands("df"))
+	left := s.generate(object{"idleTimeoutSeconds": 1})
+	closed := s.generate()
+	s.rests(closed, 1)
+	want[object](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil)
+	for _, id := range []string{left, closed} {
+		s.over(id, domain.StatusCompleted)
+		s.are(id, "cancelled")
+		if fates := of[domain.ToolCallCompleted](t, s.log(id)); len(fates) != 1 || fates[0].Fate != domain.FateCancelled {
+			t.Errorf("fates: %+v", fates)
+		}
+	}
+	if out := s.see(left).Output; out.FinishReason != "expired" {
+		t.Errorf("%+v", out)
+	}
+}
+
+func foreignBlocks(t *testing.T, stage *stage) {
+	s := stage.story(t, hands("df"))
+	id := s.generate()
+	s.rests(id, 1)
+	stranger := s.with(stage.newKey("--name", "stranger", "--scopes", "all", "--tenant", "other"))
+	reader := s.with(stage.newKey("--name", "reader", "--scopes", "executions:read"))
+	path := "/executions/" + id + "/generation"
+	stranger.refused(http.StatusNotFound, "notFound", "GET", path, nil)
+	stranger.refused(http.StatusNotFound, "notFound", "GET", "/executions/"+id+"/items", nil)
+	want[generations](reader, http.StatusOK, "GET", path, nil)
+	for route, body := range map[string]object{"/edits": {"text": "x"}, "/accept": {"generation": 1, "documentRevision": "12"}} {
+		stranger.refused(http.StatusNotFound, "notFound", "POST", path+route, body)
+		reader.refused(http.StatusForbidden, "forbidden", "POST", path+route, body)
+	}
+	s.are(id, "submitted")
+}
+
+func editTwice(t *testing.T, stage *stage) {
+	s := stage.story(t, hands("df"), hands("df -h"))
+	id := s.generate()
+	s.rests(id, 1)
+	path := "/executions/" + id + "/generation/edits"
+	first := want[object](s.client, http.StatusAccepted, "POST", path, object{"text": "with units"}, headers{"Idempotency-Key": "k"})
+	again := want[object](s.client, http.StatusAccepted, "POST", path, object{"text": "with units"}, headers{"Idempotency-Key": "k"})
+	if first["id"] != again["id"] {
+		t.Errorf("%v and %v", first, again)
+	}
+	s.refused(http.StatusConflict, "idempotencyKeyReused", "POST", path, object{"text": "otherwise"}, headers{"Idempotency-Key": "k"})
+	s.rests(id, 2)
+	want[object](s.client, http.StatusAccepted, "POST", path, object{"text": "with units"}, headers{"Idempotency-Key": "k"})
+	s.heardOf(2)
+	s.are(id, "superseded", "submitted")
+}
+
+func generationAsContext(t *testing.T, stage *stage) {
+	s := stage.story(t, hands("df"), hands("df -h"), finally("They were two."))
+	id := s.generate()
+	s.rests(id, 1)
+	s.edit(id, "with units")
+	s.rests(id, 2)
+	s.accept(id, 2, "12")
+	s.over(id, domain.StatusCompleted)
+	later := s.runs(object{"prompt": s.prompt("How many were there?")}, object{"contextFrom": []string{id}})
+	s.over(later, domain.StatusCompleted)
+	if diff := cmp.Diff([]string{"user: Check how full the disks are (story)", "user: with units", "user: How many were there? (story)"}, wire(s.requests()[2])); diff != "" {
+		t.Error(diff)
 	}
 }
 
