@@ -25,7 +25,7 @@ func inserts(code string) script {
 	return calls("insert_blocks", object{"after": "b1", "blocks": []object{block(code)}})
 }
 
-// waits waits until so many calls wait for the client.
+// waits waits until so many calls wait for the client, and the execution with them.
 func (s *story) waits(id string, n int) []clientCall {
 	s.t.Helper()
 	var shown showing
@@ -34,11 +34,8 @@ func (s *story) waits(id string, n int) []clientCall {
 		if domain.Status(shown.Status).Terminal() {
 			s.t.Fatalf("it has ended as %s: %+v", shown.Status, shown.Output.Error)
 		}
-		return len(shown.PendingToolCalls) == n
+		return len(shown.PendingToolCalls) == n && shown.Status == string(domain.StatusExecutingTool)
 	})
-	if shown.Status != string(domain.StatusExecutingTool) && len(shown.PendingApprovals) == 0 {
-		s.t.Errorf("while it waits it is %s", shown.Status)
-	}
 	return shown.PendingToolCalls
 }
 
@@ -241,9 +238,12 @@ func wrongAnswers(t *testing.T, stage *stage) {
 func unansweredCall(t *testing.T, stage *stage) {
 	s := stage.story(t, inserts("df"), finally("Nobody is there."))
 	id := s.assist(object{"approvalTimeoutSeconds": 1})
-	waiting := s.waits(id, 1)[0]
 	s.rests(id, 1)
-	gone := s.refused(http.StatusGone, "toolCallEnded", "POST", "/executions/"+id+"/tool-results", object{"toolCallId": waiting.ToolCallID, "output": "x"})
+	started := of[domain.ToolCallStarted](t, s.log(id))
+	if len(started) != 1 || started[0].Awaits != domain.AwaitsClient {
+		t.Fatalf("started: %+v", started)
+	}
+	gone := s.refused(http.StatusGone, "toolCallEnded", "POST", "/executions/"+id+"/tool-results", object{"toolCallId": started[0].ToolCallID, "output": "x"})
 	if gone.ToolCall == nil || gone.ToolCall.Status != "expired" {
 		t.Errorf("%+v", gone.ToolCall)
 	}

@@ -1,8 +1,17 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,4 +144,87 @@ func killedRunbooks(t *testing.T, stage *stage) {
 	} {
 		t.Run(name, goOn)
 	}
+}
+
+// killsOfGenerations kills the server again and again while editors walk from the first blocks over two edits to the
+// acceptance. They know nothing of the kills, and send again what was not answered.
+func killsOfGenerations(t *testing.T, stage *stage) {
+	s := stage.story(t, func(a *answer, conversation []message) {
+		for i := range 20 {
+			a.say(fmt.Sprintf("thought %d ", i))
+			time.Sleep(time.Millisecond)
+		}
+		hands(strconv.Itoa(count(conversation, "user")))(a, conversation)
+	})
+	var address atomic.Pointer[string]
+	address.Store(new(s.base))
+	var editors sync.WaitGroup
+	var ids []string
+	for range 6 {
+		id := s.generate()
+		ids = append(ids, id)
+		editors.Go(func() {
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				editor := client{t: t, base: *address.Load(), token: s.token}
+				if editor.nextStep(id) {
+					return
+				}
+			}
+			t.Errorf("the editor of %s does not come to the end", id)
+		})
+	}
+	for n := range 3 {
+		for _, id := range ids { // one that is never left to get any further is given up, rightly
+			s.eventually("getting further", func() bool { return len(s.blocks(id).Versions) >= n })
+		}
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
+		stage.again(stage.kill)
+		address.Store(new(stage.base))
+	}
+	editors.Wait()
+	for _, id := range ids {
+		s.over(id, domain.StatusCompleted)
+		s.are(id, "superseded", "superseded", "accepted")
+		for i, version := range s.blocks(id).Versions {
+			if len(version.Blocks) != 1 || version.Blocks[0].Props.Code != strconv.Itoa(i+1) || version.Turn != i+1 {
+				t.Errorf("version %d: %+v", i+1, version)
+			}
+		}
+		if queued := of[domain.PromptQueued](t, s.log(id)); len(queued) != 2 {
+			t.Errorf("%d edits were taken in: %+v", len(queued), queued)
+		}
+	}
+}
+
+// nextStep does what there is to do for an editor, and tells whether that was all. Whatever fails is done again.
+func (c client) nextStep(id string) (over bool) {
+	var shown showing
+	if !c.tries("GET", "/executions/"+id, nil, &shown) {
+		return false
+	}
+	path := "/executions/" + id + "/generation"
+	switch {
+	case domain.Status(shown.Status).Terminal():
+		return true
+	case shown.Status != string(domain.StatusIdle) || shown.Generation == nil:
+	case shown.Generation.Number < 3:
+		c.tries("POST", path+"/edits", object{"text": "another one", "generation": shown.Generation.Number}, nil,
+			headers{"Idempotency-Key": strconv.Itoa(shown.Generation.Number)})
+	default:
+		c.tries("POST", path+"/accept", object{"generation": 3, "documentRevision": "12"}, nil)
+	}
+	return false
+}
+
+// tries sends a request to a server that may be gone, and tells whether it was answered.
+func (c client) tries(method, path string, body, into any, extra ...headers) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	response, err := c.try(ctx, method, path, body, extra...)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return err == nil && response.StatusCode < 300 && (into == nil || json.Unmarshal(content, into) == nil)
 }

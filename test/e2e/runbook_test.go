@@ -49,6 +49,7 @@ func TestRunbooks(t *testing.T) {
 		})
 		t.Run("the merged stream", func(t *testing.T) { mergedStream(t, s) })
 		t.Run("kill -9", func(t *testing.T) { killedRunbooks(t, s) })
+		t.Run("kill -9 again and again", func(t *testing.T) { killsOfGenerations(t, s) })
 	})
 }
 

@@ -205,7 +205,7 @@ func timeoutHandling(t *testing.T, stage *stage) {
 		t.Errorf("%+v %+v", out, out.Error)
 	}
 	external := stage.story(t, finally("not asked"))
-	id = external.scripted(object{"timeoutSeconds": 1}, "say half a sen", "silence 60000")
+	id = external.scripted(object{"timeoutSeconds": 3}, "say half a sen", "silence 60000")
 	if out := external.over(id, domain.StatusTimedOut).Output; out.Success || out.Text != "half a sen" || out.Error.Code != "timedOut" {
 		t.Errorf("%+v %+v", out, out.Error)
 	}
