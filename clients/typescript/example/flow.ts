@@ -183,6 +183,7 @@ export class GenerationFlow {
     if (this.#run !== run) return;
     this.#options.runbook.keep(run.proposal?.blockIds ?? []);
     this.#run = undefined;
+    run.left.abort(); // the rest of its stream tells nothing new, and would be followed as long as the server is away
     this.#become({ status: "idle" });
   }
 
