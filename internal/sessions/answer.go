@@ -21,7 +21,8 @@ func (s *session) answer() (value json.RawMessage, wrong string) {
 	if err != nil { // it was compiled when the execution was created
 		return nil, domain.FailureOf(err).Message
 	}
-	if value, err = schema.Answer(s.said.text.String()); err != nil {
+	text, _ := s.said.last(true)
+	if value, err = schema.Answer(text); err != nil {
 		return nil, domain.FailureOf(err).Message
 	}
 	var lines []string

@@ -59,6 +59,35 @@ func TestAnAnswerThatNeverFits(t *testing.T) {
 	}
 }
 
+// TestHalfAMessageIsNoAnswer: the agent tried again and went on without it.
+func TestHalfAMessageIsNoAnswer(t *testing.T) {
+	for name, row := range map[string]struct {
+		before, after string
+		want          string
+	}{
+		"nothing else":        {"", "", ""},
+		"a message before it": {"It is done.", "", "It is done."},
+		"a message behind it": {"I look.", "It is done.", "It is done."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+				if row.before != "" {
+					_ = t.Say("m1", row.before)
+				}
+				_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m2", Text: "half a sen"})
+				_ = t.Host.Emit(ctx, domain.MessageCompleted{MessageID: "m2", Interrupted: true})
+				if row.after != "" {
+					_ = t.Say("m3", row.after)
+				}
+				return domain.StopEndTurn, nil
+			})
+			if end := w.ended(w.start()); end.Status != domain.StatusCompleted || end.Output.Text != row.want {
+				t.Errorf("%s: %q, want %q", end.Status, end.Output.Text, row.want)
+			}
+		})
+	}
+}
+
 func TestARepairSurvivesAKill(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		first := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {

@@ -180,6 +180,7 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 		if length, ended := s.endText(d, domain.MessageDeltaType, p.MessageID); ended {
 			p.Turn, p.Length = s.now(), length
 			s.flowing = false
+			s.said.completed(p)
 			d.progress = d.progress || !p.Interrupted
 			d.add(p)
 		}

@@ -186,8 +186,10 @@ func (s *session) terminal(end outcome) *draft {
 
 // output is what has come of the execution; last are the calls that end with it.
 func (s *session) output(end outcome, last []domain.ExecutedToolCall) domain.Output {
+	success := end.status == domain.StatusCompleted
+	text, cut := s.said.last(success)
 	output := domain.Output{
-		Text: s.said.text.String(), Truncated: s.said.cut, Success: end.status == domain.StatusCompleted, FinishReason: end.finish,
+		Text: text, Truncated: cut, Success: success, FinishReason: end.finish,
 		DurationSeconds: time.Since(s.execution.Created).Round(time.Millisecond).Seconds(), Error: end.failure, TokenUsage: s.usage,
 		ToolCallsExecuted: append([]domain.ExecutedToolCall{}, s.executed...), // none is an empty list
 	}

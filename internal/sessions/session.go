@@ -107,18 +107,24 @@ type openText struct {
 	masking *secrets.Stream
 }
 
-// spoken keeps the newest message of the agent: what it said last is the output of the execution.
+// spoken keeps the newest message of the agent: what it said last is the output of the execution. A message that was
+// interrupted, with an agent that went on without it, is none of that: a model whose answer broke off in the middle and that had
+// nothing to say in its next attempt would have half a sentence for its answer.
 type spoken struct {
-	id   string
-	text strings.Builder
-	cut  bool // text is only the beginning
+	id          string
+	text        strings.Builder
+	cut         bool // text is only the beginning
+	interrupted bool
+
+	whole    string // the newest message that was not interrupted
+	wholeCut bool
 }
 
 func (s *spoken) add(id, text string) {
 	if s.id != id {
 		s.id = id
 		s.text.Reset()
-		s.cut = false
+		s.cut, s.interrupted = false, false
 	}
 	room := outputBytes - s.text.Len()
 	if len(text) > room {
@@ -126,6 +132,25 @@ func (s *spoken) add(id, text string) {
 		text = strings.ToValidUTF8(text[:max(0, room)], "")
 	}
 	s.text.WriteString(text)
+}
+
+// completed notes how a message ended.
+func (s *spoken) completed(m domain.MessageCompleted) {
+	switch {
+	case m.MessageID != s.id:
+	case m.Interrupted:
+		s.interrupted = true
+	default:
+		s.whole, s.wholeCut = s.text.String(), s.cut
+	}
+}
+
+// last is what the agent said last. Where all went well that is whole; otherwise it may be what it was about to say.
+func (s *spoken) last(well bool) (text string, cut bool) {
+	if well && s.interrupted {
+		return s.whole, s.wholeCut
+	}
+	return s.text.String(), s.cut
 }
 
 // outputBytes bounds the output. The whole of it is in the log; kept in one piece, a message without an end would take the

@@ -424,7 +424,9 @@ func networkErrors(t *testing.T, stage *stage) {
 		t.Errorf("retrying: %+v", again)
 	}
 	s.accept(id, 1, "12")
-	s.over(id, domain.StatusCompleted)
+	if shown := s.over(id, domain.StatusCompleted); shown.Output.Text != "" {
+		t.Errorf("the output is of the attempt that broke: %+v", shown.Output)
+	}
 }
 
 // networkErrorsOfAnEdit: what the edit was to change can still be accepted, or edited again.
