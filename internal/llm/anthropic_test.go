@@ -362,6 +362,35 @@ func TestOurCallIDsFitEveryVendor(t *testing.T) {
 	}
 }
 
+// TestAnthropicIsNotSentWhatWasSaidBeforeANudge: it would become the beginning of the answer that came after.
+func TestAnthropicIsNotSentWhatWasSaidBeforeANudge(t *testing.T) {
+	later := &turn{
+		agent: &agent{mask: mask{unmasked{}}, execution: domain.Execution{Request: domain.Request{Kind: domain.KindGeneration}}},
+		history: []domain.Message{
+			{Role: domain.RoleUser, Text: "Write."},
+			{Role: domain.RoleAssistant, Text: "Here they are."},
+			{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "s1", Tool: toolSubmitBlocks, Arguments: json.RawMessage(`{}`)}}},
+			{Role: domain.RoleTool, ToolCallID: "s1", Text: "The person asks for changes."},
+			{Role: domain.RoleUser, Text: "Shorter."},
+			{Role: domain.RoleAssistant, Text: "As I said."},
+			{Role: domain.RoleAssistant, Text: "They are above."},
+			{Role: domain.RoleUser, Text: "Where?"},
+		},
+	}
+	var got []string
+	for _, message := range sends(t, Model{Model: budgetModel}, later.view()...).Messages {
+		for _, block := range message.Content {
+			got = append(got, message.Role+" "+block.Type+" "+block.Text)
+		}
+	}
+	want := []string{
+		"user text Write.", "assistant tool_use ", "user tool_result ", "user text Shorter.", "assistant text They are above.", "user text Where?",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnthropicStopReasons(t *testing.T) {
 	for reason, want := range map[string]struct {
 		finish finish

@@ -139,7 +139,11 @@ func (t *turn) tellCompacted(ctx context.Context, reason string, results int, be
 // cutting once. Which results are cut is not in the log: a process that takes the execution up decides again, by the
 // bytes alone until the provider has counted. From the same history it always decides the same.
 func (t *turn) view() []domain.Message {
-	view := t.agent.mask.messages(orderly(t.history))
+	history := orderly(t.history)
+	if t.generates() {
+		history = withoutAsides(history)
+	}
+	view := t.agent.mask.messages(history)
 	turnBegins := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
 	for _, old := range oldResults(view) {
 		if !t.agent.shortened[old.callID] {

@@ -69,3 +69,18 @@ func orderly(history []domain.Message) []domain.Message {
 	}
 	return ordered
 }
+
+// withoutAsides leaves out what a model has said instead of handing in blocks, and then did hand in. The turn that nudged it has left
+// it out already; the log keeps it, so that later turns and a restart find it again: an answer right before an answer, which some
+// providers refuse. Only a generation has it. In a conversation that a client brought along, both answers are somebody's words.
+func withoutAsides(history []domain.Message) []domain.Message {
+	kept := make([]domain.Message, 0, len(history))
+	for i, message := range history {
+		aside := message.Role == domain.RoleAssistant && len(message.ToolCalls) == 0
+		if aside && i+1 < len(history) && history[i+1].Role == domain.RoleAssistant {
+			continue
+		}
+		kept = append(kept, message)
+	}
+	return kept
+}

@@ -75,7 +75,7 @@ func (t *turn) attempted() (count int) {
 
 // silent is the end of an answer that asks for nothing. A model that was to hand in blocks is told once more to do so: in the
 // system prompt, since nobody has said anything that could stand in the conversation. What it has said instead is left out of
-// the conversation; an answer that goes on behind an answer is more than some providers take.
+// the conversation, here and, by withoutAsides, in later turns; an answer that goes on behind an answer is more than some providers take.
 func (t *turn) silent() (domain.StopReason, error) {
 	switch {
 	case !t.generates():

@@ -98,6 +98,47 @@ func TestAModelThatHandsInNothing(t *testing.T) {
 	want(t, "requests", len(silent.requests()), 2)
 }
 
+// TestWhatWasSaidBeforeANudgeStaysOut of the turns that come after, too, though the log has it.
+func TestWhatWasSaidBeforeANudgeStaysOut(t *testing.T) {
+	first := &hosttest.Host{}
+	_, err := generate(t, &vendor{replies: []reply{saysOnly("Here they are."), submits(fineBlocks)}}, first, prompt("Write."))
+	want(t, "error", err, nil)
+	said := first.Fold(t).Messages
+	if len(said) != 2 || said[0].Text != "Here they are." {
+		t.Fatalf("the log has %+v", said)
+	}
+	p := domain.Prompt{Turn: 2, Edits: 1, Text: "Shorter.", History: append(append(prompt("Write.").History, said...),
+		domain.Message{Role: domain.RoleTool, ToolCallID: said[1].ToolCalls[0].ID, Text: "The person asks for changes."},
+		domain.Message{Role: domain.RoleUser, Text: "Shorter."},
+	)}
+	v := &vendor{replies: []reply{submits(fineBlocks)}}
+	_, err = generate(t, v, &hosttest.Host{}, p)
+	want(t, "error of the edit", err, nil)
+	want(t, "sent", rolesOf(v.requests()[0]), "user assistant tool user")
+	want(t, "the answer that is left", len(v.requests()[0].body.Messages[2].ToolCalls), 1)
+}
+
+// TestAConversationThatAClientBroughtIsWhole: two answers in a row are no model's silence there.
+func TestAConversationThatAClientBroughtIsWhole(t *testing.T) {
+	p := domain.Prompt{Turn: 1, History: []domain.Message{
+		{Role: domain.RoleUser, Text: "Look."}, {Role: domain.RoleAssistant, Text: "The disk is full."},
+		{Role: domain.RoleAssistant, Text: "Done."}, {Role: domain.RoleUser, Text: "And now?"},
+	}}
+	v := &vendor{replies: []reply{saysOnly("ok")}}
+	_, err := open(t, config(v), working(domain.KindAgent), someTools()...).Prompt(t.Context(), &hosttest.Host{}, p)
+	want(t, "error", err, nil)
+	want(t, "sent", rolesOf(v.requests()[0]), "user assistant assistant user")
+}
+
+// rolesOf are the roles of the messages behind the system prompt.
+func rolesOf(request asked) string {
+	var roles []string
+	for _, message := range request.body.Messages[1:] {
+		roles = append(roles, message.Role)
+	}
+	return strings.Join(roles, " ")
+}
+
 // TestSilenceBeforeARestart: what the model said instead of handing in is the end of the history.
 func TestSilenceBeforeARestart(t *testing.T) {
 	p := prompt("Write.")
@@ -148,11 +189,7 @@ func TestAnEditIsOneRequest(t *testing.T) {
 	want(t, "stop", stop, domain.StopEndTurn)
 	want(t, "requests", len(v.requests()), 1)
 	want(t, "generations", len(host.Generations()), 1)
-	var sent []string
-	for _, message := range v.requests()[0].body.Messages[1:] {
-		sent = append(sent, message.Role)
-	}
-	want(t, "sent", strings.Join(sent, " "), "user assistant tool user")
+	want(t, "sent", rolesOf(v.requests()[0]), "user assistant tool user")
 }
 
 func TestBlocksThatCannotBeTakenEndTheTurn(t *testing.T) {
