@@ -170,11 +170,11 @@ func (s *Server) execution(ctx context.Context, id string) (domain.Execution, er
 	return s.reader.Execution(ctx, who(ctx).Tenant, known)
 }
 
-// waiting is what of an execution waits for somebody, and the blocks that it has generated.
+// waiting is what of an execution waits for somebody, and how the newest blocks that it has generated stand.
 type waiting struct {
-	approvals   []domain.Approval
-	calls       []domain.ClientCall
-	generations []domain.Generation
+	approvals  []domain.Approval
+	calls      []domain.ClientCall
+	generation *domain.Generation
 }
 
 // shown adds what waits for a person or for the client. Only where there can be such a thing it is looked for: most
@@ -193,7 +193,7 @@ func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Exe
 		}
 	}
 	if execution.Request.Kind == domain.KindGeneration {
-		if waits.generations, err = s.reader.Generations(ctx, execution.Tenant, execution.ID); err != nil {
+		if waits.generation, err = s.reader.NewestGeneration(ctx, execution.Tenant, execution.ID); err != nil {
 			return api.Execution{}, err
 		}
 	}

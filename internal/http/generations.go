@@ -30,9 +30,9 @@ func toHistory(execution domain.Execution, all []domain.Generation) api.Generati
 	for _, generation := range all {
 		out.Versions = append(out.Versions, toGeneration(generation))
 	}
-	if last := newest(all); last != nil {
-		out.Current, out.State = &last.Number, &last.State
-		out.DocumentRevision = textOrNull(all[len(all)-1].DocumentRevision)
+	if len(all) > 0 {
+		last := &out.Versions[len(all)-1]
+		out.Current, out.State, out.DocumentRevision = &last.Number, &last.State, last.DocumentRevision
 	}
 	return out
 }

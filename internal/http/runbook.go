@@ -94,13 +94,12 @@ func toGeneration(g domain.Generation) api.Generation {
 	return out
 }
 
-// newest is the last of the generations in short, nil where there is none.
-func newest(generations []domain.Generation) *api.GenerationSummary {
-	if len(generations) == 0 {
+// generationSummary is a generation in short, nil where there is none.
+func generationSummary(g *domain.Generation) *api.GenerationSummary {
+	if g == nil {
 		return nil
 	}
-	last := generations[len(generations)-1]
-	return &api.GenerationSummary{Number: last.Number, State: api.GenerationState(last.State)}
+	return &api.GenerationSummary{Number: g.Number, State: api.GenerationState(g.State)}
 }
 
 func toActor(a domain.Actor) api.Actor { return api.Actor{KeyId: a.KeyID, Name: a.Name} }

@@ -100,8 +100,10 @@ type Reader interface {
 	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
 	Approvals(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter) (store.Page[domain.Approval], error)
 	ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error)
-	// ClientCalls are all calls that the client was asked to run, in the order of asking; Generations all by number.
-	ClientCalls(ctx context.Context, execution domain.ExecutionID) ([]domain.ClientCall, error)
+	// ClientCalls are those that wait for the client, in the order of asking; with ids, those calls, whatever their state.
+	ClientCalls(ctx context.Context, execution domain.ExecutionID, ids ...string) ([]domain.ClientCall, error)
+	// NewestGeneration comes without its blocks, nil where there is none; Generations are all, by number.
+	NewestGeneration(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (*domain.Generation, error)
 	Generations(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.Generation, error)
 	// DebugPage gives the raw messages after one, up to limit and about maxBytes, and at least one where there is one.
 	DebugPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.DebugMessage, error)

@@ -107,7 +107,7 @@ func toExecution(e domain.Execution, waits waiting) api.Execution {
 		Output:                 toOutput(e.Output),
 		PendingApprovals:       []api.ApprovalSummary{},
 		PendingToolCalls:       []api.ClientCallSummary{},
-		Generation:             newest(waits.generations),
+		Generation:             generationSummary(waits.generation),
 		LastSeq:                e.LastSeq,
 		CreatedAt:              api.Time(e.Created),
 		UpdatedAt:              api.Time(e.Updated),
@@ -132,9 +132,7 @@ func toExecution(e domain.Execution, waits waiting) api.Execution {
 		}
 	}
 	for _, call := range waits.calls {
-		if call.State == domain.ClientCallWaiting {
-			out.PendingToolCalls = append(out.PendingToolCalls, toCallSummary(call))
-		}
+		out.PendingToolCalls = append(out.PendingToolCalls, toCallSummary(call))
 	}
 	return out
 }

@@ -107,7 +107,7 @@ func (s *session) expireClient(c *call) error {
 	change := (&draft{}).change(s)
 	change.Update = nil
 	change.CloseClient = []store.ClientClosing{{
-		ToolCallID: c.ID, Expect: domain.ClientCallWaiting, To: domain.ClientCallExpired,
+		ToolCallID: c.ID, To: domain.ClientCallExpired,
 	}}
 	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
 	c.client.Expires = &again

@@ -232,7 +232,7 @@ func (s *session) closeCalls(d *draft) {
 			continue // it outlives its turn
 		case c.awaitsClient():
 			d.closing = append(d.closing, store.ClientClosing{
-				ToolCallID: id, Expect: domain.ClientCallWaiting, To: domain.ClientCallCancelled,
+				ToolCallID: id, To: domain.ClientCallCancelled,
 			})
 		case c.approval != nil:
 			d.withdraw(*c.approval)

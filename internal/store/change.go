@@ -53,7 +53,7 @@ type Change struct {
 
 	// Generations. Generate, by the driver, is the next one, refused as domain.CodeConflict under any other number; what was
 	// submitted before is superseded by it. Accept is under epoch 0. A change that ends the execution cancels what is still
-	// submitted. Read with [Store.Generations].
+	// submitted, and must know what is accepted: see Update.Accepted. Read with [Store.Generations].
 	Generate *domain.Generation
 	Accept   *Acceptance
 
@@ -82,12 +82,10 @@ type Idempotency struct {
 	BodyHash []byte // of the request that came with it: another body under the same key is an error
 }
 
-// ClientClosing ends the waiting for a client. Expect says how its call stands: where a waiting one was answered meanwhile, the
-// change is refused as domain.CodeStale, and the driver looks again with [Store.ClientCalls]. An answered one keeps its state:
-// the closing makes sure that it is answered, and To counts for waiting ones only.
+// ClientClosing ends the waiting for a client. Where the call does not wait any more, since it was answered meanwhile, the change is
+// refused as domain.CodeStale, and the driver looks again with [Store.ClientCalls].
 type ClientClosing struct {
 	ToolCallID string
-	Expect     domain.ClientCallState // waiting or answered
 	To         domain.ClientCallState // expired, refused before its time by the database's clock; or cancelled
 }
 
@@ -139,6 +137,10 @@ type Update struct {
 	Ended  *time.Time     // with a terminal status; nil: now, by database time
 
 	AgentSession string // "" keeps it
+
+	// Accepted: the driver knows that its blocks were accepted. A change that ends the execution and does not know of an
+	// acceptance is refused as domain.CodeStale: somebody was told that the blocks are taken, and a cancel must not say otherwise.
+	Accepted bool
 }
 
 // Resolution ends one pending approval. Status approved and denied carry a decision and are refused once database
@@ -173,7 +175,8 @@ type Outcome struct {
 	Tenant domain.TenantID
 	// Err is nil where the change is in the database, or is Repeated. Otherwise nothing of it is:
 	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, an approval was not
-	//     pending, or not in time, a client's call does not stand as expected, or a prompt is queued, or not any more;
+	//     pending, or not in time, a client's call does not wait any more, or is to expire before its time, a prompt is queued,
+	//     or not any more, or blocks were accepted and the driver does not know it;
 	//   - domain.CodeConflict: the idempotency key is taken, or the id or number of something new;
 	//   - what [NewPrompt], [ResumeRequest], [ClientAnswering] and [Acceptance] name.
 	Err error

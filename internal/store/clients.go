@@ -7,16 +7,23 @@ import (
 	"signoff/internal/domain"
 )
 
-// ClientCalls returns all calls of an execution that its client was asked to run, in the order of asking. It asks for no
-// tenant: who calls drives the execution, or has read it.
-func (s *Store) ClientCalls(ctx context.Context, execution domain.ExecutionID) ([]domain.ClientCall, error) {
-	all, err := collect(ctx, s.read, scanClientCall, `
+// ClientCalls returns calls of an execution that its client was asked to run, in the order of asking: without ids those that
+// still wait, otherwise those with the ids, whatever has become of them. Never all: answers are large, and whoever read them again
+// after each would need memory by the square of their number. It asks for no tenant: who calls drives the execution, or has read it.
+func (s *Store) ClientCalls(ctx context.Context, execution domain.ExecutionID, ids ...string) ([]domain.ClientCall, error) {
+	var where conditions
+	where.add(`execution_id = $%d`, text(string(execution)))
+	if len(ids) == 0 {
+		where.add(`state = 'waiting'`)
+	}
+	in(&where, `call_id`, ids)
+	calls, err := collect(ctx, s.read, scanClientCall, `
 		select execution_id, call_id, tool, arguments, state, asked_us, expires_us, answer from client_calls
-		where execution_id = $1 order by n`, text(string(execution)))
+		where `+where.String()+` order by n`, where.args...)
 	if err != nil {
 		return nil, s.failed("read the client's calls", err)
 	}
-	return all, nil
+	return calls, nil
 }
 
 func scanClientCall(row scanner) (domain.ClientCall, error) {

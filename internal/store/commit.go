@@ -151,7 +151,7 @@ func (b *batch) write(tx *sql.Tx) error {
 	b.begin(tx)
 	steps := []func() error{
 		b.takeKeys, b.createExecutions, b.createHeads, b.resolveApprovals, b.takeHeads,
-		b.admitPrompts, b.admitResumes, b.admitAnswers, b.admitAcceptances, b.movePrompts, b.loseNoPrompt,
+		b.admitPrompts, b.admitResumes, b.admitAnswers, b.admitAcceptances, b.movePrompts, b.loseNothing,
 		b.appendEvents, b.appendFeed, b.updateExecutions, b.askApprovals, b.rememberRules, b.countHits,
 		b.askClients, b.closeClients, b.keepAnswers, b.cancelClients,
 		b.addGenerations, b.acceptGenerations, b.cancelGenerations,

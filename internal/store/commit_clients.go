@@ -11,11 +11,7 @@ import (
 // brokenClients finds what only a bug of the caller can bring.
 func brokenClients(c *Change) string {
 	for _, closing := range c.CloseClient {
-		switch {
-		case closing.Expect != domain.ClientCallWaiting && closing.Expect != domain.ClientCallAnswered:
-			return fmt.Sprintf("a client's call that is %q cannot be closed", closing.Expect)
-		case closing.Expect == domain.ClientCallAnswered:
-		case closing.To != domain.ClientCallExpired && closing.To != domain.ClientCallCancelled:
+		if closing.To != domain.ClientCallExpired && closing.To != domain.ClientCallCancelled {
 			return fmt.Sprintf("a client's call cannot be closed as %q", closing.To)
 		}
 	}
@@ -111,26 +107,23 @@ func (b *batch) askClients() error {
 	return nil
 }
 
-// closeClients ends the waiting, or makes sure that an answer did. An answer of the last moment is not lost: its driver is
-// told to look again.
+// closeClients ends the waiting. An answer of the last moment is not lost: its driver is told to look again.
 func (b *batch) closeClients() error {
 	var rows []row
 	for i, c := range b.live {
 		for _, closing := range c.CloseClient {
 			rows = append(rows, row{i, []any{clientKey(c, closing.ToolCallID), string(c.Execution), text(closing.ToolCallID),
-				string(closing.Expect), string(closing.To)}})
+				string(closing.To)}})
 		}
 	}
-	closed, err := b.run(`target text, id text, call text, expect text, become text`, rows, `
-		update client_calls as c set
-			state = case c.state when 'waiting' then v.become else c.state end,
-			ended_us = coalesce(c.ended_us, now_us())
-		from v where c.execution_id = v.id and c.call_id = v.call and c.state = v.expect
-			and (v.expect = 'answered' or v.become = 'cancelled' or c.expires_us <= now_us())`+returningClientKey)
+	closed, err := b.run(`target text, id text, call text, become text`, rows, `
+		update client_calls as c set state = v.become, ended_us = now_us()
+		from v where c.execution_id = v.id and c.call_id = v.call and c.state = 'waiting'
+			and (v.become = 'cancelled' or c.expires_us <= now_us())`+returningClientKey)
 	if err != nil {
 		return err
 	}
-	b.settle(rows, closed, stale("The call does not stand with its client as it was believed to, or it is not the time for this."))
+	b.settle(rows, closed, stale("The call does not wait for its client any more, or its time is not over."))
 	return nil
 }
 

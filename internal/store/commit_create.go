@@ -56,9 +56,9 @@ func (b *batch) createExecutions() error {
 		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text,
 		place text`, rows, `
 		insert into executions (id, tenant_id, request, status, source_type, model, turn, rounds, usage, created_us,
-			updated_us, created_by, agent, agent_session, place)
+			updated_us, created_by, agent, agent_session, place, placed_us)
 		select id, tenant, request, status, source_type, model, turn, rounds, usage, created, updated, created_by,
-			agent, agent_session, place
+			agent, agent_session, place, case when place is not null then now_us() end
 		from v where true on conflict (id) do nothing returning id`)
 	if err != nil {
 		return err

@@ -98,28 +98,6 @@ func (b *batch) movePrompts() error {
 	return nil
 }
 
-// loseNoPrompt refuses to let an execution rest or end as long as a prompt waits. One that came in while its driver
-// made up its mind would be acknowledged and forgotten.
-func (b *batch) loseNoPrompt() error {
-	var rows []row
-	for i, c := range b.live {
-		if u := c.Update; u != nil && c.Create == nil && (u.Status == domain.StatusIdle || u.Status.Terminal()) {
-			rows = append(rows, row{i, []any{string(c.Execution)}})
-		}
-	}
-	waiting, err := b.run(`id text`, rows, `
-		select id from v where exists (select 1 from prompts p where p.execution_id = v.id and p.state = 'queued')`)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if waiting[row.values[0].(string)] {
-			b.refuse(row.change, stale("A prompt of the execution is queued."))
-		}
-	}
-	return nil
-}
-
 func (b *batch) queuePrompts() error {
 	var rows []row
 	for i, c := range b.live {

@@ -99,11 +99,14 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	}), nil
 }
 
-// LiveAt returns the executions at a place that have not ended, the oldest first. Nobody but who creates one there sees to it
-// that they do not stay many.
+// LiveAt returns the executions at a place that have not ended, and whose blocks were not accepted, the oldest first: in the order
+// of the database's clock, as that of a replica that is ahead would make the newest of all that it creates. Nobody but who creates
+// one there sees to it that they do not stay many.
 func (s *Store) LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error) {
 	live, err := collect(ctx, s.read, func(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }, `
-		select id from executions where tenant_id = $1 and place = $2 and ended_us is null order by created_us, id`,
+		select id from executions e where tenant_id = $1 and place = $2 and ended_us is null
+			and not exists (select 1 from generations g where g.execution_id = e.id and g.state = 'accepted')
+		order by placed_us, id`,
 		text(string(tenant)), text(place))
 	if err != nil {
 		return nil, s.failed("list the executions at a place", err)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"signoff/internal/domain"
 )
@@ -10,7 +11,7 @@ import (
 // Generations returns all generations of an execution, by number. One of another tenant has none.
 func (s *Store) Generations(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.Generation, error) {
 	all, err := collect(ctx, s.read, scanGeneration, `
-		select execution_id, number, state, turn, call_id, blocks, document_revision, created_us, decided_us, by from generations
+		select blocks, `+generationColumns+` from generations
 		where execution_id = $1 and tenant_id = $2 order by number`, text(string(execution)), text(string(tenant)))
 	if err != nil {
 		return nil, s.failed("read generations", err)
@@ -18,19 +19,43 @@ func (s *Store) Generations(ctx context.Context, tenant domain.TenantID, executi
 	return all, nil
 }
 
+// NewestGeneration returns the generation of an execution with the highest number, without its blocks; nil where there is none.
+// It is for those who show many executions, or one often: they would read all blocks to leave them out.
+func (s *Store) NewestGeneration(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (*domain.Generation, error) {
+	newest, err := one(ctx, s.read, scanGenerationHead, `
+		select `+generationColumns+` from generations
+		where execution_id = $1 and tenant_id = $2 order by number desc limit 1`, text(string(execution)), text(string(tenant)))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, s.failed("read the newest generation", err)
+	}
+	return &newest, nil
+}
+
+const generationColumns = `execution_id, number, state, turn, call_id, document_revision, created_us, decided_us, by`
+
 func scanGeneration(row scanner) (domain.Generation, error) {
+	var blocks string
+	g, err := scanGenerationHead(scanFirst{row, &blocks})
+	g.Blocks = rawJSON(blocks)
+	return g, err
+}
+
+// scanGenerationHead reads all but the blocks.
+func scanGenerationHead(row scanner) (domain.Generation, error) {
 	var (
 		g       domain.Generation
-		blocks  string
 		created int64
 		decided sql.NullInt64
 		by      sql.NullString
 	)
-	err := row.Scan(&g.Execution, &g.Number, &g.State, &g.Turn, &g.ToolCallID, &blocks, &g.DocumentRevision, &created, &decided, &by)
+	err := row.Scan(&g.Execution, &g.Number, &g.State, &g.Turn, &g.ToolCallID, &g.DocumentRevision, &created, &decided, &by)
 	if err != nil {
 		return g, err
 	}
-	g.Blocks, g.Created, g.Decided = rawJSON(blocks), timeOf(created), optionalTime(decided)
+	g.Created, g.Decided = timeOf(created), optionalTime(decided)
 	g.By, err = optional[domain.Actor]("by", by)
 	return g, err
 }

@@ -44,7 +44,8 @@ create index prompts_with_document on prompts (execution_id, turn) where edit_do
 
 -- Where blocks are generated for; there one execution at a time is wanted.
 alter table executions add column place text;
-create index executions_at_place on executions (tenant_id, place, created_us, id) where place is not null and ended_us is null;
+alter table executions add column placed_us integer; -- by database time: created_us is by that of a replica
+create index executions_at_place on executions (tenant_id, place, placed_us, id) where place is not null and ended_us is null;
 
 -- One log of all executions of a tenant: a row for each change that has events, read in the order of key and position.
 -- One writer commits after the other, so positions alone are in order here, and the key of a change (change_key, which Go

@@ -41,22 +41,23 @@ func answered(id domain.ExecutionID, call, output, failure string) store.Change 
 		Answer: domain.ClientAnswer{Output: output, Error: failure, By: domain.Actor{KeyID: "k", Name: "<me>"}}}}
 }
 
-func closedClient(id domain.ExecutionID, call string, expect, to domain.ClientCallState) store.Change {
-	return store.Change{Execution: id, Epoch: 1, CloseClient: []store.ClientClosing{{ToolCallID: call, Expect: expect, To: to}}}
+func closedClient(id domain.ExecutionID, call string, to domain.ClientCallState) store.Change {
+	return store.Change{Execution: id, Epoch: 1, CloseClient: []store.ClientClosing{{ToolCallID: call, To: to}}}
 }
 
-func (w *world) clientCalls(id domain.ExecutionID) []domain.ClientCall {
+// clientCalls reads the calls with the ids; without ids those that wait.
+func (w *world) clientCalls(id domain.ExecutionID, ids ...string) []domain.ClientCall {
 	w.Helper()
-	calls, err := w.s.ClientCalls(w.ctx, id)
+	calls, err := w.s.ClientCalls(w.ctx, id, ids...)
 	w.must(err)
 	return calls
 }
 
-// stands fails the test unless the client's calls have these states, in the order of asking.
+// stands fails the test unless the client's calls a, b, c and d have these states, in the order of asking.
 func (w *world) stands(id domain.ExecutionID, want ...domain.ClientCallState) {
 	w.Helper()
 	var got []domain.ClientCallState
-	for _, call := range w.clientCalls(id) {
+	for _, call := range w.clientCalls(id, "a", "b", "c", "d") {
 		got = append(got, call.State)
 	}
 	if !slices.Equal(got, want) {
@@ -87,7 +88,7 @@ func clientCallRoundTrip(w *world) {
 	want[0].State, want[2].State = domain.ClientCallAnswered, domain.ClientCallAnswered
 	want[0].Answer, want[2].Answer = &failed.AnswerClient.Answer, &fine.AnswerClient.Answer
 	want[0].Answer.Error = "no such \uFFFDblock\uFFFD"
-	if diff := cmp.Diff(want, w.clientCalls(id)); diff != "" {
+	if diff := cmp.Diff(want, w.clientCalls(id, "a", "b", "\xff\x00", "unknown")); diff != "" {
 		w.Error("answered: ", diff)
 	}
 	head, err := w.s.Head(w.ctx, id)
@@ -121,7 +122,7 @@ func answersAgain(w *world) {
 	w.askedClient(id, "a", "b", "c", "d")
 	w.accepted(answered(id, "a", "out\xff", ""))
 	w.accepted(answered(id, "b", "", "failed"))
-	w.accepted(closedClient(id, "c", domain.ClientCallWaiting, domain.ClientCallCancelled))
+	w.accepted(closedClient(id, "c", domain.ClientCallCancelled))
 	refused := func(call, output, failure string, code domain.Code) {
 		w.Helper()
 		w.untouched(id, func() { w.refused(w.commit(answered(id, call, output, failure)).Err, code) })
@@ -193,7 +194,7 @@ func clientExpiry(w *world) {
 		w.untouched(id, func() { w.refused(w.commit(c).Err, code) })
 	}
 	expire := func(call string) store.Change {
-		return closedClient(id, call, domain.ClientCallWaiting, domain.ClientCallExpired)
+		return closedClient(id, call, domain.ClientCallExpired)
 	}
 	refused(expire("open"), domain.CodeStale)
 	refused(expire("never"), domain.CodeStale)
@@ -202,7 +203,7 @@ func clientExpiry(w *world) {
 	refused(expire("over"), domain.CodeStale)
 	refused(answered(id, "over", "late", ""), domain.CodeCallEnded)
 	w.accepted(answered(id, "open", "in time", ""))
-	w.accepted(closedClient(id, "never", domain.ClientCallWaiting, domain.ClientCallCancelled))
+	w.accepted(closedClient(id, "never", domain.ClientCallCancelled))
 
 	soon := w.clientCall(id, "soon", 30*time.Millisecond)
 	w.accepted(store.Change{Execution: id, Epoch: 1, AskClient: []domain.ClientCall{soon}})
@@ -221,31 +222,29 @@ func clientClosing(w *world) {
 	w.askedClient(other, "a")
 	w.askedClient(id, "a", "b", "c")
 	const waiting, answer = domain.ClientCallWaiting, domain.ClientCallAnswered
-	const expired, cancelled = domain.ClientCallExpired, domain.ClientCallCancelled
+	const cancelled = domain.ClientCallCancelled
 	refused := func(c store.Change) {
 		w.Helper()
 		w.untouched(id, func() { w.refused(w.commit(c).Err, domain.CodeStale) })
 	}
-	refused(closedClient(id, "a", answer, cancelled))
-	refused(closedClient(id, "unknown", waiting, cancelled))
+	refused(closedClient(id, "unknown", cancelled))
 	w.accepted(answered(id, "a", "x", ""))
-	refused(closedClient(id, "a", waiting, cancelled))
-	both := closedClient(id, "b", waiting, cancelled)
-	both.CloseClient = append(both.CloseClient, store.ClientClosing{ToolCallID: "a", Expect: waiting, To: cancelled})
+	refused(closedClient(id, "a", cancelled))
+	both := closedClient(id, "b", cancelled)
+	both.CloseClient = append(both.CloseClient, store.ClientClosing{ToolCallID: "a", To: cancelled})
 	both.Events = said(id, 1, 2).Events
 	refused(both) // as a whole
-	both.CloseClient[1].Expect = answer
+	both.CloseClient = both.CloseClient[:1]
 	w.accepted(both)
-	w.accepted(closedClient(id, "a", answer, "")) // once more: it keeps its state
+	refused(both) // it does not wait any more
 	w.stands(id, answer, cancelled, waiting)
-	stale := closedClient(id, "c", waiting, cancelled)
+	stale := closedClient(id, "c", cancelled)
 	stale.Epoch = 2
 	refused(stale)
 	w.stands(other, waiting)
 
 	for _, broken := range []store.Change{
-		closedClient(id, "c", "", cancelled), closedClient(id, "c", cancelled, expired), closedClient(id, "c", waiting, ""),
-		closedClient(id, "c", waiting, answer), closedClient(id, "c", waiting, waiting),
+		closedClient(id, "c", ""), closedClient(id, "c", answer), closedClient(id, "c", waiting),
 	} {
 		w.untouched(id, func() {
 			_, err := w.s.Commit(w.ctx, []store.Change{broken})
@@ -264,7 +263,7 @@ func noCallOutlivesItsExecution(w *world) {
 		w.accepted(became(id, domain.StatusIdle))
 		w.stands(id, domain.ClientCallWaiting, domain.ClientCallAnswered, domain.ClientCallWaiting)
 		end := became(id, status)
-		end.CloseClient = []store.ClientClosing{{ToolCallID: "a", Expect: domain.ClientCallWaiting, To: domain.ClientCallCancelled}}
+		end.CloseClient = []store.ClientClosing{{ToolCallID: "a", To: domain.ClientCallCancelled}}
 		end.AskClient = []domain.ClientCall{w.clientCall(id, "d", time.Hour)}
 		w.accepted(end)
 		w.stands(id, domain.ClientCallCancelled, domain.ClientCallAnswered, domain.ClientCallCancelled, domain.ClientCallCancelled)
@@ -283,7 +282,7 @@ func oneAnswerWins(w *world) {
 			c.Events = said(id, 0, 1).Events // to count the winners by
 			return c
 		})
-		got := w.clientCalls(id)[0]
+		got := w.clientCalls(id, "a")[0]
 		if got.State != domain.ClientCallAnswered || got.Answer == nil {
 			w.Fatalf("%+v", got)
 		}
@@ -318,10 +317,10 @@ func answersAgainstTheClosing(w *world) {
 			case ends:
 				return ending(id, 1)
 			}
-			return closedClient(id, "a", domain.ClientCallWaiting, domain.ClientCallCancelled)
+			return closedClient(id, "a", domain.ClientCallCancelled)
 		})
 		closing := outcomes[round%n]
-		state := w.clientCalls(id)[0].State
+		state := w.clientCalls(id, "a")[0].State
 		if ends {
 			w.must(closing.Err)
 		} else if (closing.Err == nil) != (state == domain.ClientCallCancelled) {

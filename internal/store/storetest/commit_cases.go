@@ -475,7 +475,7 @@ func brokenBatch(w *world) {
 		"rung by the driver":           {{Execution: id, Epoch: 1, Ring: true}},
 		"a client asked under epoch 0": {{Execution: id, AskClient: []domain.ClientCall{{ToolCallID: "c"}}}},
 		"closed for a client under epoch 0": {{Execution: id, CloseClient: []store.ClientClosing{
-			{ToolCallID: "c", Expect: domain.ClientCallWaiting, To: domain.ClientCallCancelled}}}},
+			{ToolCallID: "c", To: domain.ClientCallCancelled}}}},
 		"answered by the driver":    {{Execution: id, Epoch: 1, AnswerClient: &store.ClientAnswering{ToolCallID: "c"}}},
 		"generated under epoch 0":   {{Execution: id, Generate: &domain.Generation{Number: 1}}},
 		"accepted by the driver":    {{Execution: id, Epoch: 1, Accept: &store.Acceptance{Generation: 1}}},

@@ -25,6 +25,13 @@ func acceptedBlocks(id domain.ExecutionID, number int, revision, by string) stor
 		Events: []domain.Event{event(id, domain.BlocksAccepted{Generation: number, By: actor})}}
 }
 
+// taken is the end that an acceptance brings about.
+func taken(id domain.ExecutionID) store.Change {
+	c := ending(id, 1)
+	c.Update.Accepted = true
+	return c
+}
+
 func edited(id domain.ExecutionID, number int, document *domain.Document) store.Change {
 	c := prompted(id, domain.WhenBusyReject, "")
 	c.Prompt.Prompt.Edit = &domain.Edit{Generation: number, Document: document}
@@ -178,7 +185,7 @@ func acceptedAgain(w *world) {
 		})
 	}
 	check()
-	w.accepted(ending(id, 1))
+	w.accepted(taken(id))
 	w.generationStates(id, domain.GenerationAccepted)
 	check()
 }
@@ -273,7 +280,7 @@ func editRefusals(w *world) {
 	w.accepted(became(id, domain.StatusIdle))
 	w.accepted(acceptedBlocks(id, 2, "r", "me"))
 	refused(edited(id, 2, nil), domain.CodeClosed)
-	w.accepted(ending(id, 1))
+	w.accepted(taken(id))
 	refused(edited(id, 2, nil), domain.CodeStale)
 }
 
@@ -346,9 +353,12 @@ func acceptedAgainstTheEnd(w *world) {
 		})
 		state := w.generations(id)[0].State
 		for i, outcome := range outcomes {
-			if i == round%n || state == domain.GenerationAccepted {
+			switch {
+			case i == round%n && ends && state == domain.GenerationAccepted:
+				w.refused(outcome.Err, domain.CodeStale)
+			case i == round%n || state == domain.GenerationAccepted:
 				w.must(outcome.Err)
-			} else {
+			default:
 				w.refused(outcome.Err, domain.CodeNoGeneration)
 			}
 		}
@@ -379,14 +389,18 @@ func liveAtAPlace(w *world) {
 	w.create()
 	live(tenant, "")
 	live(tenant, here)
-	young, old, middle := at(tenant, here, 0), at(tenant, here, time.Hour), at(tenant, here, time.Minute)
+	old, middle, young := at(tenant, here, 0), at(tenant, here, time.Hour), at(tenant, here, time.Minute) // clocks differ
 	elsewhere, theirs := at(tenant, "elsewhere", 0), at("another", here, 0)
 	live(tenant, here, old, middle, young)
 	w.accepted(became(old, domain.StatusIdle))
 	live(tenant, here, old, middle, young)
 	w.accepted(ending(middle, 1))
 	live(tenant, here, old, young)
-	w.accepted(ending(old, 1))
+	w.accepted(generated(old, 1))
+	live(tenant, here, old, young)
+	w.accepted(acceptedBlocks(old, 1, "r", "me"))
+	live(tenant, here, young) // whatever is going to end the other
+	w.accepted(taken(old))
 	w.must(w.s.Delete(w.ctx, tenant, old, told("deleted")))
 	live(tenant, here, young)
 	live(tenant, "elsewhere", elsewhere)

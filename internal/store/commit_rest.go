@@ -1,0 +1,51 @@
+package store
+
+import (
+	"signoff/internal/domain"
+)
+
+// promised is what somebody was told about an execution that is about to rest or to end.
+type promised struct {
+	execution domain.ExecutionID
+	queued    bool // a prompt of theirs is taken in
+	accepted  bool // their blocks are taken
+}
+
+// loseNothing refuses to let an execution rest or end as long as a prompt waits, and to let it end without knowing that its
+// blocks were accepted. What came in while its driver made up its mind would be acknowledged, and then forgotten or overruled.
+func (b *batch) loseNothing() error {
+	var rows []row
+	resting := map[domain.ExecutionID]int{}
+	for i, c := range b.live {
+		if u := c.Update; u != nil && c.Create == nil && (u.Status == domain.StatusIdle || u.Status.Terminal()) {
+			resting[c.Execution] = i
+			rows = append(rows, row{i, []any{string(c.Execution)}})
+		}
+	}
+	promises, err := ask(b, `id text`, rows, func(row scanner) (p promised, err error) {
+		return p, row.Scan(&p.execution, &p.queued, &p.accepted)
+	}, `
+		select v.id, exists (select 1 from prompts p where p.execution_id = v.id and p.state = 'queued'),
+			exists (select 1 from generations g where g.execution_id = v.id and g.state = 'accepted')
+		from v`)
+	if err != nil {
+		return err
+	}
+	for _, p := range promises {
+		i := resting[p.execution]
+		if why := p.refusal(b.changes[i].Update); why != nil {
+			b.refuse(i, why)
+		}
+	}
+	return nil
+}
+
+func (p promised) refusal(u *Update) error {
+	switch {
+	case p.queued:
+		return stale("A prompt of the execution is queued.")
+	case p.accepted && u.Status.Terminal() && !u.Accepted:
+		return stale("Blocks of the execution were accepted.")
+	}
+	return nil
+}
