@@ -174,7 +174,8 @@ func Executed(call ToolCall, done ToolCallCompleted, started bool) ExecutedToolC
 	return ExecutedToolCall{
 		ToolCallID: call.ID, Name: call.Tool, Fate: done.Fate, ResultSummary: line,
 		// Some agents begin before they ask, and blocks are handed in without a start.
-		Approved: done.Fate == FateSucceeded || started && done.Fate != FateDenied && done.Fate != FateExpired,
+		Approved: done.Fate == FateSucceeded || started && done.Fate != FateDenied &&
+			(done.Fate != FateExpired || done.Error != nil && done.Error.Code == CodeClientTimedOut),
 	}
 }
 

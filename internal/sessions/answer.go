@@ -15,14 +15,13 @@ import (
 // maxRepairs is how often an answer is asked for again.
 const maxRepairs = 2
 
-// answer is the last answer as a value, and what is wrong with it.
-func (s *session) answer() (value json.RawMessage, wrong string) {
+// structured is the last answer as the value that was asked for, and what is wrong with it.
+func (s *session) structured() (value json.RawMessage, wrong string) {
 	fits, err := schema.Compile(s.execution.Request.OutputSchema)
 	if err != nil { // it was compiled when the execution was created
 		return nil, domain.FailureOf(err).Message
 	}
-	text, _ := s.said.last(true)
-	if value, err = schema.Answer(text); err != nil {
+	if value, err = schema.Answer(s.said.text.String()); err != nil {
 		return nil, domain.FailureOf(err).Message
 	}
 	var lines []string
@@ -32,41 +31,36 @@ func (s *session) answer() (value json.RawMessage, wrong string) {
 	return value, strings.Join(lines, "\n")
 }
 
-// checked holds the end of a turn against the outputSchema. again is what the agent is to be told where it may try once more.
-func (s *session) checked(end outcome) (judged outcome, again string) {
-	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted || end.stop != domain.StopEndTurn {
-		return end, ""
+// unfit is what is wrong with the last answer where an end is to be a good one.
+func (s *session) unfit(end outcome) string {
+	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
+		return ""
 	}
-	value, wrong := s.answer()
-	s.structured = nil
-	switch {
-	case wrong == "":
-		s.structured = value
-		return end, ""
-	case s.repairs < maxRepairs:
-		return end, "Your answer does not fit the schema that was asked for:\n\n" + wrong +
-			"\n\nAnswer again with the one JSON value that fits, and nothing else."
-	}
-	judged = failed(domain.Failure{
-		Code: domain.CodeOutputInvalid, Message: "The final answer does not fit the outputSchema, also after it was asked for again.",
-	})
-	judged.stop = end.stop
-	return judged, ""
+	_, wrong := s.structured()
+	return wrong
+}
+
+// misfit is the end of an execution whose last answer does not fit.
+func misfit(stop domain.StopReason) outcome {
+	end := failed(domain.Failure{Code: domain.CodeOutputInvalid, Message: "The final answer does not fit the outputSchema."})
+	end.stop = stop
+	return end
 }
 
 // repair ends the turn and begins the one that asks again, in one change: nobody can come in between.
-func (s *session) repair(stop domain.StopReason, text string) state {
+func (s *session) repair(stop domain.StopReason, wrong string) state {
 	if err := s.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
 	if err := s.withdrawAll(); err != nil {
 		return s.abandon(err)
 	}
+	text := "Your answer does not fit the schema that was asked for:\n\n" + wrong +
+		"\n\nAnswer again with the one JSON value that fits, and nothing else."
 	d := &draft{progress: true}
 	s.closeTexts(d)
 	s.closeCalls(d)
 	d.add(domain.TurnEnded{Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: stop})
-	repairs := s.repairs + 1
-	s.beginTurn(d, domain.TurnStarted{Turn: s.turn + 1, Text: text, Repair: repairs})
+	s.beginTurn(d, domain.TurnStarted{Turn: s.turn + 1, Text: text, Repair: s.repairs + 1})
 	return s.enter(d)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"signoff/internal/domain"
@@ -161,5 +162,90 @@ func TestAnEarlierConversationComesFirst(t *testing.T) {
 	}))
 	if len(history) != 3 || history[0].Text != "hi" || history[1].Role != domain.RoleAssistant || history[2].Text != "go" {
 		t.Errorf("%+v", history)
+	}
+}
+
+// open is an execution that stays open.
+func open(r *domain.Request) { r.KeepOpen = true }
+
+func TestAStructuredAnswerSurvivesAKill(t *testing.T) {
+	s := storetest.SQLite(t)
+	first := newWorld(t, s, saysInTurn(`{"rows":3}`), soon)
+	id := first.start(wanting(rowsSchema), open)
+	first.becomes(id, domain.StatusIdle, 1)
+	first.killed()
+	second := newWorld(t, s, nil, soon)
+	if end := second.close(id); !end.Output.Success || string(end.Output.Structured) != `{"rows":3}` {
+		t.Errorf("%+v", end.Output)
+	}
+}
+
+// TestNoAnswerThatFits is no success, whatever else is said of the end.
+func TestNoAnswerThatFits(t *testing.T) {
+	for name, test := range map[string]struct {
+		script sessionstest.Script
+		change func(*domain.Request)
+		end    func(w *world, id domain.ExecutionID) domain.Execution
+	}{
+		"the budget cannot be kept": {saysInTurn("three rows"), func(r *domain.Request) { r.Budget.Tokens = 1000 }, (*world).ended},
+		"a person said no": {func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			call := sessionstest.Bash("c1", "ls")
+			if err := t.Want("m1", call); err != nil {
+				return "", err
+			}
+			if _, err := t.Use(call, func(json.RawMessage) string { return "" }); err != nil {
+				return "", err
+			}
+			return domain.StopCancelled, t.Say("m2", "no json at all")
+		}, func(*domain.Request) {}, func(w *world, id domain.ExecutionID) domain.Execution {
+			w.decide(w.approvals(id, 1)[0], deny("no"))
+			return w.ended(id)
+		}},
+		"it was closed later": {saysInTurn("no", "never", "not at all"), open, func(w *world, id domain.ExecutionID) domain.Execution {
+			w.becomes(id, domain.StatusIdle, 1)
+			if _, err := w.manager.Close(context.Background(), tenant, id, alice); err != nil && domain.CodeOf(err) != domain.CodeExecutionEnded {
+				t.Error(err)
+			}
+			return w.ended(id)
+		}},
+		"the turn after it broke off": {func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			if t.Prompt.Turn == 1 {
+				return saysInTurn(`{"rows":3}`)(ctx, t)
+			}
+			return domain.StopMaxTokens, t.Say("m2", `{"rows":4, "mo`)
+		}, open, func(w *world, id domain.ExecutionID) domain.Execution {
+			w.becomes(id, domain.StatusIdle, 1)
+			if _, err := w.prompt(id, "again", domain.WhenBusyEnqueue); err != nil {
+				t.Fatal(err)
+			}
+			w.becomes(id, domain.StatusIdle, 2)
+			_, _ = w.manager.Close(context.Background(), tenant, id, alice)
+			return w.ended(id)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, storetest.SQLite(t), test.script)
+			end := test.end(w, w.start(wanting(rowsSchema), test.change))
+			if end.Output.Success || end.Output.Structured != nil || end.Output.Error == nil {
+				t.Errorf("%s: %+v", end.Status, end.Output)
+			}
+		})
+	}
+}
+
+// TestNoRepairDuringADrain: the next driver asks again.
+func TestNoRepairDuringADrain(t *testing.T) {
+	var prompts atomic.Int64
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		prompts.Add(1)
+		<-ctx.Done()
+		_ = t.Host.Emit(context.Background(), domain.MessageDelta{MessageID: "m", Text: "no json"})
+		return domain.StopEndTurn, t.Host.Emit(context.Background(), domain.MessageCompleted{MessageID: "m"})
+	})
+	id := w.start(wanting(rowsSchema))
+	w.becomes(id, domain.StatusWaiting, 1)
+	w.drain()
+	if n := prompts.Load(); n != 1 {
+		t.Errorf("%d prompts", n)
 	}
 }

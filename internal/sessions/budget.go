@@ -108,8 +108,5 @@ func (s *session) stopSpending() state {
 	if err := s.silence(errSpent); err != nil {
 		return s.abandon(err)
 	}
-	if s.keepsBlocks() && (s.result != nil || s.stop == nil) { // no turn is left, but what was handed in can still be accepted
-		return s.endTurn(*s.spent, domain.StatusIdle)
-	}
-	return s.finish(*s.spent)
+	return s.giveUp(*s.spent)
 }

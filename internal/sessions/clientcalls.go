@@ -1,10 +1,14 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -15,7 +19,7 @@ import (
 // hand leaves a call that may run to the client. Whoever asked for it goes on waiting.
 func (s *session) hand(d *draft, c *call, started domain.ToolCallStarted) {
 	waiting := domain.ClientCall{
-		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: started.Arguments,
+		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: s.masker.JSON(started.Arguments),
 		State: domain.ClientCallWaiting, Asked: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	if seconds := s.execution.Request.ApprovalTimeoutSeconds; seconds > 0 {
@@ -45,26 +49,39 @@ func (s *session) clientAnswers(d *draft) error {
 	if err := s.readClientCalls(); err != nil {
 		return err
 	}
-	for _, c := range s.calls {
-		if c.client != nil && c.ask != nil && !c.awaitsClient() {
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		if c := s.calls[id]; c.client != nil && c.ask != nil && !c.awaitsClient() {
 			s.answered(d, c)
+			s.derive(d)
 		}
 	}
 	return nil
 }
 
-// readClientCalls brings the picture of the client's calls up to date.
+// readClientCalls brings the picture of the client's calls up to date. When they are to be ended again, this server knows better
+// than the row where its clock is ahead.
 func (s *session) readClientCalls() error {
+	var ids []string
+	for id, c := range s.calls {
+		if c.client != nil {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
 	ctx, cancel := s.reading()
 	defer cancel()
-	rows, err := s.store.ClientCalls(ctx, s.execution.ID)
+	rows, err := s.store.ClientCalls(ctx, s.execution.ID, ids...)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if c, open := s.calls[row.ToolCallID]; open && c.client != nil {
-			c.client = &row
+		c := s.calls[row.ToolCallID]
+		if again := c.client.Expires; again != nil && row.Expires != nil && again.After(*row.Expires) {
+			row.Expires = again
 		}
+		c.client = &row
 	}
 	return nil
 }
@@ -131,35 +148,24 @@ func (s *session) endWaiting(change store.Change) error {
 func (m *Manager) AnswerClient(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, toolCallID string, answer domain.ClientAnswer,
 ) (domain.ClientCall, error) {
-	if _, err := m.store.Execution(ctx, tenant, id); err != nil {
-		return domain.ClientCall{}, err
-	}
-	answer.Output, answer.Error = m.masker.MaskString(answer.Output), m.masker.MaskString(answer.Error)
-	_, err := m.log.Commit(ctx, store.Change{
-		Execution: id, AnswerClient: &store.ClientAnswering{ToolCallID: toolCallID, Answer: answer},
-	})
-	if errors.Is(err, store.ErrUnknownOutcome) {
-		return domain.ClientCall{}, err
-	}
-	call, lookup := m.clientCall(ctx, id, toolCallID)
-	switch {
-	case lookup != nil:
-		return call, lookup
-	case domain.CodeOf(err) == domain.CodeStale: // the execution has ended, and with it the waiting
-		return call, call.Refusal(answer)
-	}
-	return call, err
-}
-
-func (m *Manager) clientCall(ctx context.Context, id domain.ExecutionID, toolCallID string) (domain.ClientCall, error) {
-	rows, err := m.store.ClientCalls(ctx, id)
+	execution, err := m.store.Execution(ctx, tenant, id)
 	if err != nil {
 		return domain.ClientCall{}, err
 	}
-	for _, row := range rows {
-		if row.ToolCallID == toolCallID {
-			return row, nil
-		}
+	record := audit.Execution("toolCall.answered", execution, answer.By, audit.ByAPI)
+	record.Subject = toolCallID
+	answer.Output, answer.Error = m.masker.MaskString(answer.Output), m.masker.MaskString(answer.Error)
+	_, err = m.log.Commit(ctx, store.Change{
+		Execution: id, AnswerClient: &store.ClientAnswering{ToolCallID: toolCallID, Answer: answer},
+		Audit: []domain.AuditRecord{record},
+	})
+	rows, lookup := m.store.ClientCalls(ctx, id, toolCallID)
+	switch {
+	case lookup != nil:
+		return domain.ClientCall{}, cmp.Or(err, lookup)
+	case len(rows) == 0:
+		return domain.ClientCall{}, cmp.Or(err, error(domain.Errorf(domain.CodeNotFound, "There is no such call.")))
+	default:
+		return rows[0], err
 	}
-	return domain.ClientCall{}, domain.Errorf(domain.CodeNotFound, "No call of this execution with that id waits for its client, or has.")
 }

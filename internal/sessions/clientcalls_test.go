@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,15 @@ func TestTheClientRunsACall(t *testing.T) {
 		}
 		_, err = w.answer(id, "c1", domain.ClientAnswer{Output: "inserted"})
 		wantCode(t, "the same answer again", err, "")
+		answered := 0
+		for _, record := range w.records(id) {
+			if record.Action == "toolCall.answered" && record.Subject == "c1" && *record.Actor == alice {
+				answered++
+			}
+		}
+		if answered != 1 {
+			t.Errorf("who has answered is on record %d times", answered)
+		}
 		_, err = w.answer(id, "c1", domain.ClientAnswer{Output: "twice"})
 		wantCode(t, "another answer", err, domain.CodeAlreadyAnswered)
 	})
@@ -253,6 +263,70 @@ func TestRacingAnswers(t *testing.T) {
 		}
 		if winners != 1 {
 			t.Errorf("%d answers won", winners)
+		}
+	})
+}
+
+// TestAnAnswerWhileTheTurnMakesRoom for another prompt: the answer was taken, so it is the fate, and the next turn comes.
+func TestAnAnswerWhileTheTurnMakesRoom(t *testing.T) {
+	stopped, goOn := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, storetest.SQLite(t), func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if t.Prompt.Turn > 1 {
+			return domain.StopEndTurn, t.Say("m2", "second")
+		}
+		_, err := t.Give("m1", sessionstest.Insert("c1", "b1"))
+		close(stopped)
+		<-goOn // it takes a moment to stop
+		return "", err
+	})
+	id := w.start(trusting, func(r *domain.Request) { r.KeepOpen = true })
+	w.becomes(id, domain.StatusExecutingTool, 1)
+	if _, err := w.prompt(id, "something else", domain.WhenBusyInterrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-stopped
+	w.answers(id, "c1", "inserted")
+	close(goOn)
+	w.becomes(id, domain.StatusIdle, 1)
+	if fate := w.fate(id, "c1"); fate != domain.FateSucceeded {
+		t.Errorf("the fate is %s", fate)
+	}
+}
+
+// behind is a database whose clock has not come to the end of a call's time.
+type behind struct {
+	*store.Store
+	until time.Time
+	tried atomic.Int64
+}
+
+func (b *behind) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+	for _, c := range changes {
+		if len(c.CloseClient) > 0 && c.CloseClient[0].To == domain.ClientCallExpired && time.Now().Before(b.until) {
+			b.tried.Add(1)
+			return []store.Outcome{{Err: domain.Errorf(domain.CodeStale, "not yet")}}, nil
+		}
+	}
+	return b.Store.Commit(ctx, changes)
+}
+
+// TestAClockThatIsAhead ends a call now and then, not all the time, until the database agrees.
+func TestAClockThatIsAhead(t *testing.T) {
+	b := &behind{Store: storetest.SQLite(t)}
+	w := newWorldThrough(t, b, b.Store, inserts)
+	b.until = time.Now().Add(1500 * time.Millisecond)
+	w.ended(w.start(trusting, func(r *domain.Request) { r.ApprovalTimeoutSeconds = 1 }))
+	if n := b.tried.Load(); n > 10 {
+		t.Errorf("%d commits in half a second", n)
+	}
+}
+
+func TestACallThatWasApprovedAndNotAnswered(t *testing.T) {
+	onFakeTime(t, inserts, func(t *testing.T, w *world) {
+		id := w.start()
+		w.decide(w.approvals(id, 1)[0])
+		if c := w.ended(id).Output.ToolCallsExecuted[0]; !c.Approved || c.Fate != domain.FateExpired {
+			t.Errorf("%+v", c)
 		}
 	})
 }

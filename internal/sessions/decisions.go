@@ -18,7 +18,6 @@ func (s *session) decisions() (*draft, error) {
 	if err := s.clientAnswers(d); err != nil {
 		return nil, err
 	}
-	s.derive(d)
 	if !s.anyCall(func(c *call) bool { return c.approval != nil }) {
 		s.behind = false
 		return d, nil

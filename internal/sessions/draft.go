@@ -64,7 +64,7 @@ func (d *draft) change(s *session) store.Change {
 	}
 	switch {
 	case d.ended != nil:
-		update.Status = d.ended.Status
+		update.Status, update.Accepted = d.ended.Status, s.blocks.accepted
 	case d.textOnly():
 		change.Update = nil // the row does not change with every word
 	}

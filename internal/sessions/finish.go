@@ -130,7 +130,10 @@ func (s *session) finish(end outcome) state {
 		return s.abandon(err)
 	}
 	for {
-		err := s.commit(s.terminal(end))
+		judged, err := s.judged(end)
+		if err == nil {
+			err = s.commit(s.terminal(judged))
+		}
 		if err == nil {
 			return nil
 		}
@@ -138,7 +141,7 @@ func (s *session) finish(end outcome) state {
 		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
 			return s.abandon(err)
 		}
-		decided := s.dropDecided() || s.dropAnswered()
+		decided := s.dropDecided() || s.dropAnswered() || s.acceptedMeanwhile()
 		prompted := len(s.wishes.Prompts) > queued
 		switch {
 		case prompted && end.status == domain.StatusCompleted && s.inTurn:
@@ -149,6 +152,51 @@ func (s *session) finish(end outcome) state {
 			return s.abandon(err)
 		}
 	}
+}
+
+// judged is an end in the light of what was accepted and of what was asked for: blocks that somebody has taken are a good end,
+// whatever else was wanted since, and an answer that does not fit its schema is none.
+func (s *session) judged(end outcome) (outcome, error) {
+	if s.keepsBlocks() {
+		if err := s.readAcceptance(); err != nil {
+			return end, err
+		}
+		if s.blocks.accepted {
+			return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: end.stop}, nil
+		}
+	}
+	if s.unfit(end) != "" {
+		return misfit(end.stop), nil
+	}
+	return end, nil
+}
+
+// acceptedMeanwhile tells whether the blocks were accepted while the end was written.
+func (s *session) acceptedMeanwhile() bool {
+	before := s.blocks.accepted
+	return s.keepsBlocks() && s.readAcceptance() == nil && s.blocks.accepted && !before
+}
+
+// giveUp ends a turn that cannot be gone on with, and with it the execution. Blocks that were handed in before stay for somebody to
+// accept; only an agent that has not returned must not be left behind an execution that rests.
+func (s *session) giveUp(end outcome) state {
+	switch {
+	case !s.keepsBlocks() || (s.stop != nil && s.result == nil):
+		return s.finish(end)
+	case s.inTurn:
+		return s.endTurn(end, domain.StatusIdle)
+	case len(s.wishes.Prompts) == 0:
+		return s.finish(end)
+	}
+	d := &draft{}
+	if s.status != domain.StatusWaiting {
+		s.to(d, domain.StatusWaiting, "")
+	}
+	s.startTurn(d)
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	return s.endTurn(end, domain.StatusIdle)
 }
 
 // terminal drafts the end. It leaves the session as it is, so that it can be drafted again.
@@ -196,8 +244,8 @@ func (s *session) output(end outcome, last []domain.ExecutedToolCall) domain.Out
 	for _, call := range last {
 		output.ToolCallsExecuted = domain.AppendExecuted(output.ToolCallsExecuted, call)
 	}
-	if output.Success {
-		output.Structured = s.structured
+	if output.Success && s.execution.Request.OutputSchema != nil {
+		output.Structured, _ = s.structured()
 	}
 	return output
 }
@@ -246,8 +294,8 @@ func (s *session) closeCalls(d *draft) {
 
 // closeSubmitted ends the call that has handed in blocks: what came of them is known now.
 func (s *session) closeSubmitted(d *draft) {
-	for _, c := range s.calls {
-		if c.generation > 0 {
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		if c := s.calls[id]; c.generation > 0 {
 			d.fate(s, c, s.submittedFate(c))
 		}
 	}
@@ -342,6 +390,11 @@ func (s *session) handOver() state {
 	if s.result != nil && s.result.err == nil && s.result.stop != domain.StopCancelled {
 		return s.conclude // it came to its end by itself
 	}
+	return s.giveBack()
+}
+
+// giveBack lets go of the execution as it stands.
+func (s *session) giveBack() state {
 	s.released = true
 	return nil
 }

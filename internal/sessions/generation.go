@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"signoff/internal/audit"
@@ -98,28 +97,14 @@ func (s *session) submittedFate(c *call) domain.ToolCallCompleted {
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateCancelled, Output: failure.Message, Error: &failure}
 }
 
-// closedDown ends an execution that somebody has closed: by accepting its blocks, or without.
-func (s *session) closedDown() state {
-	if s.keepsBlocks() {
-		if err := s.readAcceptance(); err != nil {
-			return s.restAgain(err)
-		}
-	}
-	return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
-}
-
 func (s *session) readAcceptance() error {
 	ctx, cancel := s.reading()
 	defer cancel()
-	rows, err := s.store.Generations(ctx, s.execution.Tenant, s.execution.ID)
-	s.blocks.accepted = slices.ContainsFunc(rows, func(g domain.Generation) bool { return g.State == domain.GenerationAccepted })
+	newest, err := s.store.NewestGeneration(ctx, s.execution.Tenant, s.execution.ID)
+	if err == nil {
+		s.blocks.accepted = newest != nil && newest.State == domain.GenerationAccepted
+	}
 	return err
-}
-
-// restAgain waits a moment before it reads again what decides how the execution ends.
-func (s *session) restAgain(err error) state {
-	s.postpone(err)
-	return s.await(nil, nil, nil)
 }
 
 // place is where the blocks go, for one execution at a time; empty where the runbook has no id, and so no place is known.
@@ -143,7 +128,7 @@ func (s *session) supersede() (by domain.ExecutionID, err error) {
 	if err != nil || len(live) == 0 {
 		return "", err
 	}
-	newest := slices.Max(live)
+	newest := live[len(live)-1]
 	for _, id := range live {
 		if id == newest || id == s.execution.ID {
 			continue
@@ -159,7 +144,7 @@ func (s *session) supersede() (by domain.ExecutionID, err error) {
 }
 
 func (s *session) cancelOther(ctx context.Context, id, newest domain.ExecutionID) error {
-	wish := supersededBy(newest)
+	wish := s.supersededBy(newest)
 	other := domain.Execution{ID: id, Request: domain.Request{RunbookID: s.execution.Request.RunbookID}}
 	_, err := s.log.Commit(ctx, store.Change{
 		Execution: id, Cancel: wish,
@@ -171,34 +156,34 @@ func (s *session) cancelOther(ctx context.Context, id, newest domain.ExecutionID
 	return err
 }
 
-func supersededBy(newest domain.ExecutionID) *store.CancelRequest {
-	return &store.CancelRequest{Reason: "superseded by " + string(newest), By: domain.Actor{Name: "execution " + string(newest)}}
-}
-
-// settling goes on with what is next, unless another execution has taken the place of this one.
-func (s *session) settling(next state) state {
-	switch by, err := s.settlePlace(); {
-	case err != nil:
-		return s.abandon(err)
-	case by != "":
-		s.wishes.Cancel = supersededBy(by)
-		return s.finish(s.cancellation())
-	default:
-		return next
+// supersededBy is the wish for an end, in the name of the key that has created the newer execution, where this is that one.
+func (s *session) supersededBy(newest domain.ExecutionID) *store.CancelRequest {
+	by := domain.Actor{Name: "execution " + string(newest)}
+	if newest == s.execution.ID {
+		by.KeyID = s.execution.ByKey
 	}
+	return &store.CancelRequest{Reason: "superseded by " + string(newest), By: by}
 }
 
-// settlePlace is supersede, tried again while the database is away.
-func (s *session) settlePlace() (by domain.ExecutionID, err error) {
+// settling goes on with what is next, unless another execution has taken the place of this one. It tries again while the database is
+// away.
+func (s *session) settling(next state) state {
 	for {
-		by, err = s.supersede()
-		if err == nil || s.lease.Err() != nil {
-			return by, err
+		by, err := s.supersede()
+		switch {
+		case err == nil && by == "":
+			return next
+		case err == nil:
+			s.wishes.Cancel = s.supersededBy(by)
+			return s.finish(s.cancellation())
 		}
 		slog.Warn("cannot settle the place of generated blocks, trying again", "execution", s.execution.ID, "error", err)
 		select {
 		case <-time.After(readPause):
+		case <-s.draining:
+			return s.handOver
 		case <-s.lease.Done():
+			return s.abandon(err)
 		}
 	}
 }
@@ -211,41 +196,44 @@ func (m *Manager) Edit(
 	key *store.Idempotency,
 ) (accepted domain.QueuedPrompt, replayed bool, err error) {
 	if prompt.Edit.Generation == 0 {
-		generations, err := m.store.Generations(ctx, tenant, id)
+		newest, err := m.store.NewestGeneration(ctx, tenant, id)
 		if err != nil {
 			return domain.QueuedPrompt{}, false, err
 		}
-		if len(generations) > 0 {
-			prompt.Edit.Generation = generations[len(generations)-1].Number
+		if newest != nil {
+			prompt.Edit.Generation = newest.Number
 		}
 	}
 	prompt.WhenBusy = domain.WhenBusyReject
 	return m.takePrompt(ctx, tenant, id, prompt, by, key)
 }
 
-// Accept takes the blocks of a generation, and closes the execution. It waits for its end like Close.
+// Accept takes the blocks of a generation, and closes the execution. It waits for its end like Close. Who accepts again what they have
+// accepted gets the same answer.
 //
-// Errors: CodeNotFound; CodeNoGeneration; CodeBusy; CodeDocumentChanged; CodeExecutionEnded.
+// Errors: CodeNotFound; CodeNoGeneration; CodeBusy; CodeDocumentChanged.
 func (m *Manager) Accept(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, acceptance store.Acceptance,
 ) (domain.Execution, error) {
-	wish := store.Change{
+	execution, err := m.store.Execution(ctx, tenant, id)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	follower, err := m.log.Follow(ctx, id, execution.LastSeq)
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	defer follower.Close()
+	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Accept: &acceptance,
 		Events: []domain.Event{domain.NewEvent(id, domain.BlocksAccepted{Generation: acceptance.Generation, By: acceptance.By})},
-	}
-	execution, err := m.end(ctx, tenant, wish, domain.StatusCompleted, "blocks.accepted", acceptance.By)
-	if err == nil && execution.Status.Terminal() || domain.CodeOf(err) == domain.CodeNoGeneration {
-		if m.accepted(ctx, tenant, id, acceptance.Generation) {
-			return execution, nil
-		}
-		err = cmp.Or(err, error(domain.Errorf(domain.CodeNoGeneration, "These blocks were not accepted before the execution ended.")))
-	}
-	return execution, err
-}
-
-func (m *Manager) accepted(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, number int) bool {
-	generations, err := m.store.Generations(ctx, tenant, id)
-	return err == nil && slices.ContainsFunc(generations, func(g domain.Generation) bool {
-		return g.Number == number && g.State == domain.GenerationAccepted
+		Audit:  []domain.AuditRecord{audit.Execution("blocks.accepted", execution, acceptance.By, audit.ByAPI)},
 	})
+	if err != nil || execution.Status.Terminal() {
+		return execution, err
+	}
+	if err := awaitEnd(ctx, follower); err != nil {
+		return execution, err
+	}
+	return m.store.Execution(ctx, tenant, id)
 }

@@ -11,6 +11,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -405,4 +406,112 @@ func TestBlocksOfATurnThatIsOver(t *testing.T) {
 	w.becomes(id, domain.StatusWaiting, 1)
 	w.cancel(id)
 	w.wantStates(id)
+}
+
+// TestAnAcceptanceAgainstACancel: blocks that somebody was told are accepted are never told to be dropped.
+func TestAnAcceptanceAgainstACancel(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, writesBlocks)
+		for range 15 {
+			id := w.start(generation)
+			w.becomes(id, domain.StatusIdle, 1)
+			var accepted error
+			var both sync.WaitGroup
+			both.Go(func() { _, accepted = w.accept(id, 1, "r1") })
+			both.Go(func() { _, _ = w.manager.Cancel(context.Background(), tenant, id, "enough", alice) })
+			both.Wait()
+			end := w.ended(id)
+			taken := w.states(id)[0] == domain.GenerationAccepted
+			if taken != (accepted == nil) || taken != (w.fate(id, "g1") == domain.FateSucceeded) || taken != (end.Status == domain.StatusCompleted) {
+				t.Fatalf("acceptance: %v; generation %v, call %s, execution %s", accepted, w.states(id), w.fate(id, "g1"), end.Status)
+			}
+		}
+	})
+}
+
+// TestAcceptedAndThenCancelled while nobody drives the execution.
+func TestAcceptedAndThenCancelled(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		first := newWorld(t, s, writesBlocks, soon)
+		id := first.start(generation)
+		first.becomes(id, domain.StatusIdle, 1)
+		first.killed()
+		for _, change := range []store.Change{
+			{Execution: id, Accept: &store.Acceptance{Generation: 1, Revision: "r1", By: alice},
+				Events: []domain.Event{domain.NewEvent(id, domain.BlocksAccepted{Generation: 1, By: alice})}},
+			{Execution: id, Cancel: &store.CancelRequest{Reason: "superseded", By: alice}},
+		} {
+			if out, err := s.Commit(context.Background(), []store.Change{change}); err != nil || out[0].Err != nil {
+				t.Fatal(err, out)
+			}
+		}
+		second := newWorld(t, s, writesBlocks, soon)
+		if end := second.ended(id); end.Status != domain.StatusCompleted || second.fate(id, "g1") != domain.FateSucceeded {
+			t.Errorf("%s, and the call %s", end.Status, second.fate(id, "g1"))
+		}
+		second.accepts(id, 1, "r1")
+		if _, err := second.manager.Accept(context.Background(), tenant, id, store.Acceptance{Generation: 1, Revision: "r9", By: alice}); err == nil {
+			t.Error("it is accepted for another revision, too")
+		}
+	})
+}
+
+// TestAnEditWithoutItsModel leaves the blocks of before, also where the model is found to be gone only after a restart.
+func TestAnEditWithoutItsModel(t *testing.T) {
+	s := storetest.SQLite(t)
+	first := newWorld(t, s, writesBlocks)
+	id := first.start(generation)
+	first.becomes(id, domain.StatusIdle, 1)
+	first.drain()
+	second := newWorld(t, s, nil, func(c *sessions.Config) {
+		c.Agents[domain.SourceInternal] = func(context.Context, domain.Opening) (domain.Agent, error) {
+			return nil, domain.Errorf(domain.CodeUnknownModel, "the model is gone")
+		}
+	})
+	wantCode(t, "an edit", second.edit(id, domain.Edit{Generation: 1}, "shorter"), "")
+	second.becomes(id, domain.StatusIdle, 2)
+	ended := payloads[domain.TurnEnded](t, second.events(id))
+	if last := ended[len(ended)-1]; last.Turn != 2 || last.Error == nil || last.Error.Code != domain.CodeUnknownModel {
+		t.Errorf("%+v", last)
+	}
+	second.wantStates(id, domain.GenerationSubmitted)
+	second.accepts(id, 1, "r1")
+}
+
+func TestNoSecretInTheDocumentOfAnEdit(t *testing.T) {
+	s := storetest.SQLite(t)
+	w := newWorld(t, s, writesBlocks, masking)
+	id := w.start(generation)
+	w.becomes(id, domain.StatusIdle, 1)
+	revision := &domain.Document{Revision: canary, Blocks: []byte(`[]`)}
+	wantCode(t, "a secret as a revision", w.edit(id, domain.Edit{Document: revision}, "shorter"), domain.CodeInvalid)
+	blocks := &domain.Document{Revision: "r2", Blocks: []byte(`[{"id":"b1","props":{"password":"` + canary + `"}}]`)}
+	wantCode(t, "a secret in a block", w.edit(id, domain.Edit{Document: blocks}, "shorter"), "")
+	w.becomes(id, domain.StatusIdle, 2)
+	kept, err := s.EditedDocument(context.Background(), id)
+	if err != nil || kept == nil || strings.Contains(string(kept.Blocks), canary) {
+		t.Errorf("%v, %v", kept, err)
+	}
+}
+
+// nowhere is a database that does not say who is live at a place.
+type nowhere struct {
+	*store.Store
+	asked chan struct{}
+}
+
+func (n *nowhere) LiveAt(context.Context, domain.TenantID, string) ([]domain.ExecutionID, error) {
+	select {
+	case n.asked <- struct{}{}:
+	default:
+	}
+	return nil, domain.Errorf(domain.CodeStorage, "away")
+}
+
+func TestADrainWhileThePlaceIsNotKnown(t *testing.T) {
+	n := &nowhere{Store: storetest.SQLite(t), asked: make(chan struct{}, 1)}
+	w := newWorldThrough(t, n, n.Store, writesBlocks)
+	w.start(generation, func(r *domain.Request) { r.RunbookID = "rb" })
+	<-n.asked
+	w.drain()
 }

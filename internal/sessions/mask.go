@@ -57,12 +57,27 @@ func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, er
 // withoutTexts is what of a request decides what happens.
 func withoutTexts(r domain.Request) []byte {
 	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, nil, "", "", nil
-	r.Runbook.Document = nil
+	if r.Runbook.Document != nil {
+		r.Runbook.Document = &domain.Document{Revision: r.Runbook.Document.Revision}
+	}
 	r.Runbook.BlockTypes = slices.Clone(r.Runbook.BlockTypes)
 	for i := range r.Runbook.BlockTypes {
 		r.Runbook.BlockTypes[i].Docs = ""
 	}
 	return r.Marshal()
+}
+
+// maskEdit takes the secrets out of a document. One in its revision cannot be masked: nobody could ever accept for it.
+func (m *Manager) maskEdit(edit domain.Edit) (*domain.Edit, error) {
+	if edit.Document == nil {
+		return &edit, nil
+	}
+	document := domain.Document{Revision: edit.Document.Revision, Blocks: m.masker.JSON(edit.Document.Blocks)}
+	if m.masker.MaskString(document.Revision) != document.Revision {
+		return nil, domain.Invalid("/document/revision", "The revision holds the value of a secret.")
+	}
+	edit.Document = &document
+	return &edit, nil
 }
 
 // veil takes the secrets out of what an agent asks about. What is shown and decided is what is stored, and where that is

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,8 +39,7 @@ type session struct {
 	usage      domain.Usage
 	texts      map[string]*openText // messages, thoughts and outputs that have begun, by kind and id
 	said       spoken
-	structured json.RawMessage // what it said last, where that fits the outputSchema
-	repairs    int             // how often this turn's answer was asked for before
+	repairs    int // how often this turn's answer was asked for before
 	executed   []domain.ExecutedToolCall
 	blocks     generating
 	calls      map[string]*call           // without a fate

@@ -101,7 +101,7 @@ func (s *session) opened(err error) state {
 	case s.external() && s.turn > 0:
 		return s.interrupt(&draft{}, domain.FailureOf(err).Message)
 	default:
-		return s.finish(failed(domain.FailureOf(err)))
+		return s.giveUp(failed(domain.FailureOf(err)))
 	}
 }
 
@@ -272,9 +272,5 @@ func (s *session) timeOut() state {
 	if err := s.silence(errTimedOut); err != nil {
 		return s.abandon(err)
 	}
-	end := timedOut(s.execution.Request.TimeoutSeconds)
-	if s.keepsBlocks() && s.result != nil {
-		return s.endTurn(end, domain.StatusIdle)
-	}
-	return s.finish(end)
+	return s.giveUp(timedOut(s.execution.Request.TimeoutSeconds))
 }

@@ -30,8 +30,8 @@ func (s *session) takeUp() state {
 		return s.finish(s.cancellation())
 	case s.status == domain.StatusIdle || s.status == domain.StatusInterrupted:
 		return s.sync // no process belongs to it, and none is needed before somebody wants something
-	case s.execution.Recovery > maxRecoveries:
-		return s.finish(failed(domain.Failure{
+	case s.execution.Recovery > maxRecoveries && !s.waitsForSomebody():
+		return s.giveUp(failed(domain.Failure{
 			Code:    domain.CodeRecoveryLimit,
 			Message: "The execution was taken up three times without getting any further.",
 		}))
@@ -40,6 +40,12 @@ func (s *session) takeUp() state {
 		return s.settling(s.goOnWithTurn)
 	}
 	return s.goOnWithTurn
+}
+
+// waitsForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they
+// were asked must not be lost with it.
+func (s *session) waitsForSomebody() bool {
+	return s.anyCall(func(c *call) bool { return c.approval != nil || c.awaitsClient() })
 }
 
 // goOnWithTurn closes what broke off, and takes the turn up again where that is safe.

@@ -78,6 +78,31 @@ func TestPendingApprovalSurvivesAKill(t *testing.T) {
 	}
 }
 
+// TestWhatSomebodyWasAskedSurvivesManyKills: as long as nobody has answered nobody can get any further, and that is no reason to give up.
+func TestWhatSomebodyWasAskedSurvivesManyKills(t *testing.T) {
+	s := storetest.SQLite(t)
+	first := newWorld(t, s, inserts)
+	waiting, asked := first.start(trusting), first.start()
+	first.becomes(waiting, domain.StatusExecutingTool, 1)
+	approval := first.approvals(asked, 1)[0]
+	first.killed()
+	for kill := range 5 {
+		w := newWorld(t, s, inserts)
+		w.becomes(waiting, domain.StatusExecutingTool, kill+2)
+		w.becomes(asked, domain.StatusPendingToolApproval, kill+2)
+		w.killed()
+	}
+	last := newWorld(t, s, inserts)
+	last.decide(approval)
+	last.becomes(asked, domain.StatusExecutingTool, 1)
+	for _, id := range []domain.ExecutionID{waiting, asked} {
+		last.answers(id, "c1", "inserted")
+		if end := last.ended(id); end.Output.Text != "told: inserted" {
+			t.Errorf("%s: %+v", end.Status, end.Output)
+		}
+	}
+}
+
 func TestDecidedWhileNobodyDrives(t *testing.T) {
 	s := storetest.SQLite(t)
 	var starts atomic.Int32

@@ -191,11 +191,18 @@ func (s *session) conclude() state {
 	if s.wishes.Cancel != nil {
 		return s.finish(s.cancellation())
 	}
-	end, again := s.checked(s.ending())
+	end := s.ending()
 	s.unmeasured()
+	if wrong := s.unfit(end); wrong != "" && len(s.wishes.Prompts) == 0 {
+		switch {
+		case s.repairs < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil && s.isDraining():
+			return s.giveBack() // the next driver asks again
+		case s.repairs < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil:
+			return s.repair(end.stop, wrong)
+		}
+		end = misfit(end.stop)
+	}
 	switch {
-	case again != "" && s.spent == nil && len(s.wishes.Prompts) == 0:
-		return s.repair(end.stop, again)
 	case !s.goesOn(end):
 		return s.finish(end)
 	case s.spent != nil && !s.keepsBlocks() && (s.execution.Request.KeepOpen || len(s.wishes.Prompts) > 0):
@@ -274,14 +281,24 @@ func (s *session) endTurn(end outcome, next domain.Status) state {
 	d.add(domain.TurnEnded{
 		Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
 	})
+	if s.status == domain.StatusInitializing { // the agent could not be opened
+		s.to(d, domain.StatusWaiting, "")
+	}
 	s.to(d, next, "")
 	err := s.commit(d)
 	if err != nil {
 		s.status = before
-		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil || len(s.wishes.Prompts) == 0 {
+		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
 			return s.abandon(err)
 		}
-		return s.conclude
+		switch { // what has refused it?
+		case s.dropAnswered():
+			return s.endTurn(end, next)
+		case next == domain.StatusIdle && len(s.wishes.Prompts) > 0 && s.result != nil:
+			return s.conclude
+		default:
+			return s.abandon(err)
+		}
 	}
 	s.forgetTurn()
 	if next != domain.StatusIdle {
@@ -302,7 +319,7 @@ func (s *session) idle() state {
 	case len(s.wishes.Prompts) > 0:
 		return s.advance
 	case s.wishes.Close != nil:
-		return s.closedDown()
+		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
 	}
 	return s.rest(s.execution.Request.IdleTimeoutSeconds, func() state {
 		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishExpired})

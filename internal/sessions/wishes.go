@@ -45,6 +45,9 @@ func (m *Manager) takePrompt(
 	edits := 0
 	if prompt.Edit != nil {
 		edits = prompt.Edit.Generation
+		if prompt.Edit, err = m.maskEdit(*prompt.Edit); err != nil {
+			return domain.QueuedPrompt{}, false, err
+		}
 	}
 	prompt.ID = domain.PromptID(approvals.NewID())
 	prompt.Text = m.masker.MaskString(prompt.Text)
