@@ -102,15 +102,30 @@ func (s *Schema) Check(value json.RawMessage) []domain.Detail {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return verdict(s.meter.run(func() error { return s.root.Validate(decoded) }))
+}
+
+// verdict says what the end of a check means. Only a check that found nothing lets a value pass: an error that nobody here knows
+// would otherwise be a way past every schema.
+func verdict(err error) []domain.Detail {
 	var wrong *jsonschema.ValidationError
-	switch err := s.meter.run(func() error { return s.root.Validate(decoded) }); {
+	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, errTooMuch):
 		return []domain.Detail{{Message: "checking this against its schema takes too much work"}}
 	case errors.As(err, &wrong):
 		return misfits(wrong)
 	default:
-		return nil
+		return []domain.Detail{{Message: "this cannot be checked against its schema"}}
 	}
+}
+
+// OfObject tells whether a schema says that what fits it is an object. Providers of models refuse a tool whose arguments are not.
+// The name is taken letter by letter: encoding/json would let a "Type" count for the type.
+func OfObject(document json.RawMessage) bool {
+	var fields map[string]any
+	return json.Unmarshal(document, &fields) == nil && fields["type"] == "object"
 }
 
 // misfits are the places that are wrong, in a steady order: the validator walks maps.

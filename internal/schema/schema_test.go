@@ -92,6 +92,24 @@ func TestSchemasThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestOfObject(t *testing.T) {
+	for document, want := range map[string]bool{
+		`{"type": "object"}`:                   true,
+		`{"type": "\u006fbject"}`:              true,
+		`{"type": ["object"]}`:                 false,
+		`{"Type": "object"}`:                   false,
+		`{"type": "string", "TYPE": "object"}`: false,
+		`{}`:                                   false,
+		`true`:                                 false,
+		`[]`:                                   false,
+		`{"type":`:                             false,
+	} {
+		if got := schema.OfObject(json.RawMessage(document)); got != want {
+			t.Errorf("%s: %v", document, got)
+		}
+	}
+}
+
 // TestWorkIsBounded would not come to its end without the bound.
 func TestWorkIsBounded(t *testing.T) {
 	var doubling, dependent strings.Builder
