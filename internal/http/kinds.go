@@ -14,12 +14,12 @@ import (
 // This file is what the kinds of executions need and do not take, and what is said about runbooks.
 
 const (
-	maxBlockTypes  = 100
+	maxBlockTypes  = runbooks.MaxTypes
 	maxClientTools = 32
 )
 
 // documentTools are the tools that every assistant has, and that its client runs.
-var documentTools = []string{"insert_blocks", "update_block", "replace_blocks"}
+var documentTools = runbooks.DocumentTools
 
 // asksClient tells whether an execution can have calls that its client is to run.
 func asksClient(request domain.Request) bool {
@@ -190,7 +190,7 @@ func (s *Server) tooled(tools []domain.ClientTool) error {
 		if err := s.schema(at+"/schema", tool.Schema); err != nil {
 			return err
 		}
-		if !ofObject(tool.Schema) {
+		if !schema.OfObject(tool.Schema) {
 			return domain.Invalid(at+"/schema", `The arguments of a tool are an object: the schema's "type" must be "object".`)
 		}
 		if err := s.literal(at, tool); err != nil {
@@ -198,14 +198,6 @@ func (s *Server) tooled(tools []domain.ClientTool) error {
 		}
 	}
 	return nil
-}
-
-// ofObject tells whether a schema says that it is one of an object. Providers of models refuse a tool that does not.
-func ofObject(document json.RawMessage) bool {
-	var head struct {
-		Type any `json:"type"`
-	}
-	return json.Unmarshal(document, &head) == nil && head.Type == "object"
 }
 
 // schema refuses one that nothing can be checked with, and one with a secret in it: masked it would ask for something else.

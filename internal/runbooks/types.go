@@ -12,8 +12,11 @@ import (
 	"signoff/internal/schema"
 )
 
+// MaxTypes is how many types a request may bring along.
+const MaxTypes = 100
+
 const (
-	maxTypes            = 200
+	maxTypes            = 2 * MaxTypes // with those of the registry
 	maxTypeBytes        = 100
 	maxDescriptionBytes = 1000
 	maxDocsBytes        = 64 << 10

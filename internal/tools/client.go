@@ -47,7 +47,7 @@ func NewClientTool(declared domain.ClientTool) (*ClientTool, error) {
 			declared.Name, len(declared.Description), maxClientDescription)
 	case !slices.Contains(append(slices.Clone(domain.Classes), domain.ClassNone, domain.ClassOther), declared.Class):
 		return nil, domain.Invalid("/class", "The tool %s has the class %q, which does not exist.", declared.Name, shorten(visible(string(declared.Class)), 60, 0))
-	case !takesObject(declared.Schema):
+	case !schema.OfObject(declared.Schema):
 		return nil, domain.Invalid("/schema", "The schema of the tool %s must describe an object: {\"type\": \"object\", …}.", declared.Name)
 	}
 	arguments, err := schema.Compile(declared.Schema)
@@ -57,11 +57,6 @@ func NewClientTool(declared domain.ClientTool) (*ClientTool, error) {
 	return &ClientTool{arguments: arguments, definition: Definition{
 		Name: declared.Name, Version: versionOf(declared), Class: declared.Class, Description: declared.Description, Schema: declared.Schema,
 	}}, nil
-}
-
-func takesObject(schema json.RawMessage) bool {
-	var described struct{ Type json.RawMessage }
-	return json.Unmarshal(schema, &described) == nil && string(described.Type) == `"object"`
 }
 
 // versionOf changes with all that a person may have gone by: a signature for one tool is none for another of its name.

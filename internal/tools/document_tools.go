@@ -26,9 +26,9 @@ func DocumentTools(types *runbooks.Types) []*ClientTool {
 	some := blocksSchema(types, "The new blocks, in their order.")
 	some["minItems"] = 1
 	return []*ClientTool{
-		documentTool(types, "insert_blocks", insertBlocksText, map[string]any{"blocks": some, "after": id}, "blocks"),
-		documentTool(types, "update_block", updateBlockText, map[string]any{"id": id, "props": map[string]any{"type": "object", "minProperties": 1}}, "id", "props"),
-		documentTool(types, "replace_blocks", replaceBlocksText, map[string]any{
+		documentTool(types, runbooks.InsertBlocks, insertBlocksText, map[string]any{"blocks": some, "after": id}, "blocks"),
+		documentTool(types, runbooks.UpdateBlock, updateBlockText, map[string]any{"id": id, "props": map[string]any{"type": "object", "minProperties": 1}}, "id", "props"),
+		documentTool(types, runbooks.ReplaceBlocks, replaceBlocksText, map[string]any{
 			"ids": map[string]any{"type": "array", "items": id, "minItems": 1, "uniqueItems": true}, "blocks": several,
 		}, "ids", "blocks"),
 	}
