@@ -66,10 +66,11 @@ func previews(t *testing.T, stage *stage) {
 		"an expression": {object{"template": "{{ doc.named['query'].output.rows | length }} rows of {{ host }}", "variables": object{
 			"host": "db-1", "unused": 1, "doc": object{"named": object{"query": object{"output": object{"rows": []int{1, 2}}}}},
 		}}, preview{"2 rows of db-1", []string{"doc.named['query'].output.rows", "host"}}},
-		"a loop":           {object{"template": "{% for r in rows %}{{ loop.index }}{{ r }}{% if not loop.last %},{% endif %}{% endfor %}", "variables": object{"rows": []string{"a", "b"}}}, preview{"1a,2b", []string{"rows"}}},
-		"dollars":          {object{"template": "${host} $host {{ host }}", "templateSyntax": "dollar", "variables": object{"host": "db-1"}}, preview{"db-1 $host {{ host }}", []string{"host"}}},
-		"nothing to do":    {object{"template": "plain"}, preview{"plain", []string{}}},
-		"nothing is there": {object{"template": ""}, preview{"", []string{}}},
+		"a loop":                           {object{"template": "{% for r in rows %}{{ loop.index }}{{ r }}{% if not loop.last %},{% endif %}{% endfor %}", "variables": object{"rows": []string{"a", "b"}}}, preview{"1a,2b", []string{"rows"}}},
+		"dollars":                          {object{"template": "${host} $host {{ host }}", "templateSyntax": "dollar", "variables": object{"host": "db-1"}}, preview{"db-1 $host {{ host }}", []string{"host"}}},
+		"what is filled in is no template": {object{"template": "{{ a }}{{ b }}", "variables": object{"a": "{{ 7 * 7 }}", "b": "${a}"}}, preview{"{{ 7 * 7 }}${a}", []string{"a", "b"}}},
+		"nothing to do":                    {object{"template": "plain"}, preview{"plain", []string{}}},
+		"nothing is there":                 {object{"template": ""}, preview{"", []string{}}},
 	} {
 		got := want[preview](s.client, http.StatusOK, "POST", "/templates/render", row.body)
 		if diff := cmp.Diff(row.want, got); diff != "" {

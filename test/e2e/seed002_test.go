@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -44,6 +45,7 @@ func TestSeed002(t *testing.T) {
 			"AI returns malformed blocks":                                        malformedBlocks,
 			"AI returns malformed blocks, three times in a row":                  threeBadSubmissions,
 			"AI returns malformed blocks in an edit":                             badEdit,
+			"AI returns blocks that no database likes":                           hostileBlocks,
 			"AI returns no blocks at all":                                        noBlocks,
 			"Other calls of the same answer go on":                               mixedBatch,
 			"A second submission in the same answer is passed over":              twoSubmissions,
@@ -516,6 +518,55 @@ func malformedBlocks(t *testing.T, stage *stage) {
 			s.over(id, domain.StatusCompleted)
 		})
 	}
+}
+
+// hostileBlocks are taken or given back to the model, and are the same wherever they are read. They never end the execution.
+func hostileBlocks(t *testing.T, stage *stage) {
+	for name, arguments := range map[string]string{
+		"U+0000":             `{"blocks":[{"type":"script","props":{"code":"a\u0000b"}}]}`,
+		"half a surrogate":   `{"blocks":[{"type":"script","props":{"code":"a\ud800b"}}]}`,
+		"no UTF-8":           "{\"blocks\":[{\"type\":\"script\",\"props\":{\"code\":\"a\xffb\"}}]}",
+		"a name twice":       `{"blocks":[{"type":"script","type":"paragraph","props":{"code":"a"}}]}`,
+		"a number of no end": `{"blocks":[{"type":"script","props":{"code":"a","n":1e999999,"m":123456789012345678901234567890}}]}`,
+		"nested to death":    `{"blocks":[{"type":"paragraph","props":{"x":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}}]}`,
+		"megabytes":          `{"blocks":[{"type":"script","props":{"code":"` + strings.Repeat("x", 3<<20) + `"}}]}`,
+		"markup":             `{"blocks":[{"type":"script","props":{"code":"<script>alert(1)</script>\u2028\u202e"}}]}`,
+		"too many":           `{"blocks":[` + strings.Repeat(`{"type":"paragraph","props":{}},`, 100) + `{"type":"paragraph","props":{}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stage.story(t, handsRaw(arguments), hands("df"))
+			id := s.generate()
+			s.rests(id, 1)
+			s.are(id, "submitted")
+			generated := of[domain.BlocksGenerated](t, s.log(id))
+			var shown struct {
+				Versions []struct{ Blocks json.RawMessage }
+			}
+			_, content := s.do("GET", "/executions/"+id+"/generation", nil)
+			must(t, json.Unmarshal(content, &shown))
+			if len(generated) != 1 {
+				t.Fatalf("generated: %+v", generated)
+			}
+			if event, generation := exactly(t, generated[0].Blocks), exactly(t, shown.Versions[0].Blocks); event != generation {
+				t.Errorf("the event has other blocks than the generation: %.200s and %.200s", event, generation)
+			}
+			s.edit(id, "again")
+			s.rests(id, 2)
+			s.accept(id, 2, "12")
+			s.over(id, domain.StatusCompleted)
+			s.items(id)
+		})
+	}
+}
+
+// exactly is the same for JSON that differs in its escapes alone.
+func exactly(t *testing.T, text []byte) string {
+	t.Helper()
+	var compact, escaped bytes.Buffer
+	must(t, json.Compact(&compact, text))
+	json.HTMLEscape(&escaped, compact.Bytes())
+	return escaped.String()
 }
 
 func threeBadSubmissions(t *testing.T, stage *stage) {
