@@ -1894,6 +1894,9 @@ type ItemList struct {
 
 	// LastSeq The seq of the newest event that they are made of.
 	LastSeq int64 `json:"lastSeq"`
+
+	// NextCursor Send it back as `after`; null when there is nothing more now.
+	NextCursor *string `json:"nextCursor"`
 }
 
 // Limits defines model for Limits.
@@ -2028,7 +2031,7 @@ type Output struct {
 	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
 	FinishReason FinishReason `json:"finishReason"`
 
-	// Structured The text as the value that fits the `outputSchema`; null where none was asked for.
+	// Structured The text as the value that fits the `outputSchema`; null where none was asked for, or where the text was cut.
 	Structured *json.RawMessage `json:"structured"`
 	Success    bool             `json:"success"`
 
@@ -2682,6 +2685,15 @@ type EditGenerationParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListItemsParams defines parameters for ListItems.
+type ListItemsParams struct {
+	// After The `nextCursor` of the page before.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many items a page holds at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // PromptExecutionParams defines parameters for PromptExecution.
 type PromptExecutionParams struct {
 	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
@@ -2979,7 +2991,7 @@ type ServerInterface interface {
 	EditGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId, params EditGenerationParams)
 	// ListItems The execution as a conversation
 	// (GET /executions/{id}/items)
-	ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListItemsParams)
 	// PromptExecution Send a further prompt
 	// (POST /executions/{id}/prompts)
 	PromptExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params PromptExecutionParams)
@@ -3156,7 +3168,7 @@ func (_ Unimplemented) EditGeneration(w http.ResponseWriter, r *http.Request, id
 
 // ListItems The execution as a conversation
 // (GET /executions/{id}/items)
-func (_ Unimplemented) ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (_ Unimplemented) ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListItemsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -4081,8 +4093,37 @@ func (siw *ServerInterfaceWrapper) ListItems(w http.ResponseWriter, r *http.Requ
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListItemsParams
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListItems(w, r, id)
+		siw.Handler.ListItems(w, r, id, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -5700,7 +5741,8 @@ func (response EditGenerationdefaultApplicationProblemPlusJSONResponse) VisitEdi
 }
 
 type ListItemsRequestObject struct {
-	Id ExecutionId `json:"id"`
+	Id     ExecutionId `json:"id"`
+	Params ListItemsParams
 }
 
 type ListItemsResponseObject interface {
@@ -7201,10 +7243,11 @@ func (sh *strictHandler) EditGeneration(w http.ResponseWriter, r *http.Request, 
 }
 
 // ListItems operation middleware
-func (sh *strictHandler) ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (sh *strictHandler) ListItems(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListItemsParams) {
 	var request ListItemsRequestObject
 
 	request.Id = id
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.ListItems(ctx, request.(ListItemsRequestObject))

@@ -54,7 +54,8 @@ func idempotency(ctx context.Context, key *string) *store.Idempotency {
 	return &store.Idempotency{Key: *key, BodyHash: infoOf(ctx).bodyHash}
 }
 
-// ListExecutions shows a page, the newest first.
+// ListExecutions shows a page, the newest first. Outputs are as short as in the terminal event: two hundred of a
+// megabyte would be an answer of two hundred megabytes.
 func (s *Server) ListExecutions(ctx context.Context, request api.ListExecutionsRequestObject) (api.ListExecutionsResponseObject, error) {
 	filter := store.ExecutionFilter{
 		Cursor: value(request.Params.Cursor, ""),
@@ -69,6 +70,9 @@ func (s *Server) ListExecutions(ctx context.Context, request api.ListExecutionsR
 	}
 	items := make([]api.Execution, len(page.Items))
 	for i, execution := range page.Items {
+		if execution.Output != nil {
+			execution.Output = new(execution.Output.Shortened())
+		}
 		if items[i], err = s.shown(ctx, execution); err != nil {
 			return nil, err
 		}

@@ -378,3 +378,16 @@ func TestAClientThatGoesAwayCancelsNothing(t *testing.T) {
 	}
 	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
 }
+
+func TestAListShortensWhatWasAnswered(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("say " + strings.Repeat("a", domain.EndedTextBytes+1))
+	whole := h.ended(id)
+	if len(whole.text("output", "text")) <= domain.EndedTextBytes || whole.get("output", "truncated") != false {
+		t.Errorf("the execution itself has %d bytes", len(whole.text("output", "text")))
+	}
+	list := h.ask("GET", "/executions", "").want(200)
+	if len(list.text("items", "0", "output", "text")) != domain.EndedTextBytes || list.get("items", "0", "output", "truncated") != true {
+		t.Errorf("the list has %d bytes", len(list.text("items", "0", "output", "text")))
+	}
+}

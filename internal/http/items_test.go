@@ -1,10 +1,17 @@
 package http
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"signoff/internal/domain"
+	"signoff/internal/events/items"
 )
 
 func TestTheConversationIsMadeOfTheLog(t *testing.T) {
@@ -47,9 +54,102 @@ func TestALongLogIsReadInPieces(t *testing.T) {
 	if last <= logPageEvents {
 		t.Fatalf("only %v events", last)
 	}
-	a := h.ask("GET", "/executions/"+id+"/items", "").want(200)
-	if a.get("lastSeq") != last || a.count("items") != 602 {
-		t.Errorf("%d items up to %v of %v", a.count("items"), a.get("lastSeq"), last)
+	path := "/executions/" + id + "/items"
+	first := h.ask("GET", path+"?limit=500", "").want(200)
+	if first.get("lastSeq") != last || first.count("items") != 500 || first.text("nextCursor") != "500" {
+		t.Errorf("%d items up to %v of %v, then %v", first.count("items"), first.get("lastSeq"), last, first.get("nextCursor"))
+	}
+	rest := h.ask("GET", path+"?limit=500&after=500", "").want(200)
+	if rest.get("lastSeq") != last || rest.count("items") != 102 || rest.get("nextCursor") != nil || rest.text("items", "101", "message", "text") != "done: 600" {
+		t.Errorf("%d items, then %v", rest.count("items"), rest.get("nextCursor"))
+	}
+}
+
+func TestTheConversationComesInPages(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("many 110")
+	h.ended(id)
+	path := "/executions/" + id + "/items"
+	var told []any
+	for next := any("0"); next != nil; {
+		a := h.ask("GET", path+"?limit=50&after="+next.(string), "").want(200)
+		for _, item := range a.get("items").([]any) {
+			told = append(told, item.(map[string]any)["id"])
+		}
+		next = a.get("nextCursor")
+	}
+	all := h.ask("GET", path+"?limit=500", "").want(200)
+	if all.count("items") != 112 || len(told) != 112 || all.get("nextCursor") != nil {
+		t.Fatalf("%d items at once, %d in pages", all.count("items"), len(told))
+	}
+	for i, item := range all.get("items").([]any) {
+		if item.(map[string]any)["id"] != told[i] {
+			t.Errorf("item %d of the pages is %v", i, told[i])
+		}
+	}
+	if a := h.ask("GET", path, "").want(200); a.count("items") != 100 || a.text("nextCursor") != "100" {
+		t.Errorf("%d items, then %v", a.count("items"), a.get("nextCursor"))
+	}
+	if a := h.ask("GET", path+"?after=112", "").want(200); a.count("items") != 0 || a.get("nextCursor") != nil {
+		t.Errorf("%s", a.body)
+	}
+	if a := h.ask("GET", path+"?after=999999999999999999", "").want(200); a.count("items") != 0 || a.get("nextCursor") != nil {
+		t.Errorf("%s", a.body)
+	}
+	h.ask("GET", path+"?after=tool:c1", "").problem(400, domain.CodeMalformed)
+	h.ask("GET", path+"?limit=501", "").problem(422, domain.CodeInvalid)
+}
+
+// TestAPageOfAConversationIsBounded: forty outputs of a megabyte were one answer of forty megabytes.
+func TestAPageOfAConversationIsBounded(t *testing.T) {
+	large := items.Item{Kind: items.KindMessage, Message: &items.Message{Text: strings.Repeat("a", 1<<20)}}
+	huge := items.Item{Kind: items.KindMessage, Message: &items.Message{Text: strings.Repeat("a", maxItemPage)}}
+	for name, row := range map[string]struct {
+		all   []items.Item
+		count int
+		more  bool
+	}{
+		"as many as there is room for": {slices.Repeat([]items.Item{large}, 40), 3, true},
+		"at least one":                 {[]items.Item{huge, large}, 1, true},
+		"the last one":                 {[]items.Item{huge}, 1, false},
+		"none":                         {nil, 0, false},
+	} {
+		var page itemPage
+		if page.fill(row.all, 500); page.count != row.count || page.more != row.more {
+			t.Errorf("%s: %d items, more: %t", name, page.count, page.more)
+		}
+	}
+}
+
+// crowd counts how many read logs at the same time.
+type crowd struct {
+	Reader
+	now, most atomic.Int64
+}
+
+func (c *crowd) EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.Event, error) {
+	now := c.now.Add(1)
+	defer c.now.Add(-1)
+	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
+	}
+	return c.Reader.EventPage(ctx, id, after, limit, maxBytes)
+}
+
+func TestFewConversationsAreMadeAtTheSameTime(t *testing.T) {
+	reader := &crowd{}
+	h := newHouse(t, func(c *Config) { reader.Reader, c.Reader = c.Reader, reader })
+	id := h.create("many 50")
+	h.ended(id)
+	var readers sync.WaitGroup
+	for range 30 {
+		readers.Go(func() { h.ask("GET", "/executions/"+id+"/items", "").want(200) })
+	}
+	readers.Wait()
+	if most := reader.most.Load(); most < 1 || most > maxTellings {
+		t.Errorf("%d at the same time", most)
+	}
+	if left := len(h.server.tellings); left != 0 {
+		t.Errorf("%d places are still taken", left)
 	}
 }
 

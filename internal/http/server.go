@@ -259,6 +259,7 @@ type Server struct {
 	router     chi.Router
 
 	streams  atomic.Int64
+	tellings chan struct{} // a place for each conversation that is being made of its log
 	draining chan struct{} // closed by Drain
 	drain    sync.Once
 }
@@ -281,7 +282,7 @@ func NewServer(config Config) (*Server, error) {
 		templates: config.Templates, workspace: config.Workspace, keys: config.Keys,
 		defaults: config.Settings.filled(), contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
 		version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
-		draining: make(chan struct{}),
+		draining: make(chan struct{}), tellings: make(chan struct{}, maxTellings),
 	}
 	if s.log == nil {
 		s.log = slog.Default()

@@ -207,7 +207,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List executions, newest first */
+        /**
+         * List executions, newest first
+         * @description The text of an `output` is cut to 64 KiB here, with `truncated`; the execution itself has all of it.
+         */
         get: operations["listExecutions"];
         put?: never;
         /**
@@ -583,6 +586,10 @@ export interface paths {
          * @description Messages, reasoning, tool calls, changes of files and generated blocks, in the order in which they began. They are
          *     made of the events up to `lastSeq` and of nothing else: who follows the events from there on and applies the same
          *     rules sees the same items. An item keeps its `id` and its place for ever.
+         *
+         *     A page ends after `limit` items, or at about 4 MiB, and holds at least one item. Send `nextCursor` back as `after`;
+         *     it is null when there is nothing more now. Items of earlier pages may have changed meanwhile: who reads several
+         *     pages follows the events from the `lastSeq` of the first one.
          */
         get: operations["listItems"];
         put?: never;
@@ -1744,7 +1751,7 @@ export interface components {
             text: string;
             /** @description `text` is only the beginning; the events have all of it. */
             truncated: boolean;
-            /** @description The text as the value that fits the `outputSchema`; null where none was asked for. */
+            /** @description The text as the value that fits the `outputSchema`; null where none was asked for, or where the text was cut. */
             structured: unknown;
             success: boolean;
             finishReason: components["schemas"]["FinishReason"];
@@ -1803,6 +1810,8 @@ export interface components {
              * @description The seq of the newest event that they are made of.
              */
             lastSeq: number;
+            /** @description Send it back as `after`; null when there is nothing more now. */
+            nextCursor: string | null;
         };
         /** @description One entry of the conversation. The property that `kind` names is there, and the others of that group are not. */
         Item: {
@@ -4289,7 +4298,15 @@ export interface operations {
     };
     listItems: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description The `nextCursor` of the page before.
+                 * @example 100
+                 */
+                after?: string;
+                /** @description How many items a page holds at most. */
+                limit?: number;
+            };
             header?: never;
             path: {
                 /**
@@ -4302,7 +4319,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, on one page. */
+            /** @description One page, in the order in which the items began. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4312,9 +4329,11 @@ export interface operations {
                     "application/json": components["schemas"]["ItemList"];
                 };
             };
+            400: components["responses"]["Malformed"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
             default: components["responses"]["Problem"];
         };
     };
