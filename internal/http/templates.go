@@ -18,8 +18,9 @@ import (
 // Templates renders what clients wrote.
 type Templates interface {
 	// Render fills templates in, all with the same variables, a JSON object. The first that cannot be rendered is the error,
-	// domain.CodeInvalid, which points to the template's name where it can be told which one it is.
-	Render(ctx context.Context, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error)
+	// domain.CodeInvalid, which points to the template's name where it can be told which one it is. A tenant that renders
+	// much waits for itself, and is domain.CodeUnavailable where that takes too long.
+	Render(ctx context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error)
 }
 
 const (
@@ -37,7 +38,7 @@ func (s *Server) RenderTemplate(ctx context.Context, request api.RenderTemplateR
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := s.templates.Render(ctx, domain.Encode(data), template.Template{
+	rendered, err := s.templates.Render(ctx, who(ctx).Tenant, domain.Encode(data), template.Template{
 		Name: "/template", Source: request.Body.Template, Syntax: toSyntax(request.Body.TemplateSyntax),
 	})
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *Server) render(ctx context.Context, body api.CreateExecution, found ear
 	for i, text := range texts {
 		templates[i].Source, templates[i].Syntax = *text, toSyntax(body.TemplateSyntax)
 	}
-	rendered, err := s.templates.Render(ctx, domain.Encode(data), templates...)
+	rendered, err := s.templates.Render(ctx, who(ctx).Tenant, domain.Encode(data), templates...)
 	if err != nil {
 		return notRendered(err)
 	}

@@ -15,16 +15,22 @@ import (
 	"signoff/internal/runbooks/template"
 )
 
-// slate fills names in, and nothing else: {{ a.b.c }}, or ${a}. It counts how often it was asked.
-type slate struct{ asked atomic.Int64 }
+// slate fills names in, and nothing else: {{ a.b.c }}, or ${a}. It counts how often it was asked, and is too busy for one tenant.
+type slate struct {
+	asked   atomic.Int64
+	crowded domain.TenantID
+}
 
 var (
 	braces  = regexp.MustCompile(`\{\{ ([a-zA-Z0-9_.]+) \}\}`)
 	dollars = regexp.MustCompile(`\$\{([a-zA-Z0-9_.]+)\}`)
 )
 
-func (s *slate) Render(_ context.Context, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error) {
+func (s *slate) Render(_ context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error) {
 	s.asked.Add(1)
+	if tenant == s.crowded {
+		return nil, domain.Errorf(domain.CodeUnavailable, "Too many templates are being rendered; try again in a moment.")
+	}
 	var data map[string]json.RawMessage
 	if err := json.Unmarshal(variables, &data); err != nil {
 		return nil, err
@@ -134,6 +140,27 @@ func TestAPreviewOfATemplate(t *testing.T) {
 		{"output of nobody", `{"template":"","outputsFrom":{"a":"` + someID + `"}}`, 422, domain.CodeInvalid, "/outputsFrom/a"},
 	} {
 		h.wrong(row, h.ask("POST", "/templates/render", row.body))
+	}
+}
+
+// TestATenantRendersForItself: that a tenant's templates wait is told to that tenant alone, and nothing is stored then.
+func TestATenantRendersForItself(t *testing.T) {
+	h := newHouse(t, func(c *Config) { c.Templates = &slate{crowded: "busy"} })
+	busy := []string{"Authorization", "Bearer " + h.key("busy", "executions:write", "executions:read")}
+	for route, body := range map[string]string{
+		"/templates/render": `{"template":"{{ a }}","variables":{"a":"x"}}`,
+		"/executions":       `{"source":{"type":"internal"},"prompt":"say {{ a }}","variables":{"a":"x"}}`,
+	} {
+		refused := h.ask("POST", route, body, busy...).problem(503, domain.CodeUnavailable)
+		if refused.header.Get("Retry-After") == "" || !strings.Contains(refused.text("detail"), "Too many templates") {
+			t.Errorf("%s: %s", route, refused.body)
+		}
+		if a := h.ask("POST", route, body); a.status >= 300 {
+			t.Errorf("%s, another tenant: %s", route, a.body)
+		}
+	}
+	if a := h.ask("GET", "/executions", "", busy...).want(200); a.count("items") != 0 {
+		t.Errorf("%s", a.body)
 	}
 }
 

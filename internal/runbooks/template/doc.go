@@ -15,12 +15,15 @@
 // Text without any tag, and the syntax Dollar, which has nothing that could run, stay in this process. All templates of
 // one request go to one child, which is some milliseconds.
 //
+// Few children run at once, and one of them for each tenant at most. The calls of a tenant wait in a line of its own, and
+// the lines get the places in turn: who fills his line with slow templates waits for himself.
+//
 // # Use
 //
 // main calls [Intercept] before anything else; so does TestMain of a package whose tests render. After that:
 //
 //	renderer := template.NewRenderer(template.Config{Executable: executable})
-//	rendered, err := renderer.Render(ctx, variables, template.Template{Name: "/prompt", Source: prompt})
+//	rendered, err := renderer.Render(ctx, tenant, variables, template.Template{Name: "/prompt", Source: prompt})
 //
 // An error is a [*domain.Error]; its detail points at the Name of the template. [Renderer.Inspect] tells which variables
 // templates use, without having them; so does each [Rendered].
@@ -33,7 +36,10 @@
 //   - What is not defined is an error, where MiniJinja's strict mode makes it one.
 //   - The order and the form of everything are MiniJinja's, but for the differences in docs/templates.md. The tests ask
 //     the real engine. Numbers keep the form that they have in the JSON.
-//   - No more children run at once than Config says; who waits for a place leaves when its context ends.
+//   - No more children run at once than Config says, and never two for one tenant. However many calls of a tenant wait,
+//     another waits for one child of it at most.
+//   - Nobody waits for a place longer than Config says, nor beyond the end of its context, nor behind 32 calls of its own
+//     tenant: that is [domain.CodeUnavailable]. What nobody waits for any more leaves nothing behind.
 //
 // # Limits of this package
 //

@@ -146,7 +146,7 @@ func TestManyHostileTemplatesAtOnce(t *testing.T) {
 	ended := make(chan error)
 	for range 20 {
 		go func() {
-			_, err := renderer.Render(context.Background(), json.RawMessage(`{}`), Template{Name: "/prompt", Source: `{% for a in range(9) %}{{ 'x' * 900000000 }}{% endfor %}`})
+			_, err := renderer.Render(context.Background(), tenant, json.RawMessage(`{}`), Template{Name: "/prompt", Source: `{% for a in range(9) %}{{ 'x' * 900000000 }}{% endfor %}`})
 			ended <- err
 		}()
 	}

@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"signoff/internal/domain"
 )
+
+// tenant renders where it does not matter who does.
+const tenant domain.TenantID = "a"
 
 // TestMain serves the children, as main does.
 func TestMain(m *testing.M) {
@@ -23,13 +28,13 @@ func newRenderer(t *testing.T) *Renderer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewRenderer(Config{Executable: executable, Timeout: 20 * time.Second})
+	return NewRenderer(Config{Executable: executable, Timeout: 20 * time.Second, Patience: time.Hour})
 }
 
 // render renders one template of the syntax Jinja.
 func render(t *testing.T, r *Renderer, source string, variables string) (string, error) {
 	t.Helper()
-	rendered, err := r.Render(t.Context(), json.RawMessage(variables), Template{Name: "/prompt", Source: source})
+	rendered, err := r.Render(t.Context(), tenant, json.RawMessage(variables), Template{Name: "/prompt", Source: source})
 	if err != nil {
 		return "", err
 	}

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
+	"io"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"signoff/internal/domain"
 )
@@ -17,15 +15,16 @@ import (
 // Config says what a renderer runs, and how much of it.
 type Config struct {
 	Executable string        // the binary whose main calls Intercept: the server itself
-	AtOnce     int64         // children that run side by side; 2 where 0
+	AtOnce     int           // children that run side by side, each for another tenant; 2 where 0
 	Timeout    time.Duration // of one child, by the clock on the wall; 2 s where 0
+	Patience   time.Duration // how long a call waits for its child to start; 5 s where 0
 }
 
 // Renderer renders templates, each call in a child process of its own.
 type Renderer struct {
-	executable string
-	timeout    time.Duration
-	places     *semaphore.Weighted
+	child   func(ctx context.Context, order []byte, report io.Writer) error
+	timeout time.Duration
+	places  *places
 }
 
 // NewRenderer returns a renderer. It holds nothing that has to be closed.
@@ -36,12 +35,15 @@ func NewRenderer(c Config) *Renderer {
 	if c.Timeout <= 0 {
 		c.Timeout = 2 * time.Second
 	}
-	return &Renderer{executable: c.Executable, timeout: c.Timeout, places: semaphore.NewWeighted(c.AtOnce)}
+	if c.Patience <= 0 {
+		c.Patience = 5 * time.Second
+	}
+	return &Renderer{child: process(c.Executable), timeout: c.Timeout, places: newPlaces(c.AtOnce, c.Patience)}
 }
 
 // Render renders templates with the same variables, a JSON object, in their order. The first that cannot be rendered is
 // the error, which names its line and what is wrong there and shows no value of a variable.
-func (r *Renderer) Render(ctx context.Context, variables json.RawMessage, templates ...Template) ([]Rendered, error) {
+func (r *Renderer) Render(ctx context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...Template) ([]Rendered, error) {
 	if err := check(templates, variables); err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (r *Renderer) Render(ctx context.Context, variables json.RawMessage, templa
 		return nil, err
 	}
 	left := MaxText
-	return r.each(ctx, order{Variables: variables}, templates, func(t Template) (Rendered, *domain.Error) {
+	return r.each(ctx, tenant, order{Variables: variables}, templates, func(t Template) (Rendered, *domain.Error) {
 		rendered := Rendered{Text: t.Source, Usage: Usage{Variables: []string{}, Paths: []string{}}}
 		if t.Syntax == Dollar {
 			var err *domain.Error
@@ -64,11 +66,11 @@ func (r *Renderer) Render(ctx context.Context, variables json.RawMessage, templa
 }
 
 // Inspect tells what templates use, without variables.
-func (r *Renderer) Inspect(ctx context.Context, templates ...Template) ([]Usage, error) {
+func (r *Renderer) Inspect(ctx context.Context, tenant domain.TenantID, templates ...Template) ([]Usage, error) {
 	if err := check(templates, nil); err != nil {
 		return nil, err
 	}
-	all, err := r.each(ctx, order{Inspect: true}, templates, func(t Template) (Rendered, *domain.Error) {
+	all, err := r.each(ctx, tenant, order{Inspect: true}, templates, func(t Template) (Rendered, *domain.Error) {
 		if t.Syntax == Dollar {
 			return inspectDollar(t)
 		}
@@ -82,7 +84,9 @@ func (r *Renderer) Inspect(ctx context.Context, templates ...Template) ([]Usage,
 }
 
 // each does here what can be done here, and sends the rest to one child.
-func (r *Renderer) each(ctx context.Context, o order, templates []Template, here func(Template) (Rendered, *domain.Error)) ([]Rendered, error) {
+func (r *Renderer) each(
+	ctx context.Context, tenant domain.TenantID, o order, templates []Template, here func(Template) (Rendered, *domain.Error),
+) ([]Rendered, error) {
 	all := make([]Rendered, len(templates))
 	var sent []int
 	for i, t := range templates {
@@ -100,7 +104,7 @@ func (r *Renderer) each(ctx context.Context, o order, templates []Template, here
 	if len(sent) == 0 {
 		return all, nil
 	}
-	answer, err := r.run(ctx, o)
+	answer, err := r.run(ctx, tenant, o)
 	if err != nil {
 		return nil, blame(err, templates, sent)
 	}
@@ -135,27 +139,26 @@ func blame(err error, templates []Template, sent []int) error {
 	return templates[sent[0]].invalid("The template uses too much memory or time.").With(err)
 }
 
-// run starts one child, hands it the order and reads its report. When it returns, nothing of the child is left.
-func (r *Renderer) run(ctx context.Context, o order) (report, error) {
+// run waits for a place, hands a child the order and reads its report.
+func (r *Renderer) run(ctx context.Context, tenant domain.TenantID, o order) (report, error) {
+	leave, err := r.places.enter(ctx, tenant)
+	if err != nil {
+		return report{}, err
+	}
+	defer leave()
 	encoded, err := json.Marshal(o)
 	if err != nil {
 		return report{}, domain.Errorf(domain.CodeInternal, "The templates cannot be handed on.").With(err)
 	}
-	if err := r.places.Acquire(ctx, 1); err != nil {
-		return report{}, domain.Errorf(domain.CodeUnavailable, "The request ended before its templates were rendered.").With(err)
-	}
-	defer r.places.Release(1)
-
 	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	out := &capped{left: maxReport}
-	child := r.child(limited, encoded, out)
-	if err := child.Start(); err != nil {
-		return report{}, domain.Errorf(domain.CodeInternal, "Templates cannot be rendered on this server.").With(err)
-	}
-	ended := child.Wait()
+	ended := r.child(limited, encoded, out)
 	if ctx.Err() != nil {
-		return report{}, domain.Errorf(domain.CodeUnavailable, "The request ended before its templates were rendered.").With(ctx.Err())
+		return report{}, abandoned(ctx)
+	}
+	if errors.Is(ended, errNotStarted) {
+		return report{}, domain.Errorf(domain.CodeInternal, "Templates cannot be rendered on this server.").With(ended)
 	}
 	var answer report
 	if ended != nil || json.Unmarshal(out.written, &answer) != nil || !answer.complete(o) {
@@ -164,41 +167,12 @@ func (r *Renderer) run(ctx context.Context, o order) (report, error) {
 	return answer, nil
 }
 
-func (r *Renderer) child(ctx context.Context, input []byte, out *capped) *exec.Cmd {
-	child := exec.CommandContext(ctx, r.executable, renderArg)
-	child.Env = []string{}
-	child.Stdin, child.Stdout = bytes.NewReader(input), out // no stderr: what Go says when it dies shows the stack
-	child.SysProcAttr = alone()
-	child.Cancel = func() error { return kill(child.Process.Pid) }
-	child.WaitDelay = time.Second
-	return child
-}
-
 // complete tells whether a report has an answer for each source, or says which has none.
 func (r report) complete(o order) bool {
 	if r.Fault != nil {
 		return r.Fault.Index >= 0 && r.Fault.Index < len(o.Sources)
 	}
 	return len(r.Rendered) == len(o.Sources)
-}
-
-// maxReport holds the longest text in its longest JSON, with room for the usage.
-const maxReport = 6*MaxText + 16*MaxSource
-
-// capped is a buffer with an end. The child is confined, but it speaks to the server, which is not. The buffer is not
-// embedded: io.Copy would find its ReadFrom and go past the end.
-type capped struct {
-	written []byte
-	left    int
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	if len(p) > c.left {
-		return 0, errors.New("the report is too long")
-	}
-	c.left -= len(p)
-	c.written = append(c.written, p...)
-	return len(p), nil
 }
 
 // object reads variables, of which none at all are an empty object.

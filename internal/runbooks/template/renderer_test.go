@@ -1,7 +1,6 @@
 package template
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -26,7 +25,7 @@ func TestNumbersKeepTheirForm(t *testing.T) {
 }
 
 func TestSeveralTemplatesOfOneRequest(t *testing.T) {
-	rendered, err := newRenderer(t).Render(t.Context(), json.RawMessage(`{"a": {"b": "B"}, "c": "{{ a }}"}`),
+	rendered, err := newRenderer(t).Render(t.Context(), tenant, json.RawMessage(`{"a": {"b": "B"}, "c": "{{ a }}"}`),
 		Template{Name: "/prompt", Source: `{{ a.b }}{{ c }}`},
 		Template{Name: "/systemPrompt", Source: `plain $ } text`},
 		Template{Name: "/instructions", Source: `${a.b} $${a} $5 ${a}`, Syntax: Dollar},
@@ -43,7 +42,7 @@ func TestSeveralTemplatesOfOneRequest(t *testing.T) {
 }
 
 func TestErrorsPointAtTheirTemplate(t *testing.T) {
-	_, err := newRenderer(t).Render(t.Context(), nil,
+	_, err := newRenderer(t).Render(t.Context(), tenant, nil,
 		Template{Name: "/prompt", Source: `{{ 1 }}`}, Template{Name: "/systemPrompt", Source: "a\n{{ nope }}"})
 	const message = "Line 2 of the template: nope is not defined."
 	want := &domain.Error{Code: domain.CodeInvalid, Message: message, Details: []domain.Detail{{Pointer: "/systemPrompt", Message: message}}}
@@ -53,7 +52,7 @@ func TestErrorsPointAtTheirTemplate(t *testing.T) {
 }
 
 func TestInspectNeedsNoVariables(t *testing.T) {
-	usages, err := newRenderer(t).Inspect(t.Context(),
+	usages, err := newRenderer(t).Inspect(t.Context(), tenant,
 		Template{Source: `{{ doc.named['x'].output.rows[0] }}{% for r in rows %}{{ r.id }}{% endfor %}`},
 		Template{Source: `${b.c} ${a}`, Syntax: Dollar}, Template{Source: `nothing`})
 	want := []Usage{
@@ -117,29 +116,6 @@ func TestAChildHasNoEnvironment(t *testing.T) {
 	}
 }
 
-// TestWaitingForAPlaceEndsWithTheRequest has one place, which a hanging child holds.
-func TestWaitingForAPlaceEndsWithTheRequest(t *testing.T) {
-	renderer := NewRenderer(Config{Executable: script(t, "sleep 1000\n"), AtOnce: 1, Timeout: time.Hour})
-	holding, letGo := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		_, err := renderer.Render(holding, nil, Template{Source: `{{ 1 }}`})
-		ended <- err
-	}()
-	for renderer.places.TryAcquire(1) { // until the child has it
-		renderer.places.Release(1)
-	}
-	waiting, giveUp := context.WithCancel(t.Context())
-	giveUp()
-	if _, err := renderer.Render(waiting, nil, Template{Source: `{{ 1 }}`}); domain.CodeOf(err) != domain.CodeUnavailable {
-		t.Errorf("who gives up waiting gets %v", err)
-	}
-	letGo()
-	if err := <-ended; domain.CodeOf(err) != domain.CodeUnavailable {
-		t.Errorf("whose request ends gets %v", err)
-	}
-}
-
 func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	renderer := newRenderer(t)
 	for title, templates := range map[string][]Template{
@@ -148,7 +124,7 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 		"dollar text":    {{Source: strings.Repeat("${x}", 2000), Syntax: Dollar}},
 		"unknown syntax": {{Source: "x", Syntax: "erb"}},
 	} {
-		if _, err := renderer.Render(t.Context(), json.RawMessage(`{"x": "`+strings.Repeat("x", 1000)+`"}`), templates...); domain.CodeOf(err) != domain.CodeInvalid {
+		if _, err := renderer.Render(t.Context(), tenant, json.RawMessage(`{"x": "`+strings.Repeat("x", 1000)+`"}`), templates...); domain.CodeOf(err) != domain.CodeInvalid {
 			t.Errorf("%s: %v", title, err)
 		}
 	}
