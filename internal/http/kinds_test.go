@@ -6,7 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/llm"
+	"signoff/internal/store"
+	"signoff/internal/tools"
 )
 
 const (
@@ -138,6 +143,31 @@ const aTool = `{"name":"insert_blocks","description":"Inserts blocks.","schema":
 // clientTools is a request with tools that the client runs.
 func clientTools(tools ...string) string {
 	return `{` + valid + `,"clientTools":[` + strings.Join(tools, ",") + `]}`
+}
+
+// TestEditedArgumentsMustFitTheClientsTool, by the schema that the request declared: nobody looks at them after the decider.
+func TestEditedArgumentsMustFitTheClientsTool(t *testing.T) {
+	models, err := llm.NewRegistry(llm.Config{Models: map[string]llm.Model{"demo": {Provider: llm.ProviderDemo}}, Default: "demo"}, tools.NewRegistry())
+	must(t, err)
+	h := newHouse(t, func(c *Config) {
+		c.Approvals = approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), models) //nolint:forcetypeassert // see newHouse
+	})
+	const own = `{"name":"insert_blocks","description":"Inserts blocks.","class":"write","schema":{"type":"object",` +
+		`"required":["after"],"additionalProperties":false,"properties":{"after":{"type":"string","pattern":"^b[0-9]$"}}}}`
+	id := h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"insert b1","capabilities":{"write":"ask"},"clientTools":[`+own+`]}`).want(201).text("id")
+	approval, hash := h.pending(id)
+	edit := func(arguments string) answer {
+		return h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`","arguments":`+arguments+`}`)
+	}
+	for _, arguments := range []string{`{}`, `{"after":7}`, `{"after":"c1"}`, `{"after":"b2","force":true}`, `{"command":"df"}`} {
+		if a := edit(arguments).problem(422, domain.CodeInvalid); a.text("errors", "0", "pointer") != "/arguments" {
+			t.Errorf("%s: %s", arguments, a.body)
+		}
+	}
+	edit(`{"after":"b2"}`).want(200)
+	eventually(t, "the client is given what was decided", func() bool {
+		return h.ask("GET", "/executions/"+id, "").want(200).text("pendingToolCalls", "0", "arguments", "after") == "b2"
+	})
 }
 
 // TestASecretThatCannotBeMasked is an input like any other: 422, and not a bug of ours.
