@@ -39,6 +39,7 @@
 //   - A prompt that was taken in is started or discarded before its execution rests or ends.
 //   - A client's call gets one answer, or none. One generation of an execution is submitted at most, and what is accepted is
 //     what no prompt was to change. With the execution, all waiting ends.
+//   - Who was told that blocks are accepted is not overruled: no driver ends the execution without knowing it.
 //   - Who repeats an answer or an acceptance gets the same success, also when it has brought the execution to its end, and
 //     nothing is told twice.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
@@ -46,6 +47,7 @@
 //     changed or removed, not even with their execution: the database refuses it, and the chain shows it where somebody
 //     has got around that.
 //   - Approvals, client's calls and rules expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
+//     By it, too, executions at a place are older or younger.
 //   - Of several who save notes on the same revision one wins.
 //   - Text is read back byte for byte, as far as it is UTF-8: what is not becomes U+FFFD on the way in, on both
 //     engines, since Postgres cannot keep it.

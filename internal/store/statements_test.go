@@ -49,7 +49,7 @@ func TestStatementsOfAChange(t *testing.T) {
 		{"raw messages: where does their feed end?", traced, 5},
 		{"hits", store.Change{Execution: "x", Epoch: 1, Hits: []string{"r", "s"}}, 2},
 		{"the audit: its end, before and after", audited, 4},
-		{"the end: are there prompts? And what waits for a client", end, 7},
+		{"the end: are there prompts, or accepted blocks? And what waits for a client", end, 7},
 	} {
 		count.Store(0)
 		commit(t, s, c.change)

@@ -102,6 +102,36 @@ func clientCallRoundTrip(w *world) {
 	}
 }
 
+// clientCallsInParts: without ids it is what waits, and with ids nothing else, whatever has become of it.
+func clientCallsInParts(w *world) {
+	id, neighbour := w.create(), w.create()
+	w.askedClient(neighbour, "a", "b", "c", "n")
+	w.askedClient(id, "d", "c", "b", "a")
+	read := func(want []string, ids ...string) {
+		w.Helper()
+		var got []string
+		for _, call := range w.clientCalls(id, ids...) {
+			if call.Execution != id || (call.Answer != nil) != (call.State == domain.ClientCallAnswered) {
+				w.Errorf("%+v", call)
+			}
+			got = append(got, call.ToolCallID)
+		}
+		if !slices.Equal(got, want) {
+			w.Errorf("by %v: %v, want %v", ids, got, want)
+		}
+	}
+	read([]string{"d", "c", "b", "a"})
+	w.accepted(answered(id, "c", "x", ""))
+	w.accepted(closedClient(id, "a", domain.ClientCallCancelled))
+	read([]string{"d", "b"})
+	read([]string{"c"}, "c")
+	read([]string{"d", "c", "a"}, "a", "n", "c", "d", "c", "\xff")
+	read(nil, "n")
+	w.accepted(ending(id, 1))
+	read(nil)
+	read([]string{"d", "c"}, "c", "d")
+}
+
 func clientCallIsAskedOnce(w *world) {
 	id := w.create()
 	w.askedClient(id, "a")

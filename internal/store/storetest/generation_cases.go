@@ -108,6 +108,35 @@ func generationRoundTrip(w *world) {
 	}
 }
 
+func newestGeneration(w *world) {
+	id, neighbour := w.create(), w.resting(3)
+	shown := func(of domain.TenantID, want *domain.Generation) {
+		w.Helper()
+		got, err := w.s.NewestGeneration(w.ctx, of, id)
+		w.must(err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.Error(diff)
+		}
+	}
+	shown(tenant, nil)
+	for number := range 11 { // as text, 9 would be the newest
+		w.accepted(generated(id, number+1))
+	}
+	want := w.generations(id)[10]
+	want.Blocks = nil
+	shown(tenant, &want)
+	shown("another", nil)
+	w.accepted(became(id, domain.StatusIdle))
+	w.accepted(acceptedBlocks(id, 11, "r", "me"))
+	want = w.generations(id)[10]
+	want.Blocks = nil
+	if want.By == nil {
+		w.Error("nobody has accepted it")
+	}
+	shown(tenant, &want)
+	w.generationStates(neighbour, domain.GenerationSuperseded, domain.GenerationSuperseded, domain.GenerationSubmitted)
+}
+
 func generationsAreNumbered(w *world) {
 	id := w.create()
 	refused := func(c store.Change, code domain.Code) {
@@ -188,6 +217,30 @@ func acceptedAgain(w *world) {
 	w.accepted(taken(id))
 	w.generationStates(id, domain.GenerationAccepted)
 	check()
+}
+
+// noEndOverrulesAnAcceptance: who was told that the blocks are taken finds an execution that knows it, however it ends.
+func noEndOverrulesAnAcceptance(w *world) {
+	for _, status := range []domain.Status{domain.StatusCompleted, domain.StatusFailed, domain.StatusCancelled, domain.StatusTimedOut} {
+		id, neighbour := w.resting(2), w.resting(1)
+		w.accepted(acceptedBlocks(id, 2, "r", "me"))
+		end := became(id, status)
+		end.Events = said(id, 1, 1).Events
+		w.untouched(id, func() {
+			outcomes, err := w.s.Commit(w.ctx, []store.Change{end, became(neighbour, status)})
+			w.must(err)
+			w.refused(outcomes[0].Err, domain.CodeStale)
+			w.must(outcomes[1].Err) // nobody has accepted that one's
+		})
+		w.accepted(became(id, domain.StatusStreaming))
+		w.accepted(became(id, domain.StatusIdle))
+		w.accepted(generated(id, 3))
+		w.untouched(id, func() { w.refused(w.commit(end).Err, domain.CodeStale) }) // it counts, also where newer blocks came
+		end.Update.Accepted = true
+		w.accepted(end)
+		w.generationStates(id, domain.GenerationSuperseded, domain.GenerationAccepted, domain.GenerationCancelled)
+	}
+	w.accepted(taken(w.resting(1))) // to know of more than there is does no harm
 }
 
 func noGenerationOutlivesItsExecution(w *world) {
@@ -336,9 +389,10 @@ func generationsAtOnce(w *world) {
 	}
 }
 
-// acceptedAgainstTheEnd: blocks are accepted while the driver ends the execution, or hands in newer ones.
+// acceptedAgainstTheEnd: blocks are accepted while the driver ends the execution as cancelled, or hands in newer ones.
 func acceptedAgainstTheEnd(w *world) {
 	const n = 4
+	overtaken := 0
 	for round := range 40 {
 		id := w.resting(1)
 		ends := round%2 == 0
@@ -347,7 +401,7 @@ func acceptedAgainstTheEnd(w *world) {
 			case i != round%n:
 				return acceptedBlocks(id, 1, "r", "me")
 			case ends:
-				return ending(id, 1)
+				return became(id, domain.StatusCancelled)
 			}
 			return generated(id, 2)
 		})
@@ -356,6 +410,7 @@ func acceptedAgainstTheEnd(w *world) {
 			switch {
 			case i == round%n && ends && state == domain.GenerationAccepted:
 				w.refused(outcome.Err, domain.CodeStale)
+				overtaken++
 			case i == round%n || state == domain.GenerationAccepted:
 				w.must(outcome.Err)
 			default:
@@ -366,6 +421,7 @@ func acceptedAgainstTheEnd(w *world) {
 			w.Errorf("it was accepted twice: %v", got)
 		}
 	}
+	w.Logf("the end was second %d times", overtaken)
 }
 
 func liveAtAPlace(w *world) {
