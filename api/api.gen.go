@@ -2204,7 +2204,8 @@ type Problem struct {
 	// Errors Each wrong part of the input.
 	Errors *[]ProblemDetail `json:"errors,omitempty"`
 
-	// Execution On conflicts over an execution, the execution as it stands.
+	// Execution On conflicts over an execution, the execution as it stands. A key without `executions:read` sees how far it is, but
+	// neither texts nor metadata.
 	Execution *Execution `json:"execution,omitempty"`
 
 	// Generation On conflicts over generated blocks, the newest ones, where there are any.
@@ -2224,7 +2225,8 @@ type Problem struct {
 	// Example: The input is not valid.
 	Title string `json:"title"`
 
-	// ToolCall On conflicts over a call that the client runs, the call as it stands, with the answer that counts.
+	// ToolCall On conflicts over a call that the client runs, the call as it stands, with the answer that counts; for keys with
+	// `executions:read`.
 	ToolCall *ClientCall `json:"toolCall,omitempty"`
 
 	// Type A URI reference for the kind of problem; `code` says the same.

@@ -6,6 +6,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/keys"
 )
 
 // AnswerToolCall hands in what came of a call that the client has run. One answer wins.
@@ -21,7 +22,7 @@ func (s *Server) AnswerToolCall(ctx context.Context, request api.AnswerToolCallR
 	}
 	call, err := s.sessions.AnswerClient(ctx, by.Tenant, id, request.Body.ToolCallId, answer)
 	if err != nil {
-		return nil, overCall(call, err)
+		return nil, overCall(ctx, call, err)
 	}
 	return api.AnswerToolCall200JSONResponse(toClientCall(call)), nil
 }
@@ -38,8 +39,12 @@ func toClientAnswer(body api.ToolResult, by domain.Actor) (domain.ClientAnswer, 
 	return answer, nil
 }
 
-// overCall adds the call to an error about its state, so that a client that came late sees what counts.
-func overCall(call domain.ClientCall, err error) error {
+// overCall adds the call to an error about its state, so that a client that came late sees what counts. It holds what the
+// model wanted and what another client said, which is for those who may read.
+func overCall(ctx context.Context, call domain.ClientCall, err error) error {
+	if !who(ctx).May(keys.ExecutionsRead) {
+		return err
+	}
 	switch domain.CodeOf(err) {
 	case domain.CodeAlreadyAnswered, domain.CodeCallEnded:
 		shown := toClientCall(call)

@@ -112,7 +112,7 @@ func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutio
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}
-	shown, err := s.shown(ctx, execution)
+	shown, err := s.shownTo(ctx, execution)
 	if execution.Status.Terminal() {
 		return api.CancelExecution200JSONResponse(shown), err
 	}
@@ -130,7 +130,7 @@ func (s *Server) CloseExecution(ctx context.Context, request api.CloseExecutionR
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}
-	shown, err := s.shown(ctx, execution)
+	shown, err := s.shownTo(ctx, execution)
 	if execution.Status.Terminal() {
 		return api.CloseExecution200JSONResponse(shown), err
 	}
@@ -151,7 +151,7 @@ func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutio
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}
-	shown, err := s.shown(ctx, execution)
+	shown, err := s.shownTo(ctx, execution)
 	return api.ResumeExecution202JSONResponse(shown), err
 }
 
@@ -220,7 +220,7 @@ func (s *Server) withExecution(ctx context.Context, id domain.ExecutionID, err e
 	if readErr != nil {
 		return err
 	}
-	shown, readErr := s.shown(ctx, execution)
+	shown, readErr := s.shownTo(ctx, execution)
 	if readErr != nil {
 		return err
 	}

@@ -858,11 +858,17 @@ export interface components {
             errors?: components["schemas"]["ProblemDetail"][];
             /** @description On conflicts over an approval, the approval as it stands, with the decision that won. */
             approval?: components["schemas"]["Approval"];
-            /** @description On conflicts over an execution, the execution as it stands. */
+            /**
+             * @description On conflicts over an execution, the execution as it stands. A key without `executions:read` sees how far it is, but
+             *     neither texts nor metadata.
+             */
             execution?: components["schemas"]["Execution"];
             /** @description On conflicts over generated blocks, the newest ones, where there are any. */
             generation?: components["schemas"]["GenerationSummary"];
-            /** @description On conflicts over a call that the client runs, the call as it stands, with the answer that counts. */
+            /**
+             * @description On conflicts over a call that the client runs, the call as it stands, with the answer that counts; for keys with
+             *     `executions:read`.
+             */
             toolCall?: components["schemas"]["ClientCall"];
         };
         ProblemDetail: {
