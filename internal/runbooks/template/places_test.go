@@ -195,21 +195,25 @@ func TestWaitingEndsWithTheRequest(t *testing.T) {
 	})
 }
 
-// TestATurnThatComesTooLate: the place goes to the next one, and the tenant to the end of the line.
+// TestATurnThatComesTooLate goes to the next one, and not to who has given up before.
 func TestATurnThatComesTooLate(t *testing.T) {
 	p := newPlaces(1, time.Hour)
 	turns := map[domain.TenantID]chan struct{}{}
-	for _, tenant := range []domain.TenantID{"a", "b"} {
+	for _, tenant := range []domain.TenantID{"a", "b", "c"} {
 		turn, err := p.queue(tenant)
 		if err != nil {
 			t.Fatal(err)
 		}
 		turns[tenant] = turn
 	}
+	p.giveUp("b", turns["b"])
+	if !slices.Equal(p.next, []*line{p.lines["c"]}) {
+		t.Fatalf("%d tenants wait", len(p.next))
+	}
 	<-turns["a"] // nobody saw it: the time was over, too
 	p.giveUp("a", turns["a"])
-	<-turns["b"]
-	p.leave("b")
+	<-turns["c"]
+	p.leave("c")
 	if p.free != 1 || len(p.lines) != 0 || len(p.next) != 0 {
 		t.Errorf("%d places are free, %d lines and %d turns are left", p.free, len(p.lines), len(p.next))
 	}
