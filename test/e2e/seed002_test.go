@@ -186,7 +186,7 @@ func escape(t *testing.T, stage *stage) {
 	s.cancel(id)
 	s.over(id, domain.StatusCancelled)
 	s.are(id, "cancelled")
-	if late := s.refused(http.StatusConflict, "executionEnded", "POST", "/executions/"+id+"/generation/accept",
+	if late := s.refused(http.StatusConflict, "noGeneration", "POST", "/executions/"+id+"/generation/accept",
 		object{"generation": 1, "documentRevision": "12"}); late.Generation.State != "cancelled" {
 		t.Errorf("%+v", late)
 	}
