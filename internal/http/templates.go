@@ -44,9 +44,11 @@ func (s *Server) RenderTemplate(ctx context.Context, request api.RenderTemplateR
 	if err != nil {
 		return nil, notRendered(err)
 	}
-	return api.RenderTemplate200JSONResponse{
-		Text: s.masker.MaskString(rendered[0].Text), Variables: append([]string{}, rendered[0].Usage.Paths...),
-	}, nil
+	shown := api.RenderTemplate200JSONResponse{Text: s.masker.MaskString(rendered[0].Text), Variables: []string{}}
+	for _, path := range rendered[0].Usage.Paths { // a template can name anything
+		shown.Variables = append(shown.Variables, s.masker.MaskString(path))
+	}
+	return shown, nil
 }
 
 func toSyntax(body *api.TemplateSyntax) template.Syntax {

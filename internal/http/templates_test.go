@@ -23,7 +23,7 @@ type slate struct {
 
 var (
 	braces  = regexp.MustCompile(`\{\{ ([a-zA-Z0-9_.]+) \}\}`)
-	dollars = regexp.MustCompile(`\$\{([a-zA-Z0-9_.]+)\}`)
+	dollars = regexp.MustCompile(`\$\{([a-zA-Z0-9_.-]+)\}`)
 )
 
 func (s *slate) Render(_ context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error) {
@@ -131,6 +131,9 @@ func TestAPreviewOfATemplate(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	if a := h.ask("POST", "/templates/render", `{"template":"${a}","templateSyntax":"dollar","variables":{"a":"`+canary+`"}}`).want(200); a.text("text") != "[masked]" {
+		t.Errorf("%s", a.body)
+	}
+	if a := h.ask("POST", "/templates/render", `{"template":"${`+canary+`}","templateSyntax":"dollar","variables":{"`+canary+`":"x"}}`).want(200); a.text("text") != "x" || a.text("variables", "0") != "[masked]" {
 		t.Errorf("%s", a.body)
 	}
 	for _, row := range []badInput{
