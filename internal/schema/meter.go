@@ -24,13 +24,13 @@ var errTooMuch = errors.New("schema: the check costs too much")
 // meter counts what a check costs. The library has no bound of its own, and a schema of twenty lines, each of which says
 // "all of the next line, twice", keeps it busy for the rest of the day.
 type meter struct {
-	left int
+	allowance, left int
 }
 
 // run checks within the allowance. There is no other way out of the library's recursion than a panic, which is caught
 // here and nowhere else.
 func (m *meter) run(check func() error) (err error) {
-	m.left = allowance
+	m.left = m.allowance
 	defer func() {
 		switch stopped := recover(); stopped {
 		case nil:

@@ -44,7 +44,7 @@ func Compile(document json.RawMessage) (*Schema, error) {
 	if flaw := flawOf(value, maxDepth); flaw != "" {
 		return nil, refused("The schema cannot be used: %s.", flaw)
 	}
-	s := &Schema{meter: &meter{}}
+	s := &Schema{meter: &meter{allowance: allowance}}
 	if s.root, err = s.compile(value); err != nil {
 		return nil, explain(err)
 	}

@@ -110,34 +110,11 @@ func TestOfObject(t *testing.T) {
 	}
 }
 
-// TestWorkIsBounded would not come to its end without the bound.
-func TestWorkIsBounded(t *testing.T) {
-	var doubling, dependent strings.Builder
-	for i := range 60 {
-		fmt.Fprintf(&doubling, `"d%d": {"allOf": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]},`, i, i+1, i+1)
-		fmt.Fprintf(&dependent, `"d%d": {"dependencies": {"a": {"$ref": "#/$defs/d%d"}, "b": {"$ref": "#/$defs/d%d"}}},`, i, i+1, i+1)
-	}
-	value := `{"a": 1, "b": 2}`
-	deep := strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)
-	long := `"` + strings.Repeat("a", 1<<20) + `"`
-	for what, c := range map[string]struct{ document, value string }{
-		"doubling":         {`{"$ref": "#/$defs/d0", "$defs": {` + doubling.String() + `"d60": {"type": "string"}}}`, value},
-		"doubling negated": {`{"not": {"$ref": "#/$defs/d0"}, "$defs": {` + dependent.String() + `"d60": false}}`, value},
-		"an older draft":   {`{"$schema": "http://json-schema.org/draft-07/schema#", "not": {"$ref": "#/$defs/d0"}, "$defs": {` + dependent.String() + `"d60": false}}`, value},
-		"recursion":        {`{"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}`, deep},
-		"a slow pattern":   {`{"pattern": "(a|aa|aaa){300}b"}`, long},
-		"many comparisons": {`{"allOf": [` + strings.Repeat(`{"uniqueItems": true},`, 1000) + `{}]}`, "[" + strings.Repeat("[1,2],", 9999) + "1]"},
-	} {
-		details := compile(t, c.document).Check(json.RawMessage(c.value))
-		if len(details) != 1 || !strings.Contains(details[0].Message, "too much work") {
-			t.Errorf("%s: %v", what, details)
-		}
-	}
-}
-
 func TestACheckAfterOneThatWasGivenUp(t *testing.T) {
 	s := compile(t, `{"pattern": "(a|aa|aaa){300}b"}`)
-	s.Check(json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`))
+	if details := s.Check(json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`)); len(details) != 1 || !strings.Contains(details[0].Message, "too much work") {
+		t.Error(details)
+	}
 	if details := s.Check(json.RawMessage(`7`)); details != nil {
 		t.Error(details)
 	}
