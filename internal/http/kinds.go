@@ -172,16 +172,18 @@ func (s *Server) declared(request domain.Request) error {
 			return err
 		}
 	}
-	return s.tooled(request.ClientTools)
+	return s.tooled(request)
 }
 
 // tooled checks the tools that the client runs.
-func (s *Server) tooled(tools []domain.ClientTool) error {
+func (s *Server) tooled(request domain.Request) error {
 	taken := map[string]string{}
 	for _, own := range s.tools.Tools() {
-		taken[own.Name] = "This is a tool of the server; a tool of the client needs another name."
+		if !runbooks.ClientMayRun(request, own.Name) {
+			taken[own.Name] = "This is a tool of the server; a tool of the client needs another name."
+		}
 	}
-	for i, tool := range tools {
+	for i, tool := range request.ClientTools {
 		at := fmt.Sprintf("/clientTools/%d", i)
 		if message, known := taken[tool.Name]; known {
 			return domain.Invalid(at+"/name", "%s", message)

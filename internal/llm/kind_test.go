@@ -47,6 +47,12 @@ func TestToolsOfAKind(t *testing.T) {
 		"an assistant's own tool": {domain.KindAssistant, func(r *domain.Request) {
 			r.ClientTools = []domain.ClientTool{{Name: "update_block", Description: "Ours.", Schema: json.RawMessage(`{"type":"object"}`), Class: domain.ClassRead}}
 		}, agents + readers + " update_block insert_blocks replace_blocks"},
+		"an assistant whose client has the document": {domain.KindAssistant, func(r *domain.Request) { r.Runbook.Document = nil },
+			agents + strings.Replace(readers, " get_runbook_document", "", 1) + " get_runbook_document" + changes},
+		"an assistant whose client reads the document in its own way": {domain.KindAssistant, func(r *domain.Request) {
+			r.Runbook.Document = nil
+			r.ClientTools = []domain.ClientTool{{Name: "get_runbook_document", Description: "Ours.", Schema: json.RawMessage(`{"type":"object"}`), Class: domain.ClassRead}}
+		}, agents + strings.Replace(readers, " get_runbook_document", "", 1) + " get_runbook_document" + changes},
 		"an assistant that may not write": {domain.KindAssistant, func(r *domain.Request) { r.Capabilities.Write = domain.Deny },
 			"bash read list search think read_schema ask_user web_fetch" + readers},
 		"an assistant of few tools": {domain.KindAssistant, func(r *domain.Request) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/runbooks"
 	"signoff/internal/tools"
 )
 
@@ -78,7 +79,7 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 // Describe tells what a call of an execution would do: of a tool that every execution may have, or of one that its request declares
 // for its client.
 func (r *Registry) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
-	if _, ours := r.tools.Lookup(tool); !ours {
+	if _, ours := r.tools.Lookup(tool); !ours || runbooks.ClientMayRun(request, tool) {
 		if granted, err := newToolset(r.tools, request); err == nil {
 			if _, declared := granted.lookup(tool); declared {
 				return granted.describe(tool, arguments, request.WorkingDirectory)

@@ -16,7 +16,7 @@ const (
 	toolMemoryRead      = "memory_read"
 	toolMemoryWrite     = "memory_write"
 	toolAskUser         = "ask_user"
-	toolRunbookDocument = "get_runbook_document"
+	toolRunbookDocument = runbooks.GetDocument
 	toolBlockDocs       = "get_block_docs"
 	toolDefaultShell    = "get_default_shell"
 )
@@ -74,7 +74,8 @@ func clientTools(known *tools.Registry, request domain.Request, types *runbooks.
 		if err != nil {
 			return nil, err
 		}
-		if _, ours := known.Lookup(declared.Name); ours || names[declared.Name] {
+		_, ours := known.Lookup(declared.Name)
+		if (ours && !runbooks.ClientMayRun(request, declared.Name)) || names[declared.Name] {
 			return nil, domain.Errorf(domain.CodeInvalid, "There is more than one tool called %q; the client's need names of their own.", declared.Name)
 		}
 		names[declared.Name] = true
@@ -84,6 +85,9 @@ func clientTools(known *tools.Registry, request domain.Request, types *runbooks.
 	}
 	if request.Kind != domain.KindAssistant {
 		return list, nil
+	}
+	if live := tools.LiveDocument(); request.Runbook.Document == nil && !names[toolRunbookDocument] && offers(request, live.Definition()) {
+		list = append(list, live)
 	}
 	for _, tool := range tools.DocumentTools(types) {
 		if definition := tool.Definition(); !names[definition.Name] && grants(request, definition) {
@@ -112,10 +116,15 @@ func (s toolset) without(description string) string {
 
 // grants tells whether the request has the tool.
 func grants(request domain.Request, definition tools.Definition) bool {
+	return serves(request, definition.Name) && offers(request, definition)
+}
+
+// offers tells whether nothing that the request says keeps the tool away.
+func offers(request domain.Request, definition tools.Definition) bool {
 	if enabled := request.Tools.Enabled; enabled != nil && !slices.Contains(enabled, definition.Name) && definition.Name != toolSubmitBlocks {
 		return false
 	}
-	return serves(request, definition.Name) && allowed(request, definition.Class)
+	return allowed(request, definition.Class)
 }
 
 // serves tells whether the kind of the execution has the tool, and the tool something to work with.

@@ -16,7 +16,23 @@ var (
 
 	//go:embed replace_blocks.md
 	replaceBlocksText string
+
+	//go:embed live_document.md
+	liveDocumentText string
 )
+
+// LiveDocument is get_runbook_document where the request brings no document: the client's editor tells how it is now. A document that
+// came with the request would stay as it was, whatever the assistant has changed since.
+func LiveDocument() *ClientTool {
+	tool, err := NewClientTool(domain.ClientTool{
+		Name: runbooks.GetDocument, Description: liveDocumentText, Class: domain.ClassRead,
+		Schema: domain.Encode(map[string]any{"type": "object", "properties": map[string]any{}, "additionalProperties": false}),
+	})
+	if err != nil { // the same schema each time
+		panic("tools: " + err.Error())
+	}
+	return tool
+}
 
 // DocumentTools are the client's tools by which an assistant changes a runbook. A request may declare one of the same name in
 // its place.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/runbooks"
 )
 
 const (
@@ -31,7 +32,7 @@ type documentArguments struct{ offset, limit int }
 // Definition implements [Tool].
 func (GetRunbookDocument) Definition() Definition {
 	return Definition{
-		Name:        "get_runbook_document",
+		Name:        runbooks.GetDocument,
 		Version:     "1",
 		Class:       domain.ClassRead,
 		Description: documentText,
