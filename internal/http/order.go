@@ -236,6 +236,7 @@ func wrongParts(body api.CreateExecution) faults {
 	var found faults
 	found.source(body)
 	found.prompt(body)
+	found.templated(body)
 	found.kind(body)
 	found.metadata(value(body.Metadata, nil))
 	found.settings(settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})

@@ -69,7 +69,24 @@ func notRendered(err error) error {
 // templated tells whether the texts of a request are templates. Elsewhere braces are what they are: a prompt about a
 // template is no template.
 func templated(body api.CreateExecution) bool {
-	return body.Block != nil || body.Variables != nil || body.OutputsFrom != nil
+	return body.Block != nil || body.Variables != nil || body.OutputsFrom != nil || body.TemplateSyntax != nil
+}
+
+// templated refuses what nothing would be made of: messages were said already, and are taken word for word.
+func (f *faults) templated(body api.CreateExecution) {
+	if body.Messages == nil {
+		return
+	}
+	for _, field := range []struct {
+		name string
+		sent bool
+	}{
+		{"variables", body.Variables != nil}, {"outputsFrom", body.OutputsFrom != nil}, {"templateSyntax", body.TemplateSyntax != nil},
+	} {
+		if field.sent {
+			f.add("/"+field.name, "must not come together with messages: they are no templates")
+		}
+	}
 }
 
 // render puts the texts of a request into their final form.

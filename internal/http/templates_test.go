@@ -79,12 +79,12 @@ func follow(data map[string]json.RawMessage, path string) (string, bool) {
 func TestTextsAreTemplatesWhereThereIsSomethingToFillIn(t *testing.T) {
 	h := newHouse(t)
 	for name, row := range map[string]struct{ fields, prompt string }{
-		"a prompt alone is what it is":     {`"prompt":"say {{ x }}"`, "say {{ x }}"},
-		"variables":                        {`"prompt":"say {{ x }}","variables":{"x":"hello"}`, "say hello"},
-		"no variables, but a template":     {`"prompt":"say x","variables":{}`, "say x"},
-		"a number is what was sent":        {`"prompt":"say {{ n }}","variables":{"n":12345678901234567890}`, "say 12345678901234567890"},
-		"the other syntax":                 {`"prompt":"say ${x} {{ x }}","variables":{"x":"1"},"templateSyntax":"dollar"`, "say 1 {{ x }}"},
-		"a syntax alone makes no template": {`"prompt":"say ${x}","templateSyntax":"dollar"`, "say ${x}"},
+		"a prompt alone is what it is": {`"prompt":"say {{ x }}"`, "say {{ x }}"},
+		"variables":                    {`"prompt":"say {{ x }}","variables":{"x":"hello"}`, "say hello"},
+		"no variables, but a template": {`"prompt":"say x","variables":{}`, "say x"},
+		"a number is what was sent":    {`"prompt":"say {{ n }}","variables":{"n":12345678901234567890}`, "say 12345678901234567890"},
+		"the other syntax":             {`"prompt":"say ${x} {{ x }}","variables":{"x":"1"},"templateSyntax":"dollar"`, "say 1 {{ x }}"},
+		"a syntax alone, and no tag":   {`"prompt":"say x","templateSyntax":"jinja"`, "say x"},
 	} {
 		a := h.ask("POST", "/executions", `{"source":{"type":"internal"},`+row.fields+"}").want(201)
 		if a.text("prompt") != row.prompt {
@@ -100,6 +100,7 @@ func TestTextsAreTemplatesWhereThereIsSomethingToFillIn(t *testing.T) {
 
 func TestATemplateThatCannotBeRenderedStartsNothing(t *testing.T) {
 	h := newHouse(t)
+	const talk = `"source":{"type":"internal"},"messages":[{"role":"user","content":"{{ x }}"}]`
 	for _, row := range []badInput{
 		{"the prompt", `{"source":{"type":"internal"},"prompt":"{{ x }}","variables":{}}`, 422, domain.CodeTemplate, "/prompt"},
 		{"the system prompt", `{` + valid + `,"systemPrompt":"{{ x }}","variables":{}}`, 422, domain.CodeTemplate, "/systemPrompt"},
@@ -110,6 +111,10 @@ func TestATemplateThatCannotBeRenderedStartsNothing(t *testing.T) {
 		{"a block that is blank when it is rendered", strings.Replace(aBlock(`"source":{"type":"internal"},"prompt":"{{ x }}"`), "{", `{"variables":{"x":""},`, 1), 422, domain.CodeInvalid, "/block/props/prompt"},
 		{"too long when it is rendered", `{"source":{"type":"internal"},"prompt":"` + strings.Repeat("{{ x }}", 1001) + `","variables":{"x":"` + strings.Repeat("a", 1000) + `"}}`, 422, domain.CodeInvalid, "/prompt"},
 		{"a persona that is too long when it is rendered", `{` + valid + `,"systemPrompt":"{{ x }}","variables":{"x":"` + strings.Repeat("a", 200_001) + `"}}`, 422, domain.CodeInvalid, "/systemPrompt"},
+		{"a syntax alone", `{"source":{"type":"internal"},"prompt":"${x}","templateSyntax":"dollar"}`, 422, domain.CodeTemplate, "/prompt"},
+		{"messages with variables", `{` + talk + `,"variables":{}}`, 422, domain.CodeInvalid, "/variables"},
+		{"messages with outputs", `{` + talk + `,"outputsFrom":{}}`, 422, domain.CodeInvalid, "/outputsFrom"},
+		{"messages with a syntax", `{` + talk + `,"templateSyntax":"jinja"}`, 422, domain.CodeInvalid, "/templateSyntax"},
 		{"variables are a list", `{` + valid + `,"variables":[]}`, 422, domain.CodeInvalid, "/variables"},
 		{"variables are null", `{` + valid + `,"variables":null}`, 422, domain.CodeInvalid, "/variables"},
 		{"unknown syntax", `{` + valid + `,"variables":{},"templateSyntax":"perl"}`, 422, domain.CodeInvalid, "/templateSyntax"},

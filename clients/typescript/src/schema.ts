@@ -1207,8 +1207,9 @@ export interface components {
         /**
          * @description `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them.
          *
-         *     `prompt`, `systemPrompt` and `instructions` are templates where `block`, `variables` or `outputsFrom` is there,
-         *     and otherwise taken word for word. They are rendered before anything is created: what cannot be rendered is 422
+         *     `prompt`, `systemPrompt` and `instructions` are templates where `block`, `variables`, `outputsFrom` or
+         *     `templateSyntax` is there, and otherwise taken word for word. `messages` are no templates, and do not go together
+         *     with these. Templates are rendered before anything is created: what cannot be rendered is 422
          *     `templateFailed`, with a pointer, and starts nothing. What is kept is the rendered text; the variables are not.
          */
         CreateExecution: {
