@@ -173,7 +173,7 @@ func TestEveryToolSurvivesWhatIsNoObject(t *testing.T) {
 
 // TestEveryToolSurvivesLongTexts does not say which of them are too long: a pattern is sooner than a file is.
 func TestEveryToolSurvivesLongTexts(t *testing.T) {
-	texts := []json.RawMessage{domain.Encode(strings.Repeat("x", 1<<20))}
+	var texts []json.RawMessage
 	for _, unit := range []string{"\u202e", "`", "/", "\n", "(", "*", "😀", "\u0000", "-\n+\n", "@@ -1 +1 @@\n"} {
 		texts = append(texts, domain.Encode(strings.Repeat(unit, (16<<10)/len(unit))))
 	}
@@ -182,11 +182,15 @@ func TestEveryToolSurvivesLongTexts(t *testing.T) {
 			for _, text := range texts {
 				survives(t, tool, name, json.RawMessage(with(t, sample, name, string(text))))
 			}
+			for taken, size := true, 64<<10; taken && size <= 1<<20; size *= 4 { // what is too long stays so
+				taken = survives(t, tool, name, json.RawMessage(with(t, sample, name, string(domain.Encode(strings.Repeat("x", size))))))
+			}
 		}
 	}
 }
 
-func survives(t *testing.T, tool tools.Tool, what string, arguments json.RawMessage) {
+// survives tells whether the tool takes the arguments.
+func survives(t *testing.T, tool tools.Tool, what string, arguments json.RawMessage) (taken bool) {
 	t.Helper()
 	intent, err := tool.Check(arguments, "/srv")
 	if len(intent.Summary) > 8<<10 || err != nil && domain.CodeOf(err) != domain.CodeInvalidArguments {
@@ -197,6 +201,7 @@ func survives(t *testing.T, tool tools.Tool, what string, arguments json.RawMess
 	if len(result.Output) > 300<<10 || err != nil && result.Failure == nil {
 		t.Errorf("%s: %s: %d bytes, %v", tool.Definition().Name, what, len(result.Output), result.Failure)
 	}
+	return err == nil
 }
 
 // TestNoToolIsPromised finds the names of tools in what the model reads: a name with an underscore, or after "tool" or

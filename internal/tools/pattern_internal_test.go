@@ -25,7 +25,7 @@ func TestPatternsOfManySteps(t *testing.T) {
 
 // TestMatchesEndWithTheContext has a line and a pattern that would keep each other busy.
 func TestMatchesEndWithTheContext(t *testing.T) {
-	line := []byte(strings.Repeat("a", maxMatchedLine-1) + "Z")
+	line := []byte(strings.Repeat("a", 64*runesPerLook) + "Z")
 	pattern, err := readPattern("(?:a?b?){10}Z$", false)
 	if err != nil {
 		t.Fatal(err)
