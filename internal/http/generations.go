@@ -43,6 +43,9 @@ func (s *Server) EditGeneration(ctx context.Context, request api.EditGenerationR
 	if err != nil {
 		return nil, err
 	}
+	if err := s.placed(ctx, id, request.Body.Document); err != nil {
+		return nil, err
+	}
 	by := who(ctx)
 	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Text,
@@ -56,6 +59,22 @@ func (s *Server) EditGeneration(ctx context.Context, request api.EditGenerationR
 		response.Headers.IdempotencyReplayed = new("true")
 	}
 	return response, nil
+}
+
+// placed holds the document of an edit against the place that the blocks are for: blocks for a place that is gone could be
+// accepted, and nobody could put them anywhere.
+func (s *Server) placed(ctx context.Context, id domain.ExecutionID, document *api.RunbookDocument) error {
+	if document == nil {
+		return nil
+	}
+	execution, err := s.execution(ctx, string(id))
+	if err != nil {
+		return err
+	}
+	if place := execution.Request.Runbook.InsertAfter; place != "" && !holds(document, place) {
+		return domain.Invalid("/document/blocks", "The block that the new ones go after, insertAfter of the execution, is not in the document.")
+	}
+	return nil
 }
 
 // AcceptGeneration takes blocks. Whoever says for which document they are can only be told that it is another one by now;

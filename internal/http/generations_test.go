@@ -73,6 +73,19 @@ func TestGenerateEditAccept(t *testing.T) {
 	}
 }
 
+// TestAnEditKeepsThePlace: blocks for a place that the document no longer has could be accepted, and put nowhere.
+func TestAnEditKeepsThePlace(t *testing.T) {
+	h := newHouse(t)
+	path := "/executions/" + h.generated(`"insertAfter":"b3"`) + "/generation/edits"
+	gone := badInput{"the place is gone", `{"text":"x","document":{"blocks":[{"id":"b1"},{"id":"b2","children":[{"id":"b4"}]}]}}`, 422, domain.CodeInvalid, "/document/blocks"}
+	h.wrong(gone, h.ask("POST", path, gone.body))
+	h.ask("POST", path, `{"text":"x","document":{"blocks":[{"id":"b1"},{"id":"b2","children":[{"id":"b3"}]}]}}`).want(202)
+
+	anywhere := "/executions/" + h.generated() + "/generation/edits"
+	h.ask("POST", anywhere, `{"text":"x","document":{"blocks":[{"id":"b9"}]}}`).want(202)
+	h.ask("POST", "/executions/"+someID+"/generation/edits", `{"text":"x","document":{"blocks":[]}}`).problem(404, domain.CodeNotFound)
+}
+
 func TestBlocksWithoutARevisionNeedNone(t *testing.T) {
 	h := newHouse(t)
 	body := `{` + generation + `,"prompt":"blocks [{\"type\":\"script\",\"props\":{\"code\":\"df\"}}]","document":{"blocks":[]},` + aBlockType + `}`

@@ -2,6 +2,8 @@ package http
 
 import (
 	"cmp"
+	"encoding/json"
+	"slices"
 
 	"signoff/api"
 	"signoff/internal/domain"
@@ -14,6 +16,16 @@ func toDocument(body *api.RunbookDocument) *domain.Document {
 		return nil
 	}
 	return &domain.Document{Revision: value(body.Revision, ""), Blocks: body.Blocks}
+}
+
+// holds tells whether a block is in a document. Where blocks have no ids nobody can tell.
+func holds(document *api.RunbookDocument, block string) bool {
+	var blocks any
+	if json.Unmarshal(document.Blocks, &blocks) != nil { // unreachable: the body was read before
+		return true
+	}
+	ids := blockIDs(blocks)
+	return len(ids) == 0 || slices.Contains(ids, block)
 }
 
 func toBlockType(body api.BlockType) domain.BlockType {

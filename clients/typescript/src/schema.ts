@@ -525,7 +525,7 @@ export interface paths {
         /**
          * Ask for changes of the generated blocks
          * @description A turn that changes what is submitted. The blocks stay until new ones take their place: an edit that fails leaves
-         *     them as they are.
+         *     them as they are. A `document` that is sent must still hold the block that they go after.
          *
          *     409 `noGeneration`: no blocks wait for somebody, or not these. 409 `busy`: a turn runs, or a prompt waits. 409
          *     `closed` and `executionEnded` as for prompts. All show the execution, and `generation` where there is one.
