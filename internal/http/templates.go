@@ -38,7 +38,7 @@ func (s *Server) RenderTemplate(ctx context.Context, request api.RenderTemplateR
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := s.templates.Render(ctx, who(ctx).Tenant, domain.Encode(data), template.Template{
+	rendered, err := s.templates.Render(ctx, who(ctx).Tenant, data, template.Template{
 		Name: "/template", Source: request.Body.Template, Syntax: toSyntax(request.Body.TemplateSyntax),
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Server) render(ctx context.Context, body api.CreateExecution, found ear
 	for i, text := range texts {
 		templates[i].Source, templates[i].Syntax = *text, toSyntax(body.TemplateSyntax)
 	}
-	rendered, err := s.templates.Render(ctx, who(ctx).Tenant, domain.Encode(data), templates...)
+	rendered, err := s.templates.Render(ctx, who(ctx).Tenant, data, templates...)
 	if err != nil {
 		return notRendered(err)
 	}
@@ -118,9 +118,27 @@ func (s *Server) render(ctx context.Context, body api.CreateExecution, found ear
 	return nil
 }
 
-// templateData is what templates can use: the variables of the client, and below doc.named the outputs of earlier
-// executions. A name that two things could stand for is refused where the client gave both.
-func templateData(variables json.RawMessage, found earlier) (map[string]any, error) {
+// templateData is what templates can use, as the JSON that they are rendered with. A body is too short for variables that
+// are too long: where there is too much, it came from earlier executions.
+func templateData(variables json.RawMessage, found earlier) (json.RawMessage, error) {
+	data, err := templateValues(variables, found)
+	if err != nil {
+		return nil, err
+	}
+	encoded := domain.Encode(data)
+	if len(encoded) <= template.MaxVariables {
+		return encoded, nil
+	}
+	at := "/outputsFrom"
+	if len(found.outputs) == 0 {
+		at = "/contextFrom"
+	}
+	return nil, domain.Invalid(at, "With the outputs of these executions there are more than %d bytes for the templates.", template.MaxVariables)
+}
+
+// templateValues are the variables of the client, and below doc.named the outputs of earlier executions. A name that two
+// things could stand for is refused where the client gave both.
+func templateValues(variables json.RawMessage, found earlier) (map[string]any, error) {
 	data := map[string]any{}
 	if variables != nil {
 		decoder := json.NewDecoder(bytes.NewReader(variables))

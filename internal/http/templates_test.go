@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -188,4 +189,22 @@ func TestARepeatedRequestIsNotRenderedAgain(t *testing.T) {
 	}
 	h.ask("POST", "/executions", strings.Replace(body, "say", "tell", 1), "Idempotency-Key", "k").problem(409, domain.CodeIdempotencyMismatch)
 	h.ask("POST", "/executions", body, "Idempotency-Key", "k2").problem(422, domain.CodeInvalid)
+}
+
+// TestTooMuchForTemplates: a body has at most 1 MiB, so it is never the variables that are too long.
+func TestTooMuchForTemplates(t *testing.T) {
+	long := domain.Execution{
+		Request: domain.Request{Block: &domain.BlockName{Name: "q"}},
+		Output:  &domain.Output{Text: strings.Repeat("a", template.MaxVariables)},
+	}
+	for at, found := range map[string]earlier{
+		"/outputsFrom": {outputs: map[string]domain.Execution{"q": long}, context: []domain.Execution{long}},
+		"/contextFrom": {context: []domain.Execution{long}},
+	} {
+		_, err := templateData(json.RawMessage(`{"x":1}`), found)
+		var coded *domain.Error
+		if !errors.As(err, &coded) || coded.Code != domain.CodeInvalid || coded.Details[0].Pointer != at {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
 }
