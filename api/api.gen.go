@@ -2645,7 +2645,7 @@ type ListExecutionsParams struct {
 type CreateExecutionParams struct {
 	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
 	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409.
+	// another body it is 409. One that holds a secret is 422.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
@@ -2684,7 +2684,7 @@ type ListEventsParams struct {
 type EditGenerationParams struct {
 	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
 	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409.
+	// another body it is 409. One that holds a secret is 422.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -2701,7 +2701,7 @@ type ListItemsParams struct {
 type PromptExecutionParams struct {
 	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
 	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409.
+	// another body it is 409. One that holds a secret is 422.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -2733,7 +2733,7 @@ type ListPermissionRulesParams struct {
 type CreatePermissionRuleParams struct {
 	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
 	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409.
+	// another body it is 409. One that holds a secret is 422.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 

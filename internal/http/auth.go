@@ -37,6 +37,9 @@ func (s *Server) admission(w http.ResponseWriter, r *http.Request) error {
 	if err := checkParameters(r, o); err != nil {
 		return err
 	}
+	if err := s.plainKey(r); err != nil {
+		return err
+	}
 	return checkBody(w, r, o)
 }
 

@@ -391,3 +391,21 @@ func TestAListShortensWhatWasAnswered(t *testing.T) {
 		t.Errorf("the list has %d bytes", len(list.text("items", "0", "output", "text")))
 	}
 }
+
+// TestASecretIsNoIdempotencyKey: a key counts letter by letter, so it would be kept unmasked.
+func TestASecretIsNoIdempotencyKey(t *testing.T) {
+	h := newHouse(t)
+	id := h.open("say one")
+	for path, body := range map[string]string{
+		"/executions": `{` + valid + `}`, "/executions/" + id + "/prompts": `{"prompt":"x"}`,
+		"/executions/" + id + "/generation/edits": `{"text":"x"}`,
+	} {
+		a := h.ask("POST", path, body, "Idempotency-Key", "k-"+canary).problem(422, domain.CodeInvalid)
+		if a.text("errors", "0", "pointer") != "Idempotency-Key" || strings.Contains(string(a.body), canary) {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	if all := h.ask("GET", "/executions", "").want(200); all.count("items") != 1 {
+		t.Errorf("%s", all.body)
+	}
+}

@@ -65,6 +65,16 @@ func checkParameters(r *http.Request, o *operation) error {
 	}
 }
 
+// plainKey refuses a secret as the name of a request. It counts letter by letter: it cannot be masked, and would be kept as
+// it is.
+func (s *Server) plainKey(r *http.Request) error {
+	const name = "Idempotency-Key"
+	if key := r.Header.Get(name); s.masker.MaskString(key) != key {
+		return domain.Invalid(name, "This holds the value of a secret, or what looks like one; choose another key.")
+	}
+	return nil
+}
+
 // checkPath answers a name that cannot be one like a name that nobody has.
 func checkPath(r *http.Request, p *openapi3.Parameter) error {
 	name, err := url.PathUnescape(chi.URLParam(r, p.Name))

@@ -3388,7 +3388,7 @@ export interface components {
         /**
          * @description 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
          *     execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-         *     another body it is 409.
+         *     another body it is 409. One that holds a secret is 422.
          * @example nightly-2026-07-01
          */
         IdempotencyKey: string;
@@ -3711,7 +3711,7 @@ export interface operations {
                 /**
                  * @description 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
                  *     execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-                 *     another body it is 409.
+                 *     another body it is 409. One that holds a secret is 422.
                  * @example nightly-2026-07-01
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -3885,7 +3885,7 @@ export interface operations {
                 /**
                  * @description 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
                  *     execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-                 *     another body it is 409.
+                 *     another body it is 409. One that holds a secret is 422.
                  * @example nightly-2026-07-01
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -4206,7 +4206,7 @@ export interface operations {
                 /**
                  * @description 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
                  *     execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-                 *     another body it is 409.
+                 *     another body it is 409. One that holds a secret is 422.
                  * @example nightly-2026-07-01
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -4569,7 +4569,7 @@ export interface operations {
                 /**
                  * @description 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
                  *     execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-                 *     another body it is 409.
+                 *     another body it is 409. One that holds a secret is 422.
                  * @example nightly-2026-07-01
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
