@@ -4,7 +4,8 @@
 //
 // A block is an object with a type and props; what more there is in a document is its client's. The types come from the
 // registry of the server and from the request, see [Merge]. [Compile] reads them, and [Types.CheckBlocks] holds what a
-// model wrote against them.
+// model wrote against them. The names of the tools by which an assistant changes a document are here, too: both who takes requests and
+// who runs the assistant go by them.
 //
 // # Promises
 //
