@@ -3,8 +3,8 @@
 // # The model
 //
 // [Compile] reads a schema once; [Schema.Check] tells of a value where it does not fit, each place with its JSON pointer
-// and a short sentence. [OfObject] tells whether a schema is one of objects. [Answer] finds the one JSON value in what a model says. A schema that names no draft is one of
-// 2020-12.
+// and a short sentence. [OfObject] tells whether a schema is one of objects. [Answer] finds the one JSON value
+// in what a model says. A schema that names no draft is one of 2020-12.
 //
 // # Promises
 //
