@@ -238,6 +238,7 @@ func wrongParts(body api.CreateExecution) faults {
 	found.prompt(body)
 	found.templated(body)
 	found.kind(body)
+	found.schemas(body)
 	found.metadata(value(body.Metadata, nil))
 	found.settings(settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})
 	return found
