@@ -91,3 +91,17 @@ func TestBadBlocks(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 }
+
+// TestASentenceNamesTheWholePlace: "block must be a UUID" says nothing about which of its fields is wrong.
+func TestASentenceNamesTheWholePlace(t *testing.T) {
+	h := newHouse(t)
+	for body, want := range map[string]string{
+		strings.Replace(aBlock(`"source":{"type":"internal"},"prompt":"x"`), `"id":"`, `"id":"x`, 1): "block/id must be a UUID.",
+		`{` + valid + `,"metadata":{"a b":"x"}}`:                                                     "metadata/a b must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -.",
+		`{` + valid + `,"metadata":{"` + strings.Repeat("a", 101) + `":"x"}}`:                        "A part of the input must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -.",
+	} {
+		if a := h.ask("POST", "/executions", body).problem(422, domain.CodeInvalid); a.text("detail") != want {
+			t.Errorf("%s", a.body)
+		}
+	}
+}

@@ -319,6 +319,5 @@ func summary(details []domain.Detail) string {
 	if len(details) > 1 {
 		return "Some of the input is not allowed; see errors."
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(details[0].Pointer, "/"), "/")
-	return name + " " + details[0].Message + "."
+	return named(details[0].Pointer) + " " + details[0].Message + "."
 }
