@@ -409,3 +409,15 @@ func TestASecretIsNoIdempotencyKey(t *testing.T) {
 		t.Errorf("%s", all.body)
 	}
 }
+
+func TestDurationsAreRounded(t *testing.T) {
+	for seconds, want := range map[float64]string{9.556000000000001: "9.556", 0: "0", 0.0004: "0", 0.1 + 0.2: "0.3", 86400.0005: "86400.001"} {
+		out := string(domain.Encode(toOutput(&domain.Output{DurationSeconds: seconds})))
+		value := string(domain.Encode(outputValue(domain.Execution{Output: &domain.Output{DurationSeconds: seconds}})))
+		for _, text := range []string{out, value} {
+			if !strings.Contains(text, `"durationSeconds":`+want+",") {
+				t.Errorf("%v: %s", seconds, text)
+			}
+		}
+	}
+}

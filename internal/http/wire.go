@@ -2,6 +2,7 @@ package http
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 
 	"signoff/api"
@@ -186,7 +187,7 @@ func toOutput(o *domain.Output) *api.Output {
 	}
 	out := &api.Output{
 		Text: o.Text, Truncated: o.Truncated, Structured: jsonOrNull(o.Structured), Success: o.Success,
-		FinishReason: api.FinishReason(o.FinishReason), DurationSeconds: o.DurationSeconds, TokenUsage: toUsage(o.TokenUsage),
+		FinishReason: api.FinishReason(o.FinishReason), DurationSeconds: milliseconds(o.DurationSeconds), TokenUsage: toUsage(o.TokenUsage),
 		ToolCallsExecuted: []api.ExecutedToolCall{},
 	}
 	for _, call := range o.ToolCallsExecuted {
@@ -199,6 +200,9 @@ func toOutput(o *domain.Output) *api.Output {
 	}
 	return out
 }
+
+// milliseconds rounds what was measured to what anybody reads: 9.556, and not 9.556000000000001.
+func milliseconds(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }
 
 func toSummary(a domain.Approval) api.ApprovalSummary {
 	return api.ApprovalSummary{
