@@ -12,9 +12,20 @@ import { fileURLToPath } from "node:url";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const signoff = new URL(process.env.SIGNOFF_URL ?? "http://127.0.0.1:8080");
-const token = process.env.SIGNOFF_TOKEN ?? (await readFile(here("../../../data/token"), "utf8")).trim();
+const token = process.env.SIGNOFF_TOKEN ?? (await firstToken());
 const page = await readFile(here("index.html"), "utf8");
 const map = createHash("sha256").update(/<script type="importmap">([^]*?)<\/script>/.exec(page)[1]).digest("base64");
+
+/** The key that the server of `make run` has left behind. */
+async function firstToken() {
+  const path = here("../../../data/token");
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    console.error(`There is no key: ${path} cannot be read (${error.code}). Start the server with \`make run\`, or set SIGNOFF_TOKEN.`);
+    process.exit(1);
+  }
+}
 
 /** Whether a browser sent this from the page itself, or somebody at this machine did. */
 function ours({ headers }) {
