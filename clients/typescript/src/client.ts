@@ -82,9 +82,13 @@ export class Signoff {
     return this.#make(`/executions/${part(id)}/prompts`, body, options);
   }
 
-  /** The execution as a conversation: messages, reasoning, tools, diffs, blocks. Follow the events after `lastSeq`. */
-  items(id: string, options: CallOptions = {}): Promise<ItemList> {
-    return this.#get(`/executions/${part(id)}/items`, {}, options);
+  /**
+   * A page of the execution as a conversation: messages, reasoning, tools, diffs, blocks. Send `nextCursor` back as `after` until it is
+   * null, and follow the events after `lastSeq`.
+   */
+  items(id: string, options: CallOptions & { after?: string; limit?: number } = {}): Promise<ItemList> {
+    const { after, limit } = options;
+    return this.#get(`/executions/${part(id)}/items`, { after, limit }, options);
   }
 
   // ——— runbooks ———
