@@ -2,8 +2,11 @@ package storetest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -33,12 +36,32 @@ func inMemory(tb testing.TB) string {
 	if syscall.Statfs(memory, &space) != nil || space.Bavail*uint64(space.Bsize) < room {
 		return tb.TempDir()
 	}
-	folder, err := os.MkdirTemp(memory, "signoff-test-") //nolint:usetesting // TempDir is wherever TMPDIR says
+	sweepMemory(memory)
+	folder, err := os.MkdirTemp(memory, folderOf(os.Getpid())+"*") //nolint:usetesting // TempDir is wherever TMPDIR says
 	if err != nil {
 		return tb.TempDir()
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
 	return folder
+}
+
+// folderOf is how the folders of a process begin.
+func folderOf(pid int) string { return fmt.Sprintf("signoff-test-%d-", pid) }
+
+var sweeping sync.Once
+
+// sweepMemory removes, once in a process, what killed tests have left: memory is not given back by waiting.
+func sweepMemory(memory string) {
+	sweeping.Do(func() {
+		left, _ := filepath.Glob(filepath.Join(memory, "signoff-test-*"))
+		for _, folder := range left {
+			var pid int
+			_, err := fmt.Sscanf(filepath.Base(folder), "signoff-test-%d-", &pid)
+			if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+				_ = os.RemoveAll(folder)
+			}
+		}
+	})
 }
 
 // Open opens and migrates a store that is closed when the test is over.
