@@ -3,7 +3,6 @@ package http
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"signoff/api"
 	"signoff/internal/domain"
@@ -90,12 +89,7 @@ func (f *faults) place(body api.CreateExecution) {
 		f.add("/insertAfter", "must come together with the document that it is a place of")
 		return
 	}
-	var blocks any
-	if json.Unmarshal(body.Document.Blocks, &blocks) != nil { // unreachable: the body was read before
-		return
-	}
-	ids := blockIDs(blocks)
-	if len(ids) > 0 && !slices.Contains(ids, *body.InsertAfter) {
+	if !holds(body.Document, *body.InsertAfter) {
 		f.add("/insertAfter", "must be the id of a block of the document")
 	}
 }

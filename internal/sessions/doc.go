@@ -27,6 +27,13 @@
 // may take its question back, and after a crash it goes on only where no call was running: otherwise the execution is
 // interrupted, and somebody chooses.
 //
+// # Others who answer
+//
+// A call may be the client's to run (clientcalls.go). It is judged like any other; then it waits, as a row, for the one answer, over
+// restarts too. The call by which an agent hands in blocks (generation.go) stays open over the end of its turn: what came of the
+// blocks is its result, and the next turn begins with it. Of several executions that generate blocks for one place the newest stays.
+// An answer that does not fit the schema that was asked for is asked for again, in a turn of its own (answer.go).
+//
 // # Promises
 //
 //   - Every execution ends in exactly one terminal event, or is live under a valid lease, or waits for a driver.

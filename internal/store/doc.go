@@ -15,6 +15,9 @@
 // that an agent has handed in, is submitted until it is accepted, superseded or dropped. Answers and acceptances come from any
 // replica and race with the driver, with each other and with the clock: who is decided about second is told what stands.
 //
+// The feed is the logs of all executions of a tenant as one: a row for each change, in an order in which nothing that was read past
+// can still turn up. [Store.Feed] says why.
+//
 // Rules are verdicts that stand: in one execution, or in all of a tenant. A decision leaves one behind in its own
 // transaction, an operator writes one with [Store.CreateRule], and the change that acts by one counts a hit. Memory is
 // notes under a revision: who writes must have read the newest.
