@@ -135,6 +135,7 @@ func (m *Manager) Start(
 		return domain.Execution{}, false, err
 	}
 	execution = m.created(tenant, by, request)
+	m.awaitDeparture(ctx, request.ResumeSession)
 	s, err := m.admit(execution, 1)
 	if err != nil {
 		return domain.Execution{}, false, err
@@ -233,8 +234,8 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 	if _, live := m.live[execution.ID]; live {
 		return nil, domain.Errorf(domain.CodeConflict, "The agent of an earlier session of this execution has not ended yet.")
 	}
-	if other := m.driving(execution.Request.ResumeSession); other != "" && epoch == 1 {
-		return nil, notResumable("The execution " + string(other) + " is going on with that agent session.")
+	if other := m.driving(execution.Request.ResumeSession); other != nil && epoch == 1 {
+		return nil, notResumable("The execution " + string(other.execution.ID) + " is going on with that agent session.")
 	}
 	s := m.session(execution, epoch, lease)
 	m.live[execution.ID] = s
@@ -242,14 +243,33 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 	return s, nil
 }
 
-// driving finds the execution that goes on with an earlier agent session: two processes would write one transcript.
-func (m *Manager) driving(agentSession string) domain.ExecutionID {
-	for id, s := range m.live {
+// driving finds the session that goes on with an earlier agent session: two processes would write one transcript.
+func (m *Manager) driving(agentSession string) *session {
+	for _, s := range m.live {
 		if agentSession != "" && s.execution.Request.ResumeSession == agentSession {
-			return id
+			return s
 		}
 	}
-	return ""
+	return nil
+}
+
+// awaitDeparture waits for the agent of an execution that has ended. Whoever has seen the end may go on with its agent session at once,
+// and is not to be refused because the process takes a moment to leave.
+func (m *Manager) awaitDeparture(ctx context.Context, agentSession string) {
+	m.mu.Lock()
+	other := m.driving(agentSession)
+	m.mu.Unlock()
+	if other == nil {
+		return
+	}
+	if ended, err := m.store.Execution(ctx, other.execution.Tenant, other.execution.ID); err != nil || !ended.Status.Terminal() {
+		return
+	}
+	select {
+	case <-other.departed:
+	case <-time.After(stopGrace):
+	case <-ctx.Done():
+	}
 }
 
 // drive runs an admitted session to its end.
@@ -272,7 +292,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 	return &session{
 		policy:  policy,
 		Manager: m, execution: execution, epoch: epoch, lease: lease,
-		inbox: newInbox(), watcher: watcher, stirred: watcher.Stirred(),
+		inbox: newInbox(), watcher: watcher, stirred: watcher.Stirred(), departed: make(chan struct{}),
 		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
@@ -294,6 +314,7 @@ func (m *Manager) left(s *session) {
 	if m.live[s.execution.ID] == s {
 		delete(m.live, s.execution.ID)
 	}
+	close(s.departed)
 }
 
 func (m *Manager) open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {

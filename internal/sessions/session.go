@@ -27,6 +27,7 @@ type session struct {
 	inbox     *inbox
 	watcher   *events.Watcher
 	lease     context.Context // ends when this replica may not write any more
+	departed  chan struct{}   // closes when it has left, and its agent with it
 
 	// ———
 

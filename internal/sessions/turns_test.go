@@ -435,6 +435,44 @@ func TestResumeFrom(t *testing.T) {
 	w.close(open)
 }
 
+// slowToLeave is an agent whose process takes its time to end.
+type slowToLeave struct {
+	domain.Agent
+	leave <-chan struct{}
+}
+
+func (a slowToLeave) Close() error { <-a.leave; return a.Agent.Close() }
+
+// TestResumeFromAnAgentThatIsLeaving: whoever has seen the end may go on with the session, though its process is still there.
+func TestResumeFromAnAgentThatIsLeaving(t *testing.T) {
+	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
+	leave := make(chan struct{})
+	w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
+		c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+			agent, err := external.Open(ctx, opening)
+			return slowToLeave{agent, leave}, err
+		}
+	})
+	id := w.start(outside)
+	w.ended(id)
+	from := func(r *domain.Request) { r.ResumeFrom = id }
+	w.ended(w.start(outside, from))
+	errs := make(chan error, 1)
+	go func() {
+		_, _, err := w.manager.Start(context.Background(), tenant, alice, request(outside, from), nil)
+		errs <- err
+	}()
+	select {
+	case err := <-errs:
+		t.Errorf("it does not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(leave)
+	if err := <-errs; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestIdempotentPrompt(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), echo)
 	id := w.start(keepOpen)
