@@ -27,7 +27,6 @@ func Intercept() {
 type order struct {
 	Sources   []string        `json:"sources"`
 	Variables json.RawMessage `json:"variables,omitempty"`
-	Inspect   bool            `json:"inspect,omitempty"` // only read them, and tell what they use
 }
 
 type report struct {
@@ -64,7 +63,7 @@ func child(in io.Reader, out io.Writer) int {
 func (o order) carryOut() report {
 	r, left := report{Rendered: []Rendered{}}, MaxText
 	for i, source := range o.Sources {
-		rendered, err := o.render(source, left)
+		text, usage, err := jinja.Render(source, o.Variables, left)
 		if err != nil {
 			r.Fault = &fault{Index: i, Message: "the template cannot be run"}
 			var known *jinja.FaultError
@@ -73,17 +72,8 @@ func (o order) carryOut() report {
 			}
 			return r
 		}
-		left -= len(rendered.Text)
-		r.Rendered = append(r.Rendered, rendered)
+		left -= len(text)
+		r.Rendered = append(r.Rendered, Rendered{Text: text, Usage: usage})
 	}
 	return r
-}
-
-func (o order) render(source string, left int) (rendered Rendered, err error) {
-	if o.Inspect {
-		rendered.Usage, err = jinja.Inspect(source)
-	} else {
-		rendered.Text, rendered.Usage, err = jinja.Render(source, o.Variables, left)
-	}
-	return rendered, err
 }

@@ -25,8 +25,7 @@
 //	renderer := template.NewRenderer(template.Config{Executable: executable})
 //	rendered, err := renderer.Render(ctx, tenant, variables, template.Template{Name: "/prompt", Source: prompt})
 //
-// An error is a [*domain.Error]; its detail points at the Name of the template. [Renderer.Inspect] tells which variables
-// templates use, without having them; so does each [Rendered].
+// An error is a [*domain.Error]; its detail points at the Name of the template. Each [Rendered] tells which variables its template uses.
 //
 // # Promises
 //

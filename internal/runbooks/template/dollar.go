@@ -33,12 +33,6 @@ func dollar(t Template, variables map[string]json.RawMessage, left int) (Rendere
 	return Rendered{Text: out.String(), Usage: usage(pieces)}, nil
 }
 
-// inspectDollar tells what a template uses, without values.
-func inspectDollar(t Template) (Rendered, *domain.Error) {
-	pieces, err := read(t)
-	return Rendered{Usage: usage(pieces)}, err
-}
-
 func usage(pieces []piece) Usage {
 	variables, paths := []string{}, []string{}
 	for _, p := range pieces {

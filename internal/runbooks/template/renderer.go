@@ -51,59 +51,37 @@ func (r *Renderer) Render(ctx context.Context, tenant domain.TenantID, variables
 	if err != nil {
 		return nil, err
 	}
-	left := MaxText
-	return r.each(ctx, tenant, order{Variables: variables}, templates, func(t Template) (Rendered, *domain.Error) {
-		rendered := Rendered{Text: t.Source, Usage: Usage{Variables: []string{}, Paths: []string{}}}
-		if t.Syntax == Dollar {
-			var err *domain.Error
-			if rendered, err = dollar(t, values, left); err != nil {
-				return Rendered{}, err
-			}
-		}
-		left -= len(rendered.Text)
-		return rendered, nil
-	})
-}
-
-// Inspect tells what templates use, without variables.
-func (r *Renderer) Inspect(ctx context.Context, tenant domain.TenantID, templates ...Template) ([]Usage, error) {
-	if err := check(templates, nil); err != nil {
-		return nil, err
-	}
-	all, err := r.each(ctx, tenant, order{Inspect: true}, templates, func(t Template) (Rendered, *domain.Error) {
-		if t.Syntax == Dollar {
-			return inspectDollar(t)
-		}
-		return Rendered{Usage: Usage{Variables: []string{}, Paths: []string{}}}, nil
-	})
-	usages := make([]Usage, len(all))
-	for i, rendered := range all {
-		usages[i] = rendered.Usage
-	}
-	return usages, err
-}
-
-// each does here what can be done here, and sends the rest to one child.
-func (r *Renderer) each(
-	ctx context.Context, tenant domain.TenantID, o order, templates []Template, here func(Template) (Rendered, *domain.Error),
-) ([]Rendered, error) {
-	all := make([]Rendered, len(templates))
-	var sent []int
-	for i, t := range templates {
+	all, sent, left := make([]Rendered, len(templates)), []int(nil), MaxText
+	o := order{Variables: variables}
+	for i, t := range templates { // what can be done here is done here
 		if t.Syntax != Dollar && !t.constant() {
-			sent = append(sent, i)
-			o.Sources = append(o.Sources, t.Source)
+			sent, o.Sources = append(sent, i), append(o.Sources, t.Source)
 			continue
 		}
-		rendered, err := here(t)
-		if err != nil {
+		var err *domain.Error
+		if all[i], err = t.here(values, left); err != nil {
 			return nil, err
 		}
-		all[i] = rendered
+		left -= len(all[i].Text)
 	}
 	if len(sent) == 0 {
 		return all, nil
 	}
+	return r.inChild(ctx, tenant, o, templates, sent, all)
+}
+
+// here renders a template that needs no engine.
+func (t Template) here(values map[string]json.RawMessage, left int) (Rendered, *domain.Error) {
+	if t.Syntax == Dollar {
+		return dollar(t, values, left)
+	}
+	return Rendered{Text: t.Source, Usage: Usage{Variables: []string{}, Paths: []string{}}}, nil
+}
+
+// inChild has one child render the templates that were left for it, and puts them to the others.
+func (r *Renderer) inChild(
+	ctx context.Context, tenant domain.TenantID, o order, templates []Template, sent []int, all []Rendered,
+) ([]Rendered, error) {
 	answer, err := r.run(ctx, tenant, o)
 	if err != nil {
 		return nil, blame(err, templates, sent)

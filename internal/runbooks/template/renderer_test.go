@@ -51,16 +51,17 @@ func TestErrorsPointAtTheirTemplate(t *testing.T) {
 	}
 }
 
-func TestInspectNeedsNoVariables(t *testing.T) {
-	usages, err := newRenderer(t).Inspect(t.Context(), tenant,
+func TestWhatATemplateUses(t *testing.T) {
+	const variables = `{"doc": {"named": {"x": {"output": {"rows": [1]}}}}, "rows": [{"id": 1}], "a": 1, "b": {"c": 2}}`
+	all, err := newRenderer(t).Render(t.Context(), tenant, json.RawMessage(variables),
 		Template{Source: `{{ doc.named['x'].output.rows[0] }}{% for r in rows %}{{ r.id }}{% endfor %}`},
 		Template{Source: `${b.c} ${a}`, Syntax: Dollar}, Template{Source: `nothing`})
-	want := []Usage{
-		{Variables: []string{"doc", "rows"}, Paths: []string{"doc.named['x'].output.rows[0]", "rows"}},
-		{Variables: []string{"a", "b"}, Paths: []string{"a", "b.c"}},
-		{Variables: []string{}, Paths: []string{}},
+	want := []Rendered{
+		{Text: "11", Usage: Usage{Variables: []string{"doc", "rows"}, Paths: []string{"doc.named['x'].output.rows[0]", "rows"}}},
+		{Text: "2 1", Usage: Usage{Variables: []string{"a", "b"}, Paths: []string{"a", "b.c"}}},
+		{Text: "nothing", Usage: Usage{Variables: []string{}, Paths: []string{}}},
 	}
-	if diff := cmp.Diff(want, usages); err != nil || diff != "" {
+	if diff := cmp.Diff(want, all); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
