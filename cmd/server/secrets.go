@@ -49,7 +49,7 @@ func (r registry) openSecrets(config Config) (*secrets.Vault, *secrets.Masker, e
 func (r registry) namedSecrets() (named []secrets.Secret, err error) {
 	for _, name := range slices.Sorted(maps.Keys(r.Secrets)) {
 		s := r.Secrets[name]
-		place := pointer("secrets", name)
+		place := domain.Pointer("secrets", name)
 		switch {
 		case s.Env == "":
 			return nil, domain.Invalid(place+"/env", "missing: it names the variable that the server reads the secret from")
@@ -64,14 +64,14 @@ func (r registry) namedSecrets() (named []secrets.Secret, err error) {
 // checkLengths finds keys that are too short to be masked, as the vault does it for secrets with a name.
 func (r registry) checkLengths() error {
 	for _, name := range slices.Sorted(maps.Keys(r.Models.Models)) {
-		if err := checkLength(pointer("models", name, "apiKeyEnv"), r.Models.Models[name].APIKeyEnv); err != nil {
+		if err := checkLength(domain.Pointer("models", name, "apiKeyEnv"), r.Models.Models[name].APIKeyEnv); err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.MCPServers)) {
 		headers := r.MCPServers[name].HeadersEnv
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
-			if err := checkLength(pointer("mcpServers", name, "headersEnv", header), headers[header]); err != nil {
+			if err := checkLength(domain.Pointer("mcpServers", name, "headersEnv", header), headers[header]); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func (r registry) checkLengths() error {
 	if r.WebSearch == nil {
 		return nil
 	}
-	return checkLength(pointer("webSearch", "apiKeyEnv"), r.WebSearch.APIKeyEnv)
+	return checkLength(domain.Pointer("webSearch", "apiKeyEnv"), r.WebSearch.APIKeyEnv)
 }
 
 // checkLength looks at the credential alone, where a scheme stands before it, as in "Bearer …".
@@ -99,15 +99,6 @@ func checkLength(place, variable string) error {
 }
 
 var schemes = []string{"bearer", "basic", "token"}
-
-// pointer is the place of a value in the file.
-func pointer(steps ...string) string {
-	var place strings.Builder
-	for _, step := range steps {
-		place.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
-	}
-	return place.String()
-}
 
 func (r registry) modelKeys() (values []string) {
 	for _, m := range r.Models.Models {

@@ -60,7 +60,7 @@ func (s settingSection) capabilities() (domain.Capabilities, error) {
 	}
 	for _, class := range slices.Sorted(maps.Keys(s.DefaultCapabilities)) {
 		verdict := domain.Verdict(s.DefaultCapabilities[class])
-		at := pointer("settings", "defaultCapabilities", class)
+		at := domain.Pointer("settings", "defaultCapabilities", class)
 		switch field, known := into[class]; {
 		case !known:
 			return granted, domain.Invalid(at, "There is no such class; there are read, write, execute, network, mcp, delegate.")
@@ -82,12 +82,12 @@ func (r registry) openBlockTypes() ([]domain.BlockType, error) {
 		if entry.PropsSchema != nil {
 			schema, err := json.Marshal(entry.PropsSchema)
 			if err != nil {
-				return nil, domain.Invalid(pointer("blockTypes", name, "propsSchema"), "This is not a JSON Schema.").With(err)
+				return nil, domain.Invalid(domain.Pointer("blockTypes", name, "propsSchema"), "This is not a JSON Schema.").With(err)
 			}
 			t.PropsSchema = schema
 		}
 		if _, err := runbooks.Compile([]domain.BlockType{t}); err != nil {
-			return nil, domain.Invalid(pointer("blockTypes", name), "%s", domain.FailureOf(err).Message).With(err)
+			return nil, domain.Invalid(domain.Pointer("blockTypes", name), "%s", domain.FailureOf(err).Message).With(err)
 		}
 		types = append(types, t)
 	}

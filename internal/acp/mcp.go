@@ -35,7 +35,7 @@ const (
 func checkServers(servers map[string]MCPServer) error {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		if !nameForm.MatchString(name) {
-			return domain.Invalid("/mcpServers/"+pointerPart(name), "%q cannot be the name of an MCP server: a name begins with a "+
+			return domain.Invalid(domain.Pointer("mcpServers", name), "%q cannot be the name of an MCP server: a name begins with a "+
 				"letter and has letters, digits, - and _, at most 64", name)
 		}
 		if err := servers[name].check("/mcpServers/" + name + "/"); err != nil {
@@ -75,7 +75,7 @@ func (s MCPServer) checkAddress(place string) error {
 		return domain.Invalid(place+"transport", "it is %s or %s, not %q", TransportHTTP, TransportSSE, s.Transport)
 	}
 	for _, header := range slices.Sorted(maps.Keys(s.HeadersEnv)) {
-		at := place + "headersEnv/" + pointerPart(header)
+		at := place + "headersEnv" + domain.Pointer(header)
 		if !headerForm.MatchString(header) {
 			return domain.Invalid(at, "%q is not the name of a header", header)
 		}

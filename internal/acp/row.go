@@ -119,7 +119,7 @@ func rows(configured map[string]Row, home string) (map[string]*row, error) {
 
 func checkName(name string) error {
 	if !nameForm.MatchString(name) || canonical(name) == string(domain.SourceInternal) {
-		return domain.Invalid("/agents/"+pointerPart(name), "%q cannot be the name of an agent: a name begins with a letter, "+
+		return domain.Invalid(domain.Pointer("agents", name), "%q cannot be the name of an agent: a name begins with a letter, "+
 			"has letters, digits, - and _, at most 64, and is not %q", name, domain.SourceInternal)
 	}
 	return nil
@@ -222,7 +222,7 @@ func checkVariables(place string, env []string, setEnv map[string]string) error 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(setEnv)) {
-		at := place + "setEnv/" + pointerPart(name)
+		at := place + "setEnv" + domain.Pointer(name)
 		if err := checkVariable(at, name); err != nil {
 			return err
 		}
@@ -247,6 +247,3 @@ func checkVariable(at, name string) error {
 	}
 	return nil
 }
-
-// pointerPart escapes a name for a JSON pointer.
-func pointerPart(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }

@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code names an error for programs. Codes are part of the contract and never change their meaning; internal/http maps
@@ -114,6 +115,17 @@ func Invalid(pointer, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)
 	return &Error{Code: CodeInvalid, Message: message, Details: []Detail{{Pointer: pointer, Message: message}}}
 }
+
+// Pointer writes a path into a document as RFC 6901 says.
+func Pointer(steps ...string) string {
+	var pointer strings.Builder
+	for _, step := range steps {
+		pointer.WriteString("/" + pointerEscapes.Replace(step))
+	}
+	return pointer.String()
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // With returns e with its cause.
 func (e *Error) With(cause error) *Error {

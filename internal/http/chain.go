@@ -45,7 +45,7 @@ func (s *Server) lookUp(ctx context.Context, contextFrom []string, outputsFrom m
 		found.context = append(found.context, execution)
 	}
 	for _, name := range slices.Sorted(maps.Keys(outputsFrom)) {
-		at := pointer([]string{"outputsFrom", name})
+		at := domain.Pointer("outputsFrom", name)
 		if strings.TrimSpace(name) == "" || len(name) > maxOutputName {
 			return found, domain.Invalid(at, "The name of an output has 1 to %d bytes, and is not blank.", maxOutputName)
 		}

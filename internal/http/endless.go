@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"signoff/api"
+	"signoff/internal/domain"
 )
 
 // This file refuses schemas that are well formed, and that nothing can fit. Otherwise a model would be asked three times for
@@ -63,7 +64,7 @@ func (r *references) endless(place []string) bool {
 	if !is {
 		return false
 	}
-	name := pointer(place)
+	name := domain.Pointer(place...)
 	if under, known := r.seen[name]; known {
 		return under
 	}

@@ -492,7 +492,7 @@ func TestABodyThatBreaksOff(t *testing.T) {
 
 func TestPointersSurviveAnything(t *testing.T) {
 	for path, want := range map[string]string{"a": "/a", "a/b": "/a~1b", "~": "/~0", "": "/"} {
-		if got := pointer([]string{path}); got != want {
+		if got := domain.Pointer(path); got != want {
 			t.Errorf("%q: %q", path, got)
 		}
 	}

@@ -18,7 +18,7 @@ func invalid(parameter string, err error) *domain.Error {
 	problem := &domain.Error{Code: domain.CodeInvalid, Message: "Some of the input is not allowed; see errors."}
 	unknown := map[string]bool{} // objects whose unknown fields are listed already
 	collect(err, func(wrong *openapi3.SchemaError) {
-		at := pointer(wrong.JSONPointer())
+		at := domain.Pointer(wrong.JSONPointer()...)
 		switch {
 		case parameter != "":
 			at = parameter
@@ -83,7 +83,7 @@ func unknownFields(wrong *openapi3.SchemaError) (details []domain.Detail) {
 	object, _ := wrong.Value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if wrong.Schema.Properties[name] == nil && len(details) < maxDetails {
-			at := pointer(append(wrong.JSONPointer(), name))
+			at := domain.Pointer(append(wrong.JSONPointer(), name)...)
 			details = append(details, domain.Detail{Pointer: at, Message: "is not a known field"})
 		}
 	}

@@ -110,12 +110,12 @@ func (p *parser) object(depth int) (any, error) {
 
 func (p *parser) check(text string) {
 	if strings.ContainsRune(text, 0) && len(p.nuls) < maxDetails {
-		p.nuls = append(p.nuls, domain.Detail{Pointer: pointer(p.path), Message: "must not hold U+0000"})
+		p.nuls = append(p.nuls, domain.Detail{Pointer: domain.Pointer(p.path...), Message: "must not hold U+0000"})
 	}
 }
 
 func (p *parser) at(err *domain.Error) *domain.Error {
-	err.Details = []domain.Detail{{Pointer: pointer(p.path), Message: err.Message}}
+	err.Details = []domain.Detail{{Pointer: domain.Pointer(p.path...), Message: err.Message}}
 	return err
 }
 
@@ -159,18 +159,6 @@ func escape(data []byte, at int) (unit uint64, ok bool) {
 	unit, err := strconv.ParseUint(string(data[at+1:at+5]), 16, 16)
 	return unit, err == nil
 }
-
-// pointer writes a path as RFC 6901 says.
-func pointer(path []string) string {
-	var b strings.Builder
-	for _, step := range path {
-		b.WriteByte('/')
-		pointerEscapes.WriteString(&b, step) //nolint:errcheck // a builder never fails
-	}
-	return b.String()
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 func malformed(format string, args ...any) *domain.Error {
 	return domain.Errorf(domain.CodeMalformed, format, args...)

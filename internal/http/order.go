@@ -310,7 +310,7 @@ var metadataName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 func (f *faults) metadata(labels api.Metadata) {
 	for name := range labels {
 		if !metadataName.MatchString(name) {
-			f.add(pointer([]string{"metadata", name}), "must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -")
+			f.add(domain.Pointer("metadata", name), "must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -")
 		}
 	}
 }

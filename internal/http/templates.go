@@ -156,7 +156,7 @@ func templateValues(variables json.RawMessage, found earlier) (map[string]any, e
 	}
 	for _, name := range slices.Sorted(maps.Keys(found.outputs)) {
 		if _, taken := named[name]; taken {
-			return nil, domain.Invalid(pointer([]string{"outputsFrom", name}), "The variables have a block of this name, too.")
+			return nil, domain.Invalid(domain.Pointer("outputsFrom", name), "The variables have a block of this name, too.")
 		}
 		named[name] = map[string]any{"output": outputValue(found.outputs[name])}
 	}

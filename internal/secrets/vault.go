@@ -55,7 +55,7 @@ var (
 func (s Secret) check() error {
 	switch {
 	case !names.MatchString(s.Name):
-		return domain.Invalid("/secrets/"+pointer.Replace(s.Name), "a secret's name has 1 to 100 letters, digits, dots, dashes and underscores, unlike %q", s.Name)
+		return domain.Invalid(domain.Pointer("secrets", s.Name), "a secret's name has 1 to 100 letters, digits, dots, dashes and underscores, unlike %q", s.Name)
 	case !variables.MatchString(s.Variable):
 		return domain.Invalid("/secrets/"+s.Name+"/as", "%q is no name of a variable", s.Variable)
 	case steers(s.Variable):
@@ -67,8 +67,6 @@ func (s Secret) check() error {
 	}
 	return nil
 }
-
-var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // steering are variables that shells and interpreters do something on. A secret there would break each command that is
 // given it, and some would run it.
