@@ -6,25 +6,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tool=$(mktemp -d)
-trap 'rm -rf "$tool"' EXIT
+. scripts/steps.sh
 
-# npm installs the agents, and the Node that runs them. Root on Debian gets it; everybody else is told.
-provide() {
-  command -v npm >/dev/null && return 0
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends npm; } >"$tool/apt" 2>&1 && return 0
-    tail -n 20 "$tool/apt"
-  fi
-  echo "   npm, which these tests install the agents with, is missing; type: sudo apt-get install -y npm"
-  return 1
-}
+# npm installs the agents, and the Node that runs them.
+provide() { command -v npm >/dev/null || packages npm; }
 
-broken=()
-echo "== provide"
-provide || broken+=(provide)
-echo "== vet"
-go vet -tags agents ./test/agents || broken+=(vet)
+step provide provide
+step vet go vet -tags agents ./test/agents
 
 echo "== real agents"
 go build -o "$tool/testreport" ./scripts/testreport

@@ -7,33 +7,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tool=$(mktemp -d)
-trap 'rm -rf "$tool"' EXIT
+. scripts/steps.sh
 client=$PWD/clients/typescript
 
-broken=()
-step() { # step <name> <command …>
-  local name=$1 start=$SECONDS
-  shift
-  echo "== $name"
-  if "$@"; then
-    echo "   ok ($((SECONDS - start)) s)"
-  else
-    echo "   FAILED ($((SECONDS - start)) s)"
-    broken+=("$name")
-  fi
-}
-
-# npm installs the compiler. Root on Debian gets it; everybody else is told.
-provide() {
-  command -v npm >/dev/null && return 0
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends npm; } >"$tool/apt" 2>&1 && return 0
-    tail -n 20 "$tool/apt"
-  fi
-  echo "   npm, which installs the compiler, is missing; type: sudo apt-get install -y npm"
-  return 1
-}
+# npm installs the compiler.
+provide() { command -v npm >/dev/null || packages npm; }
 
 # The client wants Node 20, and a distribution may have an older one. Then npm brings the one of the agents' tests along.
 node_20() {

@@ -12,21 +12,7 @@ if [ "${1:-}" = --short ]; then
   shift
 fi
 
-tool=$(mktemp -d)
-trap 'rm -rf "$tool"' EXIT
-
-broken=()
-step() { # step <name> <command …>
-  local name=$1 start=$SECONDS
-  shift
-  echo "== $name"
-  if "$@"; then
-    echo "   ok ($((SECONDS - start)) s)"
-  else
-    echo "   FAILED ($((SECONDS - start)) s)"
-    broken+=("$name")
-  fi
-}
+. scripts/steps.sh
 
 # Each fuzz target runs for some seconds beyond its seeds, which run with the tests; what it finds lands in testdata.
 # Counted in runs and not in time: at the end of a time Go now and then calls its own deadline a failure.
@@ -50,19 +36,13 @@ generated() {
 }
 
 # A new machine may lack what the tests run beside Go: a C compiler for the race detector, npm for the model server that
-# others keep, bubblewrap, which is one of the two ways to confine a command. Postgres is looked after by the tests themselves. Root on Debian gets them; everybody else is told.
+# others keep, bubblewrap, which is one of the two ways to confine a command. Postgres is looked after by the tests themselves.
 provide() {
   local missing=()
   command -v gcc >/dev/null || missing+=(gcc libc6-dev)
   command -v npm >/dev/null || missing+=(npm)
   [ "$(uname)" != Linux ] || command -v bwrap >/dev/null || missing+=(bubblewrap)
-  [ ${#missing[@]} -eq 0 ] && return 0
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } >"$tool/apt" 2>&1 && return 0
-    tail -n 20 "$tool/apt"
-  fi
-  echo "   type: sudo apt-get install -y ${missing[*]}"
-  return 1
+  packages ${missing[@]+"${missing[@]}"}
 }
 
 flags=()
