@@ -49,18 +49,12 @@ func misfit(stop domain.StopReason) outcome {
 
 // repair ends the turn and begins the one that asks again, in one change: nobody can come in between.
 func (s *session) repair(stop domain.StopReason, wrong string) state {
-	if err := s.releaseAll(); err != nil {
-		return s.abandon(err)
-	}
-	if err := s.withdrawAll(); err != nil {
+	d, err := s.closeTurn(outcome{stop: stop})
+	if err != nil {
 		return s.abandon(err)
 	}
 	text := "Your answer does not fit the schema that was asked for:\n\n" + wrong +
 		"\n\nAnswer again with the one JSON value that fits, and nothing else."
-	d := &draft{progress: true}
-	s.closeTexts(d)
-	s.closeCalls(d)
-	d.add(domain.TurnEnded{Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: stop})
 	s.beginTurn(d, domain.TurnStarted{Turn: s.turn + 1, Text: text, Repair: s.repairs + 1})
 	return s.enter(d)
 }

@@ -43,9 +43,6 @@ func (c *call) awaitsClient() bool {
 // clientAnswers acts on the calls that do not wait for the client any more. One that our agent has not come back to since a
 // restart is left until it does: the answer is what it comes back for.
 func (s *session) clientAnswers(d *draft) error {
-	if !s.anyCall(func(c *call) bool { return c.client != nil }) {
-		return nil
-	}
 	if err := s.readClientCalls(); err != nil {
 		return err
 	}
@@ -89,14 +86,11 @@ func (s *session) readClientCalls() error {
 // answered gives a call the fate that its client has brought about.
 func (s *session) answered(d *draft, c *call) {
 	done := c.clientFate()
-	waiting := c.ask
 	s.endOutput(d, c)
 	s.endCall(c)
 	d.progress = true
 	d.fate(s, c, done)
-	if waiting != nil {
-		d.replies = append(d.replies, func() { waiting.reply <- reply{grant: domain.Grant{Message: done.Output}} })
-	}
+	s.reply(d, c, reply{grant: domain.Grant{Message: done.Output}})
 }
 
 // clientFate is what became of a call that does not wait any more.
@@ -121,11 +115,7 @@ func (c *call) clientFate() domain.ToolCallCompleted {
 // expireClient ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
 // counts.
 func (s *session) expireClient(c *call) error {
-	change := (&draft{}).change(s)
-	change.Update = nil
-	change.CloseClient = []store.ClientClosing{{
-		ToolCallID: c.ID, To: domain.ClientCallExpired,
-	}}
+	change := (&draft{closing: []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}}).change(s)
 	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
 	c.client.Expires = &again
 	return s.endWaiting(change)

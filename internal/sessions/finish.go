@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -34,6 +35,8 @@ type outcome struct {
 	stop    domain.StopReason // of the turn; empty where the agent did not say
 	failure *domain.Failure
 	wish    *store.CancelRequest
+
+	structured json.RawMessage // the last answer as the value that was asked for
 }
 
 // stopped is the outcome of a turn that the agent ended. A limit is a failure with its text kept, since what the
@@ -165,9 +168,14 @@ func (s *session) judged(end outcome) (outcome, error) {
 			return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: end.stop}, nil
 		}
 	}
-	if s.unfit(end) != "" {
+	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
+		return end, nil
+	}
+	value, wrong := s.structured()
+	if wrong != "" {
 		return misfit(end.stop), nil
 	}
+	end.structured = value
 	return end, nil
 }
 
@@ -239,13 +247,10 @@ func (s *session) output(end outcome, last []domain.ExecutedToolCall) domain.Out
 	output := domain.Output{
 		Text: text, Truncated: cut, Success: success, FinishReason: end.finish,
 		DurationSeconds: time.Since(s.execution.Created).Round(time.Millisecond).Seconds(), Error: end.failure, TokenUsage: s.usage,
-		ToolCallsExecuted: append([]domain.ExecutedToolCall{}, s.executed...), // none is an empty list
+		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, s.executed...), // none is an empty list
 	}
 	for _, call := range last {
 		output.ToolCallsExecuted = domain.AppendExecuted(output.ToolCallsExecuted, call)
-	}
-	if output.Success && s.execution.Request.OutputSchema != nil {
-		output.Structured, _ = s.structured()
 	}
 	return output
 }

@@ -268,25 +268,16 @@ func (s *session) goesOn(end outcome) bool {
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
 // is what comes next.
 func (s *session) endTurn(end outcome, next domain.Status) state {
-	if err := s.releaseAll(); err != nil {
-		return s.abandon(err)
-	}
-	if err := s.withdrawAll(); err != nil {
+	d, err := s.closeTurn(end)
+	if err != nil {
 		return s.abandon(err)
 	}
 	before := s.status
-	d := &draft{progress: true}
-	s.closeTexts(d)
-	s.closeCalls(d)
-	d.add(domain.TurnEnded{
-		Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
-	})
 	if s.status == domain.StatusInitializing { // the agent could not be opened
 		s.to(d, domain.StatusWaiting, "")
 	}
 	s.to(d, next, "")
-	err := s.commit(d)
-	if err != nil {
+	if err := s.commit(d); err != nil {
 		s.status = before
 		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
 			return s.abandon(err)
@@ -306,6 +297,24 @@ func (s *session) endTurn(end outcome, next domain.Status) state {
 	}
 	s.since = time.Now()
 	return s.sync
+}
+
+// closeTurn drafts the end of the turn, with all in it that was still open. What was held back of its texts is told, and what people were
+// asked is withdrawn, before that.
+func (s *session) closeTurn(end outcome) (*draft, error) {
+	if err := s.releaseAll(); err != nil {
+		return nil, err
+	}
+	if err := s.withdrawAll(); err != nil {
+		return nil, err
+	}
+	d := &draft{progress: true}
+	s.closeTexts(d)
+	s.closeCalls(d)
+	d.add(domain.TurnEnded{
+		Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
+	})
+	return d, nil
 }
 
 // idle: the turn is over, and the next prompt has not come.
