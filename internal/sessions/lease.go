@@ -27,8 +27,9 @@ type leaseholder struct {
 	mu      sync.Mutex
 	ctx     context.Context // nil while there is no lease
 	lose    context.CancelCauseFunc
-	over    *time.Timer // ends the lease when it is not renewed in time; nil where nobody else could take over
-	retired bool        // given back for good
+	over    *time.Timer           // ends the lease when it is not renewed in time; nil where nobody else could take over
+	retired bool                  // given back for good
+	trust   func(until time.Time) // tells the supervisors of commands; see [Config.Trust]
 
 	renewing sync.Mutex // held while a renewal is under way, so that none follows the giving back
 }
@@ -39,14 +40,16 @@ func (l *leaseholder) current() context.Context {
 	return l.ctx
 }
 
-// renewed trusts the lease for so long; it begins a new one where there is none. A lease that nobody else could take
-// (0) lasts: on SQLite there is one server, and a slow disk must not cost it what it drives.
-func (l *leaseholder) renewed(trusted time.Duration) {
+// renewed trusts the lease until then; it begins a new one where there is none. A lease that nobody else could take
+// (the zero time) lasts: on SQLite there is one server, and a slow disk must not cost it what it drives.
+func (l *leaseholder) renewed(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.trust(until)
+	trusted := max(time.Until(until), time.Nanosecond)
 	if l.ctx == nil {
 		l.ctx, l.lose = context.WithCancelCause(context.Background())
-		if trusted > 0 {
+		if !until.IsZero() {
 			l.over = time.AfterFunc(trusted, func() {
 				slog.Error("lease lost, its executions are let go")
 				l.end(errLeaseLost)
@@ -59,7 +62,7 @@ func (l *leaseholder) renewed(trusted time.Duration) {
 	}
 }
 
-// end ends the lease, if there is one: those who hold it may not write any more.
+// end ends the lease, if there is one: those who hold it may not write any more, and what they run is killed.
 func (l *leaseholder) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,6 +72,7 @@ func (l *leaseholder) end(why error) {
 	if l.over != nil {
 		l.over.Stop()
 	}
+	l.trust(time.Now())
 	l.lose(why)
 	l.ctx, l.over = nil, nil
 }
@@ -129,9 +133,9 @@ func (m *Manager) renew(ctx context.Context) error {
 	if err := m.store.Heartbeat(ctx, m.replica, m.ttl); err != nil {
 		return err
 	}
-	trusted := time.Duration(0)
+	var trusted time.Time
 	if m.store.Shared() {
-		trusted = max(time.Until(sent.Add(m.ttl-m.ttl/5)), time.Nanosecond)
+		trusted = sent.Add(m.ttl - m.ttl/5)
 	}
 	m.leases.renewed(trusted)
 	return nil

@@ -75,6 +75,10 @@ type Config struct {
 	Workspace  *Workspace
 	Vault      Vault
 	Masker     *secrets.Masker // of what is written; nil knows only the shapes of common keys
+
+	// Trust hears at each renewal until when this replica's lease is good (the zero time: for ever), and at its end, that
+	// it is over. What the replica runs must be dead by then, also when the replica itself stands still. nil tells nobody.
+	Trust func(until time.Time)
 }
 
 // Manager starts, cancels and takes up executions. Its methods may be called at once.
@@ -118,6 +122,9 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 	}
 	if m.drainGrace == 0 {
 		m.drainGrace = 10 * time.Second
+	}
+	if m.leases.trust = config.Trust; config.Trust == nil {
+		m.leases.trust = func(time.Time) {}
 	}
 	return m
 }
