@@ -58,7 +58,7 @@ func startCluster() (_ *cluster, err error) {
 	if err := c.makeFolder(as); err != nil {
 		return nil, err
 	}
-	pg := postgres{bin: bin, as: as, home: filepath.Join(c.folder, "pg")}
+	pg := postgres{bin: bin, as: as, home: c.home()}
 	password := randomHex(16)
 	if err := pg.initdb(password); err != nil {
 		return nil, err
@@ -101,6 +101,8 @@ func (c *cluster) stop() error {
 	return err
 }
 
+func (c *cluster) home() string { return filepath.Join(c.folder, "pg") }
+
 // makeFolder makes the folder of the cluster where the user that Postgres runs as can reach it.
 func (c *cluster) makeFolder(as *syscall.Credential) error {
 	var refused []string
@@ -121,7 +123,7 @@ func (c *cluster) makeFolder(as *syscall.Credential) error {
 		return fmt.Errorf("no folder for a cluster: %s cannot be written, or not be entered by another user",
 			strings.Join(refused, ", "))
 	}
-	home := filepath.Join(c.folder, "pg")
+	home := c.home()
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err
 	}
@@ -388,6 +390,23 @@ func (p postgres) initdb(password string) error {
 
 // start brings the server up on a free port and returns the port.
 func (p postgres) start(fsync bool) (int, error) {
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		port, err := freePort()
+		if err != nil {
+			return 0, err
+		}
+		if err = p.startAt(port, fsync); err == nil {
+			return port, nil
+		}
+		if attempt == attempts || !strings.Contains(err.Error(), "already in use") {
+			return 0, err
+		}
+	}
+}
+
+// startAt brings the server up on the port.
+func (p postgres) startAt(port int, fsync bool) error {
 	settings := []string{
 		"listen_addresses=127.0.0.1",
 		"unix_socket_directories=", // a path in a deep folder would be too long for one
@@ -399,26 +418,17 @@ func (p postgres) start(fsync bool) (int, error) {
 		// Safe against any death of a process, not against that of the machine.
 		settings = append(settings, "fsync=off", "full_page_writes=off")
 	}
-	const attempts = 5
-	for attempt := 1; ; attempt++ {
-		port, err := freePort()
-		if err != nil {
-			return 0, err
-		}
-		options := "-p " + strconv.Itoa(port)
-		for _, s := range settings {
-			options += " -c " + s
-		}
-		// No pipe for its output: the server would inherit it, and `go test` would wait for the server to close it.
-		err = p.command(p.path("pg_ctl"), "start", "-w", "-s", "-t", "60", "-D", p.data(), "-l", p.log(), "-o", options).Run()
-		if err == nil {
-			return port, nil
-		}
-		log, _ := os.ReadFile(p.log())
-		if attempt == attempts || !strings.Contains(string(log), "already in use") {
-			return 0, fmt.Errorf("pg_ctl start: %w\n%s", err, log)
-		}
+	options := "-p " + strconv.Itoa(port)
+	for _, s := range settings {
+		options += " -c " + s
 	}
+	// No pipe for its output: the server would inherit it, and `go test` would wait for the server to close it.
+	err := p.command(p.path("pg_ctl"), "start", "-w", "-s", "-t", "60", "-D", p.data(), "-l", p.log(), "-o", options).Run()
+	if err != nil {
+		log, _ := os.ReadFile(p.log())
+		return fmt.Errorf("pg_ctl start: %w\n%s", err, log)
+	}
+	return nil
 }
 
 // version returns the major version of the cluster, 0 if unknown.
