@@ -80,7 +80,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	a.log = events.NewLog(a.store)
 	a.manager = sessions.NewManager(sessions.Config{
 		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox, Workspace: workspace,
-		Vault: a.vault, Masker: a.masker,
+		Vault: a.vault, Masker: a.masker, Trust: a.sandbox.Trust,
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 		},

@@ -12,6 +12,12 @@
 //	   ▲                                                                                          │
 //	   └───────────────────────────────── one pipe for stdout and stderr ─────────────────────────┘
 //
+// The pipe of a server that stands still does not close: one that was stopped, or starved, or whose machine slept. Meanwhile
+// another replica takes over its executions, and runs their tools. So a supervisor also knows until when its server may
+// have things run: [Sandbox.Trust] writes that moment into memory that the supervisors can read and nobody else can
+// reach, and when it has passed, they kill by themselves. It is a moment on the clock that goes on while the machine
+// sleeps.
+//
 // A process group would not do: whoever calls setsid leaves it, and a grandchild that keeps stdout open would hold up
 // the caller for as long as it likes. When PID 1 of a PID namespace dies, the kernel kills every other process in it;
 // there is no way out. The supervisor is besides a subreaper: what loses its parent becomes its child, so waiting for
@@ -76,7 +82,8 @@
 //
 //   - Run returns within about two seconds of the timeout or the cancel, with the output so far.
 //   - When Run has returned, every process of the command is dead, also what called setsid or forked twice.
-//   - When the server dies, the same holds a moment later.
+//   - When the server dies, the same holds a moment later, and so it does when the moment that it gave to Trust has passed,
+//     whatever the server is doing.
 //   - The command inherits nothing of the server's environment and descriptors; inside walls, it sees none of its
 //     files and processes either.
 //   - What a command or process is given as environment reaches it alone: no stage runs with it.
@@ -91,6 +98,9 @@
 //   - Start returns when the program runs, or with an error that names what could not be run; then nothing is left of it.
 //
 // # Limits of this package
+//
+// A virtual machine that is frozen from outside does not know that time goes by: its supervisors and its server go on
+// where they were, for the moment that it takes to look at the clock.
 //
 // Memory and the number of processes are counted by the supervisor some times a second, over the whole tree: a fast
 // command overshoots for a moment. Behind that, the kernel bounds the number of threads, except for root before Linux

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -20,8 +21,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// TestMain serves the stages, as main does, and three roles of the tests' own: servers that get killed, one with a command
-// and one with a process, and a program that tries to break out.
+// TestMain serves the stages, as main does, and a few roles of the tests' own: servers that get killed or stopped, with a
+// command, with a process and with both, and a program that tries to break out.
 func TestMain(m *testing.M) {
 	Intercept()
 	if len(os.Args) > 1 {
@@ -30,6 +31,8 @@ func TestMain(m *testing.M) {
 			serverRole(os.Args[2:])
 		case "__processServer":
 			processServerRole(os.Args[2:])
+		case "__leasedServer":
+			leasedServerRole(os.Args[2:])
 		case "__attack":
 			// Not os.Exit: under the race detector that sleeps for a second, of which a hundred attempts would make minutes.
 			syscall.Exit(attackRole(os.Args[2:]))
@@ -42,8 +45,17 @@ func TestMain(m *testing.M) {
 var allMethods = []method{byBubblewrap, byNamespaces, byPIDNamespace, bySubreaper}
 
 func open(m method) *Sandbox {
-	return &Sandbox{kind: KindOff, method: m, processes: m, tools: findTools(), memory: usableMemory()}
+	return &Sandbox{kind: KindOff, method: m, processes: m, tools: findTools(), memory: usableMemory(), lease: lasting()}
 }
+
+// lasting is one for all: each would be a descriptor until the end of the tests.
+var lasting = sync.OnceValue(func() *lease {
+	l, err := newLease()
+	if err != nil {
+		panic(err)
+	}
+	return l
+})
 
 var probed = map[method]error{}
 

@@ -28,6 +28,7 @@ type plan struct {
 	Online   bool     // the last stage opens a door for a proxy
 
 	Egress egress.Dialer `json:"-"` // of that proxy; no stage needs to know it
+	Lease  *lease        `json:"-"` // a descriptor of the supervisor's
 }
 
 // tools is what was found on this machine.
@@ -114,7 +115,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
 		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
 		Online: len(command.Hosts) > 0 && s.method.walled(),
-		Egress: egress.Dialer{Hosts: command.Hosts, AllowPrivate: s.config.AllowPrivate},
+		Egress: egress.Dialer{Hosts: command.Hosts, AllowPrivate: s.config.AllowPrivate}, Lease: s.lease,
 	}, nil
 }
 

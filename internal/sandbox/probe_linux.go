@@ -21,7 +21,7 @@ func (s *Sandbox) probe(ctx context.Context, m method) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	trial := &Sandbox{kind: KindOff, method: m, tools: s.tools, memory: s.memory}
+	trial := &Sandbox{kind: KindOff, method: m, tools: s.tools, memory: s.memory, lease: s.lease}
 	result, err := trial.Run(ctx, domain.Command{Argv: []string{"true"}, Dir: dir, Timeout: probeTimeout}, io.Discard)
 	if err != nil {
 		return "", err

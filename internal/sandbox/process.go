@@ -58,7 +58,9 @@ func (s *Sandbox) planProcess(process Process) (plan, error) {
 	if !info.IsDir() {
 		return plan{}, domain.Errorf(domain.CodeAgentUnavailable, "The agent cannot start in %s: not a folder.", process.Dir)
 	}
-	return plan{Method: s.processes, Dir: process.Dir, Argv: process.Argv, Env: process.Env, Process: true}, nil
+	return plan{
+		Method: s.processes, Dir: process.Dir, Argv: process.Argv, Env: process.Env, Process: true, Lease: s.lease,
+	}, nil
 }
 
 func unavailable(err error) error {

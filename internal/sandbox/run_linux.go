@@ -16,8 +16,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// order is what the server tells a supervisor. The first one starts the command; the end of the pipe kills it. A
-// supervisor ignores what it does not know, so an order that extends a lease can be added.
+// order is what the server tells a supervisor. The first one starts the command; the end of the pipe kills it.
 type order struct {
 	Start     *plan `json:",omitempty"`
 	Terminate bool  `json:",omitempty"` // ask the program to end by itself
@@ -29,7 +28,8 @@ const begun = "signoff: begun\n"
 // report is the last thing that a supervisor says: everything below it is dead.
 type report struct {
 	ExitCode int
-	Killed   bool   // by order, not by itself
+	Killed   bool   // by order or with the lease, not by itself
+	Lapsed   bool   // with the lease
 	Trouble  string // why the command was never started
 }
 
@@ -38,6 +38,8 @@ const (
 	outputGrace = 500 * time.Millisecond  // for a blocked writer, when everything is dead
 	reportLimit = 64 << 10
 )
+
+var errLapsed = domain.Errorf(domain.CodeToolFailed, "The command was killed, because this server's lease is over.")
 
 var errTimeout = errors.New("sandbox: the command's time is up")
 
@@ -119,6 +121,7 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 		Stdin: control.theirs, Stdout: output.theirs, Stderr: reports.theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
+	supervisor.ExtraFiles = append(supervisor.ExtraFiles, p.Lease.readOnly)
 	for _, one := range further {
 		supervisor.ExtraFiles = append(supervisor.ExtraFiles, one.theirs)
 	}
@@ -221,6 +224,9 @@ func (j *job) result(ctx context.Context, end report, err error) (domain.Command
 	case err != nil:
 		return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable,
 			"The sandbox could not run the command: %s", reason(err)).With(err)
+	}
+	if end.Lapsed {
+		return domain.CommandResult{}, errLapsed
 	}
 	return result, j.output.failure()
 }

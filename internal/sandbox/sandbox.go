@@ -60,6 +60,7 @@ type Sandbox struct {
 	config    Config
 	tools     tools
 	memory    uint64 // for the tree of one command
+	lease     *lease
 	reports   []Probe
 }
 
@@ -110,6 +111,10 @@ func New(ctx context.Context, config Config) (*Sandbox, error) {
 	}
 	s := &Sandbox{kind: KindNone, config: config, tools: findTools(), memory: usableMemory()}
 	if err := s.settlePaths(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.lease, err = newLease(); err != nil {
 		return nil, err
 	}
 	for _, attempt := range attempts {
@@ -236,6 +241,12 @@ func (s *Sandbox) Name() string { return string(s.kind) }
 
 // Report tells what was found when the sandbox was made.
 func (s *Sandbox) Report() Report { return Report{Active: s.kind, Probes: s.reports} }
+
+// Trust says until when this server may have commands and processes run; the zero time, as in the beginning, is for
+// ever. What still runs at that moment is killed by then and about a tenth of a second, also where this server stands
+// still; from then on nothing starts, until Trust is called with a later one. That the moment was moved to an earlier one
+// is seen within a second.
+func (s *Sandbox) Trust(until time.Time) { s.lease.trust(until) }
 
 // Run runs command and copies what it prints, stdout and stderr in their order, to output as it comes. It returns when
 // the command and all its descendants are dead, which is at most about two seconds after command.Timeout or the end of

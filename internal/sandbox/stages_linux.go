@@ -18,7 +18,7 @@ import (
 //	the command   /dev/null              the output       the output
 //	a process     its input              its output       its errors
 //
-// The stages have these besides: this binary, the environment of what is to be run, and either a process's input and
+// A supervisor has the lease besides, and the stages have these: this binary, the environment of what is to be run, and either a process's input and
 // errors, or the courier of a command with network.
 //
 // What a stage or bubblewrap complains about on standard error is thus never mistaken for the command's output, and a
@@ -30,9 +30,10 @@ const (
 )
 
 const (
-	handedInput   = 3 // of a process, in the supervisor
-	handedErrors  = 4
-	handedCourier = 3 // of a command with network, in the supervisor
+	handedLease   = 3 // in the supervisor, and in nobody else
+	handedInput   = 4 // of a process, in the supervisor
+	handedErrors  = 5
+	handedCourier = 4 // of a command with network, in the supervisor
 
 	binaryFD      = 3 // where bubblewrap finds this binary, which does not exist inside the walls
 	environmentFD = 4 // a pipe; confine reads it to its end

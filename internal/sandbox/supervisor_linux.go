@@ -21,9 +21,11 @@ type supervisor struct {
 	child   int // what was started: bubblewrap, a warden or confine
 	life    *os.File
 	trouble chan string
+	lease   *lease
 	status  syscall.WaitStatus
 	ended   bool // child has, and status is its own
-	killed  bool // by order
+	killed  bool // by order, or with the lease
+	lapsed  bool // with the lease
 	excess  string
 	reached bool   // the walls stand, and the program was, or is about to be, executed
 	problem string // why not
@@ -47,7 +49,11 @@ func supervise() int {
 	if err := orders.Decode(&first); err != nil || first.Start == nil {
 		return complain(fmt.Errorf("sandbox: no order to start anything: %w", err))
 	}
-	s := &supervisor{plan: *first.Start, trouble: make(chan string, 1)}
+	lease, err := handedDownLease()
+	if err != nil {
+		return complain(err)
+	}
+	s := &supervisor{plan: *first.Start, lease: lease, trouble: make(chan string, 1)}
 	_ = json.NewEncoder(os.Stderr).Encode(s.run(orders))
 	return 0
 }
@@ -60,10 +66,19 @@ func (s *supervisor) run(orders *json.Decoder) report {
 	requests := make(chan struct{})
 	go watch(orders, requests)
 
+	alarm, err := newAlarm()
+	if err != nil {
+		return report{Trouble: err.Error()}
+	}
+	if s.lease.isOver() {
+		return report{Trouble: "sandbox: the server's lease is over, so nothing is started"}
+	}
 	if err := s.launch(); err != nil {
 		return report{Trouble: err.Error()}
 	}
-	s.bury(deaths, stop, requests)
+	over := make(chan struct{})
+	go s.lease.awaitEnd(alarm, over)
+	s.bury(deaths, stop, requests, over)
 	swept := s.plan.sweep()
 	for _, one := range swept { // after all of it: when the server is dead, so are we at the first word
 		fmt.Printf("\nsignoff: put away, because programs outside would take orders from it: %s\n", one)
@@ -86,7 +101,7 @@ func watch(orders *json.Decoder, requests chan<- struct{}) {
 }
 
 // bury returns when no child is left. It kills whatever outlives the command, and everything as soon as it is told to.
-func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests <-chan struct{}) {
+func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests, over <-chan struct{}) {
 	tick := time.NewTicker(censusInterval)
 	defer tick.Stop()
 	if s.plan.Process {
@@ -105,6 +120,8 @@ func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests <-chan struct{
 			s.heard(text)
 		case <-stop:
 			s.killed = true
+		case <-over:
+			s.killed, s.lapsed, over = true, true, nil
 		case _, more := <-requests:
 			if more {
 				s.terminate()
@@ -190,7 +207,7 @@ func (s *supervisor) report() report {
 		fmt.Printf("\nsignoff: killed, because it used %s\n", s.excess)
 		return report{ExitCode: 128 + int(unix.SIGKILL)}
 	}
-	return report{ExitCode: exitCode(s.status), Killed: s.killed}
+	return report{ExitCode: exitCode(s.status), Killed: s.killed, Lapsed: s.lapsed}
 }
 
 // exitCode is as a shell tells it. The stages pass it on in this form.
