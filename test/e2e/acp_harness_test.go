@@ -73,8 +73,9 @@ func (h *house) configure() {
 	h.section("agents", section)
 }
 
-// patience is how long something may outlive its execution.
-const patience = 5 * time.Second
+// patience is how long something may outlive its execution. The server kills after a few seconds what does not go by
+// itself; what it forgets stays for minutes, which is how the two are told apart on a machine that is busy.
+const patience = 30 * time.Second
 
 // empty expects that no process of an agent is left, wherever it went, and below the server nothing at all: no
 // supervisor, no sandbox.

@@ -150,7 +150,7 @@ var registryScenes = scenes{
 				v.t.Errorf("the agent has %s", name)
 			}
 		}
-		if found, _ := filepath.Glob(filepath.Join(v.house.home, "data", "agents", "private", "home", ".scripted-agent",
+		if found, _ := filepath.Glob(filepath.Join(v.house.data(), "agents", "private", "home", ".scripted-agent",
 			"*")); len(found) == 0 {
 			v.t.Error("its sessions are not in its own home")
 		}

@@ -308,9 +308,9 @@ var turnScenes = scenes{
 		}
 	}},
 	"time is over": {"scripted", func(v *visit) {
-		id := v.startAs(object{"timeoutSeconds": 1}, "say half", forever)
+		id := v.startAs(wordsFirst, "say half", forever)
 		begun := time.Now()
-		if end := v.ended(id); end.Status != "timedOut" || end.Output.Text != "half" || time.Since(begun) > 10*time.Second {
+		if end := v.ended(id); end.Status != "timedOut" || end.Output.Text != "half" || time.Since(begun) > patience {
 			v.t.Errorf("ended: %s %+v", end.Status, end.Output)
 		}
 	}},

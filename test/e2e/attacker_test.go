@@ -101,6 +101,7 @@ func openDen(t *testing.T, e engine) *den {
 	for name, content := range map[string]string{
 		".ssh/id_rsa": houseKey, ".bashrc": "# mine\n", "AGENTS.md": "mine\n", "notes/private.txt": houseKey,
 		"workspace/neighbour/private.txt": houseKey,
+		"data/signoff.db.backup":          "SQLite format 3", // the database itself lies elsewhere, in a test
 	} {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(d.home, name)), 0o755))
 		must(t, os.WriteFile(filepath.Join(d.home, name), []byte(content), 0o600))
@@ -286,7 +287,7 @@ func (s *raid) set() {
 
 func (s *raid) fill(text string) string {
 	return strings.NewReplacer(
-		"{home}", s.home, "{data}", filepath.Join(s.home, "data"), "{base}", s.base, "{port}", s.base[strings.LastIndex(s.base, ":")+1:],
+		"{home}", s.home, "{data}", s.data(), "{base}", s.base, "{port}", s.base[strings.LastIndex(s.base, ":")+1:],
 		"{pid}", strconv.Itoa(s.process.Process.Pid), "{trap}", ownAddress(), "{trapport}", strconv.Itoa(s.trap.port),
 		"{canary}", canary,
 	).Replace(text)

@@ -120,12 +120,14 @@ func (w *watcher) Write(p []byte) (int, error) {
 func (s *server) secretive() {
 	s.t.Helper()
 	var own []spelling
-	if token, err := os.ReadFile(filepath.Join(s.home, "data", "token")); err == nil {
+	if token, err := os.ReadFile(filepath.Join(s.data(), "token")); err == nil {
 		own = spellings("the token", strings.TrimSpace(string(token)))
 	}
-	lookThrough(s.home, s.t.Name(), func(path string) bool {
-		return path == filepath.Join(s.home, "data", "token") || strings.Contains(path, "/.scripted-agent/")
-	}, own...)
+	except := func(path string) bool {
+		return path == filepath.Join(s.data(), "token") || strings.Contains(path, "/.scripted-agent/")
+	}
+	lookThrough(s.home, s.t.Name(), except, own...)
+	lookThrough(s.database, s.t.Name(), except, own...)
 	if s.engine.url != "" {
 		must(s.t, lookThroughDatabase(s.engine.url, s.t.Name(), own...))
 	}

@@ -470,7 +470,7 @@ func TestAuditShowsTampering(t *testing.T) {
 // tamper changes the audit of a server that is down. The database itself refuses, until its triggers are taken off.
 func (s *server) tamper(statement string) {
 	s.t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(s.home, "data", "signoff.db"))
+	db, err := sql.Open("sqlite", filepath.Join(s.data(), "signoff.db"))
 	must(s.t, err)
 	defer db.Close()
 	if _, err := db.Exec(statement); err == nil {

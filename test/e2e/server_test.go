@@ -19,12 +19,14 @@ import (
 	"time"
 
 	"signoff/internal/events/eventstest"
+	"signoff/internal/store/storetest"
 )
 
 // server is one process of the binary, and the folders that outlive it.
 type server struct {
 	t         *testing.T
 	home      string // data and workspace lie here
+	database  string // the folder in memory that the database lies in
 	workspace string
 	env       []string
 	engine    engine
@@ -61,6 +63,7 @@ func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	home := t.TempDir()
 	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace"), engine: e}
 	must(t, os.Mkdir(s.workspace, 0o755))
+	s.database = storetest.DataDir(t, s.data())
 	config := filepath.Join(home, "signoff.yaml")
 	must(t, os.WriteFile(config, nil, 0o600))
 	s.section("models", object{"default": "test", "test": entry(m)})
@@ -68,7 +71,7 @@ func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	s.env = append([]string{
 		canaryVariable + "=" + canary, modelKeyVariable + "=" + modelKey,
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
-		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + filepath.Join(home, "data"), "SIGNOFF_CONFIG=" + config,
+		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + s.data(), "SIGNOFF_CONFIG=" + config,
 		"SIGNOFF_WORKSPACE_ROOT=" + s.workspace, "SIGNOFF_DATABASE_URL=" + e.url, "SIGNOFF_LEASE_SECONDS=2",
 		"SIGNOFF_DRAIN_SECONDS=10", "SIGNOFF_LOG_LEVEL=info",
 		"GORACE=atexit_sleep_ms=0", // or a second at the end of every server and command line
@@ -84,6 +87,9 @@ func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	})
 	return s
 }
+
+// data is the server's own folder.
+func (s *server) data() string { return filepath.Join(s.home, "data") }
 
 // entry is how a model stands in the registry.
 func entry(m provider, more ...object) object {
@@ -162,7 +168,7 @@ func (s *server) launch(args ...string) {
 // readToken is the first token; a replica that found keys in its database has none, and makes one.
 func (s *server) readToken() string {
 	s.t.Helper()
-	token, err := os.ReadFile(filepath.Join(s.home, "data", "token"))
+	token, err := os.ReadFile(filepath.Join(s.data(), "token"))
 	if err == nil {
 		return strings.TrimSpace(string(token))
 	}

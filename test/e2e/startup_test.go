@@ -17,6 +17,7 @@ func quiet(a *answer, _ []message) { a.say("hello") }
 func TestFirstStart(t *testing.T) {
 	s := newServer(t, engine{}, newModel(t, quiet))
 	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "SIGNOFF_ADDR=127.0.0.1:0"}
+	must(t, os.RemoveAll(s.data()))
 	s.start()
 	if !strings.HasPrefix(s.base, "http://127.0.0.1:") {
 		t.Errorf("it listens on %s", s.base)
@@ -138,7 +139,7 @@ func TestPublicAddressWithKeys(t *testing.T) {
 	must(t, err)
 	s.base = "http://127.0.0.1:" + port
 	s.create()
-	if _, err := os.Stat(filepath.Join(s.home, "data", "token")); err == nil {
+	if _, err := os.Stat(filepath.Join(s.data(), "token")); err == nil {
 		t.Error("a public server has made a token by itself")
 	}
 }
@@ -253,8 +254,9 @@ func TestDoctor(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
 		s := newServer(t, e, newModel(t, quiet))
 		if e.url == "" {
+			must(t, os.RemoveAll(s.data()))
 			out, errOut, code := s.command("doctor")
-			if _, err := os.Stat(filepath.Join(s.home, "data")); code != 0 || err == nil {
+			if _, err := os.Stat(s.data()); code != 0 || err == nil {
 				t.Errorf("before the first start: exit %d, data %v\n%s%s", code, err, out, errOut)
 			}
 		}

@@ -2,12 +2,8 @@ package storetest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-	"syscall"
 	"testing"
 
 	"signoff/internal/store"
@@ -20,48 +16,11 @@ func SQLite(tb testing.TB) *store.Store {
 	if err != nil {
 		tb.Fatalf("storetest: %v", err)
 	}
-	path := filepath.Join(inMemory(tb), "signoff.db")
+	path := filepath.Join(InMemory(tb), databaseName)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		tb.Fatalf("storetest: %v", err)
 	}
 	return Open(tb, store.Config{Path: path})
-}
-
-// inMemory returns a folder of the test that no disk has to be waited for, where the machine has room for one. As with
-// the private cluster, what lies there outlives any death of a process, and not that of the machine.
-func inMemory(tb testing.TB) string {
-	tb.Helper()
-	const memory, room = "/dev/shm", 1 << 30
-	var space syscall.Statfs_t
-	if syscall.Statfs(memory, &space) != nil || space.Bavail*uint64(space.Bsize) < room {
-		return tb.TempDir()
-	}
-	sweepMemory(memory)
-	folder, err := os.MkdirTemp(memory, folderOf(os.Getpid())+"*") //nolint:usetesting // TempDir is wherever TMPDIR says
-	if err != nil {
-		return tb.TempDir()
-	}
-	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
-	return folder
-}
-
-// folderOf is how the folders of a process begin.
-func folderOf(pid int) string { return fmt.Sprintf("signoff-test-%d-", pid) }
-
-var sweeping sync.Once
-
-// sweepMemory removes, once in a process, what killed tests have left: memory is not given back by waiting.
-func sweepMemory(memory string) {
-	sweeping.Do(func() {
-		left, _ := filepath.Glob(filepath.Join(memory, "signoff-test-*"))
-		for _, folder := range left {
-			var pid int
-			_, err := fmt.Sscanf(filepath.Base(folder), "signoff-test-%d-", &pid)
-			if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-				_ = os.RemoveAll(folder)
-			}
-		}
-	})
 }
 
 // Open opens and migrates a store that is closed when the test is over.
