@@ -30,7 +30,7 @@ type story struct {
 	settings settings
 }
 
-// newStory begins the story of one process. earlier tells that other processes have spoken for the same execution: then
+// newStory begins the story of one process. Where other processes have spoken for the same execution,
 // the ids of calls, which the agent may count from 1 again, need an ending of their own.
 func newStory(life context.Context, opening domain.Opening) *story {
 	process := randomName(4)
@@ -38,7 +38,7 @@ func newStory(life context.Context, opening domain.Opening) *story {
 	s.speech.process = process
 	s.calls = newCalls(process, opening.Execution.Request.WorkingDirectory)
 	s.usage = account{before: opening.Execution.Usage, continued: opening.AgentSession != ""}
-	if opening.AgentSession != "" || opening.Execution.Turn > 1 || opening.Execution.Recovery > 0 {
+	if opening.AgentSession != "" || opening.Execution.Turn > 1 || opening.Earlier {
 		s.calls.distinguish()
 	}
 	return s

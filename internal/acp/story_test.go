@@ -200,7 +200,7 @@ func TestCallIDsAreNeverUsedTwice(t *testing.T) {
 	for name, opening := range map[string]domain.Opening{
 		"continued": {AgentSession: "s"},
 		"later":     {Execution: domain.Execution{Turn: 2}},
-		"recovered": {Execution: domain.Execution{Recovery: 1}},
+		"recovered": {Earlier: true},
 	} {
 		later := newTale(t, opening).hears(updates...)
 		want(t, name, fmt.Sprint(ids(later)), "[1~p 1~p~2 1~p~3]")

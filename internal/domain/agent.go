@@ -32,6 +32,7 @@ type Opening struct {
 	Execution    Execution
 	Host         Host   // for what the agent says between turns; in a turn, it is the host of the turn
 	AgentSession string // the agent's own session that is to be taken up; empty for a new one
+	Earlier      bool   // an earlier process may have spoken for the execution
 }
 
 // Introduction is what an agent says of itself. An internal one says nothing.

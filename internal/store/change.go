@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"time"
 
 	"signoff/internal/domain"
@@ -57,6 +58,9 @@ type Change struct {
 	Generate *domain.Generation
 	Accept   *Acceptance
 
+	// Park lets go of the execution until somebody wants something of it. By the driver.
+	Park *Park
+
 	Resumed bool // the driver has taken the wish to resume; the next interruption needs a new one
 
 	// Debug goes to the feed of raw messages, of which the newest [DebugMessages] and [DebugBytes] are kept. N is given
@@ -73,7 +77,30 @@ type Creation struct {
 	Execution   domain.Execution
 	Owner       ReplicaID
 	Idempotency *Idempotency // nil without a key
+	Queued      bool         // nobody drives it yet, since there is no room: it waits for [Store.ClaimQueued]
 	Place       string       // of one of which there is to be one live execution only: see [Store.LiveAt]; empty: no such place
+}
+
+// Park leaves an execution without a driver: whoever writes to it under epoch 0 wakes it, and so does the time. Whichever
+// replica claims it next goes on with it, see [Store.Claim]. Where the bell is not what the driver has read it is
+// refused as domain.CodeStale: somebody wants something that the driver has not seen.
+type Park struct {
+	Bell  int64      // as it stood before the driver read what others want
+	Until *time.Time // wakes by itself; nil: never
+}
+
+// never is when an execution wakes that only others wake.
+const never = math.MaxInt64
+
+func (p *Park) values() []any {
+	switch {
+	case p == nil:
+		return []any{nil, nil}
+	case p.Until == nil:
+		return []any{p.Bell, int64(never)}
+	default:
+		return []any{p.Bell, p.Until.UnixMicro()}
+	}
 }
 
 // Idempotency makes a repeated request give the first answer again.
@@ -173,6 +200,8 @@ type Outcome struct {
 	Repeated bool
 	// Tenant is whose execution it is.
 	Tenant domain.TenantID
+	// Owner drives the execution after the change, or has died doing so; empty: nobody does.
+	Owner ReplicaID
 	// Err is nil where the change is in the database, or is Repeated. Otherwise nothing of it is:
 	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, an approval was not
 	//     pending, or not in time, a client's call does not wait any more, or is to expire before its time, a prompt is queued,

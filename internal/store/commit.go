@@ -67,7 +67,7 @@ func checkBatch(changes []Change) error {
 
 // brokenRole tells what of c only others than its writer may write.
 func brokenRole(c *Change) string {
-	drives := c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 ||
+	drives := c.Park != nil || c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 ||
 		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil
 	wishes := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Ring || c.AnswerClient != nil || c.Accept != nil
 	switch {
@@ -125,11 +125,13 @@ type batch struct {
 	again   bool                             // one of those was refused
 }
 
-// takenHead is what the update of a head gives: the last seq of the change, the tenant, and the change's key in the feed.
+// takenHead is what the update of a head gives: the last seq of the change, the tenant, the change's key in the feed, and
+// who drives the execution after it.
 type takenHead struct {
 	lastSeq int64
 	tenant  string
 	feedKey int64
+	owner   string
 }
 
 func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
@@ -167,7 +169,7 @@ func (b *batch) write(tx *sql.Tx) error {
 	}
 	for i, c := range b.live {
 		head := b.heads[c.Execution]
-		b.outcomes[i].LastSeq, b.outcomes[i].Tenant = head.lastSeq, domain.TenantID(head.tenant)
+		b.outcomes[i].LastSeq, b.outcomes[i].Tenant, b.outcomes[i].Owner = head.lastSeq, domain.TenantID(head.tenant), ReplicaID(head.owner)
 	}
 	b.acceptRepeats()
 	return nil

@@ -76,12 +76,15 @@ func (b *batch) createHeads() error {
 		e := &c.Create.Execution
 		ended := e.Status.Terminal() || c.Update != nil && c.Update.Status.Terminal()
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), int64(len(c.Events)),
-			optionalText(string(c.Create.Owner)), flag(ended)}})
+			optionalText(string(c.Create.Owner)), flag(ended), flag(c.Create.Queued)}})
 	}
-	created, err := ask(b, `id text, tenant text, events bigint, owner text, ended bigint`, rows, scanTaken, `
-		insert into execution_heads (execution_id, tenant_id, last_seq, epoch, owner, recoveries, bell, ended, feed_key)
-		select id, tenant, events, 1, owner, 0, 0, ended, change_key() from v where true
-		returning execution_id, last_seq, tenant_id, feed_key`)
+	created, err := ask(b, `id text, tenant text, events bigint, owner text, ended bigint, queued bigint`, rows, scanTaken, `
+		insert into execution_heads (execution_id, tenant_id, last_seq, epoch, owner, recoveries, bell, ended, feed_key,
+			wake_us, queued_us)
+		select id, tenant, events, 1, owner, 0, 0, ended, change_key(),
+			case when queued = 1 then `+neverText+` else 0 end, case when queued = 1 then now_us() end
+		from v where true
+		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`)
 	for _, head := range created {
 		b.heads[head.execution] = head.takenHead
 	}

@@ -15,7 +15,8 @@ func (b *batch) takeHeads() error {
 			continue // its head was inserted with its numbers taken
 		}
 		ends := c.Update != nil && c.Update.Status.Terminal()
-		rows = append(rows, row{i, []any{string(c.Execution), c.Epoch, int64(len(c.Events)), flag(c.Progress), flag(ends)}})
+		rows = append(rows, row{i, append([]any{string(c.Execution), c.Epoch, int64(len(c.Events)), flag(c.Progress), flag(ends),
+			flag(c.Cancel != nil)}, c.Park.values()...)})
 	}
 	for len(rows) > 0 {
 		part := rows[:min(len(rows), rowsAtOnce)]
@@ -28,23 +29,30 @@ func (b *batch) takeHeads() error {
 }
 
 func (b *batch) takeSome(rows []row) error {
-	given := list{columns: columns(`id text, driver bigint, events bigint, progress bigint, ends bigint`)}
+	given := list{columns: columns(`id text, driver bigint, events bigint, progress bigint, ends bigint, urgent bigint,
+		rung bigint, until bigint`)}
 	for _, row := range rows {
 		given.rows = append(given.rows, row.values)
 	}
 	with, args := b.store.dialect.with(given)
 	heads, err := collect(b.ctx, b.tx, scanTaken, with+`, locked as (
-			select v.id, v.driver, v.events, v.progress, v.ends from v join execution_heads on execution_id = v.id
+			select v.id, v.driver, v.events, v.progress, v.ends, v.urgent, v.rung, v.until
+			from v join execution_heads on execution_id = v.id
 			order by execution_id`+b.store.dialect.lock+`)
 		update execution_heads as h set
 			last_seq = h.last_seq + v.events,
 			bell = h.bell + case when v.driver = 0 then 1 else 0 end,
 			recoveries = case when v.progress = 1 then 0 else h.recoveries end,
 			ended = v.ends,
+			owner = case when v.until is null then h.owner end,
+			epoch = case when v.until is null then h.epoch else h.epoch + 1 end,
+			wake_us = case when v.until is not null then v.until
+				when v.driver = 0 and (h.queued_us is null or v.urgent = 1) then 0 else h.wake_us end,
+			queued_us = case when v.ends = 0 then h.queued_us end,
 			feed_key = case when h.feed_key > change_key() then h.feed_key else change_key() end
 		from locked as v
-		where h.execution_id = v.id and (v.driver = 0 or v.driver = h.epoch) and h.ended = 0
-		returning execution_id, last_seq, tenant_id, feed_key`, args...)
+		where h.execution_id = v.id and (v.driver = 0 or v.driver = h.epoch) and (v.rung is null or v.rung = h.bell) and h.ended = 0
+		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`, args...)
 	if err != nil {
 		return err
 	}
@@ -64,7 +72,7 @@ type takenRow struct {
 }
 
 func scanTaken(row scanner) (t takenRow, err error) {
-	return t, row.Scan(&t.execution, &t.lastSeq, &t.tenant, &t.feedKey)
+	return t, row.Scan(&t.execution, &t.lastSeq, &t.tenant, &t.feedKey, &t.owner)
 }
 
 func (b *batch) appendEvents() error {

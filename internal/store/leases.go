@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"strconv"
 	"time"
 
 	"signoff/internal/domain"
@@ -14,6 +16,9 @@ type Claimed struct {
 	Epoch     int64
 }
 
+// neverText is [never] for a statement.
+var neverText = strconv.Itoa(never)
+
 // Heartbeat keeps a replica alive for ttl, by the clock of the database. A replica must count its own ttl from before
 // the call, and stop what it drives when that is over.
 func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Duration) error {
@@ -23,26 +28,83 @@ func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Durat
 	return err
 }
 
-// abandoned holds for the head h of a live execution that no living replica drives.
-const abandoned = `h.ended = 0 and (h.owner is null or not exists (
-	select 1 from replicas r where r.id = h.owner and r.lease_until_us > now_us()))`
+// left holds for the head h of a live execution that nobody drives and that is to go on: it is not parked, or it is time.
+const left = `h.ended = 0 and h.owner is null and h.wake_us <= now_us()`
 
-// Claim gives replica up to limit abandoned executions, each under a new epoch, so that whoever drove it before cannot
-// write any more. Two callers never get the same. A replica without a valid lease gets nothing: it would be robbed at
-// once.
+// lost holds for the head h of a live execution whose driver's lease is over.
+const lost = `h.ended = 0 and h.owner is not null and not exists (
+	select 1 from replicas r where r.id = h.owner and r.lease_until_us > now_us())`
+
+// Claim gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
+// cannot write any more. Two callers never get the same. A replica without a valid lease gets nothing: it would be
+// robbed at once. What was let go in good order comes before what was lost with its driver, which alone is counted as
+// a recovery.
 func (s *Store) Claim(ctx context.Context, replica ReplicaID, limit int) ([]Claimed, error) {
-	var claimed []Claimed
-	err := s.transact(ctx, "claim executions", func(tx *sql.Tx) error {
-		// The condition is repeated outside of the subselect. Postgres chooses the candidates from a snapshot, and asks
-		// the outer condition again of a row that another claimer has changed since.
-		won, err := collect(ctx, tx, scanText, `
-			update execution_heads as h set owner = $1, epoch = h.epoch + 1, recoveries = h.recoveries + 1
-			where h.execution_id in (
-				select h.execution_id from execution_heads h where `+abandoned+`
-				order by h.execution_id limit $2`+s.dialect.skipLocked+`)
-			and `+abandoned+`
-			and exists (select 1 from replicas me where me.id = $1 and me.lease_until_us > now_us())
-			returning execution_id`, text(string(replica)), limit)
+	claimed, err := s.claim(ctx, replica, left, limit)
+	if err != nil || len(claimed) == limit {
+		return claimed, err
+	}
+	more, err := s.claim(ctx, replica, lost, limit-len(claimed))
+	if err != nil && len(claimed) > 0 && !errors.Is(err, ErrUnknownOutcome) {
+		return claimed, nil // these are ours; of the others the next one will hear
+	}
+	return append(claimed, more...), err
+}
+
+// ClaimNow is [Store.Claim] for some executions that somebody waits for.
+func (s *Store) ClaimNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Claimed, error) {
+	which := `(` + left + ` or ` + lost + `) and h.execution_id in (select id from v)`
+	return s.claim(ctx, replica, which, len(ids), ids...)
+}
+
+// ClaimQueued gives replica up to limit executions that wait for room, the tenants in turn and the oldest of each first.
+// Of the tenants that are full it gives none.
+func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit int, full []domain.TenantID) ([]Claimed, error) {
+	skipped := list{columns: columns("tenant text"), rows: [][]any{{""}}}
+	for _, tenant := range full {
+		skipped.rows = append(skipped.rows, []any{text(string(tenant))})
+	}
+	with, args := s.dialect.with(skipped)
+	next, err := collect(ctx, s.read, scanExecutionID, with+`
+		select execution_id from (
+			select execution_id, queued_us, row_number() over (partition by tenant_id order by queued_us, execution_id) as turn
+			from execution_heads where queued_us is not null and ended = 0 and owner is null
+				and tenant_id not in (select tenant from v)) waiting
+		order by turn, queued_us, execution_id limit `+strconv.Itoa(limit), args...)
+	if err != nil {
+		return nil, s.failed("read the queue", err)
+	}
+	if len(next) == 0 {
+		return nil, nil
+	}
+	which := `h.ended = 0 and h.owner is null and h.queued_us is not null and h.execution_id in (select id from v)`
+	return s.claim(ctx, replica, which, limit, next...)
+}
+
+func scanExecutionID(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }
+
+// claim makes replica the owner of up to limit heads, of those among ids where which says so. That condition is asked twice:
+// Postgres chooses from a snapshot, and asks the outer condition again of a row that another claimer has changed since.
+// The choice is made once: a plan that makes it for each row would take more than the limit.
+func (s *Store) claim(
+	ctx context.Context, replica ReplicaID, which string, limit int, ids ...domain.ExecutionID,
+) (claimed []Claimed, err error) {
+	given := list{columns: columns("id text, me text"), rows: [][]any{{"", text(string(replica))}}}
+	for _, id := range ids {
+		given.rows = append(given.rows, []any{text(string(id)), text(string(replica))})
+	}
+	with, args := s.dialect.with(given)
+	err = s.transact(ctx, "claim executions", func(tx *sql.Tx) error {
+		won, err := collect(ctx, tx, scanText, with+`, chosen as materialized (
+				select h.execution_id from execution_heads h where `+which+`
+				order by h.execution_id limit `+strconv.Itoa(limit)+s.dialect.skipLocked+`)
+			update execution_heads as h set
+				owner = (select min(me) from v), epoch = h.epoch + 1, wake_us = 0, queued_us = null,
+				recoveries = case when h.owner is null then h.recoveries else h.recoveries + 1 end
+			where h.execution_id in (select execution_id from chosen)
+			and `+which+`
+			and exists (select 1 from replicas me where me.id = (select min(me) from v) and me.lease_until_us > now_us())
+			returning execution_id`, args...)
 		if err != nil || len(won) == 0 {
 			return err
 		}
@@ -78,14 +140,11 @@ func (s *Store) Owned(ctx context.Context, replica ReplicaID) ([]Claimed, error)
 	return owned, nil
 }
 
-// oneLess takes back that the claim was counted: what is let go in good order has not failed.
-const oneLess = `case when recoveries > 0 then recoveries - 1 else 0 end`
-
 // Release ends a replica in good order: what it drives is anybody's at once.
 func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 	return s.transact(ctx, "release the lease", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
-			update execution_heads set owner = null, recoveries = `+oneLess+` where owner = $1 and execution_id in (
+			update execution_heads set owner = null where owner = $1 and execution_id in (
 				select execution_id from execution_heads where ended = 0 and owner = $1
 				order by execution_id`+s.dialect.lock+`)`, text(string(replica)))
 		if err != nil {
@@ -99,7 +158,7 @@ func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 // ReleaseExecution lets go of one execution, where the claim under epoch still stands.
 func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error {
 	changed, err := s.exec(ctx, "release an execution", `
-		update execution_heads set owner = null, recoveries = `+oneLess+` where execution_id = $1 and epoch = $2`, text(string(id)), epoch)
+		update execution_heads set owner = null where execution_id = $1 and epoch = $2`, text(string(id)), epoch)
 	if err == nil && changed == 0 {
 		return stale("The execution is driven by somebody else, or gone.")
 	}
@@ -115,4 +174,29 @@ func (s *Store) ForgetReplicas(ctx context.Context) error {
 	}
 	_, err := s.exec(ctx, "forget dead replicas", `delete from replicas`)
 	return err
+}
+
+// Waiting counts the executions that wait for room: those of tenant, and of all.
+func (s *Store) Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error) {
+	counts, err := one(ctx, s.read, func(row scanner) (c [2]int, err error) { return c, row.Scan(&c[0], &c[1]) }, `
+		select count(case when tenant_id = $1 then 1 end), count(*) from execution_heads where queued_us is not null and ended = 0`,
+		text(string(tenant)))
+	if err != nil {
+		return 0, 0, s.failed("count what waits", err)
+	}
+	return counts[0], counts[1], nil
+}
+
+// QueuePosition is the place of an execution among those of its tenant that wait for room: 1 is the next; 0: it does not
+// wait.
+func (s *Store) QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error) {
+	position, err := one(ctx, s.read, func(row scanner) (n int, err error) { return n, row.Scan(&n) }, `
+		select count(*) from execution_heads h join execution_heads me on me.execution_id = $2 and me.tenant_id = $1
+		where h.tenant_id = $1 and h.ended = 0 and h.queued_us is not null
+			and (h.queued_us < me.queued_us or (h.queued_us = me.queued_us and h.execution_id <= me.execution_id))`,
+		text(string(tenant)), text(string(id)))
+	if err != nil {
+		return 0, s.failed("read the queue", err)
+	}
+	return position, nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 4
+const newest = 5
 
 var engines = []string{"sqlite", "postgres"}
 

@@ -67,10 +67,11 @@ func claimCounts(w *world) {
 		time.Sleep(leaseOfClaimCounts)          // it dies with the execution in its hands
 	}
 	w.must(w.s.ReleaseExecution(w.ctx, id, 4))
-	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 2 {
-		w.Errorf("what was let go in good order counts: %d, %v", e.Recovery, err)
+	w.heartbeat("five")
+	if claimed, err := w.s.Claim(w.ctx, "five", 1); err != nil || len(claimed) != 1 || claimed[0].Execution.Recovery != 3 {
+		w.Errorf("what was let go in good order counts: %+v, %v", claimed, err)
 	}
-	w.accepted(store.Change{Execution: id, Epoch: 4, Progress: true})
+	w.accepted(store.Change{Execution: id, Epoch: 5, Progress: true})
 	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 0 {
 		w.Errorf("after progress: %d, %v", e.Recovery, err)
 	}

@@ -1,0 +1,157 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// parked is a change that lets go of an execution under epoch 1, whose bell nobody has rung.
+func parked(id domain.ExecutionID, until *time.Time) store.Change {
+	return store.Change{Execution: id, Epoch: 1, Park: &store.Park{Until: until}}
+}
+
+// claims takes all that there is, and wants just these.
+func (w *world) claims(replica store.ReplicaID, want ...domain.ExecutionID) []store.Claimed {
+	w.Helper()
+	claimed, err := w.s.Claim(w.ctx, replica, 100)
+	w.must(err)
+	w.wantClaimed(claimed, want...)
+	return claimed
+}
+
+func (w *world) wantClaimed(claimed []store.Claimed, want ...domain.ExecutionID) {
+	w.Helper()
+	got := []domain.ExecutionID{}
+	for _, c := range claimed {
+		got = append(got, c.Execution.ID)
+	}
+	if !slices.Equal(sorted(got), sorted(want)) {
+		w.Errorf("claimed %v, want %v", got, want)
+	}
+}
+
+func parking(w *world) {
+	w.heartbeat("two")
+	id := w.create()
+	if owner := w.commit(said(id, 1, 1)).Owner; owner != "one" {
+		w.Errorf("it is driven by %q", owner)
+	}
+	w.accepted(parked(id, nil))
+	w.claims("two")
+	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
+	outcome := w.commit(store.Change{Execution: id, Ring: true})
+	if outcome.Err != nil || outcome.Owner != "" {
+		w.Errorf("%+v", outcome)
+	}
+	claimed := w.claims("two", id)
+	if claimed[0].Epoch != 3 || claimed[0].Execution.Recovery != 0 {
+		w.Errorf("%+v", claimed[0])
+	}
+	w.claims("two")
+}
+
+func parkingUnheard(w *world) {
+	w.heartbeat("two")
+	id := w.create()
+	w.accepted(store.Change{Execution: id, Ring: true})
+	w.untouched(id, func() { w.refused(w.commit(parked(id, nil)).Err, domain.CodeStale) })
+	head, err := w.s.Head(w.ctx, id)
+	w.must(err)
+	w.accepted(store.Change{Execution: id, Epoch: 1, Park: &store.Park{Bell: head.Bell}})
+	w.claims("two")
+	w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{}})
+	w.claims("two", id)
+}
+
+func parkingUntil(w *world) {
+	w.heartbeat("two")
+	ids := w.createMany(2)
+	at, err := w.s.Now(w.ctx)
+	w.must(err)
+	later, soon := at.Add(time.Hour), at.Add(50*time.Millisecond)
+	w.accepted(parked(ids[0], &later))
+	w.accepted(parked(ids[1], &soon))
+	time.Sleep(time.Until(soon) + 50*time.Millisecond)
+	w.claims("two", ids[1])
+}
+
+func claimNow(w *world) {
+	w.heartbeat("one")
+	w.heartbeat("two")
+	ids := w.createMany(3)
+	w.accepted(parked(ids[1], nil))
+	w.accepted(parked(ids[2], nil))
+	w.accepted(store.Change{Execution: ids[1], Ring: true})
+	claimed, err := w.s.ClaimNow(w.ctx, "two", ids) // of one, parked and awake, and parked
+	w.must(err)
+	w.wantClaimed(claimed, ids[1])
+}
+
+// waiting is a change that creates an execution for which there is no room.
+func waitingForRoom(t domain.TenantID) store.Change {
+	c := creation(domain.ExecutionID(newID()))
+	c.Create.Owner, c.Create.Queued, c.Create.Execution.Tenant = "", true, t
+	return c
+}
+
+func queue(w *world) {
+	w.heartbeat("two")
+	var own, others []domain.ExecutionID
+	for range 3 {
+		c := waitingForRoom(tenant)
+		w.accepted(c)
+		own = append(own, c.Execution)
+	}
+	for range 2 {
+		c := waitingForRoom("another")
+		w.accepted(c)
+		others = append(others, c.Execution)
+	}
+	w.claims("two")
+	w.waits(3, 5)
+	w.positions(own, 1, 2, 3)
+	if n, err := w.s.QueuePosition(w.ctx, "another", own[0]); err != nil || n != 0 {
+		w.Errorf("another tenant sees it at %d: %v", n, err)
+	}
+
+	claimed, err := w.s.ClaimQueued(w.ctx, "two", 2, nil)
+	w.must(err)
+	w.wantClaimed(claimed, own[0], others[0])
+	if claimed[0].Epoch != 2 || claimed[0].Execution.Recovery != 0 {
+		w.Errorf("%+v", claimed[0])
+	}
+	w.positions(own, 0, 1, 2)
+	claimed, err = w.s.ClaimQueued(w.ctx, "two", 9, []domain.TenantID{tenant})
+	w.must(err)
+	w.wantClaimed(claimed, others[1])
+	w.waits(2, 2)
+	if claimed, err := w.s.ClaimQueued(w.ctx, "nobody", 9, nil); err != nil || len(claimed) != 0 {
+		w.Errorf("a replica without a lease gets %v, %v", claimed, err)
+	}
+
+	w.accepted(store.Change{Execution: own[1], Ring: true}) // does not jump the queue
+	w.claims("two")
+	w.accepted(store.Change{Execution: own[1], Cancel: &store.CancelRequest{}})
+	w.claims("two", own[1])
+	w.positions(own, 0, 0, 1)
+	w.waits(1, 1)
+}
+
+func (w *world) waits(own, all int) {
+	w.Helper()
+	if gotOwn, gotAll, err := w.s.Waiting(w.ctx, tenant); err != nil || gotOwn != own || gotAll != all {
+		w.Errorf("%d and %d wait, want %d and %d: %v", gotOwn, gotAll, own, all, err)
+	}
+}
+
+func (w *world) positions(ids []domain.ExecutionID, want ...int) {
+	w.Helper()
+	for i, id := range ids {
+		if n, err := w.s.QueuePosition(w.ctx, tenant, id); err != nil || n != want[i] {
+			w.Errorf("%d is at %d, want %d: %v", i, n, want[i], err)
+		}
+	}
+}
