@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short test-agents test-client lint fmt clean
+.PHONY: help build generate demo run test test-short test-agents test-client chaos-short chaos lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -31,6 +31,13 @@ test-agents: ## Drive real agents through the server (needs npm; installs two gi
 
 test-client: ## Test the TypeScript client in Node against the real server (needs npm)
 	@scripts/test-client.sh
+
+chaos-short: ## Kill, pause and starve real servers for some minutes, and check that nothing is lost or doubled
+	@scripts/chaos.sh -form short
+
+MINUTES ?= 30
+chaos: ## The same for MINUTES=30, going on where the last campaign on this commit ended
+	@scripts/chaos.sh -form long -minutes $(MINUTES)
 
 lint: ## Run the linters of .golangci.yml
 	$(TOOL) golangci-lint run

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// block is one kind of fault under load.
+type block struct {
+	name  string
+	cycle string // what one cycle is, for the table
+	short int    // cycles in the short form
+	long  int    // cycles of one go in the long form
+	goal  int    // cycles on one commit
+	alone bool   // it measures times, so nothing may run beside it
+	run   func(r *run)
+}
+
+// blocks are all there are. The order is that of the short form: the longest first, so that the others fit beside it.
+var blocks = []block{
+	{name: "kill", cycle: "kill -9 of a server", short: 30, long: 60, goal: 1000, run: kill},
+}
+
+func blockNames() []string {
+	names := make([]string, len(blocks))
+	for i, b := range blocks {
+		names[i] = b.name
+	}
+	return names
+}
+
+// choose finds blocks by their names; no name at all is every block.
+func choose(names string) ([]block, error) {
+	if names == "" {
+		return blocks, nil
+	}
+	var chosen []block
+	for name := range strings.SplitSeq(names, ",") {
+		at := slices.IndexFunc(blocks, func(b block) bool { return b.name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("there is no block %q; there are %s", name, strings.Join(blockNames(), ", "))
+		}
+		chosen = append(chosen, blocks[at])
+	}
+	return chosen, nil
+}

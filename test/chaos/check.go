@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/events/eventstest"
+)
+
+// check holds everything that was seen in the world against the invariants, when the load has settled.
+func (w *world) check() {
+	w.nothingLeft()
+	w.noDoubles()
+	ledger, err := readLedger(w.workspace)
+	w.run.must(err)
+	for _, t := range w.load.all() {
+		if t.id == "" {
+			w.run.expect(len(ledger[t.plan.Key]) == 0, "%s: %s was never created and has effects", w.name, t.plan.Key)
+			continue
+		}
+		log, err := w.log(w.run.ctx, &w.run.dice, t.id)
+		if err != nil {
+			w.run.violate("%s: I2: %v", w.name, err)
+			continue
+		}
+		h := history{seen: t.seen, log: log, decisions: t.decisions, ledger: ledger[t.plan.Key]}
+		wrong := h.broken()
+		w.run.checks.Add(int64(len(h.log) + len(h.seen) + len(h.decisions) + len(h.ledger)))
+		w.run.count("executions", 1)
+		w.run.count("events", len(log))
+		w.run.count("effects", len(h.ledger)/2)
+		for _, text := range wrong {
+			w.run.violate("%s: %s (%s): %s", w.name, t.plan.Key, t.id, text)
+		}
+	}
+	for key := range ledger {
+		w.run.expect(strings.HasPrefix(key, w.run.block.name), "%s: an effect of nobody: %s", w.name, key)
+	}
+}
+
+// noDoubles checks that each key has made one execution, and that those that were acknowledged are there.
+func (w *world) noDoubles() {
+	made := map[string]string{}
+	for cursor := ""; ; {
+		a := w.insist(w.run.ctx, &w.run.dice, http.MethodGet, "/executions?limit=100"+cursor, nil)
+		var page struct {
+			Items []struct {
+				ID       string
+				Metadata map[string]string
+			}
+			NextCursor *string
+		}
+		if err := a.into(&page); a.status != http.StatusOK || err != nil {
+			w.run.violate("%s: the list of executions: %s", w.name, a)
+			return
+		}
+		for _, execution := range page.Items {
+			key := execution.Metadata["key"]
+			w.run.expect(made[key] == "", "%s: I2: the key %s has made %s and %s", w.name, key, made[key], execution.ID)
+			made[key] = execution.ID
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + url.QueryEscape(*page.NextCursor)
+	}
+	for _, t := range w.load.all() {
+		w.run.expect(t.id == "" || made[t.plan.Key] == t.id, "%s: I2: %s was acknowledged as %q and is listed as %q", w.name,
+			t.plan.Key, t.id, made[t.plan.Key])
+	}
+}
+
+// history is all that is known of one execution: what its follower saw, its log, what deciders were answered, and the
+// ledger of what really ran.
+type history struct {
+	seen, log []event
+	decisions map[string][]operation
+	ledger    []entry
+}
+
+// broken lists how the history breaks the promises.
+func (h history) broken() []string {
+	var wrong []string
+	wrong = append(wrong, h.stream()...)
+	wrong = append(wrong, eventstest.Broken(asDomain(h.log))...)
+	c := newCalls(h.log)
+	wrong = append(wrong, c.wrong...)
+	wrong = append(wrong, c.effects(h.ledger)...)
+	wrong = append(wrong, c.deciders(h.decisions)...)
+	return wrong
+}
+
+// stream checks I1, I2 and I3: the log is 1..n and ends once, and the follower saw exactly the log.
+func (h history) stream() (wrong []string) {
+	terminal := 0
+	for i, e := range h.log {
+		if e.Seq != int64(i+1) {
+			wrong = append(wrong, fmt.Sprintf("I1: event %d of the log has seq %d", i+1, e.Seq))
+		}
+		if domain.EventType(e.Type).Terminal() {
+			terminal++
+		}
+	}
+	for i, e := range h.seen {
+		if i >= len(h.log) || h.log[i].raw != e.raw {
+			wrong = append(wrong, fmt.Sprintf("I1, I2: the %d. event that was seen is not in the log there: %s", i+1, e.raw))
+			break
+		}
+	}
+	if len(h.seen) < len(h.log) && terminal > 0 {
+		wrong = append(wrong, fmt.Sprintf("I1: %d events were seen, the log has %d", len(h.seen), len(h.log)))
+	}
+	if terminal != 1 {
+		last := "nothing"
+		if len(h.log) > 0 {
+			last = h.log[len(h.log)-1].raw
+		}
+		wrong = append(wrong, fmt.Sprintf("I3: %d terminal events, the last event is %s", terminal, last))
+	}
+	return wrong
+}
+
+func asDomain(log []event) []domain.Event {
+	events := make([]domain.Event, len(log))
+	for i, e := range log {
+		events[i] = domain.Event{Execution: domain.ExecutionID(e.ExecutionID), Seq: e.Seq, Type: domain.EventType(e.Type), Time: e.Time, Data: e.Data}
+	}
+	return events
+}
+
+// calls is what the log tells of tool calls and approvals.
+type calls struct {
+	asked     map[string]question
+	resolved  map[string]resolved
+	used      map[string]int      // starts by approval
+	ran       map[string]string   // the command of the start, by approval
+	starts    map[string][]string // commands by call
+	started   map[string]int      // by what is in the ledger
+	succeeded map[string]int      // likewise
+	fates     map[string]int
+	wrong     []string
+}
+
+type resolved struct {
+	ApprovalID string `json:"approvalId"`
+	Status     string `json:"status"`
+	Edited     bool   `json:"edited"`
+	Resolution string `json:"resolution"`
+	DecidedBy  any    `json:"decidedBy"`
+}
+
+type callEvent struct {
+	ToolCallID string          `json:"toolCallId"`
+	ApprovalID string          `json:"approvalId"`
+	Arguments  json.RawMessage `json:"arguments"`
+	Fate       string          `json:"fate"`
+}
+
+func newCalls(log []event) *calls {
+	c := &calls{asked: map[string]question{}, resolved: map[string]resolved{}, used: map[string]int{}, ran: map[string]string{}, starts: map[string][]string{},
+		started: map[string]int{}, succeeded: map[string]int{}, fates: map[string]int{}}
+	for _, e := range log {
+		c.event(e)
+	}
+	if n := len(log); n > 0 && domain.EventType(log[n-1].Type).Terminal() {
+		c.end()
+	}
+	return c
+}
+
+func (c *calls) failf(format string, arguments ...any) {
+	c.wrong = append(c.wrong, fmt.Sprintf(format, arguments...))
+}
+
+func (c *calls) event(e event) {
+	var call callEvent
+	switch e.Type {
+	case "approval.requested":
+		var asked question
+		c.read(e, &asked)
+		if _, twice := c.asked[asked.ApprovalID]; twice {
+			c.failf("approval %s is requested twice", asked.ApprovalID)
+		}
+		if asked.Kind == "unknownOutcome" && len(c.starts[asked.ToolCallID]) == 0 {
+			c.failf("I4: the outcome of call %s is unknown, and it never started", asked.ToolCallID)
+		}
+		c.asked[asked.ApprovalID] = asked
+	case "approval.resolved":
+		var r resolved
+		c.read(e, &r)
+		if _, twice := c.resolved[r.ApprovalID]; twice {
+			c.failf("I7: approval %s is resolved twice", r.ApprovalID)
+		}
+		c.resolved[r.ApprovalID] = r
+	case "toolCall.started":
+		c.read(e, &call)
+		c.start(e.Seq, call)
+	case "toolCall.completed":
+		c.read(e, &call)
+		c.fates[call.ToolCallID]++
+		if starts := c.starts[call.ToolCallID]; call.Fate == "succeeded" && len(starts) > 0 {
+			c.succeeded[effectIn(starts[len(starts)-1])]++
+		}
+	}
+}
+
+func (c *calls) read(e event, into any) {
+	if err := e.into(into); err != nil {
+		c.failf("event %d: %v", e.Seq, err)
+	}
+}
+
+// start checks I4 and I7: a start has an approval of its own, that was approved before, and runs what was approved.
+func (c *calls) start(seq int64, call callEvent) {
+	command := commandOf(call.Arguments)
+	c.starts[call.ToolCallID] = append(c.starts[call.ToolCallID], command)
+	c.started[effectIn(command)]++
+	if c.fates[call.ToolCallID] > 0 {
+		c.failf("I4: event %d: call %s starts after its fate", seq, call.ToolCallID)
+	}
+	asked, known := c.asked[call.ApprovalID]
+	if !known || asked.ToolCallID != call.ToolCallID || asked.Kind != "toolCall" {
+		c.failf("I4: event %d: call %s starts without an approval of its own: %q of kind %q", seq, call.ToolCallID, call.ApprovalID, asked.Kind)
+		return
+	}
+	if c.used[call.ApprovalID]++; c.used[call.ApprovalID] > 1 {
+		c.failf("I4: event %d: approval %s is used %d times", seq, call.ApprovalID, c.used[call.ApprovalID])
+	}
+	c.ran[call.ApprovalID] = command
+	r, decided := c.resolved[call.ApprovalID]
+	if !decided || r.Status != "approved" {
+		c.failf("I4: event %d: call %s starts, its approval is %q", seq, call.ToolCallID, r.Status)
+	}
+	if !r.Edited && !sameJSON(call.Arguments, asked.Arguments) {
+		c.failf("I7: event %d: what runs is %s, what was approved is %s", seq, call.Arguments, asked.Arguments)
+	}
+}
+
+// end checks what must be so when an execution has ended.
+func (c *calls) end() {
+	for id := range c.asked {
+		if _, is := c.resolved[id]; !is {
+			c.failf("I3: approval %s is open at the end", id)
+		}
+	}
+	for id := range c.starts {
+		if c.fates[id] != 1 {
+			c.failf("I4: call %s has %d fates", id, c.fates[id])
+		}
+	}
+}
+
+// effects checks I4 and I6 on the ledger: nothing ran more often than the log says that it started, what succeeded
+// has come to its end, and no two tools ran at once.
+func (c *calls) effects(ledger []entry) (wrong []string) {
+	starts, ends := map[string]int{}, map[string]int{}
+	for _, e := range ledger {
+		switch e.what {
+		case "start":
+			starts[e.effect()]++
+		case "end":
+			ends[e.effect()]++
+		default:
+			wrong = append(wrong, fmt.Sprintf("I6: %s ran while another tool of this execution did, at %d", e.effect(), e.at))
+		}
+	}
+	for effect, n := range starts {
+		if n > c.started[effect] {
+			wrong = append(wrong, fmt.Sprintf("I4: %q ran %d times, and was started %d times", effect, n, c.started[effect]))
+		}
+	}
+	for effect, n := range c.succeeded {
+		if ends[effect] < n {
+			wrong = append(wrong, fmt.Sprintf("I4: %q succeeded %d times, and came to its end %d times", effect, n, ends[effect]))
+		}
+	}
+	return wrong
+}
+
+// deciders checks I7: what deciders were answered is explained by a register, and the log has its winner.
+func (c *calls) deciders(decisions map[string][]operation) (wrong []string) {
+	for id, operations := range decisions {
+		winner, err := explain(operations)
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("I7: approval %s: %v in %v", id, err, operations))
+			continue
+		}
+		if winner == "" {
+			continue
+		}
+		r, is := c.resolved[id]
+		if !is {
+			wrong = append(wrong, fmt.Sprintf("I2: approval %s was acknowledged as %q, and is open in the log", id, winner))
+			continue
+		}
+		if told := c.winner(id, r); told != winner && !(told == edit && strings.HasPrefix(winner, edit)) {
+			wrong = append(wrong, fmt.Sprintf("I7: approval %s was acknowledged as %q, the log has %q", id, winner, told))
+		}
+	}
+	return wrong
+}
+
+// winner is the decision as the log tells it. The words of an edit are told by the start alone, if it came to that.
+func (c *calls) winner(id string, r resolved) string {
+	switch {
+	case r.Resolution != "":
+		return resolution + r.Resolution
+	case r.Edited:
+		return edit + c.ran[id]
+	case r.Status == "approved":
+		return approve
+	case r.Status == "denied":
+		return deny
+	default:
+		return r.Status
+	}
+}
+
+// effectIn is what a command leaves in the ledger.
+func effectIn(command string) string {
+	words := strings.Fields(command)
+	if len(words) != 5 {
+		return command
+	}
+	return strings.Join(words[1:4], " ")
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}

@@ -1,0 +1,33 @@
+package main
+
+import "time"
+
+// kill is kill -9 of servers at random moments under live executions: one server over SQLite, and two over Postgres of which
+// one dies at a time.
+func kill(r *run) {
+	r.sideBySide(
+		func() { r.kills(setup{name: "sqlite", live: 22}, (r.cycles+1)/2) },
+		func() { r.kills(setup{name: "postgres", postgres: true, replicas: 2, live: 22}, r.cycles/2) },
+	)
+}
+
+func (r *run) kills(s setup, cycles int) {
+	d := r.dice.own()
+	w := newWorld(r, s)
+	defer w.close()
+	w.load.start()
+	for range cycles {
+		w.load.awaitLive(20)
+		r.sleep(d.between(100*time.Millisecond, 1200*time.Millisecond))
+		victim := w.any(d)
+		r.must(victim.kill())
+		r.logf("%s is dead", victim.name)
+		r.sleep(d.between(0, 300*time.Millisecond))
+		took, err := victim.start()
+		r.must(err)
+		r.took("restart to ready", took)
+		r.cycled()
+	}
+	w.load.settle(90 * time.Second)
+	w.check()
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// load is the people and clients of a world. Each slot creates an execution, with an Idempotency-Key and as often as it takes,
+// follows it from replica to replica to its end, and begins again. Whoever sees an approval on a stream decides it, sometimes
+// three at once and differently. All that they see and hear is kept for the checks.
+type load struct {
+	w      *world
+	size   int
+	plan   func(key string, d *dice) plan
+	ctx    context.Context
+	cancel context.CancelFunc
+	slots  sync.WaitGroup
+	enough atomic.Bool // create no more
+	begun  time.Time
+
+	mu     sync.Mutex
+	tracks []*track
+}
+
+// track is what clients know of one execution.
+type track struct {
+	load *load
+	plan plan
+	id   string
+	dice *dice
+
+	mu        sync.Mutex
+	created   bool
+	ended     bool
+	seen      []event
+	decisions map[string][]operation // by approval
+	deciders  sync.WaitGroup
+}
+
+func newLoad(w *world, s setup) *load {
+	l := &load{w: w, size: s.live, plan: s.plan, begun: time.Now()}
+	if l.size == 0 {
+		l.size = 24
+	}
+	if l.plan == nil {
+		l.plan = usualPlan
+	}
+	l.ctx, l.cancel = context.WithCancel(w.run.ctx)
+	return l
+}
+
+// usualPlan is two or three short commands with some text around them.
+func usualPlan(key string, d *dice) plan {
+	return plan{Key: key, Calls: 2 + d.below(2), Pieces: 3 + d.below(8), Delay: d.between(time.Millisecond, 20*time.Millisecond),
+		Run: d.between(10*time.Millisecond, 250*time.Millisecond)}
+}
+
+// start fills the slots.
+func (l *load) start() {
+	for range l.size {
+		d := l.w.run.dice.own()
+		l.slots.Go(func() {
+			for !l.enough.Load() && l.ctx.Err() == nil {
+				l.one(d)
+			}
+		})
+	}
+}
+
+// one takes one execution from its creation to its end.
+func (l *load) one(d *dice) *track {
+	t := l.newTrack(d)
+	if t.create() {
+		t.follow()
+	}
+	return t
+}
+
+func (l *load) newTrack(d *dice) *track {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := fmt.Sprintf("%s-%s-%d", l.w.run.block.name, l.w.name, len(l.tracks)+1)
+	t := &track{load: l, plan: l.plan(key, d), dice: d, decisions: map[string][]operation{}}
+	l.tracks = append(l.tracks, t)
+	return t
+}
+
+// live is how many executions have been created and have not ended.
+func (l *load) live() (n int) {
+	for _, t := range l.all() {
+		t.mu.Lock()
+		if t.created && !t.ended {
+			n++
+		}
+		t.mu.Unlock()
+	}
+	return n
+}
+
+func (l *load) all() []*track {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]*track(nil), l.tracks...)
+}
+
+// awaitLive waits until so many executions are live.
+func (l *load) awaitLive(n int) {
+	for end := time.Now().Add(30 * time.Second); l.live() < n; l.w.run.sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			l.w.run.must(fmt.Errorf("%s: only %d executions are live, not %d", l.w.name, l.live(), n))
+		}
+	}
+}
+
+// settle creates no more and waits until every execution has ended. What has not is left to the checks.
+func (l *load) settle(patience time.Duration) {
+	l.enough.Store(true)
+	done := make(chan struct{})
+	go func() {
+		l.slots.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+	case <-l.w.run.ctx.Done():
+	}
+	l.abandon()
+}
+
+// abandon lets go of everything.
+func (l *load) abandon() {
+	l.enough.Store(true)
+	l.cancel()
+	l.slots.Wait()
+}
+
+// now is the time of a history.
+func (l *load) now() int64 { return time.Since(l.begun).Nanoseconds() }
+
+// create insists on the execution. Now and then it asks once more although it has its answer, and must get the same.
+func (t *track) create() bool {
+	l := t.load
+	body := object{"source": object{"type": "internal"}, "prompt": t.plan.prompt(), "metadata": object{"key": t.plan.Key}}
+	for {
+		a := l.w.insist(l.ctx, t.dice, http.MethodPost, "/executions", body, "Idempotency-Key", t.plan.Key)
+		if a.status != http.StatusCreated {
+			if l.ctx.Err() == nil {
+				l.w.run.violate("%s: create %s: %s", l.w.name, t.plan.Key, a)
+			}
+			l.w.run.operation(false)
+			return false
+		}
+		var execution struct{ ID string }
+		if err := a.into(&execution); err != nil {
+			l.w.run.violate("%s: create %s: %v", l.w.name, t.plan.Key, err)
+			return false
+		}
+		again := t.id != ""
+		if again && t.id != execution.ID {
+			l.w.run.violate("%s: I2: the key %s has made %s and %s", l.w.name, t.plan.Key, t.id, execution.ID)
+		}
+		t.mu.Lock()
+		t.id, t.created = execution.ID, true
+		t.mu.Unlock()
+		if again || t.dice.below(10) > 0 {
+			l.w.run.operation(true)
+			return true
+		}
+	}
+}
+
+// follow reads the stream to its end, on whatever replica answers, and hangs up now and then to come back elsewhere.
+func (t *track) follow() {
+	l := t.load
+	for l.ctx.Err() == nil {
+		ctx, hangUp := context.WithCancel(l.ctx)
+		left := 5 + t.dice.below(200)
+		done, err := l.w.follow(ctx, l.w.any(t.dice), t.id, t.last(), func(e event) {
+			t.take(e)
+			if left--; left == 0 {
+				hangUp()
+			}
+		})
+		hangUp()
+		if done {
+			break
+		}
+		if err != nil {
+			pause(l.ctx, 50*time.Millisecond)
+		}
+	}
+	t.deciders.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.seen); n > 0 {
+		last := t.seen[n-1].Type
+		t.ended = strings.HasPrefix(last, "execution.") && last != "execution.stateChanged" && last != "execution.created"
+		l.w.run.operation(last == "execution.completed")
+	} else {
+		l.w.run.operation(false)
+	}
+}
+
+// pause sleeps for a client, and less where the world is over.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (t *track) last() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.seen) == 0 {
+		return 0
+	}
+	return t.seen[len(t.seen)-1].Seq
+}
+
+// take keeps an event, and lets people answer what it asks.
+func (t *track) take(e event) {
+	t.mu.Lock()
+	t.seen = append(t.seen, e)
+	t.mu.Unlock()
+	if e.Type != "approval.requested" {
+		return
+	}
+	var asked question
+	if err := e.into(&asked); err != nil {
+		t.load.w.run.violate("%s: event %d of %s: %v", t.load.w.name, e.Seq, t.id, err)
+		return
+	}
+	people := 1
+	if t.dice.below(4) == 0 {
+		people = 3
+	}
+	for range people {
+		d := t.dice.own()
+		t.deciders.Go(func() {
+			pause(t.load.ctx, d.between(0, 100*time.Millisecond))
+			t.decide(d, asked, wish(d, asked))
+		})
+	}
+}

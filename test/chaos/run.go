@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// run is one go of a block: its seed, and what came of it so far.
+type run struct {
+	block  block
+	stage  *stage
+	ctx    context.Context
+	seed   int64
+	cycles int  // wanted
+	long   bool // the long form
+
+	dice       dice
+	done       atomic.Int64 // cycles
+	operations atomic.Int64
+	succeeded  atomic.Int64
+	checks     atomic.Int64
+
+	mu         sync.Mutex
+	counts     map[string]int
+	worst      map[string]time.Duration
+	violations []string
+}
+
+func newRun(ctx context.Context, s *stage, b block, seed int64, cycles int) *run {
+	return &run{block: b, stage: s, ctx: ctx, seed: seed, cycles: cycles, counts: map[string]int{}, worst: map[string]time.Duration{},
+		dice: dice{random: rand.New(rand.NewPCG(uint64(seed), 0))}}
+}
+
+// dice are the random numbers of a run, for many goroutines. Which of them throws next is up to the scheduler: a seed repeats
+// the plan of the faults and the mix of the load, not the interleaving.
+type dice struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+// below is a number from 0 to n-1.
+func (d *dice) below(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random.IntN(n)
+}
+
+// between is a duration of at least least and less than most.
+func (d *dice) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(d.below(int((most-least)/time.Microsecond)))*time.Microsecond
+}
+
+// own are dice of somebody's own: what he throws does not depend on what others do meanwhile.
+func (d *dice) own() *dice {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &dice{random: rand.New(rand.NewPCG(d.random.Uint64(), d.random.Uint64()))}
+}
+
+// violate records that something is not as promised. The run goes on, to find more.
+func (r *run) violate(format string, arguments ...any) {
+	text := fmt.Sprintf(format, arguments...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.violations = append(r.violations, text)
+	fmt.Fprintf(os.Stderr, "VIOLATION %s (seed %d): %s\n", r.block.name, r.seed, text)
+}
+
+// expect counts a check, and a violation where it does not hold.
+func (r *run) expect(holds bool, format string, arguments ...any) {
+	r.checks.Add(1)
+	if !holds {
+		r.violate(format, arguments...)
+	}
+}
+
+// operation counts what a client wanted, and whether it got it. That is no promise each time, but four of five must.
+func (r *run) operation(succeeded bool) {
+	r.operations.Add(1)
+	if succeeded {
+		r.succeeded.Add(1)
+	}
+}
+
+// count adds to a number of the report.
+func (r *run) count(what string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[what] += n
+}
+
+// took keeps the worst of a duration for the report.
+func (r *run) took(what string, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.worst[what] = max(r.worst[what], d)
+}
+
+func (r *run) cycled() { r.done.Add(1) }
+
+func (r *run) logf(format string, arguments ...any) {
+	if r.stage.verbose {
+		fmt.Fprintf(os.Stderr, "%s %s: %s\n", time.Now().Format("15:04:05.000"), r.block.name, fmt.Sprintf(format, arguments...))
+	}
+}
+
+// broken is how a run ends that cannot go on. The one who runs it takes it for a violation.
+type broken struct{ err error }
+
+func (r *run) must(err error) {
+	if err != nil {
+		panic(broken{err})
+	}
+}
+
+// sleep ends the run when the campaign is interrupted.
+func (r *run) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.ctx.Done():
+		panic(broken{context.Cause(r.ctx)})
+	}
+}
+
+// sideBySide runs parts of a block at once, and breaks the run where one of them breaks.
+func (r *run) sideBySide(parts ...func()) {
+	results := make(chan any, len(parts))
+	for _, part := range parts {
+		go func() {
+			defer func() { results <- recover() }()
+			part()
+		}()
+	}
+	var first any
+	for range parts {
+		if broke := <-results; broke != nil && first == nil {
+			first = broke
+		}
+	}
+	if first != nil {
+		panic(first)
+	}
+}
+
+// play runs the block to its end and returns its line for the book.
+func (r *run) play() result {
+	begun := time.Now()
+	func() {
+		defer func() {
+			switch broke := recover().(type) {
+			case nil:
+			case broken:
+				r.violate("the run broke off: %v", broke.err)
+			default:
+				panic(broke)
+			}
+		}()
+		r.block.run(r)
+	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	line := result{Block: r.block.name, Seed: r.seed, Cycles: int(r.done.Load()), Operations: int(r.operations.Load()),
+		Succeeded: int(r.succeeded.Load()), Checks: int(r.checks.Load()), Counts: maps.Clone(r.counts), WorstMs: map[string]int64{},
+		Violations: slices.Clone(r.violations), Seconds: time.Since(begun).Seconds(), Time: begun.UTC()}
+	for what, d := range r.worst {
+		line.WorstMs[what] = d.Milliseconds()
+	}
+	return line
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// world is some replicas over one database and one workspace, with a model, and people and clients around them. Each block
+// makes one or more of its own.
+type world struct {
+	run       *run
+	name      string
+	folder    string
+	workspace string
+	model     *model
+	servers   []*server
+	token     string
+	load      *load
+}
+
+// setup says what a world is made of.
+type setup struct {
+	name     string            // in messages and in the folder
+	postgres bool              // otherwise SQLite, which has one server
+	database string            // a URL in place of a database in the shared cluster
+	replicas int               // 0 is 1
+	env      map[string]string // settings in place of the usual ones
+	live     int               // executions that the load keeps live; 0 is 24
+	plan     func(key string, d *dice) plan
+}
+
+// usual are the settings of every server.
+var usual = map[string]string{
+	"SIGNOFF_LEASE_SECONDS": "2", "SIGNOFF_DRAIN_SECONDS": "5", "SIGNOFF_LOG_LEVEL": "info", "SIGNOFF_LOG_FORMAT": "json",
+}
+
+// newWorld makes the world and starts its servers.
+func newWorld(r *run, s setup) *world {
+	folder, err := os.MkdirTemp(r.stage.folder, r.block.name+"-"+s.name+"-")
+	r.must(err)
+	w := &world{run: r, name: s.name, folder: folder, workspace: filepath.Join(folder, "workspace"), model: newModel()}
+	r.must(os.Mkdir(w.workspace, 0o755))
+	r.must(installEffect(w.workspace))
+	if s.postgres && s.database == "" {
+		s.database, err = r.stage.postgres.database()
+		r.must(err)
+	}
+	for i := range max(1, s.replicas) {
+		server, err := w.newServer(fmt.Sprint(i+1), s)
+		r.must(err)
+		w.servers = append(w.servers, server)
+	}
+	w.load = newLoad(w, s)
+	w.startAll()
+	return w
+}
+
+// startAll starts the first server by itself: it makes the schema and the first token.
+func (w *world) startAll() {
+	_, err := w.servers[0].start()
+	w.run.must(err)
+	token, err := os.ReadFile(filepath.Join(w.servers[0].home, "data", "token"))
+	w.run.must(err)
+	w.token = strings.TrimSpace(string(token))
+	for _, s := range w.servers[1:] {
+		_, err := s.start()
+		w.run.must(err)
+	}
+}
+
+func (w *world) newServer(name string, s setup) (*server, error) {
+	home := filepath.Join(w.folder, name)
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return nil, err
+	}
+	port, err := freePort(&w.run.dice)
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(home, "signoff.yaml")
+	content, err := json.Marshal(object{"models": object{"default": "m", "m": object{
+		"provider": "openai", "model": "m", "baseUrl": w.model.url(),
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	env := maps.Clone(usual)
+	maps.Copy(env, map[string]string{
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home,
+		"SIGNOFF_ADDR": fmt.Sprintf("127.0.0.1:%d", port), "SIGNOFF_DATA_DIR": filepath.Join(home, "data"), "SIGNOFF_CONFIG": config,
+		"SIGNOFF_WORKSPACE_ROOT": w.workspace, "SIGNOFF_DATABASE_URL": s.database,
+	})
+	maps.Copy(env, s.env)
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return &server{run: w.run, name: w.name + "/" + name, base: fmt.Sprintf("http://127.0.0.1:%d", port), home: home, env: list},
+		os.WriteFile(config, content, 0o600)
+}
+
+// any is one of the replicas.
+func (w *world) any(d *dice) *server { return w.servers[d.below(len(w.servers))] }
+
+// close ends everything. The folder of a world in which something is not as promised stays, with the logs of the servers.
+func (w *world) close() {
+	w.load.abandon()
+	for _, s := range w.servers {
+		s.stop()
+	}
+	w.model.close()
+	w.run.mu.Lock()
+	defer w.run.mu.Unlock()
+	if len(w.run.violations) > 0 {
+		fmt.Fprintf(os.Stderr, "what the servers of %s said lies in %s\n", w.name, w.folder)
+		return
+	}
+	_ = os.RemoveAll(w.folder)
+}
+
+// leftBehind lists the processes that work in the workspace.
+func (w *world) leftBehind() (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range all {
+		target, err := os.Readlink(link)
+		if err == nil && strings.HasPrefix(target, w.workspace) {
+			command, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
+			found = append(found, strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " ")))
+		}
+	}
+	return found
+}
+
+// nothingLeft checks that the processes of executions that have ended are gone, five seconds later at most.
+func (w *world) nothingLeft() {
+	end := time.Now().Add(5 * time.Second)
+	for len(w.leftBehind()) > 0 && time.Now().Before(end) {
+		w.run.sleep(50 * time.Millisecond)
+	}
+	left := w.leftBehind()
+	w.run.expect(len(left) == 0, "%s: I8: %d processes are left of executions that have ended: %q", w.name, len(left), left)
+}
