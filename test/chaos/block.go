@@ -20,6 +20,10 @@ type block struct {
 // blocks are all there are. The order is that of the short form: the longest first, so that the others fit beside it.
 var blocks = []block{
 	{name: "kill", cycle: "kill -9 of a server", short: 30, long: 60, goal: 1000, run: kill},
+	{name: "pause", cycle: "SIGSTOP beyond the lease", short: 10, long: 20, goal: 300, run: pause},
+	{name: "takeover", cycle: "death at the default lease", short: 1, long: 2, goal: 20, run: takeover},
+	{name: "deciders", cycle: "round of 32 deciders", short: 20, long: 100, goal: 1000, run: deciders},
+	{name: "pending", cycle: "restart under open questions", short: 1, long: 1, goal: 10, alone: true, run: pending},
 }
 
 func blockNames() []string {

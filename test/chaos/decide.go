@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // question is an approval as its event tells it.
@@ -91,13 +92,13 @@ func (a approval) value() string {
 // operation of its own: the one whose answer was lost may still have won.
 func (t *track) decide(d *dice, asked question, value string) {
 	for t.load.ctx.Err() == nil {
-		o, again := t.try(d, asked, value)
+		o, again := t.try(t.load.w.any(d), asked, value)
 		t.keep(asked, o)
 		if !again {
 			t.load.w.run.operation(true)
 			return
 		}
-		pause(t.load.ctx, 50e6)
+		rest(t.load.ctx, 50*time.Millisecond)
 	}
 	t.load.w.run.operation(false)
 }
@@ -109,8 +110,7 @@ func (t *track) keep(asked question, o operation) {
 }
 
 // try sends one decision.
-func (t *track) try(d *dice, asked question, value string) (o operation, again bool) {
-	s := t.load.w.any(d)
+func (t *track) try(s *server, asked question, value string) (o operation, again bool) {
 	o = operation{value: value, call: t.load.now(), ret: never, found: lost, replica: s.name}
 	a := t.load.w.ask(t.load.ctx, s, http.MethodPost, "/approvals/"+asked.ApprovalID, body(asked, value))
 	if a.again() {

@@ -59,7 +59,7 @@
 // What a block finds by itself it says with r.expect and r.violate; what a client wanted and whether it got it with r.operation;
 // figures for the report go to r.count and r.took. setup.database takes the URL of a database of the block's own: that of a
 // storetest.Cluster that it takes down and up, or one behind a proxy. setup.env changes settings of the servers, setup.plan
-// what executions do. A server is killed, paused, resumed, launched and started by its methods; w.ask and w.insist send
+// what executions do. A server is killed, launched and started by its methods, w.standStill pauses one; w.ask and w.insist send
 // requests, w.follow and w.log read events. Parts of a block run at once with r.sideBySide, each with a world of its own and
 // dice of its own (r.dice.own()).
 package main

@@ -17,11 +17,14 @@ type load struct {
 	w      *world
 	size   int
 	plan   func(key string, d *dice) plan
-	ctx    context.Context
-	cancel context.CancelFunc
-	slots  sync.WaitGroup
-	enough atomic.Bool // create no more
-	begun  time.Time
+	people func(t *track, asked question) // decide what is asked, and return when they have been answered
+	// creator is the server that creates; nil is any.
+	creator *server
+	ctx     context.Context
+	cancel  context.CancelFunc
+	slots   sync.WaitGroup
+	enough  atomic.Bool // create no more
+	begun   time.Time
 
 	mu     sync.Mutex
 	tracks []*track
@@ -43,12 +46,15 @@ type track struct {
 }
 
 func newLoad(w *world, s setup) *load {
-	l := &load{w: w, size: s.live, plan: s.plan, begun: time.Now()}
+	l := &load{w: w, size: s.live, plan: s.plan, people: s.people, begun: time.Now()}
 	if l.size == 0 {
 		l.size = 24
 	}
 	if l.plan == nil {
 		l.plan = usualPlan
+	}
+	if l.people == nil {
+		l.people = crowd
 	}
 	l.ctx, l.cancel = context.WithCancel(w.run.ctx)
 	return l
@@ -148,7 +154,7 @@ func (t *track) create() bool {
 	l := t.load
 	body := object{"source": object{"type": "internal"}, "prompt": t.plan.prompt(), "metadata": object{"key": t.plan.Key}}
 	for {
-		a := l.w.insist(l.ctx, t.dice, http.MethodPost, "/executions", body, "Idempotency-Key", t.plan.Key)
+		a := l.ask(t.dice, body, t.plan.Key)
 		if a.status != http.StatusCreated {
 			if l.ctx.Err() == nil {
 				l.w.run.violate("%s: create %s: %s", l.w.name, t.plan.Key, a)
@@ -175,6 +181,14 @@ func (t *track) create() bool {
 	}
 }
 
+// ask sends the request that creates.
+func (l *load) ask(d *dice, body object, key string) answer {
+	if l.creator != nil {
+		return l.w.ask(l.ctx, l.creator, http.MethodPost, "/executions", body, "Idempotency-Key", key)
+	}
+	return l.w.insist(l.ctx, d, http.MethodPost, "/executions", body, "Idempotency-Key", key)
+}
+
 // follow reads the stream to its end, on whatever replica answers, and hangs up now and then to come back elsewhere.
 func (t *track) follow() {
 	l := t.load
@@ -192,7 +206,7 @@ func (t *track) follow() {
 			break
 		}
 		if err != nil {
-			pause(l.ctx, 50*time.Millisecond)
+			rest(l.ctx, 50*time.Millisecond)
 		}
 	}
 	t.deciders.Wait()
@@ -207,8 +221,8 @@ func (t *track) follow() {
 	}
 }
 
-// pause sleeps for a client, and less where the world is over.
-func pause(ctx context.Context, d time.Duration) {
+// rest sleeps for a client, and less where the world is over.
+func rest(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
@@ -237,15 +251,22 @@ func (t *track) take(e event) {
 		t.load.w.run.violate("%s: event %d of %s: %v", t.load.w.name, e.Seq, t.id, err)
 		return
 	}
+	t.deciders.Go(func() { t.load.people(t, asked) })
+}
+
+// crowd is one person who decides, and now and then three who do not agree.
+func crowd(t *track, asked question) {
 	people := 1
 	if t.dice.below(4) == 0 {
 		people = 3
 	}
+	var all sync.WaitGroup
 	for range people {
 		d := t.dice.own()
-		t.deciders.Go(func() {
-			pause(t.load.ctx, d.between(0, 100*time.Millisecond))
+		all.Go(func() {
+			rest(t.load.ctx, d.between(0, 100*time.Millisecond))
 			t.decide(d, asked, wish(d, asked))
 		})
 	}
+	all.Wait()
 }

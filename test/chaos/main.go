@@ -108,6 +108,12 @@ func newStage(o options) (*stage, error) {
 	return s, nil
 }
 
+// knows tells whether the server has a setting. The page that lists them is held against the code by a test.
+func (s *stage) knows(setting string) bool {
+	page, err := os.ReadFile(filepath.Join("docs", "configuration.md"))
+	return err == nil && strings.Contains(string(page), "`"+setting+"`")
+}
+
 func (s *stage) close() {
 	if err := s.postgres.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)

@@ -122,9 +122,6 @@ func (s *server) kill() error {
 	return nil
 }
 
-func (s *server) pause() error  { return s.signal(syscall.SIGSTOP) }
-func (s *server) resume() error { return s.signal(syscall.SIGCONT) }
-
 // stop is SIGTERM, and SIGKILL for one that does not listen.
 func (s *server) stop() {
 	if s.gone() == nil {

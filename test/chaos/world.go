@@ -33,6 +33,7 @@ type setup struct {
 	env      map[string]string // settings in place of the usual ones
 	live     int               // executions that the load keeps live; 0 is 24
 	plan     func(key string, d *dice) plan
+	people   func(t *track, asked question)
 }
 
 // usual are the settings of every server.

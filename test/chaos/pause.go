@@ -1,0 +1,74 @@
+package main
+
+import (
+	"syscall"
+	"time"
+)
+
+// pause stops servers with SIGSTOP and lets them go on, over three replicas with a lease of two seconds. A server that stood
+// still for longer than its lease finds its executions with others, and must write nothing and run nothing for them; one that
+// stood still for less keeps them.
+func pause(r *run) {
+	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 3})
+	defer w.close()
+	d := r.dice.own()
+	w.load.start()
+	w.load.awaitLive(20)
+	w.hiccups(d, 3)
+	for range r.cycles {
+		w.load.awaitLive(20)
+		w.standStill(w.any(d), d.between(2500*time.Millisecond, 4*time.Second))
+		r.sleep(d.between(200*time.Millisecond, 900*time.Millisecond))
+		r.cycled()
+	}
+	w.load.settle(90 * time.Second)
+	w.check()
+	takeOvers := w.recovered()
+	r.count("take-overs", takeOvers)
+	r.expect(takeOvers > 0, "%s: nothing was taken over in %d pauses", w.name, r.cycles)
+}
+
+// standStill stops a server for a while. It returns for how long it really stood.
+func (w *world) standStill(s *server, d time.Duration) time.Duration {
+	begun := time.Now()
+	w.run.must(s.signal(syscall.SIGSTOP))
+	w.run.logf("%s stands still for %s", s.name, d)
+	w.run.sleep(d)
+	w.run.must(s.signal(syscall.SIGCONT))
+	return time.Since(begun)
+}
+
+// hiccups are pauses well below the lease. Nothing is taken over for them, unless the machine was so busy that a pause
+// became longer than it was meant to.
+func (w *world) hiccups(d *dice, n int) {
+	for range n {
+		if stood := w.standStill(w.any(d), 300*time.Millisecond); stood > 600*time.Millisecond {
+			w.run.count("hiccups that were too long", 1)
+			return
+		}
+		w.run.sleep(1200 * time.Millisecond)
+	}
+	takeOvers := w.recovered()
+	w.run.expect(takeOvers == 0, "%s: %d executions were taken over for pauses shorter than the lease", w.name, takeOvers)
+	w.run.count("hiccups", n)
+}
+
+// recovered counts how often somebody went on with an execution of somebody else, as followers saw it.
+func (w *world) recovered() (n int) {
+	for _, t := range w.load.all() {
+		t.mu.Lock()
+		for _, e := range t.seen {
+			if e.recovers() {
+				n++
+			}
+		}
+		t.mu.Unlock()
+	}
+	return n
+}
+
+// recovers tells whether an event says that another driver goes on here.
+func (e event) recovers() bool {
+	var change struct{ Reason string }
+	return e.Type == "execution.stateChanged" && e.into(&change) == nil && change.Reason == "recovered"
+}

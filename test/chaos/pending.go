@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+const (
+	readyWithin   = 2 * time.Second // a server that finds ten thousand open questions
+	reachesWithin = time.Second     // a decision, the session that waits for it
+)
+
+// pending kills a server under thousands of open approvals. It is ready again at once, every question is still there, and
+// a decision reaches its session, seen from outside: toolCall.started comes on the stream.
+func pending(r *run) {
+	n := 1000
+	if r.long {
+		n = 10_000
+	}
+	for range r.cycles {
+		for _, s := range []setup{{name: "sqlite"}, {name: "postgres", postgres: true}} {
+			s.env = map[string]string{"SIGNOFF_LOG_LEVEL": "warn"}
+			for name, value := range map[string]string{"SIGNOFF_PARK_SECONDS": "1", "SIGNOFF_MAX_LIVE": "20000", "SIGNOFF_MAX_LIVE_PER_TENANT": "20000"} {
+				if r.stage.knows(name) {
+					s.env[name] = value
+				}
+			}
+			w := newWorld(r, s)
+			w.manyAsk(n)
+			w.close()
+		}
+		r.cycled()
+	}
+}
+
+func (w *world) manyAsk(n int) {
+	w.createMany(n)
+	before := w.inboxOf(n)
+	s := w.servers[0]
+	w.run.must(s.kill())
+	took, err := s.start()
+	w.run.must(err)
+	w.run.took(fmt.Sprintf("%s: ready with %d open questions", w.name, n), took)
+	w.run.expect(took <= readyWithin, "%s: ready after %s with %d open questions", w.name, took, n)
+	var some []pendingApproval
+	for id, a := range before {
+		if some = append(some, a); len(some) == 20 {
+			break
+		}
+		_ = id
+	}
+	for _, a := range some {
+		w.reaches(a)
+	}
+	after := w.inbox()
+	for _, a := range some {
+		delete(before, a.ID)
+	}
+	lost := 0
+	for id, a := range before {
+		if after[id] != a {
+			lost++
+		}
+	}
+	w.run.expect(lost == 0 && len(after) == len(before), "%s: I2: of %d open questions %d are lost, %d are there", w.name, len(before), lost, len(after))
+	w.run.count("open questions", n)
+}
+
+// createMany creates executions that ask one question each.
+func (w *world) createMany(n int) {
+	numbers := make(chan int, n)
+	for i := range n {
+		numbers <- i
+	}
+	close(numbers)
+	var clients sync.WaitGroup
+	for range 32 {
+		d := w.run.dice.own()
+		clients.Go(func() {
+			for i := range numbers {
+				p := plan{Key: fmt.Sprintf("%s-%s-%d", w.run.block.name, w.name, i), Calls: 1}
+				a := w.insist(w.run.ctx, d, http.MethodPost, "/executions",
+					object{"source": object{"type": "internal"}, "prompt": p.prompt(), "metadata": object{"key": p.Key}}, "Idempotency-Key", p.Key)
+				w.run.operation(a.status == http.StatusCreated)
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// pendingApproval is what must be the same after the restart.
+type pendingApproval struct {
+	ID            string
+	ExecutionID   string
+	ArgumentsHash string
+	ExpiresAt     string
+}
+
+// inboxOf waits until so many questions are open.
+func (w *world) inboxOf(n int) map[string]pendingApproval {
+	for end := time.Now().Add(3 * time.Minute); ; w.run.sleep(200 * time.Millisecond) {
+		all := w.inbox()
+		if len(all) == n {
+			return all
+		}
+		if time.Now().After(end) {
+			w.run.must(fmt.Errorf("%s: %d of %d questions were asked", w.name, len(all), n))
+		}
+	}
+}
+
+// inbox reads all open questions.
+func (w *world) inbox() map[string]pendingApproval {
+	all := map[string]pendingApproval{}
+	for cursor := ""; ; {
+		a := w.insist(w.run.ctx, &w.run.dice, http.MethodGet, "/approvals?status=pending&limit=100"+cursor, nil)
+		var page struct {
+			Items      []pendingApproval
+			NextCursor *string
+		}
+		if err := a.into(&page); err != nil || a.status != http.StatusOK {
+			w.run.must(fmt.Errorf("the inbox: %s", a))
+		}
+		for _, a := range page.Items {
+			all[a.ID] = a
+		}
+		if page.NextCursor == nil {
+			return all
+		}
+		cursor = "&cursor=" + url.QueryEscape(*page.NextCursor)
+	}
+}
+
+// reaches decides an approval while somebody follows, and takes the time until the call starts.
+func (w *world) reaches(a pendingApproval) {
+	ctx, cancel := context.WithTimeout(w.run.ctx, 20*time.Second)
+	defer cancel()
+	open, started := make(chan struct{}), make(chan time.Time, 1)
+	var once sync.Once
+	go func() {
+		_, _ = w.follow(ctx, w.servers[0], a.ExecutionID, 0, func(e event) {
+			if e.Type == "approval.requested" {
+				once.Do(func() { close(open) })
+			}
+			if e.Type == "toolCall.started" {
+				started <- time.Now()
+			}
+		})
+	}()
+	select {
+	case <-open:
+	case <-ctx.Done():
+		w.run.violate("%s: the stream of %s does not come to its question", w.name, a.ExecutionID)
+		return
+	}
+	begun := time.Now()
+	answer := w.ask(ctx, w.servers[0], http.MethodPost, "/approvals/"+a.ID, object{"decision": approve, "argumentsHash": a.ArgumentsHash})
+	w.run.operation(answer.status == http.StatusOK)
+	select {
+	case at := <-started:
+		w.run.took(w.name+": decision to start", at.Sub(begun))
+		w.run.expect(at.Sub(begun) <= reachesWithin, "%s: a decision reached %s after %s", w.name, a.ExecutionID, at.Sub(begun))
+	case <-ctx.Done():
+		w.run.violate("%s: a decision never reached %s: %s", w.name, a.ExecutionID, answer)
+	}
+}
