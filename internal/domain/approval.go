@@ -18,6 +18,8 @@ const (
 	ApprovalAgentPermission ApprovalKind = "agentPermission"
 	// ApprovalQuestion asks for an answer in words, or in the fields of a form.
 	ApprovalQuestion ApprovalKind = "question"
+	// ApprovalUnknownOutcome asks what became of a call of ours that was running when its server stopped.
+	ApprovalUnknownOutcome ApprovalKind = "unknownOutcome"
 )
 
 // ApprovalStatus is pending until the one decision, the expiry, or the end of the execution.
@@ -60,6 +62,15 @@ const (
 	DenyCall Verb = "deny"
 )
 
+// Resolution is what a person found out about a call whose server stopped while it ran, or wants done with it.
+type Resolution string
+
+const (
+	ResolutionSucceeded Resolution = "succeeded" // it has done its work
+	ResolutionFailed    Resolution = "failed"    // it has not
+	ResolutionRetry     Resolution = "retry"     // it may run once more, when a person has approved that
+)
+
 // RememberScope says how far a decision is remembered.
 type RememberScope string
 
@@ -84,10 +95,11 @@ type Decision struct {
 	Arguments     json.RawMessage `json:"arguments,omitempty"`     // what the decider wrote in place of the shown ones
 	ArgumentsHash string          `json:"argumentsHash,omitempty"` // of Arguments; empty where they were not edited
 	Remember      RememberScope   `json:"remember"`
-	PreviewID     string          `json:"previewId,omitempty"` // the option of the approval that is remembered
-	RuleID        string          `json:"ruleId,omitempty"`    // the rule that this decision left, or that made it
-	OptionID      string          `json:"optionId,omitempty"`  // agentPermission: the option that goes to the agent
-	Answer        json.RawMessage `json:"answer,omitempty"`    // question: what the person answered
+	PreviewID     string          `json:"previewId,omitempty"`  // the option of the approval that is remembered
+	RuleID        string          `json:"ruleId,omitempty"`     // the rule that this decision left, or that made it
+	OptionID      string          `json:"optionId,omitempty"`   // agentPermission: the option that goes to the agent
+	Answer        json.RawMessage `json:"answer,omitempty"`     // question: what the person answered
+	Resolution    Resolution      `json:"resolution,omitempty"` // unknownOutcome
 	By            Actor           `json:"by"`
 }
 

@@ -42,13 +42,17 @@ type OpenMessage struct {
 // OpenCall is a tool call without a fate.
 type OpenCall struct {
 	Call     ToolCall
-	Started  bool       // it may have run
-	Approval ApprovalID // asked for; empty where not
+	Started  bool       // it may have run, and nobody was asked yet what became of it
+	Lost     bool       // it had started, its server stopped, and somebody was asked; it has not started again
+	Approval ApprovalID // the newest that was asked for; empty where none was
 
-	AllowedBy  string // of one that has started
+	Since      time.Time  // when it started last
+	Under      ApprovalID // that let it start; empty where nobody was asked
+	AllowedBy  string     // of one that has started
 	RuleID     string
 	Awaits     Awaited // who runs it, where that is not the server
 	Generation int     // of a call that has handed in blocks; 0: it has not
+	Printed    int     // UTF-8 bytes of output in the log
 }
 
 // Fold reads a log from its first event on. Events of types it does not know are passed over, so that an older
@@ -63,6 +67,7 @@ func Fold(events []Event) (Conversation, error) {
 		if err != nil {
 			return Conversation{}, err
 		}
+		f.at = event.Time
 		f.take(payload)
 		if event.Type == StateChangedType {
 			f.since = event.Time
@@ -78,6 +83,7 @@ type folder struct {
 	active  bool
 	text    string
 	since   time.Time
+	at      time.Time // of the event that is taken
 	usage   Usage
 	before  Usage // usage when the turn began
 	repair  int
@@ -105,9 +111,13 @@ type answer struct {
 type foldedCall struct {
 	call     ToolCall
 	approval ApprovalID
-	started  bool
+	started  bool // once, or more often
+	lost     bool // and not started again
 	done     bool
 	result   string
+	since    time.Time
+	under    ApprovalID
+	printed  int
 
 	allowedBy, ruleID string
 	awaits            Awaited
@@ -152,10 +162,14 @@ func (f *folder) takeCall(payload Payload) {
 		c := &foldedCall{call: ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary}}
 		a.calls, f.calls[p.ToolCallID] = append(a.calls, c), c
 	case ApprovalRequested:
-		f.call(p.ToolCallID).approval = p.ApprovalID
+		c := f.call(p.ToolCallID)
+		c.approval, c.lost = p.ApprovalID, c.lost || p.Kind == ApprovalUnknownOutcome
 	case ToolCallStarted:
 		c := f.call(p.ToolCallID)
 		c.started, c.call.Arguments, c.allowedBy, c.ruleID, c.awaits = true, p.Arguments, p.AllowedBy, p.RuleID, p.Awaits
+		c.lost, c.since, c.under, c.call.Version = false, f.at, p.ApprovalID, p.Version
+	case ToolCallUpdated:
+		f.call(p.ToolCallID).printed += len(p.Output)
 	case BlocksGenerated:
 		f.call(p.ToolCallID).generation, f.newest = p.Generation, p.Generation
 	case ToolCallCompleted:
@@ -269,8 +283,9 @@ func (c *Conversation) add(a *answer, thisTurn bool) {
 			continue
 		}
 		c.Calls = append(c.Calls, OpenCall{
-			Call: call.call, Started: call.started, Approval: call.approval, AllowedBy: call.allowedBy, RuleID: call.ruleID,
-			Awaits: call.awaits, Generation: call.generation,
+			Call: call.call, Started: call.started && !call.lost, Lost: call.lost, Approval: call.approval,
+			Since: call.since, Under: call.under, AllowedBy: call.allowedBy, RuleID: call.ruleID,
+			Awaits: call.awaits, Generation: call.generation, Printed: call.printed,
 		})
 	}
 }

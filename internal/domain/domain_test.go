@@ -121,6 +121,10 @@ func requested(message, call string) domain.ToolCallRequested {
 	return domain.ToolCallRequested{ToolCallID: call, MessageID: message, Tool: "bash", Arguments: json.RawMessage(`{}`)}
 }
 
+func outcomeAsked(call string, id domain.ApprovalID) domain.ApprovalRequested {
+	return domain.ApprovalRequested{ApprovalID: id, ToolCallID: call, Kind: domain.ApprovalUnknownOutcome}
+}
+
 func TestFold(t *testing.T) {
 	started := func(call, arguments string) domain.ToolCallStarted {
 		return domain.ToolCallStarted{ToolCallID: call, Arguments: json.RawMessage(arguments)}
@@ -161,6 +165,27 @@ func TestFold(t *testing.T) {
 				return c.Rounds == 1 && len(c.Messages[0].ToolCalls) == 3 && len(c.Calls) == 2 &&
 					c.Calls[0].Approval == "a" && !c.Calls[0].Started && c.Calls[1].Started
 			}},
+		"a call that was lost is not running, and its outcome is open": {
+			log(requested("m", "c"), started("c", `{}`), domain.ToolCallUpdated{ToolCallID: "c", Output: "half"}, outcomeAsked("c", "u")),
+			func(c domain.Conversation) bool {
+				return len(c.Calls) == 1 && c.Calls[0].Lost && !c.Calls[0].Started && c.Calls[0].Approval == "u" && c.Calls[0].Printed == 4
+			}},
+		"it stays lost while somebody is asked whether it may run again": {
+			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
+				domain.ApprovalRequested{ApprovalID: "again", ToolCallID: "c", Kind: domain.ApprovalToolCall}),
+			func(c domain.Conversation) bool {
+				return c.Calls[0].Lost && !c.Calls[0].Started && c.Calls[0].Approval == "again"
+			}},
+		"one that starts again runs": {
+			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
+				domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "again", Version: "2"}),
+			func(c domain.Conversation) bool {
+				return c.Calls[0].Started && !c.Calls[0].Lost && c.Calls[0].Under == "again" && c.Calls[0].Call.Version == "2"
+			}},
+		"one that was lost has run all the same": {
+			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
+				domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown}),
+			func(c domain.Conversation) bool { return len(c.Calls) == 0 && c.Executed[0].Approved }},
 		"rounds of an earlier turn do not count": {
 			log(domain.TurnStarted{Turn: 1}, requested("m1", "c1"), domain.ToolCallCompleted{ToolCallID: "c1"}, domain.TurnStarted{Turn: 2}),
 			func(c domain.Conversation) bool { return c.Turn == 2 && c.Rounds == 0 && len(c.Messages) == 2 }},

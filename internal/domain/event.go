@@ -234,6 +234,7 @@ type (
 	ToolCallStarted struct {
 		ToolCallID string          `json:"toolCallId"`
 		Arguments  json.RawMessage `json:"arguments"`            // what runs
+		Version    string          `json:"version,omitempty"`    // of the tool; with the arguments it is what the hash names
 		ApprovalID ApprovalID      `json:"approvalId,omitempty"` // empty where nobody had to be asked
 		AllowedBy  string          `json:"allowedBy"`            // see approvals.Source
 		RuleID     string          `json:"ruleId,omitempty"`
@@ -300,10 +301,11 @@ type (
 		ArgumentsHash string          `json:"argumentsHash,omitempty"`
 		Remember      RememberScope   `json:"remember,omitempty"`
 		PreviewID     string          `json:"previewId,omitempty"`
-		RuleID        string          `json:"ruleId,omitempty"`   // the rule that it left behind, or that decided
-		OptionID      string          `json:"optionId,omitempty"` // agentPermission: the option that was chosen
-		Answer        json.RawMessage `json:"answer,omitempty"`   // question: what the person answered
-		DecidedBy     *Actor          `json:"decidedBy"`          // nil where no person decided
+		RuleID        string          `json:"ruleId,omitempty"`     // the rule that it left behind, or that decided
+		OptionID      string          `json:"optionId,omitempty"`   // agentPermission: the option that was chosen
+		Answer        json.RawMessage `json:"answer,omitempty"`     // question: what the person answered
+		Resolution    Resolution      `json:"resolution,omitempty"` // unknownOutcome
+		DecidedBy     *Actor          `json:"decidedBy"`            // nil where no person decided
 	}
 
 	// PlanUpdated replaces the agent's plan. Update is as the agent sent it.
