@@ -45,8 +45,9 @@ type Log struct {
 	closed bool       // Run has ended: nothing is committed any more
 	bell   chan struct{}
 
-	topics topics
-	feeds  feeds
+	topics  topics
+	feeds   feeds
+	foreign func(domain.ExecutionID) // hears of what somebody else than the driver wrote; nil: nobody does
 
 	commits, changes, events atomic.Int64
 }
@@ -238,10 +239,16 @@ func (l *Log) publish(change store.Change, outcome store.Outcome) {
 	if t := l.topics.find(change.Execution); t != nil {
 		t.publish(change.Events, change.Epoch == 0)
 	}
+	if change.Epoch == 0 && l.foreign != nil {
+		l.foreign(change.Execution)
+	}
 	if len(change.Events) > 0 {
 		l.feeds.ring(outcome.Tenant)
 	}
 }
+
+// OnForeign has hear called after each change that is not the driver's own, while the committer waits. It is set before Run.
+func (l *Log) OnForeign(hear func(domain.ExecutionID)) { l.foreign = hear }
 
 // Forget tells followers that the execution has been deleted: their next read ends with domain.CodeNotFound.
 func (l *Log) Forget(id domain.ExecutionID) {
