@@ -14,6 +14,7 @@ import (
 type Claimed struct {
 	Execution domain.Execution
 	Epoch     int64
+	Bell      int64 // as it stood then, see [Park]
 }
 
 // neverText is [never] for a statement.
@@ -58,8 +59,8 @@ func (s *Store) ClaimNow(ctx context.Context, replica ReplicaID, ids []domain.Ex
 }
 
 // ClaimQueued gives replica up to limit executions that wait for room, the tenants in turn and the oldest of each first.
-// Of the tenants that are full it gives none.
-func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit int, full []domain.TenantID) ([]Claimed, error) {
+// It gives at most so many of each tenant, and none of those that are full.
+func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit, each int, full []domain.TenantID) ([]Claimed, error) {
 	skipped := list{columns: columns("tenant text"), rows: [][]any{{""}}}
 	for _, tenant := range full {
 		skipped.rows = append(skipped.rows, []any{text(string(tenant))})
@@ -70,6 +71,7 @@ func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit int, f
 			select execution_id, queued_us, row_number() over (partition by tenant_id order by queued_us, execution_id) as turn
 			from execution_heads where queued_us is not null and ended = 0 and owner is null
 				and tenant_id not in (select tenant from v)) waiting
+		where turn <= `+strconv.Itoa(each)+`
 		order by turn, queued_us, execution_id limit `+strconv.Itoa(limit), args...)
 	if err != nil {
 		return nil, s.failed("read the queue", err)
@@ -121,18 +123,18 @@ func (s *Store) claimed(ctx context.Context, tx *sql.Tx, ids []string) ([]Claime
 	}
 	with, args := s.dialect.with(won)
 	return collect(ctx, tx, scanClaimed,
-		with+` select h.epoch, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
+		with+` select h.epoch, h.bell, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
 }
 
 func scanClaimed(row scanner) (c Claimed, err error) {
-	c.Execution, err = scanExecution(scanFirst{row, &c.Epoch})
+	c.Execution, err = scanExecution(scanFirst{scanFirst{row, &c.Epoch}, &c.Bell})
 	return c, err
 }
 
 // Owned returns all that a replica may drive. After a [Store.Claim] or a creation whose outcome stayed unknown it tells
 // what came of it: an execution that its owner does not know of would wait as long as the owner lives.
 func (s *Store) Owned(ctx context.Context, replica ReplicaID) ([]Claimed, error) {
-	owned, err := collect(ctx, s.read, scanClaimed, `select h.epoch, `+executionColumns+executionTables+
+	owned, err := collect(ctx, s.read, scanClaimed, `select h.epoch, h.bell, `+executionColumns+executionTables+
 		`where h.ended = 0 and h.owner = $1 order by e.created_us, e.id`, text(string(replica)))
 	if err != nil {
 		return nil, s.failed("read what a replica drives", err)

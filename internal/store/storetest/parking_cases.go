@@ -117,18 +117,18 @@ func queue(w *world) {
 		w.Errorf("another tenant sees it at %d: %v", n, err)
 	}
 
-	claimed, err := w.s.ClaimQueued(w.ctx, "two", 2, nil)
+	claimed, err := w.s.ClaimQueued(w.ctx, "two", 3, 1, nil)
 	w.must(err)
 	w.wantClaimed(claimed, own[0], others[0])
 	if claimed[0].Epoch != 2 || claimed[0].Execution.Recovery != 0 {
 		w.Errorf("%+v", claimed[0])
 	}
 	w.positions(own, 0, 1, 2)
-	claimed, err = w.s.ClaimQueued(w.ctx, "two", 9, []domain.TenantID{tenant})
+	claimed, err = w.s.ClaimQueued(w.ctx, "two", 9, 9, []domain.TenantID{tenant})
 	w.must(err)
 	w.wantClaimed(claimed, others[1])
 	w.waits(2, 2)
-	if claimed, err := w.s.ClaimQueued(w.ctx, "nobody", 9, nil); err != nil || len(claimed) != 0 {
+	if claimed, err := w.s.ClaimQueued(w.ctx, "nobody", 9, 9, nil); err != nil || len(claimed) != 0 {
 		w.Errorf("a replica without a lease gets %v, %v", claimed, err)
 	}
 
