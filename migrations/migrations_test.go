@@ -28,6 +28,7 @@ func TestStatusesAreThoseOfTheDomain(t *testing.T) {
 		{"queued", "started", "discarded"}, // of prompts, which only the store knows
 		names(domain.ClientCallWaiting, domain.ClientCallAnswered, domain.ClientCallExpired, domain.ClientCallCancelled),
 		names(domain.GenerationSubmitted, domain.GenerationAccepted, domain.GenerationSuperseded, domain.GenerationCancelled),
+		{"pending", "delivered", "failed"}, // of deliveries, which only the store knows
 	}
 	for _, engine := range []string{"sqlite", "postgres"} {
 		for column, want := range map[string][][]string{"status": statuses, "state": states} {

@@ -20,7 +20,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 5
+const newest = 6
 
 var engines = []string{"sqlite", "postgres"}
 
@@ -119,7 +119,7 @@ func TestDirtySchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, "`signoff migrate -force 4`", "`signoff migrate -force 3`") {
+			if !tells(err, "`signoff migrate -force 5`", "`signoff migrate -force 4`") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
