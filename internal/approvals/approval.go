@@ -20,7 +20,7 @@ func New(
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
 		AskedBy: string(judgement.By), Reason: judgement.Reason,
 	}
-	if question.Kind != domain.ApprovalQuestion {
+	if question.Kind != domain.ApprovalQuestion && question.Kind != domain.ApprovalUnknownOutcome {
 		approval.RememberOptions = RememberOptions(execution.Request, question.Call, hash)
 	}
 	if timeout > 0 {
@@ -69,6 +69,9 @@ func AnsweredBy(approval domain.Approval, rule domain.PermissionRule) (store.Res
 func Granted(approval domain.Approval) (json.RawMessage, error) {
 	if approval.Status != domain.ApprovalApproved || approval.Decision == nil {
 		return nil, domain.Errorf(domain.CodeConflict, "The approval is %s.", approval.Status)
+	}
+	if approval.Kind == domain.ApprovalUnknownOutcome { // who says what became of a call lets nothing run
+		return nil, domain.Errorf(domain.CodeConflict, "The approval is about a call that has run.")
 	}
 	call := approval.Call
 	if approval.Decision.Arguments != nil {

@@ -383,7 +383,7 @@ func TestCreateRule(t *testing.T) {
 	r.waiting = []domain.Approval{
 		waiting("a", domain.ApprovalToolCall, "bash"), waiting("a", domain.ApprovalToolCall, "bash"),
 		waiting("b", domain.ApprovalToolCall, "read"), waiting("c", domain.ApprovalQuestion, "bash"),
-		waiting("d", domain.ApprovalAgentPermission, "bash"),
+		waiting("d", domain.ApprovalAgentPermission, "bash"), waiting("e", domain.ApprovalUnknownOutcome, "bash"),
 	}
 	rule := domain.PermissionRule{Scope: domain.RememberGlobal, Effect: domain.Allow, Matcher: domain.Matcher{Tool: "bash"}, By: alice}
 	first, replayed, err := d.CreateRule(t.Context(), rule, "key-1", "api")

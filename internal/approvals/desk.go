@@ -11,6 +11,7 @@ import (
 
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
 
@@ -50,15 +51,16 @@ func NewDesk(s Store, log Log, tools Tools) *Desk {
 
 // Answer is what a person says to an approval.
 type Answer struct {
-	Verb          domain.Verb
-	ArgumentsHash string // of what the decider has seen
+	Verb          domain.Verb // empty where Resolution says it all
+	ArgumentsHash string      // of what the decider has seen
 	Reason        string
 	Arguments     json.RawMessage // in place of the shown ones; nil = as shown
 	Remember      domain.RememberScope
-	PreviewID     string          // which of the approval's options is remembered; empty = the narrowest
-	RememberUntil *time.Time      // nil = as long as the scope lasts
-	OptionID      string          // agentPermission: empty for the one that the decision means
-	Answer        json.RawMessage // question
+	PreviewID     string            // which of the approval's options is remembered; empty = the narrowest
+	RememberUntil *time.Time        // nil = as long as the scope lasts
+	OptionID      string            // agentPermission: empty for the one that the decision means
+	Answer        json.RawMessage   // question
+	Resolution    domain.Resolution // unknownOutcome
 	By            domain.Actor
 	Channel       string // by what way it came, for the audit
 	Unseen        bool   // the key may approve without naming the hash
@@ -82,6 +84,9 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 	if err != nil {
 		return domain.Approval{}, err
 	}
+	if answer, err = meant(approval.Kind, answer); err != nil {
+		return approval, err
+	}
 	if approval.Status != domain.ApprovalPending {
 		return approval, settled(approval, answer)
 	}
@@ -93,7 +98,9 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 	if rule != nil {
 		decision.RuleID = rule.ID
 	}
+	failpoint.Hit(failpoint.WishBeforeDecision)
 	_, err = d.log.Commit(ctx, decided(approval, decision, rule, answer.Channel))
+	failpoint.Hit(failpoint.WishDecisionWritten)
 	if err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return approval, err
 	}
@@ -135,7 +142,7 @@ func (d *Desk) refused(ctx context.Context, approval domain.Approval) error {
 func (d *Desk) decision(ctx context.Context, approval domain.Approval, answer Answer) (domain.Decision, error) {
 	decision := domain.Decision{
 		Verb: answer.Verb, Reason: answer.Reason, Remember: cmp.Or(answer.Remember, domain.RememberOnce),
-		PreviewID: answer.preview(), By: answer.By,
+		PreviewID: answer.preview(), By: answer.By, Resolution: answer.Resolution,
 	}
 	if err := seen(approval, answer); err != nil {
 		return decision, err
@@ -188,6 +195,8 @@ func seen(approval domain.Approval, answer Answer) error {
 func fitting(kind domain.ApprovalKind, answer Answer) error {
 	denied := answer.Verb == domain.DenyCall
 	switch {
+	case answer.Arguments != nil && kind == domain.ApprovalUnknownOutcome:
+		return domain.Invalid("/arguments", "Nothing runs by this answer. With retry, the call is put to you once more, and can be edited then.")
 	case answer.Arguments != nil && denied:
 		return domain.Invalid("/arguments", "A denied call does not run, so it takes no arguments.")
 	case answer.Arguments != nil && kind != domain.ApprovalToolCall:
@@ -243,13 +252,20 @@ func settled(approval domain.Approval, answer Answer) error {
 	if same(*approval.Decision, approval, answer) {
 		return nil
 	}
-	return domain.Errorf(domain.CodeAlreadyDecided, "%s has already decided: %s.", approval.Decision.By.Name, approval.Status)
+	return domain.Errorf(domain.CodeAlreadyDecided, "%s has already decided: %s.", approval.Decision.By.Name,
+		cmp.Or(string(approval.Decision.Resolution), string(approval.Status)))
 }
 
 // same tells whether answer repeats decision. Who repeats it and why does not matter: the outcome is what was wanted.
 func same(decision domain.Decision, approval domain.Approval, answer Answer) bool {
 	remember := cmp.Or(answer.Remember, domain.RememberOnce)
-	if decision.Verb != answer.Verb || decision.Remember != remember || decision.PreviewID != answer.preview() {
+	if decision.Remember != remember || decision.PreviewID != answer.preview() {
+		return false
+	}
+	if approval.Kind == domain.ApprovalUnknownOutcome { // with deny or without it, failed is failed
+		return decision.Resolution == answer.Resolution
+	}
+	if decision.Verb != answer.Verb {
 		return false
 	}
 	switch approval.Kind {
@@ -303,7 +319,7 @@ func decided(approval domain.Approval, decision domain.Decision, rule *domain.Pe
 			ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
 			Edited: decision.Arguments != nil, ArgumentsHash: runs(approval, decision), Remember: decision.Remember,
 			PreviewID: decision.PreviewID, RuleID: decision.RuleID,
-			OptionID: decision.OptionID, Answer: decision.Answer, DecidedBy: &decision.By,
+			OptionID: decision.OptionID, Answer: decision.Answer, Resolution: decision.Resolution, DecidedBy: &decision.By,
 		})},
 		Audit: []domain.AuditRecord{audit.Decided(approval, status, decision, channel)},
 	}

@@ -19,6 +19,12 @@
 //
 // What a decision leaves behind is about one class of one agent.
 //
+// # Lost calls
+//
+// Of a call that was running when its server stopped nobody knows what it has done. It is put to a person as an approval of its
+// own kind ([Lost]), who says what they found, or that it may be tried again. That answer lets nothing run: to try again is a
+// new question, asked whatever the policy allows ([Repeated]). No rule answers either of them with yes.
+//
 // # Promises
 //
 //   - The first decision wins, on any replica. The same decision again is no error; another one is told who won.

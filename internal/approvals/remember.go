@@ -127,6 +127,8 @@ func offered(approval domain.Approval, answer Answer) error {
 			return domain.Invalid("/remember/previewId", "What is decided once leaves no rule behind.")
 		}
 		return nil
+	case approval.Kind == domain.ApprovalUnknownOutcome:
+		return domain.Invalid("/remember", "What became of one call says nothing of the next, so it is not remembered.")
 	case approval.Kind == domain.ApprovalQuestion:
 		return domain.Invalid("/remember", "An answer to a question is not remembered.")
 	case answer.Remember == domain.RememberGlobal && !answer.MayGlobal:

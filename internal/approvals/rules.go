@@ -118,7 +118,7 @@ func (d *Desk) ringOne(ctx context.Context, execution domain.ExecutionID) {
 // concerns tells whether the rule may be about the approval, as far as the row shows it; the session looks closer.
 func concerns(rule domain.PermissionRule, approval domain.Approval) bool {
 	m := rule.Matcher
-	return approval.Kind != domain.ApprovalQuestion &&
+	return approval.Kind != domain.ApprovalQuestion && approval.Kind != domain.ApprovalUnknownOutcome &&
 		(m.Tool == "" || m.Tool == approval.Call.Tool) &&
 		(m.ArgumentsHash == "" || m.ArgumentsHash == approval.ArgumentsHash)
 }

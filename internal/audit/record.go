@@ -28,6 +28,7 @@ func Decided(approval domain.Approval, status domain.ApprovalStatus, decision do
 			"toolCallId": approval.Call.ID, "kind": approval.Kind, "askedBy": approval.AskedBy, "askedReason": short(approval.Reason),
 			"edited":   decision.Arguments != nil,
 			"runsHash": decision.ArgumentsHash, "remember": decision.Remember, "optionId": decision.OptionID,
+			"resolution": decision.Resolution,
 		}),
 		DecidedBy: "decision", RuleID: decision.RuleID, Reason: decision.Reason, Actor: &decision.By, Channel: channel,
 		Outcome: string(status), Summary: short(approval.Call.Summary),
