@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"signoff/internal/store/storetest"
+)
+
+// wellWithin is the promise: so long after the database is ready the servers are well again.
+const wellWithin = 5 * time.Second
+
+// restarts takes the whole Postgres down under load, in each of its three ways, and ends all its sessions again and again. The
+// servers live on and say that they cannot; when the database is back they go on by themselves.
+func restarts(r *run) {
+	cluster, err := storetest.NewCluster(false)
+	r.must(err)
+	defer func() { r.must(cluster.Stop()) }()
+	url, err := cluster.Database()
+	r.must(err)
+	w := newWorld(r, setup{name: "postgres", database: url, replicas: 2, live: 20})
+	defer w.close()
+	watch := w.watch()
+	defer watch.close()
+	d := r.dice.own()
+	first := d.below(3)
+	w.load.start()
+	for cycle := range r.cycles {
+		w.load.awaitLive(16)
+		r.sleep(d.between(100*time.Millisecond, 800*time.Millisecond))
+		how := []storetest.Shutdown{storetest.Fast, storetest.Immediate, storetest.Killed}[(first+cycle)%3]
+		r.must(cluster.Down(how))
+		r.logf("the database is down: %s", how)
+		r.sleep(d.between(0, 1500*time.Millisecond))
+		r.must(cluster.Up())
+		r.count("restarts "+string(how), 1)
+		watch.heal(time.Now(), wellWithin)
+		w.terminated(url, d)
+		watch.heal(time.Now(), wellWithin)
+		r.cycled()
+	}
+	w.load.settle(90 * time.Second)
+	watch.close()
+	w.check()
+	w.completed()
+}
+
+// terminated ends all sessions of the database but its own, for a while and wherever they are.
+func (w *world) terminated(url string, d *dice) {
+	ctx, cancel := context.WithTimeout(w.run.ctx, 20*time.Second)
+	defer cancel()
+	admin, err := pgx.Connect(ctx, url)
+	w.run.must(err)
+	defer admin.Close(ctx)
+	for range 5 + d.below(10) {
+		var ended int
+		err := admin.QueryRow(ctx, `select count(pg_terminate_backend(pid)) from pg_stat_activity
+			where datname = current_database() and pid <> pg_backend_pid()`).Scan(&ended)
+		w.run.must(err)
+		w.run.count("sessions ended", ended)
+		w.run.sleep(d.between(5*time.Millisecond, 150*time.Millisecond))
+	}
+}
+
+// completed checks the results themselves: a fault of the machinery is never the end of an execution. The one end that is no
+// result is the limit of recoveries, which says so.
+func (w *world) completed() {
+	for _, t := range w.load.all() {
+		if t.id == "" || len(t.seen) == 0 {
+			continue
+		}
+		last := t.seen[len(t.seen)-1]
+		var end struct {
+			Output struct{ Text string }
+			Error  struct{ Code string }
+		}
+		if err := last.into(&end); err != nil {
+			w.run.violate("%s: the end of %s: %v", w.name, t.id, err)
+			continue
+		}
+		switch {
+		case last.Type == "execution.completed":
+			w.run.expect(strings.HasSuffix(end.Output.Text, t.plan.lastWords()), "%s: %s ended with %q", w.name, t.id, end.Output.Text)
+		case last.Type == "execution.failed" && end.Error.Code == "recoveryLimit":
+			w.run.count("recovery limits", 1)
+		default:
+			w.run.violate("%s: %s ended with %s", w.name, t.id, last.raw)
+		}
+	}
+}
+
+// lastWords are what the model says at the end.
+func (p plan) lastWords() string { return "That was " + p.Key + "." }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// watch asks each server of a world the same few questions again and again, while something that the servers need is broken. A
+// server answers as always, or 503 with a Retry-After; it never says that the fault is its own.
+type watch struct {
+	w      *world
+	cancel context.CancelFunc
+	askers sync.WaitGroup
+
+	mu   sync.Mutex
+	well map[string]time.Time // by server and question: the last good answer to one that was asked then or later
+}
+
+// questions are what is asked, each with the answer of a server that is well.
+var questions = []struct {
+	method, path string
+	want         int
+}{
+	{http.MethodGet, "/readyz", http.StatusOK},
+	{http.MethodGet, "/executions?limit=1", http.StatusOK},
+	{http.MethodGet, "/approvals?limit=1", http.StatusOK},
+	{http.MethodPost, "/executions", http.StatusCreated},
+}
+
+// watchPause is between two of the same questions to the same server.
+const watchPause = 40 * time.Millisecond
+
+// watch begins to ask. It ends with close.
+func (w *world) watch() *watch {
+	ctx, cancel := context.WithCancel(w.run.ctx)
+	watch := &watch{w: w, cancel: cancel, well: map[string]time.Time{}}
+	for _, s := range w.servers {
+		for i := range questions {
+			watch.askers.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					watch.one(ctx, s, i, n)
+					rest(ctx, watchPause)
+				}
+			})
+		}
+	}
+	return watch
+}
+
+func (v *watch) close() {
+	v.cancel()
+	v.askers.Wait()
+}
+
+// one asks one question. A creation is refused for its content by a server that is well, once it has looked its key up.
+func (v *watch) one(ctx context.Context, s *server, which, n int) {
+	q := questions[which]
+	var body any
+	key := fmt.Sprintf("watch-%s-%d", s.name, n/50) // mostly a repetition, which reads; now and then a new one, which writes
+	if q.method == http.MethodPost {
+		body = object{"source": object{"type": "internal"}, "prompt": "chaos " + key, "metadata": object{"key": key}}
+	}
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	request, err := v.w.request(ctx, s, q.method, q.path, body, "Idempotency-Key", key)
+	if err != nil {
+		return
+	}
+	response, err := wire.RoundTrip(request)
+	if err != nil {
+		return // whether a server may be silent is up to the block
+	}
+	defer response.Body.Close()
+	content, _ := io.ReadAll(response.Body)
+	v.took(s, which, asked, response, content)
+}
+
+func (v *watch) took(s *server, which int, asked time.Time, response *http.Response, content []byte) {
+	q, r := questions[which], v.w.run
+	r.took("answer while something is broken", time.Since(asked))
+	switch response.StatusCode {
+	case q.want:
+		v.mu.Lock()
+		v.well[s.name+strconv.Itoa(which)] = asked
+		v.mu.Unlock()
+	case http.StatusServiceUnavailable:
+		r.count("503", 1)
+		r.expect(response.Header.Get("Retry-After") != "", "%s: 503 without Retry-After to %s %s: %s", s.name, q.method, q.path, content)
+	default:
+		r.violate("%s: %s %s was answered %s: %s", s.name, q.method, q.path, response.Status, content)
+	}
+}
+
+// heal waits until every server answers every question as one that is well. It must not take longer than within.
+func (v *watch) heal(since time.Time, within time.Duration) {
+	r := v.w.run
+	for v.firstSick(since) != "" {
+		if time.Since(since) > 60*time.Second {
+			r.violate("%s: %s is not well 60 s after the fault has gone", v.w.name, v.firstSick(since))
+			return
+		}
+		r.sleep(5 * time.Millisecond)
+	}
+	took := time.Since(since)
+	r.took("fault gone to well", took)
+	r.expect(took <= within, "%s: the servers were well again after %s, not within %s", v.w.name, took, within)
+}
+
+// firstSick names a question that has got no good answer since then.
+func (v *watch) firstSick(since time.Time) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, s := range v.w.servers {
+		for i, q := range questions {
+			if !v.well[s.name+strconv.Itoa(i)].After(since) {
+				return fmt.Sprintf("%s, %s %s,", s.name, q.method, q.path)
+			}
+		}
+	}
+	return ""
+}
