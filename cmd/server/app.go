@@ -14,6 +14,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/failpoint"
 	"signoff/internal/http"
 	"signoff/internal/keys"
 	"signoff/internal/llm"
@@ -208,10 +209,13 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 // drain tells clients first, then lets sessions hand over.
 func (a *App) drain() error {
 	slog.Info("draining", "live", a.manager.Live())
+	failpoint.Hit(failpoint.ServerDraining)
 	a.server.Drain()
 	ctx, cancel := context.WithTimeout(context.Background(), a.config.drain())
 	defer cancel()
-	return a.manager.Drain(ctx)
+	err := a.manager.Drain(ctx)
+	failpoint.Hit(failpoint.ServerDrained)
+	return err
 }
 
 // Close lets go of what Open has taken.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
 
@@ -177,7 +178,9 @@ func (l *Log) take() []*request {
 
 func (l *Log) commit(ctx context.Context, batch []*request) {
 	changes := stamped(batch, time.Now())
+	failpoint.Hit(failpoint.LogTaken)
 	outcomes, err := l.storeCommit(ctx, changes)
+	failpoint.Hit(failpoint.LogCommitted)
 	if err != nil && len(batch) > 1 && separable(err) {
 		slog.Warn("batch failed, committing its changes one by one", "changes", len(batch), "error", err)
 		for _, r := range batch {
@@ -194,7 +197,9 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 		if outcomes[i].Err == nil && !outcomes[i].Repeated {
 			l.publish(changes[i], outcomes[i])
 		}
+		failpoint.Hit(failpoint.LogPublished)
 		r.finish(result{outcome: outcomes[i]})
+		failpoint.Hit(failpoint.LogAnswered)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"signoff/api"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/keys"
 	"signoff/internal/store"
 )
@@ -64,6 +65,7 @@ func (s *Server) DecideApproval(ctx context.Context, request api.DecideApprovalR
 	answer.Unseen, answer.MayGlobal, answer.Channel = by.May(keys.ApprovalsDecideUnseen), by.May(keys.PoliciesWrite), audit.ByAPI
 	answer.Reason = s.masker.MaskString(answer.Reason)
 	approval, err := s.approvals.Decide(ctx, by.Tenant, id, answer)
+	failpoint.Hit(failpoint.HTTPDecided)
 	if err != nil {
 		return nil, overApproval(approval, err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/keys"
 )
 
@@ -21,6 +22,7 @@ func (s *Server) AnswerToolCall(ctx context.Context, request api.AnswerToolCallR
 		return nil, err
 	}
 	call, err := s.sessions.AnswerClient(ctx, by.Tenant, id, request.Body.ToolCallId, answer)
+	failpoint.Hit(failpoint.HTTPAnswered)
 	if err != nil {
 		return nil, overCall(ctx, call, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
 
@@ -28,6 +29,7 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 	}
 	by := who(ctx)
 	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, key)
+	failpoint.Hit(failpoint.HTTPCreated)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +111,7 @@ func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutio
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Cancel(ctx, by.Tenant, id, reason, by.Actor)
+	failpoint.Hit(failpoint.HTTPCancelled)
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}
@@ -127,6 +130,7 @@ func (s *Server) CloseExecution(ctx context.Context, request api.CloseExecutionR
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Close(ctx, by.Tenant, id, by.Actor)
+	failpoint.Hit(failpoint.HTTPClosed)
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}
@@ -145,6 +149,7 @@ func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutio
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Resume(ctx, by.Tenant, id, domain.ResumeMode(request.Body.Mode), by.Actor)
+	failpoint.Hit(failpoint.HTTPResumed)
 	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is not to be had
 		return nil, pointed("/mode", err)
 	}
@@ -162,7 +167,9 @@ func (s *Server) DeleteExecution(ctx context.Context, request api.DeleteExecutio
 		return nil, err
 	}
 	by := who(ctx)
-	return api.DeleteExecution204Response{}, s.sessions.Delete(ctx, by.Tenant, id, by.Actor)
+	err = s.sessions.Delete(ctx, by.Tenant, id, by.Actor)
+	failpoint.Hit(failpoint.HTTPDeleted)
+	return api.DeleteExecution204Response{}, err
 }
 
 // execution reads the execution that a path names.

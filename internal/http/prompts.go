@@ -5,6 +5,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // PromptExecution takes a further prompt in. It does not wait for its turn: the events tell of that.
@@ -17,6 +18,7 @@ func (s *Server) PromptExecution(ctx context.Context, request api.PromptExecutio
 	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Prompt, WhenBusy: domain.WhenBusy(value(request.Body.WhenBusy, api.WhenBusyEnqueue)),
 	}, by.Actor, idempotency(ctx, request.Params.IdempotencyKey))
+	failpoint.Hit(failpoint.HTTPPrompted)
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
 
@@ -91,10 +92,14 @@ func FirstToken(ctx context.Context, s Store, path string) (made bool, err error
 	if err != nil {
 		return false, err
 	}
+	failpoint.Hit(failpoint.KeysBeforeFile)
 	if err := writePrivate(path, token+"\n"); err != nil {
 		return false, err
 	}
-	return true, s.CreateKey(ctx, key)
+	failpoint.Hit(failpoint.KeysFileWritten)
+	err = s.CreateKey(ctx, key)
+	failpoint.Hit(failpoint.KeysCreated)
+	return true, err
 }
 
 // writePrivate replaces path as a whole. The file has its final mode before it has its content.
@@ -118,5 +123,6 @@ func writePrivate(path, content string) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Hit(failpoint.KeysBeforeRename)
 	return os.Rename(file.Name(), path)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"signoff/internal/failpoint"
 )
 
 // converse starts the process that the plan describes, and returns when it runs.
@@ -28,6 +30,7 @@ func (p plan) converse(ctx context.Context) (*Child, error) {
 		stderr.Close()
 		return nil, err
 	}
+	failpoint.Hit(failpoint.SandboxProcessRuns)
 	return c, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // order is what the server tells a supervisor. The first one starts the command; the end of the pipe kills it.
@@ -74,6 +75,7 @@ func (p plan) run(ctx context.Context, timeout time.Duration, output io.Writer) 
 		defer stop()
 	}
 	end, err := j.wait(limited)
+	failpoint.Hit(failpoint.SandboxCommandEnded)
 	j.disconnect()
 	return j.result(limited, end, err)
 }
@@ -125,10 +127,12 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 	for _, one := range further {
 		supervisor.ExtraFiles = append(supervisor.ExtraFiles, one.theirs)
 	}
+	failpoint.Hit(failpoint.SandboxBeforeSpawn)
 	if err := supervisor.Start(); err != nil {
 		pipes.closeOurs()
 		return nil, err
 	}
+	failpoint.Hit(failpoint.SandboxSpawned)
 	r := &running{
 		supervisor: supervisor, control: control.ours, begun: make(chan struct{}),
 		report: make(chan string, 1), exited: make(chan struct{}),
@@ -136,6 +140,7 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 	go r.listen(reports.ours)
 	go r.reap()
 	r.send(order{Start: &p})
+	failpoint.Hit(failpoint.SandboxOrdered)
 	return r, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // How answers arrive, and how questions end that got none.
@@ -49,6 +50,7 @@ func (s *session) decisions() (*draft, error) {
 // settle acts on a decided approval, with the row as the store holds it: what the agent asked for is not looked at
 // again.
 func (s *session) settle(d *draft, c *call, row domain.Approval) {
+	failpoint.Hit(failpoint.SessionSettling)
 	c.approval = nil
 	c.came = decidedBy(row)
 	switch {
@@ -157,6 +159,7 @@ func (s *session) expire() state {
 		if err := end(c); err != nil {
 			return s.abandon(err)
 		}
+		failpoint.Hit(failpoint.SessionExpired)
 	}
 	return s.sync
 }
@@ -167,5 +170,6 @@ func (s *session) expireOne(c *call) error {
 	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
 	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
 	c.approval.Expires = &again
+	failpoint.Hit(failpoint.SessionBeforeExpiry)
 	return s.endWaiting(change)
 }

@@ -12,6 +12,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
 
@@ -371,6 +372,7 @@ func (s *session) dropAnswered() bool {
 // handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
 func (s *session) handOver() state {
+	failpoint.Hit(failpoint.SessionHandingOver)
 	s.leaving = true
 	deadline := time.NewTimer(s.drainGrace)
 	defer deadline.Stop()
@@ -400,6 +402,7 @@ func (s *session) handOver() state {
 
 // giveBack lets go of the execution as it stands.
 func (s *session) giveBack() state {
+	failpoint.Hit(failpoint.SessionReleasing)
 	s.released = true
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
 )
@@ -122,7 +123,10 @@ func (h *host) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
 }
 
 func (h *host) WriteFiles(_ context.Context, changes ...domain.FileChange) error {
-	return h.workspace.change(h.execution.Request.WorkingDirectory, changes)
+	failpoint.Hit(failpoint.ToolBeforeFiles)
+	err := h.workspace.change(h.execution.Request.WorkingDirectory, changes)
+	failpoint.Hit(failpoint.ToolFilesChanged)
+	return err
 }
 
 func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
@@ -136,7 +140,10 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 		}
 		command.Env, command.Secrets = append(slices.Clone(command.Env), values...), nil
 	}
-	return h.sandbox.Run(ctx, command, output)
+	failpoint.Hit(failpoint.ToolBeforeRun)
+	result, err := h.sandbox.Run(ctx, command, output)
+	failpoint.Hit(failpoint.ToolRan)
+	return result, err
 }
 
 // ToolOutput reads the log, which has it in pieces.

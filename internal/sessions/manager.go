@@ -15,6 +15,7 @@ import (
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
 )
@@ -147,6 +148,7 @@ func (m *Manager) Start(
 	if err != nil {
 		return domain.Execution{}, false, err
 	}
+	failpoint.Hit(failpoint.SessionAdmitted)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: execution.ID,
 		Epoch:     1,
@@ -160,6 +162,7 @@ func (m *Manager) Start(
 		m.dismiss(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}
+	failpoint.Hit(failpoint.SessionCreated)
 	execution.LastSeq = 1
 	go m.drive(s)
 	return execution, false, nil
@@ -316,6 +319,7 @@ func firstText(request domain.Request) string {
 }
 
 func (m *Manager) left(s *session) {
+	failpoint.Hit(failpoint.SessionLeft)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.live[s.execution.ID] == s {
@@ -372,7 +376,9 @@ func (m *Manager) Drain(ctx context.Context) error {
 	select {
 	case <-left:
 		m.leases.retire()
-		return m.store.Release(ctx, m.replica)
+		err := m.store.Release(ctx, m.replica)
+		failpoint.Hit(failpoint.LeaseReleased)
+		return err
 	case <-ctx.Done():
 		slog.Error("drain was cut short", "live", m.Live())
 		return context.Cause(ctx)

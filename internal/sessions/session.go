@@ -13,6 +13,7 @@ import (
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
 )
@@ -210,9 +211,11 @@ func (s *session) closeAgent() {
 	if s.agent == nil {
 		return
 	}
+	failpoint.Hit(failpoint.AgentClosing)
 	if err := s.agent.Close(); err != nil {
 		slog.Warn("agent did not close cleanly", "execution", s.execution.ID, "error", err)
 	}
+	failpoint.Hit(failpoint.AgentClosed)
 	s.agent, s.exited = nil, false
 }
 
@@ -253,11 +256,13 @@ func (s *session) commit(d *draft) error {
 	}
 	change := d.change(s)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		d.passBefore()
 		_, err := s.log.Commit(s.lease, change)
 		if err == nil && s.lease.Err() != nil {
 			return context.Cause(s.lease) // it is written, but nothing may start under it any more
 		}
 		if err == nil {
+			d.passAfter()
 			for _, call := range d.executed {
 				s.executed = domain.AppendExecuted(s.executed, call)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // The states of an execution, in the order in which a run visits them.
@@ -71,7 +72,9 @@ func (s *session) beginToOpen() *opening {
 				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
 			}
 		}()
+		failpoint.Hit(failpoint.AgentOpening)
 		o.agent, o.err = s.open(ctx, with)
+		failpoint.Hit(failpoint.AgentOpened)
 	}()
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // maxRecoveries is how often an execution is taken up without getting any further: one that takes its server down
@@ -19,12 +20,14 @@ const outcomeUnknown = "The server stopped while this call was running, so it ma
 // takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
 // a message that broke off is interrupted, a call that may have run is outcomeUnknown.
 func (s *session) takeUp() state {
+	failpoint.Hit(failpoint.SessionTakingUp)
 	if broken, err := s.remember(); err != nil {
 		if broken {
 			return s.finish(failed(domain.FailureOf(err)))
 		}
 		return s.abandon(err) // it is claimed again in a while
 	}
+	failpoint.Hit(failpoint.SessionRemembered)
 	switch {
 	case s.wishes.Cancel != nil:
 		return s.finish(s.cancellation())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
@@ -168,7 +169,9 @@ func (s *session) prompt() error {
 			close(gone)
 			_ = inbox.put(item{done: result}) // refused only where the session has left
 		}()
+		failpoint.Hit(failpoint.AgentPrompted)
 		result.stop, result.err = agent.Prompt(ctx, h, prompt)
+		failpoint.Hit(failpoint.AgentReturned)
 	}()
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
 
@@ -52,6 +53,7 @@ func (m *Manager) takePrompt(
 	prompt.ID = domain.PromptID(approvals.NewID())
 	prompt.Text = m.masker.MaskString(prompt.Text)
 	prompt.Execution, prompt.By, prompt.Created = id, by, time.Now().UTC().Truncate(time.Microsecond)
+	failpoint.Hit(failpoint.WishBeforePrompt)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
 		Events: []domain.Event{domain.NewEvent(id, domain.PromptQueued{
@@ -59,6 +61,7 @@ func (m *Manager) takePrompt(
 		})},
 		Audit: []domain.AuditRecord{audit.Execution("execution.prompted", execution, by, audit.ByAPI)},
 	})
+	failpoint.Hit(failpoint.WishPromptWritten)
 	if err == nil {
 		return prompt, false, nil
 	}
@@ -110,10 +113,12 @@ func (m *Manager) Resume(
 	if mode == domain.ResumeLoad && execution.Status == domain.StatusInterrupted && execution.AgentSession == "" {
 		return execution, domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up again; choose fresh or fail.")
 	}
+	failpoint.Hit(failpoint.WishBeforeResume)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Resume: &store.ResumeRequest{Mode: mode, By: by},
 		Audit: []domain.AuditRecord{audit.Execution("execution.resumed", execution, by, audit.ByAPI)},
 	})
+	failpoint.Hit(failpoint.WishResumeWritten)
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
 		err = domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted: it has ended.")
 	}
@@ -189,9 +194,11 @@ func (m *Manager) end(
 	}
 	defer follower.Close()
 	wish.Audit = []domain.AuditRecord{audit.Execution(action, execution, by, audit.ByAPI)}
+	failpoint.Hit(failpoint.WishBeforeEnd)
 	if _, err := m.log.Commit(ctx, wish); err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return execution, err
 	}
+	failpoint.Hit(failpoint.WishEndWritten)
 	if err := awaitEnd(ctx, follower); err != nil {
 		return execution, err
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // Commit writes a batch of changes in one transaction, at most one change for each execution, and tells of each what
@@ -151,16 +152,39 @@ func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
 // it wrote.
 func (b *batch) write(tx *sql.Tx) error {
 	b.begin(tx)
-	steps := []func() error{
-		b.takeKeys, b.createExecutions, b.createHeads, b.resolveApprovals, b.takeHeads,
-		b.admitPrompts, b.admitResumes, b.admitAnswers, b.admitAcceptances, b.movePrompts, b.loseNothing,
-		b.appendEvents, b.appendFeed, b.updateExecutions, b.askApprovals, b.rememberRules, b.countHits,
-		b.askClients, b.closeClients, b.keepAnswers, b.cancelClients,
-		b.addGenerations, b.acceptGenerations, b.cancelGenerations,
-		b.queuePrompts, b.keepWishes, b.appendDebug, b.appendAudit,
+	steps := []step{
+		{failpoint.StoreTakeKeys, b.takeKeys},
+		{failpoint.StoreCreateExecutions, b.createExecutions},
+		{failpoint.StoreCreateHeads, b.createHeads},
+		{failpoint.StoreResolveApprovals, b.resolveApprovals},
+		{failpoint.StoreTakeHeads, b.takeHeads},
+		{failpoint.StoreAdmitPrompts, b.admitPrompts},
+		{failpoint.StoreAdmitResumes, b.admitResumes},
+		{failpoint.StoreAdmitAnswers, b.admitAnswers},
+		{failpoint.StoreAdmitAcceptances, b.admitAcceptances},
+		{failpoint.StoreMovePrompts, b.movePrompts},
+		{failpoint.StoreLoseNothing, b.loseNothing},
+		{failpoint.StoreAppendEvents, b.appendEvents},
+		{failpoint.StoreAppendFeed, b.appendFeed},
+		{failpoint.StoreUpdateExecutions, b.updateExecutions},
+		{failpoint.StoreAskApprovals, b.askApprovals},
+		{failpoint.StoreRememberRules, b.rememberRules},
+		{failpoint.StoreCountHits, b.countHits},
+		{failpoint.StoreAskClients, b.askClients},
+		{failpoint.StoreCloseClients, b.closeClients},
+		{failpoint.StoreKeepAnswers, b.keepAnswers},
+		{failpoint.StoreCancelClients, b.cancelClients},
+		{failpoint.StoreAddGenerations, b.addGenerations},
+		{failpoint.StoreAcceptGenerations, b.acceptGenerations},
+		{failpoint.StoreCancelGenerations, b.cancelGenerations},
+		{failpoint.StoreQueuePrompts, b.queuePrompts},
+		{failpoint.StoreKeepWishes, b.keepWishes},
+		{failpoint.StoreAppendDebug, b.appendDebug},
+		{failpoint.StoreAppendAudit, b.appendAudit},
 	}
 	for _, step := range steps {
-		if err := step(); err != nil {
+		failpoint.Hit(step.before)
+		if err := step.take(); err != nil {
 			return err
 		}
 		if b.again {
@@ -173,6 +197,12 @@ func (b *batch) write(tx *sql.Tx) error {
 	}
 	b.acceptRepeats()
 	return nil
+}
+
+// step is one of them, and the moment before it.
+type step struct {
+	before failpoint.Name
+	take   func() error
 }
 
 // begin forgets what an earlier attempt found. Only what it banned stays out: the reason for any other refusal may

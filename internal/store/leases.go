@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 )
 
 // Claimed is an execution that a replica may drive from now on.
@@ -23,9 +24,11 @@ var neverText = strconv.Itoa(never)
 // Heartbeat keeps a replica alive for ttl, by the clock of the database. A replica must count its own ttl from before
 // the call, and stop what it drives when that is over.
 func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Duration) error {
+	failpoint.Hit(failpoint.LeaseBeforeHeartbeat)
 	_, err := s.exec(ctx, "renew the lease", `
 		insert into replicas (id, lease_until_us, started_us) values ($1, now_us() + $2, now_us())
 		on conflict (id) do update set lease_until_us = excluded.lease_until_us`, text(string(replica)), ttl.Microseconds())
+	failpoint.Hit(failpoint.LeaseRenewed)
 	return err
 }
 
@@ -96,6 +99,7 @@ func (s *Store) claim(
 		given.rows = append(given.rows, []any{text(string(id)), text(string(replica))})
 	}
 	with, args := s.dialect.with(given)
+	failpoint.Hit(failpoint.LeaseBeforeClaim)
 	err = s.transact(ctx, "claim executions", func(tx *sql.Tx) error {
 		won, err := collect(ctx, tx, scanText, with+`, chosen as materialized (
 				select h.execution_id from execution_heads h where `+which+`
@@ -113,6 +117,7 @@ func (s *Store) claim(
 		claimed, err = s.claimed(ctx, tx, won)
 		return err
 	})
+	failpoint.Hit(failpoint.LeaseClaimed)
 	return claimed, err
 }
 
@@ -144,6 +149,7 @@ func (s *Store) Owned(ctx context.Context, replica ReplicaID) ([]Claimed, error)
 
 // Release ends a replica in good order: what it drives is anybody's at once.
 func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
+	failpoint.Hit(failpoint.LeaseBeforeRelease)
 	return s.transact(ctx, "release the lease", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
 			update execution_heads set owner = null where owner = $1 and execution_id in (
@@ -159,8 +165,10 @@ func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 
 // ReleaseExecution lets go of one execution, where the claim under epoch still stands.
 func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error {
+	failpoint.Hit(failpoint.LeaseBeforeGiveBack)
 	changed, err := s.exec(ctx, "release an execution", `
 		update execution_heads set owner = null where execution_id = $1 and epoch = $2`, text(string(id)), epoch)
+	failpoint.Hit(failpoint.LeaseGivenBack)
 	if err == nil && changed == 0 {
 		return stale("The execution is driven by somebody else, or gone.")
 	}

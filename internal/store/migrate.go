@@ -14,6 +14,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/migrations"
 )
 
@@ -45,7 +46,9 @@ func (s *Store) migrate(ctx context.Context, files fs.FS) error {
 	if err := s.migratable(ctx, files); err != nil {
 		return err
 	}
+	failpoint.Hit(failpoint.MigrateBegin)
 	err := s.withMigrator(ctx, files, (*migrate.Migrate).Up)
+	failpoint.Hit(failpoint.MigrateDone)
 	if err == nil || errors.Is(err, migrate.ErrNoChange) {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/golang-migrate/migrate/v4/database"
+
+	"signoff/internal/failpoint"
 )
 
 // migrator is golang-migrate's view of the store. The drivers that come with golang-migrate note the version before a
@@ -76,7 +78,9 @@ func (m *migrator) SetVersion(version int, dirty bool) error {
 	if dirty {
 		return nil
 	}
+	failpoint.Hit(failpoint.MigrateStatementsDone)
 	err := m.tx.Commit()
+	failpoint.Hit(failpoint.MigrateFileDone)
 	m.tx = nil
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"signoff/internal/failpoint"
 )
 
 const (
@@ -79,9 +81,11 @@ func (s *Store) once(ctx context.Context, do func(tx *sql.Tx) error) (fault, err
 		return permanent, context.Cause(ctx)
 	}
 	defer time.AfterFunc(commitLimit, cancel).Stop()
+	failpoint.Hit(failpoint.StoreBeforeCommit)
 	if err := tx.Commit(); err != nil {
 		return s.dialect.fault(err, true), err
 	}
+	failpoint.Hit(failpoint.StoreCommitted)
 	return permanent, nil
 }
 

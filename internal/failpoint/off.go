@@ -1,0 +1,9 @@
+//go:build !failpoints
+
+package failpoint
+
+// Enabled tells whether this is a build for tests.
+const Enabled = false
+
+// Hit does nothing.
+func Hit(Name) {}
