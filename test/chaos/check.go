@@ -298,7 +298,7 @@ func (c *calls) deciders(decisions map[string][]operation) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("I2: approval %s was acknowledged as %q, and is open in the log", id, winner))
 			continue
 		}
-		if told := c.winner(id, r); told != winner && !(told == edit && strings.HasPrefix(winner, edit)) {
+		if told := c.winner(id, r); told != winner && (told != edit || !strings.HasPrefix(winner, edit)) {
 			wrong = append(wrong, fmt.Sprintf("I7: approval %s was acknowledged as %q, the log has %q", id, winner, told))
 		}
 	}

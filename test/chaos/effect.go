@@ -118,7 +118,7 @@ func installEffect(workspace string) error {
 		return err
 	}
 	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(workspace, effectName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	to, err := os.OpenFile(filepath.Join(workspace, effectName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700) //nolint:gosec // a program is executable
 	if err != nil {
 		return err
 	}
@@ -128,5 +128,5 @@ func installEffect(workspace string) error {
 	if err := to.Close(); err != nil {
 		return err
 	}
-	return os.Mkdir(filepath.Join(workspace, "locks"), 0o755)
+	return os.Mkdir(filepath.Join(workspace, "locks"), 0o750)
 }

@@ -52,7 +52,7 @@ func (d *dice) below(n int) int {
 	return d.random.IntN(n)
 }
 
-// between is a duration of at least least and less than most.
+// between is a duration from least on, and shorter than most.
 func (d *dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.below(int((most-least)/time.Microsecond)))*time.Microsecond
 }

@@ -46,7 +46,7 @@ func newWorld(r *run, s setup) *world {
 	folder, err := os.MkdirTemp(r.stage.folder, r.block.name+"-"+s.name+"-")
 	r.must(err)
 	w := &world{run: r, name: s.name, folder: folder, workspace: filepath.Join(folder, "workspace"), model: newModel()}
-	r.must(os.Mkdir(w.workspace, 0o755))
+	r.must(os.Mkdir(w.workspace, 0o750))
 	r.must(installEffect(w.workspace))
 	if s.postgres && s.database == "" {
 		s.database, err = r.stage.postgres.database()
@@ -77,7 +77,7 @@ func (w *world) startAll() {
 
 func (w *world) newServer(name string, s setup) (*server, error) {
 	home := filepath.Join(w.folder, name)
-	if err := os.Mkdir(home, 0o755); err != nil {
+	if err := os.Mkdir(home, 0o750); err != nil {
 		return nil, err
 	}
 	port, err := freePort(&w.run.dice)
