@@ -165,6 +165,7 @@ func (b *batch) write(tx *sql.Tx) error {
 		{failpoint.StoreMovePrompts, b.movePrompts},
 		{failpoint.StoreLoseNothing, b.loseNothing},
 		{failpoint.StoreAppendEvents, b.appendEvents},
+		{failpoint.StoreTellWebhooks, b.tellWebhooks},
 		{failpoint.StoreAppendFeed, b.appendFeed},
 		{failpoint.StoreUpdateExecutions, b.updateExecutions},
 		{failpoint.StoreAskApprovals, b.askApprovals},
