@@ -29,7 +29,7 @@ func TestLostAnswerToACommit(t *testing.T) {
 		"before the server got it": {cut{on: "commit\x00"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, proxy := proxied(t)
+			s, proxy := proxied(t, store.Config{})
 			create(t, s, "x")
 			proxy.arm(c.cut)
 			_, err := s.Commit(t.Context(), []store.Change{says("x", 1, 2)})
@@ -52,7 +52,7 @@ func TestLostAnswerToACommit(t *testing.T) {
 func TestLostConnectionIsTriedAgain(t *testing.T) {
 	for _, on := range []string{"begin", "update execution_heads", "insert into events"} {
 		t.Run(on, func(t *testing.T) {
-			s, proxy := proxied(t)
+			s, proxy := proxied(t, store.Config{})
 			create(t, s, "x")
 			commit(t, s, says("x", 1, 1)) // and the statements are prepared: their text is sent once
 			proxy.drop()
@@ -145,7 +145,7 @@ func terminateConnections(t *testing.T, address string) (over func() (kills int)
 }
 
 func TestServerThatIsGone(t *testing.T) {
-	s, proxy := proxied(t)
+	s, proxy := proxied(t, store.Config{})
 	create(t, s, "x")
 	proxy.close()
 	_, err := s.Commit(t.Context(), []store.Change{says("x", 1, 1)})
@@ -154,8 +154,8 @@ func TestServerThatIsGone(t *testing.T) {
 	}
 }
 
-// proxied is a store whose connections pass a proxy that can cut them.
-func proxied(t *testing.T) (*store.Store, *proxy) {
+// proxied is a store whose connections pass a proxy that can cut them, or swallow what the client sends.
+func proxied(t *testing.T, config store.Config) (*store.Store, *proxy) {
 	t.Helper()
 	target, err := url.Parse(storetest.Postgres(t))
 	if err != nil {
@@ -163,7 +163,8 @@ func proxied(t *testing.T) (*store.Store, *proxy) {
 	}
 	p := newProxy(t, target.Host)
 	target.Host = p.listener.Addr().String()
-	return storetest.Open(t, store.Config{DatabaseURL: target.String(), MaxConns: 2}), p
+	config.DatabaseURL, config.MaxConns = target.String(), 2
+	return storetest.Open(t, config), p
 }
 
 // cut says when a connection is to be cut: when the client sends a message with a text in it.
@@ -176,6 +177,7 @@ type proxy struct {
 	listener net.Listener
 	target   string
 	armed    atomic.Pointer[cut]
+	mute     atomic.Bool
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -199,6 +201,9 @@ func newProxy(t *testing.T, target string) *proxy {
 
 func (p *proxy) arm(c cut)   { p.armed.Store(&c) }
 func (p *proxy) fired() bool { return p.armed.Load() == nil }
+
+// swallow keeps all connections open and lets nothing of the client through from now on.
+func (p *proxy) swallow() { p.mute.Store(true) }
 
 // drop ends the connections that there are.
 func (p *proxy) drop() {
@@ -252,6 +257,9 @@ func (p *proxy) forward(client, server net.Conn) {
 		}
 		if err != nil {
 			return
+		}
+		if p.mute.Load() {
+			continue
 		}
 		if _, err := server.Write(buffer[:n]); err != nil {
 			return

@@ -47,7 +47,10 @@ func openPostgres(config Config) (*Store, error) {
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	closePool := func() error { pool.Close(); return nil }
-	return &Store{write: db, read: readers{db, postgresFault}, dialect: postgresDialect, closing: []func() error{db.Close, closePool}}, nil
+	return &Store{
+		write: db, read: readers{db, postgresFault}, dialect: postgresDialect, closing: []func() error{db.Close, closePool},
+		ear: ear{settings: settings.ConnConfig, connect: config.ConnTimeout, ping: config.BellPing},
+	}, nil
 }
 
 // setSession makes sure of what the promises rest on, whatever the defaults of the server are: that a commit is on the

@@ -19,11 +19,13 @@ type Config struct {
 
 	MaxConns    int           // Postgres: connections of the pool. SQLite: readers beside the one writer
 	ConnTimeout time.Duration // how long Open and every later connect may take
+	BellPing    time.Duration // Postgres: how long a listener hears nothing before it asks, and then waits for the answer
 }
 
 const (
 	defaultMaxConns    = 16
 	defaultConnTimeout = 10 * time.Second
+	defaultBellPing    = 5 * time.Second
 )
 
 // Store is the open database. All methods may be called at once from several goroutines.
@@ -32,6 +34,7 @@ type Store struct {
 	read  readers // Postgres: the same as write
 
 	dialect *dialect
+	ear     ear
 	path    string // of the SQLite file
 	file    os.FileInfo
 	closing []func() error
@@ -45,6 +48,9 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	if config.ConnTimeout <= 0 {
 		config.ConnTimeout = defaultConnTimeout
+	}
+	if config.BellPing <= 0 {
+		config.BellPing = defaultBellPing
 	}
 	open := openSQLite
 	if config.DatabaseURL != "" {
