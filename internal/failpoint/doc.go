@@ -9,8 +9,8 @@
 //
 // # Use
 //
-// Without the build tag failpoints, Hit is an empty function that is inlined: nothing is left of it in the binary, and
-// nothing can arm it. With the tag, cmd/server reads two variables of the environment:
+// Without the build tag failpoints, Hit is an empty function that is inlined: no instruction is left of it in the binary,
+// and nothing can arm it. With the tag, cmd/server reads two variables of the environment:
 //
 //	SIGNOFF_TEST_FAILPOINT=name       the first time that name is reached, the process kills itself
 //	SIGNOFF_TEST_FAILPOINT=name:3     the third time
