@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// deliveredWithin holds for 99 of 100 events of another replica while its bell cannot be heard: the poll comes each second.
+	// The promise is 1.5 s on a machine that has nothing else to do; here other blocks run beside.
+	deliveredWithin = 3 * time.Second
+	// deafNoLongerThan is until a replica has found out that its bell is dead, and has another one: it pings each five seconds.
+	deafNoLongerThan = 15 * time.Second
+)
+
+// deafListener takes from a replica the one connection over which it hears the bells of others, without a word: the others go
+// on. What the other replica writes is found by the poll, and the dead connection by a ping.
+func (w *wires) deafListener() {
+	deaf, other := w.servers[1], w.servers[0]
+	proxy := w.database[1]
+	before := proxy.Marked()
+	w.run.expect(before > 0, "%s: %s has no LISTEN connection", w.name, deaf.name)
+	if before == 0 {
+		return
+	}
+	w.run.took("delivery at the other replica", w.delivery(other, deaf, 2*time.Second))
+	proxy.SwallowMarked()
+	begun := time.Now()
+	late := w.delivery(other, deaf, 4*time.Second)
+	w.run.took("delivery at a deaf replica", late)
+	w.run.expect(late <= deliveredWithin, "%s: a replica that hears no bell delivers an event in a hundred after %s", w.name, late)
+	for proxy.Marked() == before && time.Since(begun) < deafNoLongerThan {
+		w.run.sleep(50 * time.Millisecond)
+	}
+	w.run.took("deafness", time.Since(begun))
+	w.run.expect(proxy.Marked() > before, "%s: a replica has not noticed for %s that its LISTEN connection is dead", w.name, time.Since(begun))
+	w.heal(proxy)
+}
+
+// delivery creates executions on one replica, follows them on another, and returns how long all but one of a hundred events took
+// at most.
+func (w *wires) delivery(from, to *server, lasting time.Duration) time.Duration {
+	ctx, cancel := context.WithTimeout(w.run.ctx, lasting+deliveredWithin)
+	defer cancel()
+	var mu sync.Mutex
+	var delays []time.Duration
+	var followers sync.WaitGroup
+	for end := time.Now().Add(lasting); time.Now().Before(end); w.run.sleep(100 * time.Millisecond) {
+		a := w.ask(ctx, from, http.MethodPost, "/executions", object{"source": object{"type": "internal"},
+			"prompt": plan{Key: "delivery", Pieces: 10, Delay: 30 * time.Millisecond}.prompt()})
+		var created struct{ ID string }
+		if a.status != http.StatusCreated || a.into(&created) != nil {
+			continue
+		}
+		followers.Go(func() {
+			_, _ = w.follow(ctx, to, created.ID, 0, func(e event) {
+				mu.Lock()
+				defer mu.Unlock()
+				delays = append(delays, time.Since(e.Time))
+			})
+		})
+	}
+	followers.Wait()
+	w.run.expect(len(delays) > 50, "%s: only %d events were delivered to a replica", w.name, len(delays))
+	slices.Sort(delays)
+	if len(delays) == 0 {
+		return 0
+	}
+	return delays[len(delays)*99/100]
+}

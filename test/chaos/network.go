@@ -1,0 +1,223 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"signoff/test/chaos/faultproxy"
+)
+
+// wires is a world of two replicas whose every connection goes through a proxy: each has one to Postgres, and its clients have
+// one to it.
+type wires struct {
+	*world
+	dice     *dice
+	watch    *watch
+	database []*faultproxy.Proxy // by server
+	clients  []*faultproxy.Proxy
+}
+
+// network breaks connections between a server and Postgres, and between clients and a server.
+func network(r *run) {
+	w := newWires(r)
+	defer w.close()
+	faults := []func(){
+		w.lostCommits, w.isolated, w.brokenStreams, w.lateCommits, w.lostAnswers, w.brokenSessions, w.slowDatabase, w.deafListener,
+	}
+	w.load.start()
+	for cycle := range r.cycles {
+		w.load.awaitLive(14)
+		faults[cycle%len(faults)]()
+		r.cycled()
+	}
+	w.load.settle(90 * time.Second)
+	w.watch.close()
+	w.check()
+	w.completed()
+	r.expect(r.cycles < len(faults) || w.recovered() > 0, "%s: nothing was taken over from isolated replicas", w.name)
+	r.count("take-overs", w.recovered())
+}
+
+// newWires starts the servers, and starts them again with the proxies between.
+func newWires(r *run) *wires {
+	database, err := r.stage.postgres.database()
+	r.must(err)
+	w := &wires{dice: r.dice.own(), world: newWorld(r, setup{name: "postgres", database: database, replicas: 2, live: 20, plan: sometimesLong})}
+	for _, s := range w.servers {
+		s.stop()
+		proxy, address := w.proxyTo(database, "listen signoff")
+		w.database = append(w.database, proxy)
+		s.set("SIGNOFF_DATABASE_URL", address)
+		_, err := s.start()
+		r.must(err)
+		proxy, s.base = w.proxyTo(s.base, "")
+		w.clients = append(w.clients, proxy)
+	}
+	w.watch = w.world.watch()
+	return w
+}
+
+// sometimesLong is the usual plan, and now and then one command that runs for longer than a lease.
+func sometimesLong(key string, d *dice) plan {
+	if d.below(4) == 0 {
+		return plan{Key: key, Calls: 1, Pieces: 2, Run: 5 * time.Second}
+	}
+	return usualPlan(key, d)
+}
+
+// proxyTo puts a proxy before an address, and returns the address that leads through it.
+func (w *wires) proxyTo(address, mark string) (proxy *faultproxy.Proxy, through string) {
+	parsed, err := url.Parse(address)
+	w.run.must(err)
+	proxy, err = faultproxy.New(parsed.Host, mark)
+	w.run.must(err)
+	parsed.Host = proxy.Addr()
+	return proxy, parsed.String()
+}
+
+func (w *wires) close() {
+	w.watch.close()
+	w.world.close()
+	for _, proxy := range slices.Concat(w.database, w.clients) {
+		proxy.Close()
+	}
+}
+
+// heal ends a fault. The servers must be well soon.
+func (w *wires) heal(proxy *faultproxy.Proxy) {
+	proxy.Heal()
+	w.watch.heal(time.Now(), wellWithin)
+}
+
+// lostCommits breaks connections under a COMMIT, right before the database gets it or right after: who sent it cannot know what
+// became of it.
+func (w *wires) lostCommits() {
+	proxy := w.database[w.dice.below(2)]
+	before := proxy.Fired()
+	for range 12 {
+		proxy.CutOn("commit\x00", w.dice.below(2) == 0)
+		w.run.sleep(w.dice.between(20*time.Millisecond, 250*time.Millisecond))
+	}
+	w.run.count("lost commits", proxy.Fired()-before)
+	w.heal(proxy)
+}
+
+// isolated takes the database away from one replica for longer than its lease. Its tools are dead by then, and what it
+// drove goes on elsewhere.
+func (w *wires) isolated() {
+	which := w.dice.below(2)
+	proxy, s := w.database[which], w.servers[which]
+	for end := time.Now().Add(3 * time.Second); len(s.tools()) == 0 && time.Now().Before(end); {
+		w.run.sleep(20 * time.Millisecond)
+	}
+	w.run.count("tools of isolated replicas", len(s.tools()))
+	proxy.Swallow(faultproxy.Both)
+	w.run.sleep(3500 * time.Millisecond)
+	left := s.tools()
+	w.run.expect(len(left) == 0, "%s: I5: 3.5 s after the last word from its database, whose lease is 2 s, %s still runs %q", w.name, s.name, left)
+	w.run.sleep(w.dice.between(0, 1500*time.Millisecond))
+	w.heal(proxy)
+}
+
+// lateCommits holds back what a replica sends until its lease is long over. Then all of it arrives at once, commits of somebody
+// who drives no more among it.
+func (w *wires) lateCommits() {
+	proxy := w.database[w.dice.below(2)]
+	proxy.Hold(faultproxy.ToServer)
+	w.run.sleep(w.dice.between(3*time.Second, 4500*time.Millisecond))
+	w.heal(proxy)
+}
+
+// lostAnswers lets a replica write and hear nothing.
+func (w *wires) lostAnswers() {
+	proxy := w.database[w.dice.below(2)]
+	proxy.Swallow(faultproxy.ToClient)
+	w.run.sleep(w.dice.between(500*time.Millisecond, 4*time.Second))
+	w.heal(proxy)
+}
+
+// brokenSessions breaks what connects a replica with its database in several ways, at any byte.
+func (w *wires) brokenSessions() {
+	proxy := w.database[w.dice.below(2)]
+	w.broken(proxy)
+	w.heal(proxy)
+}
+
+// brokenStreams breaks what connects clients with a replica: answers that never come, streams that end in the middle of a frame.
+func (w *wires) brokenStreams() {
+	proxy := w.clients[w.dice.below(2)]
+	w.broken(proxy)
+	proxy.Swallow(faultproxy.Both)
+	w.run.sleep(w.dice.between(100*time.Millisecond, time.Second))
+	w.heal(proxy)
+}
+
+func (w *wires) broken(proxy *faultproxy.Proxy) {
+	for range 15 {
+		way := []faultproxy.Direction{faultproxy.ToServer, faultproxy.ToClient}[w.dice.below(2)]
+		switch w.dice.below(4) {
+		case 0:
+			proxy.Reset()
+		case 1:
+			proxy.HalfClose(way)
+		case 2:
+			proxy.Hold(way)
+			w.run.sleep(w.dice.between(10*time.Millisecond, 300*time.Millisecond))
+			proxy.Heal()
+		default:
+			proxy.CutAfter(int64(w.dice.below(20_000)), way)
+		}
+		w.run.count("broken connections", 1)
+		w.run.sleep(w.dice.between(10*time.Millisecond, 150*time.Millisecond))
+	}
+}
+
+// slowDatabase has each packet between a replica and its database take a while.
+func (w *wires) slowDatabase() {
+	proxy := w.database[w.dice.below(2)]
+	proxy.Delay(w.dice.between(5*time.Millisecond, 40*time.Millisecond))
+	w.run.sleep(2 * time.Second)
+	w.heal(proxy)
+}
+
+// set changes a setting, for the next start.
+func (s *server) set(name, value string) {
+	s.env = append(slices.DeleteFunc(slices.Clone(s.env), func(entry string) bool { return strings.HasPrefix(entry, name+"=") }), name+"="+value)
+}
+
+// tools are the commands of executions that run below a server.
+func (s *server) tools() (found []string) {
+	s.mu.Lock()
+	root := s.process.Process.Pid
+	s.mu.Unlock()
+	parents, commands := map[int]int{}, map[int]string{}
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		pid, _ := strconv.Atoi(filepath.Base(folder))
+		stat, err := os.ReadFile(filepath.Join(folder, "stat"))
+		command, failed := os.ReadFile(filepath.Join(folder, "cmdline"))
+		if err != nil || failed != nil {
+			continue // it has ended meanwhile
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])) // its name may hold anything
+		parents[pid], _ = strconv.Atoi(fields[1])
+		commands[pid] = strings.ReplaceAll(string(command), "\x00", " ")
+	}
+	for pid, command := range commands {
+		if !strings.HasPrefix(command, "./"+effectName+" ") {
+			continue
+		}
+		for up := parents[pid]; up > 1; up = parents[up] {
+			if up == root {
+				found = append(found, command)
+				break
+			}
+		}
+	}
+	return found
+}
