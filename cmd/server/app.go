@@ -265,5 +265,23 @@ func (a *App) collectors() []prometheus.Collector {
 			func() float64 { return float64(a.log.Stats().Changes) }),
 		counter("signoff_log_events_total", "Events in them.",
 			func() float64 { return float64(a.log.Stats().Events) }),
+		gauge("signoff_bells_listening", "1 where bells of other replicas are heard, or else 0.",
+			func() float64 { return yes(a.log.Stats().Listening) }),
+		counter("signoff_bells_sent_total", "Bells to other replicas.",
+			func() float64 { return float64(a.log.Stats().BellsSent) }),
+		counter("signoff_bells_heard_total", "Bells of other replicas.",
+			func() float64 { return float64(a.log.Stats().BellsHeard) }),
+		counter("signoff_bells_news_total", "Executions in which a bell found events of another replica.",
+			func() float64 { return float64(a.log.Stats().NewsByBell) }),
+		counter("signoff_poll_news_total", "Executions in which the poll found events of another replica before a bell did.",
+			func() float64 { return float64(a.log.Stats().NewsByPoll) }),
 	}
+}
+
+// yes is how a metric says it.
+func yes(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
 }

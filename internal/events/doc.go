@@ -16,6 +16,11 @@
 // [FeedFollower] has no tail: only the store knows the places of what several replicas write, so each ring costs it a
 // query, and where an open transaction holds something back it asks again by itself, at first very soon.
 //
+// Replicas of one database ring for each other. A log notes where it has written and tells it by [store.Store.Notify], at
+// once when it was idle, and at most once in ten milliseconds; another one hears it by [store.Store.Listen] and reads the
+// heads of those executions that somebody follows or drives there. Who has begun to listen, or to listen again, looks at
+// everything once.
+//
 // # Promises
 //
 //   - Durable before delivered: a frame is handed out only after its commit. Nobody sees an event that a crash could
@@ -23,7 +28,8 @@
 //   - A follower sees every event after its cursor, in order, once. Live and replayed frames are the same bytes.
 //   - The truth is in the store; a wake-up is only a bell. A bell may ring for nothing, and a lost one costs latency,
 //     never an event: on a database that other replicas write to, a poll of one second stands behind it, once for each
-//     execution and tenant that is followed, not for each follower. Without other replicas nobody polls.
+//     execution and tenant that is followed, not for each follower. Without other replicas nobody polls or rings.
+//   - Whatever becomes of the bells between replicas, no commit waits for them, and what is kept for them is bounded.
 //   - A change is whole or not there. An error that leaves that open says so ([store.ErrUnknownOutcome]); its writer
 //     must read the log before it goes on.
 //

@@ -56,6 +56,13 @@ func (fs *feeds) ring(tenant domain.TenantID) {
 	}
 }
 
+func (fs *feeds) followed(tenant domain.TenantID) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	_, followed := fs.byTenant[tenant]
+	return followed
+}
+
 func (f *feed) ring() {
 	for _, bell := range f.bells {
 		ring(bell)

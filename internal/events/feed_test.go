@@ -109,6 +109,13 @@ type merged struct {
 
 func (m *merged) Shared() bool { return m.shared }
 
+// Notify and Listen are those of a database on which nobody ever rings.
+func (m *merged) Notify(context.Context, []string) error { return nil }
+func (m *merged) Listen(ctx context.Context, _ func(), _ func(string)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 func (m *merged) Commit(_ context.Context, changes []store.Change) ([]store.Outcome, error) {
 	outcomes := make([]store.Outcome, len(changes))
 	for i, change := range changes {

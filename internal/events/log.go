@@ -33,6 +33,8 @@ type Store interface {
 	Feed(ctx context.Context, tenant domain.TenantID, after store.FeedCursor, limit, bytes int) (store.FeedPage, error)
 	FeedHead(ctx context.Context, tenant domain.TenantID) (store.FeedCursor, error)
 	Shared() bool
+	Notify(ctx context.Context, payloads []string) error
+	Listen(ctx context.Context, ready func(), heard func(payload string)) error
 }
 
 var _ Store = (*store.Store)(nil)
@@ -48,6 +50,7 @@ type Log struct {
 
 	topics  topics
 	feeds   feeds
+	bells   bells
 	foreign func(domain.ExecutionID) // hears of what somebody else than the driver wrote; nil: nobody does
 
 	commits, changes, events atomic.Int64
@@ -69,15 +72,19 @@ type result struct {
 // NewLog returns a log over s. It commits nothing until Run is called.
 func NewLog(s Store) *Log {
 	return &Log{store: s, bell: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}},
-		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}}
+		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}, bells: newBells()}
 }
 
-// Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. It also polls a database that other replicas write to.
+// Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. Where other
+// replicas write to the database it also tells them what it writes, hears what they tell, and polls.
 func (l *Log) Run(ctx context.Context) {
-	var polling sync.WaitGroup
-	defer polling.Wait()
+	var others sync.WaitGroup
+	defer others.Wait()
 	if l.store.Shared() {
-		polling.Go(func() { l.poll(ctx) })
+		others.Go(func() { l.ringOthers(ctx) })
+		others.Go(func() { l.hearOthers(ctx) })
+		others.Go(func() { l.lookAfterOthers(ctx) })
+		others.Go(func() { l.poll(ctx) })
 	}
 	for {
 		l.commitQueued(ctx)
@@ -250,6 +257,7 @@ func (l *Log) publish(change store.Change, outcome store.Outcome) {
 	if len(change.Events) > 0 {
 		l.feeds.ring(outcome.Tenant)
 	}
+	l.tellOthers(change.Execution, outcome.Tenant)
 }
 
 // OnForeign has hear called after each change that is not the driver's own, while the committer waits. It is set before Run.
@@ -257,6 +265,7 @@ func (l *Log) OnForeign(hear func(domain.ExecutionID)) { l.foreign = hear }
 
 // Forget tells followers that the execution has been deleted: their next read ends with domain.CodeNotFound.
 func (l *Log) Forget(id domain.ExecutionID) {
+	l.tellOthers(id, "")
 	if t := l.topics.find(id); t != nil {
 		t.forget()
 	}
@@ -269,6 +278,12 @@ type Stats struct {
 	Events  int64 // events in those
 	Topics  int   // executions that are followed or watched now
 	Queued  int   // changes that wait for the committer now
+
+	Listening  bool  // bells of other replicas are heard now
+	BellsSent  int64 // to other replicas
+	BellsHeard int64 // from other replicas
+	NewsByBell int64 // executions to which others had written, as a bell told
+	NewsByPoll int64 // the same, where no bell had told before the poll came by
 }
 
 // Stats returns the counters for the metrics.
@@ -279,6 +294,8 @@ func (l *Log) Stats() Stats {
 	return Stats{
 		Commits: l.commits.Load(), Changes: l.changes.Load(), Events: l.events.Load(),
 		Topics: l.topics.count(), Queued: queued,
+		Listening: l.bells.listening.Load(), BellsSent: l.bells.sent.Load(), BellsHeard: l.bells.heard.Load(),
+		NewsByBell: l.bells.newsByBell.Load(), NewsByPoll: l.bells.newsByPoll.Load(),
 	}
 }
 
@@ -299,12 +316,12 @@ func (l *Log) poll(ctx context.Context) {
 func (l *Log) pollOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	l.pollTopics(ctx)
+	l.lookAt(ctx, l.topics.all(), &l.bells.newsByPoll)
 	l.pollFeeds(ctx)
 }
 
-func (l *Log) pollTopics(ctx context.Context) {
-	topics := l.topics.all()
+// lookAt reads the heads of topics and rings where something is new, which it counts.
+func (l *Log) lookAt(ctx context.Context, topics map[*topic]int64, found *atomic.Int64) {
 	if len(topics) == 0 {
 		return
 	}
@@ -314,14 +331,16 @@ func (l *Log) pollTopics(ctx context.Context) {
 	}
 	heads, err := l.store.Heads(ctx, ids)
 	if err != nil {
-		slog.Warn("cannot poll for the writes of other replicas", "error", err)
+		slog.Warn("cannot look for the writes of other replicas", "error", err)
 		return
 	}
 	for t, before := range topics {
-		if head, known := heads[t.id]; known {
-			t.polled(head)
-		} else {
+		head, known := heads[t.id]
+		switch {
+		case !known:
 			t.missing(before)
+		case t.polled(head):
+			found.Add(1)
 		}
 	}
 }

@@ -58,6 +58,19 @@ func (ts *topics) all() map[*topic]int64 {
 	return all
 }
 
+// some returns those of ids that there are, likewise.
+func (ts *topics) some(ids map[domain.ExecutionID]bool) map[*topic]int64 {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	some := make(map[*topic]int64, len(ids))
+	for id := range ids {
+		if t := ts.byID[id]; t != nil {
+			some[t] = t.known()
+		}
+	}
+	return some
+}
+
 func (ts *topics) count() int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -154,19 +167,21 @@ func (t *topic) missing(before int64) {
 }
 
 // polled takes what the store said. The bell of the store counts the writes of those who do not drive the execution.
-// The first reading stirs too: what happened before it is not known.
-func (t *topic) polled(head store.Head) {
+// The first reading stirs too: what happened before it is not known. It tells whether there are events that were not known.
+func (t *topic) polled(head store.Head) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if head.LastSeq <= t.head && head.Bell == t.bell {
-		return
+		return false
 	}
+	news = head.LastSeq > t.head
 	t.head = max(t.head, head.LastSeq)
 	if head.Bell != t.bell {
 		t.bell = head.Bell
 		t.stirred++
 	}
 	t.ringLocked()
+	return news
 }
 
 func (t *topic) forget() {

@@ -1,0 +1,93 @@
+package events
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// A payload is words with one blank between them: the version, the log that sends it, and what it has written to.
+//
+//	v1 4XQZ2PJ7… e:0199a1c2-… e:0199a1c3-… t:default
+//	v1 4XQZ2PJ7… *
+//
+// Ids are escaped as in the query of a URL, so none can pass for two words.
+const (
+	payloadVersion  = "v1"
+	wordEverything  = "*"
+	prefixExecution = "e:"
+	prefixTenant    = "t:"
+)
+
+// payloads spells n out, in as many payloads as it takes.
+func (n *news) payloads(sender string) []string {
+	head := payloadVersion + " " + sender
+	if n.everything {
+		return []string{head + " " + wordEverything}
+	}
+	var all []string
+	payload := head
+	for _, word := range n.words() {
+		if len(payload)+1+len(word) > store.MaxBell {
+			all = append(all, payload)
+			payload = head
+		}
+		payload += " " + word
+	}
+	return append(all, payload)
+}
+
+func (n *news) words() []string {
+	words := make([]string, 0, len(n.executions)+len(n.tenants))
+	for _, id := range slices.Sorted(maps.Keys(n.executions)) {
+		words = append(words, prefixExecution+url.QueryEscape(string(id)))
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(n.tenants)) {
+		words = append(words, prefixTenant+url.QueryEscape(string(tenant)))
+	}
+	return words
+}
+
+// parsePayload reads what payloads has written, and nothing else: whoever can reach the database can write to the
+// channel. A word that is not understood spoils the whole payload, and the poll finds what it would have told.
+func parsePayload(payload string) (sender string, n news, ok bool) {
+	words := strings.Split(payload, " ")
+	if len(words) < 3 || words[0] != payloadVersion || words[1] == "" {
+		return "", news{}, false
+	}
+	sender, words = words[1], words[2:]
+	if len(words) == 1 && words[0] == wordEverything {
+		return sender, news{everything: true}, true
+	}
+	n = news{executions: map[domain.ExecutionID]bool{}, tenants: map[domain.TenantID]bool{}}
+	for _, word := range words {
+		if !n.read(word) {
+			return "", news{}, false
+		}
+	}
+	return sender, n, true
+}
+
+func (n *news) read(word string) bool {
+	if len(word) <= len(prefixTenant) {
+		return false
+	}
+	prefix, escaped := word[:len(prefixTenant)], word[len(prefixTenant):]
+	id, err := url.QueryUnescape(escaped)
+	if err != nil || url.QueryEscape(id) != escaped {
+		return false
+	}
+	switch prefix {
+	case prefixExecution:
+		n.executions[domain.ExecutionID(id)] = true
+	case prefixTenant:
+		n.tenants[domain.TenantID(id)] = true
+	default:
+		return false
+	}
+	return true
+}
