@@ -25,7 +25,7 @@ func (r *run) kills(s setup, cycles int) {
 		r.sleep(d.between(0, 300*time.Millisecond))
 		took, err := victim.start()
 		r.must(err)
-		r.took("restart to ready", took)
+		r.took(s.name+": restart to ready", took)
 		r.cycled()
 	}
 	w.load.settle(90 * time.Second)

@@ -149,16 +149,19 @@ func (w *world) reaches(a pendingApproval) (inTime bool) {
 	ctx, cancel := context.WithTimeout(w.run.ctx, 20*time.Second)
 	defer cancel()
 	open, started := make(chan struct{}), make(chan time.Time, 1)
-	var once sync.Once
 	go func() {
-		_, _ = w.follow(ctx, w.servers[0], a.ExecutionID, 0, func(e event) {
-			if e.Type == "approval.requested" {
-				once.Do(func() { close(open) })
-			}
-			if e.Type == "toolCall.started" {
-				started <- time.Now()
-			}
-		})
+		last, done := int64(0), false
+		for !done && ctx.Err() == nil {
+			done, _ = w.follow(ctx, w.servers[0], a.ExecutionID, last, func(e event) {
+				last = e.Seq
+				switch e.Type {
+				case "approval.requested":
+					close(open)
+				case "toolCall.started":
+					started <- time.Now()
+				}
+			})
+		}
 	}()
 	select {
 	case <-open:
