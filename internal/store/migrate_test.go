@@ -119,7 +119,7 @@ func TestDirtySchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, "`signoff migrate -force 5`", "`signoff migrate -force 4`") {
+			if !tells(err, "`signoff migrate -force 6`", "`signoff migrate -force 5`") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

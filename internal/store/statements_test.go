@@ -19,6 +19,8 @@ func TestStatementsOfAChange(t *testing.T) {
 	s := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "signoff.db")})
 	count := counted(t, s)
 	create(t, s, "x")
+	asking := says("x", 1, 2)
+	asking.Events[0].Type = domain.ApprovalRequestedType
 	idle := says("x", 1, 1)
 	idle.Update = &store.Update{Status: domain.StatusIdle}
 	streaming := says("x", 1, 1)
@@ -38,6 +40,7 @@ func TestStatementsOfAChange(t *testing.T) {
 	}{
 		{"nothing: the head", store.Change{Execution: "x", Epoch: 1}, 1},
 		{"events, and one for the feed", says("x", 1, 5), 3},
+		{"an event that webhooks are told of, and no webhook", asking, 4},
 		{"an update", streaming, 4},
 		{"a rest: are there prompts?", idle, 5},
 		{"a wish", store.Change{Execution: "x", Cancel: &store.CancelRequest{}}, 2},

@@ -114,6 +114,14 @@ func Run(t *testing.T, open Replicas) {
 		{"text survives byte for byte", bytesSurvive},
 		{"large batches are cut into statements", largeBatch},
 		{"keys", keys},
+		{"a webhook is read back as it was written", webhookRoundTrip},
+		{"a tenant has so many webhooks", webhooksAreBounded},
+		{"webhooks are told with the event", toldWithTheEvent},
+		{"a delivery is claimed once", deliveriesAreClaimedOnce},
+		{"attempts are kept", attemptsAreKept},
+		{"who is gone is told no more", goneIsDisabled},
+		{"old deliveries are forgotten", deliveriesAreForgotten},
+		{"replicas share the keys of the server", serverKeysAreShared},
 		{"sequence and epoch follow the model", model},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(newWorld(t, open)) })
