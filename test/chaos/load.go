@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"signoff/internal/domain"
 )
 
 // load is the people and clients of a world. Each slot creates an execution, with an Idempotency-Key and as often as it takes,
@@ -214,8 +215,9 @@ func (t *track) follow() {
 	defer t.mu.Unlock()
 	if n := len(t.seen); n > 0 {
 		last := t.seen[n-1].Type
-		t.ended = strings.HasPrefix(last, "execution.") && last != "execution.stateChanged" && last != "execution.created"
-		l.w.run.operation(last == "execution.completed")
+		t.ended = domain.EventType(last).Terminal()
+		l.w.run.operation(last == string(domain.ExecutionCompletedType))
+		l.w.run.count("last event "+last, 1)
 	} else {
 		l.w.run.operation(false)
 	}
