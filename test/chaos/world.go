@@ -43,6 +43,13 @@ var usual = map[string]string{
 
 // newWorld makes the world and starts its servers.
 func newWorld(r *run, s setup) *world {
+	w := newStillWorld(r, s)
+	w.startAll()
+	return w
+}
+
+// newStillWorld makes a world whose servers have never been started.
+func newStillWorld(r *run, s setup) *world {
 	folder, err := os.MkdirTemp(r.stage.folder, r.block.name+"-"+s.name+"-")
 	r.must(err)
 	w := &world{run: r, name: s.name, folder: folder, workspace: filepath.Join(folder, "workspace"), model: newModel()}
@@ -58,7 +65,6 @@ func newWorld(r *run, s setup) *world {
 		w.servers = append(w.servers, server)
 	}
 	w.load = newLoad(w, s)
-	w.startAll()
 	return w
 }
 
@@ -100,7 +106,9 @@ func (w *world) newServer(name string, s setup) (*server, error) {
 	maps.Copy(env, s.env)
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
+		if !strings.HasPrefix(name, "SIGNOFF_") || w.run.stage.knows(name) {
+			list = append(list, name+"="+env[name])
+		}
 	}
 	return &server{run: w.run, name: w.name + "/" + name, base: fmt.Sprintf("http://127.0.0.1:%d", port), home: home, env: list},
 		os.WriteFile(config, content, 0o600)
