@@ -223,6 +223,14 @@ func (t *track) follow() {
 	}
 }
 
+// thinking is how long a person takes. One in eight takes so long that servers die meanwhile.
+func (d *dice) thinking() time.Duration {
+	if d.below(8) == 0 {
+		return d.between(500*time.Millisecond, 2*time.Second)
+	}
+	return d.between(0, 100*time.Millisecond)
+}
+
 // rest sleeps for a client, and less where the world is over.
 func rest(ctx context.Context, d time.Duration) {
 	select {
@@ -266,7 +274,7 @@ func crowd(t *track, asked question) {
 	for range people {
 		d := t.dice.own()
 		all.Go(func() {
-			rest(t.load.ctx, d.between(0, 100*time.Millisecond))
+			rest(t.load.ctx, d.thinking())
 			t.decide(d, asked, wish(d, asked))
 		})
 	}

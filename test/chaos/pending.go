@@ -23,12 +23,7 @@ func pending(r *run) {
 	}
 	for range r.cycles {
 		for _, s := range []setup{{name: "sqlite"}, {name: "postgres", postgres: true}} {
-			s.env = map[string]string{"SIGNOFF_LOG_LEVEL": "warn"}
-			for name, value := range map[string]string{"SIGNOFF_PARK_SECONDS": "1", "SIGNOFF_MAX_LIVE": "20000", "SIGNOFF_MAX_LIVE_PER_TENANT": "20000"} {
-				if r.stage.knows(name) {
-					s.env[name] = value
-				}
-			}
+			s.env = map[string]string{"SIGNOFF_LOG_LEVEL": "warn", "SIGNOFF_PARK_SECONDS": "0", "SIGNOFF_MAX_LIVE": "20000"}
 			w := newWorld(r, s)
 			w.manyAsk(n)
 			w.close()
