@@ -40,7 +40,7 @@ func (a answer) String() string {
 	if a.err != nil {
 		return a.err.Error()
 	}
-	return fmt.Sprintf("%d %s", a.status, bytes.TrimSpace(a.body))
+	return fmt.Sprintf("%d %.600s", a.status, bytes.TrimSpace(a.body))
 }
 
 // ask sends one request to one server.

@@ -172,7 +172,7 @@ func (w *world) reaches(a pendingApproval) (inTime bool) {
 		w.run.took(w.name+": decision to start", at.Sub(begun))
 		return at.Sub(begun) <= reachesWithin
 	case <-ctx.Done():
-		w.run.violate("%s: a decision did not reach %s in twenty seconds: %s", w.name, a.ExecutionID, answer)
+		w.run.violate("%s: a decision did not reach %s in twenty seconds, it was answered with %d", w.name, a.ExecutionID, answer.status)
 		return false
 	}
 }

@@ -111,13 +111,18 @@ func (r *run) logf(format string, arguments ...any) {
 	}
 }
 
-// broken is how a run ends that cannot go on. The one who runs it takes it for a violation.
+// broken is how a run ends that cannot go on.
 type broken struct{ err error }
 
+// must ends the run where the campaign itself cannot go on. That is a violation, too: nobody knows what it would have found.
 func (r *run) must(err error) {
-	if err != nil {
-		panic(broken{err})
+	if err == nil {
+		return
 	}
+	if r.ctx.Err() == nil {
+		r.violate("the run broke off: %v", err)
+	}
+	panic(broken{err})
 }
 
 // sleep ends the run when the campaign is interrupted.
@@ -154,11 +159,8 @@ func (r *run) play() result {
 	begun := time.Now()
 	func() {
 		defer func() {
-			switch broke := recover().(type) {
-			case nil:
-			case broken:
-				r.violate("the run broke off: %v", broke.err)
-			default:
+			broke := recover()
+			if _, known := broke.(broken); broke != nil && !known {
 				panic(broke)
 			}
 		}()
