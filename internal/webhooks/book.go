@@ -1,0 +1,179 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+const (
+	// MaxPerTenant bounds what one commit has to write.
+	MaxPerTenant = 20
+	// bothSecrets is how long the old secret signs beside the new one.
+	bothSecrets = 24 * time.Hour
+)
+
+// TestType is the type of a delivery that tells of nothing.
+const TestType domain.EventType = "webhook.test"
+
+// Shelf is where a book keeps webhooks.
+type Shelf interface {
+	CreateWebhook(ctx context.Context, w store.Webhook, limit int, record domain.AuditRecord) error
+	Webhook(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error)
+	Webhooks(ctx context.Context, tenant domain.TenantID) ([]store.Webhook, error)
+	DeleteWebhook(ctx context.Context, tenant domain.TenantID, id string, record domain.AuditRecord) error
+	RotateWebhook(ctx context.Context, tenant domain.TenantID, id, secret string, both time.Duration, record domain.AuditRecord) error
+	EnableWebhook(ctx context.Context, tenant domain.TenantID, id string, record domain.AuditRecord) error
+	Deliveries(ctx context.Context, tenant domain.TenantID, webhook string, state store.DeliveryState, after string, limit int) (
+		store.Page[store.Delivery], error)
+	Redeliver(ctx context.Context, tenant domain.TenantID, webhook, id string, record domain.AuditRecord) (store.Delivery, error)
+	Tell(ctx context.Context, d store.Delivery) error
+}
+
+var _ Shelf = (*store.Store)(nil)
+
+// Book is where people create webhooks and look after them.
+type Book struct {
+	Shelf
+
+	targets Targets
+	links   *Links
+	ring    func() // something is due
+}
+
+// NewBook returns a book; ring is the dispatcher's.
+func NewBook(shelf Shelf, targets Targets, links *Links, ring func()) *Book {
+	return &Book{Shelf: shelf, targets: targets, links: links, ring: ring}
+}
+
+// Links are what the pages of approvals are reached by.
+func (b *Book) Links() *Links { return b.links }
+
+// Order is a webhook that somebody wants. Its secret may be empty: then one is made.
+type Order struct {
+	Tenant      domain.TenantID
+	URL         string
+	Description string
+	Types       []domain.EventType // nil: all
+	Links       bool
+	Secret      string
+	By          domain.Actor
+	Channel     string
+}
+
+// Create stores a webhook and returns it with its secret. A bad address or secret is domain.CodeInvalid, one webhook too many
+// domain.CodeConflict.
+func (b *Book) Create(ctx context.Context, order Order) (store.Webhook, error) {
+	if err := b.targets.check(order.URL); err != nil {
+		return store.Webhook{}, err
+	}
+	if order.Links && !b.links.Public() {
+		return store.Webhook{}, domain.Invalid("/links", "This server does not know under which address people reach it; the operator sets webhooks.publicUrl.")
+	}
+	secret, err := given(order.Secret)
+	if err != nil {
+		return store.Webhook{}, err
+	}
+	hook := store.Webhook{
+		ID: uuid.Must(uuid.NewV7()).String(), Tenant: order.Tenant, URL: order.URL, Description: order.Description, Types: order.Types,
+		Links: order.Links, Secret: secret, Created: time.Now().UTC().Truncate(time.Microsecond), By: order.By,
+	}
+	record := recorded("webhook.created", hook.ID, order.By, order.Channel)
+	record.Details = domain.Encode(map[string]any{"host": hostOf(order.URL), "types": order.Types, "links": order.Links})
+	return hook, b.CreateWebhook(ctx, hook, MaxPerTenant, record)
+}
+
+// hostOf is all that the audit tells of an address: what follows the host is often a key.
+func hostOf(address string) string {
+	target, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return target.Host
+}
+
+// given is the secret that somebody chose, or a new one.
+func given(secret string) (string, error) {
+	if secret == "" {
+		return newSecret(), nil
+	}
+	return secret, checkSecret(secret)
+}
+
+// Delete removes a webhook with its deliveries. Links that were sent to it do not hold any more.
+func (b *Book) Delete(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) error {
+	return b.DeleteWebhook(ctx, tenant, id, recorded("webhook.deleted", id, by, channel))
+}
+
+// Rotate gives a webhook another secret, a new one where none is given, and returns the webhook with it. For a day both sign.
+func (b *Book) Rotate(ctx context.Context, tenant domain.TenantID, id, secret string, by domain.Actor, channel string) (store.Webhook, error) {
+	secret, err := given(secret)
+	if err != nil {
+		return store.Webhook{}, err
+	}
+	if err := b.RotateWebhook(ctx, tenant, id, secret, bothSecrets, recorded("webhook.rotated", id, by, channel)); err != nil {
+		return store.Webhook{}, err
+	}
+	return b.Webhook(ctx, tenant, id)
+}
+
+// Enable lets a webhook be told again.
+func (b *Book) Enable(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (store.Webhook, error) {
+	if err := b.EnableWebhook(ctx, tenant, id, recorded("webhook.enabled", id, by, channel)); err != nil {
+		return store.Webhook{}, err
+	}
+	b.ring()
+	return b.Webhook(ctx, tenant, id)
+}
+
+// Again sends a delivery anew, whatever came of it.
+func (b *Book) Again(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error) {
+	hook, err := b.enabled(ctx, tenant, webhook)
+	if err != nil {
+		return store.Delivery{}, err
+	}
+	record := recorded("webhook.redelivered", hook.ID, by, channel)
+	record.Details = domain.Encode(map[string]any{"deliveryId": id})
+	delivery, err := b.Redeliver(ctx, tenant, webhook, id, record)
+	if err == nil {
+		b.ring()
+	}
+	return delivery, err
+}
+
+// Test sends something that tells of nothing.
+func (b *Book) Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error) {
+	hook, err := b.enabled(ctx, tenant, webhook)
+	if err != nil {
+		return store.Delivery{}, err
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	delivery := store.Delivery{
+		Webhook: hook.ID, ID: "msg_" + uuid.Must(uuid.NewV7()).String(), Tenant: tenant, Type: string(TestType), Created: now, Due: &now,
+		State: store.DeliveryPending,
+		Body:  json.RawMessage(domain.Encode(store.Notice{Type: TestType, Timestamp: now, Data: store.NoticeData{Webhook: hook.ID}})),
+	}
+	if err := b.Tell(ctx, delivery); err != nil {
+		return store.Delivery{}, err
+	}
+	b.ring()
+	return delivery, nil
+}
+
+func (b *Book) enabled(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error) {
+	hook, err := b.Webhook(ctx, tenant, id)
+	if err == nil && hook.Disabled != nil {
+		err = domain.Errorf(domain.CodeConflict, "The webhook is disabled; enable it first.")
+	}
+	return hook, err
+}
+
+func recorded(action, webhook string, by domain.Actor, channel string) domain.AuditRecord {
+	return domain.AuditRecord{Action: action, Subject: webhook, Actor: &by, Channel: channel}
+}

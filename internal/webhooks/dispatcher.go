@@ -1,0 +1,197 @@
+package webhooks
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"signoff/internal/store"
+)
+
+const (
+	perWebhook = 4  // requests under way to one webhook; after a failure it is one
+	inFlight   = 64 // to all
+	pollEvery  = time.Second
+	// visible is when somebody else sends what was claimed: later than an attempt can take.
+	visible = 2 * sendTimeout
+
+	storeTimeout = 10 * time.Second
+
+	forgetEvery = time.Hour
+	forgetAfter = 30 * 24 * time.Hour
+	forgetLimit = 1000
+)
+
+// Store is what a dispatcher needs of the database.
+type Store interface {
+	DueWebhooks(ctx context.Context) ([]string, error)
+	ClaimDeliveries(ctx context.Context, webhook string, limit int, visible time.Duration) (store.Webhook, []store.Delivery, error)
+	FinishAttempt(ctx context.Context, a store.Attempted) error
+	GiveBack(ctx context.Context, d store.Delivery) error
+	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
+}
+
+var _ Store = (*store.Store)(nil)
+
+// Config is what a dispatcher is made of.
+type Config struct {
+	Targets   Targets
+	Links     *Links
+	Version   string
+	Transport http.RoundTripper // nil: the network, as Targets allows it
+}
+
+// Dispatcher sends what is due. What it knows is in the one goroutine of Run; senders only tell it that they are done.
+type Dispatcher struct {
+	store  Store
+	sender sender
+	bell   chan struct{}
+	done   chan sent
+
+	busy  map[string]int  // requests under way, by webhook
+	weary map[string]bool // whose newest attempt failed
+	last  string          // the webhook that had its turn last
+}
+
+// sent tells that an attempt is over.
+type sent struct {
+	webhook string
+	failed  bool
+}
+
+// NewDispatcher returns a dispatcher that sends nothing until Run is called.
+func NewDispatcher(s Store, config Config) *Dispatcher {
+	if config.Transport == nil {
+		config.Transport = newTransport(config.Targets)
+	}
+	return &Dispatcher{
+		store: s, sender: newSender(config.Transport, config.Links, config.Version),
+		bell: make(chan struct{}, 1), done: make(chan sent, inFlight), busy: map[string]int{}, weary: map[string]bool{},
+	}
+}
+
+// Ring says that something may be due. It never waits.
+func (d *Dispatcher) Ring() {
+	select {
+	case d.bell <- struct{}{}:
+	default:
+	}
+}
+
+// Run sends until ctx ends. What is under way then is given back, and sent by whoever comes next.
+func (d *Dispatcher) Run(ctx context.Context) {
+	var senders sync.WaitGroup
+	defer d.sender.client.CloseIdleConnections()
+	defer senders.Wait()
+	poll, forget := time.NewTicker(pollEvery), time.NewTicker(forgetEvery)
+	defer poll.Stop()
+	defer forget.Stop()
+	for {
+		d.fill(ctx, &senders)
+		select {
+		case <-d.bell:
+		case <-poll.C:
+		case <-forget.C:
+			d.forget(ctx)
+		case over := <-d.done:
+			d.over(over)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// fill gives the webhooks that are due their turns, as long as there is room.
+func (d *Dispatcher) fill(ctx context.Context, senders *sync.WaitGroup) {
+	if d.room() == 0 || ctx.Err() != nil {
+		return
+	}
+	due, err := d.store.DueWebhooks(ctx)
+	if err != nil && ctx.Err() == nil {
+		slog.Warn("cannot read which webhooks are due", "error", err)
+	}
+	for _, webhook := range d.turns(due) {
+		free := min(d.room(), d.width(webhook)-d.busy[webhook])
+		if free <= 0 || ctx.Err() != nil {
+			continue
+		}
+		d.last = webhook
+		d.begin(ctx, senders, webhook, free)
+	}
+}
+
+// turns begins behind the webhook that had its turn last, or the first ones would take all the room for ever.
+func (d *Dispatcher) turns(due []string) []string {
+	slices.Sort(due)
+	first, _ := slices.BinarySearch(due, d.last+"\x00")
+	return append(due[first:len(due):len(due)], due[:first]...)
+}
+
+func (d *Dispatcher) room() int {
+	taken := 0
+	for _, n := range d.busy {
+		taken += n
+	}
+	return inFlight - taken
+}
+
+func (d *Dispatcher) width(webhook string) int {
+	if d.weary[webhook] {
+		return 1
+	}
+	return perWebhook
+}
+
+func (d *Dispatcher) begin(ctx context.Context, senders *sync.WaitGroup, webhook string, limit int) {
+	hook, claimed, err := d.store.ClaimDeliveries(ctx, webhook, limit, visible)
+	if err != nil {
+		if ctx.Err() == nil {
+			slog.Warn("cannot claim what is to be delivered", "webhook", webhook, "error", err)
+		}
+		return
+	}
+	for _, delivery := range claimed {
+		d.busy[webhook]++
+		senders.Go(func() { d.done <- sent{webhook, d.attempt(ctx, hook, delivery)} })
+	}
+}
+
+func (d *Dispatcher) over(s sent) {
+	if d.busy[s.webhook]--; d.busy[s.webhook] == 0 {
+		delete(d.busy, s.webhook)
+	}
+	if delete(d.weary, s.webhook); s.failed {
+		d.weary[s.webhook] = true
+	}
+}
+
+// attempt makes one and keeps what came of it, also where the server stops meanwhile. What cannot be kept is sent again.
+func (d *Dispatcher) attempt(ctx context.Context, hook store.Webhook, delivery store.Delivery) (failed bool) {
+	result, err := d.sender.send(ctx, hook, delivery)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if err != nil {
+		err = d.store.GiveBack(ctx, delivery)
+	} else {
+		err = d.store.FinishAttempt(ctx, result)
+	}
+	if err != nil {
+		slog.Warn("cannot keep what came of a delivery; it is sent again", "webhook", hook.ID, "delivery", delivery.ID, "error", err)
+	}
+	return result.State != store.DeliveryDelivered
+}
+
+func (d *Dispatcher) forget(ctx context.Context) {
+	for {
+		gone, err := d.store.ForgetDeliveries(ctx, forgetAfter, forgetLimit)
+		if err != nil && ctx.Err() == nil {
+			slog.Warn("cannot forget old deliveries", "error", err)
+		}
+		if gone < forgetLimit {
+			return
+		}
+	}
+}
