@@ -289,6 +289,10 @@ func (m *memory) Heads(context.Context, []domain.ExecutionID) (map[domain.Execut
 
 func (m *memory) Shared() bool { return false }
 
+// Notify and Listen are never asked for, since it is not shared.
+func (m *memory) Notify(context.Context, []string) error                     { return nil }
+func (m *memory) Listen(context.Context, func(), func(payload string)) error { return nil }
+
 func (m *memory) Execution(context.Context, domain.TenantID, domain.ExecutionID) (domain.Execution, error) {
 	return domain.Execution{ID: someID, Status: domain.StatusStreaming}, nil
 }
