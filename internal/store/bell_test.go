@@ -139,7 +139,7 @@ func TestTerminatedListener(t *testing.T) {
 	if _, err := s.DB().ExecContext(t.Context(), `select pg_terminate_backend($1)`, pids[0]); err != nil {
 		t.Fatal(err)
 	}
-	ear.ends()
+	_ = ear.ends()
 	again := listen(t, s)
 	notify(t, s, "x")
 	again.hears("x")
