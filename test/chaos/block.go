@@ -21,6 +21,7 @@ type block struct {
 var blocks = []block{
 	{name: "kill", cycle: "kill -9 of a server", short: 30, long: 60, goal: 1000, run: kill},
 	{name: "postgres", cycle: "restart of Postgres", short: 5, long: 15, goal: 200, run: restarts},
+	{name: "failpoints", cycle: "death at a failpoint", short: 1000, long: 1000, goal: 2400, run: sweep},
 	{name: "network", cycle: "fault of a connection", short: 8, long: 24, goal: 200, run: network},
 	{name: "pause", cycle: "SIGSTOP beyond the lease", short: 10, long: 20, goal: 300, run: pause},
 	{name: "takeover", cycle: "death at the default lease", short: 1, long: 2, goal: 20, run: takeover},

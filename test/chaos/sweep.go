@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"signoff/internal/failpoint"
+)
+
+// sweep has a server die at every name of package failpoint, on SQLite and on Postgres, while the reference scenario runs: the load,
+// and the walks beside it. A lane is a world whose server dies at one name, starts again to die at the next, and so on; each start is
+// the recovery from the death before. In the end it starts unarmed, everything comes to its end, and nothing is lost, doubled or half.
+//
+// What happens once in the life of a data folder, the schema and the first token, has a new world for each name.
+func sweep(r *run) {
+	folder, err := os.MkdirTemp(r.stage.folder, "sweep-")
+	r.must(err)
+	defer os.RemoveAll(folder)
+	tale := newStories(reference)
+	defer tale.close()
+	s := &scene{run: r, folder: folder, stage: r.stage}
+	r.stage = &stage{folder: s.stage.folder, verbose: s.stage.verbose, binary: s.build("signoff", "signoff/cmd/server", "-tags", "failpoints")}
+	agent := s.build("agent", "signoff/internal/acp/acptest/agent")
+	s.config = tale.config(r, folder, object{"scripted": object{"command": agent, "home": "private"}})
+	births, rest := s.names()
+	half := len(rest) / 2
+	r.sideBySide(
+		func() { s.lane("sqlite-1", false, rest[:half]) },
+		func() { s.lane("sqlite-2", false, rest[half:]) },
+		func() { s.lane("postgres-1", true, rest[:half]) },
+		func() { s.lane("postgres-2", true, rest[half:]) },
+		func() { s.births(births) },
+	)
+}
+
+// scene is what the lanes of a sweep share.
+type scene struct {
+	run    *run
+	stage  *stage // of the campaign; the run has one with another binary
+	folder string
+	config string
+}
+
+func (s *scene) build(name, of string, flags ...string) string {
+	path := filepath.Join(s.folder, name)
+	command := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), of)...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		s.run.must(fmt.Errorf("cannot build %s: %w\n%s", of, err, output))
+	}
+	return path
+}
+
+// names are all names in an order of this seed, no more than the cycles that were asked for: those of a first start, and the rest.
+func (s *scene) names() (births, rest []failpoint.Name) {
+	all := failpoint.All()
+	d := s.run.dice.own()
+	for i := range all {
+		j := d.below(i + 1)
+		all[i], all[j] = all[j], all[i]
+	}
+	for _, name := range all[:min(len(all), max(1, s.run.cycles/2))] {
+		if strings.HasPrefix(string(name), "migrate.") || strings.HasPrefix(string(name), "keys.") {
+			births = append(births, name)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	return births, rest
+}
+
+// setup is a world of this scene.
+func (s *scene) setup(name string, postgres bool) setup {
+	made := setup{name: name, live: 6, env: map[string]string{
+		"SIGNOFF_LEASE_SECONDS": "1", "SIGNOFF_CONFIG": s.config,
+	}}
+	if postgres {
+		var err error
+		made.database, err = s.stage.postgres.database()
+		s.run.must(err)
+	}
+	return made
+}
+
+const armed, reachedLog = "SIGNOFF_TEST_FAILPOINT", "SIGNOFF_TEST_FAILPOINT_LOG"
+
+// orderly are the names on the way of a server that is told to stop.
+var orderly = []failpoint.Name{
+	failpoint.ServerDraining, failpoint.ServerDrained, failpoint.SessionHandingOver, failpoint.SessionReleasing,
+	failpoint.LeaseBeforeRelease, failpoint.LeaseReleased,
+}
+
+// unreached are names that the scenario does not come to on purpose, each with the reason.
+var unreached = map[failpoint.Name]string{}
+
+// lane goes through some names with one server.
+func (s *scene) lane(name string, postgres bool, names []failpoint.Name) {
+	w := newStillWorld(s.run, s.setup(name, postgres))
+	defer w.close()
+	w.startAll()
+	d := s.run.dice.own()
+	w.load.start()
+	walks := w.walkAll()
+	defer walks.abandon()
+	server := w.servers[0]
+	w.load.awaitLive(3)
+	s.run.must(server.kill())
+	for _, name := range names {
+		w.diesAt(name, d)
+		s.run.cycled()
+	}
+	server.set(armed, "")
+	_, err := server.start()
+	s.run.must(err)
+	walks.enough.Store(true)
+	w.load.settle(60 * time.Second)
+	walks.settle(30 * time.Second)
+	w.check()
+}
+
+const (
+	// reachedWithin is how long the scenario may take to come to a name.
+	reachedWithin = 8 * time.Second
+	// often is how many times some names are passed in a second. They die at any of the first so many.
+	often = 40
+)
+
+// diesAt starts the server with a name and has it die there.
+func (w *world) diesAt(name failpoint.Name, d *dice) {
+	s := w.servers[0]
+	log := filepath.Join(s.home, "reached")
+	_ = os.Remove(log)
+	n := 1
+	if strings.HasPrefix(string(name), "store.") || strings.HasPrefix(string(name), "log.") {
+		n += d.below(often)
+	}
+	s.set(reachedLog, log)
+	s.set(armed, fmt.Sprintf("%s:%d", name, n))
+	w.run.must(s.launch())
+	w.run.logf("%s dies at %s:%d", s.name, name, n)
+	told := slices.Contains(orderly, name)
+	for begun := time.Now(); time.Since(begun) < reachedWithin; w.run.sleep(5 * time.Millisecond) {
+		if s.isGone() {
+			break
+		}
+		if told && s.ready(reachedWithin) == nil {
+			w.run.sleep(d.between(100*time.Millisecond, 600*time.Millisecond))
+			w.run.must(s.signal(syscall.SIGTERM))
+			told = false
+		}
+	}
+	w.died(name, log)
+}
+
+// died looks how the server ended. One that passes a name too seldom for the wanted count is killed by hand.
+func (w *world) died(name failpoint.Name, log string) {
+	s := w.servers[0]
+	content, _ := os.ReadFile(log)
+	passed := slices.Contains(strings.Fields(string(content)), string(name))
+	_, excused := unreached[name]
+	switch {
+	case s.isGone() && s.process.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && passed:
+		w.run.count("deaths", 1)
+	case s.isGone() && slices.Contains(orderly, name) && s.process.ProcessState.ExitCode() == 1:
+		w.run.count("drains that were cut short", 1)
+	case s.isGone():
+		w.run.violate("%s: the server that was to die at %s ended with %s", w.name, name, s.process.ProcessState)
+	case passed:
+		w.run.count("deaths by hand", 1)
+		w.run.must(s.kill())
+	default:
+		w.run.count("names that were not reached", 1)
+		w.run.expect(excused, "%s: the scenario does not come to %s", w.name, name)
+		w.run.must(s.kill())
+	}
+}
+
+func (s *server) isGone() bool {
+	select {
+	case <-s.gone():
+		return true
+	default:
+		return false
+	}
+}
+
+// births has first starts die, on both engines, and looks whether the second one makes a whole server of what is there.
+func (s *scene) births(names []failpoint.Name) {
+	d := s.run.dice.own()
+	for _, name := range names {
+		for _, postgres := range []bool{false, true} {
+			s.birth(name, postgres, d)
+			s.run.cycled()
+		}
+	}
+}
+
+func (s *scene) birth(name failpoint.Name, postgres bool, d *dice) {
+	w := newStillWorld(s.run, s.setup(fmt.Sprintf("birth-%s-%v", name, postgres), postgres))
+	defer w.close()
+	w.diesAt(name, d)
+	w.servers[0].set(armed, "")
+	w.startAll()
+	w.load.enough.Store(true) // each slot creates one
+	for range 2 {
+		own := d.own()
+		w.load.slots.Go(func() { w.load.one(own) })
+	}
+	w.load.settle(30 * time.Second)
+	w.check()
+}
