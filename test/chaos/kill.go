@@ -20,7 +20,7 @@ func (r *run) kills(s setup, cycles int) {
 	w.load.start()
 	for range cycles {
 		w.load.awaitLive(20)
-		r.sleep(d.between(100*time.Millisecond, 1200*time.Millisecond))
+		r.sleep(d.between(0, 800*time.Millisecond))
 		victim := w.any(d)
 		r.must(victim.kill())
 		r.logf("%s is dead", victim.name)
@@ -28,8 +28,12 @@ func (r *run) kills(s setup, cycles int) {
 		took, err := victim.start()
 		r.must(err)
 		r.took(s.name+": restart to ready", took)
+		if d.below(4) > 0 { // or it dies again while it recovers
+			w.load.awaitProgress()
+		}
 		r.cycled()
 	}
 	w.load.settle(90 * time.Second)
 	w.check()
+	w.completed()
 }

@@ -23,6 +23,7 @@ func pause(r *run) {
 	}
 	w.load.settle(90 * time.Second)
 	w.check()
+	w.completed()
 	takeOvers := w.recovered()
 	r.count("take-overs", takeOvers)
 	r.expect(takeOvers > 0, "%s: nothing was taken over in %d pauses", w.name, r.cycles)

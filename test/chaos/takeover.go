@@ -48,6 +48,7 @@ func (w *world) diesAtDefaults() {
 	_, err := first.start()
 	w.run.must(err)
 	w.check()
+	w.completed()
 	for _, t := range w.load.all() {
 		w.wentOn(t, died)
 	}
