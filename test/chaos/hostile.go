@@ -1,0 +1,238 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"signoff/internal/acp/acptest"
+	"signoff/internal/domain"
+)
+
+// hostile has models and agents do whatever they like, among good executions on the same server, which is killed now and then. Only
+// those fail that have to, with an error that says so, soon after each is cancelled nothing of them is left, and the good
+// ones are unharmed.
+func hostile(r *run) {
+	folder, err := os.MkdirTemp(r.stage.folder, "hostile-")
+	r.must(err)
+	defer os.RemoveAll(folder)
+	s := &scene{run: r, folder: folder, stage: r.stage}
+	villains := newStories(villainModels())
+	defer villains.close()
+	config := villains.config(r, folder, object{"scripted": object{
+		"command": s.build("agent", "signoff/internal/acp/acptest/agent"), "home": "private", "startTimeoutSeconds": 3,
+	}})
+	w := newWorld(r, setup{name: "sqlite", live: 10, env: map[string]string{"SIGNOFF_CONFIG": config}})
+	defer w.close()
+	d := r.dice.own()
+	w.load.start()
+	for range r.cycles {
+		w.load.awaitLive(6)
+		w.villains(d)
+		r.cycled()
+	}
+	w.load.settle(90 * time.Second)
+	w.check()
+	w.completed()
+}
+
+// villainModels are the models. Each does the same at every attempt, so the server gives up in the end, but for those that
+// go on for ever.
+func villainModels() map[string]story {
+	status := func(code int) story {
+		return func(s speaker, _ string, _ int) {
+			s.w.Header().Set("Content-Type", "application/json")
+			s.w.Header().Set("Retry-After", "0.05")
+			s.w.WriteHeader(code)
+			fmt.Fprint(s.w, `{"error":{"message":"not today","type":"overloaded"}}`)
+		}
+	}
+	return map[string]story{
+		"status429": status(http.StatusTooManyRequests),
+		"status503": status(http.StatusServiceUnavailable),
+		"errorEvent": func(s speaker, key string, _ int) {
+			s.say(key)
+			s.raw(`data: {"error":{"message":"broken","code":500}}` + "\n\n")
+		},
+		"truncated":   func(s speaker, key string, _ int) { s.say("half a sen"); panic(http.ErrAbortHandler) },
+		"unended":     func(s speaker, key string, _ int) { s.say("half a sen") },
+		"invalidJSON": func(s speaker, key string, _ int) { s.raw("data: {\"choices\":[{\"delta\":{\"content\":\"x\"\n\n") },
+		"noise":       func(s speaker, _ string, _ int) { s.raw(strings.Repeat("\x00\xff<html>", 5000)) },
+		"hugeChunk":   func(s speaker, _ string, _ int) { s.say(strings.Repeat("x", 64<<20)) },
+		"wildCall":    func(s speaker, key string, results int) { wildCall(s, key, results) },
+		"slow":        func(s speaker, key string, _ int) { s.forever(time.Second, "x") },
+		"endless":     func(s speaker, key string, _ int) { s.forever(0, strings.Repeat("endless ", 1000)) },
+		"silent":      func(s speaker, _ string, _ int) { <-s.gone },
+	}
+}
+
+func (s speaker) raw(text string) { fmt.Fprint(s.w, text) }
+
+// forever says the same again and again, until nobody listens.
+func (s speaker) forever(pause time.Duration, text string) {
+	for range math.MaxInt {
+		s.say(text)
+		select {
+		case <-s.gone:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// wildCall asks for tools that are not there, with arguments that are none. The server tells the model, and goes on.
+func wildCall(s speaker, key string, results int) {
+	calls := []object{{"name": "nothing", "arguments": "{}"}, {"name": "bash", "arguments": "{\"command\":"}, {"name": "bash", "arguments": `{"command":7}`}}
+	if results < len(calls) {
+		s.chunk(object{"tool_calls": []object{{"index": 0, "id": "same", "type": "function", "function": calls[results]}}}, nil)
+		s.end("tool_calls")
+		return
+	}
+	s.farewell(key)
+}
+
+// villain is a hostile execution and how it has to end.
+type villain struct {
+	name   string
+	model  string // a story, or
+	agent  []string
+	ends   string // failed or completed by itself; cancelled: it would go on for ever
+	within time.Duration
+}
+
+// villains are all of them. Those that never end are cancelled after a while.
+var villains = []villain{
+	{name: "429", model: "status429", ends: "failed"},
+	{name: "503", model: "status503", ends: "failed"},
+	{name: "an error behind 200", model: "errorEvent", ends: "failed"},
+	{name: "a stream that is torn", model: "truncated", ends: "failed"},
+	{name: "a stream without an end", model: "unended", ends: "failed"},
+	{name: "invalid JSON", model: "invalidJSON", ends: "failed"},
+	{name: "noise", model: "noise", ends: "failed"},
+	{name: "a huge chunk", model: "hugeChunk", ends: "failed"},
+	{name: "wild calls", model: "wildCall", ends: "completed"},
+	{name: "a byte a second", model: "slow", ends: "cancelled"},
+	{name: "a silent model", model: "silent", ends: "cancelled"},
+	{name: "an endless answer", model: "endless", ends: "cancelled|failed"},
+	{name: "an agent that exits", agent: []string{"say a", "crash 0"}, ends: "failed|interrupted"},
+	{name: "an agent that crashes", agent: []string{"stderr panic: oh", "crash 3"}, ends: "failed|interrupted"},
+	{name: "an agent that hangs", agent: []string{"hang"}, ends: "cancelled"},
+	{name: "an agent that ignores a cancel", agent: []string{"oncancel ignore", "ignoreterm", "ignoreeof", "silence 600000"}, ends: "cancelled"},
+	{name: "an agent that floods", agent: []string{"flood 100000000 1000", "say b"}, ends: "failed|interrupted|completed"},
+	{name: "an agent with one long line", agent: []string{"longline 100"}, ends: "failed|interrupted"},
+	{name: "an agent that floods stderr", agent: []string{"stderrflood 100000000 100", "say c"}, ends: "completed|interrupted"},
+	{name: "an agent that talks nonsense", agent: []string{"rawline {{{", "rawline {\"jsonrpc\":\"2.0\",\"id\":9999,\"result\":{}}", "say d"}, ends: "completed|failed|interrupted"},
+	{name: "an agent with grandchildren", agent: []string{"orphan orphan.pid 600", "say e"}, ends: "completed|interrupted"},
+}
+
+const (
+	// villainsEndWithin is how long those may take that end by themselves: five attempts, with the pauses between.
+	villainsEndWithin = 60 * time.Second
+	// cancelledWithin is until a cancelled one has ended, whatever it does.
+	cancelledWithin = 6 * time.Second
+)
+
+// villains lets all of them loose at once, and kills the server in the middle.
+func (w *world) villains(d *dice) {
+	var killed atomic.Bool
+	parts := []func(){func() {
+		w.run.sleep(d.between(300*time.Millisecond, 2*time.Second))
+		killed.Store(true)
+		w.run.must(w.servers[0].kill())
+		_, err := w.servers[0].start()
+		w.run.must(err)
+	}}
+	for _, v := range villains {
+		own := d.own()
+		parts = append(parts, func() { w.villain(v, own, &killed) })
+	}
+	w.run.sideBySide(parts...)
+	w.noOrphans()
+}
+
+// villain plays one part: half of them come when the server has been killed already, and see nothing of that.
+func (w *world) villain(v villain, d *dice, killed *atomic.Bool) {
+	for calm := d.below(2) == 0; calm && !killed.Load(); {
+		w.run.sleep(50 * time.Millisecond)
+	}
+	through := !killed.Load()
+	k := &walker{walks: &walks{w: w, ctx: w.load.ctx}, dice: d, key: "villain-" + strconv.Itoa(d.below(math.MaxInt32))}
+	body := object{"source": object{"type": "internal"}, "prompt": "story " + v.model + " " + k.key, "metadata": object{"key": k.key}}
+	if v.agent != nil {
+		body["source"], body["prompt"] = object{"type": "acp", "command": "scripted"}, acptest.Prompt(v.agent...)
+	}
+	a := k.post("/executions", body)
+	var created struct{ ID string }
+	if a.status != http.StatusCreated || a.into(&created) != nil {
+		w.run.violate("%s: create %s: %s", w.name, v.name, a)
+		return
+	}
+	k.id = created.ID
+	if strings.Contains(v.ends, "cancelled") {
+		w.run.sleep(d.between(2*time.Second, 5*time.Second))
+		k.expected(w.insist(k.ctx, d, http.MethodPost, k.own("/cancel"), nil), "cancelling", http.StatusOK, http.StatusAccepted, http.StatusConflict)
+		w.outcome(k, v, cancelledWithin, through)
+		return
+	}
+	w.outcome(k, v, villainsEndWithin, through)
+}
+
+// outcome waits for the end and looks whether it is the right one. For one that goes through the death of the server a cancel may take
+// some time, and an agent may be interrupted, or behave well when it is told to go on.
+func (w *world) outcome(k *walker, v villain, within time.Duration, through bool) {
+	begun, status := time.Now(), domain.Status("")
+	for status == "" && time.Since(begun) < villainsEndWithin {
+		a := w.insist(k.ctx, k.dice, http.MethodGet, k.own(""), nil)
+		var e struct {
+			Status domain.Status
+			Output *struct {
+				Error *struct{ Code, Message string }
+			}
+		}
+		if a.status == http.StatusOK && a.into(&e) == nil && (e.Status.Terminal() || e.Status == domain.StatusInterrupted) {
+			status = e.Status
+			w.run.expect(status != domain.StatusFailed || e.Output != nil && e.Output.Error != nil && e.Output.Error.Code != "" &&
+				e.Output.Error.Code != string(domain.CodeInternal), "%s: %s failed without saying why: %s", w.name, v.name, a)
+		}
+		rest(k.ctx, 50*time.Millisecond)
+	}
+	took := time.Since(begun)
+	right := slices.Contains(strings.Split(v.ends, "|"), string(status)) || through && v.agent != nil && status == domain.StatusCompleted
+	w.run.expect(right, "%s: %s (%s) is %q after %s, not %s", w.name, v.name, k.id, status, took, v.ends)
+	if status == domain.StatusCancelled {
+		w.run.took("cancel", took)
+		w.run.expect(took <= within || through, "%s: %s (%s) has ended %s after it was cancelled", w.name, v.name, k.id, took)
+	}
+	if status == domain.StatusInterrupted {
+		k.expected(w.insist(k.ctx, k.dice, http.MethodPost, k.own("/cancel"), nil), "cancelling", http.StatusOK, http.StatusAccepted, http.StatusConflict)
+		k.end()
+	}
+	w.run.count("villains", 1)
+	w.run.operation(true)
+}
+
+// noOrphans checks that no grandchild of an agent is left, five seconds later at most: they sleep for ten minutes.
+func (w *world) noOrphans() {
+	left := func() []string {
+		found, _ := exec.Command("pgrep", "-f", "^sleep 600").Output()
+		var ours []string
+		for _, pid := range strings.Fields(string(found)) {
+			if at, err := os.Readlink(filepath.Join("/proc", pid, "cwd")); err == nil && strings.HasPrefix(at, w.folder) {
+				ours = append(ours, pid)
+			}
+		}
+		return ours
+	}
+	for end := time.Now().Add(5 * time.Second); len(left()) > 0 && time.Now().Before(end); {
+		w.run.sleep(50 * time.Millisecond)
+	}
+	w.run.expect(len(left()) == 0, "%s: I8: grandchildren of agents are left: %v", w.name, left())
+}
