@@ -34,6 +34,7 @@ func stuck(a *answer, conversation []message) {
 }
 
 func TestCancelInEveryState(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, stuck))
 		for _, status := range []domain.Status{
@@ -70,6 +71,7 @@ func TestCancelInEveryState(t *testing.T) {
 }
 
 func TestCancelOfACompletedOneConflicts(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.say("hello") }))
 		id := s.create().ID
@@ -79,9 +81,10 @@ func TestCancelOfACompletedOneConflicts(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, stuck))
-		id := s.create(object{"prompt": "streaming", "timeoutSeconds": 1}).ID
+		id := s.create(object{"prompt": "streaming", "timeoutSeconds": 5}).ID
 		if end := s.ended(id); end.Status != "timedOut" || end.Output.Text != "half a sen" || end.Output.Error.Code != "timedOut" {
 			t.Errorf("ended: %+v %+v", end, end.Output)
 		}
@@ -90,6 +93,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestModelThatFails(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, _ []message) {
 			a.w.WriteHeader(http.StatusUnauthorized)
@@ -105,6 +109,7 @@ func TestModelThatFails(t *testing.T) {
 }
 
 func TestMaxIterations(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.want("read", object{"path": "none"}) }))
 		end := s.ended(s.create(object{"maxIterations": 3}).ID)
@@ -118,6 +123,7 @@ func TestMaxIterations(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, stuck))
 		id := s.create(object{"prompt": "streaming"}).ID
@@ -146,6 +152,7 @@ func TestDelete(t *testing.T) {
 
 // TestDisconnects follows one long stream with twenty connections that break at random places.
 func TestDisconnects(t *testing.T) {
+	t.Parallel()
 	const words = 3000
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, _ []message) {
@@ -202,6 +209,7 @@ func TestDisconnects(t *testing.T) {
 }
 
 func TestCursors(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.say("hello") }))
 		id := s.create().ID
@@ -217,6 +225,7 @@ func TestCursors(t *testing.T) {
 }
 
 func TestRacingDeciders(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("echo ran >> ledger.txt")))
 		tokens := map[string]string{}
@@ -263,6 +272,7 @@ func TestRacingDeciders(t *testing.T) {
 }
 
 func TestIdempotentCreate(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, stuck))
 		key := headers{"Idempotency-Key": "runbook-7-step-3"}

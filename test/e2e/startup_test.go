@@ -15,6 +15,7 @@ func quiet(a *answer, _ []message) { a.say("hello") }
 
 // TestFirstStart: loopback, a token that only its owner can read, and a configuration to go on from.
 func TestFirstStart(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, engine{}, newModel(t, quiet))
 	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "SIGNOFF_ADDR=127.0.0.1:0"}
 	must(t, os.RemoveAll(s.data()))
@@ -42,6 +43,7 @@ func TestFirstStart(t *testing.T) {
 
 // TestOwnDataIsHidden: by default the data folder lies in the workspace, and neither a tool nor a command gets at it.
 func TestOwnDataIsHidden(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, engine{}, newModel(t, func(a *answer, conversation []message) {
 		if last(conversation).Role == "tool" {
 			for _, m := range conversation {
@@ -72,6 +74,7 @@ func TestOwnDataIsHidden(t *testing.T) {
 
 // TestOnlyOurVariablesAreRead: DATABASE_URL and ADDR are often somebody else's.
 func TestOnlyOurVariablesAreRead(t *testing.T) {
+	t.Parallel()
 	s := up(t, engine{}, newModel(t, quiet), "DATABASE_URL=postgres://nobody@127.0.0.1:1/none", "ADDR=0.0.0.0:1", "SANDBOX=off", "DATA_DIR=/nonexistent")
 	if s.get(s.create().ID).ID == "" {
 		t.Error("no execution")
@@ -79,6 +82,7 @@ func TestOnlyOurVariablesAreRead(t *testing.T) {
 }
 
 func TestMistakesExitWith2(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		env  string
 		args []string
@@ -111,6 +115,7 @@ func TestMistakesExitWith2(t *testing.T) {
 }
 
 func TestBrokenConfigurationFile(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ content, says string }{
 		"no YAML":         {"models: [", "signoff.yaml"},
 		"unknown section": {"modles: {}", "modles"},
@@ -132,6 +137,7 @@ func TestBrokenConfigurationFile(t *testing.T) {
 
 // TestPublicAddressWithKeys: what was refused without a key works with one.
 func TestPublicAddressWithKeys(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, engine{}, newModel(t, quiet), "SIGNOFF_ADDR=0.0.0.0:0")
 	s.token = s.newKey("--name", "ops", "--scopes", "all")
 	s.start()
@@ -145,6 +151,7 @@ func TestPublicAddressWithKeys(t *testing.T) {
 }
 
 func TestSecondServerOnTheSameDataRefuses(t *testing.T) {
+	t.Parallel()
 	s := up(t, engine{}, newModel(t, quiet))
 	if _, errOut, code := s.command("serve"); code != 1 || !strings.Contains(errOut, "Another server") {
 		t.Errorf("exit %d: %s", code, errOut)
@@ -153,6 +160,7 @@ func TestSecondServerOnTheSameDataRefuses(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("ls")))
 		s.refused(http.StatusUnauthorized, "unauthenticated", "GET", "/executions", nil, headers{"Authorization": ""})
@@ -197,6 +205,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestForeignHostsAndOrigins(t *testing.T) {
+	t.Parallel()
 	s := up(t, engine{}, newModel(t, quiet), "SIGNOFF_ALLOWED_HOSTS=signoff.example, other.example")
 	host := func(name string) int {
 		request, err := http.NewRequest("GET", s.base+"/healthz", nil)
@@ -223,6 +232,7 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 }
 
 func TestSandboxOffIsSaidOnEveryEvent(t *testing.T) {
+	t.Parallel()
 	s := up(t, engine{}, newModel(t, once("echo unconfined")), "SIGNOFF_SANDBOX=off")
 	id := s.create().ID
 	s.decide(s.asked(id, 1)[0])
@@ -238,6 +248,7 @@ func TestSandboxOffIsSaidOnEveryEvent(t *testing.T) {
 
 // TestDemo is the first minute of a new user without a terminal.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, engine{}, newModel(t, quiet))
 	out, errOut, code := s.command("demo")
 	if code != 0 {
@@ -251,6 +262,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := newServer(t, e, newModel(t, quiet))
 		if e.url == "" {
@@ -276,6 +288,7 @@ func TestDoctor(t *testing.T) {
 // TestSwappedWorkingDirectory: a command that was approved for one folder must not run in another one that a link has
 // put in its place meanwhile, least of all in the server's own.
 func TestSwappedWorkingDirectory(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"auto", "namespaces", "off"} {
 		t.Run(kind, func(t *testing.T) {
 			s := newServer(t, engine{}, newModel(t, once("cat token secret; echo x > planted; ls")),

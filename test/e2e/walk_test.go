@@ -12,6 +12,7 @@ import (
 )
 
 func TestStreamThinkApprove(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("echo from the sandbox > made.txt; cat made.txt")))
 		id := s.create().ID
@@ -66,6 +67,7 @@ func equal(a, b []wireEvent) bool {
 }
 
 func TestDeny(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("touch never.txt")))
 		id := s.create().ID
@@ -81,6 +83,7 @@ func TestDeny(t *testing.T) {
 }
 
 func TestEdit(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("touch asked.txt")))
 		id := s.create().ID
@@ -100,9 +103,10 @@ func TestEdit(t *testing.T) {
 }
 
 func TestExpire(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("touch never.txt")))
-		id := s.create(object{"approvalTimeoutSeconds": 1}).ID
+		id := s.create(object{"approvalTimeoutSeconds": 3}).ID
 		a := s.asked(id, 1)[0]
 		if end := s.ended(id); end.Status != "completed" {
 			t.Errorf("ended: %+v", end)
@@ -116,6 +120,7 @@ func TestExpire(t *testing.T) {
 }
 
 func TestRemember(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			switch n := count(conversation, "tool"); n {
@@ -151,6 +156,7 @@ func count(conversation []message, role string) (n int) {
 }
 
 func TestParallelCallsAndRead(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			if last(conversation).Role == "tool" {
@@ -203,6 +209,7 @@ func (m mock) url() string { return string(m) + "/v1" }
 
 // TestRealInput: text, reasoning and parallel tool calls from a server that knows nothing of us.
 func TestRealInput(t *testing.T) {
+	t.Parallel()
 	base := mock(mocktest.Start(t))
 	for name, e := range map[string]engine{"SQLite": {}, "Postgres": {url: postgres(t)}} {
 		t.Run(name, func(t *testing.T) {
