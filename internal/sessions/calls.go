@@ -28,6 +28,9 @@ func (s *session) asked(d *draft, a *ask) {
 		return
 	}
 	if exposed && a.ours() {
+		if c.approval != nil {
+			d.withdraw(*c.approval)
+		}
 		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
 		return
 	}
@@ -72,19 +75,28 @@ const exposedMessage = "The arguments hold the value of a secret, so they cannot
 // ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once
 // finds its waiter.
 func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgement) {
-	timeout := time.Duration(s.execution.Request.ApprovalTimeoutSeconds) * time.Second
 	question := c.ask.Question
 	question.Call = c.ToolCall
-	approval := approvals.New(s.execution, question, hash, judgement, timeout, time.Now())
+	approval := approvals.New(s.execution, question, hash, judgement, s.approvalTimeout(), time.Now())
 	if s.hides(c.Action.Command) { // a rule would show the secret, and mean another command
 		approval.RememberOptions = approval.RememberOptions[:1]
 	}
+	s.put(d, c, approval)
+}
+
+// put writes a question down.
+func (s *session) put(d *draft, c *call, approval domain.Approval) {
 	c.approval = &approval
 	s.derive(d)
 	d.asked = append(d.asked, approval)
 	requested := approvals.Requested(approval)
 	requested.Sandbox = s.confines(c)
 	d.add(requested)
+}
+
+// approvalTimeout is how long a question stays open; 0 is for ever.
+func (s *session) approvalTimeout() time.Duration {
+	return time.Duration(s.execution.Request.ApprovalTimeoutSeconds) * time.Second
 }
 
 // confines is the sandbox of a command that we run; everybody who looks at it sees whether there are walls.
@@ -98,6 +110,7 @@ func (s *session) confines(c *call) string {
 // start lets a call run, once its start is in the log. One that an external agent has begun before it asked has no
 // second start.
 func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
+	started.Version = c.Version
 	if c.ask.client {
 		s.hand(d, c, started)
 		return
@@ -106,8 +119,9 @@ func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answe
 		c.sandbox = s.confines(c)
 		started.Sandbox = c.sandbox
 		d.add(started)
+		s.printOn(c)
 	}
-	c.approval, c.running, c.refusal = nil, true, nil
+	c.approval, c.running, c.lost, c.refusal = nil, true, false, nil
 	s.reply(d, c, reply{grant: domain.Grant{Allowed: true, Arguments: started.Arguments}, answer: answer})
 }
 
@@ -129,6 +143,9 @@ var refusedAs = map[domain.Fate]domain.ApprovalStatus{
 // refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
 func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain.Failure, answer domain.Answer) {
+	if c.lost { // that it did not run again says nothing of the first time
+		fate, failure = domain.FateOutcomeUnknown, approvals.NotRepeated(failure)
+	}
 	s.toldNo = s.toldNo || answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired
 	answer.Message = failure.Message
 	if c.running && c.ask != nil && !c.ask.ours() {

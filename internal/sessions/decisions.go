@@ -52,7 +52,13 @@ func (s *session) decisions() (*draft, error) {
 func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	failpoint.Hit(failpoint.SessionSettling)
 	c.approval = nil
-	c.came = decidedBy(row)
+	if row.Kind == domain.ApprovalUnknownOutcome {
+		s.resolve(d, c, row)
+		return
+	}
+	if !c.lost || row.Status == domain.ApprovalApproved { // who lets a call rest has not let it run the first time
+		c.came = decidedBy(row)
+	}
 	switch {
 	case row.Status != domain.ApprovalApproved:
 		s.turnDown(d, c, row)

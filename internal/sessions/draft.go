@@ -38,7 +38,7 @@ func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
 	done.Sandbox = c.sandbox
 	done.Output = s.masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
 	d.add(done)
-	d.executed = append(d.executed, domain.Executed(c.ToolCall, done, c.running))
+	d.executed = append(d.executed, domain.Executed(c.ToolCall, done, c.running || c.lost))
 	call := c.ToolCall
 	call.Summary, call.Action.Command = s.masker.MaskString(call.Summary), s.masker.MaskString(call.Action.Command)
 	d.audit = append(d.audit, audit.Call(s.execution, call, c.came, done))

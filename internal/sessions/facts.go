@@ -276,6 +276,9 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	if c.refusal != nil && p.Fate != domain.FateSucceeded {
 		p.Fate, p.Error = c.refusal.fate, &c.refusal.failure
 	}
+	if c.lost { // the agent could not even ask for it again
+		p = unrepeated(p)
+	}
 	s.endOutput(d, c)
 	s.endCall(c)
 	d.progress = true

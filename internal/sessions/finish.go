@@ -291,7 +291,7 @@ func (s *session) closeCalls(d *draft) {
 		case c.approval != nil:
 			d.withdraw(*c.approval)
 		}
-		if c.approval != nil || !c.running {
+		if !c.lost && (c.approval != nil || !c.running) {
 			c.came.DecidedBy, c.came.RuleID, c.came.Reason = string(approvals.ByServer), "", ""
 		}
 		d.fate(s, c, s.lastFate(c))
@@ -321,9 +321,11 @@ func (s *session) lastFate(c *call) domain.ToolCallCompleted {
 		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}
 	case c.running && s.result == nil:
 		fate = domain.FateOutcomeUnknown
-		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown}
+		failure = approvals.OutcomeUnknown()
 	case c.running:
 		failure.Message = "The turn ended while this call was running; it was stopped."
+	case c.lost:
+		fate, failure = domain.FateOutcomeUnknown, approvals.OutcomeUnknown()
 	}
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure}
 }

@@ -29,7 +29,11 @@ func (s *session) judge(d *draft, c *call) {
 		s.postpone(err)
 		return
 	}
-	c.came = provenance(judgement, hash)
+	if c.lost {
+		judgement = approvals.Repeated(judgement, c.retry)
+	} else {
+		c.came = provenance(judgement, hash)
+	}
 	if judgement.RuleID != "" {
 		d.hits = append(d.hits, judgement.RuleID)
 	}

@@ -82,6 +82,7 @@ func TestWhoApprovedALostCallIsOnRecord(t *testing.T) {
 		first.killed()
 
 		second := newWorld(t, s, resuming(new(atomic.Int32)), soon)
+		second.decide(second.approvals(id, 2)[1], resolve(domain.ResolutionFailed, ""))
 		second.ended(id)
 		record := second.recordOf(id, "c1")
 		if record.Outcome != string(domain.FateOutcomeUnknown) || record.DecidedBy != string(approvals.ByDecision) ||

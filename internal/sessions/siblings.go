@@ -19,10 +19,13 @@ func (s *session) answerByRules() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
-		if c.approval == nil || c.ask == nil || c.approval.Kind == domain.ApprovalQuestion {
+		if c.approval == nil || c.ask == nil || !c.answerable() {
 			continue
 		}
 		judgement := s.judgeByPolicy(c, c.approval.ArgumentsHash)
+		if c.lost {
+			judgement = approvals.Repeated(judgement, c.retry)
+		}
 		if judgement.By != approvals.ByRule || judgement.Verdict == domain.Ask {
 			continue
 		}
@@ -31,6 +34,11 @@ func (s *session) answerByRules() error {
 		}
 	}
 	return nil
+}
+
+// answerable tells whether a rule can answer the call's question at all: what one answers in words, or has to look up, none can.
+func (c *call) answerable() bool {
+	return c.approval.Kind != domain.ApprovalQuestion && c.approval.Kind != domain.ApprovalUnknownOutcome
 }
 
 // answerByRule writes the decision of a rule, in the name of who made it.

@@ -14,11 +14,8 @@ import (
 // each time must not do so for ever.
 const maxRecoveries = 3
 
-const outcomeUnknown = "The server stopped while this call was running, so it may have run, in part or in full. " +
-	"It is not run again by itself: find out what has happened before you repeat it."
-
 // takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
-// a message that broke off is interrupted, a call that may have run is outcomeUnknown.
+// a message that broke off is interrupted, and what became of a call that may have run is asked or unknown.
 func (s *session) takeUp() state {
 	failpoint.Hit(failpoint.SessionTakingUp)
 	if broken, err := s.remember(); err != nil {
@@ -98,17 +95,20 @@ func (s *session) obstacle() string {
 
 const cannotLoad = "The agent cannot take up a session of an earlier process."
 
-// closeLost gives the calls their fate that were lost with the process: those that had started, and of an external
-// agent all, since nobody is left who would wait for an answer.
+// closeLost ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
+// left who would wait for an answer. Where it matters what became of one, a person is asked first.
 func (s *session) closeLost(d *draft) {
 	for _, open := range s.resumed.Calls {
 		c := s.calls[open.Call.ID]
 		switch {
 		case c.client != nil: // the client was asked, not this server
 			continue
+		case open.Started && s.inquires(c) && s.inquire(d, c):
+			continue
 		case open.Started:
-			s.refuse(d, c, domain.FateOutcomeUnknown, domain.Failure{Code: domain.CodeOutcomeUnknown, Message: outcomeUnknown})
-			s.results[c.ID] = outcomeUnknown
+			unknown := approvals.OutcomeUnknown()
+			s.refuse(d, c, domain.FateOutcomeUnknown, unknown)
+			s.results[c.ID] = unknown.Message
 		case s.external():
 			s.refuse(d, c, domain.FateCancelled, domain.Failure{
 				Code: domain.CodeCancelled, Message: "The agent's process was lost before this call ran.",
@@ -177,11 +177,18 @@ func (s *session) readLog() (all []domain.Event, err error) {
 	}
 }
 
-// recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again.
+// recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
+// question about a call that counts: a yes to an earlier one has been used, and must not let the call run twice.
 func (s *session) recallApproval(row domain.Approval) {
 	c, open := s.calls[row.Call.ID]
+	if open && row.ID == c.left.Under {
+		c.ranUnder(row)
+	}
+	if open && row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
+		c.retry = *row.Decision
+	}
 	switch {
-	case !open || (c.running && !s.external()):
+	case !open || row.ID != c.left.Approval || (c.running && !s.external()):
 	case row.Status == domain.ApprovalPending:
 		c.approval, c.came.Hash = &row, row.ArgumentsHash
 	default:
@@ -189,6 +196,15 @@ func (s *session) recallApproval(row domain.Approval) {
 	}
 	if open && row.Status != domain.ApprovalPending && c.running {
 		c.came = decidedBy(row)
+	}
+}
+
+// ranUnder notes what the approval under which a call started tells of it, and the log does not.
+func (c *call) ranUnder(row domain.Approval) {
+	c.came = decidedBy(row)
+	c.Version = row.Call.Version
+	if row.Decision != nil && row.Decision.Arguments != nil {
+		c.edited(c.Arguments)
 	}
 }
 
@@ -216,7 +232,7 @@ func (s *session) recall(c domain.Conversation) {
 		}
 	}
 	for _, open := range c.Calls {
-		c := &call{ToolCall: open.Call, running: open.Started, came: recalled(open), generation: open.Generation}
+		c := &call{ToolCall: open.Call, left: open, running: open.Started, lost: open.Lost, came: recalled(open), generation: open.Generation}
 		if open.Awaits == domain.AwaitsClient {
 			c.client = &domain.ClientCall{ToolCallID: open.Call.ID, State: domain.ClientCallWaiting} // until its row is read
 		}

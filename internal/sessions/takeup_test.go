@@ -118,31 +118,6 @@ func TestDecidedWhileNobodyDrives(t *testing.T) {
 	}
 }
 
-func TestStartedCallIsOutcomeUnknownAfterAKill(t *testing.T) {
-	s := storetest.SQLite(t)
-	var starts atomic.Int32
-	first := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		call := sessionstest.Bash("c1", "ls")
-		_ = t.Want("m1", call)
-		_, err := t.Use(call, func(json.RawMessage) string { starts.Add(1); <-ctx.Done(); return "" })
-		return "", err
-	})
-	id := first.start()
-	first.decide(first.approvals(id, 1)[0])
-	first.reach(id, domain.StatusExecutingTool)
-	first.killed()
-
-	second := newWorld(t, s, resuming(&starts))
-	end := second.ended(id)
-	if end.Status != domain.StatusCompleted || starts.Load() != 1 {
-		t.Errorf("%s, %d starts", end.Status, starts.Load())
-	}
-	fates := payloads[domain.ToolCallCompleted](t, second.events(id))
-	if len(fates) != 1 || fates[0].Fate != domain.FateOutcomeUnknown || end.Output.Text != "told: "+fates[0].Output {
-		t.Errorf("fates %+v, output %q", fates, end.Output.Text)
-	}
-}
-
 func TestBrokenMessageIsInterruptedAndAskedAgain(t *testing.T) {
 	s := storetest.SQLite(t)
 	first := newWorld(t, s, stuck[domain.StatusStreaming])

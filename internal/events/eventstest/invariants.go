@@ -10,7 +10,7 @@ import (
 // Broken lists how a log breaks the invariants of the design; empty is well. A log that has not ended is checked as
 // far as it goes.
 func Broken(log []domain.Event) []string {
-	c := checker{texts: map[string]int{}, calls: map[string]*fate{}, approvals: map[domain.ApprovalID]int{}}
+	c := checker{texts: map[string]int{}, calls: map[string]*fate{}, used: map[domain.ApprovalID]bool{}, approvals: map[domain.ApprovalID]int{}}
 	for i, event := range log {
 		c.event(int64(i+1), event)
 	}
@@ -24,12 +24,16 @@ type checker struct {
 	status    domain.Status
 	texts     map[string]int // bytes so far
 	calls     map[string]*fate
+	used      map[domain.ApprovalID]bool // what a call has started under
 	approvals map[domain.ApprovalID]int // how often resolved
 	ended     bool
 	broken    []string
 }
 
-type fate struct{ starts, fates int }
+type fate struct {
+	starts, fates int
+	lost          bool // it has started, and somebody is asked what became of it
+}
 
 func (c *checker) failf(seq int64, format string, args ...any) {
 	c.broken = append(c.broken, fmt.Sprintf("event %d: ", seq)+fmt.Sprintf(format, args...))
@@ -109,8 +113,13 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 	case domain.ToolCallStarted:
 		if f := c.known(seq, p.ToolCallID); f != nil {
 			f.starts++
-			if f.starts > 1 || f.fates > 0 {
+			again := f.starts > 1 && (!f.lost || p.ApprovalID == "") || c.used[p.ApprovalID]
+			if again || f.fates > 0 {
 				c.failf(seq, "call %s starts again", p.ToolCallID)
+			}
+			f.lost = false
+			if p.ApprovalID != "" {
+				c.used[p.ApprovalID] = true
 			}
 		}
 	case domain.BlocksGenerated: // handing them in is all that there was to run
@@ -126,18 +135,35 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 			if f.fates > 1 {
 				c.failf(seq, "call %s has a second fate", p.ToolCallID)
 			}
-			if p.Fate == domain.FateSucceeded && f.starts == 0 {
+			if p.Fate == domain.FateSucceeded && (f.starts == 0 || f.lost) {
 				c.failf(seq, "call %s succeeded without a start", p.ToolCallID)
+			}
+			if f.lost && p.Fate != domain.FateOutcomeUnknown {
+				c.failf(seq, "call %s is %s, and nobody knows what it has done", p.ToolCallID, p.Fate)
 			}
 		}
 	case domain.ApprovalRequested:
-		c.approvals[p.ApprovalID] = 0
+		if c.approvals[p.ApprovalID] = 0; p.Kind == domain.ApprovalUnknownOutcome {
+			c.asksOutcome(seq, p.ToolCallID)
+		}
 	case domain.ApprovalResolved:
 		c.approvals[p.ApprovalID]++
 		if n := c.approvals[p.ApprovalID]; n != 1 {
 			c.failf(seq, "approval %s is resolved %d times", p.ApprovalID, n)
 		}
 	}
+}
+
+// asksOutcome holds that a call was running, and that nobody was asked about the same run before.
+func (c *checker) asksOutcome(seq int64, id string) {
+	f := c.known(seq, id)
+	if f == nil {
+		return
+	}
+	if f.starts == 0 || f.lost || f.fates > 0 {
+		c.failf(seq, "what became of call %s is asked, and it is not running", id)
+	}
+	f.lost = true
 }
 
 func (c *checker) known(seq int64, id string) *fate {

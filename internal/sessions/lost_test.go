@@ -1,0 +1,322 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// What becomes of a call of our own agent that was running when its server stopped.
+
+// printing is a call that prints, and whose server dies before it ends.
+func printing(call domain.ToolCall, starts *atomic.Int32) sessionstest.Script {
+	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		_ = t.Want("m1", call)
+		_, err := t.Use(call, func(json.RawMessage) string {
+			starts.Add(1)
+			_ = t.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: call.ID, Output: "half"})
+			<-ctx.Done()
+			return ""
+		})
+		return "", err
+	}
+}
+
+// again is what the internal agent does after a restart: it comes back to the call that the history leaves open, and says in the end
+// what it was told of it.
+func again(starts *atomic.Int32) sessionstest.Script {
+	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		history := t.Prompt.History
+		last := history[len(history)-1]
+		if last.Role == domain.RoleTool {
+			return domain.StopEndTurn, t.Say("m2", "told: "+last.Text)
+		}
+		var said []string
+		for _, call := range last.ToolCalls {
+			call.Version, call.Action = "1", sessionstest.Bash("", "ls").Action
+			grant, err := t.Use(call, func(arguments json.RawMessage) string {
+				starts.Add(1)
+				_ = t.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: call.ID, Output: " and whole"})
+				return "ran " + string(arguments)
+			})
+			if err != nil {
+				return "", err
+			}
+			said = append(said, "told: "+grant.Message)
+		}
+		return domain.StopEndTurn, t.Say("m2", said...)
+	}
+}
+
+// lose has a server die in the middle of an approved call, and returns the next one with the question about it.
+func lose(t *testing.T, s *store.Store, change ...func(*domain.Request)) (w *world, id domain.ExecutionID, question domain.Approval, starts *atomic.Int32) {
+	t.Helper()
+	starts = new(atomic.Int32)
+	first := newWorld(t, s, printing(sessionstest.Bash("c1", "ls"), starts), soon)
+	id = first.start(change...)
+	first.decide(first.approvals(id, 1)[0])
+	first.until(id, domain.ToolCallUpdatedType)
+	first.killed()
+	w = newWorld(t, s, again(starts), soon)
+	question = w.approvals(id, 2)[1]
+	w.reach(id, domain.StatusPendingToolApproval)
+	return w, id, question, starts
+}
+
+func resolve(resolution domain.Resolution, reason string) func(*approvals.Answer) {
+	return func(a *approvals.Answer) { a.Verb, a.Resolution, a.Reason = "", resolution, reason }
+}
+
+// fateOf is the fate of the only call of an execution that has ended.
+func (w *world) fateOf(id domain.ExecutionID) domain.ToolCallCompleted {
+	w.t.Helper()
+	fates := payloads[domain.ToolCallCompleted](w.t, w.events(id))
+	if len(fates) != 1 {
+		w.t.Fatalf("%d fates: %+v", len(fates), fates)
+	}
+	return fates[0]
+}
+
+func TestALostCallIsAQuestion(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w, id, question, _ := lose(t, s)
+		before := w.approvals(id, 1)[0]
+		if question.Kind != domain.ApprovalUnknownOutcome || question.ID == before.ID || question.ArgumentsHash != before.ArgumentsHash ||
+			question.Call.ID != "c1" || question.Call.Version != before.Call.Version || string(question.Call.Arguments) != string(before.Call.Arguments) ||
+			question.Call.Summary != before.Call.Summary || question.Expires == nil || len(question.RememberOptions) != 0 || question.Reason == "" {
+			t.Errorf("asked about %+v, and then %+v", before, question)
+		}
+		w.rule(domain.Allow, domain.Matcher{Tool: "bash"}) // a rule says what may run, not what has run
+		w.rule(domain.Deny, domain.Matcher{Tool: "bash"})
+		for range 2 { // more crashes ask nothing new
+			w.killed()
+			w = newWorld(t, s, again(new(atomic.Int32)), soon)
+			w.reach(id, domain.StatusPendingToolApproval)
+		}
+		if all := w.approvals(id, 2); len(all) != 2 || all[1].ID != question.ID || all[1].Status != domain.ApprovalPending {
+			t.Errorf("%+v", all)
+		}
+		w.cancel(id)
+		fate := w.fateOf(id)
+		if all := w.approvals(id, 2); all[1].Status != domain.ApprovalCancelled || fate.Fate != domain.FateOutcomeUnknown {
+			t.Errorf("the approval is %s, the fate %+v", all[1].Status, fate)
+		}
+	})
+}
+
+func TestWhatSomebodyFoundOut(t *testing.T) {
+	for resolution, want := range map[domain.Resolution]string{
+		domain.ResolutionSucceeded: "it has succeeded", domain.ResolutionFailed: "it has failed",
+	} {
+		t.Run(string(resolution), func(t *testing.T) {
+			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+				w, id, question, starts := lose(t, s)
+				w.decide(question, resolve(resolution, "I looked"))
+				end, fate := w.ended(id), w.fateOf(id)
+				if fate.Fate != domain.FateOutcomeUnknown || !strings.Contains(fate.Output, want) || !strings.Contains(fate.Output, "I looked") {
+					t.Errorf("%+v", fate)
+				}
+				if end.Output.Text != "told: "+fate.Output || starts.Load() != 1 || !end.Output.ToolCallsExecuted[0].Approved {
+					t.Errorf("%d starts, %+v", starts.Load(), end.Output)
+				}
+				record := w.recordOf(id, "c1")
+				if record.DecidedBy != string(approvals.ByDecision) || record.Actor.Name != "alice" || record.ArgumentsHash != question.ArgumentsHash {
+					t.Errorf("who let it run is not on record: %+v", record)
+				}
+			})
+		})
+	}
+}
+
+func TestALostCallRunsOnceMoreByAnotherYes(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w, id, question, starts := lose(t, s)
+		w.rule(domain.Allow, domain.Matcher{Tool: "bash"}) // it would allow any other call like it
+		w.decide(question, resolve(domain.ResolutionRetry, "it never connected"))
+		retry := w.approvals(id, 3)[2]
+		if retry.Kind != domain.ApprovalToolCall || !strings.Contains(retry.Reason, "it never connected") || retry.Expires == nil {
+			t.Errorf("%+v", retry)
+		}
+		w.killed()
+		w = newWorld(t, s, again(starts), soon)
+		w.reach(id, domain.StatusPendingToolApproval)
+		w.rule(domain.Allow, domain.Matcher{Tool: "bash", Command: "ls"})
+		if all := w.approvals(id, 3); len(all) != 3 || all[2].Status != domain.ApprovalPending || starts.Load() != 1 {
+			t.Fatalf("%d starts, %+v", starts.Load(), all)
+		}
+		w.decide(retry, func(a *approvals.Answer) { a.Arguments = json.RawMessage(`{"command":"ls -a"}`) })
+		end, fate := w.ended(id), w.fateOf(id)
+		if end.Status != domain.StatusCompleted || fate.Fate != domain.FateSucceeded || fate.Output != `ran {"command":"ls -a"}` || starts.Load() != 2 {
+			t.Errorf("%s, %+v, %d starts", end.Status, fate, starts.Load())
+		}
+		started := payloads[domain.ToolCallStarted](t, w.events(id))
+		if len(started) != 2 || started[1].ApprovalID != retry.ID || started[0].ApprovalID == retry.ID {
+			t.Errorf("started: %+v", started)
+		}
+	})
+}
+
+// TestDecidedWhileNobodyDrivesALostCall: neither the wish nor the yes is lost, and the first yes is not taken for it.
+func TestDecidedWhileNobodyDrivesALostCall(t *testing.T) {
+	s := storetest.SQLite(t)
+	w, id, question, starts := lose(t, s)
+	w.killed()
+	w = newWorld(t, s, waits, soon) // an agent that never comes back to its call
+	w.decide(question, resolve(domain.ResolutionRetry, ""))
+	w.killed()
+	w = newWorld(t, s, again(starts), soon)
+	retry := w.approvals(id, 3)[2]
+	w.killed()
+	w = newWorld(t, s, waits, soon)
+	w.decide(retry)
+	w.killed()
+	w = newWorld(t, s, again(starts), soon)
+	if end := w.ended(id); end.Status != domain.StatusCompleted || starts.Load() != 2 {
+		t.Errorf("%s, %d starts", end.Status, starts.Load())
+	}
+}
+
+// TestALostCallThatIsNotRepeated: that it did not run again says nothing of the first time.
+func TestALostCallThatIsNotRepeated(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(w *world, id domain.ExecutionID, question domain.Approval)
+		want string
+	}{
+		"denied": {func(w *world, id domain.ExecutionID, question domain.Approval) {
+			w.decide(question, resolve(domain.ResolutionRetry, ""))
+			w.decide(w.approvals(id, 3)[2], deny("better not"))
+		}, "better not"},
+		"held back by a rule": {func(w *world, _ domain.ExecutionID, question domain.Approval) {
+			w.rule(domain.Deny, domain.Matcher{Tool: "bash"})
+			w.decide(question, resolve(domain.ResolutionRetry, ""))
+		}, "A permission rule denies this"},
+		"held back by a rule of later": {func(w *world, id domain.ExecutionID, question domain.Approval) {
+			w.decide(question, resolve(domain.ResolutionRetry, ""))
+			w.approvals(id, 3)
+			w.rule(domain.Deny, domain.Matcher{Tool: "bash"})
+		}, "A permission rule denied this"},
+		"a plain no": {func(w *world, _ domain.ExecutionID, question domain.Approval) {
+			w.decide(question, deny("it hangs"))
+		}, "it has failed. They said: it hangs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, id, question, starts := lose(t, storetest.SQLite(t))
+			test.end(w, id, question)
+			end, fate := w.ended(id), w.fateOf(id)
+			if end.Status != domain.StatusCompleted || fate.Fate != domain.FateOutcomeUnknown || !strings.Contains(fate.Output, test.want) || starts.Load() != 1 {
+				t.Errorf("%s, %+v, %d starts", end.Status, fate, starts.Load())
+			}
+		})
+	}
+}
+
+func TestNobodyLookedForALostCall(t *testing.T) {
+	s := storetest.SQLite(t)
+	w, id, question, starts := lose(t, s, func(r *domain.Request) { r.ApprovalTimeoutSeconds = 1 })
+	end, fate := w.ended(id), w.fateOf(id)
+	if fate.Fate != domain.FateOutcomeUnknown || fate.Output != approvals.OutcomeUnknown().Message || end.Output.Text != "told: "+fate.Output || starts.Load() != 1 {
+		t.Errorf("%+v, %+v", fate, end.Output)
+	}
+	if all := w.approvals(id, 2); all[1].ID != question.ID || all[1].Status != domain.ApprovalExpired {
+		t.Errorf("%+v", all[1])
+	}
+}
+
+// TestOneLostAndOnePending: of two calls at once, one was running and one was not.
+func TestOneLostAndOnePending(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		starts := new(atomic.Int32)
+		first := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			lost, pending := sessionstest.Bash("c1", "ls"), sessionstest.Bash("c2", "ls")
+			_ = t.Want("m1", lost)
+			_ = t.Want("m1", pending)
+			go func() { _, _ = t.Host.Authorize(ctx, pending) }()
+			_, err := t.Use(lost, func(json.RawMessage) string { starts.Add(1); <-ctx.Done(); return "" })
+			return "", err
+		}, soon)
+		id := first.start()
+		for _, a := range first.approvals(id, 2) {
+			if a.Call.ID == "c1" {
+				first.decide(a)
+			}
+		}
+		first.until(id, domain.ToolCallStartedType)
+		first.killed()
+
+		w := newWorld(t, s, again(starts), soon)
+		for _, a := range w.approvals(id, 3) {
+			switch {
+			case a.Status != domain.ApprovalPending:
+			case a.Kind == domain.ApprovalUnknownOutcome:
+				w.decide(a, resolve(domain.ResolutionSucceeded, ""))
+			default:
+				w.decide(a)
+			}
+		}
+		end := w.ended(id)
+		fates := map[string]domain.Fate{}
+		for _, done := range payloads[domain.ToolCallCompleted](t, w.events(id)) {
+			fates[done.ToolCallID] = done.Fate
+		}
+		if end.Status != domain.StatusCompleted || fates["c1"] != domain.FateOutcomeUnknown || fates["c2"] != domain.FateSucceeded || starts.Load() != 2 {
+			t.Errorf("%s, %v, %d starts", end.Status, fates, starts.Load())
+		}
+	})
+}
+
+// TestNobodyIsAskedAboutSomeLostCalls: one that only reads may be read again, and of an unattended execution nobody is there.
+func TestNobodyIsAskedAboutSomeLostCalls(t *testing.T) {
+	reading := sessionstest.Bash("c1", "ls")
+	reading.Class, reading.Action = domain.ClassRead, domain.Action{}
+	for name, test := range map[string]struct {
+		call   domain.ToolCall
+		change func(*domain.Request)
+	}{
+		"a call that reads":       {reading, func(*domain.Request) {}},
+		"an unattended execution": {sessionstest.Bash("c1", "ls"), func(r *domain.Request) { r.Unattended, r.Capabilities.Execute = true, domain.Allow }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := storetest.SQLite(t)
+			starts := new(atomic.Int32)
+			first := newWorld(t, s, printing(test.call, starts), soon)
+			id := first.start(test.change)
+			first.until(id, domain.ToolCallUpdatedType)
+			first.killed()
+			w := newWorld(t, s, again(starts), soon)
+			w.patience = 10 * time.Second
+			end, fate := w.ended(id), w.fateOf(id)
+			if fate.Fate != domain.FateOutcomeUnknown || end.Output.Text != "told: "+fate.Output || starts.Load() != 1 {
+				t.Errorf("%+v, %+v", fate, end.Output)
+			}
+		})
+	}
+}
+
+// TestALostCallThatTheAgentGivesUp: its tool is gone, so the question makes no sense any more, and the outcome stays unknown.
+func TestALostCallThatTheAgentGivesUp(t *testing.T) {
+	s := storetest.SQLite(t)
+	w, id, question, _ := lose(t, s)
+	w.killed()
+	w = newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		gone := &domain.Failure{Code: domain.CodeUnknownTool, Message: "There is no tool bash."}
+		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed, Output: gone.Message, Error: gone})
+		return domain.StopEndTurn, t.Say("m2", "so be it")
+	}, soon)
+	w.ended(id)
+	fate := w.fateOf(id)
+	if fate.Fate != domain.FateOutcomeUnknown || !strings.Contains(fate.Output, "There is no tool bash.") {
+		t.Errorf("%+v", fate)
+	}
+	if all := w.approvals(id, 2); all[1].ID != question.ID || all[1].Status != domain.ApprovalCancelled {
+		t.Errorf("%+v", all[1])
+	}
+}
