@@ -177,7 +177,7 @@ var disorders = map[string]fault{
 		}
 	}},
 	"late-updates": {run: func(v *visit) {
-		id := v.startAs(object{"keepOpen": true}, "say first", "late 1000 say belated", "late 3000 call c1", "late 3100 update c1 in_progress")
+		id := v.startAs(object{"keepOpen": true}, "say first", "late 5000 say belated", "late 8000 call c1", "late 8100 update c1 in_progress")
 		v.eventually("the late words", func() bool {
 			return slices.ContainsFunc(v.page(id), func(e wireEvent) bool { return e.Type == "toolCall.started" })
 		})

@@ -193,7 +193,7 @@ func (c client) get(id string) execution {
 // ended waits for the end of an execution by long polls.
 func (c client) ended(id string) execution {
 	c.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); {
 		if e := want[execution](c, http.StatusOK, "GET", "/executions/"+id+"?wait=20", nil); domain.Status(e.Status).Terminal() {
 			return e
 		}
