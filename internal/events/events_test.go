@@ -119,7 +119,7 @@ type source interface {
 func (w *world) reads(f source, n int) []events.Frame {
 	w.t.Helper()
 	var all []events.Frame
-	patience := time.After(20 * time.Second)
+	patience := time.After(time.Minute)
 	for len(all) < n {
 		frames, err := f.Next(context.Background())
 		if err != nil {
@@ -235,7 +235,7 @@ func TestStirred(t *testing.T) {
 	watcher := w.log.Watch(id)
 	defer watcher.Close()
 	stirs := func(why string, than int) int {
-		for patience := time.After(20 * time.Second); watcher.Stirred() == than; {
+		for patience := time.After(time.Minute); watcher.Stirred() == than; {
 			select {
 			case <-watcher.Bell():
 			case <-patience:
