@@ -34,6 +34,7 @@ const (
 	CodeIdempotencyMismatch Code = "idempotencyKeyReused" // same key, other body
 	CodeCursorBeyondHead    Code = "cursorBeyondHead"
 	CodeUnavailable         Code = "unavailable"      // shutting down, or overloaded
+	CodeTooMany             Code = "tooMany"          // the tenant has too much under way
 	CodeStorage             Code = "storageFailed"    // the database does not answer
 	CodeInternal            Code = "internal"         // a bug of ours; the message says nothing more
 	CodeStale               Code = "stale"            // written under an old epoch, or against a state that has moved on

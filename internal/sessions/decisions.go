@@ -122,17 +122,22 @@ func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
 
 // nextExpiry rings when the first open approval expires; never where none does.
 func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
-	var first *time.Time
-	for _, c := range s.calls {
-		if expires := c.expires(); expires != nil && (first == nil || expires.Before(*first)) {
-			first = expires
-		}
-	}
+	first := s.firstExpiry()
 	if first == nil {
 		return nil, func() bool { return false }
 	}
 	timer := time.NewTimer(time.Until(*first))
 	return timer.C, timer.Stop
+}
+
+// firstExpiry is when the first open question expires; nil: never.
+func (s *session) firstExpiry() (first *time.Time) {
+	for _, c := range s.calls {
+		if expires := c.expires(); expires != nil && (first == nil || expires.Before(*first)) {
+			first = expires
+		}
+	}
+	return first
 }
 
 // expires is until when the call's question may be answered, a person's or the client's; nil where it may be at any time.

@@ -18,6 +18,7 @@ type draft struct {
 	debug    []domain.DebugMessage
 	started  domain.PromptID   // the prompt whose turn begins
 	dropped  []domain.PromptID // prompts whose turn never comes
+	park     *store.Park       // nobody drives the execution from here on, until it wakes
 	resumed  bool              // what somebody chose for an interrupted execution is done
 	progress bool              // the execution has come further: its recoveries count from 0 again
 	hits     []string          // permission rules that decided
@@ -31,7 +32,7 @@ type draft struct {
 	executed  []domain.ExecutedToolCall // that got their fate
 }
 
-func (d *draft) empty() bool { return len(d.payloads) == 0 && len(d.debug) == 0 }
+func (d *draft) empty() bool { return len(d.payloads) == 0 && len(d.debug) == 0 && d.park == nil }
 
 // fate ends a call, in the log and on record.
 func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
@@ -60,7 +61,7 @@ func (d *draft) change(s *session) store.Change {
 		Execution: s.execution.ID, Epoch: s.epoch, Update: update,
 		Ask: d.asked, Resolve: d.resolved, Progress: d.progress, Debug: d.debug,
 		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed, Hits: d.hits,
-		AskClient: d.handed, CloseClient: d.closing, Generate: d.generated,
+		AskClient: d.handed, CloseClient: d.closing, Generate: d.generated, Park: d.park,
 	}
 	switch {
 	case d.ended != nil:

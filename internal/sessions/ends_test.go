@@ -119,7 +119,7 @@ func onFakeTime(t *testing.T, script sessionstest.Script, test func(t *testing.T
 
 func onFakeTimeWith(t *testing.T, change func(*sessions.Config), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) { c.LeaseTTL = ages }, change)
+		w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = ages, ages }, change)
 		w.patience = ages
 		test(t, w)
 	})

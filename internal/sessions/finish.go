@@ -396,8 +396,8 @@ func (s *session) handOver() state {
 	if err := s.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
-	if s.result != nil && s.result.err == nil && s.result.stop != domain.StopCancelled {
-		return s.conclude // it came to its end by itself
+	if s.cameToItsEnd() {
+		return s.conclude
 	}
 	return s.giveBack()
 }

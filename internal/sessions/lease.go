@@ -4,19 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
-
-	"signoff/internal/domain"
-	"signoff/internal/store"
-)
-
-const (
-	// claimBatch is how many executions are taken up at once.
-	claimBatch = 50
-	// eventPage is how much of a log is read at once when an execution is taken up.
-	eventPage = 1000
 )
 
 var errLeaseLost = errors.New("sessions: the lease is over, another replica may drive its executions")
@@ -94,17 +83,13 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 	ready()
 	var renewing sync.WaitGroup
 	defer renewing.Wait()
-	renewing.Go(func() { m.everyTick(ctx, "renew the lease", m.renew) })
-	if err := m.takeUp(ctx); err != nil {
-		slog.Warn("cannot take up executions", "error", err)
-	}
-	m.everyTick(ctx, "take up executions", m.takeUp)
+	renewing.Go(func() { m.keepRenewing(ctx) })
+	m.keepTakingUp(ctx)
 	return nil
 }
 
-// everyTick does something at a third of the lease's time. Renewing and taking up have a rhythm each: what one waits
-// for must not keep the other waiting.
-func (m *Manager) everyTick(ctx context.Context, doing string, do func(context.Context) error) {
+// keepRenewing has a rhythm of its own: what taking up waits for must not cost the lease.
+func (m *Manager) keepRenewing(ctx context.Context) {
 	ticker := time.NewTicker(m.ttl / 3)
 	defer ticker.Stop()
 	for {
@@ -113,8 +98,8 @@ func (m *Manager) everyTick(ctx context.Context, doing string, do func(context.C
 			return
 		case <-ticker.C:
 		}
-		if err := do(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot "+doing, "error", err)
+		if err := m.renew(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot renew the lease", "error", err)
 		}
 	}
 }
@@ -138,117 +123,5 @@ func (m *Manager) renew(ctx context.Context) error {
 		trusted = sent.Add(m.ttl - m.ttl/5)
 	}
 	m.leases.renewed(trusted)
-	return nil
-}
-
-// takeUp gives back what this replica cannot drive, and claims executions whose driver is gone, to go on from where
-// their logs end.
-func (m *Manager) takeUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, time.Second))
-	defer cancel()
-	if err := m.giveBack(ctx); err != nil {
-		return err
-	}
-	for !m.isDraining() {
-		claimed, err := m.store.Claim(ctx, m.replica, claimBatch)
-		if errors.Is(err, store.ErrUnknownOutcome) {
-			m.wonder()
-		}
-		if err != nil {
-			return err
-		}
-		for _, c := range claimed {
-			m.resume(c)
-		}
-		if len(claimed) < claimBatch {
-			return nil
-		}
-	}
-	return nil
-}
-
-func (m *Manager) isDraining() bool {
-	select {
-	case <-m.draining:
-		return true
-	default:
-		return false
-	}
-}
-
-// resume drives a claimed execution. Its log is read by its session, so that a long one holds up nobody else.
-func (m *Manager) resume(c store.Claimed) {
-	s, err := m.admit(c.Execution, c.Epoch)
-	if err != nil {
-		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
-		m.orphan(c.Execution.ID, c.Epoch)
-		return
-	}
-	s.takenUp = true
-	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
-	go m.drive(s)
-}
-
-// orphan has an execution given back that this replica cannot drive on, at the next tick and until it works: this
-// replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
-// work in the next instant either.
-func (m *Manager) orphan(id domain.ExecutionID, epoch int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.orphans[id] = epoch
-}
-
-// doubtTicks is for how long a commit whose answer was lost may still come through.
-const doubtTicks = 5
-
-// wonder has the next ticks look for executions that this replica owns and does not know of.
-func (m *Manager) wonder() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.doubt = doubtTicks
-}
-
-// giveBack releases what is orphaned; what does not work is tried again at the next tick.
-func (m *Manager) giveBack(ctx context.Context) error {
-	if err := m.findUnknown(ctx); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	orphans := maps.Clone(m.orphans)
-	m.mu.Unlock()
-	for id, epoch := range orphans {
-		if err := m.store.ReleaseExecution(ctx, id, epoch); err != nil && domain.CodeOf(err) != domain.CodeStale {
-			return err
-		}
-		m.mu.Lock()
-		if m.orphans[id] == epoch {
-			delete(m.orphans, id)
-		}
-		m.mu.Unlock()
-	}
-	return nil
-}
-
-// findUnknown finds what this replica owns without knowing: a claim or a creation may have worked although its answer
-// was lost.
-func (m *Manager) findUnknown(ctx context.Context) error {
-	m.mu.Lock()
-	doubt := m.doubt
-	m.doubt = max(0, doubt-1)
-	m.mu.Unlock()
-	if doubt == 0 {
-		return nil
-	}
-	owned, err := m.store.Owned(ctx, m.replica)
-	if err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range owned {
-		if _, live := m.live[c.Execution.ID]; !live {
-			m.orphans[c.Execution.ID] = c.Epoch
-		}
-	}
 	return nil
 }

@@ -39,6 +39,10 @@ type Store interface {
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
 	Claim(ctx context.Context, replica store.ReplicaID, limit int) ([]store.Claimed, error)
+	ClaimNow(ctx context.Context, replica store.ReplicaID, ids []domain.ExecutionID) ([]store.Claimed, error)
+	ClaimQueued(ctx context.Context, replica store.ReplicaID, limit, each int, full []domain.TenantID) ([]store.Claimed, error)
+	Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error)
+	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	Owned(ctx context.Context, replica store.ReplicaID) ([]store.Claimed, error)
 	Release(ctx context.Context, replica store.ReplicaID) error
 	ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error
@@ -70,6 +74,9 @@ type Vault interface {
 type Config struct {
 	Replica    store.ReplicaID
 	LeaseTTL   time.Duration // 0 = 10 s
+	LookEvery  time.Duration // how late at most an execution goes on that woke by itself, or that another replica let go; 0 = 1 s
+	ParkAfter  time.Duration // how long an execution that waits for somebody keeps its session; 0 = 1 min
+	Limits     Limits
 	DrainGrace time.Duration // how long running calls may take to end on a drain; 0 = 10 s
 	Agents     map[domain.SourceType]OpenAgent
 	Sandbox    Sandbox
@@ -86,6 +93,9 @@ type Config struct {
 type Manager struct {
 	replica    store.ReplicaID
 	ttl        time.Duration
+	lookEvery  time.Duration
+	parkAfter  time.Duration
+	limits     Limits
 	drainGrace time.Duration
 	agents     map[domain.SourceType]OpenAgent
 	sandbox    Sandbox
@@ -100,20 +110,29 @@ type Manager struct {
 	draining chan struct{} // closes with the drain
 	running  sync.WaitGroup
 
-	mu      sync.Mutex
-	live    map[domain.ExecutionID]*session // from before the first commit until the agent is gone
-	orphans map[domain.ExecutionID]int64    // to be given back, by epoch
-	doubt   int                             // for how many ticks this replica may own what it does not know of
+	bell chan struct{} // there may be something to take up
+
+	mu       sync.Mutex
+	live     map[domain.ExecutionID]*session // from before the first commit until the agent is gone
+	tenants  map[domain.TenantID]int         // how many of them each has
+	arriving int                             // how many of them still read what an earlier driver left
+	more     bool                            // there was more to take up than there was room for
+	backlog  bool                            // executions may be queued that there is room for
+	called   map[domain.ExecutionID]bool     // somebody waits for them, and perhaps nobody drives them
+	orphans  map[domain.ExecutionID]int64    // to be given back, by epoch
+	doubt    int                             // for how many ticks this replica may own what it does not know of
 }
 
 // NewManager returns a manager that drives nothing until Run is called.
 func NewManager(config Config, s Store, log *events.Log) *Manager {
 	m := &Manager{
 		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace,
+		lookEvery: config.LookEvery, parkAfter: config.ParkAfter, limits: config.Limits.withDefaults(),
 		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, masker: config.Masker,
 		store: s, log: log,
-		live: map[domain.ExecutionID]*session{}, orphans: map[domain.ExecutionID]int64{},
-		draining: make(chan struct{}),
+		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
+		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
+		bell: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
@@ -124,13 +143,20 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 	if m.drainGrace == 0 {
 		m.drainGrace = 10 * time.Second
 	}
+	if m.lookEvery == 0 {
+		m.lookEvery = min(m.ttl/3, time.Second)
+	}
+	if m.parkAfter == 0 {
+		m.parkAfter = time.Minute
+	}
+	log.OnForeign(m.call)
 	if m.leases.trust = config.Trust; config.Trust == nil {
 		m.leases.trust = func(time.Time) {}
 	}
 	return m
 }
 
-// Start creates an execution and begins to drive it. When it returns, the execution and its first event are in the
+// Start creates an execution and begins to drive it, or queues it where there is no room. When it returns, the execution and its first event are in the
 // database. With an idempotency key that was used before, it returns the first answer again (replayed), or
 // CodeIdempotencyMismatch where that came with another body.
 func (m *Manager) Start(
@@ -144,21 +170,20 @@ func (m *Manager) Start(
 	}
 	execution = m.created(tenant, by, request)
 	m.awaitDeparture(ctx, request.ResumeSession)
+	creation := m.creation(execution, by, key)
 	s, err := m.admit(execution, 1)
+	if errors.Is(err, errNoRoom) {
+		execution, err = m.enqueue(ctx, execution, creation)
+		if err != nil {
+			return m.notStarted(ctx, tenant, key, err)
+		}
+		return execution, false, nil
+	}
 	if err != nil {
 		return domain.Execution{}, false, err
 	}
 	failpoint.Hit(failpoint.SessionAdmitted)
-	_, err = m.log.Commit(ctx, store.Change{
-		Execution: execution.ID,
-		Epoch:     1,
-		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: place(request)},
-		Events: []domain.Event{domain.NewEvent(execution.ID, domain.ExecutionCreated{
-			Status: domain.StatusQueued, Source: request.Source,
-		})},
-		Audit: []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
-	})
-	if err != nil {
+	if _, err = m.log.Commit(ctx, creation); err != nil {
 		m.dismiss(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}
@@ -166,6 +191,20 @@ func (m *Manager) Start(
 	execution.LastSeq = 1
 	go m.drive(s)
 	return execution, false, nil
+}
+
+// creation is the first change of an execution.
+func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *store.Idempotency) store.Change {
+	request := execution.Request
+	return store.Change{
+		Execution: execution.ID,
+		Epoch:     1,
+		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: place(request)},
+		Events: []domain.Event{domain.NewEvent(execution.ID, domain.ExecutionCreated{
+			Status: domain.StatusQueued, Source: request.Source,
+		})},
+		Audit: []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
+	}
 }
 
 func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domain.Request) domain.Execution {
@@ -182,10 +221,15 @@ func (m *Manager) notStarted(
 	if errors.Is(err, store.ErrUnknownOutcome) {
 		m.wonder() // where it was created after all, it is driven all the same
 	}
-	if domain.CodeOf(err) != domain.CodeConflict || key == nil {
-		return domain.Execution{}, false, err
+	switch domain.CodeOf(err) {
+	case domain.CodeConflict:
+		if key != nil {
+			return m.replay(ctx, tenant, key)
+		}
+	case domain.CodeTooMany, domain.CodeUnavailable: // a full queue does not forget what it has taken
+		return m.notTakenOver(ctx, tenant, key, err)
 	}
-	return m.replay(ctx, tenant, key)
+	return domain.Execution{}, false, err
 }
 
 // notTakenOver gives the first answer again also where what it took over is not there any more.
@@ -241,6 +285,9 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 	if lease == nil {
 		return nil, domain.Errorf(domain.CodeUnavailable, "This server has lost touch with its database; try again in a moment.")
 	}
+	if epoch == 1 && !m.room(execution.Tenant) {
+		return nil, errNoRoom
+	}
 	if _, live := m.live[execution.ID]; live {
 		return nil, domain.Errorf(domain.CodeConflict, "The agent of an earlier session of this execution has not ended yet.")
 	}
@@ -249,6 +296,7 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 	}
 	s := m.session(execution, epoch, lease)
 	m.live[execution.ID] = s
+	m.tenants[execution.Tenant]++
 	m.running.Add(1)
 	return s, nil
 }
@@ -307,6 +355,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
 		promptText: firstText(execution.Request), agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,
+		quiet: time.Now(),
 	}
 }
 
@@ -324,6 +373,13 @@ func (m *Manager) left(s *session) {
 	defer m.mu.Unlock()
 	if m.live[s.execution.ID] == s {
 		delete(m.live, s.execution.ID)
+		if m.tenants[s.execution.Tenant]--; m.tenants[s.execution.Tenant] == 0 {
+			delete(m.tenants, s.execution.Tenant)
+		}
+	}
+	m.arrivedLocked(s)
+	if _, orphaned := m.orphans[s.execution.ID]; orphaned || m.backlog {
+		ring(m.bell)
 	}
 	close(s.departed)
 }

@@ -23,7 +23,9 @@ type session struct {
 	*Manager
 	execution domain.Execution // its fields that never change; what changes is below
 	epoch     int64
-	takenUp   bool                 // from an earlier driver
+	takenUp   bool                 // from an earlier driver, or from the queue
+	arriving  bool                 // it reads what that left; guarded by Manager.mu
+	rung      int64                // the bell, as it stood when it was taken up
 	resumed   *domain.Conversation // what that left, once it was read
 	inbox     *inbox
 	watcher   *events.Watcher
@@ -62,6 +64,7 @@ type session struct {
 	clock      *clock
 	wishes     store.Wishes // what others want of it, as last read
 	since      time.Time    // when it became idle or interrupted
+	quiet      time.Time    // since when nothing has happened; zero: it was taken up, and nothing has yet
 
 	agent        domain.Agent // nil where its process is gone, or was not needed yet
 	exited       bool         // the agent's process has ended by itself

@@ -164,6 +164,8 @@ func (s *session) listen() state {
 // await waits for whatever comes first: that a question expires, that the time is out, and what can come in any state
 // that waits. A channel that is nil never delivers.
 func (s *session) await(expiry, out <-chan time.Time, over state) state {
+	parking, stopParking := s.parking()
+	defer stopParking()
 	select {
 	case <-s.inbox.bell:
 		return s.hear
@@ -173,6 +175,8 @@ func (s *session) await(expiry, out <-chan time.Time, over state) state {
 		return s.expire
 	case <-out:
 		return over
+	case <-parking:
+		return s.park
 	case <-s.again:
 		s.again = nil
 		return s.sync
@@ -185,6 +189,7 @@ func (s *session) await(expiry, out <-chan time.Time, over state) state {
 
 // hear takes what the agent has said.
 func (s *session) hear() state {
+	s.quiet = time.Now()
 	if err := s.takeIn(); err != nil {
 		return s.abandon(err)
 	}
@@ -225,6 +230,9 @@ func (s *session) sync() state {
 	}
 	if err != nil {
 		return s.readAgain(err)
+	}
+	if !d.empty() {
+		s.quiet = time.Now()
 	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)

@@ -24,6 +24,10 @@ func (s *session) takeUp() state {
 		}
 		return s.abandon(err) // it is claimed again in a while
 	}
+	if s.onlyWaits() {
+		return s.waitOn
+	}
+	s.arrive()
 	failpoint.Hit(failpoint.SessionRemembered)
 	switch {
 	case s.wishes.Cancel != nil:
@@ -45,7 +49,7 @@ func (s *session) takeUp() state {
 // waitsForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they
 // were asked must not be lost with it.
 func (s *session) waitsForSomebody() bool {
-	return s.anyCall(func(c *call) bool { return c.approval != nil || c.awaitsClient() })
+	return s.anyCall((*call).waits)
 }
 
 // goOnWithTurn closes what broke off, and takes the turn up again where that is safe.
@@ -53,13 +57,9 @@ func (s *session) goOnWithTurn() state {
 	d := &draft{}
 	why := s.obstacle()
 	if why == "" {
-		s.to(d, domain.StatusInitializing, "recovered")
+		s.to(d, domain.StatusInitializing, s.takenUpAs())
 	}
-	s.closeTexts(d)
-	for key := range s.texts {
-		s.whole[key] = true
-	}
-	clear(s.texts)
+	s.closeBroken(d)
 	s.closeLost(d)
 	d.progress = false // closing what is broken is no progress
 	if why != "" {
@@ -75,6 +75,23 @@ func (s *session) goOnWithTurn() state {
 		s.continued = s.continuation(domain.ResumeLoad)
 	}
 	return s.initializing
+}
+
+// takenUpAs is the reason that the log gives for the beginning of another driver.
+func (s *session) takenUpAs() string {
+	if s.status == domain.StatusQueued && s.turn == 0 {
+		return "" // it was to begin here
+	}
+	return "recovered"
+}
+
+// closeBroken closes the texts that the earlier driver did not.
+func (s *session) closeBroken(d *draft) {
+	s.closeTexts(d)
+	for key := range s.texts {
+		s.whole[key] = true
+	}
+	clear(s.texts)
 }
 
 // obstacle is why a turn of an external agent cannot simply go on. Our own agent asks before it repeats a call; an

@@ -63,7 +63,8 @@ func newWorldThrough(
 	w := &world{t: t, store: s, log: events.NewLog(through), patience: time.Minute}
 	w.config = sessions.Config{
 		Sandbox: sessionstest.Sandbox{}, Workspace: &sessions.Workspace{}, LeaseTTL: 10 * time.Second, DrainGrace: time.Second,
-		Agents: map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
+		ParkAfter: 48 * time.Hour, // parking has tests of its own
+		Agents:    map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
 	}
 	for _, c := range change {
 		c(&w.config)

@@ -1,0 +1,257 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// What nobody drives is driven on here: what was parked and woke, what was queued, what another replica has let go or lost.
+
+const (
+	// takeUpLimit gives up a round in which the database does not answer.
+	takeUpLimit = 30 * time.Second
+	// claimBatch is how many executions are claimed at once.
+	claimBatch = 50
+	// maxArriving is how many logs are read at once.
+	maxArriving = 32
+	// maxCalled bounds what a database that is away for long has called up.
+	maxCalled = 10_000
+	// eventPage is how much of a log is read at once when an execution is taken up.
+	eventPage = 1000
+)
+
+// keepTakingUp looks at every tick, and when the bell rings.
+func (m *Manager) keepTakingUp(ctx context.Context) {
+	ticker := time.NewTicker(m.lookEvery)
+	defer ticker.Stop()
+	for tick := true; ; {
+		if err := m.takeUp(ctx, tick); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot take up executions", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			tick = true
+		case <-m.bell:
+			tick = false
+		}
+	}
+}
+
+// takeUp claims executions that nobody drives, to go on from where their logs end, and gives back what this replica
+// cannot drive. Between two ticks it looks only for what the bell may have rung for.
+func (m *Manager) takeUp(ctx context.Context, tick bool) error {
+	ctx, cancel := context.WithTimeout(ctx, takeUpLimit)
+	defer cancel()
+	if err := m.giveBack(ctx, tick); err != nil {
+		return err
+	}
+	if err := m.claimCalled(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	more, backlog := m.more, m.backlog
+	m.mu.Unlock()
+	if tick || more {
+		if err := m.claimLeft(ctx); err != nil {
+			return err
+		}
+	}
+	if tick || backlog {
+		return m.admitQueued(ctx)
+	}
+	return nil
+}
+
+// call has an execution claimed at once, should nobody drive it: somebody has just written to it, and waits for what
+// comes of that. Where it is driven the claim finds nothing.
+func (m *Manager) call(id domain.ExecutionID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, live := m.live[id]; !live && len(m.called) < maxCalled { // the ticks find the rest
+		m.called[id] = true
+		ring(m.bell)
+	}
+}
+
+// claimCalled claims what was called for, also where a server that has just started finds thousands of others.
+func (m *Manager) claimCalled(ctx context.Context) error {
+	m.mu.Lock()
+	ids := slices.Sorted(maps.Keys(m.called))
+	clear(m.called)
+	m.mu.Unlock()
+	for some := range slices.Chunk(ids, claimBatch) {
+		if m.isDraining() {
+			return nil
+		}
+		claimed, err := m.store.ClaimNow(ctx, m.replica, some)
+		if err != nil {
+			return m.doubtful(err)
+		}
+		m.resumeAll(claimed)
+	}
+	return nil
+}
+
+// claimLeft claims what is left by whoever drove it, as many as may be on their way at once.
+func (m *Manager) claimLeft(ctx context.Context) error {
+	for !m.isDraining() {
+		free := m.places()
+		if free == 0 {
+			return nil
+		}
+		claimed, err := m.store.Claim(ctx, m.replica, free)
+		if err != nil {
+			return m.doubtful(err)
+		}
+		m.resumeAll(claimed)
+		if len(claimed) < free {
+			return nil
+		}
+		if err := m.claimCalled(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// places is how many may be claimed now. Where there are none the next arrival rings for the rest.
+func (m *Manager) places() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	free := max(0, min(claimBatch, maxArriving-m.arriving, woken*m.limits.Live-len(m.live)))
+	m.more = free == 0
+	return free
+}
+
+// arrive tells that a session has read what its earlier driver left.
+func (s *session) arrive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arrivedLocked(s)
+}
+
+func (m *Manager) arrivedLocked(s *session) {
+	if !s.arriving {
+		return
+	}
+	s.arriving = false
+	m.arriving--
+	if m.more {
+		ring(m.bell)
+	}
+}
+
+// doubtful passes on the error of a claim, which may have worked all the same.
+func (m *Manager) doubtful(err error) error {
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		m.wonder()
+	}
+	return err
+}
+
+func (m *Manager) resumeAll(claimed []store.Claimed) {
+	for _, c := range claimed {
+		m.resume(c)
+	}
+}
+
+func (m *Manager) isDraining() bool {
+	select {
+	case <-m.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// resume drives a claimed execution. Its log is read by its session, so that a long one holds up nobody else.
+func (m *Manager) resume(c store.Claimed) {
+	s, err := m.admit(c.Execution, c.Epoch)
+	if err != nil {
+		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
+		m.orphan(c.Execution.ID, c.Epoch)
+		return
+	}
+	s.takenUp, s.rung, s.quiet = true, c.Bell, time.Time{}
+	m.mu.Lock()
+	s.arriving = true
+	m.arriving++
+	m.mu.Unlock()
+	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
+	go m.drive(s)
+}
+
+// orphan has an execution given back that this replica cannot drive on, at the next tick and until it works: this
+// replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
+// work in the next instant either.
+func (m *Manager) orphan(id domain.ExecutionID, epoch int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.orphans[id] = epoch
+}
+
+// doubtTicks is for how long a commit whose answer was lost may still come through.
+const doubtTicks = 5
+
+// wonder has the next ticks look for executions that this replica owns and does not know of.
+func (m *Manager) wonder() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubt = doubtTicks
+}
+
+// giveBack releases what is orphaned; what does not work is tried again at the next tick.
+func (m *Manager) giveBack(ctx context.Context, tick bool) error {
+	if tick {
+		if err := m.findUnknown(ctx); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	orphans := maps.Clone(m.orphans)
+	m.mu.Unlock()
+	for id, epoch := range orphans {
+		if err := m.store.ReleaseExecution(ctx, id, epoch); err != nil && domain.CodeOf(err) != domain.CodeStale {
+			return err
+		}
+		m.mu.Lock()
+		if m.orphans[id] == epoch {
+			delete(m.orphans, id)
+		}
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// findUnknown finds what this replica owns without knowing: a claim or a creation may have worked although its answer
+// was lost.
+func (m *Manager) findUnknown(ctx context.Context) error {
+	m.mu.Lock()
+	doubt := m.doubt
+	m.doubt = max(0, doubt-1)
+	m.mu.Unlock()
+	if doubt == 0 {
+		return nil
+	}
+	owned, err := m.store.Owned(ctx, m.replica)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range owned {
+		if _, live := m.live[c.Execution.ID]; !live {
+			m.orphans[c.Execution.ID] = c.Epoch
+		}
+	}
+	return nil
+}

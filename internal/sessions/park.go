@@ -1,0 +1,188 @@
+package sessions
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// An execution that waits for somebody needs neither a goroutine nor a process. After a while in which nothing has happened
+// it is parked: a row that whoever writes to it wakes, or its next expiry, on any replica.
+
+var errPark = errors.New("sessions: the execution is parked until somebody answers")
+
+// parking rings when the session has been quiet for long enough; never where it cannot be parked, or would wake at once.
+func (s *session) parking() (<-chan time.Time, func() bool) {
+	wakes := s.wakes()
+	if !s.parkable() || (wakes != nil && time.Until(*wakes) < s.parkAfter) {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(time.Until(s.quiet.Add(s.parkAfter)))
+	return timer.C, timer.Stop
+}
+
+// parkable tells whether another session could go on from the log alone, without anybody noticing. What an external agent
+// asks lives in its process, and so does a session that no other process can take up.
+func (s *session) parkable() bool {
+	switch {
+	case s.status == domain.StatusInterrupted:
+		return true
+	case s.status == domain.StatusIdle:
+		return !s.external() || s.agent == nil || s.agentSession != ""
+	case !s.inTurn || s.external() || s.result != nil || s.anyCall((*call).runsHere):
+		return false
+	default: // an agent that has not come back to its question yet may find it answered
+		return s.waitsForSomebody() && !s.anyCall(func(c *call) bool { return s.agent != nil && c.waits() && c.ask == nil })
+	}
+}
+
+// waits tells whether a person or the client is to answer.
+func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
+
+// wakes is when the session has something to do by itself; nil: never.
+func (s *session) wakes() *time.Time {
+	resting := func(seconds int) *time.Time {
+		if seconds == 0 {
+			return nil
+		}
+		at := s.since.Add(time.Duration(seconds) * time.Second)
+		return &at
+	}
+	switch s.status {
+	case domain.StatusIdle:
+		return resting(s.execution.Request.IdleTimeoutSeconds)
+	case domain.StatusInterrupted:
+		return resting(s.execution.Request.ApprovalTimeoutSeconds)
+	default:
+		return s.firstExpiry()
+	}
+}
+
+// park lets the agent and then the execution go. The bell is read first: what was written before that is read here, and what
+// is written after it has the parking refused.
+func (s *session) park() state {
+	select {
+	case <-s.inbox.bell:
+		return s.hear
+	default:
+	}
+	s.quiet = time.Now() // should it not come to it, then not at once again
+	ctx, cancel := s.reading()
+	defer cancel()
+	head, err := s.store.Head(ctx, s.execution.ID)
+	if err == nil {
+		err = s.reread()
+	}
+	if err != nil {
+		return s.readAgain(err)
+	}
+	if s.wanted() {
+		return s.sync
+	}
+	d, err := s.decisions()
+	switch {
+	case err != nil:
+		return s.readAgain(err)
+	case !d.empty():
+		if err := s.commit(d); err != nil {
+			return s.abandon(err)
+		}
+		return s.sync
+	}
+	return s.letGo(head.Bell)
+}
+
+// wanted tells whether somebody has left a wish that is to be met now.
+func (s *session) wanted() bool {
+	w := s.wishes
+	switch {
+	case w.Cancel != nil:
+		return true
+	case s.status == domain.StatusIdle:
+		return len(w.Prompts) > 0 || w.Close != nil
+	case s.status == domain.StatusInterrupted:
+		return w.Resume != nil || w.Close != nil
+	default:
+		return len(w.Prompts) > 0 && w.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
+	}
+}
+
+// letGo stops the agent and gives the execution to whoever claims it when it wakes. An agent that comes to its end at this
+// very moment has the last word.
+func (s *session) letGo(bell int64) state {
+	s.leaving = true
+	if err := s.silence(errPark); err != nil {
+		return s.abandon(err)
+	}
+	if err := s.releaseAll(); err != nil {
+		return s.abandon(err)
+	}
+	switch {
+	case s.cameToItsEnd():
+		s.leaving = false
+		return s.conclude
+	case s.stop != nil && s.result == nil: // it does not return, and nobody else may begin before it has
+		return s.giveBack()
+	}
+	s.closeAgent()
+	err := s.commit(&draft{park: &store.Park{Bell: bell, Until: s.wakes()}})
+	switch {
+	case domain.CodeOf(err) == domain.CodeStale: // somebody has just written
+		return s.giveBack()
+	case err != nil:
+		return s.abandon(err)
+	}
+	return nil
+}
+
+// cameToItsEnd tells whether the turn that was stopped had ended by itself.
+func (s *session) cameToItsEnd() bool {
+	return s.result != nil && s.result.err == nil && s.result.stop != domain.StopCancelled
+}
+
+// onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, so that no agent is needed before they
+// have answered.
+func (s *session) onlyWaits() bool {
+	asking := s.status == domain.StatusPendingToolApproval || s.status == domain.StatusExecutingTool
+	if !asking || !s.parkable() || s.wanted() || len(s.decided) > 0 {
+		return false
+	}
+	wakes := s.wakes()
+	if wakes != nil && time.Until(*wakes) < s.parkAfter {
+		return false
+	}
+	return !s.anyCall(func(c *call) bool { return !c.waits() && c.generation == 0 })
+}
+
+// waitOn closes what broke off with the earlier driver and parks the execution at once.
+func (s *session) waitOn() state {
+	newer, err := s.newerRules()
+	if err != nil {
+		return s.abandon(err)
+	}
+	if newer {
+		return s.goOnWithTurn
+	}
+	d := &draft{}
+	s.closeBroken(d)
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
+	return s.letGo(s.rung)
+}
+
+// newerRules tells whether a rule was made since a question was asked. It may be the answer, and only an agent that comes back to
+// its call tells what the call would do. A minute more, since the clocks of replicas differ.
+func (s *session) newerRules() (bool, error) {
+	if err := s.readRules(); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(s.policy.Rules, func(rule domain.PermissionRule) bool {
+		return s.anyCall(func(c *call) bool {
+			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-time.Minute))
+		})
+	}), nil
+}

@@ -1,0 +1,107 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// A server drives so many executions at once and no more. What is created beyond that is queued: a row that whichever replica
+// has room takes up. So overload costs disk, and then it is refused; it never becomes memory.
+
+// Limits bounds what a server takes on. 0 is the default.
+type Limits struct {
+	Live            int // sessions of this server; 0 = 1000
+	LivePerTenant   int // of them, of one tenant; 0 = all
+	Queued          int // executions in the queue, which all replicas share; 0 = 10,000
+	QueuedPerTenant int // of one tenant; 0 = 1000
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(limit *int, usual int) {
+		if *limit == 0 {
+			*limit = usual
+		}
+	}
+	set(&l.Live, 1000)
+	set(&l.LivePerTenant, l.Live)
+	set(&l.Queued, 10_000)
+	set(&l.QueuedPerTenant, 1000)
+	return l
+}
+
+// woken is how many times the limit a server drives when what was parked wakes: what was admitted once does not queue again, since
+// somebody waits for it, but all at once must not be too much either.
+const woken = 2
+
+var errNoRoom = errors.New("sessions: no room for another session")
+
+// room tells whether there is room for one more session of tenant, and nobody who waits for it. m.mu is held.
+func (m *Manager) room(tenant domain.TenantID) bool {
+	return !m.backlog && len(m.live) < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
+}
+
+// enqueue creates an execution that waits for room.
+//
+// Errors: CodeTooMany where the tenant's part of the queue is full, CodeUnavailable where all of it is.
+func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creation store.Change) (domain.Execution, error) {
+	own, all, err := m.store.Waiting(ctx, execution.Tenant)
+	switch {
+	case err != nil:
+		return execution, err
+	case own >= m.limits.QueuedPerTenant:
+		return execution, domain.Errorf(domain.CodeTooMany, "%d executions are queued already; try again when some of them have begun.", own)
+	case all >= m.limits.Queued:
+		return execution, domain.Errorf(domain.CodeUnavailable, "This server is overloaded: its queue is full; try again later.")
+	}
+	creation.Create.Owner, creation.Create.Queued = "", true
+	if _, err := m.log.Commit(ctx, creation); err != nil {
+		return execution, err
+	}
+	m.mu.Lock()
+	m.backlog = true
+	m.mu.Unlock()
+	ring(m.bell) // somebody may have left meanwhile
+	execution.LastSeq = 1
+	return execution, nil
+}
+
+// admitQueued takes up executions that wait for room, as far as there is any.
+func (m *Manager) admitQueued(ctx context.Context) error {
+	for !m.isDraining() {
+		free, each, full := m.vacancies()
+		if free == 0 {
+			return nil
+		}
+		claimed, err := m.store.ClaimQueued(ctx, m.replica, free, each, full)
+		m.mu.Lock()
+		m.backlog = err != nil || len(claimed) > 0
+		m.mu.Unlock()
+		if err != nil {
+			return m.doubtful(err)
+		}
+		m.resumeAll(claimed)
+		if len(claimed) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// vacancies is for how many sessions there is room, how many of each tenant may come at once, and whose tenants have none.
+func (m *Manager) vacancies() (free, each int, full []domain.TenantID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for tenant, n := range m.tenants {
+		if n >= m.limits.LivePerTenant {
+			full = append(full, tenant)
+		}
+	}
+	free = min(claimBatch, max(0, m.limits.Live-len(m.live)))
+	if m.limits.LivePerTenant < m.limits.Live {
+		return free, 1, full
+	}
+	return free, free, full
+}
