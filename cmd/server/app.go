@@ -35,6 +35,7 @@ type App struct {
 	sandbox  *sandbox.Sandbox
 	models   *llm.Registry
 	agents   *acp.Registry
+	outbox   outbox
 	log      *events.Log
 	manager  *sessions.Manager
 	server   *http.Server
@@ -78,7 +79,10 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		return nil, usageError{err}
 	}
 	workspace.Guard(sessions.Guards{Files: protected.ReadOnly, Names: sandbox.Trusted(), Git: sandbox.GitParts()})
-	a.log = events.NewLog(a.store)
+	if a.outbox, err = named.openOutbox(ctx, a.store); err != nil {
+		return nil, err
+	}
+	a.log = events.NewLog(rung{a.store, a.outbox.dispatcher.Ring})
 	a.manager = sessions.NewManager(sessions.Config{
 		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox, Workspace: workspace,
 		Vault: a.vault, Masker: a.masker, Trust: a.sandbox.Trust,
@@ -98,8 +102,8 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		Sessions: a.manager, Approvals: approvals.NewDesk(a.store, a.log, a.models), Log: a.log, Reader: a.store,
 		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
 		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
-		Templates: templates, Settings: settings,
-		Version: version, Hosts: config.AllowedHosts, MaxStreams: config.MaxStreams, Collectors: a.collectors(),
+		Templates: templates, Settings: settings, Webhooks: a.outbox.book,
+		Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {
 		return nil, err
@@ -185,6 +189,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	failed := make(chan error, 2)
 	started := make(chan struct{})
 	logging.Go(func() { a.log.Run(logs) })
+	logging.Go(func() { a.outbox.dispatcher.Run(logs) }) // as long as the log: also the last events are told
 	running.Go(func() { failed <- a.manager.Run(managers, func() { close(started) }) })
 	select {
 	case <-started:

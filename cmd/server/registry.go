@@ -35,6 +35,7 @@ const defaultConfigFile = "./signoff.yaml"
 //	settings: {defaultTimeout: 300, defaultCapabilities: {write: deny}, defaultShell: zsh}
 //	blockTypes:
 //	  script: {description: "Runs a script", propsSchema: {type: object, required: [code]}}
+//	webhooks: {allowHosts: ["127.0.0.1:9000"], publicUrl: "https://signoff.example"}
 type registry struct {
 	Models     modelSection         `yaml:"models"`
 	Agents     map[string]agent     `yaml:"agents"`
@@ -43,6 +44,7 @@ type registry struct {
 	WebSearch  *webSearch           `yaml:"webSearch"`
 	Settings   settingSection       `yaml:"settings"`
 	BlockTypes map[string]blockType `yaml:"blockTypes"`
+	Webhooks   webhookSection       `yaml:"webhooks"`
 
 	file    string
 	content []byte

@@ -115,6 +115,7 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	rule := h.rule(`{"scope":"execution","executionId":"` + id + `","effect":"deny","matcher":{"tool":"write"}}`)
+	hook := h.ask("POST", "/webhooks", `{"url":"https://hooks.example/"}`).want(201).text("webhook", "id")
 	stranger := h.key("acme", everyScope()...)
 	bodies := map[string]string{
 		"POST /approvals/{id}":                    `{"decision":"approve","argumentsHash":"` + hash + `"}`,
@@ -135,6 +136,8 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 			foreign = approval
 		case strings.HasPrefix(pattern, "/permission-rules"):
 			foreign = rule
+		case strings.HasPrefix(pattern, "/webhooks"):
+			foreign = hook
 		}
 		var told []string
 		for _, id := range []string{foreign, someID, "not-an-id"} {
@@ -156,7 +159,7 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	}
 	for _, list := range []string{
 		"/executions", "/approvals", "/approvals?status=approved", "/permission-rules?ended=true", "/permission-rules?executionId=" + id,
-		"/audit", "/audit?executionId=" + id,
+		"/audit", "/audit?executionId=" + id, "/webhooks",
 	} {
 		if a := h.ask("GET", list, "", "Authorization", "Bearer "+stranger).want(200); a.count("items") != 0 {
 			t.Errorf("%s: %s", list, a.body)

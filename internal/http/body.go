@@ -33,7 +33,7 @@ func checkBody(w http.ResponseWriter, r *http.Request, o *operation) error {
 	if r.ContentLength == 0 {
 		return emptyBody(r, o)
 	}
-	if err := checkMedia(r); err != nil {
+	if err := checkMedia(r, o); err != nil {
 		return err
 	}
 	data, err := readBody(w, r)
@@ -43,7 +43,11 @@ func checkBody(w http.ResponseWriter, r *http.Request, o *operation) error {
 	if len(bytes.TrimLeft(data, " \t\r\n")) == 0 {
 		return emptyBody(r, o)
 	}
-	value, err := parseJSON(data)
+	parse := parseJSON
+	if o.form {
+		parse = parseForm
+	}
+	value, err := parse(data)
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,11 @@ func refuseBody(w http.ResponseWriter, r *http.Request) error {
 	return malformed("This request takes no body.")
 }
 
-func checkMedia(r *http.Request) error {
+func checkMedia(r *http.Request, o *operation) error {
+	wanted := typeJSON
+	if o.form {
+		wanted = typeForm
+	}
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if !strings.EqualFold(strings.TrimSpace(encoding), "identity") {
 			return domain.Errorf(domain.CodeUnsupportedMedia, "The body must not be encoded.")
@@ -94,8 +102,8 @@ func checkMedia(r *http.Request) error {
 	}
 	media, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := parameters["charset"]
-	if err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
-		return domain.Errorf(domain.CodeUnsupportedMedia, "The body must be application/json in UTF-8.")
+	if err != nil || media != wanted || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		return domain.Errorf(domain.CodeUnsupportedMedia, "The body must be %s in UTF-8.", wanted)
 	}
 	return nil
 }

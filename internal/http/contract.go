@@ -26,6 +26,7 @@ type operation struct {
 	parameters   []*openapi3.Parameter
 	body         *openapi3.Schema // nil: takes no body
 	bodyRequired bool
+	form         bool // the body is a form that a page sends, and not JSON
 }
 
 func loadContract() (*contract, error) {
@@ -66,9 +67,12 @@ func newOperation(path *openapi3.PathItem, described *openapi3.Operation) (*oper
 	}
 	if described.RequestBody != nil {
 		body := described.RequestBody.Value
-		media := body.Content["application/json"]
-		if media == nil || len(body.Content) != 1 {
-			return nil, fmt.Errorf("a body that is not JSON alone: %s", strings.Join(mediaTypes(body.Content), ", "))
+		media, form := body.Content[typeJSON], body.Content[typeForm]
+		if len(body.Content) != 1 || media == nil && form == nil {
+			return nil, fmt.Errorf("a body that is neither JSON nor a form alone: %s", strings.Join(mediaTypes(body.Content), ", "))
+		}
+		if o.form = form != nil; o.form {
+			media = form
 		}
 		o.body, o.bodyRequired = media.Schema.Value, body.Required
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/webhooks"
 )
 
 const (
@@ -35,7 +36,7 @@ func (s *Server) refuse(r *http.Request) error {
 		return domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders)
 	case !s.hosts.allow(r):
 		return domain.Errorf(domain.CodeMisdirected, "This server does not answer for the host that the request names.")
-	case crossSite(r):
+	case crossSite(r) && !linkPage(r):
 		return domain.Errorf(domain.CodeForeignOrigin, "Requests of web pages are taken from this server's own pages only.")
 	}
 	return nil
@@ -121,6 +122,17 @@ func crossSite(r *http.Request) bool {
 		}
 	}
 	return false
+}
+
+// linkPage tells whether the request is for the page of a link: a person comes there from a mail on some web site, and a browser that sends
+// its form names no origin, since the page asks for no referrer. Nothing that the browser keeps is a credential there: whoever has the
+// token needs nobody's browser.
+func linkPage(r *http.Request) bool {
+	if !strings.HasPrefix(r.URL.Path, webhooks.LinkPath) {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	return r.Method == http.MethodGet || origin == "null" && !strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site")
 }
 
 // sameOrigin compares without the scheme: behind a proxy that ends TLS the server cannot know it.

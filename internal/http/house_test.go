@@ -30,6 +30,7 @@ import (
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
+	"signoff/internal/webhooks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,6 +67,8 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	config := Config{
 		Sessions: h.manager, Approvals: approvals.NewDesk(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
 		Reader: h.store, Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{}, Secrets: safe{"github"},
+		Webhooks: webhooks.NewBook(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
+			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Templates: &slate{}, Workspace: workspace, Keys: verifier, Version: "test",
 		Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 	}

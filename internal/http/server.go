@@ -212,6 +212,7 @@ type Config struct {
 	Templates Templates
 	Workspace Workspace
 	Keys      Keys
+	Webhooks  Webhooks
 
 	Settings   Settings
 	Version    string
@@ -247,6 +248,7 @@ type Server struct {
 	templates Templates
 	workspace Workspace
 	keys      Keys
+	webhooks  Webhooks
 
 	defaults   Settings
 	contract   *contract
@@ -279,7 +281,7 @@ func NewServer(config Config) (*Server, error) {
 	s := &Server{
 		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
 		models: config.Models, agents: config.Agents, tools: config.Tools, secrets: config.Secrets, masker: config.Masker,
-		templates: config.Templates, workspace: config.Workspace, keys: config.Keys,
+		templates: config.Templates, workspace: config.Workspace, keys: config.Keys, webhooks: config.Webhooks,
 		defaults: config.Settings.filled(), contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
 		version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
 		draining: make(chan struct{}), tellings: make(chan struct{}, maxTellings),
@@ -315,6 +317,8 @@ func NewServer(config Config) (*Server, error) {
 //	GET  DELETE /permission-rules/{id}  rules.go        GET    /executions/{id}/debug                debug.go
 //	POST /policy/evaluate               rules.go        GET    /executions/{id}/approvals            approvals.go
 //	GET  /audit                         audit.go        GET    PUT /memory/{scope}                   memory.go
+//	GET  POST /approve/{token}          links.go        POST   /approvals/{id}/links                 links.go
+//	GET  POST /webhooks                 webhooks.go     GET    DELETE /webhooks/{id} and below       webhooks.go
 func (s *Server) routes() chi.Router {
 	router := chi.NewRouter()
 	router.Use(s.observe, s.guard)

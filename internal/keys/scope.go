@@ -25,12 +25,14 @@ const (
 	MemoryWrite           Scope = "memory:write"
 	AuditRead             Scope = "audit:read"
 	MetricsRead           Scope = "metrics:read"
+	WebhooksWrite         Scope = "webhooks:write" // webhooks: see, create, delete, redeliver
 )
 
 // Scopes lists every scope.
 var Scopes = []Scope{
 	ExecutionsRead, ExecutionsWrite, ExecutionsCancel, EventsRead, ApprovalsRead, ApprovalsDecide,
 	ApprovalsDecideUnseen, AgentsRead, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
+	WebhooksWrite,
 }
 
 // ParseScopes checks names and returns them sorted, each once. No scope at all is an error: such a key opens nothing.

@@ -1,0 +1,206 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"signoff/api"
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/webhooks"
+)
+
+// byLink is the channel of decisions that were made on the page of a link, for the audit.
+const byLink = "link"
+
+// CreateApprovalLink makes a link for somebody without a key.
+func (s *Server) CreateApprovalLink(ctx context.Context, request api.CreateApprovalLinkRequestObject) (api.CreateApprovalLinkResponseObject, error) {
+	id, err := approvalID(request.Id)
+	if err != nil {
+		return nil, err
+	}
+	by := who(ctx)
+	approval, err := s.reader.Approval(ctx, by.Tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if approval.Status != domain.ApprovalPending {
+		return nil, overApproval(approval, domain.Errorf(domain.CodeConflict, "The approval is %s.", approval.Status))
+	}
+	whom := by.Actor.Name
+	if request.Body != nil {
+		whom = s.masker.MaskString(value(request.Body.For, whom))
+	}
+	url, expires := s.webhooks.Links().To(approval, whom, by.Actor.KeyID, time.Now())
+	return api.CreateApprovalLink201JSONResponse{Url: url, ExpiresAt: api.Time(expires)}, nil
+}
+
+// ShowApprovalPage changes nothing: programs open the links in mails before people do.
+func (s *Server) ShowApprovalPage(ctx context.Context, request api.ShowApprovalPageRequestObject) (api.ShowApprovalPageResponseObject, error) {
+	_, approval, err := s.linked(ctx, request.Token)
+	if err != nil {
+		return pageOr(err)
+	}
+	if approval.Status != domain.ApprovalPending {
+		return settledPage(http.StatusOK, approval), nil
+	}
+	return s.pendingPage(ctx, approval)
+}
+
+// DecideByLink decides as whoever the link was made for. Behind the first decision a link shows, and decides no more.
+func (s *Server) DecideByLink(ctx context.Context, request api.DecideByLinkRequestObject) (api.DecideByLinkResponseObject, error) {
+	grant, approval, err := s.linked(ctx, request.Token)
+	if err != nil {
+		return pageOr(err)
+	}
+	if approval.Status != domain.ApprovalPending {
+		return settledPage(lateStatus(approval), approval), nil
+	}
+	answer := linkAnswer(*request.Body)
+	answer.By = domain.Actor{KeyID: grant.Key, Name: "link for " + grant.For}
+	answer.Reason = s.masker.MaskString(answer.Reason)
+	decided, err := s.approvals.Decide(ctx, approval.Tenant, approval.ID, answer)
+	switch {
+	case err == nil:
+		return settledPage(http.StatusOK, decided), nil
+	case decided.ID == "" || answers[domain.CodeOf(err)].status >= http.StatusInternalServerError:
+		return nil, err
+	case decided.Status != domain.ApprovalPending:
+		return settledPage(lateStatus(decided), decided), nil
+	}
+	again, failed := s.pendingPage(ctx, decided)
+	again.Status, again.Message = answers[domain.CodeOf(err)].status, domain.FailureOf(err).Message
+	return again, failed
+}
+
+// linkAnswer reads a button.
+func linkAnswer(body api.DecideByLink) approvals.Answer {
+	answer := approvals.Answer{ArgumentsHash: body.ArgumentsHash, Reason: value(body.Reason, ""), Channel: byLink}
+	switch body.Decision {
+	case api.DecideByLinkDecisionApprove, api.DecideByLinkDecisionDeny:
+		answer.Verb = domain.Verb(body.Decision)
+	default:
+		answer.Resolution = domain.Resolution(body.Decision)
+	}
+	return answer
+}
+
+// linked finds what a token is about. A link ends with the key that asked for it, or with the webhook that it was sent to.
+func (s *Server) linked(ctx context.Context, token string) (webhooks.Grant, domain.Approval, error) {
+	grant, err := s.webhooks.Links().Read(token, time.Now())
+	if err != nil {
+		return grant, domain.Approval{}, err
+	}
+	if grant.Webhook != "" {
+		_, err = s.webhooks.Webhook(ctx, grant.Tenant, grant.Webhook)
+	} else {
+		err = s.keys.Holds(ctx, grant.Key)
+	}
+	if err != nil {
+		return grant, domain.Approval{}, err
+	}
+	approval, err := s.reader.Approval(ctx, grant.Tenant, grant.Approval)
+	return grant, approval, err
+}
+
+// pageOr makes one page of all that a link can be refused for, so that nobody can tell a forged one from one that is over.
+func pageOr(err error) (page, error) {
+	switch domain.CodeOf(err) {
+	case domain.CodeNotFound, domain.CodeUnauthenticated:
+		return page{Status: http.StatusNotFound, Title: "This link does not hold", Message: "It is not complete, or its time is over. Ask whoever sent it for another one."}, nil
+	default:
+		return page{}, err
+	}
+}
+
+func lateStatus(approval domain.Approval) int {
+	if approval.Decision == nil {
+		return http.StatusGone
+	}
+	return http.StatusConflict
+}
+
+// settledPage tells how an approval ended, and nothing else that a link should show for ever.
+func settledPage(status int, approval domain.Approval) page {
+	p := page{Status: status, Title: "This is " + string(approval.Status), Facts: []fact{
+		{Name: "What", Text: revealed(approval.Call.Summary)}, {Name: "Tool", Text: revealed(approval.Call.Tool)},
+	}}
+	if d := approval.Decision; d != nil {
+		p.Facts = append(p.Facts, fact{Name: "Decided by", Text: revealed(d.By.Name)})
+		if d.Resolution != "" {
+			p.Facts = append(p.Facts, fact{Name: "What became of it", Text: string(d.Resolution)})
+		}
+		if d.Reason != "" {
+			p.Facts = append(p.Facts, fact{Name: "Reason", Text: revealed(d.Reason)})
+		}
+	}
+	if approval.Resolved != nil {
+		p.Facts = append(p.Facts, fact{Name: "When", Text: moment(*approval.Resolved)})
+	}
+	return p
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// pendingPage shows all that a person needs to decide, letter by letter.
+func (s *Server) pendingPage(ctx context.Context, approval domain.Approval) (page, error) {
+	execution, err := s.reader.Execution(ctx, approval.Tenant, approval.Execution)
+	if err != nil {
+		return pageOr(err)
+	}
+	expires := "never"
+	if approval.Expires != nil {
+		expires = moment(*approval.Expires)
+	}
+	p := page{
+		Status: http.StatusOK, Title: "Somebody has to decide", Hash: approval.ArgumentsHash, Facts: []fact{
+			{Name: "What", Text: revealed(approval.Call.Summary)}, {Name: "Tool", Text: revealed(approval.Call.Tool)},
+			{Name: "Arguments", Text: readable(approval.Call.Arguments), Code: true},
+		},
+	}
+	p.options(approval)
+	if approval.Reason != "" {
+		p.Facts = append(p.Facts, fact{Name: "Why somebody is asked", Text: revealed(approval.Reason)})
+	}
+	p.Facts = append(p.Facts,
+		fact{Name: "Working directory", Text: revealed(approval.WorkingDirectory), Code: true},
+		fact{Name: "Asked by", Text: asker(execution)}, fact{Name: "Asked at", Text: moment(approval.Requested)},
+		fact{Name: "Expires", Text: expires}, fact{Name: "Hash", Text: approval.ArgumentsHash},
+	)
+	return p, nil
+}
+
+func asker(execution domain.Execution) string {
+	source := execution.Request.Source
+	agent := []string{string(source.Type)}
+	for _, part := range []string{source.Command, source.Model} {
+		if part != "" {
+			agent = append(agent, revealed(part))
+		}
+	}
+	return "the agent (" + strings.Join(agent, ", ") + ") of execution " + string(execution.ID)
+}
+
+// options puts the buttons that the kind of approval has, and says where the rest is answered.
+func (p *page) options(approval domain.Approval) {
+	const elsewhere = "More than these buttons can say is answered by POST /approvals/{id}."
+	deny := button{string(domain.DenyCall), "Deny"}
+	p.Buttons = []button{{string(domain.Approve), "Approve"}, deny}
+	switch approval.Kind {
+	case domain.ApprovalQuestion:
+		p.Buttons = []button{deny}
+		p.Facts = append(p.Facts, fact{Name: "Question", Text: readable(approval.Question), Code: true})
+		p.Message = "An answer is given by POST /approvals/{id}; here the question can be declined."
+	case domain.ApprovalAgentPermission:
+		p.Facts = append(p.Facts, fact{Name: "Options of the agent", Text: readable(approval.Options), Code: true})
+		p.Message = "Approve takes the one option that allows this once. " + elsewhere
+	case domain.ApprovalUnknownOutcome:
+		p.Buttons = []button{
+			{string(domain.ResolutionSucceeded), "It has succeeded"}, {string(domain.ResolutionFailed), "It has failed"},
+			{string(domain.ResolutionRetry), "Ask to run it again"},
+		}
+		p.Message = "The server stopped while this ran. Look what became of it, then say so."
+	}
+}

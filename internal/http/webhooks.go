@@ -1,0 +1,167 @@
+package http
+
+import (
+	"context"
+	"time"
+
+	"signoff/api"
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/keys"
+	"signoff/internal/store"
+	"signoff/internal/webhooks"
+)
+
+// Webhooks are the addresses that are told of what happens. What belongs to another tenant is domain.CodeNotFound.
+type Webhooks interface {
+	// Create returns the webhook with its secret; what is wrong with the order is domain.CodeInvalid, one too many domain.CodeConflict.
+	Create(ctx context.Context, order webhooks.Order) (store.Webhook, error)
+	Webhook(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error)
+	Webhooks(ctx context.Context, tenant domain.TenantID) ([]store.Webhook, error)
+	Delete(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) error
+	// Rotate takes an empty secret for a new one.
+	Rotate(ctx context.Context, tenant domain.TenantID, id, secret string, by domain.Actor, channel string) (store.Webhook, error)
+	Enable(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (store.Webhook, error)
+	Deliveries(ctx context.Context, tenant domain.TenantID, webhook string, state store.DeliveryState, after string, limit int) (
+		store.Page[store.Delivery], error)
+	// Again and Test are domain.CodeConflict where the webhook is disabled.
+	Again(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error)
+	Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error)
+	Links() *webhooks.Links
+}
+
+var _ Webhooks = (*webhooks.Book)(nil)
+
+// ListWebhooks shows all: there are few.
+func (s *Server) ListWebhooks(ctx context.Context, _ api.ListWebhooksRequestObject) (api.ListWebhooksResponseObject, error) {
+	all, err := s.webhooks.Webhooks(ctx, who(ctx).Tenant)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]api.Webhook, len(all))
+	for i, hook := range all {
+		items[i] = toWebhook(hook)
+	}
+	return api.ListWebhooks200JSONResponse{Items: items}, nil
+}
+
+// CreateWebhook is the one answer with the secret, but for that of a rotation. Who may not decide cannot have links sent that do.
+func (s *Server) CreateWebhook(ctx context.Context, request api.CreateWebhookRequestObject) (api.CreateWebhookResponseObject, error) {
+	by, body := who(ctx), *request.Body
+	order := webhooks.Order{
+		Tenant: by.Tenant, URL: body.Url, Description: s.masker.MaskString(value(body.Description, "")), Links: value(body.Links, false),
+		Secret: value(body.Secret, ""), By: by.Actor, Channel: audit.ByAPI,
+	}
+	for _, t := range value(body.Types, nil) {
+		order.Types = append(order.Types, domain.EventType(t))
+	}
+	if order.Links && !by.May(keys.ApprovalsDecide) {
+		return nil, domain.Errorf(domain.CodeForbidden, "Links decide, so the key needs the scope %s for them.", keys.ApprovalsDecide)
+	}
+	if err := s.literal("/url", order.URL); err != nil {
+		return nil, err
+	}
+	hook, err := s.webhooks.Create(ctx, order)
+	if err != nil {
+		return nil, err
+	}
+	response := api.CreateWebhook201JSONResponse{Body: api.WebhookWithSecret{Webhook: toWebhook(hook), Secret: hook.Secret}}
+	response.Headers.Location = new("/webhooks/" + hook.ID)
+	return response, nil
+}
+
+// GetWebhook shows one.
+func (s *Server) GetWebhook(ctx context.Context, request api.GetWebhookRequestObject) (api.GetWebhookResponseObject, error) {
+	hook, err := s.webhooks.Webhook(ctx, who(ctx).Tenant, request.Id)
+	return api.GetWebhook200JSONResponse(toWebhook(hook)), err
+}
+
+// DeleteWebhook removes one with its deliveries.
+func (s *Server) DeleteWebhook(ctx context.Context, request api.DeleteWebhookRequestObject) (api.DeleteWebhookResponseObject, error) {
+	by := who(ctx)
+	return api.DeleteWebhook204Response{}, s.webhooks.Delete(ctx, by.Tenant, request.Id, by.Actor, audit.ByAPI)
+}
+
+// RotateWebhookSecret gives a webhook another secret, and shows it once.
+func (s *Server) RotateWebhookSecret(
+	ctx context.Context, request api.RotateWebhookSecretRequestObject,
+) (api.RotateWebhookSecretResponseObject, error) {
+	by, secret := who(ctx), ""
+	if request.Body != nil {
+		secret = value(request.Body.Secret, "")
+	}
+	hook, err := s.webhooks.Rotate(ctx, by.Tenant, request.Id, secret, by.Actor, audit.ByAPI)
+	return api.RotateWebhookSecret200JSONResponse{Webhook: toWebhook(hook), Secret: hook.Secret}, err
+}
+
+// EnableWebhook lets one be told again.
+func (s *Server) EnableWebhook(ctx context.Context, request api.EnableWebhookRequestObject) (api.EnableWebhookResponseObject, error) {
+	by := who(ctx)
+	hook, err := s.webhooks.Enable(ctx, by.Tenant, request.Id, by.Actor, audit.ByAPI)
+	return api.EnableWebhook200JSONResponse(toWebhook(hook)), err
+}
+
+// TestWebhook sends something that tells of nothing.
+func (s *Server) TestWebhook(ctx context.Context, request api.TestWebhookRequestObject) (api.TestWebhookResponseObject, error) {
+	delivery, err := s.webhooks.Test(ctx, who(ctx).Tenant, request.Id)
+	return api.TestWebhook202JSONResponse(toDelivery(delivery)), err
+}
+
+// ListWebhookDeliveries shows a page, the newest first.
+func (s *Server) ListWebhookDeliveries(
+	ctx context.Context, request api.ListWebhookDeliveriesRequestObject,
+) (api.ListWebhookDeliveriesResponseObject, error) {
+	page, err := s.webhooks.Deliveries(ctx, who(ctx).Tenant, request.Id, store.DeliveryState(value(request.Params.State, "")),
+		value(request.Params.Cursor, ""), value(request.Params.Limit, defaultLimit))
+	if err != nil {
+		return nil, err
+	}
+	items := make([]api.WebhookDelivery, len(page.Items))
+	for i, delivery := range page.Items {
+		items[i] = toDelivery(delivery)
+	}
+	return api.ListWebhookDeliveries200JSONResponse{Items: items, NextCursor: textOrNull(page.Next)}, nil
+}
+
+// Redeliver sends a delivery anew.
+func (s *Server) Redeliver(ctx context.Context, request api.RedeliverRequestObject) (api.RedeliverResponseObject, error) {
+	by := who(ctx)
+	delivery, err := s.webhooks.Again(ctx, by.Tenant, request.Id, request.DeliveryId, by.Actor, audit.ByAPI)
+	return api.Redeliver202JSONResponse(toDelivery(delivery)), err
+}
+
+// ——— out ———
+
+// toWebhook never has the secret.
+func toWebhook(hook store.Webhook) api.Webhook {
+	types := hook.Types
+	if types == nil {
+		types = store.ToldTypes
+	}
+	shown := api.Webhook{
+		Id: hook.ID, Url: hook.URL, Description: hook.Description, Links: hook.Links, CreatedAt: api.Time(hook.Created),
+		CreatedBy: api.Actor{KeyId: hook.By.KeyID, Name: hook.By.Name}, DisabledAt: timeOrNull(hook.Disabled),
+		DisabledBecause: textOrNull(hook.DisabledBecause),
+	}
+	for _, t := range types {
+		shown.Types = append(shown.Types, api.WebhookType(t))
+	}
+	return shown
+}
+
+func toDelivery(d store.Delivery) api.WebhookDelivery {
+	shown := api.WebhookDelivery{
+		Id: d.ID, Type: d.Type, State: api.DeliveryState(d.State), ExecutionId: textOrNull(string(d.Execution)), Body: d.Body,
+		CreatedAt: api.Time(d.Created), DueAt: timeOrNull(d.Due), Attempts: []api.WebhookAttempt{},
+	}
+	for _, a := range d.Attempts {
+		attempt := api.WebhookAttempt{
+			Number: a.N, At: api.Time(a.Time), Error: textOrNull(a.Error), DurationMs: float32(a.Duration) / float32(time.Millisecond),
+		}
+		if a.Status != 0 {
+			attempt.Status = &a.Status
+		}
+		shown.Attempts = append(shown.Attempts, attempt)
+	}
+	return shown
+}
