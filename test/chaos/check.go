@@ -33,13 +33,32 @@ func (w *world) check() {
 		w.run.checks.Add(int64(len(h.log) + len(h.seen) + len(h.decisions) + len(h.ledger)))
 		w.run.count("executions", 1)
 		w.run.count("events", len(log))
-		w.run.count("effects", len(h.ledger)/2)
+		w.report(h)
 		for _, text := range wrong {
 			w.run.violate("%s: %s (%s): %s", w.name, t.plan.Key, t.id, text)
 		}
 	}
 	for key := range ledger {
 		w.run.expect(strings.HasPrefix(key, w.run.block.name), "%s: an effect of nobody: %s", w.name, key)
+	}
+}
+
+// report counts what faults have met. A campaign that never killed a running call says nothing about such calls.
+func (w *world) report(h history) {
+	for _, e := range h.ledger {
+		w.run.count("effects: "+e.what, 1)
+	}
+	for _, e := range h.log {
+		var call callEvent
+		var asked question
+		switch {
+		case e.Type == "toolCall.completed" && e.into(&call) == nil:
+			w.run.count("calls "+call.Fate, 1)
+		case e.Type == "approval.requested" && e.into(&asked) == nil:
+			w.run.count("questions "+asked.Kind, 1)
+		case e.recovers():
+			w.run.count("take-overs", 1)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func newLoad(w *world, s setup) *load {
 // usualPlan is two or three short commands with some text around them.
 func usualPlan(key string, d *dice) plan {
 	return plan{Key: key, Calls: 2 + d.below(2), Pieces: 3 + d.below(8), Delay: d.between(time.Millisecond, 20*time.Millisecond),
-		Run: d.between(10*time.Millisecond, 250*time.Millisecond)}
+		Run: d.between(10*time.Millisecond, 800*time.Millisecond)}
 }
 
 // start fills the slots.
