@@ -9,7 +9,7 @@ import (
 // still for longer than its lease finds its executions with others, and must write nothing and run nothing for them; one that
 // stood still for less keeps them.
 func pause(r *run) {
-	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 3})
+	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 3, plan: longPlan, env: map[string]string{"SIGNOFF_PARK_SECONDS": "1"}})
 	defer w.close()
 	d := r.dice.own()
 	w.load.start()
@@ -26,6 +26,16 @@ func pause(r *run) {
 	w.completed()
 	takeOvers := w.recovered()
 	r.expect(takeOvers > 0, "%s: nothing was taken over in %d pauses", w.name, r.cycles)
+}
+
+// longPlan has commands that would run for longer than a lease: those of a server that stands still must not be there any more
+// when another one goes on.
+func longPlan(key string, d *dice) plan {
+	p := usualPlan(key, d)
+	if d.below(3) == 0 {
+		p.Run = d.between(2*time.Second, 5*time.Second)
+	}
+	return p
 }
 
 // standStill stops a server for a while. It returns for how long it really stood.
