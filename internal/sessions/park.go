@@ -164,6 +164,7 @@ func (s *session) waitOn() state {
 		return s.abandon(err)
 	}
 	if newer {
+		s.arrive()
 		return s.goOnWithTurn
 	}
 	d := &draft{}
