@@ -24,6 +24,7 @@ var blocks = []block{
 	{name: "failpoints", cycle: "death at a failpoint", short: 1000, long: 1000, goal: 2400, run: sweep},
 	{name: "network", cycle: "fault of a connection", short: 8, long: 24, goal: 200, run: network},
 	{name: "pause", cycle: "SIGSTOP beyond the lease", short: 10, long: 20, goal: 300, run: pause},
+	{name: "disk", cycle: "full or slow disk", short: 5, long: 10, goal: 100, run: disk},
 	{name: "hostile", cycle: "round of hostile models and agents", short: 2, long: 5, goal: 50, run: hostile},
 	{name: "takeover", cycle: "death at the default lease", short: 1, long: 2, goal: 20, run: takeover},
 	{name: "deciders", cycle: "round of 32 deciders", short: 20, long: 100, goal: 1000, run: deciders},

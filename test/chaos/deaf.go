@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -49,8 +50,9 @@ func (w *wires) delivery(from, to *server, lasting time.Duration) time.Duration 
 	var delays []time.Duration
 	var followers sync.WaitGroup
 	for end := time.Now().Add(lasting); time.Now().Before(end); w.run.sleep(100 * time.Millisecond) {
-		a := w.ask(ctx, from, http.MethodPost, "/executions", object{"source": object{"type": "internal"},
-			"prompt": plan{Key: "delivery", Pieces: 10, Delay: 30 * time.Millisecond}.prompt()})
+		key := fmt.Sprintf("delivery-%d", made.Add(1))
+		a := w.ask(ctx, from, http.MethodPost, "/executions", object{"source": object{"type": "internal"}, "metadata": object{"key": key},
+			"prompt": plan{Key: key, Pieces: 10, Delay: 30 * time.Millisecond}.prompt()})
 		var created struct{ ID string }
 		if a.status != http.StatusCreated || a.into(&created) != nil {
 			continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -22,6 +23,7 @@ type server struct {
 	base    string // http://127.0.0.1:…
 	home    string
 	env     []string
+	binary  string // in place of the campaign's
 	mu      sync.Mutex
 	process *exec.Cmd
 	exited  chan struct{}
@@ -47,7 +49,7 @@ func (s *server) launch() error {
 		return err
 	}
 	defer log.Close()
-	process := exec.Command(s.run.stage.binary)
+	process := exec.Command(cmp.Or(s.binary, s.run.stage.binary))
 	process.Env, process.Dir, process.Stderr, process.Stdout = s.env, s.home, log, log
 	// A campaign that is killed leaves no servers behind.
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}

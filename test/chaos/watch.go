@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -125,3 +126,13 @@ func (v *watch) firstSick(since time.Time) string {
 	}
 	return ""
 }
+
+// make creates an execution beside the load, without insisting. It says a word and ends.
+func (w *world) make(about string) answer {
+	key := fmt.Sprintf("made-%d", made.Add(1))
+	return w.ask(w.run.ctx, w.servers[0], http.MethodPost, "/executions",
+		object{"source": object{"type": "internal"}, "prompt": "chaos " + key + " " + about, "metadata": object{"key": key}})
+}
+
+// made numbers them.
+var made atomic.Int64
