@@ -71,7 +71,10 @@ func (s *Server) DecideByLink(ctx context.Context, request api.DecideByLinkReque
 		return settledPage(lateStatus(decided), decided), nil
 	}
 	again, failed := s.pendingPage(ctx, decided)
-	again.Status, again.Message = answers[domain.CodeOf(err)].status, domain.FailureOf(err).Message
+	again.Status, again.Message = http.StatusConflict, domain.FailureOf(err).Message
+	if answers[domain.CodeOf(err)].status == http.StatusGone {
+		again.Status, again.Buttons = http.StatusGone, nil
+	}
 	return again, failed
 }
 

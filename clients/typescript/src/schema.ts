@@ -704,6 +704,224 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/approvals/{id}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An approval's id. Whatever is not one is 404.
+                 * @example 0197c4d2-8a10-7c55-8e0f-5d1f2b3c4d5e
+                 */
+                id: components["parameters"]["ApprovalId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A link by which somebody without a key decides
+         * @description Whoever has the link can see the approval and decide it, once, until `expiresAt`: hand it to one person, by a way that you
+         *     trust. It ends with the approval, with the key that asked for it, and after seven days. A link is signed and kept nowhere, so it
+         *     cannot be read again; asking again makes another one.
+         */
+        post: operations["createApprovalLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/approve/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What a link ends with. It is the credential. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * The page of a link
+         * @description A page for people, without script. It shows what waits, and changes nothing: programs that open links in mails do no harm.
+         */
+        get: operations["showApprovalPage"];
+        put?: never;
+        /**
+         * Decide on the page of a link
+         * @description What the form of the page sends. The decision is made in the name `link for …`; the first one wins, as everywhere.
+         */
+        post: operations["decideByLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All webhooks, the oldest first */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Have an address told of what happens
+         * @description Requests follow Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature` over a thin JSON body. They are
+         *     sent at least once, and retried for more than a day; docs/webhooks.md says what a receiver must do. The answer has the
+         *     secret, which is not shown again. With `links`, requests for approval come with a link that decides, so the key needs the scope
+         *     `approvals:decide`, too. The operator says which addresses are taken beside public ones by https.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        /** One webhook */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a webhook
+         * @description Its deliveries go with it, and the links that were sent to it do not hold any more.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Another secret
+         * @description For a day requests carry two signatures, one by each secret. The answer has the new one, which is not shown again.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tell a webhook again that was disabled
+         * @description A target that answers 410 Gone is told no more. Enabled, it gets what waited when that was said; what happened in between was
+         *     written down for nobody. Once more is no error.
+         */
+        post: operations["enableWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a webhook.test */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What a webhook was told, newest first, with the attempts
+         * @description What is not pending is kept for 30 days. Each delivery comes with the newest 20 of its attempts.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/deliveries/{deliveryId}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+                /** @description A delivery's id. Whatever is not one is 404. */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a delivery anew
+         * @description Whatever became of it, it is sent now and, where that fails, retried as at first. Its id stays.
+         */
+        post: operations["redeliver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/permission-rules": {
         parameters: {
             query?: never;
@@ -2247,6 +2465,103 @@ export interface components {
             items: components["schemas"]["Tool"][];
             nextCursor: components["schemas"]["NextCursor"];
         };
+        /**
+         * @description An event that webhooks are told of.
+         * @enum {string}
+         */
+        WebhookType: "approval.requested" | "approval.resolved" | "execution.completed" | "execution.failed" | "execution.cancelled" | "execution.timedOut";
+        CreateWebhook: {
+            /** @description Where requests go. Absolute, https, without name, password and fragment. */
+            url: string;
+            /** @description Whom or what it tells, for people. Links are made for this name. */
+            description?: string;
+            /** @description Only these. Left out, all. */
+            types?: components["schemas"]["WebhookType"][];
+            /**
+             * @description Requests for approval come with `data.link`, where the operator has set `webhooks.publicUrl`.
+             * @default false
+             */
+            links?: boolean;
+            secret?: components["schemas"]["WebhookSecret"];
+        };
+        /** @description `whsec_` and the base64 of 24 to 64 bytes. Left out, the server makes one. */
+        WebhookSecret: string;
+        RotateSecret: {
+            secret?: components["schemas"]["WebhookSecret"];
+        };
+        Webhook: {
+            id: string;
+            url: string;
+            description: string;
+            types: components["schemas"]["WebhookType"][];
+            links: boolean;
+            createdAt: components["schemas"]["Time"];
+            createdBy: components["schemas"]["Actor"];
+            /** @description Since when it is told nothing, because the target answered 410 Gone. */
+            disabledAt: components["schemas"]["Time"] | null;
+            disabledBecause: string | null;
+        };
+        WebhookWithSecret: {
+            webhook: components["schemas"]["Webhook"];
+            /** @description What requests are signed with. It is not shown again. */
+            secret: string;
+        };
+        WebhookPage: {
+            items: components["schemas"]["Webhook"][];
+            nextCursor: components["schemas"]["NextCursor"];
+        };
+        /**
+         * @description `failed`: every attempt has failed, or the target is gone.
+         * @enum {string}
+         */
+        DeliveryState: "pending" | "delivered" | "failed";
+        WebhookDelivery: {
+            /** @description The `webhook-id` of all its attempts. */
+            id: string;
+            type: string;
+            state: components["schemas"]["DeliveryState"];
+            executionId: string | null;
+            /** @description What is sent, but for the link. */
+            body: {
+                [key: string]: unknown;
+            };
+            createdAt: components["schemas"]["Time"];
+            /** @description When the next attempt is made; of one that is being sent, when it would be made again. Null where none is. */
+            dueAt: components["schemas"]["Time"] | null;
+            attempts: components["schemas"]["WebhookAttempt"][];
+        };
+        WebhookAttempt: {
+            /** @description From 1 on. One that is missing was begun by a server that died. */
+            number: number;
+            at: components["schemas"]["Time"];
+            /** @description The status of the answer. Null where there was none. */
+            status: number | null;
+            /** @description Why it did not deliver. */
+            error: string | null;
+            durationMs: number;
+        };
+        WebhookDeliveryPage: {
+            items: components["schemas"]["WebhookDelivery"][];
+            nextCursor: components["schemas"]["NextCursor"];
+        };
+        CreateApprovalLink: {
+            /** @description Who the link is for. The decision is made in this name. Left out, it is that of the key. */
+            for?: string;
+        };
+        ApprovalLink: {
+            /** @description The link; a path alone where the operator has not set `webhooks.publicUrl`. */
+            url: string;
+            expiresAt: components["schemas"]["Time"];
+        };
+        DecideByLink: {
+            /**
+             * @description The button. The last three are for a call of which nobody knows what became of it.
+             * @enum {string}
+             */
+            decision: "approve" | "deny" | "succeeded" | "failed" | "retry";
+            argumentsHash: string;
+            reason?: string;
+        };
         /** @description Who did something, an API key by id and name. */
         Actor: {
             keyId: string;
@@ -3385,6 +3700,8 @@ export interface components {
          * @example 0197c4d2-8a10-7c55-8e0f-5d1f2b3c4d5e
          */
         ApprovalId: string;
+        /** @description A webhook's id. Whatever is not one is 404. */
+        WebhookId: string;
         /**
          * @description 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
          *     execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
@@ -4522,6 +4839,415 @@ export interface operations {
             422: components["responses"]["Invalid"];
             428: components["responses"]["PreconditionRequired"];
             503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    createApprovalLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An approval's id. Whatever is not one is 404.
+                 * @example 0197c4d2-8a10-7c55-8e0f-5d1f2b3c4d5e
+                 */
+                id: components["parameters"]["ApprovalId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateApprovalLink"];
+            };
+        };
+        responses: {
+            /** @description Made. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalLink"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    showApprovalPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What a link ends with. It is the credential. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What waits, or how it was decided. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The link is forged, or does not hold any more. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    decideByLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What a link ends with. It is the credential. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["DecideByLink"];
+            };
+        };
+        responses: {
+            /** @description Decided so. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            400: components["responses"]["Malformed"];
+            /** @description The link is forged, or does not hold any more. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Decided before, and the page shows by whom; or what waits cannot be decided so, and the page says why. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description It has expired or was withdrawn undecided. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them; there are 20 at most. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhook"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    /** @description The webhook. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook as it stands. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Gone. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateSecret"];
+            };
+        };
+        responses: {
+            /** @description Rotated. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    enableWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Enabled. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Written down, and on its way. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Only deliveries in this state. */
+                state?: components["schemas"]["DeliveryState"];
+                /** @description The `nextCursor` of the page before. Opaque; one that this service did not make is 400. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page holds at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryPage"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    redeliver: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook's id. Whatever is not one is 404. */
+                id: components["parameters"]["WebhookId"];
+                /** @description A delivery's id. Whatever is not one is 404. */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description On its way. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             default: components["responses"]["Problem"];
         };
     };

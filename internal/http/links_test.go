@@ -1,0 +1,171 @@
+package http
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/webhooks"
+)
+
+// opened is a page as a browser gets it. form is what is sent; nil opens it.
+func (h *house) opened(path string, form url.Values, header ...string) answer {
+	h.Helper()
+	method, body := "GET", ""
+	if form != nil {
+		method, body = "POST", form.Encode()
+		header = append([]string{"Content-Type", typeForm}, header...)
+	}
+	return h.ask(method, path, body, append(header, "Authorization", "")...)
+}
+
+// link is the path of a link to an approval.
+func (h *house) link(approval, body string) string {
+	h.Helper()
+	made := h.ask("POST", "/approvals/"+approval+"/links", body).want(201)
+	path, isOurs := strings.CutPrefix(made.text("url"), "https://signoff.example")
+	if !isOurs || made.text("expiresAt") == "" {
+		h.Fatalf("%s", made.body)
+	}
+	return path
+}
+
+func decision(verb, hash string) url.Values {
+	return url.Values{"decision": {verb}, "argumentsHash": {hash}, "reason": {"<why>"}}
+}
+
+func TestALinkDecidesOnce(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("ask echo <b>\u202e\u200bx")
+	approval, hash := h.pending(id)
+	path := h.link(approval, `{"for":"ann"}`)
+	for range 3 { // as scanners of mails do, from anywhere
+		page := h.opened(path, nil, "Sec-Fetch-Site", "cross-site").want(200)
+		for _, shown := range []string{"echo &lt;b&gt;⟨U&#43;202E⟩⟨U&#43;200B⟩x", hash, id, `<form method="post">`, h.root} {
+			if !strings.Contains(string(page.body), shown) {
+				t.Fatalf("the page lacks %q:\n%s", shown, page.body)
+			}
+		}
+		for name, want := range map[string]string{"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"} {
+			if page.header.Get(name) != want {
+				t.Errorf("%s is %q", name, page.header.Get(name))
+			}
+		}
+		policy := page.header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || !strings.Contains(policy, "form-action 'self'") || strings.Contains(string(page.body), "<script") {
+			t.Errorf("%s", policy)
+		}
+	}
+	if a := h.ask("GET", "/approvals/"+approval, "").want(200); a.text("status") != "pending" {
+		t.Fatalf("looking has decided: %s", a.body)
+	}
+	done := h.opened(path, decision("approve", hash), "Origin", "null").want(200)
+	if !strings.Contains(string(done.body), "This is approved") || !strings.Contains(string(done.body), "link for ann") || strings.Contains(string(done.body), "<form") {
+		t.Errorf("%s", done.body)
+	}
+	h.ended(id)
+	for _, verb := range []string{"approve", "deny"} {
+		late := h.opened(path, decision(verb, hash)).want(409)
+		if !strings.Contains(string(late.body), "link for ann") {
+			t.Errorf("%s", late.body)
+		}
+	}
+	if page := h.opened(path, nil).want(200); strings.Contains(string(page.body), "<form") || strings.Contains(string(page.body), "echo &lt;b&gt;") && strings.Contains(string(page.body), "<pre>") {
+		t.Errorf("%s", page.body)
+	}
+	audit := string(h.ask("GET", "/audit?action=approval.decided", "").want(200).body)
+	token := strings.TrimPrefix(path, webhooks.LinkPath)
+	if !strings.Contains(audit, `"channel":"link"`) || !strings.Contains(audit, "link for ann") || strings.Contains(audit+h.logs.String(), token) {
+		t.Errorf("%s", audit)
+	}
+	h.ask("POST", "/approvals/"+approval+"/links", "").problem(409, domain.CodeConflict)
+}
+
+func TestALinkIsRefused(t *testing.T) {
+	h := newHouse(t)
+	approval, hash := h.pending(h.create("ask df"))
+	path := h.link(approval, "")
+	links := webhooks.NewLinks([]byte("key"), "")
+	soon := time.Now().Add(time.Hour)
+	key := strings.Split(h.token, "_")[1]
+	var pages []string
+	for name, other := range map[string]string{
+		"forged":    webhooks.NewLinks([]byte("other"), "").URL(webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: soon, Key: key}),
+		"over":      links.URL(webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: time.Now().Add(-time.Second), Key: key}),
+		"foreign":   links.URL(webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: "acme", Expires: soon, Key: key}),
+		"no key":    links.URL(webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: soon}),
+		"no hook":   links.URL(webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: soon, Webhook: someID}),
+		"unknown":   links.URL(webhooks.Grant{Approval: someID, Tenant: domain.DefaultTenant, Expires: soon, Key: key}),
+		"malformed": "/approve/x", "cut": path[:len(path)-1],
+	} {
+		for _, form := range []url.Values{nil, decision("approve", hash)} {
+			a := h.opened(other, form)
+			if a.status != 404 {
+				t.Errorf("%s: %d", name, a.status)
+			}
+			pages = append(pages, string(a.body))
+		}
+	}
+	for _, page := range pages {
+		if page != pages[0] {
+			t.Errorf("pages differ: %s", page)
+		}
+	}
+	h.opened(path, decision("approve", "wrong")).want(409)
+	h.opened(path, url.Values{"decision": {"approve"}}).problem(422, domain.CodeInvalid)
+	h.opened(path, url.Values{"decision": {"approve", "deny"}, "argumentsHash": {hash}}).problem(400, domain.CodeMalformed)
+	h.opened(path, url.Values{"decision": {"maybe"}, "argumentsHash": {hash}}).problem(422, domain.CodeInvalid)
+	h.opened(path, url.Values{"decision": {"approve"}, "argumentsHash": {hash}, "by": {"x"}}).problem(422, domain.CodeInvalid)
+	h.ask("POST", path, `{"decision":"approve"}`, "Authorization", "").problem(415, domain.CodeUnsupportedMedia)
+	for _, header := range [][]string{{"Origin", "https://evil.example"}, {"Origin", "null", "Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "cross-site"}} {
+		h.opened(path, decision("approve", hash), header...).problem(403, domain.CodeForeignOrigin)
+	}
+	h.opened(path, nil, "Host", "evil.example").problem(421, domain.CodeMisdirected)
+	if a := h.ask("GET", "/approvals/"+approval, "").want(200); a.text("status") != "pending" {
+		t.Errorf("%s", a.body)
+	}
+	if a := h.opened(path, decision("deny", hash), "Origin", h.url).want(200); !strings.Contains(string(a.body), "This is denied") {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// A link ends with the key that asked for it.
+func TestALinkEndsWithItsKey(t *testing.T) {
+	h := newHouse(t)
+	approval, _ := h.pending(h.create("ask df"))
+	key := strings.Split(h.key("", "approvals:decide"), "_")[1]
+	must(t, h.store.RevokeKey(t.Context(), domain.DefaultTenant, key))
+	grant := webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: time.Now().Add(time.Hour), Key: key}
+	h.opened(webhooks.NewLinks([]byte("key"), "").URL(grant), nil).want(404)
+}
+
+func TestALinkToAQuestion(t *testing.T) {
+	h := newHouse(t)
+	approval, hash := h.pending(h.create(`question {"message":"Which <host>?"}`))
+	path := h.link(approval, "")
+	if page := string(h.opened(path, nil).want(200).body); !strings.Contains(page, "Which &lt;host&gt;?") || strings.Contains(page, `value="approve"`) {
+		t.Errorf("%s", page)
+	}
+	if page := h.opened(path, decision("approve", hash)).want(409); !strings.Contains(string(page.body), "needs an answer") {
+		t.Errorf("%s", page.body)
+	}
+	h.opened(path, decision("deny", hash)).want(200)
+}
+
+func TestWhatIsShownIsSeen(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"b":1,"a":"x"}`:              "{\n  \"a\": \"x\",\n  \"b\": 1\n}",
+		`"\u0072\u006d"`:               `"rm"`,
+		`"a\u202eb\u200b\ufe0f\u3164"`: `"a⟨U+202E⟩b⟨U+200B⟩⟨U+FE0F⟩⟨U+3164⟩"`,
+		`9007199254740993`:             `9007199254740993`,
+		"\"a\u00a0b\"":                 `"a⟨U+00A0⟩b"`,
+		"not \u0007 JSON":              "not ⟨U+0007⟩ JSON",
+		`"<script>&amp;"`:              `"<script>&amp;"`,
+	} {
+		if got := readable([]byte(in)); got != want {
+			t.Errorf("%s is shown as %s", in, got)
+		}
+	}
+}
