@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -419,5 +421,42 @@ func TestDurationsAreRounded(t *testing.T) {
 				t.Errorf("%v: %s", seconds, text)
 			}
 		}
+	}
+}
+
+// silent is a server that says nothing before its client has gone, and whose disk is full.
+type silent struct {
+	Sessions
+	heard chan struct{}
+}
+
+func (silent) Writable() bool { return false }
+
+func (s silent) Cancel(ctx context.Context, _ domain.TenantID, _ domain.ExecutionID, _ string, _ domain.Actor) (domain.Execution, error) {
+	close(s.heard)
+	<-ctx.Done()
+	return domain.Execution{}, ctx.Err()
+}
+
+func TestAFullDiskIsNotReady(t *testing.T) {
+	h := newHouse(t, func(c *Config) { c.Sessions = silent{Sessions: c.Sessions} })
+	h.ask("GET", "/readyz", "").problem(503, domain.CodeStorage)
+	h.ask("GET", "/healthz", "").want(200)
+}
+
+// A client that is done with sending still reads. An answer that nobody has written must not look like a 200 to it.
+func TestWhoOnlyStopsSendingGetsNoEmptyAnswer(t *testing.T) {
+	s := silent{heard: make(chan struct{})}
+	h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
+	host := strings.TrimPrefix(h.url, "http://")
+	conn, err := net.Dial("tcp", host)
+	must(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /executions/%s/cancel HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n\r\n", someID, host, h.token)
+	must(t, err)
+	<-s.heard
+	must(t, conn.(*net.TCPConn).CloseWrite())
+	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
+		t.Errorf("it was told %q", answer)
 	}
 }

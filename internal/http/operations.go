@@ -33,6 +33,9 @@ func (s *Server) GetReadiness(ctx context.Context, _ api.GetReadinessRequestObje
 	if err := s.reader.Ping(ctx); err != nil {
 		return nil, domain.Errorf(domain.CodeStorage, "The database does not answer.").With(err)
 	}
+	if !s.sessions.Writable() {
+		return nil, domain.Errorf(domain.CodeStorage, "The database takes nothing in.")
+	}
 	return api.GetReadiness200JSONResponse{Status: api.HealthStatusReady}, nil
 }
 

@@ -141,8 +141,8 @@ func problemDetails(err error, mask func(string) string) *[]api.ProblemDetail {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	info := infoOf(r.Context())
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		info.abandoned = true // the client is gone; there is nobody to answer
-		return
+		info.abandoned = true
+		panic(http.ErrAbortHandler) // who is not gone but only done with sending would read nothing at all as an empty 200
 	}
 	problem := newProblem(err, info.requestID, s.masker.MaskString)
 	if problem.Status >= http.StatusInternalServerError {

@@ -46,6 +46,9 @@ type Sessions interface {
 	Resume(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, mode domain.ResumeMode,
 		by domain.Actor) (domain.Execution, error)
 
+	// Writable tells whether the database takes in what is written.
+	Writable() bool
+
 	// Cancel asks an execution to stop and waits a few seconds for it. One that had ended otherwise is
 	// domain.CodeExecutionEnded.
 	Cancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string,

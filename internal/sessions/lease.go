@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,7 +21,8 @@ type leaseholder struct {
 	retired bool                  // given back for good
 	trust   func(until time.Time) // tells the supervisors of commands; see [Config.Trust]
 
-	renewing sync.Mutex // held while a renewal is under way, so that none follows the giving back
+	failing  atomic.Bool // the newest renewal did not work: the database takes nothing in
+	renewing sync.Mutex  // held while a renewal is under way, so that none follows the giving back
 }
 
 func (l *leaseholder) current() context.Context {
@@ -88,6 +90,10 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
+// Writable tells whether the database took in what was last written by itself, without any request: a full disk answers
+// every reading and no writing.
+func (m *Manager) Writable() bool { return !m.leases.failing.Load() }
+
 // keepRenewing has a rhythm of its own: what taking up waits for must not cost the lease.
 func (m *Manager) keepRenewing(ctx context.Context) {
 	ticker := time.NewTicker(m.ttl / 3)
@@ -98,7 +104,9 @@ func (m *Manager) keepRenewing(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := m.renew(ctx); err != nil && ctx.Err() == nil {
+		err := m.renew(ctx)
+		m.leases.failing.Store(err != nil)
+		if err != nil && ctx.Err() == nil {
 			slog.Warn("cannot renew the lease", "error", err)
 		}
 	}
