@@ -36,6 +36,7 @@ const (
 	ApprovalKindAgentPermission ApprovalKind = "agentPermission"
 	ApprovalKindQuestion        ApprovalKind = "question"
 	ApprovalKindToolCall        ApprovalKind = "toolCall"
+	ApprovalKindUnknownOutcome  ApprovalKind = "unknownOutcome"
 )
 
 // Valid indicates whether the value is a known member of the ApprovalKind enum.
@@ -46,6 +47,8 @@ func (e ApprovalKind) Valid() bool {
 	case ApprovalKindQuestion:
 		return true
 	case ApprovalKindToolCall:
+		return true
+	case ApprovalKindUnknownOutcome:
 		return true
 	default:
 		return false
@@ -745,6 +748,27 @@ func (e Remember) Valid() bool {
 	}
 }
 
+// Defines values for Resolution.
+const (
+	ResolutionFailed    Resolution = "failed"
+	ResolutionRetry     Resolution = "retry"
+	ResolutionSucceeded Resolution = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the Resolution enum.
+func (e Resolution) Valid() bool {
+	switch e {
+	case ResolutionFailed:
+		return true
+	case ResolutionRetry:
+		return true
+	case ResolutionSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResumeMode.
 const (
 	ResumeModeFail  ResumeMode = "fail"
@@ -1058,7 +1082,7 @@ type Approval struct {
 	// of environment variables. Send it back to approve what you saw.
 	ArgumentsHash string `json:"argumentsHash"`
 
-	// AskedBy What of the policy asks: `capability`, `bashPolicy`, `catastrophic`, `rule`.
+	// AskedBy What of the policy asks: `capability`, `bashPolicy`, `catastrophic`, `rule`; `server` where it stopped while the call ran.
 	AskedBy *string `json:"askedBy"`
 
 	// Decision Null while pending, and where no person decided.
@@ -1071,6 +1095,8 @@ type Approval struct {
 
 	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
+	// `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
+	// and what each `resolution` does.
 	Kind ApprovalKind `json:"kind"`
 
 	// Options Of an `agentPermission`, the agent's options; null otherwise.
@@ -1113,6 +1139,8 @@ type Approval struct {
 
 // ApprovalKind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 // agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
+// `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
+// and what each `resolution` does.
 type ApprovalKind string
 
 // ApprovalLink defines model for ApprovalLink.
@@ -1145,6 +1173,8 @@ type ApprovalSummary struct {
 
 	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
+	// `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
+	// and what each `resolution` does.
 	Kind ApprovalKind `json:"kind"`
 
 	// RequestedAt RFC 3339, UTC, microseconds.
@@ -1608,21 +1638,27 @@ type Decide struct {
 	// agent.
 	Arguments *json.RawMessage `json:"arguments,omitempty"`
 
-	// ArgumentsHash The hash that the decider was shown. Needed to approve, unless the key holds `approvals:decideUnseen`;
+	// ArgumentsHash The hash that the decider was shown. Needed to approve and to resolve, unless the key holds `approvals:decideUnseen`;
 	// where it differs from the approval's the answer is 409.
 	ArgumentsHash *string `json:"argumentsHash,omitempty"`
-	Decision      Verb    `json:"decision"`
+
+	// Decision Required, but for an `unknownOutcome`, where `resolution` says it all.
+	Decision *Verb `json:"decision,omitempty"`
 
 	// OptionId Only for an `agentPermission`: the option that goes back to the agent. It must be one that was offered, and
 	// its kind must not contradict the decision.
 	OptionId *string `json:"optionId,omitempty"`
 
-	// Reason On deny, the model sees it.
+	// Reason On deny, and with a resolution, the model sees it.
 	Reason *string `json:"reason,omitempty"`
 
 	// Remember Leaves a rule behind, so that the like is not asked again: `{scope, previewId}`, or a bare scope for exactly this
 	// call. A denial leaves a rule that denies. `global` needs the scope `policies:write`.
 	Remember *Decide_Remember `json:"remember,omitempty"`
+
+	// Resolution Required for an `unknownOutcome`, and only for it. `deny` alone means `failed`; beside another resolution it
+	// is 422.
+	Resolution *Resolution `json:"resolution,omitempty"`
 }
 
 // Decide_Remember Leaves a rule behind, so that the like is not asked again: `{scope, previewId}`, or a bare scope for exactly this
@@ -1645,7 +1681,7 @@ type DecideByLinkDecision string
 
 // DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
 // `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
-// it could not be run, or ended with its execution. `brokenPolicy`: what was stored cannot be read.
+// it could not be run, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 type DecidedBy string
 
 // Decision defines model for Decision.
@@ -1672,6 +1708,9 @@ type Decision struct {
 
 	// Remember How far a decision is remembered: not, for the rest of the execution, or for all executions.
 	Remember Remember `json:"remember"`
+
+	// Resolution Of an `unknownOutcome`; null otherwise.
+	Resolution *Resolution `json:"resolution"`
 
 	// RuleId The rule that the decision left behind; with `once`, the rule that decided.
 	RuleId *string `json:"ruleId"`
@@ -2242,7 +2281,7 @@ type PolicyDecision struct {
 
 	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
 	// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
-	// it could not be run, or ended with its execution. `brokenPolicy`: what was stored cannot be read.
+	// it could not be run, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 	DecidedBy       DecidedBy         `json:"decidedBy"`
 	Decision        CapabilityVerdict `json:"decision"`
 	Reason          string            `json:"reason"`
@@ -2533,6 +2572,11 @@ type RenderedTemplate struct {
 	// Example: ["doc.named.query.output.rows"]
 	Variables []string `json:"variables"`
 }
+
+// Resolution What became of a call that was running when its server stopped. `succeeded`: it has done its work. `failed`: it
+// has not. Either is told the agent, which goes on. `retry`: it may be tried again; nothing runs by that, but a new
+// approval of kind `toolCall` is asked for, whatever the policy allows.
+type Resolution string
 
 // ResumeExecution defines model for ResumeExecution.
 type ResumeExecution struct {

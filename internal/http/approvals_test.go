@@ -96,6 +96,27 @@ func TestDenyEditAndRemember(t *testing.T) {
 	h.ended(id)
 }
 
+// TestOnlyALostCallIsResolved: how one is, see internal/approvals.
+func TestOnlyALostCallIsResolved(t *testing.T) {
+	h := newHouse(t)
+	approval, hash := h.pending(h.create("ask df"))
+	for body, pointer := range map[string]string{
+		`{"decision":"approve","resolution":"retry","argumentsHash":"` + hash + `"}`: "/resolution",
+		`{"resolution":"succeeded","argumentsHash":"` + hash + `"}`:                  "/resolution",
+		`{"decision":"approve","resolution":"maybe"}`:                                "/resolution",
+		`{"argumentsHash":"` + hash + `"}`:                                           "/decision",
+	} {
+		a := h.ask("POST", "/approvals/"+approval, body).problem(422, domain.CodeInvalid)
+		if a.text("errors", "0", "pointer") != pointer {
+			t.Errorf("%s: %s", body, a.body)
+		}
+	}
+	a := h.ask("POST", "/approvals/"+approval, `{"decision":"deny"}`).want(200)
+	if a.get("decision", "resolution") != nil {
+		t.Errorf("%s", a.body)
+	}
+}
+
 func TestTooLateIs410(t *testing.T) {
 	h := newHouse(t)
 	body := `{"source":{"type":"internal"},"prompt":"ask df","approvalTimeoutSeconds":1}`

@@ -262,6 +262,9 @@ func payloads() []domain.Payload {
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, OptionID: "ok", DecidedBy: someone},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Answer: arguments, DecidedBy: someone},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalExpired},
+		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalUnknownOutcome, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", AskedBy: "server", Reason: "The server stopped."},
+		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Resolution: domain.ResolutionRetry, DecidedBy: someone},
+		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, Version: "1", ApprovalID: domain.ApprovalID(id), AllowedBy: "decision"},
 		domain.ApprovalResolved{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Status: domain.ApprovalApproved, Reason: "r", Edited: true, ArgumentsHash: "h", Remember: domain.RememberExecution, PreviewID: "exact", RuleID: id, DecidedBy: someone},
 		domain.PlanUpdated{Turn: 1, Entries: []domain.PlanEntry{}},
 		domain.PlanUpdated{Entries: []domain.PlanEntry{{Content: "Look", Priority: "high", Status: "pending"}}, Update: update},
@@ -323,7 +326,7 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 	for schema, want := range map[string][]string{
 		"ExecutionStatus": statuses,
 		"ApprovalStatus":  {"pending", "approved", "denied", "expired", "cancelled"},
-		"ApprovalKind":    {string(domain.ApprovalToolCall), string(domain.ApprovalAgentPermission), string(domain.ApprovalQuestion)},
+		"ApprovalKind":    {string(domain.ApprovalToolCall), string(domain.ApprovalAgentPermission), string(domain.ApprovalQuestion), string(domain.ApprovalUnknownOutcome)},
 		"SourceType":      {string(domain.SourceInternal), string(domain.SourceACP)},
 		"FinishReason": {
 			string(domain.FinishEndTurn), string(domain.FinishMaxTokens), string(domain.FinishMaxIterations), string(domain.FinishRefusal),
@@ -340,6 +343,7 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		},
 		"TemplateSyntax":    {string(template.Jinja), string(template.Dollar)},
 		"CapabilityVerdict": {string(domain.Deny), string(domain.Ask), string(domain.Allow)},
+		"Resolution":        {string(domain.ResolutionSucceeded), string(domain.ResolutionFailed), string(domain.ResolutionRetry)},
 		"Remember":          {string(domain.RememberOnce), string(domain.RememberExecution), string(domain.RememberGlobal)},
 		"DecidedBy": {
 			string(approvals.ByCapability), string(approvals.ByTools), string(approvals.ByBashPolicy), string(approvals.ByCatastrophe),

@@ -24,12 +24,13 @@ func toSource(body api.Source) domain.Source {
 
 func toAnswer(body api.Decide, by domain.Actor) (approvals.Answer, error) {
 	answer := approvals.Answer{
-		Verb:          domain.Verb(body.Decision),
+		Verb:          domain.Verb(value(body.Decision, "")),
 		ArgumentsHash: value(body.ArgumentsHash, ""),
 		Reason:        value(body.Reason, ""),
 		Arguments:     value(body.Arguments, nil),
 		OptionID:      value(body.OptionId, ""),
 		Answer:        value(body.Answer, nil),
+		Resolution:    domain.Resolution(value(body.Resolution, "")),
 		By:            by,
 	}
 	return answer, toRemember(body.Remember, &answer)
@@ -242,7 +243,8 @@ func toDecision(d *domain.Decision) *api.Decision {
 		Decision: api.Verb(d.Verb), Reason: textOrNull(d.Reason),
 		Arguments: jsonOrNull(d.Arguments), ArgumentsHash: textOrNull(d.ArgumentsHash),
 		Remember: api.Remember(d.Remember), PreviewId: textOrNull(d.PreviewID), RuleId: textOrNull(d.RuleID), OptionId: textOrNull(d.OptionID), Answer: jsonOrNull(d.Answer),
-		DecidedBy: api.Actor{KeyId: d.By.KeyID, Name: d.By.Name},
+		Resolution: (*api.Resolution)(textOrNull(string(d.Resolution))),
+		DecidedBy:  api.Actor{KeyId: d.By.KeyID, Name: d.By.Name},
 	}
 }
 

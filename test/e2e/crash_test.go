@@ -102,14 +102,53 @@ func TestKillInTheMiddleOfACommand(t *testing.T) {
 		s.kill()
 		s.eventually("the end of the command's processes", func() bool { return len(processes(s.workspace)) == 0 })
 		s.start()
+		lost := s.asked(id, 1)[1]
+		if lost.Kind != "unknownOutcome" || lost.Status != "pending" {
+			t.Errorf("asked: %+v", lost)
+		}
+		s.decide(lost, object{"resolution": "failed", "reason": "I looked: it had only begun."})
 		end := s.ended(id)
-		if end.Status != "completed" || !strings.Contains(end.Output.Text, "may have run") {
+		if end.Status != "completed" || !strings.Contains(end.Output.Text, "it had only begun") {
 			t.Errorf("ended: %+v %+v", end, end.Output)
 		}
 		if fates := of[domain.ToolCallCompleted](t, s.sound(id)); len(fates) != 1 || fates[0].Fate != domain.FateOutcomeUnknown {
 			t.Errorf("fates: %+v", fates)
 		}
 		s.ledger("started\n")
+	})
+}
+
+// TestACommandIsTriedAgain: a command that was lost runs once more, by two words of a person, and not by one.
+func TestACommandIsTriedAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, e engine) {
+		s := up(t, e, newModel(t, once("echo ran >> ledger.txt; sleep 617")))
+		id := s.create().ID
+		s.decide(s.asked(id, 1)[0])
+		s.eventually("a start", func() bool {
+			content, _ := os.ReadFile(filepath.Join(s.workspace, "ledger.txt"))
+			return string(content) == "ran\n"
+		})
+		s.kill()
+		s.start()
+		retry := object{"resolution": "retry", "reason": "Nothing is there."}
+		lost := s.asked(id, 1)[1]
+		s.decide(lost, retry)
+		if again := s.decide(lost, retry); again.Status != "approved" {
+			t.Errorf("the same again: %+v", again)
+		}
+		if response, content := s.do("POST", "/approvals/"+lost.ID, object{"decision": "deny"}); response.StatusCode != http.StatusConflict {
+			t.Errorf("another answer: %s: %s", response.Status, content)
+		}
+		again := s.asked(id, 1)[2]
+		s.ledger("ran\n")
+		s.decide(again, object{"arguments": object{"command": "echo again >> ledger.txt"}})
+		if end := s.ended(id); end.Status != "completed" {
+			t.Errorf("ended: %+v %+v", end, end.Output)
+		}
+		if fates := of[domain.ToolCallCompleted](t, s.sound(id)); len(fates) != 1 || fates[0].Fate != domain.FateSucceeded {
+			t.Errorf("fates: %+v", fates)
+		}
+		s.ledger("ran\nagain\n")
 	})
 }
 
@@ -179,7 +218,11 @@ func TestTwentyKills(t *testing.T) {
 				ids = append(ids, s.create(object{"prompt": fmt.Sprintf("run-%d-%d", round, i)}).ID)
 			}
 			for _, a := range want[list[approval]](s.client, http.StatusOK, "GET", "/approvals", nil).Items {
-				s.decide(a)
+				if a.Kind == "unknownOutcome" {
+					s.decide(a, object{"resolution": "succeeded"})
+				} else {
+					s.decide(a)
+				}
 			}
 			time.Sleep(time.Duration(20+round*17) * time.Millisecond)
 			s.kill()
@@ -187,7 +230,11 @@ func TestTwentyKills(t *testing.T) {
 		}
 		s.eventually("the end of all", func() bool {
 			for _, a := range want[list[approval]](s.client, http.StatusOK, "GET", "/approvals", nil).Items {
-				response, content := s.do("POST", "/approvals/"+a.ID, object{"decision": "approve", "argumentsHash": a.ArgumentsHash})
+				yes := object{"decision": "approve", "argumentsHash": a.ArgumentsHash}
+				if a.Kind == "unknownOutcome" {
+					yes["resolution"] = "failed"
+				}
+				response, content := s.do("POST", "/approvals/"+a.ID, yes)
 				if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusGone {
 					t.Errorf("decide: %s: %s", response.Status, content)
 				}

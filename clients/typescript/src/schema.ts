@@ -696,6 +696,8 @@ export interface paths {
          *     An `agentPermission` is answered with one of the agent's own options, by `optionId`. Without it, an approval
          *     takes the one option that allows this once, and is 422 where there is none or several; a denial takes one that
          *     rejects. A `question` is approved with an `answer` that fits its schema, or denied.
+         *
+         *     An `unknownOutcome` is answered by `resolution`: what became of the call, or `retry`.
          */
         post: operations["decideApproval"];
         delete?: never;
@@ -2123,6 +2125,7 @@ export interface components {
             status: components["schemas"]["ApprovalStatus"];
             edited?: boolean;
             reason?: string;
+            resolution?: components["schemas"]["Resolution"];
             decidedBy: components["schemas"]["Actor"] | null;
         };
         /** @description What a call changes in one file. */
@@ -2152,9 +2155,18 @@ export interface components {
         /**
          * @description `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
          *     agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
+         *     `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
+         *     and what each `resolution` does.
          * @enum {string}
          */
-        ApprovalKind: "toolCall" | "agentPermission" | "question";
+        ApprovalKind: "toolCall" | "agentPermission" | "question" | "unknownOutcome";
+        /**
+         * @description What became of a call that was running when its server stopped. `succeeded`: it has done its work. `failed`: it
+         *     has not. Either is told the agent, which goes on. `retry`: it may be tried again; nothing runs by that, but a new
+         *     approval of kind `toolCall` is asked for, whatever the policy allows.
+         * @enum {string}
+         */
+        Resolution: "succeeded" | "failed" | "retry";
         /** @description One answer that an external agent offers, as it sent it, fields unknown to Signoff included. */
         PermissionOption: {
             /** @description What a decision names. */
@@ -2231,7 +2243,7 @@ export interface components {
             optionsNote: string | null;
             /** @description Of a `question`, what is asked; null otherwise. */
             question: components["schemas"]["Question"] | null;
-            /** @description What of the policy asks: `capability`, `bashPolicy`, `catastrophic`, `rule`. */
+            /** @description What of the policy asks: `capability`, `bashPolicy`, `catastrophic`, `rule`; `server` where it stopped while the call ran. */
             askedBy: string | null;
             /** @description Why a person is asked, in a sentence. */
             reason: string | null;
@@ -2265,6 +2277,8 @@ export interface components {
             answer: {
                 [key: string]: unknown;
             } | null;
+            /** @description Of an `unknownOutcome`; null otherwise. */
+            resolution: components["schemas"]["Resolution"] | null;
             decidedBy: components["schemas"]["Actor"];
         };
         /** @enum {string} */
@@ -2399,7 +2413,7 @@ export interface components {
         /**
          * @description `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
          *     `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
-         *     it could not be run, or ended with its execution. `brokenPolicy`: what was stored cannot be read.
+         *     it could not be run, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
          * @enum {string}
          */
         DecidedBy: "capability" | "tools" | "bashPolicy" | "catastrophic" | "rule" | "safeModeOff" | "unattended" | "decision" | "agent" | "expiry" | "server" | "brokenPolicy";
@@ -2568,13 +2582,19 @@ export interface components {
             name: string;
         };
         Decide: {
-            decision: components["schemas"]["Verb"];
+            /** @description Required, but for an `unknownOutcome`, where `resolution` says it all. */
+            decision?: components["schemas"]["Verb"];
             /**
-             * @description The hash that the decider was shown. Needed to approve, unless the key holds `approvals:decideUnseen`;
+             * @description Required for an `unknownOutcome`, and only for it. `deny` alone means `failed`; beside another resolution it
+             *     is 422.
+             */
+            resolution?: components["schemas"]["Resolution"];
+            /**
+             * @description The hash that the decider was shown. Needed to approve and to resolve, unless the key holds `approvals:decideUnseen`;
              *     where it differs from the approval's the answer is 409.
              */
             argumentsHash?: string;
-            /** @description On deny, the model sees it. */
+            /** @description On deny, and with a resolution, the model sees it. */
             reason?: string;
             /**
              * @description Run these arguments instead of the shown ones. Only with approve, and only for a `toolCall` of the internal
@@ -3319,13 +3339,18 @@ export interface components {
             arguments: unknown;
             summary: string;
         };
-        /** @description Written before the call runs, so that a restart knows that it may have happened. */
+        /**
+         * @description Written before the call runs, so that a restart knows that it may have happened. A call whose outcome was unknown may
+         *     start again, under another `approvalId`.
+         */
         ToolCallStarted: {
             toolCallId: string;
             /** @description What runs. */
             arguments: {
                 [key: string]: unknown;
             };
+            /** @description Of the tool; with the arguments it is what `argumentsHash` names. */
+            version?: string;
             /**
              * Format: uuid
              * @description Left out where nobody had to be asked.
@@ -3423,6 +3448,8 @@ export interface components {
             answer?: {
                 [key: string]: unknown;
             };
+            /** @description Of an `unknownOutcome`. */
+            resolution?: components["schemas"]["Resolution"];
             /** @description Null where no person decided. */
             decidedBy: components["schemas"]["Actor"] | null;
         };

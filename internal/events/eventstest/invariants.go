@@ -25,7 +25,7 @@ type checker struct {
 	texts     map[string]int // bytes so far
 	calls     map[string]*fate
 	used      map[domain.ApprovalID]bool // what a call has started under
-	approvals map[domain.ApprovalID]int // how often resolved
+	approvals map[domain.ApprovalID]int  // how often resolved
 	ended     bool
 	broken    []string
 }

@@ -11,6 +11,7 @@ import (
 type call struct {
 	*item
 	awaits  domain.Awaited
+	lost    bool        // its server stopped while it ran, and it has not started again
 	fate    domain.Fate // empty: it has none yet
 	printed text
 
@@ -64,6 +65,7 @@ func (r *Reducer) requested(p domain.ToolCallRequested) {
 // askedAbout takes a question about a call. An external agent often says only now what the call is about.
 func (r *Reducer) askedAbout(p domain.ApprovalRequested) {
 	c := r.call(p.ToolCallID)
+	c.lost = c.lost || p.Kind == domain.ApprovalUnknownOutcome
 	c.Tool.Tool, c.Tool.Summary, c.Tool.Arguments = p.Tool, p.Summary, boundedJSON(p.Arguments)
 	c.Tool.Approvals = append(c.Tool.Approvals, Approval{ID: p.ApprovalID, Kind: p.Kind, Status: domain.ApprovalPending})
 	r.settle(c)
@@ -76,13 +78,14 @@ func (r *Reducer) answered(p domain.ApprovalResolved) {
 	if at >= 0 {
 		approval := &c.Tool.Approvals[at]
 		approval.Status, approval.Edited, approval.Reason, approval.DecidedBy = p.Status, p.Edited, p.Reason, p.DecidedBy
+		approval.Resolution = p.Resolution
 	}
 	r.settle(c)
 }
 
 func (r *Reducer) started(p domain.ToolCallStarted) {
 	c := r.call(p.ToolCallID)
-	c.awaits, c.Tool.Arguments = p.Awaits, boundedJSON(p.Arguments)
+	c.awaits, c.lost, c.Tool.Arguments = p.Awaits, false, boundedJSON(p.Arguments)
 	r.begun(c)
 	r.changesAskedFor(c)
 }
@@ -141,7 +144,7 @@ func (c *call) status() ToolStatus {
 		return ToolStatus(c.fate)
 	case asked:
 		return ToolPendingApproval
-	case c.Tool.StartedAt == nil:
+	case c.Tool.StartedAt == nil || c.lost:
 		return ToolRequested
 	case c.awaits == domain.AwaitsClient:
 		return ToolWaitingForClient

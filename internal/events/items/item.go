@@ -104,12 +104,14 @@ const (
 
 // Approval is a question to a person about a call. GET /approvals/{id} has all of it.
 type Approval struct {
-	ID        domain.ApprovalID     `json:"id"`
-	Kind      domain.ApprovalKind   `json:"kind"`
-	Status    domain.ApprovalStatus `json:"status"`
-	Edited    bool                  `json:"edited,omitempty"` // the decider wrote other arguments
-	Reason    string                `json:"reason,omitempty"` // of the decision
-	DecidedBy *domain.Actor         `json:"decidedBy"`        // null while it is pending, and where no person decided
+	ID     domain.ApprovalID     `json:"id"`
+	Kind   domain.ApprovalKind   `json:"kind"`
+	Status domain.ApprovalStatus `json:"status"`
+	Edited bool                  `json:"edited,omitempty"` // the decider wrote other arguments
+	Reason string                `json:"reason,omitempty"` // of the decision
+	// Resolution is what somebody has found out about a call whose outcome was unknown.
+	Resolution domain.Resolution `json:"resolution,omitempty"`
+	DecidedBy  *domain.Actor     `json:"decidedBy"` // null while it is pending, and where no person decided
 }
 
 // Diff is what a call changes in one file.

@@ -204,6 +204,40 @@ func diffs(t *testing.T, s *story) []string {
 	return short
 }
 
+// TestALostCallIsNotRunning: its server stopped, and nothing runs before it starts again.
+func TestALostCallIsNotRunning(t *testing.T) {
+	run := func(approval domain.ApprovalID) domain.Payload {
+		return domain.ToolCallStarted{ToolCallID: "c", ApprovalID: approval, Arguments: []byte(`{"command":"make"}`)}
+	}
+	question := func(id domain.ApprovalID, kind domain.ApprovalKind) domain.Payload {
+		return domain.ApprovalRequested{ApprovalID: id, ToolCallID: "c", Kind: kind, Tool: "bash", Arguments: []byte(`{"command":"make"}`)}
+	}
+	told := begun(domain.SourceInternal)
+	for _, step := range []struct {
+		payload domain.Payload
+		want    ToolStatus
+	}{
+		{domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "bash", Class: domain.ClassExecute}, ToolRequested},
+		{run("a1"), ToolRunning},
+		{question("u", domain.ApprovalUnknownOutcome), ToolPendingApproval},
+		{domain.ApprovalResolved{ApprovalID: "u", ToolCallID: "c", Status: domain.ApprovalApproved, Resolution: domain.ResolutionRetry}, ToolRequested},
+		{question("a2", domain.ApprovalToolCall), ToolPendingApproval},
+		{domain.ApprovalResolved{ApprovalID: "a2", ToolCallID: "c", Status: domain.ApprovalApproved}, ToolRequested},
+		{run("a2"), ToolRunning},
+		{domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded}, ToolSucceeded},
+	} {
+		all := reduced(t, told.tell(step.payload))
+		tool := all[len(all)-1].Tool
+		if tool.Status != step.want {
+			t.Errorf("after %T: %s, want %s", step.payload, tool.Status, step.want)
+		}
+		if len(tool.Approvals) == 2 && tool.Approvals[0].Resolution != domain.ResolutionRetry {
+			t.Errorf("%+v", tool.Approvals)
+		}
+	}
+	told.checked(t)
+}
+
 func TestDiffsOfACall(t *testing.T) {
 	request := func(tool, arguments string) domain.Payload {
 		return domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: tool, Class: domain.ClassWrite, Arguments: []byte(arguments)}
