@@ -34,6 +34,16 @@
 // blocks is its result, and the next turn begins with it. Of several executions that generate blocks for one place the newest stays.
 // An answer that does not fit the schema that was asked for is asked for again, in a turn of its own (answer.go).
 //
+// # Waiting
+//
+// What waits for somebody holds nothing for long (park.go): after a while the session lets its agent go and leaves a row behind, with the
+// time at which it wakes by itself. Whoever writes to it wakes it at once, on the replica where they do, since that claims it there and
+// then (claims.go). What a dead replica was waiting for is parked as soon as it is claimed, without an agent; so a start after a crash
+// costs a reading of each log, some at a time, and what somebody has just answered goes first.
+//
+// A server drives so many executions and no more (queue.go). What is created beyond that waits in the database, for whichever replica has
+// room; and beyond that it is refused.
+//
 // # Promises
 //
 //   - Every execution ends in exactly one terminal event, or is live under a valid lease, or waits for a driver.
