@@ -195,6 +195,7 @@ func TestSettingsAreKnown(t *testing.T) {
 	known := []string{
 		"SIGNOFF_ADDR", "SIGNOFF_DATA_DIR", "SIGNOFF_DATABASE_URL", "SIGNOFF_CONFIG", "SIGNOFF_WORKSPACE_ROOT",
 		"SIGNOFF_SANDBOX", "SIGNOFF_LOG_LEVEL", "SIGNOFF_DRAIN_SECONDS", "SIGNOFF_ALLOWED_HOSTS",
+		"SIGNOFF_MAX_LIVE", "SIGNOFF_PARK_SECONDS",
 	}
 	check := func(where, name string) {
 		if !slices.Contains(known, name) {

@@ -84,7 +84,8 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	}
 	a.log = events.NewLog(rung{a.store, a.outbox.dispatcher.Ring})
 	a.manager = sessions.NewManager(sessions.Config{
-		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, Sandbox: a.sandbox, Workspace: workspace,
+		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(), Limits: config.limits(),
+		Sandbox: a.sandbox, Workspace: workspace,
 		Vault: a.vault, Masker: a.masker, Trust: a.sandbox.Trust,
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,

@@ -14,6 +14,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"signoff/internal/sandbox"
+	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -36,6 +37,12 @@ type Config struct {
 	LeaseSeconds  int      `split_words:"true" default:"10"`
 	MaxStreams    int      `split_words:"true" default:"20000"`
 	AllowedHosts  []string `split_words:"true"`
+
+	ParkSeconds        int `split_words:"true" default:"60"`
+	MaxLive            int `split_words:"true" default:"1000"`
+	MaxLivePerTenant   int `split_words:"true" default:"0"` // 0: as many as there may be in all
+	MaxQueued          int `split_words:"true" default:"10000"`
+	MaxQueuedPerTenant int `split_words:"true" default:"1000"`
 }
 
 // readConfig reads the environment. A variable that is set and empty counts as not set: compose files write
@@ -73,6 +80,7 @@ func unsetEmpty() error {
 var settings = []string{
 	"ADDR", "DATA_DIR", "DATABASE_URL", "CONFIG", "WORKSPACE_ROOT", "SANDBOX", "LOG_LEVEL", "LOG_FORMAT",
 	"DRAIN_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
+	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT",
 }
 
 // unknownVariables leaves SIGNOFF_TEST_* to the tests, SIGNOFF_TOKEN and SIGNOFF_URL to whoever writes clients.
@@ -111,11 +119,33 @@ func (c Config) validate() error {
 	case c.MaxStreams < 1:
 		return usagef("SIGNOFF_MAX_STREAMS is at least 1, not %d", c.MaxStreams)
 	}
+	if err := c.validateLoad(); err != nil {
+		return err
+	}
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return usagef("SIGNOFF_ADDR is host:port, not %q", c.Addr)
 	}
 	_, err := c.logLevel()
 	return err
+}
+
+// validateLoad checks what bounds the executions that a server takes on.
+func (c Config) validateLoad() error {
+	for _, s := range []struct {
+		name               string
+		value, least, most int
+	}{
+		{"PARK_SECONDS", c.ParkSeconds, 1, 86_400},
+		{"MAX_LIVE", c.MaxLive, 1, 100_000},
+		{"MAX_LIVE_PER_TENANT", c.MaxLivePerTenant, 0, 100_000},
+		{"MAX_QUEUED", c.MaxQueued, 0, 1_000_000},
+		{"MAX_QUEUED_PER_TENANT", c.MaxQueuedPerTenant, 0, 1_000_000},
+	} {
+		if s.value < s.least || s.value > s.most {
+			return usagef("%s_%s is %d to %d, not %d", prefix, s.name, s.least, s.most, s.value)
+		}
+	}
+	return nil
 }
 
 func (c Config) logLevel() (level slog.Level, err error) {
@@ -143,6 +173,22 @@ func (c Config) tokenFile() string { return filepath.Join(c.DataDir, "token") }
 func (c Config) drain() time.Duration { return time.Duration(c.DrainSeconds) * time.Second }
 
 func (c Config) lease() time.Duration { return time.Duration(c.LeaseSeconds) * time.Second }
+
+func (c Config) parkAfter() time.Duration { return time.Duration(c.ParkSeconds) * time.Second }
+
+// limits says it as sessions do: of the two bounds of the queue 0 means here that nobody may wait, and there the default.
+func (c Config) limits() sessions.Limits {
+	queue := func(bound int) int {
+		if bound == 0 {
+			return sessions.NoQueue
+		}
+		return bound
+	}
+	return sessions.Limits{
+		Live: c.MaxLive, LivePerTenant: c.MaxLivePerTenant,
+		Queued: queue(c.MaxQueued), QueuedPerTenant: queue(c.MaxQueuedPerTenant),
+	}
+}
 
 func (c Config) storeConfig() store.Config {
 	return store.Config{DatabaseURL: c.DatabaseURL, Path: filepath.Join(c.DataDir, "signoff.db")}

@@ -15,9 +15,12 @@ import (
 type Limits struct {
 	Live            int // sessions of this server; 0 = 1000
 	LivePerTenant   int // of them, of one tenant; 0 = all
-	Queued          int // executions in the queue, which all replicas share; 0 = 10,000
+	Queued          int // executions in the queue, which all replicas share; 0 = 10,000; see [NoQueue]
 	QueuedPerTenant int // of one tenant; 0 = 1000
 }
+
+// NoQueue as a bound of the queue refuses what there is no room for at once.
+const NoQueue = -1
 
 func (l Limits) withDefaults() Limits {
 	set := func(limit *int, usual int) {
@@ -52,9 +55,9 @@ func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creat
 	case err != nil:
 		return execution, err
 	case own >= m.limits.QueuedPerTenant:
-		return execution, domain.Errorf(domain.CodeTooMany, "%d executions are queued already; try again when some of them have begun.", own)
+		return execution, domain.Errorf(domain.CodeTooMany, "All room is taken, and %d executions wait already; try again when some of them have begun.", own)
 	case all >= m.limits.Queued:
-		return execution, domain.Errorf(domain.CodeUnavailable, "This server is overloaded: its queue is full; try again later.")
+		return execution, domain.Errorf(domain.CodeUnavailable, "This server is overloaded: all room is taken, and its queue is full; try again later.")
 	}
 	creation.Create.Owner, creation.Create.Queued = "", true
 	if _, err := m.log.Commit(ctx, creation); err != nil {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"signoff/internal/sessions"
+)
+
+func TestLoadHasBounds(t *testing.T) {
+	for name, values := range map[string][]string{
+		"SIGNOFF_PARK_SECONDS":          {"0", "86401", "-1"},
+		"SIGNOFF_MAX_LIVE":              {"0", "100001"},
+		"SIGNOFF_MAX_LIVE_PER_TENANT":   {"-1", "100001"},
+		"SIGNOFF_MAX_QUEUED":            {"-1", "1000001"},
+		"SIGNOFF_MAX_QUEUED_PER_TENANT": {"-1", "1000001", "many"},
+	} {
+		for _, value := range values {
+			t.Run(name+"="+value, func(t *testing.T) {
+				t.Setenv(name, value)
+				if _, err := readConfig(); err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestLoadAsSessionsHearOfIt(t *testing.T) {
+	t.Run("defaults", func(t *testing.T) {
+		c, err := readConfig()
+		if want := (sessions.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
+			t.Errorf("%+v, %s, %v", c.limits(), c.parkAfter(), err)
+		}
+	})
+	t.Run("no queue", func(t *testing.T) {
+		t.Setenv("SIGNOFF_MAX_QUEUED", "0")
+		t.Setenv("SIGNOFF_MAX_QUEUED_PER_TENANT", "0")
+		c, err := readConfig()
+		if l := c.limits(); err != nil || l.Queued != sessions.NoQueue || l.QueuedPerTenant != sessions.NoQueue {
+			t.Errorf("%+v, %v", l, err)
+		}
+	})
+}
