@@ -122,7 +122,7 @@ type event struct {
 func (e event) into(target any) error { return json.Unmarshal(e.Data, target) }
 
 // silence is how long a follower waits for a byte before it goes to another replica: one that is paused breaks no connection.
-const silence = 4 * time.Second
+const silence = 1500 * time.Millisecond
 
 // follow reads a stream behind an event. It returns done where the server says that nothing will ever come.
 func (w *world) follow(ctx context.Context, s *server, id string, after int64, take func(event)) (done bool, err error) {

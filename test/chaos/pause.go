@@ -33,7 +33,7 @@ func pause(r *run) {
 func longPlan(key string, d *dice) plan {
 	p := usualPlan(key, d)
 	if d.below(3) == 0 {
-		p.Run = d.between(2*time.Second, 5*time.Second)
+		p.Calls, p.Pieces, p.Run = 2, 1, d.between(4*time.Second, 7*time.Second)
 	}
 	return p
 }
