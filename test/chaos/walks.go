@@ -51,12 +51,18 @@ var ways = map[string]struct {
 	}}}, (*walker).answerAll},
 	"accept": {blocksWanted, (*walker).acceptBlocks},
 	"drop":   {blocksWanted, (*walker).dropBlocks},
-	"agent": {object{"source": object{"type": "acp", "command": "scripted"}, "keepOpen": true, "prompt": acptest.Prompt(
-		"say one", "call c1 kind=execute status=in_progress", "silence 400", "update c1 completed", "stderr aside", "say two")}, (*walker).resumeAgent},
+	"call": {agentPlays("say one", "call c1 kind=execute status=in_progress", "silence 1500", "update c1 completed", "stderr aside", "say two"),
+		(*walker).resumeAgent},
+	"text": {agentPlays("say one", "silence 1500", "say two"), (*walker).resumeAgent},
 }
 
 var blocksWanted = object{"story": "blocks", "kind": "inlineBlockGeneration", "insertAfter": "b1",
 	"document": object{"revision": "1", "blocks": []object{{"id": "b1", "type": "paragraph"}}}, "blockTypes": []object{{"type": "paragraph"}}}
+
+// agentPlays is an execution of an external agent. One whose server dies in a call is interrupted; in its text it is continued.
+func agentPlays(steps ...string) object {
+	return object{"source": object{"type": "acp", "command": "scripted"}, "keepOpen": true, "prompt": acptest.Prompt(steps...)}
+}
 
 // walkAll begins all ways side by side.
 func (w *world) walkAll() *walks {
