@@ -34,7 +34,7 @@ func (s *session) takeUp() state {
 		return s.finish(s.cancellation())
 	case s.status == domain.StatusIdle || s.status == domain.StatusInterrupted:
 		return s.sync // no process belongs to it, and none is needed before somebody wants something
-	case s.execution.Recovery > maxRecoveries && !s.waitsForSomebody():
+	case s.execution.Recovery > maxRecoveries && !s.waitsForSomebody() && !s.rungSince():
 		return s.giveUp(failed(domain.Failure{
 			Code:    domain.CodeRecoveryLimit,
 			Message: "The execution was taken up three times without getting any further.",
@@ -44,6 +44,14 @@ func (s *session) takeUp() state {
 		return s.settling(s.goOnWithTurn)
 	}
 	return s.goOnWithTurn
+}
+
+// rungSince tells whether somebody has written since the execution was claimed: the count of recoveries has then begun anew.
+func (s *session) rungSince() bool {
+	ctx, cancel := s.reading()
+	defer cancel()
+	head, err := s.store.Head(ctx, s.execution.ID)
+	return err == nil && head.Bell != s.rung
 }
 
 // waitsForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they

@@ -102,6 +102,7 @@ func Run(t *testing.T, open Replicas) {
 		{"a parked execution is nobody's until somebody writes", parking},
 		{"what was not heard is not parked on", parkingUnheard},
 		{"a parked execution wakes in time", parkingUntil},
+		{"an answer is progress", answersCount},
 		{"what somebody waits for is claimed at once", claimNow},
 		{"a queue gives the tenants their turns", queue},
 		{"heads come in one query", heads},
@@ -121,6 +122,7 @@ func Run(t *testing.T, open Replicas) {
 		{"attempts are kept", attemptsAreKept},
 		{"who is gone is told no more", goneIsDisabled},
 		{"old deliveries are forgotten", deliveriesAreForgotten},
+		{"what is kept long enough is known", retention},
 		{"replicas share the keys of the server", serverKeysAreShared},
 		{"sequence and epoch follow the model", model},
 	} {

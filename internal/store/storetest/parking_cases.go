@@ -66,6 +66,19 @@ func parkingUnheard(w *world) {
 	w.claims("two", id)
 }
 
+// Whoever gets an answer has got further, also where each driver so far has died.
+func answersCount(w *world) {
+	w.heartbeat("two")
+	id := w.create()
+	if claimed := w.claims("two", id); claimed[0].Execution.Recovery != 1 {
+		w.Errorf("%+v", claimed[0])
+	}
+	w.accepted(store.Change{Execution: id, Ring: true})
+	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 0 {
+		w.Errorf("%d recoveries, %v", e.Recovery, err)
+	}
+}
+
 func parkingUntil(w *world) {
 	w.heartbeat("two")
 	ids := w.createMany(2)
