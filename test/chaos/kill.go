@@ -3,12 +3,12 @@ package main
 import "time"
 
 // kill is kill -9 of servers at random moments under live executions: one server over SQLite, and two over Postgres of which
-// one dies at a time. Those let go at once of what waits for a person, so that decisions wake as much as they release.
+// one dies at a time. Those let go after a second of what waits for a person, so that decisions wake as much as they release.
 func kill(r *run) {
 	r.sideBySide(
 		func() { r.kills(setup{name: "sqlite", live: 22}, (r.cycles+1)/2) },
 		func() {
-			r.kills(setup{name: "postgres", postgres: true, replicas: 2, live: 22, env: map[string]string{"SIGNOFF_PARK_SECONDS": "0"}}, r.cycles/2)
+			r.kills(setup{name: "postgres", postgres: true, replicas: 2, live: 22, env: map[string]string{"SIGNOFF_PARK_SECONDS": "1"}}, r.cycles/2)
 		},
 	)
 }

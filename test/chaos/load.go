@@ -245,7 +245,7 @@ func (t *track) follow() {
 // thinking is how long a person takes. One in eight takes so long that servers die meanwhile.
 func (d *dice) thinking() time.Duration {
 	if d.below(8) == 0 {
-		return d.between(500*time.Millisecond, 2*time.Second)
+		return d.between(time.Second, 3*time.Second)
 	}
 	return d.between(0, 100*time.Millisecond)
 }

@@ -9,7 +9,7 @@ import (
 // still for longer than its lease finds its executions with others, and must write nothing and run nothing for them; one that
 // stood still for less keeps them.
 func pause(r *run) {
-	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 3, plan: longPlan, env: map[string]string{"SIGNOFF_PARK_SECONDS": "1"}})
+	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 3, plan: longPlan})
 	defer w.close()
 	d := r.dice.own()
 	w.load.start()

@@ -23,7 +23,7 @@ func pending(r *run) {
 	}
 	for range r.cycles {
 		for _, s := range []setup{{name: "sqlite"}, {name: "postgres", postgres: true}} {
-			s.env = map[string]string{"SIGNOFF_LOG_LEVEL": "warn", "SIGNOFF_PARK_SECONDS": "0", "SIGNOFF_MAX_LIVE": "20000"}
+			s.env = map[string]string{"SIGNOFF_LOG_LEVEL": "warn", "SIGNOFF_PARK_SECONDS": "1", "SIGNOFF_MAX_LIVE": "20000"}
 			w := newWorld(r, s)
 			w.manyAsk(n)
 			w.close()
@@ -35,6 +35,7 @@ func pending(r *run) {
 func (w *world) manyAsk(n int) {
 	w.createMany(n)
 	before := w.inboxOf(n)
+	w.run.sleep(3 * time.Second) // what waits is let go after one
 	w.readyAgain(n)
 	late, asked := 0, 20
 	for id, a := range before {
