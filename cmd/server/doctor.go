@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"signoff/internal/domain"
@@ -39,6 +40,7 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	d.secrets(vault)
 	d.webSearch(named)
 	d.settings(named)
+	d.webhooks(named)
 	d.models(ctx, named)
 	d.agents(ctx, config, named, box)
 	if d.broken {
@@ -153,6 +155,17 @@ func (d *diagnosis) settings(named registry) {
 		d.bad("settings", err)
 	case len(s.BlockTypes) > 0:
 		d.good("block types", fmt.Sprint(len(s.BlockTypes)))
+	}
+}
+
+// webhooks tells where they may lead beside public addresses, and where links do.
+func (d *diagnosis) webhooks(named registry) {
+	targets, err := named.openTargets()
+	switch {
+	case err != nil:
+		d.bad("webhooks", err)
+	case named.Webhooks.PublicURL != "" || len(targets.AllowHosts) > 0:
+		d.good("webhooks", strings.TrimSpace(named.Webhooks.PublicURL+" "+strings.Join(targets.AllowHosts, " ")))
 	}
 }
 

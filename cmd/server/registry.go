@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -198,7 +199,7 @@ func (r registry) mistake(err error) error {
 	}
 	masker, readable := private(r.content)
 	message := masker.MaskString(coded.Message)
-	if !readable || steps[len(steps)-1] == "baseUrl" {
+	if !readable || slices.Contains([]string{"baseUrl", "publicUrl"}, steps[len(steps)-1]) {
 		return usagef("%s: %s", place, message)
 	}
 	for ; len(steps) > 1; steps = steps[:len(steps)-1] { // what is missing has no place; what it is missing in has one

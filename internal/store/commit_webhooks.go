@@ -38,8 +38,8 @@ func (b *batch) tellWebhooks() error {
 		}
 	}
 	return b.insert(`execution text, message text, tenant text, type text, body text`, rows, `
-		insert into webhook_deliveries (webhook_id, id, tenant_id, type, body, execution_id, created_us, due_us, state, attempts, before)
-		select w.id, v.message, v.tenant, v.type, v.body, v.execution, now_us(), now_us(), 'pending', 0, 0
+		insert into webhook_deliveries (webhook_id, id, tenant_id, type, body, execution_id, created_us, state, due_us, attempts, before)
+		select w.id, v.message, v.tenant, v.type, v.body, v.execution, now_us(), 'pending', now_us(), 0, 0
 		from v join webhooks w on w.tenant_id = v.tenant
 		where w.disabled_us is null and (w.types is null or w.types like '%"' || v.type || '"%')`)
 }

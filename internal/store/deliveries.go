@@ -132,8 +132,8 @@ func (s *Store) addAttempts(ctx context.Context, webhook string, deliveries []De
 // Tell writes a delivery that no event tells of, due at once.
 func (s *Store) Tell(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "write a delivery", `
-		insert into webhook_deliveries (`+deliveryColumns+`)
-		values ($1, $2, $3, $4, $5, null, now_us(), now_us(), 'pending', 0, 0) on conflict (webhook_id, id) do nothing`,
+		insert into webhook_deliveries (webhook_id, id, tenant_id, type, body, created_us, state, due_us, attempts, before)
+		values ($1, $2, $3, $4, $5, now_us(), 'pending', now_us(), 0, 0) on conflict (webhook_id, id) do nothing`,
 		text(d.Webhook), text(d.ID), text(string(d.Tenant)), text(d.Type), text(string(d.Body)))
 	return err
 }
@@ -150,8 +150,9 @@ func (s *Store) Redeliver(ctx context.Context, tenant domain.TenantID, webhook, 
 	if err != nil {
 		return d, err
 	}
-	one := []Delivery{d}
-	return one[0], s.addAttempts(ctx, webhook, one)
+	all := []Delivery{d}
+	err = s.addAttempts(ctx, webhook, all)
+	return all[0], err
 }
 
 // DueWebhooks are those to whom something is to be sent now.

@@ -42,7 +42,8 @@ func TestTargets(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	if err := checkSecret(newSecret()); err != nil || newSecret() == newSecret() {
+	one, two := newSecret(), newSecret()
+	if err := checkSecret(one); err != nil || one == two {
 		t.Error(err)
 	}
 	for _, secret := range []string{"", "x", "whsec_", "whsec_c2hvcnQ=", "whsec_!", "whsec_" + strings.Repeat("A", 100),

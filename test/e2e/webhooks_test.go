@@ -65,7 +65,7 @@ func (g *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil || !signed || json.Unmarshal(body, &message) != nil {
 		g.t.Errorf("%v: %v %s", err, r.Header, body)
 	}
-	look("what a webhook is told").Write(body)
+	_, _ = look("what a webhook is told").Write(body)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.got = append(g.got, message)
