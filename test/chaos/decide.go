@@ -48,9 +48,15 @@ func wish(d *dice, asked question) string {
 	}
 }
 
-// edited approves the same command under another tag.
+// edited approves the same command under another tag. Where it is asked for under that tag, since an edited call is tried
+// again, there is nothing to edit.
 func edited(asked question, tag string) string {
-	return edit + strings.Replace(commandOf(asked.Arguments), " shown ", " "+tag+" ", 1)
+	words := strings.Fields(commandOf(asked.Arguments))
+	if len(words) != 5 || words[3] == tag {
+		return approve
+	}
+	words[3] = tag
+	return edit + strings.Join(words, " ")
 }
 
 // body is the request that asks for a decision.
