@@ -1,8 +1,11 @@
 package migrations
 
 import (
+	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,4 +96,87 @@ func schema(t *testing.T, engine string) []string {
 		}
 	}
 	return statements
+}
+
+// A binary of the version before goes on, and is started again, on a schema that a newer one has made: so a migration only adds, or
+// says by the floor that it does not.
+func TestMigrationsOnlyAdd(t *testing.T) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		for version, content := range versions(t, engine) {
+			raises := strings.Contains(content, fmt.Sprintf("update schema_floor set version = %d;", version))
+			if added := onlyAdds(content); version > 4 && added != "" && !raises {
+				t.Errorf("%s, version %d: a binary of the version before may not live with %q. Add instead, or end the file with "+
+					"`update schema_floor set version = %d;`", engine, version, added, version)
+			}
+		}
+	}
+}
+
+func TestWhatOnlyAdds(t *testing.T) {
+	for statement, adds := range map[string]bool{
+		"create table t (a bigint not null)":                                        true,
+		"create index i on t (a)":                                                   true,
+		"create unique index i on t (a)":                                            false,
+		"create view v as select 1":                                                 true,
+		"drop index i":                                                              true,
+		"drop table t":                                                              false,
+		"alter table t add column a bigint":                                         true,
+		"alter table t add column a bigint not null default 0":                      true,
+		"alter table t add column a bigint not null":                                false,
+		"alter table t drop column a":                                               false,
+		"alter table t rename column a to b":                                        false,
+		"update t set a = 1":                                                        false,
+		"insert into schema_floor (version) values (4)":                             true,
+		"create function f() returns trigger as $$ begin drop table t; end $$":      true,
+		"create table t (a text -- not null; drop table x\n)":                       true,
+		"create index i on t (a); alter table t alter column a type text; select 1": false,
+	} {
+		if got := onlyAdds(statement+";") == ""; got != adds {
+			t.Errorf("%s: %v", statement, got)
+		}
+	}
+}
+
+var adding = []*regexp.Regexp{
+	regexp.MustCompile(`^create (table|index|view|function|trigger) `),
+	regexp.MustCompile(`^alter table \w+ add column `),
+	regexp.MustCompile(`^drop index `),
+	regexp.MustCompile(`^insert into schema_floor `),
+}
+
+// onlyAdds returns the first statement that does more than add; nothing where there is none.
+func onlyAdds(content string) string {
+	content = regexp.MustCompile(`--.*`).ReplaceAllString(content, "")
+	content = regexp.MustCompile(`\$\$(?s:.*?)\$\$`).ReplaceAllString(content, "")
+	for statement := range strings.SplitSeq(content, ";") {
+		statement = strings.Join(strings.Fields(statement), " ")
+		known := slices.ContainsFunc(adding, func(kind *regexp.Regexp) bool { return kind.MatchString(statement) })
+		demands := strings.HasPrefix(statement, "alter ") && strings.Contains(statement, "not null") && !strings.Contains(statement, " default ")
+		if statement != "" && (!known || demands) {
+			return statement
+		}
+	}
+	return ""
+}
+
+// versions are the files of an engine by their numbers.
+func versions(t *testing.T, engine string) map[int]string {
+	t.Helper()
+	names, err := fs.Glob(Files, engine+"/*.up.sql")
+	if err != nil || len(names) < 7 {
+		t.Fatal(names, err)
+	}
+	all := map[int]string{}
+	for _, name := range names {
+		content, err := fs.ReadFile(Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := strconv.Atoi(strings.TrimPrefix(name, engine+"/")[:4])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[version] = string(content)
+	}
+	return all
 }

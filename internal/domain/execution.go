@@ -73,6 +73,7 @@ type Request struct {
 	Runbook                Runbook                `json:"runbook,omitzero"`
 	ClientTools            []ClientTool           `json:"clientTools,omitempty"` // that the client runs
 	Metadata               map[string]string      `json:"metadata,omitempty"`
+	RetentionDays          *int                   `json:"retentionDays,omitempty"` // how long it is kept after its end; 0 = for ever, nil = as long as the server says
 }
 
 // InputMessage is one message of a conversation that the client brings along.

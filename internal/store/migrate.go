@@ -19,12 +19,13 @@ import (
 )
 
 // Migrate brings the schema to what this binary needs. Several may run at once; the others wait for the first. Each
-// file is one transaction together with its version, so after a failure the schema is that of the file before.
+// file is one transaction together with its version, so after a failure the schema is that of the file before. A schema
+// of a newer binary that this one may still run on is left as it is.
 func (s *Store) Migrate(ctx context.Context) error {
 	return s.migrate(ctx, migrations.Files)
 }
 
-// CheckSchema tells whether the schema is exactly what this binary needs.
+// CheckSchema tells whether this binary may run on the schema.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	return s.checkSchema(ctx, migrations.Files)
 }
@@ -43,7 +44,7 @@ func (s *Store) ForceVersion(ctx context.Context, version int) error {
 }
 
 func (s *Store) migrate(ctx context.Context, files fs.FS) error {
-	if err := s.migratable(ctx, files); err != nil {
+	if newer, err := s.isNewer(ctx, files); newer || err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.MigrateBegin)
@@ -52,23 +53,24 @@ func (s *Store) migrate(ctx context.Context, files fs.FS) error {
 	if err == nil || errors.Is(err, migrate.ErrNoChange) {
 		return nil
 	}
-	if overtaken := s.migratable(ctx, files); overtaken != nil { // by a newer binary, in the meantime
+	if newer, overtaken := s.isNewer(ctx, files); newer || overtaken != nil { // by a newer binary, in the meantime
 		return overtaken
 	}
 	return domain.Errorf(domain.CodeStorage, "A migration of the database failed and was rolled back; nothing has "+
 		"changed. Remove the cause, then run `signoff migrate` again.").With(err)
 }
 
-// migratable tells whether the schema is one that files can go on from.
-func (s *Store) migratable(ctx context.Context, files fs.FS) error {
+// isNewer tells whether the schema is that of a newer binary, and refuses one that this binary cannot run on or go on from.
+func (s *Store) isNewer(ctx context.Context, files fs.FS) (bool, error) {
 	newest, err := newestVersion(files, s.dialect.name)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if at, dirty, err := s.schemaVersion(ctx); err != nil || dirty || at > newest {
-		return cmp.Or(err, unusable(at, newest, dirty))
+	at, err := s.schema(ctx)
+	if err != nil || at.dirty || at.version > newest {
+		return at.version > newest, cmp.Or(err, at.unusable(newest))
 	}
-	return nil
+	return false, nil
 }
 
 func (s *Store) withMigrator(ctx context.Context, files fs.FS, do func(*migrate.Migrate) error) error {
@@ -100,42 +102,64 @@ func (s *Store) checkSchema(ctx context.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	at, dirty, err := s.schemaVersion(ctx)
+	at, err := s.schema(ctx)
 	if err != nil {
 		return err
 	}
-	return unusable(at, newest, dirty)
+	return at.unusable(newest)
 }
 
-// unusable says what is wrong with a schema at version at for a binary that needs newest, and the way out.
-func unusable(at, newest int, dirty bool) error {
+// schema is how far a database has been brought.
+type schema struct {
+	version int // 0: there is nothing yet
+	dirty   bool
+	floor   int // the oldest version whose binary may run on it
+}
+
+// unusable says what is wrong with a schema for a binary that needs newest, and the way out.
+//
+// A newer one is no fault as long as its floor says so: migrations only ever add to what is there, so that a binary of the
+// version before can go on, and can be started again, beside a newer one that has migrated already.
+func (at schema) unusable(newest int) error {
 	switch {
-	case dirty:
+	case at.dirty:
 		return domain.Errorf(domain.CodeStorage, "The database schema is marked as dirty at version %d: another tool "+
 			"began migration %d and did not finish it. Look whether its tables are there. If they are, run "+
 			"`signoff migrate -force %d`, otherwise `signoff migrate -force %d`, and then `signoff migrate`.",
-			at, at, at, max(at-1, 0))
-	case at > newest:
+			at.version, at.version, at.version, max(at.version-1, 0))
+	case at.version > newest && at.floor > newest:
+		return domain.Errorf(domain.CodeStorage, "The database schema is at version %d, and binaries that know less than "+
+			"version %d cannot use it; this one knows only %d: start the newer one.", at.version, at.floor, newest)
+	case at.version < newest:
 		return domain.Errorf(domain.CodeStorage,
-			"The database schema is at version %d, but this binary knows only %d: start the newer one.", at, newest)
-	case at < newest:
-		return domain.Errorf(domain.CodeStorage,
-			"The database schema is at version %d, but this binary needs %d: run `signoff migrate`.", at, newest)
+			"The database schema is at version %d, but this binary needs %d: run `signoff migrate`.", at.version, newest)
 	}
 	return nil
 }
 
-// schemaVersion is 0 for a database without a schema.
-func (s *Store) schemaVersion(ctx context.Context) (version int, dirty bool, err error) {
-	err = s.read.QueryRowContext(ctx, `select version, dirty from schema_migrations limit 1`).Scan(&version, &dirty)
+func (s *Store) schema(ctx context.Context) (at schema, err error) {
+	err = s.read.QueryRowContext(ctx, `select version, dirty from schema_migrations limit 1`).Scan(&at.version, &at.dirty)
 	switch {
-	case err == nil:
-		return max(version, 0), dirty, nil
-	case errors.Is(err, sql.ErrNoRows), s.dialect.noTable(err):
-		return 0, false, nil
-	default:
-		return 0, false, s.failed("read the schema version", err)
+	case errors.Is(err, sql.ErrNoRows), err != nil && s.dialect.noTable(err):
+		return schema{}, nil
+	case err != nil:
+		return schema{}, s.failed("read the schema version", err)
 	}
+	at.version = max(at.version, 0)
+	at.floor, err = s.schemaFloor(ctx, at.version)
+	return at, err
+}
+
+// schemaFloor is the version itself where the schema has no floor: then only a binary of that version may run on it.
+func (s *Store) schemaFloor(ctx context.Context, version int) (floor int, err error) {
+	err = s.read.QueryRowContext(ctx, `select version from schema_floor`).Scan(&floor)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err != nil && s.dialect.noTable(err):
+		return version, nil
+	case err != nil:
+		return 0, s.failed("read the floor of the schema", err)
+	}
+	return floor, nil
 }
 
 func newestVersion(files fs.FS, folder string) (int, error) {

@@ -20,7 +20,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 6
+const newest = 7
 
 var engines = []string{"sqlite", "postgres"}
 
@@ -72,22 +72,43 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
-	onEmpty(t, func(t *testing.T, open func() *store.Store) {
-		s := open()
-		newer := with(t, "9999_future.up.sql", `create table future (id text)`)
-		if err := s.MigrateFrom(t.Context(), newer); err != nil {
-			t.Fatal(err)
+// A schema of a newer binary is used as long as its floor says that this one may, and left as it is.
+func TestNewerSchema(t *testing.T) {
+	raised := "; update schema_floor set version = "
+	for name, test := range map[string]struct {
+		future string
+		tells  []string // nil: it is accepted
+	}{
+		"below the binary": {future: raised + "3"},
+		"as it was":        {},
+		"at the binary":    {future: raised + fmt.Sprint(newest)},
+		"above the binary": {raised + fmt.Sprint(newest+1), []string{"version 9999", fmt.Sprint("version ", newest+1), "start the newer one"}},
+		"there is none":    {"; drop table schema_floor", []string{"version 9999", "start the newer one"}},
+		"it says nothing":  {"; delete from schema_floor", []string{"version 9999", "start the newer one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEmpty(t, func(t *testing.T, open func() *store.Store) { newerSchema(t, open(), test.future, test.tells) })
+		})
+	}
+}
+
+func newerSchema(t *testing.T, s *store.Store, future string, says []string) {
+	t.Helper()
+	newer := with(t, "9999_future.up.sql", `create table future (id text)`+future)
+	if err := s.MigrateFrom(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CheckFrom(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
+		if says == nil && err != nil || says != nil && !tells(err, says...) {
+			t.Errorf("%s: %v", name, err)
 		}
-		if err := s.CheckFrom(t.Context(), newer); err != nil {
-			t.Fatal(err)
-		}
-		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, "9999", "newer") {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	})
+	}
+	if _, err := s.DB().ExecContext(t.Context(), `select id from future`); err != nil {
+		t.Error(err)
+	}
 }
 
 // A migration that fails leaves the schema of the one before it, and the next try needs no repair.
@@ -119,7 +140,7 @@ func TestDirtySchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, "`signoff migrate -force 6`", "`signoff migrate -force 5`") {
+			if !tells(err, "`signoff migrate -force 7`", "`signoff migrate -force 6`") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -210,6 +231,7 @@ func TestMigrateFromEarlierSchemas(t *testing.T) {
 	t.Run("1", func(t *testing.T) { migrateFrom(t, 1, firstData+firstRule) })
 	t.Run("2", func(t *testing.T) { migrateFrom(t, 2, firstData+firstRule) })
 	t.Run("3", func(t *testing.T) { migrateFrom(t, 3, firstData+thirdRule) })
+	t.Run("6", func(t *testing.T) { migrateFrom(t, 6, firstData+thirdRule) })
 }
 
 func migrateFrom(t *testing.T, version int, data string) {

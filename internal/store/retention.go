@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// retainMicros is how long a request says that its execution is kept.
+func retainMicros(request domain.Request) any {
+	if request.RetentionDays == nil {
+		return nil
+	}
+	return (time.Duration(*request.RetentionDays) * 24 * time.Hour).Microseconds()
+}
+
+// Expired returns up to limit executions of all tenants that ended longer ago than they are to be kept: as long as their
+// request says, or else for keep; 0 is for ever. Of one that has ended neither changes any more, so whoever removes
+// them afterwards removes nothing else.
+func (s *Store) Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error) {
+	expired, err := s.expired(ctx, `e.retain_us > 0 and e.ended_us is not null and e.ended_us + e.retain_us <= now_us()
+		order by e.ended_us + e.retain_us limit $1`, limit)
+	if err != nil || keep <= 0 || len(expired) == limit {
+		return expired, err
+	}
+	byDefault, err := s.expired(ctx, `e.retain_us is null and e.ended_us is not null and e.ended_us <= now_us() - $2
+		order by e.ended_us limit $1`, limit-len(expired), keep.Microseconds())
+	return append(expired, byDefault...), err
+}
+
+func (s *Store) expired(ctx context.Context, where string, args ...any) ([]domain.Execution, error) {
+	expired, err := collect(ctx, s.read, scanExecution, `select `+executionColumns+executionTables+`where `+where, args...)
+	if err != nil {
+		return nil, s.failed("read what is not to be kept any longer", err)
+	}
+	return expired, nil
+}
