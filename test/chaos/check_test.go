@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -221,7 +220,6 @@ func TestGoesOnWhereItEnded(t *testing.T) {
 	if err := director.sum(&text); err == nil || !strings.Contains(err.Error(), "no block") {
 		t.Error("nothing ran, and that is fine:", err)
 	}
-	_ = fmt.Sprint(text.String())
 }
 
 func TestTooFewSuccessesFail(t *testing.T) {
@@ -239,5 +237,41 @@ func TestTooFewSuccessesFail(t *testing.T) {
 	}
 	if !strings.Contains(text.String(), "10 operations (7 succeeded), 1 cycles") {
 		t.Error(text.String())
+	}
+}
+
+func TestAnEditChangesSomething(t *testing.T) {
+	asked := question{Arguments: bash("shown")}
+	if got := edited(asked, "other"); got != edit+"./effect key 1 other 10" {
+		t.Error(got)
+	}
+	if got := edited(question{Arguments: bash("other")}, "other"); got != approve {
+		t.Error(got)
+	}
+}
+
+// TestARetryIsNoDouble: a call whose outcome is unknown may run again, under an approval of its own.
+func TestARetryIsNoDouble(t *testing.T) {
+	again := func(second domain.ApprovalID) history {
+		log := written(append(begun(),
+			domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalApproved},
+			domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "a", Arguments: bash("shown")},
+			domain.ApprovalRequested{ApprovalID: "lost", ToolCallID: "c", Kind: domain.ApprovalUnknownOutcome},
+			domain.ApprovalResolved{ApprovalID: "lost", ToolCallID: "c", Status: domain.ApprovalApproved, Resolution: domain.ResolutionRetry},
+			domain.ApprovalRequested{ApprovalID: "b", ToolCallID: "c", Kind: domain.ApprovalToolCall, Arguments: bash("shown")},
+			domain.ApprovalResolved{ApprovalID: "b", ToolCallID: "c", Status: domain.ApprovalApproved},
+			domain.ToolCallStarted{ToolCallID: "c", ApprovalID: second, Arguments: bash("shown")},
+			domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
+			domain.ExecutionEnded{Status: domain.StatusCompleted})...)
+		return history{seen: log, log: log, decisions: map[string][]operation{"lost": {want(resolution+"retry", 1, 2, accepted, "")}},
+			ledger: []entry{{"start", "key", 1, "shown", 1}, {"start", "key", 1, "shown", 2}, {"end", "key", 1, "shown", 3}}}
+	}
+	if wrong := again("b").broken(); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	for _, used := range []domain.ApprovalID{"a", "lost"} {
+		if wrong := again(used).broken(); len(wrong) == 0 {
+			t.Errorf("it may start again under %s", used)
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"golang.org/x/sys/unix"
 
 	"signoff/internal/store/storetest"
@@ -126,20 +125,19 @@ func fullPostgres(r *run) {
 		r.must(err)
 		w := newWorld(r, setup{name: "full-postgres", database: database, replicas: 2, live: 12})
 		defer w.close()
-		w.starve("/var/tmp", func() { r.revive(cluster, database) })
+		w.starve("/var/tmp", func() { r.revive(cluster) })
 	})
 }
 
 // revive waits until Postgres answers. One that could not write its journal has shut itself down, and somebody starts it again.
-func (r *run) revive(cluster *storetest.Cluster, database string) {
+func (r *run) revive(cluster *storetest.Cluster) {
 	for end := time.Now().Add(60 * time.Second); ; r.sleep(50 * time.Millisecond) {
-		conn, err := pgx.Connect(r.ctx, database)
+		err := cluster.Answers(r.ctx)
 		if err == nil {
-			r.must(conn.Close(r.ctx))
 			return
 		}
 		if time.Now().After(end) {
-			r.must(fmt.Errorf("Postgres does not come back when there is space: %w", err))
+			r.must(fmt.Errorf("the database does not come back when there is space: %w", err))
 		}
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			r.count("Postgres had given up", 1)
@@ -163,7 +161,7 @@ func (w *world) starve(folder string, revive func()) {
 		free()
 		revive()
 		w.run.count("full disks", 1)
-		watch.heal(time.Now(), wellWithin)
+		watch.heal(time.Now())
 	}
 	w.load.settle(90 * time.Second)
 	watch.close()
@@ -174,7 +172,7 @@ func (w *world) starve(folder string, revive func()) {
 // refuses waits until a server says that it cannot take an execution, and that it is not ready.
 func (w *world) refuses(folder string) {
 	unready, refused := false, false
-	for end := time.Now().Add(8 * time.Second); time.Now().Before(end) && !(unready && refused); w.run.sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end) && (!unready || !refused); w.run.sleep(20 * time.Millisecond) {
 		a := w.ask(w.run.ctx, w.servers[0], http.MethodGet, "/readyz", nil)
 		unready = unready || a.status == http.StatusServiceUnavailable
 		refused = refused || w.make("full "+strings.Repeat("x", 50_000)).status == http.StatusServiceUnavailable
@@ -196,7 +194,7 @@ func fullWorkspace(r *run) {
 		w := newWorld(r, setup{name: "full-workspace", env: map[string]string{"SIGNOFF_CONFIG": tale.config(r, folder, object{})}})
 		defer w.close()
 		small := filepath.Join(w.workspace, "small")
-		r.must(os.Mkdir(small, 0o755))
+		r.must(os.Mkdir(small, 0o750))
 		r.must(unix.Mount("none", small, "tmpfs", 0, "size=8m,mode=0755"))
 		w.write("before", "succeeded")
 		old := w.smallFile()

@@ -101,11 +101,10 @@ func wildCall(s speaker, key string, results int) {
 
 // villain is a hostile execution and how it has to end.
 type villain struct {
-	name   string
-	model  string // a story, or
-	agent  []string
-	ends   string // failed or completed by itself; cancelled: it would go on for ever
-	within time.Duration
+	name  string
+	model string // a story, or
+	agent []string
+	ends  string // failed or completed by itself; cancelled: it would go on for ever
 }
 
 // villains are all of them. Those that never end are cancelled after a while.

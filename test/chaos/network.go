@@ -91,7 +91,7 @@ func (w *wires) close() {
 // heal ends a fault. The servers must be well soon.
 func (w *wires) heal(proxy *faultproxy.Proxy) {
 	proxy.Heal()
-	w.watch.heal(time.Now(), wellWithin)
+	w.watch.heal(time.Now())
 }
 
 // lostCommits breaks connections under a COMMIT, right before the database gets it or right after: who sent it cannot know what

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"signoff/internal/store/storetest"
 )
@@ -37,9 +34,9 @@ func restarts(r *run) {
 		r.sleep(d.between(0, 1500*time.Millisecond))
 		r.must(cluster.Up())
 		r.count("restarts "+string(how), 1)
-		watch.heal(time.Now(), wellWithin)
-		w.terminated(url, d)
-		watch.heal(time.Now(), wellWithin)
+		watch.heal(time.Now())
+		w.terminated(cluster, d)
+		watch.heal(time.Now())
 		r.cycled()
 	}
 	w.load.settle(90 * time.Second)
@@ -48,17 +45,10 @@ func restarts(r *run) {
 	w.completed()
 }
 
-// terminated ends all sessions of the database but its own, for a while and wherever they are.
-func (w *world) terminated(url string, d *dice) {
-	ctx, cancel := context.WithTimeout(w.run.ctx, 20*time.Second)
-	defer cancel()
-	admin, err := pgx.Connect(ctx, url)
-	w.run.must(err)
-	defer admin.Close(ctx)
+// terminated ends all sessions of the cluster, again and again for a while and wherever they are.
+func (w *world) terminated(cluster *storetest.Cluster, d *dice) {
 	for range 5 + d.below(10) {
-		var ended int
-		err := admin.QueryRow(ctx, `select count(pg_terminate_backend(pid)) from pg_stat_activity
-			where datname = current_database() and pid <> pg_backend_pid()`).Scan(&ended)
+		ended, err := cluster.EndSessions(w.run.ctx)
 		w.run.must(err)
 		w.run.count("sessions ended", ended)
 		w.run.sleep(d.between(5*time.Millisecond, 150*time.Millisecond))

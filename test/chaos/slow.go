@@ -46,7 +46,8 @@ func slowSQLite(r *run) {
 	wrapper := filepath.Join(folder, "signoff")
 	// With -D the server stays the process that was started, and can be killed as such.
 	script := fmt.Sprintf("#!/bin/sh\nexec strace -D --seccomp-bpf %s %s \"$@\"\n", strings.Join(tracing(by), " "), r.stage.binary)
-	r.must(os.WriteFile(wrapper, []byte(script), 0o700))
+	r.must(os.WriteFile(wrapper, []byte(script), 0o600))
+	r.must(os.Chmod(wrapper, 0o700)) //nolint:gosec // it is a program
 	w := newWorld(r, setup{name: "slow-sqlite", live: 8})
 	defer w.close()
 	quick := w.creation()

@@ -255,15 +255,8 @@ func (k *walker) answerAll() {
 }
 
 // submitted waits for blocks.
-func (k *walker) submitted() (number int) {
-	k.until(func(e shown) bool {
-		if e.Status != domain.StatusIdle || e.Generation == nil {
-			return false
-		}
-		number = e.Generation.Number
-		return true
-	})
-	return number
+func (k *walker) submitted() {
+	k.until(func(e shown) bool { return e.Status == domain.StatusIdle && e.Generation != nil })
 }
 
 // acceptBlocks wants an edit first, and takes the second version.

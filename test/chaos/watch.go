@@ -98,8 +98,8 @@ func (v *watch) took(s *server, which int, asked time.Time, response *http.Respo
 	}
 }
 
-// heal waits until every server answers every question as one that is well. It must not take longer than within.
-func (v *watch) heal(since time.Time, within time.Duration) {
+// heal waits until every server answers every question as one that is well. It must not take longer than promised.
+func (v *watch) heal(since time.Time) {
 	r := v.w.run
 	for v.firstSick(since) != "" {
 		if time.Since(since) > 60*time.Second {
@@ -110,7 +110,7 @@ func (v *watch) heal(since time.Time, within time.Duration) {
 	}
 	took := time.Since(since)
 	r.took("fault gone to well", took)
-	r.expect(took <= within, "%s: the servers were well again after %s, not within %s", v.w.name, took, within)
+	r.expect(took <= wellWithin, "%s: the servers were well again after %s, not within %s", v.w.name, took, wellWithin)
 }
 
 // firstSick names a question that has got no good answer since then.

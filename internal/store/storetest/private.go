@@ -1,12 +1,15 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Cluster is a private Postgres for a program that is no test: a campaign that takes it down and brings it up again under
@@ -92,6 +95,27 @@ func (c *Cluster) Up() error {
 			return err
 		}
 	}
+}
+
+// EndSessions ends all sessions, wherever they are, and returns how many there were.
+func (c *Cluster) EndSessions(ctx context.Context) (ended int, err error) {
+	err = c.asked(ctx, `select count(pg_terminate_backend(pid)) from pg_stat_activity
+		where backend_type = 'client backend' and pid <> pg_backend_pid()`, &ended)
+	return ended, err
+}
+
+// Answers is an error where the cluster does not.
+func (c *Cluster) Answers(ctx context.Context) error {
+	var one int
+	return c.asked(ctx, `select 1`, &one)
+}
+
+func (c *Cluster) asked(ctx context.Context, query string, into *int) error {
+	conn, err := pgx.Connect(ctx, c.server.admin.String())
+	if err != nil {
+		return err
+	}
+	return errors.Join(conn.QueryRow(ctx, query).Scan(into), conn.Close(ctx))
 }
 
 // Log is the file that the cluster writes its log to.

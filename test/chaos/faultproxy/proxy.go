@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"context"
 	"net"
 	"sync"
 	"time"
@@ -77,7 +78,7 @@ func (p *Proxy) accept() {
 
 // join makes a link of a client's connection. Where the server does not listen, the client is told so by a reset.
 func (p *Proxy) join(client *net.TCPConn) {
-	server, err := net.DialTimeout("tcp", p.target, 5*time.Second)
+	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", p.target)
 	if err != nil {
 		_ = client.SetLinger(0)
 		_ = client.Close()
