@@ -16,3 +16,10 @@ func (s *Store) CheckFrom(ctx context.Context, files fs.FS) error   { return s.c
 // WriterName is how the writer of a SQLite store is opened, and WriteThrough puts another in its place.
 func (s *Store) WriterName() string         { return sqliteName(s.path) }
 func (s *Store) WriteThrough(write *sql.DB) { s.write = write }
+
+// Through has db read and write until it is undone.
+func (s *Store) Through(db *sql.DB) (undo func()) {
+	read, write := s.read, s.write
+	s.read.DB, s.write = db, db
+	return func() { s.read, s.write = read, write }
+}

@@ -32,11 +32,13 @@ func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Durat
 	return err
 }
 
-// left holds for the head h of a live execution that nobody drives and that is to go on: it is not parked, or it is time.
-const left = `h.ended = 0 and h.owner is null and h.wake_us <= now_us()`
+// left holds for the head h of a live execution that nobody drives and that is to go on: it is not parked, or it is time. The time is
+// asked for once: Postgres would hold each of a hundred thousand parked rows against a clock that may have moved on.
+const left = `h.ended = 0 and h.owner is null and h.wake_us <= (select now_us())`
 
-// lost holds for the head h of a live execution whose driver's lease is over.
-const lost = `h.ended = 0 and h.owner is not null and not exists (
+// lost holds for the head h of a live execution whose driver's lease is over. It is greater than nothing where it is not null, which
+// SQLite, other than that, finds in an index.
+const lost = `h.ended = 0 and h.owner > '' and not exists (
 	select 1 from replicas r where r.id = h.owner and r.lease_until_us > now_us())`
 
 // Claim gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
@@ -44,11 +46,11 @@ const lost = `h.ended = 0 and h.owner is not null and not exists (
 // robbed at once. What was let go in good order comes before what was lost with its driver, which alone is counted as
 // a recovery.
 func (s *Store) Claim(ctx context.Context, replica ReplicaID, limit int) ([]Claimed, error) {
-	claimed, err := s.claim(ctx, replica, left, limit)
+	claimed, err := s.claim(ctx, replica, left, asIndexed, limit)
 	if err != nil || len(claimed) == limit {
 		return claimed, err
 	}
-	more, err := s.claim(ctx, replica, lost, limit-len(claimed))
+	more, err := s.claim(ctx, replica, lost, asIndexed, limit-len(claimed))
 	if err != nil && len(claimed) > 0 && !errors.Is(err, ErrUnknownOutcome) {
 		return claimed, nil // these are ours; of the others the next one will hear
 	}
@@ -58,11 +60,12 @@ func (s *Store) Claim(ctx context.Context, replica ReplicaID, limit int) ([]Clai
 // ClaimNow is [Store.Claim] for some executions that somebody waits for.
 func (s *Store) ClaimNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Claimed, error) {
 	which := `(` + left + ` or ` + lost + `) and h.execution_id in (select id from v)`
-	return s.claim(ctx, replica, which, len(ids), ids...)
+	return s.claim(ctx, replica, which, asKeyed, len(ids), ids...)
 }
 
 // ClaimQueued gives replica up to limit executions that wait for room, the tenants in turn and the oldest of each first.
-// It gives at most so many of each tenant, and none of those that are full.
+// It gives at most so many of each tenant, and none of those that are full. That what is queued lives and has no driver is not asked
+// for in the reading: it is so, and SQLite would look for it among all that nobody drives.
 func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit, each int, full []domain.TenantID) ([]Claimed, error) {
 	skipped := list{columns: columns("tenant text"), rows: [][]any{{""}}}
 	for _, tenant := range full {
@@ -72,8 +75,7 @@ func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit, each 
 	next, err := collect(ctx, s.read, scanExecutionID, with+`
 		select execution_id from (
 			select execution_id, queued_us, row_number() over (partition by tenant_id order by queued_us, execution_id) as turn
-			from execution_heads where queued_us is not null and ended = 0 and owner is null
-				and tenant_id not in (select tenant from v)) waiting
+			from execution_heads where queued_us is not null and tenant_id not in (select tenant from v)) waiting
 		where turn <= `+strconv.Itoa(each)+`
 		order by turn, queued_us, execution_id limit `+strconv.Itoa(limit), args...)
 	if err != nil {
@@ -83,16 +85,23 @@ func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit, each 
 		return nil, nil
 	}
 	which := `h.ended = 0 and h.owner is null and h.queued_us is not null and h.execution_id in (select id from v)`
-	return s.claim(ctx, replica, which, limit, next...)
+	return s.claim(ctx, replica, which, asKeyed, limit, next...)
 }
 
 func scanExecutionID(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }
+
+// The order in which a claim chooses. Where there are no ids it is that of the index execution_heads_due: for any other Postgres, which
+// thinks that a third of all is due, goes through a hundred thousand parked rows until it has found its limit.
+const (
+	asIndexed = `h.owner, h.wake_us`
+	asKeyed   = `h.execution_id`
+)
 
 // claim makes replica the owner of up to limit heads, of those among ids where which says so. That condition is asked twice:
 // Postgres chooses from a snapshot, and asks the outer condition again of a row that another claimer has changed since.
 // The choice is made once: a plan that makes it for each row would take more than the limit.
 func (s *Store) claim(
-	ctx context.Context, replica ReplicaID, which string, limit int, ids ...domain.ExecutionID,
+	ctx context.Context, replica ReplicaID, which, order string, limit int, ids ...domain.ExecutionID,
 ) (claimed []Claimed, err error) {
 	given := list{columns: columns("id text, me text"), rows: [][]any{{"", text(string(replica))}}}
 	for _, id := range ids {
@@ -103,7 +112,7 @@ func (s *Store) claim(
 	err = s.transact(ctx, "claim executions", func(tx *sql.Tx) error {
 		won, err := collect(ctx, tx, scanText, with+`, chosen as materialized (
 				select h.execution_id from execution_heads h where `+which+`
-				order by h.execution_id limit `+strconv.Itoa(limit)+s.dialect.skipLocked+`)
+				order by `+order+` limit `+strconv.Itoa(limit)+s.dialect.skipLocked+`)
 			update execution_heads as h set
 				owner = (select min(me) from v), epoch = h.epoch + 1, wake_us = 0, queued_us = null,
 				recoveries = case when h.owner is null then h.recoveries else h.recoveries + 1 end
@@ -189,7 +198,7 @@ func (s *Store) ForgetReplicas(ctx context.Context) error {
 // Waiting counts the executions that wait for room: those of tenant, and of all.
 func (s *Store) Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error) {
 	counts, err := one(ctx, s.read, func(row scanner) (c [2]int, err error) { return c, row.Scan(&c[0], &c[1]) }, `
-		select count(case when tenant_id = $1 then 1 end), count(*) from execution_heads where queued_us is not null and ended = 0`,
+		select count(case when tenant_id = $1 then 1 end), count(*) from execution_heads where queued_us is not null`,
 		text(string(tenant)))
 	if err != nil {
 		return 0, 0, s.failed("count what waits", err)
@@ -197,12 +206,24 @@ func (s *Store) Waiting(ctx context.Context, tenant domain.TenantID) (own, all i
 	return counts[0], counts[1], nil
 }
 
+// Undriven counts the executions that nobody drives for now: those that wait for room, and those that are parked. It reads all of
+// them, though of an index alone: not for each request.
+func (s *Store) Undriven(ctx context.Context) (queued, parked int, err error) {
+	counts, err := one(ctx, s.read, func(row scanner) (c [2]int, err error) { return c, row.Scan(&c[0], &c[1]) }, `
+		select (select count(*) from execution_heads where queued_us is not null),
+			(select count(*) from execution_heads where ended = 0 and owner is null and wake_us > (select now_us()))`)
+	if err != nil {
+		return 0, 0, s.failed("count what nobody drives", err)
+	}
+	return counts[0], max(0, counts[1]-counts[0]), nil // what is queued does not wake by itself, either
+}
+
 // QueuePosition is the place of an execution among those of its tenant that wait for room: 1 is the next; 0: it does not
 // wait.
 func (s *Store) QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error) {
 	position, err := one(ctx, s.read, func(row scanner) (n int, err error) { return n, row.Scan(&n) }, `
 		select count(*) from execution_heads h join execution_heads me on me.execution_id = $2 and me.tenant_id = $1
-		where h.tenant_id = $1 and h.ended = 0 and h.queued_us is not null
+		where h.tenant_id = $1 and h.queued_us is not null
 			and (h.queued_us < me.queued_us or (h.queued_us = me.queued_us and h.execution_id <= me.execution_id))`,
 		text(string(tenant)), text(string(id)))
 	if err != nil {
