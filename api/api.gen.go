@@ -1528,6 +1528,10 @@ type CreateExecution struct {
 	// still lives, and where its `agentSession` is null.
 	ResumeFrom *string `json:"resumeFrom,omitempty"`
 
+	// RetentionDays How many days after its end it is deleted, with all that belongs to it but the audit. 0 is never. Null, or without
+	// it: as the server is set up.
+	RetentionDays *int `json:"retentionDays,omitempty"`
+
 	// RunbookId The runbook that it belongs to; its notes are those of `memory`.
 	RunbookId *string `json:"runbookId,omitempty"`
 
@@ -1851,8 +1855,11 @@ type Execution struct {
 	// Prompt As it was rendered, where it was a template.
 	Prompt     *string `json:"prompt"`
 	ResumeFrom *string `json:"resumeFrom"`
-	RunbookId  *string `json:"runbookId"`
-	SafeMode   bool    `json:"safeMode"`
+
+	// RetentionDays Null where the request did not say; 0 is for ever.
+	RetentionDays *int    `json:"retentionDays"`
+	RunbookId     *string `json:"runbookId"`
+	SafeMode      bool    `json:"safeMode"`
 
 	// Secrets Names.
 	Secrets []string `json:"secrets"`
@@ -3288,6 +3295,9 @@ type ServerInterface interface {
 	// ListEvents Follow the events of an execution, live or page by page
 	// (GET /executions/{id}/events)
 	ListEvents(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListEventsParams)
+	// ExportExecution All that is kept of an execution, in one file
+	// (GET /executions/{id}/export)
+	ExportExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
 	// GetGeneration The blocks that an execution has generated, in all their versions
 	// (GET /executions/{id}/generation)
 	GetGeneration(w http.ResponseWriter, r *http.Request, id ExecutionId)
@@ -3498,6 +3508,12 @@ func (_ Unimplemented) ListDebugMessages(w http.ResponseWriter, r *http.Request,
 // ListEvents Follow the events of an execution, live or page by page
 // (GET /executions/{id}/events)
 func (_ Unimplemented) ListEvents(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListEventsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ExportExecution All that is kept of an execution, in one file
+// (GET /executions/{id}/export)
+func (_ Unimplemented) ExportExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -4452,6 +4468,32 @@ func (siw *ServerInterfaceWrapper) ListEvents(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListEvents(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ExportExecution operation middleware
+func (siw *ServerInterfaceWrapper) ExportExecution(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ExecutionId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExportExecution(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -5532,6 +5574,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/executions/{id}/events", wrapper.ListEvents)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/executions/{id}/export", wrapper.ExportExecution)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/executions/{id}/generation", wrapper.GetGeneration)
 	})
 	r.Group(func(r chi.Router) {
@@ -6512,6 +6557,82 @@ type ListEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportExecutionRequestObject struct {
+	Id ExecutionId `json:"id"`
+}
+
+type ExportExecutionResponseObject interface {
+	VisitExportExecutionResponse(w http.ResponseWriter) error
+}
+
+type ExportExecution200ResponseHeaders struct {
+	ContentDisposition *string
+}
+
+type ExportExecution200ApplicationxNdjsonResponse struct {
+	Body          io.Reader
+	Headers       ExportExecution200ResponseHeaders
+	ContentLength int64
+}
+
+func (response ExportExecution200ApplicationxNdjsonResponse) VisitExportExecutionResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if response.Headers.ContentDisposition != nil {
+		w.Header().Set("Content-Disposition", fmt.Sprint(*response.Headers.ContentDisposition))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ExportExecutiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ExportExecutiondefaultApplicationProblemPlusJSONResponse) VisitExportExecutionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -7882,6 +8003,9 @@ type StrictServerInterface interface {
 	// ListEvents Follow the events of an execution, live or page by page
 	// (GET /executions/{id}/events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
+	// ExportExecution All that is kept of an execution, in one file
+	// (GET /executions/{id}/export)
+	ExportExecution(ctx context.Context, request ExportExecutionRequestObject) (ExportExecutionResponseObject, error)
 	// GetGeneration The blocks that an execution has generated, in all their versions
 	// (GET /executions/{id}/generation)
 	GetGeneration(ctx context.Context, request GetGenerationRequestObject) (GetGenerationResponseObject, error)
@@ -8547,6 +8671,32 @@ func (sh *strictHandler) ListEvents(w http.ResponseWriter, r *http.Request, id E
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListEventsResponseObject); ok {
 		if err := validResponse.VisitListEventsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ExportExecution operation middleware
+func (sh *strictHandler) ExportExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+	var request ExportExecutionRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportExecution(ctx, request.(ExportExecutionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportExecution")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ExportExecutionResponseObject); ok {
+		if err := validResponse.VisitExportExecutionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

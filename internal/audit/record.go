@@ -14,6 +14,7 @@ const (
 	BySession = "session" // the server itself, while it drives an execution
 	ByAgent   = "agent"   // an external agent that did not ask
 	ByCLI     = "cli"     // a command on the server's machine
+	ByServer  = "server"  // the server itself, without being asked
 )
 
 // summaryBytes bounds what an entry tells of a result.

@@ -30,6 +30,7 @@ var tight = sync.OnceValue(func() *openapi3.T {
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/markdown", openapi3filter.FileBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.FileBodyDecoder)
 	document, err := openapi3.NewLoader().LoadFromData(api.Document)
 	if err != nil {

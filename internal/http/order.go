@@ -91,6 +91,7 @@ func (s *Server) filled(body api.CreateExecution) domain.Request {
 		MCPServers:             value(body.McpServers, nil),
 		KeepOpen:               keepOpen(body),
 		IdleTimeoutSeconds:     value(body.IdleTimeoutSeconds, defaultIdleTimeout),
+		RetentionDays:          body.RetentionDays,
 		ResumeFrom:             domain.ExecutionID(value(body.ResumeFrom, "")),
 		Debug:                  value(body.Debug, false),
 		MaxIterations:          value(body.MaxIterations, defaultMaxIterations),

@@ -108,6 +108,9 @@ type Reader interface {
 	// NewestGeneration comes without its blocks, nil where there is none; Generations are all, by number.
 	NewestGeneration(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (*domain.Generation, error)
 	Generations(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.Generation, error)
+	// ClientCallPage and PromptPage give those behind one, whatever has become of them, up to limit; empty is from the first on.
+	ClientCallPage(ctx context.Context, execution domain.ExecutionID, after string, limit int) ([]domain.ClientCall, error)
+	PromptPage(ctx context.Context, execution domain.ExecutionID, after domain.PromptID, limit int) ([]domain.QueuedPrompt, error)
 	// DebugPage gives the raw messages after one, up to limit and about maxBytes, and at least one where there is one.
 	DebugPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.DebugMessage, error)
 	PermissionRule(ctx context.Context, tenant domain.TenantID, id string) (domain.PermissionRule, error)
@@ -321,6 +324,7 @@ func NewServer(config Config) (*Server, error) {
 //	POST /policy/evaluate               rules.go        GET    /executions/{id}/approvals            approvals.go
 //	GET  /audit                         audit.go        GET    PUT /memory/{scope}                   memory.go
 //	GET  POST /approve/{token}          links.go        POST   /approvals/{id}/links                 links.go
+//	                                                    GET    /executions/{id}/export               export.go
 //	GET  POST /webhooks                 webhooks.go     GET    DELETE /webhooks/{id} and below       webhooks.go
 func (s *Server) routes() chi.Router {
 	router := chi.NewRouter()

@@ -97,6 +97,7 @@ func toExecution(e domain.Execution, waits waiting) api.Execution {
 		ApprovalTimeoutSeconds: r.ApprovalTimeoutSeconds,
 		KeepOpen:               r.KeepOpen,
 		IdleTimeoutSeconds:     r.IdleTimeoutSeconds,
+		RetentionDays:          r.RetentionDays,
 		McpServers:             append([]string{}, r.MCPServers...),
 		ResumeFrom:             textOrNull(string(r.ResumeFrom)),
 		Debug:                  r.Debug,

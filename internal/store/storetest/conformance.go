@@ -123,6 +123,7 @@ func Run(t *testing.T, open Replicas) {
 		{"who is gone is told no more", goneIsDisabled},
 		{"old deliveries are forgotten", deliveriesAreForgotten},
 		{"what is kept long enough is known", retention},
+		{"an execution is read for an export", pagesOfHistory},
 		{"replicas share the keys of the server", serverKeysAreShared},
 		{"sequence and epoch follow the model", model},
 	} {

@@ -1,0 +1,113 @@
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+)
+
+const (
+	sweepEvery = time.Minute
+	// sweepBatch is how many executions are found at once, and sweepLimit how many one replica removes in a minute: who shortens
+	// the time from for ever to a week has a million to remove, and clients to serve meanwhile.
+	sweepBatch = 50
+	sweepLimit = 1000
+	// deliveryBatch is how many deliveries to webhooks are removed in one transaction.
+	deliveryBatch = 500
+)
+
+// byRetention is whom the audit names for what nobody has deleted by hand.
+var byRetention = domain.Actor{Name: "retention"}
+
+// Expiring is what a [Sweeper] needs of the database.
+type Expiring interface {
+	Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error)
+	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
+	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
+}
+
+// Sweeper removes executions that have ended and are not to be kept any longer, as DELETE would: with all that belongs to
+// them but the audit. Each replica has one; where two find the same execution, the second finds it gone.
+type Sweeper struct {
+	store   Expiring
+	log     *events.Log
+	keep    time.Duration // of executions that do not say for themselves; 0 = for ever
+	removed atomic.Int64
+}
+
+// NewSweeper returns a sweeper that removes nothing until Run is called.
+func NewSweeper(s Expiring, log *events.Log, keep time.Duration) *Sweeper {
+	return &Sweeper{store: s, log: log, keep: keep}
+}
+
+// Removed counts the executions that this replica has removed since its start.
+func (s *Sweeper) Removed() int64 { return s.removed.Load() }
+
+// Run removes what is due, at once and then each minute, until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot remove what is not to be kept any longer", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Sweeper) sweep(ctx context.Context) error {
+	before := s.Removed()
+	defer func() {
+		if n := s.Removed() - before; n > 0 {
+			slog.Info("executions removed, their time was over", "executions", n)
+		}
+	}()
+	for found := 0; found < sweepLimit; {
+		expired, err := s.store.Expired(ctx, s.keep, sweepBatch)
+		if err != nil {
+			return err
+		}
+		for _, execution := range expired {
+			if err := s.remove(ctx, execution); err != nil {
+				return err
+			}
+		}
+		if found += len(expired); len(expired) < sweepBatch {
+			break
+		}
+	}
+	return s.forgetDeliveries(ctx)
+}
+
+func (s *Sweeper) remove(ctx context.Context, execution domain.Execution) error {
+	record := audit.Execution("execution.deleted", execution, byRetention, audit.ByServer)
+	err := s.store.Delete(ctx, execution.Tenant, execution.ID, record)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return nil // another replica, or a person, was quicker
+	}
+	if err != nil {
+		return err
+	}
+	s.removed.Add(1)
+	s.log.Forget(execution.ID)
+	return nil
+}
+
+// forgetDeliveries removes what webhooks were told about executions, which is as old as they are. The dispatcher does so
+// after a month, whatever is set here.
+func (s *Sweeper) forgetDeliveries(ctx context.Context) error {
+	if s.keep == 0 {
+		return nil
+	}
+	_, err := s.store.ForgetDeliveries(ctx, s.keep, deliveryBatch)
+	return err
+}

@@ -1,0 +1,130 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/sessions"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// What has ended long enough ago is gone with its events; who follows it is told, and so is the audit.
+func TestRetention(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		release := make(chan struct{})
+		close(release)
+		w := newWorld(t, s, busyUntil(release))
+		over, kept := w.start(), w.start(func(r *domain.Request) { r.RetentionDays = new(0) })
+		w.until(over, domain.ExecutionCompletedType)
+		w.until(kept, domain.ExecutionCompletedType)
+		follower, err := w.log.Follow(t.Context(), over, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer follower.Close()
+
+		w.sweep(sessions.NewSweeper(w.store, w.log, time.Nanosecond), 1)
+		if _, err := w.store.Execution(t.Context(), tenant, over); domain.CodeOf(err) != domain.CodeNotFound {
+			t.Errorf("it is there: %v", err)
+		}
+		for err = nil; err == nil; {
+			_, err = follower.Next(t.Context())
+		}
+		if domain.CodeOf(err) != domain.CodeNotFound {
+			t.Errorf("who follows it is told %v", err)
+		}
+		w.events(kept)
+		entries, err := w.store.Audit(t.Context(), tenant, store.AuditFilter{Execution: over, Action: "execution.deleted"})
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%d entries, %v", len(entries), err)
+		}
+		if record, err := entries[0].Decoded(); err != nil || record.Actor.Name != "retention" || record.Channel != audit.ByServer {
+			t.Errorf("%+v, %v", record, err)
+		}
+	})
+}
+
+// sweep runs a sweeper until it has removed so many.
+func (w *world) sweep(sweeper *sessions.Sweeper, want int64) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { sweeper.Run(ctx); close(done) }()
+	for deadline := time.Now().Add(w.patience); sweeper.Removed() < want && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	}
+	cancel()
+	<-done
+	if got := sweeper.Removed(); got != want {
+		w.t.Errorf("%d are removed, not %d", got, want)
+	}
+}
+
+// attic is a database full of executions whose time is over.
+type attic struct {
+	left, asked int
+	forgotten   []time.Duration
+	broken      error
+	gone        bool // somebody else is always quicker
+}
+
+func (a *attic) Expired(_ context.Context, _ time.Duration, limit int) ([]domain.Execution, error) {
+	a.asked++
+	return make([]domain.Execution, min(limit, a.left)), nil
+}
+
+func (a *attic) Delete(context.Context, domain.TenantID, domain.ExecutionID, domain.AuditRecord) error {
+	if a.broken != nil {
+		return a.broken
+	}
+	a.left--
+	if a.gone {
+		return domain.Errorf(domain.CodeNotFound, "gone")
+	}
+	return nil
+}
+
+func (a *attic) ForgetDeliveries(_ context.Context, age time.Duration, _ int) (int, error) {
+	a.forgotten = append(a.forgotten, age)
+	return 0, nil
+}
+
+// A minute's work is bounded, whatever there is to do, and the rest is for the minutes after it.
+func TestRetentionIsBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		attic            attic
+		keep             time.Duration
+		removed, forgets int64
+		left, asked      int
+	}{
+		"little":               {attic: attic{left: 70}, keep: time.Hour, removed: 70, asked: 3, forgets: 2},
+		"much":                 {attic: attic{left: 5000}, keep: time.Hour, removed: 2000, left: 3000, asked: 40, forgets: 2},
+		"somebody else's":      {attic: attic{left: 5000, gone: true}, keep: time.Hour, left: 3000, asked: 40, forgets: 2},
+		"kept for ever":        {attic: attic{left: 70}, removed: 70, asked: 3},
+		"the database is away": {attic: attic{left: 70, broken: errors.New("away")}, keep: time.Hour, left: 70, asked: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second) // two rounds
+				defer cancel()
+				a := test.attic
+				sweeper := sessions.NewSweeper(&a, events.NewLog(oneServer{}), test.keep)
+				sweeper.Run(ctx)
+				if sweeper.Removed() != test.removed || a.left != test.left || a.asked != test.asked || int64(len(a.forgotten)) != test.forgets {
+					t.Errorf("%d removed, %d left, asked %d times, forgotten %v", sweeper.Removed(), a.left, a.asked, a.forgotten)
+				}
+			})
+		})
+	}
+}
+
+// oneServer is the store of a log that only forgets.
+type oneServer struct{ events.Store }
+
+func (oneServer) Shared() bool { return false }
