@@ -139,14 +139,24 @@ func (w *world) diesAt(name failpoint.Name, d *dice) {
 	s := w.servers[0]
 	log := filepath.Join(s.home, "reached")
 	_ = os.Remove(log)
-	n := 1
+	n, again := 1, 2
 	if strings.HasPrefix(string(name), "store.") || strings.HasPrefix(string(name), "log.") {
 		n += d.below(often)
 	}
 	s.set(reachedLog, log)
 	s.set(armed, fmt.Sprintf("%s:%d", name, n))
-	w.run.must(s.launch())
 	w.run.logf("%s dies at %s:%d", s.name, name, n)
+	for w.live(name, d); s.gaveUp() && again > 0; again-- {
+		w.run.count("starts and stops that took too long", 1)
+		w.live(name, d)
+	}
+	w.died(name, log)
+}
+
+// live is the life of an armed server.
+func (w *world) live(name failpoint.Name, d *dice) {
+	s := w.servers[0]
+	w.run.must(s.launch())
 	// Many die before they are ready. The others have their time from then on: how long a start takes is up to the machine.
 	if s.ready(60*time.Second) == nil && slices.Contains(orderly, name) {
 		w.run.sleep(d.between(100*time.Millisecond, 600*time.Millisecond))
@@ -157,8 +167,10 @@ func (w *world) diesAt(name failpoint.Name, d *dice) {
 	case <-time.After(reachedWithin):
 	case <-w.run.ctx.Done():
 	}
-	w.died(name, log)
 }
+
+// gaveUp tells whether the server ended by itself because something took too long: its first renewal, or its last calls.
+func (s *server) gaveUp() bool { return s.isGone() && s.process.ProcessState.ExitCode() == 1 }
 
 // died looks how the server ended. One that passes a name too seldom for the wanted count is killed by hand.
 func (w *world) died(name failpoint.Name, log string) {
@@ -169,8 +181,6 @@ func (w *world) died(name failpoint.Name, log string) {
 	switch {
 	case s.isGone() && s.process.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && passed:
 		w.run.count("deaths", 1)
-	case s.isGone() && slices.Contains(orderly, name) && s.process.ProcessState.ExitCode() == 1:
-		w.run.count("drains that were cut short", 1)
 	case s.isGone():
 		w.run.violate("%s: the server that was to die at %s ended with %s", w.name, name, s.process.ProcessState)
 	case passed:
