@@ -87,10 +87,14 @@ func (s *session) goOnWithTurn() state {
 
 // takenUpAs is the reason that the log gives for the beginning of another driver.
 func (s *session) takenUpAs() string {
-	if s.status == domain.StatusQueued && s.turn == 0 {
+	switch {
+	case s.status == domain.StatusQueued && s.turn == 0:
 		return "" // it was to begin here
+	case s.execution.Recovery > 0:
+		return "recovered"
+	default: // it was parked, or handed over
+		return "takenUp"
 	}
-	return "recovered"
 }
 
 // closeBroken closes the texts that the earlier driver did not.
