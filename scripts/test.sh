@@ -52,6 +52,7 @@ else
   step provide provide
   step vet go vet ./...
   step generated generated
+  step failpoints go test -tags failpoints ./internal/failpoint
   step fuzz fuzz
   step lint go tool -modfile=tools.mod golangci-lint run
   # Cached results would be wrong here: many tests start programs and servers that Go's cache knows nothing of.
