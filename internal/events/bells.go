@@ -71,6 +71,14 @@ func (l *Log) notify(ctx context.Context) error {
 	return nil
 }
 
+// LetGo tells the others that what this replica drove is theirs. It does not wait for its turn in the basket, since the log may
+// end right after it.
+func (l *Log) LetGo(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
+	defer cancel()
+	return l.store.Notify(ctx, []string{payloadVersion + " " + l.bells.self + " " + wordLetGo})
+}
+
 // hearOthers listens until ctx ends, and again where that broke off.
 func (l *Log) hearOthers(ctx context.Context) {
 	pause := listenAgain
@@ -97,8 +105,14 @@ func (l *Log) hear(payload string) {
 		return
 	}
 	l.bells.heard.Add(1)
-	if told.everything {
+	switch {
+	case told.everything:
 		l.bells.in.everything()
+		return
+	case told.letGo:
+		if l.letGo != nil {
+			l.letGo()
+		}
 		return
 	}
 	for id := range told.executions {

@@ -306,6 +306,31 @@ func TestOwnBellsAreNotHeard(t *testing.T) {
 	})
 }
 
+// What a replica lets go of as it ends is told before it returns, and only to the others.
+func TestLetGoIsHeardByTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown()
+		heard := map[string]int{}
+		for _, name := range []string{"here", "there", "leaving"} {
+			log := events.NewLog(&house{town: w, broken: make(chan error)})
+			log.OnLetGo(func() { heard[name]++ })
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { log.Run(ctx) })
+			defer running.Wait()
+			defer stop()
+			if synctest.Wait(); name == "leaving" {
+				if err := log.LetGo(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if sent := w.sent(); len(sent) != 1 || !maps.Equal(heard, map[string]int{"here": 1, "there": 1}) {
+			t.Errorf("%q was sent, and heard by %v", sent, heard)
+		}
+	})
+}
+
 // Bells that were rung while nobody listened are lost, so whoever listens again looks at everything.
 func TestLostEar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

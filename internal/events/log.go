@@ -52,6 +52,7 @@ type Log struct {
 	feeds   feeds
 	bells   bells
 	foreign func(domain.ExecutionID) // hears of what somebody else than the driver wrote; nil: nobody does
+	letGo   func()                   // hears that another replica has let go of what it drove; nil: nobody does
 
 	commits, changes, events atomic.Int64
 }
@@ -262,6 +263,9 @@ func (l *Log) publish(change store.Change, outcome store.Outcome) {
 
 // OnForeign has hear called after each change that is not the driver's own, while the committer waits. It is set before Run.
 func (l *Log) OnForeign(hear func(domain.ExecutionID)) { l.foreign = hear }
+
+// OnLetGo has hear called when another replica has let go of what it drove; it must not take long. It is set before Run.
+func (l *Log) OnLetGo(hear func()) { l.letGo = hear }
 
 // Forget tells followers that the execution has been deleted: their next read ends with domain.CodeNotFound.
 func (l *Log) Forget(id domain.ExecutionID) {

@@ -12,6 +12,7 @@ const maxNews = 1000
 // news says where somebody wrote. It is a set: a thousand deltas of one execution are one entry.
 type news struct {
 	everything bool
+	letGo      bool // of what the sender drove; comes alone, and is never kept
 	executions map[domain.ExecutionID]bool
 	tenants    map[domain.TenantID]bool
 }

@@ -14,11 +14,15 @@ import (
 //
 //	v1 4XQZ2PJ7… e:0199a1c2-… e:0199a1c3-… t:default
 //	v1 4XQZ2PJ7… *
+//	v1 4XQZ2PJ7… !
+//
+// The last one says that its replica has let go of what it drove.
 //
 // Ids are escaped as in the query of a URL, so none can pass for two words.
 const (
 	payloadVersion  = "v1"
 	wordEverything  = "*"
+	wordLetGo       = "!"
 	prefixExecution = "e:"
 	prefixTenant    = "t:"
 )
@@ -60,8 +64,8 @@ func parsePayload(payload string) (sender string, n news, ok bool) {
 		return "", news{}, false
 	}
 	sender, words = words[1], words[2:]
-	if len(words) == 1 && words[0] == wordEverything {
-		return sender, news{everything: true}, true
+	if len(words) == 1 && (words[0] == wordEverything || words[0] == wordLetGo) {
+		return sender, news{everything: words[0] == wordEverything, letGo: words[0] == wordLetGo}, true
 	}
 	n = news{executions: map[domain.ExecutionID]bool{}, tenants: map[domain.TenantID]bool{}}
 	for _, word := range words {

@@ -82,6 +82,14 @@ func (m *Manager) call(id domain.ExecutionID) {
 	}
 }
 
+// lookAgain has this replica look for what another one has let go of, and not only at the next tick.
+func (m *Manager) lookAgain() {
+	m.mu.Lock()
+	m.more = true
+	m.mu.Unlock()
+	ring(m.bell)
+}
+
 // claimCalled claims what was called for, also where a server that has just started finds thousands of others.
 func (m *Manager) claimCalled(ctx context.Context) error {
 	m.mu.Lock()

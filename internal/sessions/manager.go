@@ -150,6 +150,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		m.parkAfter = time.Minute
 	}
 	log.OnForeign(m.call)
+	log.OnLetGo(m.lookAgain)
 	if m.leases.trust = config.Trust; config.Trust == nil {
 		m.leases.trust = func(time.Time) {}
 	}
@@ -434,7 +435,13 @@ func (m *Manager) Drain(ctx context.Context) error {
 		m.leases.retire()
 		err := m.store.Release(ctx, m.replica)
 		failpoint.Hit(failpoint.LeaseReleased)
-		return err
+		if err != nil {
+			return err
+		}
+		if err := m.log.LetGo(ctx); err != nil {
+			slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
+		}
+		return nil
 	case <-ctx.Done():
 		slog.Error("drain was cut short", "live", m.Live())
 		return context.Cause(ctx)
