@@ -261,6 +261,11 @@ func (a *App) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("signoff_executions_live", "Executions that this replica drives.",
 			func() float64 { return float64(a.manager.Live()) }),
+		counter("signoff_executions_taken_up_total", "Executions that this replica went on with: woken, from the queue, or left by another.",
+			func() float64 { return float64(a.manager.TakenUp()) }),
+		counter("signoff_executions_refused_total", "Creations that this replica refused since the queue was full.",
+			func() float64 { return float64(a.manager.Refused()) }),
+		newUndriven(a.store.Undriven),
 		gauge("signoff_log_queued", "Changes that wait for the committer.",
 			func() float64 { return float64(a.log.Stats().Queued) }),
 		gauge("signoff_log_topics", "Executions that are followed or driven here.",

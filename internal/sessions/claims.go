@@ -58,7 +58,7 @@ func (m *Manager) takeUp(ctx context.Context, tick bool) error {
 		return err
 	}
 	m.mu.Lock()
-	more, backlog := m.more, m.backlog
+	more, backlog := m.more, m.backlog > 0
 	m.mu.Unlock()
 	if tick || more {
 		if err := m.claimLeft(ctx); err != nil {
@@ -72,11 +72,16 @@ func (m *Manager) takeUp(ctx context.Context, tick bool) error {
 }
 
 // call has an execution claimed at once, should nobody drive it: somebody has just written to it, and waits for what
-// comes of that. Where it is driven the claim finds nothing.
+// comes of that. Where it is driven the claim finds nothing. A session of this replica may be about to let go of it: then it is
+// claimed again when that has left.
 func (m *Manager) call(id domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, live := m.live[id]; !live && len(m.called) < maxCalled { // the ticks find the rest
+	s, live := m.live[id]
+	switch {
+	case live:
+		s.summoned = true
+	case len(m.called) < maxCalled: // the ticks find the rest
 		m.called[id] = true
 		ring(m.bell)
 	}
@@ -97,7 +102,7 @@ func (m *Manager) claimCalled(ctx context.Context) error {
 	clear(m.called)
 	m.mu.Unlock()
 	for some := range slices.Chunk(ids, claimBatch) {
-		if m.isDraining() {
+		if m.isDraining() || m.crowded() {
 			return nil
 		}
 		claimed, err := m.store.ClaimNow(ctx, m.replica, some)
@@ -132,6 +137,15 @@ func (m *Manager) claimLeft(ctx context.Context) error {
 }
 
 // places is how many may be claimed now. Where there are none the next arrival rings for the rest.
+// crowded tells whether not even what somebody waits for can be driven on.
+func (m *Manager) crowded() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	crowded := len(m.live) >= woken*m.limits.Live
+	m.more = m.more || crowded
+	return crowded
+}
+
 func (m *Manager) places() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -190,6 +204,7 @@ func (m *Manager) resume(c store.Claimed) {
 		return
 	}
 	s.takenUp, s.rung, s.quiet = true, c.Bell, time.Time{}
+	m.takeUps.Add(1)
 	m.mu.Lock()
 	s.arriving = true
 	m.arriving++

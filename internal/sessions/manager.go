@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -112,12 +113,14 @@ type Manager struct {
 
 	bell chan struct{} // there may be something to take up
 
+	takeUps, refusals atomic.Int64 // for the metrics
+
 	mu       sync.Mutex
 	live     map[domain.ExecutionID]*session // from before the first commit until the agent is gone
 	tenants  map[domain.TenantID]int         // how many of them each has
 	arriving int                             // how many of them still read what an earlier driver left
 	more     bool                            // there was more to take up than there was room for
-	backlog  bool                            // executions may be queued that there is room for
+	backlog  int                             // how often an execution may have been queued since the queue was last found empty
 	called   map[domain.ExecutionID]bool     // somebody waits for them, and perhaps nobody drives them
 	orphans  map[domain.ExecutionID]int64    // to be given back, by epoch
 	doubt    int                             // for how many ticks this replica may own what it does not know of
@@ -373,13 +376,17 @@ func (m *Manager) left(s *session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.live[s.execution.ID] == s {
+		m.vacated(s.execution.Tenant)
 		delete(m.live, s.execution.ID)
 		if m.tenants[s.execution.Tenant]--; m.tenants[s.execution.Tenant] == 0 {
 			delete(m.tenants, s.execution.Tenant)
 		}
 	}
 	m.arrivedLocked(s)
-	if _, orphaned := m.orphans[s.execution.ID]; orphaned || m.backlog {
+	if s.summoned && (s.released || s.parked) {
+		m.called[s.execution.ID] = true
+	}
+	if _, orphaned := m.orphans[s.execution.ID]; orphaned || m.backlog > 0 || m.more || s.summoned {
 		ring(m.bell)
 	}
 	close(s.departed)
@@ -409,6 +416,10 @@ func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.
 	m.log.Forget(id)
 	return nil
 }
+
+// TakenUp counts the executions that this replica went on with, and Refused those that it had no room for. They are for the metrics.
+func (m *Manager) TakenUp() int64 { return m.takeUps.Load() }
+func (m *Manager) Refused() int64 { return m.refusals.Load() }
 
 // Live counts the executions that this replica drives. It is for the metrics.
 func (m *Manager) Live() int {

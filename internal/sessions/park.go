@@ -135,6 +135,7 @@ func (s *session) letGo(bell int64) state {
 	case err != nil:
 		return s.abandon(err)
 	}
+	s.parked = true
 	return nil
 }
 

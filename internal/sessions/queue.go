@@ -43,7 +43,7 @@ var errNoRoom = errors.New("sessions: no room for another session")
 
 // room tells whether there is room for one more session of tenant, and nobody who waits for it. m.mu is held.
 func (m *Manager) room(tenant domain.TenantID) bool {
-	return !m.backlog && len(m.live) < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
+	return m.backlog == 0 && len(m.live) < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
 }
 
 // enqueue creates an execution that waits for room.
@@ -55,8 +55,10 @@ func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creat
 	case err != nil:
 		return execution, err
 	case own >= m.limits.QueuedPerTenant:
+		m.refusals.Add(1)
 		return execution, domain.Errorf(domain.CodeTooMany, "All room is taken, and %d executions wait already; try again when some of them have begun.", own)
 	case all >= m.limits.Queued:
+		m.refusals.Add(1)
 		return execution, domain.Errorf(domain.CodeUnavailable, "This server is overloaded: all room is taken, and its queue is full; try again later.")
 	}
 	creation.Create.Owner, creation.Create.Queued = "", true
@@ -64,7 +66,7 @@ func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creat
 		return execution, err
 	}
 	m.mu.Lock()
-	m.backlog = true
+	m.backlog++
 	m.mu.Unlock()
 	ring(m.bell) // somebody may have left meanwhile
 	execution.LastSeq = 1
@@ -78,19 +80,40 @@ func (m *Manager) admitQueued(ctx context.Context) error {
 		if free == 0 {
 			return nil
 		}
+		seen := m.queueings()
 		claimed, err := m.store.ClaimQueued(ctx, m.replica, free, each, full)
-		m.mu.Lock()
-		m.backlog = err != nil || len(claimed) > 0
-		m.mu.Unlock()
 		if err != nil {
 			return m.doubtful(err)
 		}
 		m.resumeAll(claimed)
 		if len(claimed) == 0 {
+			m.noBacklog(seen)
 			return nil
 		}
 	}
 	return nil
+}
+
+func (m *Manager) queueings() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.backlog
+}
+
+// noBacklog notes that the queue had nothing to take, but for what came while it was read: who is new must not go before that.
+func (m *Manager) noBacklog(seen int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.backlog -= seen
+}
+
+// vacated has the queue looked at where it may have waited for the session that leaves: what was queued on another replica this one
+// has not heard of, and nobody new is to go before it. m.mu is held.
+func (m *Manager) vacated(tenant domain.TenantID) {
+	full := len(m.live) >= m.limits.Live || m.tenants[tenant] >= m.limits.LivePerTenant
+	if full && m.limits.Queued > 0 {
+		m.backlog++
+	}
 }
 
 // vacancies is for how many sessions there is room, how many of each tenant may come at once, and whose tenants have none.

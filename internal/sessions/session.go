@@ -25,6 +25,7 @@ type session struct {
 	epoch     int64
 	takenUp   bool                 // from an earlier driver, or from the queue
 	arriving  bool                 // it reads what that left; guarded by Manager.mu
+	summoned  bool                 // somebody else has written to it; guarded by Manager.mu
 	rung      int64                // the bell, as it stood when it was taken up
 	resumed   *domain.Conversation // what that left, once it was read
 	inbox     *inbox
@@ -80,6 +81,7 @@ type session struct {
 	gone     chan struct{}           // closes when Prompt has returned
 	result   *turnResult             // how the turn ended; nil before
 	released bool                    // the execution is given back when the session has left
+	parked   bool                    // nobody drives the execution any more
 }
 
 // call is a tool call without a fate.
