@@ -95,7 +95,8 @@ func (m *Manager) lookAgain() {
 	ring(m.bell)
 }
 
-// claimCalled claims what was called for, also where a server that has just started finds thousands of others.
+// claimCalled claims what was called for, also where a server that has just started finds thousands of others. What there is no place
+// for waits for its turn among what is left.
 func (m *Manager) claimCalled(ctx context.Context) error {
 	m.mu.Lock()
 	ids := slices.Sorted(maps.Keys(m.called))
@@ -136,7 +137,6 @@ func (m *Manager) claimLeft(ctx context.Context) error {
 	return nil
 }
 
-// places is how many may be claimed now. Where there are none the next arrival rings for the rest.
 // crowded tells whether not even what somebody waits for can be driven on.
 func (m *Manager) crowded() bool {
 	m.mu.Lock()
@@ -146,6 +146,7 @@ func (m *Manager) crowded() bool {
 	return crowded
 }
 
+// places is how many may be claimed now. Where there are none the next arrival rings for the rest.
 func (m *Manager) places() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,8 +204,8 @@ func (m *Manager) resume(c store.Claimed) {
 		m.orphan(c.Execution.ID, c.Epoch)
 		return
 	}
-	s.takenUp, s.rung, s.quiet = true, c.Bell, time.Time{}
 	m.takeUps.Add(1)
+	s.takenUp, s.rung, s.quiet = true, c.Bell, time.Time{}
 	m.mu.Lock()
 	s.arriving = true
 	m.arriving++
