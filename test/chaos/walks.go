@@ -51,9 +51,9 @@ var ways = map[string]struct {
 	}}}, (*walker).answerAll},
 	"accept": {blocksWanted, (*walker).acceptBlocks},
 	"drop":   {blocksWanted, (*walker).dropBlocks},
-	"call": {agentPlays("say one", "call c1 kind=execute status=in_progress", "silence 1500", "update c1 completed", "stderr aside", "say two"),
+	"call": {agentPlays("say one", "call c1 kind=execute status=in_progress", "silence 5000", "update c1 completed", "stderr aside", "say two"),
 		(*walker).resumeAgent},
-	"text": {agentPlays("say one", "silence 1500", "say two"), (*walker).resumeAgent},
+	"text": {agentPlays("say one", "silence 3000", "say two"), (*walker).resumeAgent},
 }
 
 var blocksWanted = object{"story": "blocks", "kind": "inlineBlockGeneration", "insertAfter": "b1",
