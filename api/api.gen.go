@@ -616,6 +616,7 @@ const (
 	ProblemCodeStale                 ProblemCode = "stale"
 	ProblemCodeStorageFailed         ProblemCode = "storageFailed"
 	ProblemCodeTemplateFailed        ProblemCode = "templateFailed"
+	ProblemCodeTooMany               ProblemCode = "tooMany"
 	ProblemCodeToolCallEnded         ProblemCode = "toolCallEnded"
 	ProblemCodeUnauthenticated       ProblemCode = "unauthenticated"
 	ProblemCodeUnavailable           ProblemCode = "unavailable"
@@ -703,6 +704,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeStorageFailed:
 		return true
 	case ProblemCodeTemplateFailed:
+		return true
+	case ProblemCodeTooMany:
 		return true
 	case ProblemCodeToolCallEnded:
 		return true
@@ -1853,8 +1856,12 @@ type Execution struct {
 	Progress Progress `json:"progress"`
 
 	// Prompt As it was rendered, where it was a template.
-	Prompt     *string `json:"prompt"`
-	ResumeFrom *string `json:"resumeFrom"`
+	Prompt *string `json:"prompt"`
+
+	// QueuePosition The place among the executions of the tenant that wait for room; 1 is next. Null for one that does not. Only
+	// `GET /executions/{id}` counts it; lists and other answers have null.
+	QueuePosition *int    `json:"queuePosition"`
+	ResumeFrom    *string `json:"resumeFrom"`
 
 	// RetentionDays Null where the request did not say; 0 is for ever.
 	RetentionDays *int    `json:"retentionDays"`
@@ -2368,6 +2375,7 @@ type Problem struct {
 	// | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 	// | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
 	// | `headersTooLarge` | 431 | the headers are over the limit |
+	// | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 	// | `internal` | 500 | a bug of ours |
 	// | `storageFailed` | 503 | the database does not answer |
 	// | `unavailable` | 503 | overloaded, or shutting down |
@@ -2457,6 +2465,7 @@ type Problem struct {
 // | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 // | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
 // | `headersTooLarge` | 431 | the headers are over the limit |
+// | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 // | `internal` | 500 | a bug of ours |
 // | `storageFailed` | 503 | the database does not answer |
 // | `unavailable` | 503 | overloaded, or shutting down |
@@ -2861,6 +2870,9 @@ type Limit = int
 
 // WebhookId defines model for WebhookId.
 type WebhookId = string
+
+// TooMany RFC 9457. Programs read `code`; people read `title` and `detail`.
+type TooMany = Problem
 
 // ListApprovalsParams defines parameters for ListApprovals.
 type ListApprovalsParams struct {
@@ -5675,6 +5687,15 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 type ProblemApplicationProblemPlusJSONResponse Problem
 
+type TooManyResponseHeaders struct {
+	RetryAfter *string
+}
+type TooManyApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers TooManyResponseHeaders
+}
+
 type GetIndexRequestObject struct {
 }
 
@@ -6197,6 +6218,25 @@ func (response CreateExecution201JSONResponse) VisitCreateExecutionResponse(w ht
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
 	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateExecution429ApplicationProblemPlusJSONResponse struct {
+	TooManyApplicationProblemPlusJSONResponse
+}
+
+func (response CreateExecution429ApplicationProblemPlusJSONResponse) VisitCreateExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(429)
 	_, err := buf.WriteTo(w)
 	return err
 }

@@ -96,7 +96,19 @@ func (s *Server) GetExecution(ctx context.Context, request api.GetExecutionReque
 		}
 	}
 	shown, err := s.shown(ctx, execution)
+	if err == nil && execution.Status == domain.StatusQueued {
+		shown.QueuePosition, err = s.queuePosition(ctx, execution)
+	}
 	return api.GetExecution200JSONResponse(shown), err
+}
+
+// queuePosition counts those that are before it; lists, which would have to count for each, leave it out.
+func (s *Server) queuePosition(ctx context.Context, execution domain.Execution) (*int, error) {
+	position, err := s.reader.QueuePosition(ctx, execution.Tenant, execution.ID)
+	if err != nil || position == 0 {
+		return nil, err
+	}
+	return &position, nil
 }
 
 // CancelExecution stops an execution.

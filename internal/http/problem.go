@@ -66,6 +66,7 @@ var answers = map[domain.Code]struct {
 	domain.CodeRevisionRequired:     {428, "This needs the revision of what it is about."},
 	domain.CodeHashRequired:         {428, "Approving needs the hash of what was shown."},
 	codeHeadersTooLarge:             {431, "The headers are too large."},
+	domain.CodeTooMany:              {429, "There is no room for more."},
 	domain.CodeInternal:             {500, "Something went wrong inside Signoff."},
 	domain.CodeStorage:              {503, "The database does not answer."},
 	domain.CodeUnavailable:          {503, "The service cannot take this now."},
@@ -73,6 +74,8 @@ var answers = map[domain.Code]struct {
 
 const (
 	retryAfter = "2" // seconds
+	// retryQueue is for a queue that is full: it moves when an execution ends, and most take minutes.
+	retryQueue = "15"
 
 	// A problem stays small whatever the input was.
 	maxDetails      = 20
@@ -163,6 +166,8 @@ func writeProblem(w http.ResponseWriter, problem api.Problem) {
 	switch problem.Status {
 	case http.StatusUnauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="signoff"`)
+	case http.StatusTooManyRequests:
+		header.Set("Retry-After", retryQueue)
 	case http.StatusServiceUnavailable:
 		header.Set("Retry-After", retryAfter)
 	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:

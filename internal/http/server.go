@@ -95,6 +95,8 @@ type Log interface {
 // Reader reads what is stored. What belongs to another tenant is domain.CodeNotFound.
 type Reader interface {
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+	// QueuePosition is 1 for the next of its tenant that begins when there is room, and 0 where it does not wait for that.
+	QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error)
 	Executions(ctx context.Context, tenant domain.TenantID, filter store.ExecutionFilter) (store.Page[domain.Execution], error)
 	// ExecutionByKey is the one that was created under an idempotency key.
 	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (e domain.Execution, bodyHash []byte, err error)

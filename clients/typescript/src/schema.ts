@@ -412,6 +412,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/executions/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * All that is kept of an execution, in one file
+         * @description Lines of JSON, each an `ExportLine`: first the `execution`, then its approvals, generations, client calls, prompts,
+         *     events in order, and entries of the audit; at last the `end`, with how many lines of each there were and the SHA-256
+         *     of all bytes before its own line. A file without that last line is not whole.
+         *
+         *     An execution that is live goes on meanwhile: the first line says by `lastSeq` with which event the export ends. What is in
+         *     it is what the other routes show, masked as it is stored.
+         *
+         *     The key needs `events:read`, too. Without `approvals:read` there are no approvals in it, and without `audit:read`
+         *     no entries of the audit; then `omitted` of the first line says so.
+         */
+        get: operations["exportExecution"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/executions/{id}/events": {
         parameters: {
             query?: never;
@@ -1148,12 +1182,13 @@ export interface components {
          *     | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
          *     | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
          *     | `headersTooLarge` | 431 | the headers are over the limit |
+         *     | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
          *     | `internal` | 500 | a bug of ours |
          *     | `storageFailed` | 503 | the database does not answer |
          *     | `unavailable` | 503 | overloaded, or shutting down |
          * @enum {string}
          */
-        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "secretExposed" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "internal" | "storageFailed" | "unavailable";
+        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "secretExposed" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "tooMany" | "internal" | "storageFailed" | "unavailable";
         Index: {
             /** @enum {string} */
             service: "signoff";
@@ -1527,6 +1562,11 @@ export interface components {
              */
             idleTimeoutSeconds?: number;
             /**
+             * @description How many days after its end it is deleted, with all that belongs to it but the audit. 0 is never. Null, or without
+             *     it: as the server is set up.
+             */
+            retentionDays?: number | null;
+            /**
              * @description MCP servers that the agent is given, by their names in the operator's registry. The internal agent takes
              *     none yet.
              */
@@ -1885,6 +1925,8 @@ export interface components {
             approvalTimeoutSeconds: number;
             keepOpen: boolean;
             idleTimeoutSeconds: number;
+            /** @description Null where the request did not say; 0 is for ever. */
+            retentionDays: number | null;
             mcpServers: string[];
             /** Format: uuid */
             resumeFrom: string | null;
@@ -1897,6 +1939,11 @@ export interface components {
             /** @description Absolute, symlinks resolved. */
             workingDirectory: string;
             metadata: components["schemas"]["Metadata"];
+            /**
+             * @description The place among the executions of the tenant that wait for room; 1 is next. Null for one that does not. Only
+             *     `GET /executions/{id}` counts it; lists and other answers have null.
+             */
+            queuePosition: number | null;
             /** @description The current turn, from 1; 0 before the first. */
             turn: number;
             progress: components["schemas"]["Progress"];
@@ -2626,6 +2673,33 @@ export interface components {
             items: components["schemas"]["Event"][];
             /** @description Send it back as `after`; null when there is nothing more now. */
             nextCursor: string | null;
+        };
+        /** @description One line of an export. Besides `type` it has the property that is named like it, or what is said of the type here. */
+        ExportLine: {
+            /** @enum {string} */
+            type: "execution" | "approval" | "generation" | "clientCall" | "prompt" | "event" | "auditEntry" | "end";
+            execution?: components["schemas"]["Execution"];
+            /** @description Of the first line. */
+            exportedAt?: components["schemas"]["Time"];
+            /**
+             * Format: int64
+             * @description Of the first line: the seq of the last event in the export.
+             */
+            lastSeq?: number;
+            /** @description Of the first line: types that are left out, since the key lacks their scope. */
+            omitted?: ("approval" | "auditEntry")[];
+            approval?: components["schemas"]["Approval"];
+            generation?: components["schemas"]["Generation"];
+            clientCall?: components["schemas"]["ClientCall"];
+            prompt?: components["schemas"]["Prompt"];
+            event?: components["schemas"]["Event"];
+            auditEntry?: components["schemas"]["AuditEntry"];
+            /** @description Of the last line: how many lines of each type there were. */
+            counts?: {
+                [key: string]: number;
+            };
+            /** @description Of the last line: over all bytes before it, in hex. */
+            sha256?: string;
         };
         /**
          * @description Not an event of the log but a mark in the stream, without an id: everything before it is history, everything
@@ -3694,6 +3768,20 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /**
+         * @description All room is taken, and as many executions of the tenant are queued as may be. Nothing was created; when some of them have begun
+         *     there is room in the queue again.
+         */
+        TooMany: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Overloaded, shutting down, or the database does not answer. */
         Unavailable: {
             headers: {
@@ -4097,6 +4185,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMedia"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
@@ -4401,6 +4490,40 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    exportExecution: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An execution's id. Whatever is not one is 404.
+                 * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
+                 */
+                id: components["parameters"]["ExecutionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    /** @description A name for the file. */
+                    "Content-Disposition"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
     };

@@ -1,0 +1,46 @@
+package http
+
+import (
+	"context"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+// crowded is a reader to whom all executions wait for room, at the third place.
+type crowded struct{ Reader }
+
+func (c crowded) Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
+	execution, err := c.Reader.Execution(ctx, tenant, id)
+	execution.Status = domain.StatusQueued
+	return execution, err
+}
+
+func (c crowded) QueuePosition(context.Context, domain.TenantID, domain.ExecutionID) (int, error) {
+	return 3, nil
+}
+
+func TestThePlaceInTheQueue(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("hello")
+	if at := h.ask("GET", "/executions/"+id, "").want(200).get("queuePosition"); at != nil {
+		t.Errorf("one that does not wait is at %v", at)
+	}
+	h = newHouse(t, func(c *Config) { c.Reader = crowded{c.Reader} })
+	id = h.create("hello")
+	if at := h.ask("GET", "/executions/"+id, "").want(200).get("queuePosition"); at != 3.0 {
+		t.Errorf("it is at %v", at)
+	}
+	if at := h.ask("GET", "/executions", "").want(200).get("items", "0", "queuePosition"); at != nil {
+		t.Errorf("in a list it is at %v", at)
+	}
+}
+
+func TestTooManyHasTimeToComeBack(t *testing.T) {
+	s := &stubborn{err: domain.Errorf(domain.CodeTooMany, "Full.")}
+	h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
+	a := h.ask("POST", "/executions/"+someID+"/cancel", "").problem(429, domain.CodeTooMany)
+	if got := a.header.Get("Retry-After"); got != retryQueue {
+		t.Errorf("again after %q", got)
+	}
+}
