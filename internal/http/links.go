@@ -128,15 +128,15 @@ func lateStatus(approval domain.Approval) int {
 // settledPage tells how an approval ended, and nothing else that a link should show for ever.
 func settledPage(status int, approval domain.Approval) page {
 	p := page{Status: status, Title: "This is " + string(approval.Status), Facts: []fact{
-		{Name: "What", Text: revealed(approval.Call.Summary)}, {Name: "Tool", Text: revealed(approval.Call.Tool)},
+		{Name: "What", Text: domain.Reveal(approval.Call.Summary)}, {Name: "Tool", Text: domain.Reveal(approval.Call.Tool)},
 	}}
 	if d := approval.Decision; d != nil {
-		p.Facts = append(p.Facts, fact{Name: "Decided by", Text: revealed(d.By.Name)})
+		p.Facts = append(p.Facts, fact{Name: "Decided by", Text: domain.Reveal(d.By.Name)})
 		if d.Resolution != "" {
 			p.Facts = append(p.Facts, fact{Name: "What became of it", Text: string(d.Resolution)})
 		}
 		if d.Reason != "" {
-			p.Facts = append(p.Facts, fact{Name: "Reason", Text: revealed(d.Reason)})
+			p.Facts = append(p.Facts, fact{Name: "Reason", Text: domain.Reveal(d.Reason)})
 		}
 	}
 	if approval.Resolved != nil {
@@ -159,16 +159,16 @@ func (s *Server) pendingPage(ctx context.Context, approval domain.Approval) (pag
 	}
 	p := page{
 		Status: http.StatusOK, Title: "Somebody has to decide", Hash: approval.ArgumentsHash, Facts: []fact{
-			{Name: "What", Text: revealed(approval.Call.Summary)}, {Name: "Tool", Text: revealed(approval.Call.Tool)},
+			{Name: "What", Text: domain.Reveal(approval.Call.Summary)}, {Name: "Tool", Text: domain.Reveal(approval.Call.Tool)},
 			{Name: "Arguments", Text: readable(approval.Call.Arguments), Code: true},
 		},
 	}
 	p.options(approval)
 	if approval.Reason != "" {
-		p.Facts = append(p.Facts, fact{Name: "Why somebody is asked", Text: revealed(approval.Reason)})
+		p.Facts = append(p.Facts, fact{Name: "Why somebody is asked", Text: domain.Reveal(approval.Reason)})
 	}
 	p.Facts = append(p.Facts,
-		fact{Name: "Working directory", Text: revealed(approval.WorkingDirectory), Code: true},
+		fact{Name: "Working directory", Text: domain.Reveal(approval.WorkingDirectory), Code: true},
 		fact{Name: "Asked by", Text: asker(execution)}, fact{Name: "Asked at", Text: moment(approval.Requested)},
 		fact{Name: "Expires", Text: expires}, fact{Name: "Hash", Text: approval.ArgumentsHash},
 	)
@@ -180,7 +180,7 @@ func asker(execution domain.Execution) string {
 	agent := []string{string(source.Type)}
 	for _, part := range []string{source.Command, source.Model} {
 		if part != "" {
-			agent = append(agent, revealed(part))
+			agent = append(agent, domain.Reveal(part))
 		}
 	}
 	return "the agent (" + strings.Join(agent, ", ") + ") of execution " + string(execution.ID)

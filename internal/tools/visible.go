@@ -3,39 +3,13 @@ package tools
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"signoff/internal/domain"
 )
 
-// visible writes text as one line in which every character can be seen. A newline becomes ⏎ and whatever prints as
-// nothing, as blank, or turns the reading direction becomes its number, such as ⟨U+202E⟩.
-func visible(text string) string {
-	var line strings.Builder
-	for _, r := range text {
-		switch {
-		case r == '\n':
-			line.WriteRune('⏎')
-		case hidden(r):
-			fmt.Fprintf(&line, "⟨U+%04X⟩", r)
-		default:
-			line.WriteRune(r)
-		}
-	}
-	return line.String()
-}
-
-// hidden tells whether a person would not see r. Unicode calls some of them letters, marks or symbols: the Hangul
-// fillers, the variation selectors, the blank Braille cell.
-func hidden(r rune) bool {
-	if !unicode.IsPrint(r) {
-		return true
-	}
-	switch r {
-	case 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0:
-		return true
-	}
-	return unicode.Is(unicode.Variation_Selector, r)
-}
+// visible writes text as one line in which every character can be seen.
+func visible(text string) string { return strings.ReplaceAll(domain.Reveal(text), "\n", "⏎") }
 
 // shorten keeps the first head and the last tail characters of a long line and says how many it hides. The tail
 // matters: the end of a command is where the harm would be hidden.
