@@ -403,3 +403,32 @@ func TestALogThatHasStoppedRefuses(t *testing.T) {
 		}
 	})
 }
+
+// Who asks whether the log can be written to hears of a failure until something works again, or until it says nothing any more.
+func TestFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := true
+		log := run(t, &slow{fail: func([]store.Change) error {
+			if full {
+				return domain.Errorf(domain.CodeStorage, "no space left")
+			}
+			return nil
+		}})
+		failing := func(want bool) {
+			t.Helper()
+			if log.Failing() != want {
+				t.Errorf("failing: %v", !want)
+			}
+		}
+		failing(false)
+		_, _ = log.Commit(context.Background(), say("a", "x"))
+		failing(true)
+		time.Sleep(time.Minute) // nobody sends anything
+		failing(false)
+		_, _ = log.Commit(context.Background(), say("a", "x"))
+		failing(true)
+		full = false
+		_, _ = log.Commit(context.Background(), say("a", "x"))
+		failing(false)
+	})
+}

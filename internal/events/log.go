@@ -54,6 +54,7 @@ type Log struct {
 	foreign func(domain.ExecutionID) // hears of what somebody else than the driver wrote; nil: nobody does
 	letGo   func()                   // hears that another replica has let go of what it drove; nil: nobody does
 
+	failed                   atomic.Int64 // when a commit last failed, since the last one that did not; 0: never
 	commits, changes, events atomic.Int64
 }
 
@@ -188,6 +189,7 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 	changes := stamped(batch, time.Now())
 	failpoint.Hit(failpoint.LogTaken)
 	outcomes, err := l.storeCommit(ctx, changes)
+	l.noteFailure(err)
 	failpoint.Hit(failpoint.LogCommitted)
 	if err != nil && len(batch) > 1 && separable(err) {
 		slog.Warn("batch failed, committing its changes one by one", "changes", len(batch), "error", err)
@@ -209,6 +211,25 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 		r.finish(result{outcome: outcomes[i]})
 		failpoint.Hit(failpoint.LogAnswered)
 	}
+}
+
+// failureLasts is for how long a failure says something about the next commit. Longer, and a server that nobody sends anything for its
+// failing would fail for ever.
+const failureLasts = 10 * time.Second
+
+func (l *Log) noteFailure(err error) {
+	if err != nil {
+		l.failed.Store(time.Now().UnixNano())
+	} else {
+		l.failed.Store(0)
+	}
+}
+
+// Failing tells whether the database has just refused what was to be written: a full disk may well have room for what overwrites a
+// row, and none for an event.
+func (l *Log) Failing() bool {
+	at := l.failed.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < failureLasts
 }
 
 // separable tells whether a batch may have failed because of one of its changes. Where nobody knows what happened they

@@ -79,7 +79,7 @@ func (l *leaseholder) retire() {
 // renewal, since a server that cannot write is not to serve.
 func (m *Manager) Run(ctx context.Context, ready func()) error {
 	defer m.leases.end(errOver) // what was not drained is let go, unwritten
-	if err := m.renew(ctx); err != nil {
+	if err := m.beginLease(ctx); err != nil {
 		return err
 	}
 	ready()
@@ -90,9 +90,29 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// Writable tells whether the database took in what was last written by itself, without any request: a full disk answers
-// every reading and no writing.
-func (m *Manager) Writable() bool { return !m.leases.failing.Load() }
+// beginLease tries for longer than a renewal may take: a server that starts while the database is slow must not give up, be
+// started again and make it slower.
+func (m *Manager) beginLease(ctx context.Context) error {
+	for try := 1; ; try++ {
+		err := m.renew(ctx)
+		if err == nil || try == firstRenewals {
+			return err
+		}
+		slog.Warn("cannot take a lease, trying again", "error", err)
+		select {
+		case <-time.After(m.ttl / 10):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// firstRenewals is how often that is tried.
+const firstRenewals = 10
+
+// Writable tells whether the database takes in what is written, the lease's renewals and the log's changes: a full disk
+// answers every reading.
+func (m *Manager) Writable() bool { return !m.leases.failing.Load() && !m.log.Failing() }
 
 // keepRenewing has a rhythm of its own: what taking up waits for must not cost the lease.
 func (m *Manager) keepRenewing(ctx context.Context) {
