@@ -38,6 +38,7 @@ type App struct {
 	outbox   outbox
 	log      *events.Log
 	manager  *sessions.Manager
+	sweeper  *sessions.Sweeper
 	server   *http.Server
 	listener net.Listener
 
@@ -91,6 +92,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 		},
 	}, a.store, a.log)
+	a.sweeper = sessions.NewSweeper(a.store, a.log, config.retention())
 	settings, err := named.openSettings()
 	if err != nil {
 		return nil, err
@@ -122,7 +124,20 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	if err := a.store.Migrate(ctx); err != nil {
 		return err
 	}
+	a.warnOfSettings(ctx)
 	return a.store.ForgetReplicas(ctx)
+}
+
+// warnOfSettings tells of a database that forgets what it has promised. It is the operator's, so the server runs all the same.
+func (a *App) warnOfSettings(ctx context.Context) {
+	set, err := a.store.Settings(ctx)
+	if err != nil {
+		slog.Warn("cannot read the settings of the database", "error", err)
+		return
+	}
+	for _, fault := range faultsOf(set) {
+		slog.Warn("the database may lose what it has acknowledged", "why", fault)
+	}
 }
 
 // openKeys makes the first token, but never for an address that others can reach: there, a key must have been made on
@@ -197,6 +212,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	case err := <-failed:
 		return err
 	}
+	running.Go(func() { a.sweeper.Run(managers) })
 	served := make(chan error, 1)
 	running.Go(func() { served <- a.server.Serve(serving, a.listener) })
 	ready()
@@ -266,6 +282,8 @@ func (a *App) collectors() []prometheus.Collector {
 		counter("signoff_executions_refused_total", "Creations that this replica refused since the queue was full.",
 			func() float64 { return float64(a.manager.Refused()) }),
 		newUndriven(a.store.Undriven),
+		counter("signoff_retention_deleted_total", "Executions that this replica has deleted since their time was over.",
+			func() float64 { return float64(a.sweeper.Removed()) }),
 		gauge("signoff_log_queued", "Changes that wait for the committer.",
 			func() float64 { return float64(a.log.Stats().Queued) }),
 		gauge("signoff_log_topics", "Executions that are followed or driven here.",

@@ -43,6 +43,7 @@ type Config struct {
 	MaxLivePerTenant   int `split_words:"true" default:"0"` // 0: as many as there may be in all
 	MaxQueued          int `split_words:"true" default:"10000"`
 	MaxQueuedPerTenant int `split_words:"true" default:"1000"`
+	RetentionDays      int `split_words:"true" default:"0"` // 0: for ever
 }
 
 // readConfig reads the environment. A variable that is set and empty counts as not set: compose files write
@@ -80,7 +81,7 @@ func unsetEmpty() error {
 var settings = []string{
 	"ADDR", "DATA_DIR", "DATABASE_URL", "CONFIG", "WORKSPACE_ROOT", "SANDBOX", "LOG_LEVEL", "LOG_FORMAT",
 	"DRAIN_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
-	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT",
+	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT", "RETENTION_DAYS",
 }
 
 // unknownVariables leaves SIGNOFF_TEST_* to the tests, SIGNOFF_TOKEN and SIGNOFF_URL to whoever writes clients.
@@ -129,7 +130,7 @@ func (c Config) validate() error {
 	return err
 }
 
-// validateLoad checks what bounds the executions that a server takes on.
+// validateLoad checks what bounds the executions that a server takes on, and how long it keeps them.
 func (c Config) validateLoad() error {
 	for _, s := range []struct {
 		name               string
@@ -140,6 +141,7 @@ func (c Config) validateLoad() error {
 		{"MAX_LIVE_PER_TENANT", c.MaxLivePerTenant, 0, 100_000},
 		{"MAX_QUEUED", c.MaxQueued, 0, 1_000_000},
 		{"MAX_QUEUED_PER_TENANT", c.MaxQueuedPerTenant, 0, 1_000_000},
+		{"RETENTION_DAYS", c.RetentionDays, 0, 3650},
 	} {
 		if s.value < s.least || s.value > s.most {
 			return usagef("%s_%s is %d to %d, not %d", prefix, s.name, s.least, s.most, s.value)
@@ -189,6 +191,9 @@ func (c Config) limits() sessions.Limits {
 		Queued: queue(c.MaxQueued), QueuedPerTenant: queue(c.MaxQueuedPerTenant),
 	}
 }
+
+// retention is how long executions are kept that do not say for themselves; 0 is for ever.
+func (c Config) retention() time.Duration { return time.Duration(c.RetentionDays) * 24 * time.Hour }
 
 func (c Config) storeConfig() store.Config {
 	return store.Config{DatabaseURL: c.DatabaseURL, Path: filepath.Join(c.DataDir, "signoff.db")}

@@ -109,6 +109,11 @@ func (d *diagnosis) database(ctx context.Context, config Config) {
 		return
 	}
 	d.good("database", name)
+	if s.Shared() {
+		d.postgres(ctx, s)
+	} else {
+		d.sqlite(ctx, s)
+	}
 }
 
 func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox {

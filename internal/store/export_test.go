@@ -23,3 +23,9 @@ func (s *Store) Through(db *sql.DB) (undo func()) {
 	s.read.DB, s.write = db, db
 	return func() { s.read, s.write = read, write }
 }
+
+// ListenTo has the ear hear another database, as little as one behind a pooler hears.
+func (s *Store) ListenTo(database string) {
+	s.ear.settings = s.ear.settings.Copy()
+	s.ear.settings.Database = database
+}

@@ -49,7 +49,8 @@ func openPostgres(config Config) (*Store, error) {
 	closePool := func() error { pool.Close(); return nil }
 	return &Store{
 		write: db, read: readers{db, postgresFault}, dialect: postgresDialect, closing: []func() error{db.Close, closePool},
-		ear: ear{settings: settings.ConnConfig, connect: config.ConnTimeout, ping: config.BellPing},
+		conns: int(settings.MaxConns) + 1,
+		ear:   ear{settings: settings.ConnConfig, connect: config.ConnTimeout, ping: config.BellPing},
 	}, nil
 }
 

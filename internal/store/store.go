@@ -35,6 +35,7 @@ type Store struct {
 
 	dialect *dialect
 	ear     ear
+	conns   int    // to a server, at most; 0 on SQLite
 	path    string // of the SQLite file
 	file    os.FileInfo
 	closing []func() error

@@ -30,6 +30,7 @@ type server struct {
 	workspace string
 	env       []string
 	engine    engine
+	binary    string // that of today, unless a test says otherwise
 	process   *exec.Cmd
 	exited    chan struct{}
 	stderr    *output
@@ -61,7 +62,7 @@ type provider interface{ url() string }
 func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	t.Helper()
 	home := t.TempDir()
-	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace"), engine: e}
+	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace"), engine: e, binary: binary}
 	must(t, os.Mkdir(s.workspace, 0o755))
 	s.database = storetest.DataDir(t, s.data())
 	config := filepath.Join(home, "signoff.yaml")
@@ -154,7 +155,7 @@ func (s *server) start() {
 func (s *server) launch(args ...string) {
 	s.t.Helper()
 	s.stderr = &output{}
-	s.process = exec.Command(binary, args...)
+	s.process = exec.Command(s.binary, args...)
 	s.process.Env, s.process.Dir = s.env, s.home
 	s.process.Stderr = io.MultiWriter(s.stderr, look("the log of the server of "+s.t.Name()))
 	must(s.t, s.process.Start())
@@ -189,7 +190,7 @@ func (s *server) newKey(args ...string) string {
 func (s *server) command(args ...string) (out, errOut string, code int) {
 	s.t.Helper()
 	var stdout, stderr bytes.Buffer
-	c := exec.Command(binary, args...)
+	c := exec.Command(s.binary, args...)
 	line := "signoff " + strings.Join(args, " ")
 	c.Env, c.Dir = s.env, s.home
 	c.Stdout, c.Stderr = io.MultiWriter(&stdout, look("the output of "+line)), io.MultiWriter(&stderr, look("the errors of "+line))

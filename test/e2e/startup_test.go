@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/store/storetest"
 )
 
 func quiet(a *answer, _ []message) { a.say("hello") }
@@ -263,19 +264,28 @@ func TestDemo(t *testing.T) {
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
-		s := newServer(t, e, newModel(t, quiet))
-		if e.url == "" {
-			must(t, os.RemoveAll(s.data()))
-			out, errOut, code := s.command("doctor")
-			if _, err := os.Stat(s.data()); code != 0 || err == nil {
-				t.Errorf("before the first start: exit %d, data %v\n%s%s", code, err, out, errOut)
-			}
+	t.Run("SQLite", func(t *testing.T) {
+		s := newServer(t, engine{}, newModel(t, quiet))
+		must(t, os.RemoveAll(s.data()))
+		out, errOut, code := s.command("doctor")
+		if _, err := os.Stat(s.data()); code != 0 || err == nil {
+			t.Errorf("before the first start: exit %d, data %v\n%s%s", code, err, out, errOut)
 		}
 		s.start()
-		out, errOut, code := s.command("doctor")
-		if code != 0 || !strings.Contains(out, "sandbox in use") || !strings.Contains(out, "model test") {
-			t.Errorf("exit %d\n%s%s", code, out, errOut)
+		s.diagnosed(0, "sandbox in use", "model test", "ok    database journal", "database disk")
+	})
+	t.Run("Postgres", func(t *testing.T) {
+		s := up(t, engine{url: cluster(t, true)}, newModel(t, quiet))
+		s.diagnosed(0, "model test", "ok    database settings", "ok    database bells", "ok    database connections")
+		if strings.Contains(s.stderr.String(), "may lose") {
+			t.Errorf("the server warns of a database that is as it should be:\n%s", s.stderr)
+		}
+	})
+	t.Run("Postgres without fsync", func(t *testing.T) {
+		s := up(t, engine{url: cluster(t, false)}, newModel(t, quiet))
+		s.diagnosed(1, "FAIL  database settings", "alter system set fsync = on", "alter system set full_page_writes = on", "ok    database bells")
+		if !strings.Contains(s.stderr.String(), "fsync is off") {
+			t.Errorf("the server says nothing of fsync:\n%s", s.stderr)
 		}
 	})
 	s := newServer(t, engine{}, newModel(t, quiet), "SIGNOFF_DATABASE_URL=postgres://user:hunter2@127.0.0.1:1/none")
@@ -283,6 +293,28 @@ func TestDoctor(t *testing.T) {
 	if code != 1 || !strings.Contains(out, "FAIL  database") || strings.Contains(out+errOut, "hunter2") {
 		t.Errorf("without its database: exit %d\n%s%s", code, out, errOut)
 	}
+}
+
+// diagnosed wants the doctor to end with code, and to say all of that.
+func (s *server) diagnosed(code int, says ...string) {
+	s.t.Helper()
+	out, errOut, got := s.command("doctor")
+	for _, said := range says {
+		if got != code || !strings.Contains(out, said) {
+			s.t.Errorf("exit %d, want %d and %q in\n%s%s", got, code, said, out, errOut)
+		}
+	}
+}
+
+// cluster is a database in a Postgres of the test's own.
+func cluster(t *testing.T, fsync bool) (url string) {
+	t.Helper()
+	c, err := storetest.NewCluster(fsync)
+	must(t, err)
+	t.Cleanup(func() { _ = c.Stop() })
+	url, err = c.Database()
+	must(t, err)
+	return url
 }
 
 // TestSwappedWorkingDirectory: a command that was approved for one folder must not run in another one that a link has

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"signoff/internal/store"
+)
+
+const (
+	oldestPostgres = 130000
+	// maxSkew is how far two clocks may be apart before times of events and times of expiry look odd beside each other.
+	maxSkew = 5 * time.Second
+	// bellLimit is how long a bell may take that is rung and heard by the same.
+	bellLimit = 3 * time.Second
+	// oldTransaction is the age at which a transaction is no work any more but forgotten.
+	oldTransaction = 5 * time.Minute
+	// littleSpace is what a SQLite file is to have left to grow.
+	littleSpace = 1 << 30
+)
+
+// faultsOf are the settings of a server under which it forgets what it has acknowledged, each with the way out.
+func faultsOf(set store.Settings) (faults []string) {
+	const wayOut = " Set it to on in postgresql.conf, or by `alter system set %s = on`, and reload the server."
+	if set.FsyncOff {
+		faults = append(faults, "fsync is off: what was committed is gone, or the database broken, after a crash of the machine."+fmt.Sprintf(wayOut, "fsync"))
+	}
+	if set.FullPageWritesOff {
+		faults = append(faults, "full_page_writes is off: a page that is half written in a crash stays broken."+fmt.Sprintf(wayOut, "full_page_writes"))
+	}
+	return faults
+}
+
+// postgres tells how the server is set up, and how it is reached.
+func (d *diagnosis) postgres(ctx context.Context, s *store.Store) {
+	set, err := s.Settings(ctx)
+	if err != nil {
+		d.bad("database settings", err)
+		return
+	}
+	faults := faultsOf(set)
+	for _, fault := range faults {
+		d.bad("database settings", errors.New(fault))
+	}
+	if len(faults) == 0 {
+		d.good("database settings", "what is committed survives a crash of the machine")
+	}
+	if set.SynchronousCommit == "off" {
+		d.note("database settings", "synchronous_commit is off; the sessions of this server turn it on for themselves. "+
+			"Through a pooler that hands connections on after each transaction they cannot")
+	}
+	d.postgresVersion(set.Version)
+	d.connections(s.MaxConns(), set.MaxConnections)
+	d.clock(ctx, s)
+	d.bells(ctx, s)
+	d.transactions(ctx, s)
+}
+
+func (d *diagnosis) postgresVersion(version int) {
+	said := fmt.Sprintf("%d.%d", version/10000, version%10000)
+	if version < oldestPostgres {
+		d.bad("database version", fmt.Errorf("Postgres %s is too old; it must be %d or newer", said, oldestPostgres/10000))
+		return
+	}
+	d.good("database version", "Postgres "+said)
+}
+
+func (d *diagnosis) connections(ours, theirs int) {
+	detail := fmt.Sprintf("each server takes up to %d of %d", ours, theirs)
+	switch {
+	case ours > theirs:
+		d.bad("database connections", errors.New(detail+"; raise max_connections"))
+	case 2*ours > theirs:
+		d.note("database connections", detail+", so a second one would find too few; raise max_connections")
+	default:
+		d.good("database connections", detail)
+	}
+}
+
+func (d *diagnosis) clock(ctx context.Context, s *store.Store) {
+	switch skew, err := s.Skew(ctx); {
+	case err != nil:
+		d.bad("database clock", err)
+	case skew.Abs() > maxSkew:
+		d.note("database clock", fmt.Sprintf("it is %s off this machine's. Leases and expiry go by the database's, times of events by "+
+			"this one's; let both follow a time server", skew.Round(time.Millisecond)))
+	default:
+		d.good("database clock", fmt.Sprintf("%s off this machine's", skew.Round(time.Millisecond)))
+	}
+}
+
+func (d *diagnosis) bells(ctx context.Context, s *store.Store) {
+	switch heard, err := s.HearsItself(ctx, bellLimit); {
+	case err != nil:
+		d.bad("database bells", err)
+	case !heard:
+		d.note("database bells", "LISTEN hears nothing, as through a pooler that hands connections on after each transaction. Servers look "+
+			"for each other's news once a second then; connect directly to be quicker")
+	default:
+		d.good("database bells", "LISTEN and NOTIFY work")
+	}
+}
+
+func (d *diagnosis) transactions(ctx context.Context, s *store.Store) {
+	switch age, err := s.OldestTransaction(ctx); {
+	case err != nil:
+		d.bad("database transactions", err)
+	case age > oldTransaction:
+		d.note("database transactions", fmt.Sprintf("one is open for %s. GET /events shows nothing that came after it; end it, or the session that forgot it",
+			age.Round(time.Second)))
+	}
+}
+
+// sqlite tells where the file lies.
+func (d *diagnosis) sqlite(ctx context.Context, s *store.Store) {
+	mode, err := s.JournalMode(ctx)
+	switch {
+	case err != nil:
+		d.bad("database journal", err)
+	case mode != "wal":
+		d.bad("database journal", fmt.Errorf("the file system keeps SQLite from journal mode wal, it is %q; put the data folder on a local disk", mode))
+	default:
+		d.good("database journal", mode)
+	}
+	at, err := s.FileSystem()
+	if err != nil {
+		d.bad("database disk", err)
+		return
+	}
+	d.disk(at)
+}
+
+func (d *diagnosis) disk(at store.FileSystem) {
+	free := fmt.Sprintf("%d MB are free", at.Free>>20)
+	switch {
+	case !at.Local:
+		d.bad("database disk", fmt.Errorf("the data folder lies on %s, where locks and flushes cannot be relied on; put it on a local disk, or use Postgres", at.Name))
+	case !at.Kept:
+		d.note("database disk", fmt.Sprintf("the data folder lies on %s, which is gone with the next start of the machine; %s", at.Name, free))
+	case at.Free < littleSpace:
+		d.note("database disk", free+". Without space nothing can be written, and so nothing be decided")
+	default:
+		d.good("database disk", free)
+	}
+}

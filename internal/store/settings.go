@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Settings are those of a Postgres server on which it depends what becomes of commits. The zero value is SQLite's, where this
+// package sets all of them itself.
+type Settings struct {
+	Version           int // as the server counts: 150004 is 15.4
+	FsyncOff          bool
+	FullPageWritesOff bool
+	// SynchronousCommit is what sessions begin with. Those of this package turn it on where it is off.
+	SynchronousCommit string
+	MaxConnections    int // without those that are kept for superusers
+}
+
+// MaxConns is how many connections to a server this store takes at most: those of its pool, and the ear for bells.
+func (s *Store) MaxConns() int { return s.conns }
+
+// Settings reads how the server is set up.
+func (s *Store) Settings(ctx context.Context) (Settings, error) {
+	if !s.Shared() {
+		return Settings{}, nil
+	}
+	type setting struct{ name, value string }
+	read, err := collect(ctx, s.read, func(row scanner) (set setting, err error) {
+		return set, row.Scan(&set.name, &set.value)
+	}, `select name, coalesce(reset_val, setting) from pg_settings where name in ('server_version_num', 'fsync',
+		'full_page_writes', 'synchronous_commit', 'max_connections', 'superuser_reserved_connections')`)
+	if err != nil {
+		return Settings{}, s.failed("read the settings of the server", err)
+	}
+	known := map[string]string{}
+	for _, set := range read {
+		known[set.name] = set.value
+	}
+	number := func(name string) int {
+		n, _ := strconv.Atoi(known[name]) // the server says that it is a number
+		return n
+	}
+	return Settings{
+		Version:  number("server_version_num"),
+		FsyncOff: known["fsync"] == "off", FullPageWritesOff: known["full_page_writes"] == "off",
+		SynchronousCommit: known["synchronous_commit"],
+		MaxConnections:    number("max_connections") - number("superuser_reserved_connections"),
+	}, nil
+}
+
+// Skew is by how much the clock of the database is ahead of this machine's, as well as it can be told over a network.
+func (s *Store) Skew(ctx context.Context) (time.Duration, error) {
+	if !s.Shared() {
+		return 0, nil
+	}
+	before := time.Now()
+	there, err := one(ctx, s.read, func(row scanner) (us int64, err error) { return us, row.Scan(&us) },
+		`select (extract(epoch from clock_timestamp()) * 1000000)::bigint`)
+	if err != nil {
+		return 0, s.failed("read the clock of the server", err)
+	}
+	took := time.Since(before)
+	return timeOf(there).Sub(before.Add(took / 2)), nil
+}
+
+// OldestTransaction is the age of the oldest transaction of the whole server that has written, as far as this user may see:
+// the feed ends before it, see [Store.Feed].
+func (s *Store) OldestTransaction(ctx context.Context) (time.Duration, error) {
+	if !s.Shared() {
+		return 0, nil
+	}
+	seconds, err := one(ctx, s.read, func(row scanner) (age float64, err error) { return age, row.Scan(&age) }, `
+		select coalesce(max(extract(epoch from clock_timestamp() - began)), 0)::float8 from (
+			select xact_start as began from pg_stat_activity where backend_xid is not null
+			union all select prepared from pg_prepared_xacts) writing`)
+	if err != nil {
+		return 0, s.failed("look for old transactions", err)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// HearsItself tells whether what is sent to the channel of the bells comes back within limit. Through a pooler that hands
+// connections on after each transaction it does not. The payload is one that nobody understands.
+func (s *Store) HearsItself(ctx context.Context, limit time.Duration) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	const payload = "is anybody there"
+	ready := make(chan struct{})
+	listened := make(chan error, 1)
+	heard := make(chan struct{}, 1)
+	go func() {
+		listened <- s.Listen(ctx, func() { close(ready) }, func(told string) {
+			if told == payload {
+				cancel()
+				select {
+				case heard <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}()
+	select {
+	case err := <-listened:
+		return false, err
+	case <-ready:
+	}
+	notified := s.Notify(ctx, []string{payload})
+	listening := <-listened // until it is heard, or the time is over
+	select {
+	case <-heard:
+		return true, nil
+	default:
+	}
+	if ctx.Err() != nil && notified == nil {
+		return false, nil
+	}
+	return false, errors.Join(notified, listening)
+}
+
+// JournalMode is how SQLite keeps what a transaction writes; nothing on Postgres. This package asks for "wal", which not every file
+// system can.
+func (s *Store) JournalMode(ctx context.Context) (string, error) {
+	if s.Shared() {
+		return "", nil
+	}
+	mode, err := one(ctx, s.write, scanText, `pragma journal_mode`)
+	if err != nil {
+		return "", s.failed("read the journal mode", err)
+	}
+	return strings.ToLower(mode), nil
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// TestDrainUnderLoad: a server that is told to stop says so, sends its streams away with a hint, is gone in time, and its
+// peer goes on with what it drove.
+func TestDrainUnderLoad(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, func(a *answer, conversation []message) {
+		if last(conversation).Role != "tool" {
+			a.bash("true")
+			return
+		}
+		a.say(strings.Repeat("word ", 200))
+	})
+	e := engine{url: postgres(t)}
+	leaving := up(t, e, m)
+	peer := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+leaving.workspace)
+	peer.token = leaving.token
+	peer.start()
+
+	var ids []string
+	for range 20 {
+		ids = append(ids, leaving.create().ID)
+	}
+	for _, id := range ids {
+		leaving.asked(id, 1)
+	}
+	goodbyes := leaving.goodbyes(ids)
+	began := time.Now()
+	must(t, leaving.process.Process.Signal(syscall.SIGTERM))
+	unready := leaving.unready()
+	<-leaving.exited
+	if took := time.Since(began); took > 30*time.Second || leaving.process.ProcessState.ExitCode() != 0 {
+		t.Errorf("it took %s to exit, with %d", took, leaving.process.ProcessState.ExitCode())
+	}
+	if !unready {
+		t.Error("it was ready to its end")
+	}
+	for _, said := range goodbyes() {
+		if strings.Count(said, "retry: ") != 2 || !strings.Contains(said, ": the server is stopping") {
+			t.Errorf("a stream ends with %q", said[max(0, len(said)-200):])
+		}
+	}
+
+	began = time.Now()
+	for _, id := range ids {
+		peer.decide(peer.asked(id, 1)[0])
+	}
+	for _, id := range ids {
+		peer.eventually("a start by the peer", func() bool {
+			return len(of[domain.ToolCallStarted](t, peer.page(id))) == 1
+		})
+	}
+	t.Logf("the peer drove all of them after %s", time.Since(began))
+	for _, id := range ids {
+		peer.ended(id)
+		peer.sound(id)
+	}
+}
+
+// unready tells whether the server said, before it went, that it takes no more traffic.
+func (s *server) unready() bool {
+	for s.running() {
+		response, err := s.try(context.Background(), "GET", "/readyz", nil)
+		if err != nil {
+			continue
+		}
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusServiceUnavailable {
+			return true
+		}
+	}
+	return false
+}
+
+// goodbyes follows executions, and returns all that their streams said when they are over.
+func (s *server) goodbyes(ids []string) func() []string {
+	s.t.Helper()
+	said := make([]string, len(ids))
+	var reading sync.WaitGroup
+	for i, id := range ids {
+		response, err := s.try(context.Background(), "GET", "/executions/"+id+"/events", nil, headers{"Accept": "text/event-stream"})
+		must(s.t, err)
+		reading.Go(func() {
+			defer response.Body.Close()
+			all, _ := io.ReadAll(response.Body) // it says how it ended by what it said
+			said[i] = string(all)
+		})
+	}
+	return func() []string { reading.Wait(); return said }
+}

@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// before is the last commit whose schema was version 4, the floor of the schema of today.
+const before = "aba2fd512526e133efcc90a05d8d50eeef3f0184"
+
+// older builds the server of an earlier commit. Without the history of the repository there is none to build.
+func older(t *testing.T, commit string) (path string) {
+	t.Helper()
+	if _, err := git("cat-file", "-e", commit+"^{commit}"); err != nil {
+		t.Skipf("NOT TESTED, the commit %.7s is not in this clone: %v", commit, err)
+	}
+	folder := t.TempDir()
+	tree := filepath.Join(folder, "tree")
+	if out, err := git("worktree", "add", "--detach", tree, commit); err != nil {
+		t.Skipf("NOT TESTED, git makes no worktree here: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _, _ = git("worktree", "remove", "--force", tree) })
+	path = filepath.Join(folder, "signoff")
+	build := exec.Command("go", "build", "-o", path, "./cmd/server")
+	build.Dir, build.Stderr = tree, os.Stderr
+	must(t, build.Run())
+	return path
+}
+
+func git(args ...string) (string, error) {
+	out, err := exec.Command("git", args...).CombinedOutput()
+	return string(out), err
+}
+
+// TestRollingUpgrade runs the binary of the schema's floor beside that of today on one database. The new one migrates under
+// the old one; both serve and drive, are killed in turns, and what either left goes on: to one end each, under followers that
+// see every event once.
+func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, func(a *answer, conversation []message) {
+		if n := strings.Count(fmt.Sprint(conversation), "effect-"); n < 2 {
+			a.bash("sleep 0.1; echo effect-; echo x >> ledger.txt")
+			return
+		}
+		a.say("done")
+	})
+	e := engine{url: postgres(t)}
+	first := newServer(t, e, m)
+	first.binary = older(t, before)
+	first.start()
+	early := []string{first.create().ID, first.create().ID}
+	first.asked(early[0], 1)
+
+	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace, "SIGNOFF_PARK_SECONDS=1")
+	second.token = first.token
+	second.start()
+	third := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace, "SIGNOFF_PARK_SECONDS=1")
+	third.token = first.token
+	third.start()
+
+	ids := early
+	for range 3 {
+		ids = append(ids, first.create().ID, second.create().ID)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	logs := third.followAll(ctx, ids)
+
+	half := func(s *server) { // of what is asked is decided by s
+		for i, id := range ids {
+			if i%2 == 0 {
+				s.approveAll(id)
+			}
+		}
+	}
+	for _, id := range ids {
+		third.asked(id, 1)
+	}
+	half(first) // the old one's word wakes what the new ones have parked
+	second.kill()
+	half(third)
+	second.start()
+	first.kill()
+	for _, id := range ids {
+		third.eventually("the end", func() bool {
+			second.approveAll(id)
+			return third.get(id).Status == "completed"
+		})
+	}
+	for i, log := range logs() {
+		if all := third.sound(ids[i]); len(log) != len(all) || log[len(log)-1].raw != all[len(all)-1].raw {
+			t.Errorf("a follower of %s saw %d of %d events", ids[i], len(log), len(all))
+		}
+	}
+	_, errOut, code := first.command("migrate")
+	if code != 1 || !strings.Contains(errOut, "start the newer one") {
+		t.Errorf("the old one started again: exit %d: %s", code, errOut)
+	}
+}
+
+// followAll follows executions to their ends, also over the ends of connections, and returns what was seen of each.
+func (s *server) followAll(ctx context.Context, ids []string) func() [][]wireEvent {
+	logs := make([][]wireEvent, len(ids))
+	var following sync.WaitGroup
+	for i, id := range ids {
+		following.Go(func() {
+			for over := false; !over && ctx.Err() == nil; {
+				over, _ = s.follow(ctx, id, int64(len(logs[i])), func(e wireEvent) bool {
+					if e.Seq != int64(len(logs[i]))+1 {
+						s.t.Errorf("%s: event %d comes after %d", id, e.Seq, len(logs[i]))
+					}
+					logs[i] = append(logs[i], e)
+					return true
+				})
+			}
+		})
+	}
+	return func() [][]wireEvent { following.Wait(); return logs }
+}
