@@ -41,7 +41,7 @@ type Store interface {
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
 	Claim(ctx context.Context, replica store.ReplicaID, limit int) ([]store.Claimed, error)
 	ClaimNow(ctx context.Context, replica store.ReplicaID, ids []domain.ExecutionID) ([]store.Claimed, error)
-	ClaimQueued(ctx context.Context, replica store.ReplicaID, limit, each int, full []domain.TenantID) ([]store.Claimed, error)
+	ClaimQueued(ctx context.Context, replica store.ReplicaID, limit, each int, live map[domain.TenantID]int) ([]store.Claimed, error)
 	Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	Owned(ctx context.Context, replica store.ReplicaID) ([]store.Claimed, error)

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"signoff/internal/domain"
 	"signoff/internal/store"
@@ -76,12 +77,12 @@ func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creat
 // admitQueued takes up executions that wait for room, as far as there is any.
 func (m *Manager) admitQueued(ctx context.Context) error {
 	for !m.isDraining() {
-		free, each, full := m.vacancies()
+		free, live := m.vacancies()
 		if free == 0 {
 			return nil
 		}
 		seen := m.queueings()
-		claimed, err := m.store.ClaimQueued(ctx, m.replica, free, each, full)
+		claimed, err := m.store.ClaimQueued(ctx, m.replica, free, m.limits.LivePerTenant, live)
 		if err != nil {
 			return m.doubtful(err)
 		}
@@ -116,18 +117,13 @@ func (m *Manager) vacated(tenant domain.TenantID) {
 	}
 }
 
-// vacancies is for how many sessions there is room, how many of each tenant may come at once, and whose tenants have none.
-func (m *Manager) vacancies() (free, each int, full []domain.TenantID) {
+// vacancies is for how many sessions there is room, and how many each tenant has.
+func (m *Manager) vacancies() (free int, live map[domain.TenantID]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for tenant, n := range m.tenants {
-		if n >= m.limits.LivePerTenant {
-			full = append(full, tenant)
-		}
+	free = min(claimBatch, m.limits.Live-len(m.live))
+	if free <= 0 {
+		return 0, nil
 	}
-	free = min(claimBatch, max(0, m.limits.Live-len(m.live)))
-	if m.limits.LivePerTenant < m.limits.Live {
-		return free, 1, full
-	}
-	return free, free, full
+	return free, maps.Clone(m.tenants)
 }

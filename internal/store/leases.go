@@ -63,19 +63,23 @@ func (s *Store) ClaimNow(ctx context.Context, replica ReplicaID, ids []domain.Ex
 	return s.claim(ctx, replica, which, asKeyed, len(ids), ids...)
 }
 
-// ClaimQueued gives replica up to limit executions that wait for room, the tenants in turn and the oldest of each first.
-// It gives at most so many of each tenant, and none of those that are full. That what is queued lives and has no driver is not asked
-// for in the reading: it is so, and SQLite would look for it among all that nobody drives.
-func (s *Store) ClaimQueued(ctx context.Context, replica ReplicaID, limit, each int, full []domain.TenantID) ([]Claimed, error) {
-	skipped := list{columns: columns("tenant text"), rows: [][]any{{""}}}
-	for _, tenant := range full {
-		skipped.rows = append(skipped.rows, []any{text(string(tenant))})
+// ClaimQueued gives replica up to limit executions that wait for room: of the tenant that has the fewest live first, and of each the
+// oldest. Live tells how many each has on this replica; none gets more than each. So a tenant with a long queue holds up
+// nobody else, also where there is room for one at a time. That what is queued lives and has no driver is not asked for in the reading: it is
+// so, and SQLite would look for it among all that nobody drives.
+func (s *Store) ClaimQueued(
+	ctx context.Context, replica ReplicaID, limit, each int, live map[domain.TenantID]int,
+) ([]Claimed, error) {
+	has := list{columns: columns("tenant text, live bigint"), rows: [][]any{{"", int64(0)}}}
+	for tenant, n := range live {
+		has.rows = append(has.rows, []any{text(string(tenant)), int64(n)})
 	}
-	with, args := s.dialect.with(skipped)
+	with, args := s.dialect.with(has)
 	next, err := collect(ctx, s.read, scanExecutionID, with+`
 		select execution_id from (
-			select execution_id, queued_us, row_number() over (partition by tenant_id order by queued_us, execution_id) as turn
-			from execution_heads where queued_us is not null and tenant_id not in (select tenant from v)) waiting
+			select h.execution_id, h.queued_us, coalesce(v.live, 0) +
+				row_number() over (partition by h.tenant_id order by h.queued_us, h.execution_id) as turn
+			from execution_heads h left join v on v.tenant = h.tenant_id where h.queued_us is not null) waiting
 		where turn <= `+strconv.Itoa(each)+`
 		order by turn, queued_us, execution_id limit `+strconv.Itoa(limit), args...)
 	if err != nil {

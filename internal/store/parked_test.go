@@ -53,7 +53,10 @@ func TestAHundredThousandParked(t *testing.T) {
 					c, err := s.ClaimNow(t.Context(), "one", []domain.ExecutionID{"p7", "p8"})
 					return len(c), err
 				},
-				"queue": func() (int, error) { c, err := s.ClaimQueued(t.Context(), "one", 50, 50, nil); return len(c), err },
+				"queue": func() (int, error) {
+					c, err := s.ClaimQueued(t.Context(), "one", 50, 50, map[domain.TenantID]int{"t": 7})
+					return len(c), err
+				},
 				"count": func() (int, error) { _, _, err := s.Undriven(t.Context()); return 0, err },
 			} {
 				began := time.Now()

@@ -130,20 +130,26 @@ func queue(w *world) {
 		w.Errorf("another tenant sees it at %d: %v", n, err)
 	}
 
-	claimed, err := w.s.ClaimQueued(w.ctx, "two", 3, 1, nil)
+	claimed, err := w.s.ClaimQueued(w.ctx, "two", 2, 1, nil)
 	w.must(err)
 	w.wantClaimed(claimed, own[0], others[0])
 	if claimed[0].Epoch != 2 || claimed[0].Execution.Recovery != 0 {
 		w.Errorf("%+v", claimed[0])
 	}
 	w.positions(own, 0, 1, 2)
-	claimed, err = w.s.ClaimQueued(w.ctx, "two", 9, 9, []domain.TenantID{tenant})
+	claimed, err = w.s.ClaimQueued(w.ctx, "two", 9, 9, map[domain.TenantID]int{tenant: 9})
 	w.must(err)
 	w.wantClaimed(claimed, others[1])
 	w.waits(2, 2)
 	if claimed, err := w.s.ClaimQueued(w.ctx, "nobody", 9, 9, nil); err != nil || len(claimed) != 0 {
 		w.Errorf("a replica without a lease gets %v, %v", claimed, err)
 	}
+
+	late := waitingForRoom("late")
+	w.accepted(late)
+	claimed, err = w.s.ClaimQueued(w.ctx, "two", 1, 9, map[domain.TenantID]int{tenant: 1})
+	w.must(err)
+	w.wantClaimed(claimed, late.Execution) // who has one waits for who has none
 
 	w.accepted(store.Change{Execution: own[1], Ring: true}) // does not jump the queue
 	w.claims("two")
