@@ -61,7 +61,7 @@ func (d *diagnosis) postgres(ctx context.Context, s *store.Store) {
 func (d *diagnosis) postgresVersion(version int) {
 	said := fmt.Sprintf("%d.%d", version/10000, version%10000)
 	if version < oldestPostgres {
-		d.bad("database version", fmt.Errorf("Postgres %s is too old; it must be %d or newer", said, oldestPostgres/10000))
+		d.bad("database version", fmt.Errorf("version %s of Postgres is too old; it must be %d or newer", said, oldestPostgres/10000))
 		return
 	}
 	d.good("database version", "Postgres "+said)

@@ -26,7 +26,7 @@ func (s *Store) FileSystem() (FileSystem, error) {
 		return FileSystem{}, s.failed("look at the file system", err)
 	}
 	found := FileSystem{Local: true, Kept: true, Free: at.Bavail * uint64(at.Bsize)}
-	kind := int64(at.Type) & 0xffffffff
+	kind := int64(at.Type) & 0xffffffff //nolint:unconvert // it has 32 bits on some machines
 	switch name, far := remote[kind]; {
 	case far:
 		found.Name, found.Local = name, false
