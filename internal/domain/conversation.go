@@ -18,7 +18,9 @@ type Conversation struct {
 	Messages []Message // of all turns, without the messages that the client brought along
 	LastText string    // the newest whole message of the agent
 
-	UsageBefore Usage // of the execution when this turn began
+	UsageBefore Usage           // of the execution when this turn began
+	Warned      map[string]bool // bounds of the budget that were warned of
+	ActiveTime  time.Duration   // of this turn, as its clock counts it; none passes without a driver
 
 	Repair      int                // of this turn; see [TurnStarted]
 	Edits       int                // the generation that this turn changes
@@ -58,7 +60,7 @@ type OpenCall struct {
 // Fold reads a log from its first event on. Events of types it does not know are passed over, so that an older
 // server can read a newer log.
 func Fold(events []Event) (Conversation, error) {
-	f := folder{texts: map[string]*answer{}, calls: map[string]*foldedCall{}}
+	f := folder{texts: map[string]*answer{}, calls: map[string]*foldedCall{}, warned: map[string]bool{}, clock: activeTime{here: map[string]bool{}}}
 	for _, event := range events {
 		if _, known := decoders[event.Type]; !known {
 			continue
@@ -68,6 +70,7 @@ func Fold(events []Event) (Conversation, error) {
 			return Conversation{}, err
 		}
 		f.at = event.Time
+		f.clock.take(event.Time, payload)
 		f.take(payload)
 		if event.Type == StateChangedType {
 			f.since = event.Time
@@ -86,6 +89,8 @@ type folder struct {
 	at      time.Time // of the event that is taken
 	usage   Usage
 	before  Usage // usage when the turn began
+	warned  map[string]bool
+	clock   activeTime
 	repair  int
 	edits   int
 	newest  int // generation
@@ -136,6 +141,8 @@ func (f *folder) take(payload Payload) {
 		f.inTurn = false
 	case UsageUpdated:
 		f.usage = p.Usage
+	case BudgetWarned:
+		f.warned[p.Limit] = true
 	case TurnContinued:
 		f.active = f.active && p.Mode != ResumeFresh
 	case AgentUpdated:
@@ -228,7 +235,7 @@ func (f *folder) call(id string) *foldedCall {
 func (f *folder) conversation() Conversation {
 	conversation := Conversation{
 		Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since,
-		Repair: f.repair, Edits: f.edits, Generations: f.newest, Executed: f.ended,
+		Repair: f.repair, Edits: f.edits, Generations: f.newest, Executed: f.ended, Warned: f.warned, ActiveTime: f.clock.sum,
 	}
 	for _, a := range f.answers {
 		if a.user {

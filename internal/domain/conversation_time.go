@@ -1,0 +1,81 @@
+package domain
+
+import "time"
+
+// activeTime counts the active time of a turn as its session does, from what is in the log. Without it whoever takes the turn up
+// would begin at nothing, and a turn that is parked often enough would never be out of time.
+type activeTime struct {
+	sum    time.Duration
+	before time.Duration // the sum before the newest instant
+	newest time.Time     // of which the driver has told something
+	status Status
+	here   map[string]bool // calls that run, and not only at the client
+}
+
+func (a *activeTime) take(at time.Time, payload Payload) {
+	if byAnybody(payload) {
+		return
+	}
+	a.pass(at)
+	switch p := payload.(type) {
+	case TurnStarted:
+		a.sum, a.before = 0, 0
+	case StateChanged:
+		if takesUp(p) {
+			a.sum = a.before
+		}
+		a.status = p.To
+	case ToolCallStarted:
+		a.here[p.ToolCallID] = p.Awaits != AwaitsClient
+	case ApprovalRequested:
+		if p.Kind == ApprovalUnknownOutcome {
+			delete(a.here, p.ToolCallID)
+		}
+	case ToolCallCompleted:
+		delete(a.here, p.ToolCallID)
+	}
+}
+
+// byAnybody tells whether not only the driver writes such an event. That somebody has left a prompt does not tell that the agent was
+// still at work, and the time of that is of the clock of another replica.
+func byAnybody(payload Payload) bool {
+	switch payload.(type) {
+	case PromptQueued, BlocksAccepted, ApprovalResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// pass lets the time go on to the next event. Clocks are set back, and another driver may have a slower one.
+func (a *activeTime) pass(at time.Time) {
+	if at.Equal(a.newest) {
+		return
+	}
+	a.before = a.sum
+	if a.runs() && at.After(a.newest) {
+		a.sum += at.Sub(a.newest)
+	}
+	a.newest = at
+}
+
+func (a *activeTime) runs() bool {
+	switch a.status {
+	case StatusWaiting, StatusStreaming:
+		return true
+	case StatusExecutingTool:
+		for _, here := range a.here {
+			if here {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// takesUp tells whether the turn has lost its driver while it was active. When that was is not known: what the next one writes in its
+// first change comes after all the time in which there was none, and that does not count.
+func takesUp(p StateChanged) bool {
+	active := p.From == StatusWaiting || p.From == StatusStreaming || p.From == StatusExecutingTool
+	return active && (p.To == StatusInitializing || p.To == StatusInterrupted)
+}

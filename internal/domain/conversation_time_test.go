@@ -1,0 +1,81 @@
+package domain_test
+
+import (
+	"testing"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// at gives events of one change their time, in seconds.
+func at(second int, payloads ...domain.Payload) []domain.Event {
+	events := log(payloads...)
+	for i := range events {
+		events[i].Time = time.Unix(int64(second), 0)
+	}
+	return events
+}
+
+func changed(from, to domain.Status) domain.StateChanged {
+	return domain.StateChanged{From: from, To: to}
+}
+
+func TestActiveTimeOfATurn(t *testing.T) {
+	const (
+		initializing = domain.StatusInitializing
+		waiting      = domain.StatusWaiting
+		streaming    = domain.StatusStreaming
+		asking       = domain.StatusPendingToolApproval
+		executing    = domain.StatusExecutingTool
+		interrupted  = domain.StatusInterrupted
+	)
+	begun := at(100, domain.TurnStarted{Turn: 1}, changed(initializing, waiting))
+	started := func(id string) domain.ToolCallStarted { return domain.ToolCallStarted{ToolCallID: id} }
+	byClient := domain.ToolCallStarted{ToolCallID: "client", Awaits: domain.AwaitsClient}
+	done := func(id string) domain.ToolCallCompleted { return domain.ToolCallCompleted{ToolCallID: id} }
+	said := domain.MessageDelta{MessageID: "m", Text: "a"}
+	cutOff := domain.MessageCompleted{MessageID: "m", Interrupted: true}
+	for name, test := range map[string]struct {
+		log  [][]domain.Event
+		want int
+	}{
+		"waiting and streaming count":   {[][]domain.Event{at(110, changed(waiting, streaming), said), at(115, said)}, 15},
+		"opening the agent does not":    {[][]domain.Event{at(110, changed(waiting, initializing)), at(150, changed(initializing, waiting)), at(152, said)}, 2},
+		"a person's time does not":      {[][]domain.Event{at(105, changed(waiting, asking)), at(900, changed(asking, waiting)), at(901, said)}, 6},
+		"a call that runs here counts":  {[][]domain.Event{at(105, started("c"), changed(waiting, executing)), at(125, done("c"), changed(executing, waiting))}, 25},
+		"the client's time does not":    {[][]domain.Event{at(105, byClient, changed(waiting, executing)), at(900, done("client"), changed(executing, waiting))}, 5},
+		"of two calls the one here":     {[][]domain.Event{at(105, byClient, started("c"), changed(waiting, executing)), at(110, done("c")), at(900, done("client"))}, 10},
+		"nor a call that is lost":       {[][]domain.Event{at(105, started("c"), changed(waiting, executing)), at(300, outcomeAsked("c", "u")), at(900, said)}, 200},
+		"without a driver none passes":  {[][]domain.Event{at(110, changed(waiting, streaming), said), at(900, changed(streaming, initializing), cutOff), at(905, changed(initializing, waiting)), at(907, said)}, 12},
+		"nor before somebody is asked":  {[][]domain.Event{at(110, changed(waiting, streaming), said), at(900, cutOff, changed(streaming, interrupted))}, 10},
+		"nor while a call has no owner": {[][]domain.Event{at(105, started("c"), changed(waiting, executing)), at(900, done("c"), changed(executing, interrupted))}, 5},
+		"nor until somebody has prompted": {[][]domain.Event{at(110, changed(waiting, streaming), said), at(400, domain.PromptQueued{Text: "more"}),
+			at(900, changed(streaming, initializing))}, 10},
+		"a prompt does not stop the clock": {[][]domain.Event{at(120, domain.PromptQueued{Text: "more"}), at(130, said)}, 30},
+		"whose sender's clock is ahead":    {[][]domain.Event{at(700, domain.PromptQueued{Text: "more"}), at(130, said)}, 30},
+		"the next driver's is behind": {[][]domain.Event{at(110, said), at(50, changed(waiting, initializing)), at(55, changed(initializing, waiting)),
+			at(58, said)}, 13},
+		"what was parked goes on": {[][]domain.Event{at(105, changed(waiting, asking)), at(900, domain.ApprovalResolved{ApprovalID: "a"}),
+			at(901, changed(asking, initializing)), at(905, changed(initializing, waiting)), at(909, said)}, 9},
+		"each turn has its own": {[][]domain.Event{at(150, domain.TurnEnded{Turn: 1}, changed(waiting, domain.StatusIdle)),
+			at(300, domain.TurnStarted{Turn: 2}, changed(domain.StatusIdle, waiting)), at(303, said)}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := begun
+			for _, change := range test.log {
+				log = append(log[:len(log):len(log)], change...)
+			}
+			c, err := domain.Fold(log)
+			if want := time.Duration(test.want) * time.Second; err != nil || c.ActiveTime != want {
+				t.Errorf("%s, want %s (%v)", c.ActiveTime, want, err)
+			}
+		})
+	}
+}
+
+func TestWarningsOfABudgetAreKnown(t *testing.T) {
+	c, err := domain.Fold(log(domain.TurnStarted{Turn: 1}, domain.BudgetWarned{Limit: "tokens"}, domain.TurnStarted{Turn: 2}))
+	if err != nil || !c.Warned["tokens"] || c.Warned["cost"] {
+		t.Errorf("%v, %v", c.Warned, err)
+	}
+}
