@@ -10,8 +10,11 @@ type clock struct {
 	started time.Time
 }
 
-// newClock returns a clock that stands still; limit 0 never runs out.
-func newClock(limit time.Duration) *clock { return &clock{left: limit, limited: limit > 0} }
+// newClock returns a clock that stands still, of a turn that was active before; 0 seconds never runs out.
+func newClock(seconds int, before time.Duration) *clock {
+	limit := time.Duration(seconds) * time.Second
+	return &clock{left: max(0, limit-before), limited: limit > 0}
+}
 
 func (c *clock) run() {
 	if !c.limited || c.timer != nil {

@@ -177,14 +177,19 @@ func (s *session) waitOn() state {
 }
 
 // newerRules tells whether a rule was made since a question was asked. It may be the answer, and only an agent that comes back to
-// its call tells what the call would do. A minute more, since the clocks of replicas differ.
+// its call tells what the call would do. The time of a rule is of the clock of the replica that made it, and that of a question of another
+// one: so ten minutes more. Where that is too much, an agent is opened in vain; were it too little, the rule would not be
+// noticed, and the call would wait for a person who has already answered.
 func (s *session) newerRules() (bool, error) {
 	if err := s.readRules(); err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(s.policy.Rules, func(rule domain.PermissionRule) bool {
 		return s.anyCall(func(c *call) bool {
-			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-time.Minute))
+			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-clocksApart))
 		})
 	}), nil
 }
+
+// clocksApart is how much the clocks of two replicas may differ.
+const clocksApart = 10 * time.Minute

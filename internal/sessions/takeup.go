@@ -243,7 +243,8 @@ func (s *session) recall(c domain.Conversation) {
 	if c.Text != "" {
 		s.promptText = c.Text
 	}
-	s.began = c.UsageBefore
+	s.began, s.warned = c.UsageBefore, c.Warned
+	s.clock = newClock(s.execution.Request.TimeoutSeconds, c.ActiveTime)
 	s.repairs, s.executed = c.Repair, c.Executed
 	s.blocks.edits, s.blocks.newest = c.Edits, c.Generations
 	s.said.add("", c.LastText)

@@ -102,6 +102,7 @@ func (s *session) beginTurn(d *draft, started domain.TurnStarted) {
 	}
 	s.turn, s.repairs = started.Turn, started.Repair
 	s.inTurn, s.said, s.began = true, spoken{}, s.usage
+	s.clock = newClock(s.execution.Request.TimeoutSeconds, 0)
 	d.progress = s.turn > 1 // it has come further than any restart in between
 	d.add(started)
 }
@@ -158,7 +159,6 @@ func (s *session) prompt() error {
 	s.fresh = false
 	ctx, stop := context.WithCancelCause(s.lease)
 	s.stop, s.gone = stop, make(chan struct{})
-	s.clock = newClock(time.Duration(s.execution.Request.TimeoutSeconds) * time.Second)
 	agent, inbox, gone, h := s.agent, s.inbox, s.gone, s.host()
 	go func() {
 		result := &turnResult{}
@@ -178,7 +178,7 @@ func (s *session) prompt() error {
 
 func (s *session) host() *host {
 	return &host{
-		inbox: s.inbox, execution: s.execution, epoch: s.epoch, workspace: s.workspace, sandbox: s.sandbox, store: s.store,
+		inbox: s.inbox, execution: s.execution, epoch: s.epoch, lease: &s.leases, workspace: s.workspace, sandbox: s.sandbox, store: s.store,
 		vault: s.vault, masker: s.masker, runbook: s.runbook(),
 	}
 }
@@ -225,9 +225,10 @@ func (s *session) unheard() bool {
 	return errors.Is(s.result.err, domain.ErrNotPrompted) && !s.reopened && !s.closing
 }
 
-// reopen starts the agent's process again in the middle of its turn.
+// reopen starts the agent's process again in the middle of its turn, whose clock goes on where it was.
 func (s *session) reopen() state {
 	s.reopened = true
+	s.clock.pause()
 	s.stop(errOver)
 	s.stop, s.result = nil, nil
 	s.closeAgent()

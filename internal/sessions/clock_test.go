@@ -1,0 +1,142 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/sessions"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store/storetest"
+)
+
+// asksAndWorks asks, works for twenty seconds, and asks again; after a restart it goes on with the call that is open.
+func asksAndWorks(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+	asked, answered := map[string]bool{}, map[string]bool{}
+	for _, message := range turn.Prompt.History {
+		answered[message.ToolCallID] = true
+		for _, call := range message.ToolCalls {
+			asked[call.ID] = true
+		}
+	}
+	for n := range 9 {
+		call := sessionstest.Bash(fmt.Sprint("c", n), "ls")
+		if answered[call.ID] {
+			continue
+		}
+		if !asked[call.ID] {
+			if err := turn.Want(fmt.Sprint("m", n), call); err != nil {
+				return "", err
+			}
+		}
+		if _, err := turn.Use(call, func(json.RawMessage) string { return "ran" }); err != nil {
+			return "", err
+		}
+		select {
+		case <-time.After(20 * time.Second):
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return domain.StopEndTurn, nil
+}
+
+// A turn that is parked between its calls has no more time than one that is not.
+func TestParkingDoesNotSetTheClockBack(t *testing.T) {
+	for name, after := range map[string]time.Duration{"parked": time.Millisecond, "live": 48 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			onFakeTimeWith(t, func(c *sessions.Config) {
+				c.ParkAfter = after
+				c.Agents[domain.SourceInternal] = sessionstest.Open(asksAndWorks)
+			}, func(t *testing.T, w *world) {
+				id := w.start(func(r *domain.Request) { r.TimeoutSeconds = 50 })
+				for n := 1; n <= 3; n++ {
+					open := w.approvals(id, n)
+					if after < time.Hour {
+						w.parked(id)
+					}
+					time.Sleep(30 * time.Minute)
+					w.decide(open[n-1])
+				}
+				decided := time.Now()
+				if end := w.ended(id); end.Status != domain.StatusTimedOut {
+					t.Fatalf("it is %s", end.Status)
+				}
+				if took := time.Since(decided); took < 9*time.Second || took > 11*time.Second {
+					t.Errorf("timed out %s after the last decision, 10 s were left", took)
+				}
+			})
+		})
+	}
+}
+
+// talks says a word every ten seconds.
+func talks(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+	for {
+		if err := turn.Host.Emit(ctx, domain.MessageDelta{MessageID: "m", Text: "so "}); err != nil {
+			return "", err
+		}
+		select {
+		case <-time.After(10 * time.Second):
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// Neither does a kill; the time in which no server was there is nobody's.
+func TestAKillDoesNotSetTheClockBack(t *testing.T) {
+	external := &sessionstest.External{Opened: make(chan domain.Opening, 9), Script: talks}
+	for name, source := range map[string]func(*domain.Request){"internal": func(*domain.Request) {}, "external": outside} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := storetest.SQLite(t)
+				server := func() *world {
+					w := newWorld(t, s, talks, externally(external), func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = ages, ages })
+					w.patience = ages
+					return w
+				}
+				first := server()
+				id := first.start(source, func(r *domain.Request) { r.TimeoutSeconds = 60 })
+				time.Sleep(45 * time.Second)
+				first.killed()
+				time.Sleep(time.Hour)
+
+				back := time.Now()
+				second := server()
+				if end := second.ended(id); end.Status != domain.StatusTimedOut {
+					t.Fatalf("it is %s", end.Status)
+				}
+				if took := time.Since(back); took < 19*time.Second || took > 21*time.Second {
+					t.Errorf("timed out after %s: of 60 s it had told of 40", took)
+				}
+			})
+		})
+	}
+}
+
+// A turn whose agent is opened again has had the time before that.
+func TestReopeningDoesNotSetTheClockBack(t *testing.T) {
+	prompts := 0
+	external := &sessionstest.External{Opened: make(chan domain.Opening, 9), Script: func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+		if prompts++; prompts == 1 {
+			time.Sleep(40 * time.Second)
+			return "", domain.Errorf(domain.CodeAgentExited, "gone").With(domain.ErrNotPrompted)
+		}
+		return talks(ctx, turn)
+	}}
+	onFakeTimeWith(t, externally(external), func(t *testing.T, w *world) {
+		begun := time.Now()
+		id := w.start(outside, func(r *domain.Request) { r.TimeoutSeconds = 60 })
+		if end := w.ended(id); end.Status != domain.StatusTimedOut || prompts != 2 {
+			t.Fatalf("it is %s after %d prompts", end.Status, prompts)
+		}
+		if took := time.Since(begun); took < 59*time.Second || took > 61*time.Second {
+			t.Errorf("timed out after %s", took)
+		}
+	})
+}
