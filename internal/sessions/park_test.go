@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
@@ -229,5 +230,41 @@ func TestAnIdleExternalAgentIsLetGo(t *testing.T) {
 	w.parked(id)
 	if <-external.Opened; (<-external.Opened).AgentSession != "session-1" {
 		t.Error("its session was not taken up")
+	}
+}
+
+// A replica whose clock is behind makes a rule that seems older than the question.
+func TestARuleOfAClockThatIsBehindWakes(t *testing.T) {
+	var starts atomic.Int32
+	w := newWorld(t, storetest.SQLite(t), resuming(&starts), parks)
+	id := w.start()
+	asked := w.approvals(id, 1)[0]
+	w.parked(id)
+	rule := domain.PermissionRule{
+		ID: "behind", Tenant: tenant, Scope: domain.RememberGlobal, Effect: domain.Allow, Matcher: domain.Matcher{Tool: asked.Call.Tool},
+		By: alice, Created: asked.Requested.Add(-9 * time.Minute),
+	}
+	if err := w.store.CreateRule(context.Background(), rule, audit.Rule("rule.created", rule, alice, audit.ByAPI)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.log.Commit(context.Background(), store.Change{Execution: id, Ring: true}); err != nil {
+		t.Fatal(err)
+	}
+	if end := w.ended(id); end.Output.Text != "done" {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+}
+
+// Who was warned of a bound is not warned again by each driver.
+func TestParkingDoesNotWarnAgain(t *testing.T) {
+	var starts atomic.Int32
+	w := newWorld(t, storetest.SQLite(t), resuming(&starts), parks)
+	id := w.start(func(r *domain.Request) { r.Budget.ToolCalls = 1 })
+	asked := w.approvals(id, 1)[0]
+	w.parked(id)
+	w.decide(asked)
+	w.ended(id)
+	if warned := payloads[domain.BudgetWarned](t, w.events(id)); len(warned) != 1 {
+		t.Errorf("warned: %+v", warned)
 	}
 }
