@@ -138,7 +138,8 @@ func (s *Store) Tell(ctx context.Context, d Delivery) error {
 	return err
 }
 
-// Redeliver lets a delivery begin anew, whatever became of it, and tells the audit. One that is being sent at the moment is sent twice.
+// Redeliver lets a delivery begin anew, whatever became of it, and tells the audit. One that is being sent at the moment is sent twice:
+// Before, which each redelivery of a claimed one moves on, tells the attempt under way that it does not count any more.
 func (s *Store) Redeliver(ctx context.Context, tenant domain.TenantID, webhook, id string, record domain.AuditRecord) (Delivery, error) {
 	var d Delivery
 	err := s.onWebhook(ctx, "redeliver", tenant, webhook, record, func(tx *sql.Tx) (err error) {
@@ -155,15 +156,25 @@ func (s *Store) Redeliver(ctx context.Context, tenant domain.TenantID, webhook, 
 	return all[0], err
 }
 
+// DueWebhook is one to whom something is to be sent, and whose it is.
+type DueWebhook struct {
+	ID     string
+	Tenant domain.TenantID
+}
+
+func scanDueWebhook(row scanner) (w DueWebhook, err error) {
+	return w, row.Scan(&w.ID, &w.Tenant)
+}
+
 // DueWebhooks are those to whom something is to be sent now.
-func (s *Store) DueWebhooks(ctx context.Context) ([]string, error) {
-	ids, err := collect(ctx, s.read, scanText, `
-		select w.id from webhooks w where w.disabled_us is null and exists (
+func (s *Store) DueWebhooks(ctx context.Context) ([]DueWebhook, error) {
+	due, err := collect(ctx, s.read, scanDueWebhook, `
+		select w.id, w.tenant_id from webhooks w where w.disabled_us is null and exists (
 			select 1 from webhook_deliveries d where d.webhook_id = w.id and d.state = 'pending' and d.due_us <= now_us())`)
 	if err != nil {
 		return nil, s.failed("read which webhooks are due", err)
 	}
-	return ids, nil
+	return due, nil
 }
 
 // ClaimDeliveries begins an attempt of up to limit due deliveries of a webhook, the oldest first. Two callers never get the
@@ -201,16 +212,17 @@ type Attempted struct {
 }
 
 // FinishAttempt keeps what came of an attempt. Who comes late, since somebody else has begun the next attempt, changes the delivery
-// only where it was delivered.
+// only where it was delivered. Who was overtaken by a redelivery does not change it at all: that was promised to somebody, and the
+// failure of the last attempt would end it, that of another put it off for hours.
 func (s *Store) FinishAttempt(ctx context.Context, a Attempted) error {
 	d := a.Delivery
 	return s.transact(ctx, "keep an attempt", func(tx *sql.Tx) error {
 		kept, err := collect(ctx, tx, scanText, `
 			update webhook_deliveries set
-				state = case when state = 'pending' and ($3 = 'delivered' or attempts = $4) then $3 else state end,
-				due_us = case when state = 'pending' and attempts = $4 then now_us() + $5 else due_us end
+				state = case when state = 'pending' and before = $6 and ($3 = 'delivered' or attempts = $4) then $3 else state end,
+				due_us = case when state = 'pending' and before = $6 and attempts = $4 then now_us() + $5 else due_us end
 			where webhook_id = $1 and id = $2 returning id`,
-			text(d.Webhook), text(d.ID), string(a.State), d.Begun, a.Wait.Microseconds())
+			text(d.Webhook), text(d.ID), string(a.State), d.Begun, a.Wait.Microseconds(), d.Before)
 		if err != nil || len(kept) == 0 { // its webhook was deleted
 			return err
 		}
@@ -239,11 +251,13 @@ func (s *Store) disable(ctx context.Context, tx *sql.Tx, webhook, because string
 	return err
 }
 
-// GiveBack undoes a claim whose attempt has come to nothing since the server stops: it is anybody's at once.
+// GiveBack undoes a claim whose attempt has come to nothing since the server stops: it is anybody's at once. One that is redelivered
+// meanwhile is that already, and keeps its number: were that given twice, two redeliveries could not be told apart.
 func (s *Store) GiveBack(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "give a delivery back", `
 		update webhook_deliveries set due_us = now_us(), attempts = attempts - 1
-		where webhook_id = $1 and id = $2 and attempts = $3 and state = 'pending'`, text(d.Webhook), text(d.ID), d.Begun)
+		where webhook_id = $1 and id = $2 and attempts = $3 and before = $4 and state = 'pending'`,
+		text(d.Webhook), text(d.ID), d.Begun, d.Before)
 	return err
 }
 

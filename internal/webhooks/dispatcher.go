@@ -5,15 +5,17 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"signoff/internal/domain"
 	"signoff/internal/store"
 )
 
 const (
 	perWebhook = 4  // requests under way to one webhook; after a failure it is one
-	inFlight   = 64 // to all
+	inFlight   = 64 // to all; one tenant leaves as many to the others as it takes
 	pollEvery  = time.Second
 	// visible is when somebody else sends what was claimed: later than an attempt can take.
 	visible = 2 * sendTimeout
@@ -27,7 +29,7 @@ const (
 
 // Store is what a dispatcher needs of the database.
 type Store interface {
-	DueWebhooks(ctx context.Context) ([]string, error)
+	DueWebhooks(ctx context.Context) ([]store.DueWebhook, error)
 	ClaimDeliveries(ctx context.Context, webhook string, limit int, visible time.Duration) (store.Webhook, []store.Delivery, error)
 	FinishAttempt(ctx context.Context, a store.Attempted) error
 	GiveBack(ctx context.Context, d store.Delivery) error
@@ -51,14 +53,14 @@ type Dispatcher struct {
 	bell   chan struct{}
 	done   chan sent
 
-	busy  map[string]int  // requests under way, by webhook
-	weary map[string]bool // whose newest attempt failed
-	last  string          // the webhook that had its turn last
+	busy  map[store.DueWebhook]int  // requests under way
+	weary map[store.DueWebhook]bool // whose newest attempt failed
+	last  string                    // the webhook that had its turn last
 }
 
 // sent tells that an attempt is over.
 type sent struct {
-	webhook string
+	webhook store.DueWebhook
 	failed  bool
 }
 
@@ -69,7 +71,8 @@ func NewDispatcher(s Store, config Config) *Dispatcher {
 	}
 	return &Dispatcher{
 		store: s, sender: newSender(config.Transport, config.Links, config.Version),
-		bell: make(chan struct{}, 1), done: make(chan sent, inFlight), busy: map[string]int{}, weary: map[string]bool{},
+		bell: make(chan struct{}, 1), done: make(chan sent, inFlight),
+		busy: map[store.DueWebhook]int{}, weary: map[store.DueWebhook]bool{},
 	}
 }
 
@@ -106,7 +109,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 
 // fill gives the webhooks that are due their turns, as long as there is room.
 func (d *Dispatcher) fill(ctx context.Context, senders *sync.WaitGroup) {
-	if d.room() == 0 || ctx.Err() != nil {
+	if d.free() == 0 || ctx.Err() != nil {
 		return
 	}
 	due, err := d.store.DueWebhooks(ctx)
@@ -114,23 +117,24 @@ func (d *Dispatcher) fill(ctx context.Context, senders *sync.WaitGroup) {
 		slog.Warn("cannot read which webhooks are due", "error", err)
 	}
 	for _, webhook := range d.turns(due) {
-		free := min(d.room(), d.width(webhook)-d.busy[webhook])
-		if free <= 0 || ctx.Err() != nil {
+		room := min(d.share(webhook.Tenant), d.width(webhook)-d.busy[webhook])
+		if room <= 0 || ctx.Err() != nil {
 			continue
 		}
-		d.last = webhook
-		d.begin(ctx, senders, webhook, free)
+		d.last = webhook.ID
+		d.begin(ctx, senders, webhook, room)
 	}
 }
 
 // turns begins behind the webhook that had its turn last, or the first ones would take all the room for ever.
-func (d *Dispatcher) turns(due []string) []string {
-	slices.Sort(due)
-	first, _ := slices.BinarySearch(due, d.last+"\x00")
+func (d *Dispatcher) turns(due []store.DueWebhook) []store.DueWebhook {
+	byID := func(w store.DueWebhook, id string) int { return strings.Compare(w.ID, id) }
+	slices.SortFunc(due, func(a, b store.DueWebhook) int { return byID(a, b.ID) })
+	first, _ := slices.BinarySearchFunc(due, d.last+"\x00", byID)
 	return append(due[first:len(due):len(due)], due[:first]...)
 }
 
-func (d *Dispatcher) room() int {
+func (d *Dispatcher) free() int {
 	taken := 0
 	for _, n := range d.busy {
 		taken += n
@@ -138,18 +142,31 @@ func (d *Dispatcher) room() int {
 	return inFlight - taken
 }
 
-func (d *Dispatcher) width(webhook string) int {
+// share is how many more a tenant may begin, until it has as many under way as it leaves free. A tenant whose targets are all slow
+// would have everything under way otherwise, and the first request of another would wait for one of them to end. Alone it gets the
+// half, two such get a third each, and so on: something is left for who comes next.
+func (d *Dispatcher) share(tenant domain.TenantID) int {
+	own := 0
+	for webhook, n := range d.busy {
+		if webhook.Tenant == tenant {
+			own += n
+		}
+	}
+	return (d.free() - own + 1) / 2
+}
+
+func (d *Dispatcher) width(webhook store.DueWebhook) int {
 	if d.weary[webhook] {
 		return 1
 	}
 	return perWebhook
 }
 
-func (d *Dispatcher) begin(ctx context.Context, senders *sync.WaitGroup, webhook string, limit int) {
-	hook, claimed, err := d.store.ClaimDeliveries(ctx, webhook, limit, visible)
+func (d *Dispatcher) begin(ctx context.Context, senders *sync.WaitGroup, webhook store.DueWebhook, limit int) {
+	hook, claimed, err := d.store.ClaimDeliveries(ctx, webhook.ID, limit, visible)
 	if err != nil {
 		if ctx.Err() == nil {
-			slog.Warn("cannot claim what is to be delivered", "webhook", webhook, "error", err)
+			slog.Warn("cannot claim what is to be delivered", "webhook", webhook.ID, "error", err)
 		}
 		return
 	}

@@ -141,7 +141,7 @@ func (s *scene) hook(host string, change ...func(*webhooks.Order)) store.Webhook
 func (s *scene) happens(hook store.Webhook, n int) {
 	s.Helper()
 	for i := range n {
-		s.must(s.store.Tell(s.Context(), store.Delivery{Webhook: hook.ID, ID: fmt.Sprintf("msg_%d", i), Tenant: tenant,
+		s.must(s.store.Tell(s.Context(), store.Delivery{Webhook: hook.ID, ID: fmt.Sprintf("msg_%d", i), Tenant: hook.Tenant,
 			Type: "execution.completed", Body: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}))
 	}
 	s.bell()
@@ -270,7 +270,7 @@ func TestManyTargetsHaveTurns(t *testing.T) {
 		}
 		synctest.Wait()
 		s.mu.Lock()
-		if len(s.arrived) != 64 {
+		if len(s.arrived) != 32 {
 			t.Errorf("%d requests at once", len(s.arrived))
 		}
 		s.mu.Unlock()
@@ -281,6 +281,57 @@ func TestManyTargetsHaveTurns(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a tenant with many slow targets has under way leaves room for another, and those two for a third.
+func TestSlowTenantHoldsUpItself(t *testing.T) {
+	play(t, func(s *scene) {
+		for _, owner := range []domain.TenantID{"slow", "slower"} {
+			for i := range webhooks.MaxPerTenant {
+				host := fmt.Sprintf("%s%d.example", owner, i)
+				s.answers(host, func(r *http.Request) (*http.Response, error) { time.Sleep(14 * time.Second); return said(200)(r) })
+				s.happens(s.hook(host, func(o *webhooks.Order) { o.Tenant = owner }), 12)
+			}
+		}
+		hook := s.hook("fast.example")
+		for n := range 30 {
+			sleep(time.Second)
+			_, err := s.book.Test(s.Context(), tenant, hook.ID)
+			s.must(err)
+			synctest.Wait() // by the bell: no time has passed
+			if got := len(s.at("fast.example")); got != n+1 {
+				t.Fatalf("%d of %d are sent; the others wait for the targets of other tenants", got, n+1)
+			}
+		}
+	})
+}
+
+// A redelivery that is asked for while the target keeps an attempt waiting is sent when that is over, also after the last attempt.
+func TestRedeliveryDuringAnAttempt(t *testing.T) {
+	for name, failed := range map[string]int{"one of many": 7, "the last": 10} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				hook := s.hook("a.example")
+				s.answers("a.example", said(500))
+				s.happens(hook, 1)
+				for len(s.at("a.example")) < failed {
+					sleep(time.Minute)
+				}
+				s.answers("a.example", hangs)
+				for len(s.at("a.example")) == failed {
+					sleep(time.Second)
+				}
+				s.answers("a.example", nil)
+				_, err := s.book.Again(s.Context(), tenant, hook.ID, "msg_0", ann, "api")
+				s.must(err)
+				sleep(20 * time.Second)
+				d := s.deliveries(hook)[0]
+				if d.State != store.DeliveryDelivered || len(d.Attempts) != failed+2 || d.Attempts[failed].Error == "" {
+					t.Errorf("%+v", d)
+				}
+			})
+		})
+	}
 }
 
 func TestAnswers(t *testing.T) {

@@ -15,7 +15,10 @@
 //     failed, and can be redelivered.
 //   - It is told at least once. All attempts of a delivery have the same webhook-id and the same body; an attempt whose outcome
 //     nobody has written down is made again.
-//   - A slow target holds up itself: nobody has more than a few requests under way, and only one after a failure.
+//   - A slow target holds up itself: nobody has more than a few requests under way, and only one after a failure. So does a tenant with many
+//     of them: it has no more under way than it leaves free for others.
+//   - A redelivery is due from the moment it is asked for. The outcome of an attempt that is under way then is kept, but neither ends the
+//     redelivery nor puts it off; only a 410 does, since it disables the webhook.
 //   - No request goes to an address that is not public, however its name resolves, but to the hosts that the operator lists. Redirects
 //     are not followed, and nothing of an answer is kept but its status.
 //   - A secret is shown when it is made, and never again.

@@ -120,6 +120,7 @@ func Run(t *testing.T, open Replicas) {
 		{"webhooks are told with the event", toldWithTheEvent},
 		{"a delivery is claimed once", deliveriesAreClaimedOnce},
 		{"attempts are kept", attemptsAreKept},
+		{"a redelivery overtakes an attempt", redeliveryOvertakesAnAttempt},
 		{"who is gone is told no more", goneIsDisabled},
 		{"old deliveries are forgotten", deliveriesAreForgotten},
 		{"what is kept long enough is known", retention},

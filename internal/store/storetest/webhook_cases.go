@@ -50,7 +50,7 @@ func (w *world) isDue(hook store.Webhook) bool {
 	w.Helper()
 	due, err := w.s.DueWebhooks(w.ctx)
 	w.must(err)
-	return slices.Contains(due, hook.ID)
+	return slices.Contains(due, store.DueWebhook{ID: hook.ID, Tenant: hook.Tenant})
 }
 
 // attempted is what came of a claimed attempt.
@@ -250,6 +250,43 @@ func attemptsAreKept(w *world) {
 	w.must(err)
 	if again.State != store.DeliveryPending || again.Before != 3 || len(again.Attempts) != 3 || !w.isDue(hook) {
 		w.Errorf("redelivered: %+v", again)
+	}
+}
+
+// A redelivery that is asked for while an attempt is under way is due, whatever comes of that attempt. The attempt is kept.
+func redeliveryOvertakesAnAttempt(w *world) {
+	hook := w.hooked(webhook(tenant))
+	w.accepted(ending(w.create(), 1))
+	redelivered := func(d store.Delivery) {
+		w.Helper()
+		_, err := w.s.Redeliver(w.ctx, tenant, hook.ID, d.ID, told("webhook.redelivered"))
+		w.must(err)
+	}
+	for _, state := range []store.DeliveryState{store.DeliveryPending, store.DeliveryFailed, store.DeliveryDelivered} {
+		d := w.claimDeliveries(w.s, hook, 1)[0]
+		redelivered(d)
+		w.must(w.s.FinishAttempt(w.ctx, attempted(d, 200, state, time.Hour)))
+		if got := w.deliveries(hook)[0]; got.State != store.DeliveryPending || !w.isDue(hook) || len(got.Attempts) != d.Begun {
+			w.Fatalf("an attempt that is %s made of the redelivery %+v", state, got)
+		}
+	}
+	d := w.claimDeliveries(w.s, hook, 1)[0]
+	redelivered(d)
+	w.must(w.s.GiveBack(w.ctx, d))
+	given := w.claimDeliveries(w.s, hook, 1)[0]
+	redelivered(given)
+	w.must(w.s.FinishAttempt(w.ctx, attempted(given, 500, store.DeliveryFailed, 0)))
+	next := w.claimDeliveries(w.s, hook, 1)
+	if len(next) != 1 || next[0].Begun-next[0].Before != 1 {
+		w.Fatalf("given back, it is claimed as %+v", next)
+	}
+	w.must(w.s.FinishAttempt(w.ctx, attempted(given, 200, store.DeliveryDelivered, 0)))
+	if got := w.deliveries(hook)[0]; got.State != store.DeliveryPending {
+		w.Errorf("a late attempt made of the redelivery that is under way %+v", got)
+	}
+	w.must(w.s.FinishAttempt(w.ctx, attempted(next[0], 200, store.DeliveryDelivered, 0)))
+	if got := w.deliveries(hook)[0]; got.State != store.DeliveryDelivered {
+		w.Errorf("%+v", got)
 	}
 }
 
