@@ -118,11 +118,11 @@ func (m *Manager) claimCalled(ctx context.Context) error {
 // claimLeft claims what is left by whoever drove it, as many as may be on their way at once.
 func (m *Manager) claimLeft(ctx context.Context) error {
 	for !m.isDraining() {
-		free := m.places()
+		free, but := m.places()
 		if free == 0 {
 			return nil
 		}
-		claimed, err := m.store.Claim(ctx, m.replica, free)
+		claimed, err := m.store.Claim(ctx, m.replica, free, but...)
 		if err != nil {
 			return m.doubtful(err)
 		}
@@ -146,13 +146,18 @@ func (m *Manager) crowded() bool {
 	return crowded
 }
 
-// places is how many may be claimed now. Where there are none the next arrival rings for the rest.
-func (m *Manager) places() int {
+// places is how many may be claimed now, and which not. Where there are none the next arrival rings for the rest.
+func (m *Manager) places() (free int, but []domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	free := max(0, min(claimBatch, maxArriving-m.arriving, woken*m.limits.Live-len(m.live)))
+	for id, s := range m.live {
+		if s.contested {
+			but = append(but, id)
+		}
+	}
+	free = max(0, min(claimBatch, maxArriving-m.arriving, woken*m.limits.Live-len(m.live)))
 	m.more = free == 0
-	return free
+	return free, but
 }
 
 // arrive tells that a session has read what its earlier driver left.
@@ -202,6 +207,7 @@ func (m *Manager) resume(c store.Claimed) {
 	if err != nil {
 		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
 		m.orphan(c.Execution.ID, c.Epoch)
+		m.contest(c.Execution.ID)
 		return
 	}
 	m.takeUps.Add(1)
@@ -214,23 +220,34 @@ func (m *Manager) resume(c store.Claimed) {
 	go m.drive(s)
 }
 
+// contest leaves an execution to other replicas until its earlier session has left this one. Otherwise this replica, whose lease is good, would claim it
+// again each time that it has given it back, and nobody would drive it as long as an agent does not return.
+func (m *Manager) contest(id domain.ExecutionID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, live := m.live[id]; live {
+		s.contested = true
+	}
+}
+
 // orphan has an execution given back that this replica cannot drive on, at the next tick and until it works: this
 // replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
 // work in the next instant either.
 func (m *Manager) orphan(id domain.ExecutionID, epoch int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.orphans[id] = epoch
+	m.orphans[id] = max(m.orphans[id], epoch) // a session that leaves late knows an older one
 }
 
-// doubtTicks is for how long a commit whose answer was lost may still come through.
-const doubtTicks = 5
+// doubtLasts is for how long a commit whose answer was lost may still come through: the database may work on it long after the
+// connection was given up.
+const doubtLasts = 2 * time.Minute
 
 // wonder has the next ticks look for executions that this replica owns and does not know of.
 func (m *Manager) wonder() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.doubt = doubtTicks
+	m.doubt = time.Now().Add(doubtLasts)
 }
 
 // giveBack releases what is orphaned; what does not work is tried again at the next tick.
@@ -260,10 +277,9 @@ func (m *Manager) giveBack(ctx context.Context, tick bool) error {
 // was lost.
 func (m *Manager) findUnknown(ctx context.Context) error {
 	m.mu.Lock()
-	doubt := m.doubt
-	m.doubt = max(0, doubt-1)
+	doubtful := time.Now().Before(m.doubt)
 	m.mu.Unlock()
-	if doubt == 0 {
+	if !doubtful {
 		return nil
 	}
 	owned, err := m.store.Owned(ctx, m.replica)
@@ -272,9 +288,9 @@ func (m *Manager) findUnknown(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range owned {
-		if _, live := m.live[c.Execution.ID]; !live {
-			m.orphans[c.Execution.ID] = c.Epoch
+	for id, epoch := range owned {
+		if _, live := m.live[id]; !live {
+			m.orphans[id] = max(m.orphans[id], epoch)
 		}
 	}
 	return nil

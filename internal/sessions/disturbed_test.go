@@ -70,9 +70,9 @@ func (h *hooked) ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]doma
 	}
 	return h.Store.ApprovalsOf(ctx, id)
 }
-func (h *hooked) Claim(ctx context.Context, r store.ReplicaID, n int) ([]store.Claimed, error) {
+func (h *hooked) Claim(ctx context.Context, r store.ReplicaID, n int, but ...domain.ExecutionID) ([]store.Claimed, error) {
 	h.claims.Add(1)
-	return h.Store.Claim(ctx, r, n)
+	return h.Store.Claim(ctx, r, n, but...)
 }
 
 // Shared makes the lease one that another replica could take.

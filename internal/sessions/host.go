@@ -25,6 +25,7 @@ type host struct {
 	execution domain.Execution // its fields that never change
 	runbook   domain.Runbook   // as it is in this turn
 	epoch     int64            // of the claim that the agent runs under
+	lease     *leaseholder
 	workspace *Workspace
 	sandbox   Sandbox
 	store     Store
@@ -122,9 +123,16 @@ func (h *host) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
 	return h.workspace.list(h.execution.Request.WorkingDirectory, path)
 }
 
-func (h *host) WriteFiles(_ context.Context, changes ...domain.FileChange) error {
+// WriteFiles writes nothing any more when the turn is over or the lease, be it that this process stood still meanwhile: somebody else may
+// have been told by then that nobody knows what came of the call.
+func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) error {
 	failpoint.Hit(failpoint.ToolBeforeFiles)
-	err := h.workspace.change(h.execution.Request.WorkingDirectory, changes)
+	err := h.workspace.change(h.execution.Request.WorkingDirectory, changes, func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return h.lease.good()
+	})
 	failpoint.Hit(failpoint.ToolFilesChanged)
 	return err
 }

@@ -17,6 +17,7 @@ type leaseholder struct {
 	mu      sync.Mutex
 	ctx     context.Context // nil while there is no lease
 	lose    context.CancelCauseFunc
+	until   time.Time             // when it is over; zero: it lasts
 	over    *time.Timer           // ends the lease when it is not renewed in time; nil where nobody else could take over
 	retired bool                  // given back for good
 	trust   func(until time.Time) // tells the supervisors of commands; see [Config.Trust]
@@ -37,6 +38,7 @@ func (l *leaseholder) renewed(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trust(until)
+	l.until = until
 	trusted := max(time.Until(until), time.Nanosecond)
 	if l.ctx == nil {
 		l.ctx, l.lose = context.WithCancelCause(context.Background())
@@ -51,6 +53,16 @@ func (l *leaseholder) renewed(until time.Time) {
 	if l.over != nil {
 		l.over.Reset(trusted)
 	}
+}
+
+// good is nil as long as the lease holds, by the clock: a process that stood still has not heard its timer yet.
+func (l *leaseholder) good() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil || (!l.until.IsZero() && time.Now().After(l.until)) {
+		return errLeaseLost
+	}
+	return nil
 }
 
 // end ends the lease, if there is one: those who hold it may not write any more, and what they run is killed.

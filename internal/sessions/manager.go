@@ -39,12 +39,12 @@ type Store interface {
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
-	Claim(ctx context.Context, replica store.ReplicaID, limit int) ([]store.Claimed, error)
+	Claim(ctx context.Context, replica store.ReplicaID, limit int, but ...domain.ExecutionID) ([]store.Claimed, error)
 	ClaimNow(ctx context.Context, replica store.ReplicaID, ids []domain.ExecutionID) ([]store.Claimed, error)
 	ClaimQueued(ctx context.Context, replica store.ReplicaID, limit, each int, live map[domain.TenantID]int) ([]store.Claimed, error)
 	Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
-	Owned(ctx context.Context, replica store.ReplicaID) ([]store.Claimed, error)
+	Owned(ctx context.Context, replica store.ReplicaID) (map[domain.ExecutionID]int64, error)
 	Release(ctx context.Context, replica store.ReplicaID) error
 	ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error
 	Shared() bool
@@ -123,7 +123,7 @@ type Manager struct {
 	backlog  int                             // how often an execution may have been queued since the queue was last found empty
 	called   map[domain.ExecutionID]bool     // somebody waits for them, and perhaps nobody drives them
 	orphans  map[domain.ExecutionID]int64    // to be given back, by epoch
-	doubt    int                             // for how many ticks this replica may own what it does not know of
+	doubt    time.Time                       // until when this replica may own what it does not know of
 }
 
 // NewManager returns a manager that drives nothing until Run is called.

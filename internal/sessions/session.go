@@ -24,6 +24,7 @@ type session struct {
 	execution domain.Execution // its fields that never change; what changes is below
 	epoch     int64
 	takenUp   bool                 // from an earlier driver, or from the queue
+	contested bool                 // it was claimed again before this session had left; guarded by Manager.mu
 	arriving  bool                 // it reads what that left; guarded by Manager.mu
 	summoned  bool                 // somebody else has written to it; guarded by Manager.mu
 	rung      int64                // the bell, as it stood when it was taken up

@@ -52,7 +52,7 @@ func TestGuardedFilesCanBeReadOnly(t *testing.T) {
 		for what, change := range map[string]domain.FileChange{
 			"replace": put(path, "x"), "create": create(path, "x"), "edit": edit(path, "old", "x"), "delete": remove(path, "old"),
 		} {
-			err := w.change(root, []domain.FileChange{put("note.txt", "changed"), change})
+			err := w.change(root, []domain.FileChange{put("note.txt", "changed"), change}, always)
 			if domain.CodeOf(err) != domain.CodePathOutsideWorkspace || !strings.Contains(err.Error(), "guarded") {
 				t.Errorf("%s %s: %v", what, path, err)
 			}
@@ -78,7 +78,7 @@ func TestWhatOnlyLooksGuarded(t *testing.T) {
 		"app/config", "app/hooks/x", ".gitignore", ".github/workflows/ci.yaml", ".vscode/launch.json", "mcp.json", "app/signoff.yaml",
 		"signoff.yaml.example", "bin/signoff-client", ".claude/commands/x.md", "HEAD.md", "envrc", "settings.json", "x.git/readme",
 	} {
-		if err := w.change(root, []domain.FileChange{put(path, "x")}); err != nil {
+		if err := w.change(root, []domain.FileChange{put(path, "x")}, always); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestWhatOnlyLooksGuarded(t *testing.T) {
 func TestGuardsHoldFromBelow(t *testing.T) {
 	w, root := guardedTree(t)
 	for directory, path := range map[string]string{"repo": "hooks/update", "app/.vscode": "tasks.json", "bin": "signoff"} {
-		if err := w.change(filepath.Join(root, directory), []domain.FileChange{put(path, "x")}); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+		if err := w.change(filepath.Join(root, directory), []domain.FileChange{put(path, "x")}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 			t.Errorf("%s in %s: %v", path, directory, err)
 		}
 	}

@@ -135,7 +135,7 @@ func TestChangeOneFile(t *testing.T) {
 		if path == "empty.txt" {
 			content = ""
 		}
-		err := w.change(root, []domain.FileChange{{Path: path, Content: []byte(content)}})
+		err := w.change(root, []domain.FileChange{{Path: path, Content: []byte(content)}}, always)
 		if place == "" {
 			if code := domain.CodeOf(err); code != domain.CodePathOutsideWorkspace && code != domain.CodeToolFailed {
 				t.Errorf("%q: %v", path, err)
@@ -174,7 +174,7 @@ func TestKernelFilesAreOutside(t *testing.T) {
 	if _, err := w.list("/", "proc"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("the list: %v", err)
 	}
-	if err := w.change("/", []domain.FileChange{{Path: "/proc/self/comm", Content: []byte("x")}}); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+	if err := w.change("/", []domain.FileChange{{Path: "/proc/self/comm", Content: []byte("x")}}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("the change: %v", err)
 	}
 }

@@ -44,13 +44,14 @@ const lost = `h.ended = 0 and h.owner > '' and not exists (
 // Claim gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
 // cannot write any more. Two callers never get the same. A replica without a valid lease gets nothing: it would be
 // robbed at once. What was let go in good order comes before what was lost with its driver, which alone is counted as
-// a recovery.
-func (s *Store) Claim(ctx context.Context, replica ReplicaID, limit int) ([]Claimed, error) {
-	claimed, err := s.claim(ctx, replica, left, asIndexed, limit)
+// a recovery. Some it does not want: they are for others.
+func (s *Store) Claim(ctx context.Context, replica ReplicaID, limit int, but ...domain.ExecutionID) ([]Claimed, error) {
+	const others = ` and h.execution_id not in (select id from v)`
+	claimed, err := s.claim(ctx, replica, left+others, asIndexed, limit, but...)
 	if err != nil || len(claimed) == limit {
 		return claimed, err
 	}
-	more, err := s.claim(ctx, replica, lost, asIndexed, limit-len(claimed))
+	more, err := s.claim(ctx, replica, lost+others, asIndexed, limit-len(claimed), but...)
 	if err != nil && len(claimed) > 0 && !errors.Is(err, ErrUnknownOutcome) {
 		return claimed, nil // these are ours; of the others the next one will hear
 	}
@@ -149,13 +150,17 @@ func scanClaimed(row scanner) (c Claimed, err error) {
 	return c, err
 }
 
-// Owned returns all that a replica may drive. After a [Store.Claim] or a creation whose outcome stayed unknown it tells
+// Owned returns all that a replica may drive, and under which epochs. After a [Store.Claim] or a creation whose outcome stayed unknown it tells
 // what came of it: an execution that its owner does not know of would wait as long as the owner lives.
-func (s *Store) Owned(ctx context.Context, replica ReplicaID) ([]Claimed, error) {
-	owned, err := collect(ctx, s.read, scanClaimed, `select h.epoch, h.bell, `+executionColumns+executionTables+
-		`where h.ended = 0 and h.owner = $1 order by e.created_us, e.id`, text(string(replica)))
+func (s *Store) Owned(ctx context.Context, replica ReplicaID) (map[domain.ExecutionID]int64, error) {
+	heads, err := collect(ctx, s.read, scanHead,
+		`select `+headColumns+` from execution_heads h where h.ended = 0 and h.owner = $1`, text(string(replica)))
 	if err != nil {
 		return nil, s.failed("read what a replica drives", err)
+	}
+	owned := make(map[domain.ExecutionID]int64, len(heads))
+	for _, head := range heads {
+		owned[head.Execution] = head.Epoch
 	}
 	return owned, nil
 }

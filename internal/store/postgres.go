@@ -60,7 +60,7 @@ func openPostgres(config Config) (*Store, error) {
 func setSession(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		select set_config('default_transaction_isolation', 'read committed', false),
-			set_config('idle_in_transaction_session_timeout', '60s', false),
+			set_config('idle_in_transaction_session_timeout', '3s', false),
 			set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), false)`)
 	return err
 }

@@ -104,6 +104,7 @@ func Run(t *testing.T, open Replicas) {
 		{"a parked execution wakes in time", parkingUntil},
 		{"an answer is progress", answersCount},
 		{"what somebody waits for is claimed at once", claimNow},
+		{"a claim leaves out what its replica does not want", claimBut},
 		{"a queue gives the tenants their turns", queue},
 		{"heads come in one query", heads},
 		{"delete takes all along and refuses the living", deletes},

@@ -91,6 +91,18 @@ func parkingUntil(w *world) {
 	w.claims("two", ids[1])
 }
 
+// What a replica cannot drive it leaves to others, whoever drove it before.
+func claimBut(w *world) {
+	w.heartbeat("two")
+	ids := w.createMany(3)
+	w.accepted(parked(ids[0], nil))
+	w.accepted(store.Change{Execution: ids[0], Ring: true})
+	claimed, err := w.s.Claim(w.ctx, "two", 9, ids[0], ids[1])
+	w.must(err)
+	w.wantClaimed(claimed, ids[2])
+	w.claims("two", ids[0], ids[1])
+}
+
 func claimNow(w *world) {
 	w.heartbeat("one")
 	w.heartbeat("two")
