@@ -11,7 +11,7 @@ help: ## Print this list
 build: ## Build bin/signoff
 	CGO_ENABLED=0 go build -trimpath -o bin/signoff ./cmd/server
 
-demo: build ## Build and run the demo: a scripted agent, an approval, the console; no model, no key
+demo: build ## Build and run the demo: a scripted agent and its first approval; no model, no key
 	bin/signoff demo
 
 run: build ## Build and run the server

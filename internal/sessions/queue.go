@@ -55,6 +55,9 @@ func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creat
 	switch {
 	case err != nil:
 		return execution, err
+	case m.limits.QueuedPerTenant == NoQueue:
+		m.refusals.Add(1)
+		return execution, domain.Errorf(domain.CodeTooMany, "All room is taken, and this server queues nothing.")
 	case own >= m.limits.QueuedPerTenant:
 		m.refusals.Add(1)
 		return execution, domain.Errorf(domain.CodeTooMany, "All room is taken, and %d executions wait already; try again when some of them have begun.", own)
