@@ -607,6 +607,7 @@ const (
 	ProblemCodeNotFound              ProblemCode = "notFound"
 	ProblemCodeNotInterrupted        ProblemCode = "notInterrupted"
 	ProblemCodeNotResumable          ProblemCode = "notResumable"
+	ProblemCodeOverloaded            ProblemCode = "overloaded"
 	ProblemCodePathOutsideWorkspace  ProblemCode = "pathOutsideWorkspace"
 	ProblemCodePayloadTooLarge       ProblemCode = "payloadTooLarge"
 	ProblemCodePolicyDenied          ProblemCode = "policyDenied"
@@ -686,6 +687,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeNotInterrupted:
 		return true
 	case ProblemCodeNotResumable:
+		return true
+	case ProblemCodeOverloaded:
 		return true
 	case ProblemCodePathOutsideWorkspace:
 		return true
@@ -2378,7 +2381,8 @@ type Problem struct {
 	// | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 	// | `internal` | 500 | a bug of ours |
 	// | `storageFailed` | 503 | the database does not answer |
-	// | `unavailable` | 503 | overloaded, or shutting down |
+	// | `unavailable` | 503 | shutting down, or busy with too much of the same for a moment |
+	// | `overloaded` | 503 | all room is taken, and as many executions of all tenants are queued as may be |
 	Code ProblemCode `json:"code"`
 
 	// Detail What is wrong this time. Secrets are masked.
@@ -2468,7 +2472,8 @@ type Problem struct {
 // | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 // | `internal` | 500 | a bug of ours |
 // | `storageFailed` | 503 | the database does not answer |
-// | `unavailable` | 503 | overloaded, or shutting down |
+// | `unavailable` | 503 | shutting down, or busy with too much of the same for a moment |
+// | `overloaded` | 503 | all room is taken, and as many executions of all tenants are queued as may be |
 type ProblemCode string
 
 // ProblemDetail defines model for ProblemDetail.

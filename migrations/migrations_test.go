@@ -114,13 +114,18 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 
 func TestWhatOnlyAdds(t *testing.T) {
 	for statement, adds := range map[string]bool{
-		"create table t (a bigint not null)":                                        true,
-		"create index i on t (a)":                                                   true,
-		"create unique index i on t (a)":                                            false,
-		"create view v as select 1":                                                 true,
-		"drop index i":                                                              true,
-		"drop table t":                                                              false,
-		"alter table t add column a bigint":                                         true,
+		"create table t (a bigint not null)":                              true,
+		"create index i on t (a)":                                         true,
+		"create unique index i on t (a)":                                  false,
+		"create unique index i on t (a) where a is not null":              false,
+		"alter table t add column b text; create unique index i on t (a)": false,
+		"alter table t add column a text; alter table t add column b text not null default ''; " +
+			"create unique index i on t (b, a) where a is not null and c is null": true,
+		"alter table t add column a text not null default ''; create unique index i on t (a) where a is not null": false,
+		"create view v as select 1":         true,
+		"drop index i":                      true,
+		"drop table t":                      false,
+		"alter table t add column a bigint": true,
 		"alter table t add column a bigint not null default 0":                      true,
 		"alter table t add column a bigint not null":                                false,
 		"alter table t drop column a":                                               false,
@@ -144,12 +149,25 @@ var adding = []*regexp.Regexp{
 	regexp.MustCompile(`^insert into schema_floor `),
 }
 
+// A unique index refuses nothing to a binary that leaves all rows out of it.
+var (
+	nullable    = regexp.MustCompile(`^alter table \w+ add column (\w+) \w+$`)
+	uniqueWhere = regexp.MustCompile(`^create unique index .* where (\w+) is not null( and \w+ is (not )?null)*$`)
+)
+
 // onlyAdds returns the first statement that does more than add; nothing where there is none.
 func onlyAdds(content string) string {
 	content = regexp.MustCompile(`--.*`).ReplaceAllString(content, "")
 	content = regexp.MustCompile(`\$\$(?s:.*?)\$\$`).ReplaceAllString(content, "")
+	var leavesOut []string // columns that a binary of the version before leaves null
 	for statement := range strings.SplitSeq(content, ";") {
 		statement = strings.Join(strings.Fields(statement), " ")
+		if column := nullable.FindStringSubmatch(statement); column != nil {
+			leavesOut = append(leavesOut, column[1])
+		}
+		if unique := uniqueWhere.FindStringSubmatch(statement); unique != nil && slices.Contains(leavesOut, unique[1]) {
+			continue
+		}
 		known := slices.ContainsFunc(adding, func(kind *regexp.Regexp) bool { return kind.MatchString(statement) })
 		demands := strings.HasPrefix(statement, "alter ") && strings.Contains(statement, "not null") && !strings.Contains(statement, " default ")
 		if statement != "" && (!known || demands) {

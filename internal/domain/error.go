@@ -33,7 +33,8 @@ const (
 	CodeExecutionEnded      Code = "executionEnded"
 	CodeIdempotencyMismatch Code = "idempotencyKeyReused" // same key, other body
 	CodeCursorBeyondHead    Code = "cursorBeyondHead"
-	CodeUnavailable         Code = "unavailable"      // shutting down, or overloaded
+	CodeUnavailable         Code = "unavailable"      // shutting down, or without its database; another replica may not be
+	CodeOverloaded          Code = "overloaded"       // all tenants together have too much under way
 	CodeTooMany             Code = "tooMany"          // the tenant has too much under way
 	CodeStorage             Code = "storageFailed"    // the database does not answer
 	CodeInternal            Code = "internal"         // a bug of ours; the message says nothing more
@@ -115,6 +116,12 @@ func Errorf(code Code, format string, args ...any) *Error {
 func Invalid(pointer, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)
 	return &Error{Code: CodeInvalid, Message: message, Details: []Detail{{Pointer: pointer, Message: message}}}
+}
+
+// NotResumable returns a [CodeNotResumable] error about the execution that a request wants to go on from.
+func NotResumable(format string, args ...any) *Error {
+	message := fmt.Sprintf(format, args...)
+	return &Error{Code: CodeNotResumable, Message: message, Details: []Detail{{Pointer: "/resumeFrom", Message: message}}}
 }
 
 // Pointer writes a path into a document as RFC 6901 says.

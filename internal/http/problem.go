@@ -70,6 +70,7 @@ var answers = map[domain.Code]struct {
 	domain.CodeInternal:             {500, "Something went wrong inside Signoff."},
 	domain.CodeStorage:              {503, "The database does not answer."},
 	domain.CodeUnavailable:          {503, "The service cannot take this now."},
+	domain.CodeOverloaded:           {503, "There is no room for anything more."},
 }
 
 const (
@@ -157,6 +158,16 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, problem)
 }
 
+// comeBack is after how many seconds it may be otherwise.
+func comeBack(code api.ProblemCode) string {
+	switch domain.Code(code) {
+	case domain.CodeTooMany, domain.CodeOverloaded:
+		return retryQueue
+	default:
+		return retryAfter
+	}
+}
+
 func writeProblem(w http.ResponseWriter, problem api.Problem) {
 	body, err := json.Marshal(problem)
 	if err != nil { // unreachable: strings, and JSON that came from the store
@@ -166,10 +177,8 @@ func writeProblem(w http.ResponseWriter, problem api.Problem) {
 	switch problem.Status {
 	case http.StatusUnauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="signoff"`)
-	case http.StatusTooManyRequests:
-		header.Set("Retry-After", retryQueue)
-	case http.StatusServiceUnavailable:
-		header.Set("Retry-After", retryAfter)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		header.Set("Retry-After", comeBack(problem.Code))
 	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
 		header.Set("Connection", "close") // do not read on what nobody wants
 	}

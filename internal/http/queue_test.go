@@ -36,11 +36,22 @@ func TestThePlaceInTheQueue(t *testing.T) {
 	}
 }
 
-func TestTooManyHasTimeToComeBack(t *testing.T) {
-	s := &stubborn{err: domain.Errorf(domain.CodeTooMany, "Full.")}
-	h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
-	a := h.ask("POST", "/executions/"+someID+"/cancel", "").problem(429, domain.CodeTooMany)
-	if got := a.header.Get("Retry-After"); got != retryQueue {
-		t.Errorf("again after %q", got)
+// A full queue has time, and all else that is refused for now may be asked again at once.
+func TestWhenToComeBack(t *testing.T) {
+	for code, want := range map[domain.Code]struct {
+		status int
+		after  string
+	}{
+		domain.CodeTooMany:     {429, "15"},
+		domain.CodeOverloaded:  {503, "15"},
+		domain.CodeUnavailable: {503, "2"},
+		domain.CodeStorage:     {503, "2"},
+	} {
+		s := &stubborn{err: domain.Errorf(code, "Not now.")}
+		h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
+		a := h.ask("POST", "/executions/"+someID+"/cancel", "").problem(want.status, code)
+		if got := a.header.Get("Retry-After"); got != want.after {
+			t.Errorf("%s: again after %q", code, got)
+		}
 	}
 }

@@ -173,7 +173,7 @@ func (m *Manager) Start(
 		return domain.Execution{}, false, err
 	}
 	execution = m.created(tenant, by, request)
-	m.awaitDeparture(ctx, request.ResumeSession)
+	m.awaitDeparture(ctx, execution)
 	creation := m.creation(execution, by, key)
 	s, err := m.admit(execution, 1)
 	if errors.Is(err, errNoRoom) {
@@ -184,7 +184,7 @@ func (m *Manager) Start(
 		return execution, false, nil
 	}
 	if err != nil {
-		return domain.Execution{}, false, err
+		return m.notStarted(ctx, tenant, key, err)
 	}
 	failpoint.Hit(failpoint.SessionAdmitted)
 	if _, err = m.log.Commit(ctx, creation); err != nil {
@@ -230,7 +230,7 @@ func (m *Manager) notStarted(
 		if key != nil {
 			return m.replay(ctx, tenant, key)
 		}
-	case domain.CodeTooMany, domain.CodeUnavailable: // a full queue does not forget what it has taken
+	case domain.CodeTooMany, domain.CodeOverloaded, domain.CodeNotResumable: // a full queue does not forget what it has taken
 		return m.notTakenOver(ctx, tenant, key, err)
 	}
 	return domain.Execution{}, false, err
@@ -295,8 +295,8 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 	if _, live := m.live[execution.ID]; live {
 		return nil, domain.Errorf(domain.CodeConflict, "The agent of an earlier session of this execution has not ended yet.")
 	}
-	if other := m.driving(execution.Request.ResumeSession); other != nil && epoch == 1 {
-		return nil, notResumable("The execution " + string(other.execution.ID) + " is going on with that agent session.")
+	if other := m.driving(execution); other != nil {
+		return nil, domain.NotResumable("The execution %s is going on with that agent session.", other.execution.ID)
 	}
 	s := m.session(execution, epoch, lease)
 	m.live[execution.ID] = s
@@ -305,10 +305,13 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 	return s, nil
 }
 
-// driving finds the session that goes on with an earlier agent session: two processes would write one transcript.
-func (m *Manager) driving(agentSession string) *session {
+// driving finds the session that goes on with the same agent session as an execution. The database sees to it that there is one such
+// execution, but the agent of one that has ended may still be here: two processes would write one transcript. m.mu is held.
+func (m *Manager) driving(execution domain.Execution) *session {
+	wanted := execution.Request
 	for _, s := range m.live {
-		if agentSession != "" && s.execution.Request.ResumeSession == agentSession {
+		if r := s.execution.Request; wanted.ResumeSession != "" && r.ResumeSession == wanted.ResumeSession &&
+			r.Source.Command == wanted.Source.Command && s.execution.Tenant == execution.Tenant {
 			return s
 		}
 	}
@@ -317,9 +320,9 @@ func (m *Manager) driving(agentSession string) *session {
 
 // awaitDeparture waits for the agent of an execution that has ended. Whoever has seen the end may go on with its agent session at once,
 // and is not to be refused because the process takes a moment to leave.
-func (m *Manager) awaitDeparture(ctx context.Context, agentSession string) {
+func (m *Manager) awaitDeparture(ctx context.Context, execution domain.Execution) {
 	m.mu.Lock()
-	other := m.driving(agentSession)
+	other := m.driving(execution)
 	m.mu.Unlock()
 	if other == nil {
 		return

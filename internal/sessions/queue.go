@@ -49,7 +49,7 @@ func (m *Manager) room(tenant domain.TenantID) bool {
 
 // enqueue creates an execution that waits for room.
 //
-// Errors: CodeTooMany where the tenant's part of the queue is full, CodeUnavailable where all of it is.
+// Errors: CodeTooMany where the tenant's part of the queue is full, CodeOverloaded where all of it is.
 func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creation store.Change) (domain.Execution, error) {
 	own, all, err := m.store.Waiting(ctx, execution.Tenant)
 	switch {
@@ -63,7 +63,7 @@ func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creat
 		return execution, domain.Errorf(domain.CodeTooMany, "All room is taken, and %d executions wait already; try again when some of them have begun.", own)
 	case all >= m.limits.Queued:
 		m.refusals.Add(1)
-		return execution, domain.Errorf(domain.CodeUnavailable, "This server is overloaded: all room is taken, and its queue is full; try again later.")
+		return execution, domain.Errorf(domain.CodeOverloaded, "All room is taken, and the queue of all replicas is full; try again later.")
 	}
 	creation.Create.Owner, creation.Create.Queued = "", true
 	if _, err := m.log.Commit(ctx, creation); err != nil {

@@ -75,7 +75,7 @@ func TestBeyondTheLimitExecutionsAreQueued(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = w.begin("third", "")
-		wantCode(t, "one too many of all", err, domain.CodeUnavailable)
+		wantCode(t, "one too many of all", err, domain.CodeOverloaded)
 		if _, err := w.begin("another", "k"); err != nil {
 			t.Errorf("a full queue has forgotten what it has taken: %v", err)
 		}

@@ -142,20 +142,16 @@ func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request 
 	}
 	switch {
 	case request.Source.Type != domain.SourceACP || earlier.Request.Source.Command != request.Source.Command:
-		return notResumable("An agent session is taken up by the agent that it belongs to: name the same source.")
+		return domain.NotResumable("An agent session is taken up by the agent that it belongs to: name the same source.")
 	case !earlier.Status.Terminal():
-		return notResumable("That execution has not ended; prompt it instead.")
+		return domain.NotResumable("That execution has not ended; prompt it instead.")
 	case earlier.AgentSession == "":
-		return notResumable("The agent of that execution cannot take its session up again.")
+		return domain.NotResumable("The agent of that execution cannot take its session up again.")
 	case earlier.Request.WorkingDirectory != request.WorkingDirectory:
-		return notResumable("An agent session belongs to its workingDirectory; name the same.")
+		return domain.NotResumable("An agent session belongs to its workingDirectory; name the same.")
 	}
 	request.ResumeSession = earlier.AgentSession
 	return nil
-}
-
-func notResumable(why string) error {
-	return &domain.Error{Code: domain.CodeNotResumable, Message: why, Details: []domain.Detail{{Pointer: "/resumeFrom", Message: why}}}
 }
 
 // cancelWait is how long Cancel waits for the end that it asked for.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 
 	"signoff/internal/domain"
@@ -50,21 +52,70 @@ func (b *batch) createExecutions() error {
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), text(string(e.Request.Marshal())), string(e.Status),
 			text(string(e.Request.Source.Type)), text(e.Request.Source.Model), int64(e.Turn), int64(e.Rounds), usage,
 			e.Created.UnixMicro(), updated.UnixMicro(), text(e.ByKey),
-			text(e.Request.Source.Command), text(e.AgentSession), optionalText(c.Create.Place), retainMicros(e.Request)}})
+			text(e.Request.Source.Command), text(e.AgentSession), optionalText(c.Create.Place), retainMicros(e.Request), resumes(e.Request)}})
 	}
+	b.orderByAgentSession(rows)
 	created, err := b.run(`id text, tenant text, request text, status text, source_type text, model text, turn bigint,
 		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text,
-		place text, retain bigint`, rows, `
+		place text, retain bigint, resumes text`, rows, `
 		insert into executions (id, tenant_id, request, status, source_type, model, turn, rounds, usage, created_us,
-			updated_us, created_by, agent, agent_session, place, placed_us, retain_us)
+			updated_us, created_by, agent, agent_session, place, placed_us, retain_us, resumes)
 		select id, tenant, request, status, source_type, model, turn, rounds, usage, created, updated, created_by,
-			agent, agent_session, place, case when place is not null then now_us() end, retain
-		from v where true on conflict (id) do nothing returning id`)
+			agent, agent_session, place, case when place is not null then now_us() end, retain, resumes
+		from v where true on conflict do nothing returning id`)
 	if err != nil {
 		return err
 	}
-	b.settle(rows, created, domain.Errorf(domain.CodeConflict, "There is an execution with this id."))
+	for _, one := range rows {
+		if created[one.values[0].(string)] {
+			b.written[one.change] = true
+			continue
+		}
+		why, err := b.notCreated(&b.changes[one.change].Create.Execution)
+		if err != nil {
+			return err
+		}
+		b.refuse(one.change, why)
+	}
 	return nil
+}
+
+// resumes is a digest of the agent session that a request goes on with. An agent gives its sessions what ids it likes, also one that is too
+// long for an index.
+func resumes(request domain.Request) any {
+	if request.ResumeSession == "" {
+		return nil
+	}
+	digest := sha256.Sum256([]byte(request.ResumeSession))
+	return hex.EncodeToString(digest[:])
+}
+
+// orderByAgentSession puts rows into the order of their locks: Postgres waits for the end of whoever has just taken an agent session, so two
+// batches that take the same two crosswise would wait for each other.
+func (b *batch) orderByAgentSession(rows []row) {
+	slices.SortStableFunc(rows, func(x, y row) int {
+		one, two := &b.changes[x.change].Create.Execution, &b.changes[y.change].Create.Execution
+		return cmp.Or(cmp.Compare(one.Request.ResumeSession, two.Request.ResumeSession), cmp.Compare(one.Tenant, two.Tenant),
+			cmp.Compare(one.Request.Source.Command, two.Request.Source.Command))
+	})
+}
+
+// notCreated is why an execution was passed over, and names the one that was before it.
+func (b *batch) notCreated(e *domain.Execution) (*domain.Error, error) {
+	session := resumes(e.Request)
+	if session == nil {
+		return domain.Errorf(domain.CodeConflict, "There is an execution with this id."), nil
+	}
+	others, err := collect(b.ctx, b.tx, scanText, `
+		select id from executions where tenant_id = $1 and agent = $2 and resumes = $3 and ended_us is null`,
+		text(string(e.Tenant)), text(e.Request.Source.Command), session)
+	if err != nil {
+		return nil, err
+	}
+	if len(others) == 0 { // it has ended since
+		return domain.NotResumable("Another execution was going on with that agent session; try again."), nil
+	}
+	return domain.NotResumable("The execution %s is going on with that agent session.", others[0]), nil
 }
 
 func (b *batch) createHeads() error {

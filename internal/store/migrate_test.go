@@ -20,7 +20,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 7
+const newest = 8
 
 var engines = []string{"sqlite", "postgres"}
 
@@ -140,7 +140,7 @@ func TestDirtySchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, "`signoff migrate -force 7`", "`signoff migrate -force 6`") {
+			if !tells(err, fmt.Sprintf("`signoff migrate -force %d`", newest), fmt.Sprintf("`signoff migrate -force %d`", newest-1)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -232,6 +232,7 @@ func TestMigrateFromEarlierSchemas(t *testing.T) {
 	t.Run("2", func(t *testing.T) { migrateFrom(t, 2, firstData+firstRule) })
 	t.Run("3", func(t *testing.T) { migrateFrom(t, 3, firstData+thirdRule) })
 	t.Run("6", func(t *testing.T) { migrateFrom(t, 6, firstData+thirdRule) })
+	t.Run("7", func(t *testing.T) { migrateFrom(t, 7, firstData+thirdRule) })
 }
 
 func migrateFrom(t *testing.T, version int, data string) {

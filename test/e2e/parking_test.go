@@ -165,7 +165,7 @@ func TestTheQueue(t *testing.T) {
 		if at := other.place(others); at != 1 {
 			t.Errorf("of another tenant, at %d", at)
 		}
-		other.refused(http.StatusServiceUnavailable, "unavailable", "POST", "/executions", object{"source": object{"type": "internal"}, "prompt": "go"})
+		other.refused(http.StatusServiceUnavailable, "overloaded", "POST", "/executions", object{"source": object{"type": "internal"}, "prompt": "go"})
 		if n := s.metric("signoff_executions_refused_total"); n != 3 {
 			t.Errorf("%d were refused", n)
 		}

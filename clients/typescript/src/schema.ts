@@ -1185,10 +1185,11 @@ export interface components {
          *     | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
          *     | `internal` | 500 | a bug of ours |
          *     | `storageFailed` | 503 | the database does not answer |
-         *     | `unavailable` | 503 | overloaded, or shutting down |
+         *     | `unavailable` | 503 | shutting down, or busy with too much of the same for a moment |
+         *     | `overloaded` | 503 | all room is taken, and as many executions of all tenants are queued as may be |
          * @enum {string}
          */
-        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "secretExposed" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "tooMany" | "internal" | "storageFailed" | "unavailable";
+        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "secretExposed" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "tooMany" | "internal" | "storageFailed" | "unavailable" | "overloaded";
         Index: {
             /** @enum {string} */
             service: "signoff";
@@ -3782,7 +3783,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Overloaded, shutting down, or the database does not answer. */
+        /** @description All room is taken, shutting down, or the database does not answer. */
         Unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];

@@ -93,6 +93,8 @@ func Run(t *testing.T, open Replicas) {
 		{"pages are stable while rows are added", stablePages},
 		{"a foreign cursor is malformed", malformedCursors},
 		{"filters choose", filters},
+		{"one execution at a time goes on with an agent session", oneAtATimeResumes},
+		{"of those who go on with an agent session at once one does", oneOfManyResumes},
 		{"two claimers never get the same", claimers},
 		{"a claim gives a new epoch and counts", claimCounts},
 		{"a replica can ask what it owns", owned},
