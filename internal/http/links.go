@@ -30,11 +30,23 @@ func (s *Server) CreateApprovalLink(ctx context.Context, request api.CreateAppro
 		return nil, overApproval(approval, domain.Errorf(domain.CodeConflict, "The approval is %s.", approval.Status))
 	}
 	whom := by.Actor.Name
-	if request.Body != nil {
-		whom = s.masker.MaskString(value(request.Body.For, whom))
+	if request.Body != nil && request.Body.For != nil {
+		whom = s.masker.MaskString(*request.Body.For)
+		if err := legible("/for", whom); err != nil {
+			return nil, err
+		}
 	}
 	url, expires := s.webhooks.Links().To(approval, whom, by.Actor.KeyID, time.Now())
 	return api.CreateApprovalLink201JSONResponse{Url: url, ExpiresAt: api.Time(expires)}, nil
+}
+
+// legible refuses a name that would not stand in the audit as it reads: one with a line of its own, or with characters that turn text
+// round or show nothing, could pass for another person's.
+func legible(pointer, name string) error {
+	if strings.TrimSpace(name) == "" || strings.Contains(name, "\n") || domain.Reveal(name) != name {
+		return domain.Invalid(pointer, "This is a name in one line, of characters that can be seen.")
+	}
+	return nil
 }
 
 // ShowApprovalPage changes nothing: programs open the links in mails before people do.
@@ -131,10 +143,8 @@ func settledPage(status int, approval domain.Approval) page {
 		{Name: "What", Text: domain.Reveal(approval.Call.Summary)}, {Name: "Tool", Text: domain.Reveal(approval.Call.Tool)},
 	}}
 	if d := approval.Decision; d != nil {
+		p.resolved(d.Resolution)
 		p.Facts = append(p.Facts, fact{Name: "Decided by", Text: domain.Reveal(d.By.Name)})
-		if d.Resolution != "" {
-			p.Facts = append(p.Facts, fact{Name: "What became of it", Text: string(d.Resolution)})
-		}
 		if d.Reason != "" {
 			p.Facts = append(p.Facts, fact{Name: "Reason", Text: domain.Reveal(d.Reason)})
 		}
@@ -143,6 +153,20 @@ func settledPage(status int, approval domain.Approval) page {
 		p.Facts = append(p.Facts, fact{Name: "When", Text: moment(*approval.Resolved)})
 	}
 	return p
+}
+
+// resolved names what was said of a call of unknown outcome. Such an approval is approved by whatever answer, and somebody who said that
+// the call has failed must not read that it was approved.
+func (p *page) resolved(resolution domain.Resolution) {
+	switch resolution {
+	case domain.ResolutionSucceeded:
+		p.Title = "The answer was: it has succeeded"
+	case domain.ResolutionFailed:
+		p.Title = "The answer was: it has failed"
+	case domain.ResolutionRetry:
+		p.Title = "The answer was: ask to run it again"
+		p.Message = "Nothing ran by this answer. Whether it may run again is a new question, with links of its own."
+	}
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -131,6 +131,34 @@ func TestALinkIsRefused(t *testing.T) {
 	}
 }
 
+// The name of a link stands in the audit, so it must be what it looks like.
+func TestTheNameOfALinkIsLegible(t *testing.T) {
+	h := newHouse(t)
+	approval, _ := h.pending(h.create("ask df"))
+	for _, name := range []string{" ", `\t`, `ann\nkey root`, `ann\r`, `\u202enna`, `ann\u200b`, `\u3164`, `\u00a0`, `ann\u0000`} {
+		a := h.ask("POST", "/approvals/"+approval+"/links", `{"for":"`+name+`"}`).problem(422, domain.CodeInvalid)
+		if a.text("errors", "0", "pointer") != "/for" {
+			t.Errorf("%s: %s", name, a.body)
+		}
+	}
+	for _, name := range []string{"Ann B.", "Zoë 李 <a@b.example>"} {
+		h.link(approval, `{"for":"`+name+`"}`)
+	}
+}
+
+// Each answer about a lost call is stored as approved, which is not what somebody has said who says that it has failed.
+func TestThePageNamesTheResolution(t *testing.T) {
+	for resolution, title := range map[domain.Resolution]string{
+		"": "This is approved", domain.ResolutionSucceeded: "The answer was: it has succeeded", domain.ResolutionFailed: "The answer was: it has failed",
+		domain.ResolutionRetry: "The answer was: ask to run it again",
+	} {
+		p := settledPage(200, domain.Approval{Status: domain.ApprovalApproved, Decision: &domain.Decision{Resolution: resolution}})
+		if p.Title != title || strings.Contains(p.Message, "new question") != (resolution == domain.ResolutionRetry) {
+			t.Errorf("%q: %q, %q", resolution, p.Title, p.Message)
+		}
+	}
+}
+
 // A link ends with the key that asked for it.
 func TestALinkEndsWithItsKey(t *testing.T) {
 	h := newHouse(t)

@@ -58,6 +58,11 @@ func (s *Server) CreateWebhook(ctx context.Context, request api.CreateWebhookReq
 	if order.Links && !by.May(keys.ApprovalsDecide) {
 		return nil, domain.Errorf(domain.CodeForbidden, "Links decide, so the key needs the scope %s for them.", keys.ApprovalsDecide)
 	}
+	if order.Description != "" { // links are made in its name
+		if err := legible("/description", order.Description); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.literal("/url", order.URL); err != nil {
 		return nil, err
 	}

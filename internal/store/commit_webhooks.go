@@ -53,6 +53,7 @@ type Notice struct {
 }
 
 // NoticeData are the fields of an event's payload that may be told, and the event's place. Those that the event does not have are left out.
+// A summary is none of them: it quotes the command, the file or the question.
 type NoticeData struct {
 	Execution domain.ExecutionID `json:"executionId,omitempty"`
 	Seq       int64              `json:"seq,omitempty"`
@@ -60,10 +61,10 @@ type NoticeData struct {
 	Approval domain.ApprovalID   `json:"approvalId,omitempty"`
 	Kind     domain.ApprovalKind `json:"kind,omitempty"`
 	Tool     string              `json:"tool,omitempty"`
-	Summary  string              `json:"summary,omitempty"`
 	Expires  *time.Time          `json:"expiresAt,omitempty"`
 
 	Status       string              `json:"status,omitempty"`
+	Resolution   domain.Resolution   `json:"resolution,omitempty"`
 	DecidedBy    *domain.Actor       `json:"decidedBy,omitempty"`
 	FinishReason domain.FinishReason `json:"finishReason,omitempty"`
 
@@ -71,16 +72,10 @@ type NoticeData struct {
 	Link    string `json:"link,omitempty"`      // put in when it is sent, and never stored
 }
 
-// maxTold bounds a summary in a delivery.
-const maxTold = 500
-
 // told is the body that tells of an event. Data that cannot be read tells of nothing but the event's place.
 func told(event *domain.Event, seq int64) string {
 	notice := Notice{Type: event.Type, Timestamp: event.Time}
 	_ = json.Unmarshal(event.Data, &notice.Data)
 	notice.Data.Execution, notice.Data.Seq, notice.Data.Webhook, notice.Data.Link = event.Execution, seq, "", ""
-	if runes := []rune(notice.Data.Summary); len(runes) > maxTold {
-		notice.Data.Summary = string(runes[:maxTold]) + "…"
-	}
 	return string(domain.Encode(notice))
 }

@@ -27,8 +27,7 @@ func (t Targets) Check() error {
 		if h, p, err := net.SplitHostPort(entry); err == nil {
 			host, port = h, p
 		}
-		number, err := strconv.ParseUint(port, 10, 16)
-		if host == "*" || !egress.Pattern(host) || err != nil || number == 0 {
+		if host == "*" || !egress.Pattern(host) || !isPort(port) {
 			return domain.Invalid(domain.Pointer("webhooks", "allowHosts", strconv.Itoa(i)), "This is a host, or a host and its port, such as 127.0.0.1:9000.")
 		}
 	}
@@ -60,6 +59,8 @@ func (t Targets) check(address string) error {
 		return domain.Invalid("/url", "The URL must not hold a name or password; requests are signed instead.")
 	case target.Fragment != "" || strings.Contains(address, "#"):
 		return domain.Invalid("/url", "The URL must not have a fragment: it would not be sent.")
+	case !isPort(port):
+		return domain.Invalid("/url", "The port of the URL is 1 to 65535.")
 	case host == "*" || strings.HasPrefix(host, "*.") || !egress.Pattern(host):
 		return domain.Invalid("/url", "The host of the URL is not a proper name or address.")
 	case t.listed(host, port):
@@ -71,6 +72,11 @@ func (t Targets) check(address string) error {
 		return domain.Invalid("/url", "The address is not public; the operator can allow it by webhooks.allowHosts.")
 	}
 	return nil
+}
+
+func isPort(text string) bool {
+	number, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && number != 0
 }
 
 func portOf(target *url.URL) string {

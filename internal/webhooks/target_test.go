@@ -25,7 +25,8 @@ func TestTargets(t *testing.T) {
 		"https://[::ffff:10.0.0.1]/": false, "https://2130706433/": false, "https://0x7f.1/": false, "https://127.1/": false,
 		"https://me:pass@hooks.example/": false, "https://me@hooks.example/": false, "https://hooks.example/#x": false, "https://hooks.example/#": false,
 		"hooks.example": false, "/in": false, "": false, "https:": false, "https://": false, "https:hooks.example": false, "//hooks.example": false,
-		"ftp://hooks.example/": false, "file:///etc/passwd": false, "https://hooks.example:0/": true, "https://*.example/": false, "https://*/": false,
+		"ftp://hooks.example/": false, "file:///etc/passwd": false, "https://hooks.example:0/": false, "https://hooks.example:99999/": false,
+		"https://hooks.example:65535/": true, "https://hooks.example:/": true, "http://hooks.internal:0/": false, "https://*.example/": false, "https://*/": false,
 		"https://a b/": false, "https://hooks.example/\n": false, "https://ho\u202Eoks.example/": false,
 		"https://hooks.example/" + strings.Repeat("x", maxURL): false,
 	} {

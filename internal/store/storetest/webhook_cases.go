@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,11 +125,11 @@ func toldWithTheEvent(w *world) {
 	id := w.create()
 	requested := event(id, domain.ApprovalRequested{
 		ApprovalID: "a", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: json.RawMessage(`{"command":"secret"}`),
-		ArgumentsHash: "secret", Summary: "Run <df>" + strings.Repeat("€", 600), WorkingDirectory: "/secret", Reason: "secret",
+		ArgumentsHash: "secret", Summary: "Run `secret`", Question: json.RawMessage(`{"message":"secret"}`), WorkingDirectory: "/secret", Reason: "secret",
 	})
 	w.accepted(store.Change{Execution: id, Epoch: 1, Events: []domain.Event{event(id, domain.MessageDelta{Text: "secret"}), requested}})
 	w.accepted(store.Change{Execution: id, Epoch: 1, Events: []domain.Event{event(id, domain.ApprovalResolved{
-		ApprovalID: "a", Status: domain.ApprovalApproved, Reason: "secret", Answer: json.RawMessage(`"secret"`), DecidedBy: &someone,
+		ApprovalID: "a", Status: domain.ApprovalApproved, Resolution: domain.ResolutionRetry, Reason: "secret", Answer: json.RawMessage(`"secret"`), DecidedBy: &someone,
 	})}})
 	end := ending(id, 1)
 	end.Events = []domain.Event{event(id, domain.ExecutionEnded{
@@ -154,8 +153,8 @@ func toldWithTheEvent(w *world) {
 	}
 	for i, want := range []store.Notice{
 		{Type: domain.ApprovalRequestedType, Timestamp: requested.Time, Data: store.NoticeData{Execution: id, Seq: 3, Approval: "a",
-			Kind: domain.ApprovalToolCall, Tool: "bash", Summary: "Run <df>" + strings.Repeat("€", 492) + "…"}},
-		{Type: domain.ApprovalResolvedType, Data: store.NoticeData{Execution: id, Seq: 4, Approval: "a", Status: "approved", DecidedBy: &someone}},
+			Kind: domain.ApprovalToolCall, Tool: "bash"}},
+		{Type: domain.ApprovalResolvedType, Data: store.NoticeData{Execution: id, Seq: 4, Approval: "a", Status: "approved", Resolution: domain.ResolutionRetry, DecidedBy: &someone}},
 		{Type: domain.ExecutionCompletedType, Data: store.NoticeData{Execution: id, Seq: 5, Status: "completed", FinishReason: domain.FinishEndTurn}},
 	} {
 		var notice store.Notice
