@@ -1156,7 +1156,8 @@ type ApprovalLink struct {
 	// Example: 2026-07-01T08:00:00.123456Z
 	ExpiresAt Time `json:"expiresAt"`
 
-	// Url The link; a path alone where the operator has not set `webhooks.publicUrl`.
+	// Url The link. Where the operator has not set `webhooks.publicUrl` it is a path alone, to be put behind the address at which people
+	// reach the server.
 	Url string `json:"url"`
 }
 
@@ -1418,7 +1419,7 @@ type ClientToolClass string
 
 // CreateApprovalLink defines model for CreateApprovalLink.
 type CreateApprovalLink struct {
-	// For Who the link is for. The decision is made in this name. Left out, it is that of the key.
+	// For Who the link is for, in one line of visible characters. The decision is made in this name. Left out, it is that of the key.
 	For *string `json:"for,omitempty"`
 }
 
@@ -1594,7 +1595,7 @@ type CreatePermissionRule struct {
 
 // CreateWebhook defines model for CreateWebhook.
 type CreateWebhook struct {
-	// Description Whom or what it tells, for people. Links are made for this name.
+	// Description Whom or what it tells, for people, in one line of visible characters. Links are made for this name.
 	Description *string `json:"description,omitempty"`
 
 	// Links Requests for approval come with `data.link`, where the operator has set `webhooks.publicUrl`.
@@ -2804,7 +2805,7 @@ type WebhookAttempt struct {
 type WebhookDelivery struct {
 	Attempts []WebhookAttempt `json:"attempts"`
 
-	// Body What is sent, but for the link.
+	// Body What is sent, but for the link. It has neither arguments nor a summary of them.
 	Body json.RawMessage `json:"body"`
 
 	// CreatedAt RFC 3339, UTC, microseconds.

@@ -2535,7 +2535,7 @@ export interface components {
         CreateWebhook: {
             /** @description Where requests go. Absolute, https, without name, password and fragment. */
             url: string;
-            /** @description Whom or what it tells, for people. Links are made for this name. */
+            /** @description Whom or what it tells, for people, in one line of visible characters. Links are made for this name. */
             description?: string;
             /** @description Only these. Left out, all. */
             types?: components["schemas"]["WebhookType"][];
@@ -2583,7 +2583,7 @@ export interface components {
             type: string;
             state: components["schemas"]["DeliveryState"];
             executionId: string | null;
-            /** @description What is sent, but for the link. */
+            /** @description What is sent, but for the link. It has neither arguments nor a summary of them. */
             body: {
                 [key: string]: unknown;
             };
@@ -2607,11 +2607,14 @@ export interface components {
             nextCursor: components["schemas"]["NextCursor"];
         };
         CreateApprovalLink: {
-            /** @description Who the link is for. The decision is made in this name. Left out, it is that of the key. */
+            /** @description Who the link is for, in one line of visible characters. The decision is made in this name. Left out, it is that of the key. */
             for?: string;
         };
         ApprovalLink: {
-            /** @description The link; a path alone where the operator has not set `webhooks.publicUrl`. */
+            /**
+             * @description The link. Where the operator has not set `webhooks.publicUrl` it is a path alone, to be put behind the address at which people
+             *     reach the server.
+             */
             url: string;
             expiresAt: components["schemas"]["Time"];
         };
@@ -5112,7 +5115,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description It has expired or was withdrawn undecided. */
+            /** @description It was withdrawn undecided. One that has expired is 404, since its link is over with it. */
             410: {
                 headers: {
                     [name: string]: unknown;
