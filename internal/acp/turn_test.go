@@ -321,7 +321,7 @@ type stuckHost struct {
 	entered chan struct{}
 }
 
-func (h stuckHost) Emit(ctx context.Context, _ domain.Payload) error {
+func (h stuckHost) Emit(ctx context.Context, _ ...domain.Payload) error {
 	select {
 	case h.entered <- struct{}{}:
 	default:

@@ -61,12 +61,13 @@ type Prompt struct {
 // Host is what a session offers its agent. All methods may be called at once from several goroutines; what one
 // goroutine sends arrives in its order, across methods.
 type Host interface {
-	// Emit puts a fact into the log. It does not wait for the database, and blocks only while megabytes of earlier
+	// Emit puts facts into the log, those of one call in one commit: where half of them would mean something else, a server that dies in
+	// between must not leave that half. It does not wait for the database, and blocks only while megabytes of earlier
 	// facts are still unwritten. The session fills in turn and offset of deltas. It fails when the session is over, and
 	// for a fact that is not the agent's to tell: an agent speaks of messages, thoughts, plans, the requests, output and
 	// fates of its calls, usage and retries, and of itself. What comes for a message or call that is closed is not a
 	// fact and is dropped.
-	Emit(ctx context.Context, payload Payload) error
+	Emit(ctx context.Context, payloads ...Payload) error
 
 	// Authorize asks whether an already emitted call may run, and waits for a person where policy says so. When it
 	// returns a grant that allows, `toolCall.started` is in the log: the caller runs the call, once, with the

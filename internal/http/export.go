@@ -32,12 +32,12 @@ const (
 // gigabyte needs no more memory than a short one.
 func (s *Server) ExportExecution(ctx context.Context, request api.ExportExecutionRequestObject) (api.ExportExecutionResponseObject, error) {
 	by := who(ctx)
-	if !by.May(keys.EventsRead) {
-		return nil, domain.Errorf(domain.CodeForbidden, "The key lacks the scope %s.", keys.EventsRead)
-	}
 	execution, err := s.execution(ctx, request.Id)
 	if err != nil {
 		return nil, err
+	}
+	if !by.May(keys.EventsRead) {
+		return nil, domain.Errorf(domain.CodeForbidden, "The key lacks the scope %s.", keys.EventsRead)
 	}
 	shown, err := s.shown(ctx, execution)
 	if err != nil {

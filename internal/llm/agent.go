@@ -106,7 +106,14 @@ func (t *turn) round(ctx context.Context) (domain.StopReason, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.count(ctx, answer.usage); err != nil {
+	told := append(said.end, t.count(answer.usage)...)
+	var calls []pendingCall
+	if answer.finish == finishStop {
+		var requests []domain.Payload
+		calls, requests = t.request(said.id, answer.calls)
+		told = append(told, requests...)
+	}
+	if err := t.host.Emit(ctx, told...); err != nil {
 		return "", err
 	}
 	switch {
@@ -114,12 +121,8 @@ func (t *turn) round(ctx context.Context) (domain.StopReason, error) {
 		return domain.StopMaxTokens, nil
 	case answer.finish == finishRefusal:
 		return domain.StopRefusal, nil
-	case len(answer.calls) == 0:
+	case len(calls) == 0:
 		return t.silent()
-	}
-	calls, err := t.request(ctx, said.id, answer.calls)
-	if err != nil {
-		return "", err
 	}
 	t.rounds++
 	t.remember(said, calls)

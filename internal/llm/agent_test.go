@@ -146,6 +146,27 @@ func TestAWalkInOrder(t *testing.T) {
 	want(t, "thought", conversation.Messages[0].Thought, "Hm.")
 }
 
+// A server that dies between an answer and its calls would find an answer that asks for nothing: the end of the turn.
+func TestAnAnswerIsToldWithItsCalls(t *testing.T) {
+	v := &vendor{replies: []reply{streams(says("I look."), callsBash(0, "ls"), callsBash(1, "pwd"), ends("tool_calls"), done), saysOnly("ok")}}
+	host := &hosttest.Host{Command: echoes}
+	if _, err := ask(t, v, host); err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range host.Together() {
+		if _, isEnd := told[0].(domain.MessageCompleted); !isEnd {
+			continue
+		}
+		var types []string
+		for _, payload := range told {
+			types = append(types, string(payload.EventType()))
+		}
+		want(t, "told with the end of the answer", strings.Join(types, " "), "message.completed toolCall.requested toolCall.requested")
+		return
+	}
+	t.Error("the answer has no end")
+}
+
 func TestRefusedCalls(t *testing.T) {
 	for _, told := range []string{"A person denied this call and said: not today", "Nobody answered in time."} {
 		v := &vendor{replies: []reply{streams(callsBash(0, "a"), ends("tool_calls"), done), saysOnly("ok")}}

@@ -199,7 +199,7 @@ func TestTheLogHasTheThoughtsInTime(t *testing.T) {
 	if _, err := provider.Stream(t.Context(), smallRequest(), message); err != nil {
 		t.Fatal(err)
 	}
-	if err := message.complete(); err != nil {
+	if err := completed(message); err != nil {
 		t.Fatal(err)
 	}
 	var logged, kept thinkingState
@@ -449,6 +449,14 @@ func TestEmptyBlocksAreNotFree(t *testing.T) {
 	}
 }
 
+// completed tells the end of an answer that asks for nothing.
+func completed(m *message) error {
+	if err := m.complete(); err != nil {
+		return err
+	}
+	return m.host.Emit(m.ctx, m.end...)
+}
+
 // TestStateOfThoughtsIsKept: the log has it with the thought that it belongs to, and a restart finds it there.
 func TestStateOfThoughtsIsKept(t *testing.T) {
 	state := json.RawMessage(`{"blocks":[1]}`)
@@ -456,7 +464,7 @@ func TestStateOfThoughtsIsKept(t *testing.T) {
 	message := newMessage(t.Context(), host, "m1")
 	for _, err := range []error{
 		message.Thought("Hm."), message.Thinking(state), message.Text("Yes"),
-		message.Thought("Late."), message.Thinking(json.RawMessage(`{"blocks":[1,2]}`)), message.complete(),
+		message.Thought("Late."), message.Thinking(json.RawMessage(`{"blocks":[1,2]}`)), completed(message),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -479,7 +487,7 @@ func TestStateWithoutAThoughtToSee(t *testing.T) {
 	host := &hosttest.Host{}
 	hidden := newMessage(t.Context(), host, "m1")
 	_ = hidden.Thinking(json.RawMessage(`{}`))
-	if err := hidden.complete(); err != nil || len(host.Payloads()) != 0 || hidden.state == nil {
+	if err := completed(hidden); err != nil || len(host.Payloads()) != 0 || hidden.state == nil {
 		t.Errorf("a thought that cannot be read: %v, %v", host.Payloads(), err)
 	}
 	broken := newMessage(t.Context(), host, "m2")

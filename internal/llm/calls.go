@@ -29,13 +29,12 @@ type pendingCall struct {
 	flaw error
 }
 
-// request puts the calls of an answer into the log, before anybody judges them.
-func (t *turn) request(ctx context.Context, messageID string, asked []modelCall) ([]pendingCall, error) {
-	calls := make([]pendingCall, 0, len(asked))
+// request is the calls of an answer, and what is told of them before anybody judges them.
+func (t *turn) request(messageID string, asked []modelCall) (calls []pendingCall, told []domain.Payload) {
 	for i, wanted := range asked {
 		call := t.prepare(wanted, i)
 		calls = append(calls, call)
-		err := t.host.Emit(ctx, domain.ToolCallRequested{
+		told = append(told, domain.ToolCallRequested{
 			ToolCallID: call.ID,
 			MessageID:  messageID,
 			Tool:       call.Tool,
@@ -43,11 +42,8 @@ func (t *turn) request(ctx context.Context, messageID string, asked []modelCall)
 			Arguments:  call.Arguments,
 			Summary:    call.Summary,
 		})
-		if err != nil {
-			return nil, err
-		}
 	}
-	return calls, nil
+	return calls, told
 }
 
 // prepare gives the call its id and checks it. The arguments are masked before anything is cut: half a secret would not be

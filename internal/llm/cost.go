@@ -10,7 +10,7 @@ import (
 
 // count adds an answer's usage to the bills and tells it. A provider that reports nothing leaves nothing to tell, unless
 // it is that the cost is not known any more.
-func (t *turn) count(ctx context.Context, used domain.Usage) error {
+func (t *turn) count(used domain.Usage) []domain.Payload {
 	costKnown, silent := t.agent.bill.usage.Cost != nil, used == domain.Usage{}
 	if !silent {
 		used = t.agent.asked().model.completed(used)
@@ -20,7 +20,7 @@ func (t *turn) count(ctx context.Context, used domain.Usage) error {
 	if silent && !costKnown {
 		return nil
 	}
-	return t.tellUsage(ctx, used)
+	return []domain.Payload{t.usage(used)}
 }
 
 // countBroken adds what the provider has told of an answer that did not come to its end: it was read and written all the
@@ -33,7 +33,7 @@ func (t *turn) countBroken(ctx context.Context, used domain.Usage) error {
 	used = t.agent.asked().model.completed(used)
 	used.ContextUsed = nil
 	t.charge(used)
-	return t.tellUsage(ctx, used)
+	return t.host.Emit(ctx, t.usage(used))
 }
 
 func (t *turn) charge(used domain.Usage) {
@@ -43,13 +43,14 @@ func (t *turn) charge(used domain.Usage) {
 	}
 }
 
-func (t *turn) tellUsage(ctx context.Context, used domain.Usage) error {
+// usage is what is told of a request.
+func (t *turn) usage(used domain.Usage) domain.UsageUpdated {
 	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: t.agent.asked().name}
 	if t.bill != nil {
 		usage := t.bill.usage
 		told.Turn = &usage
 	}
-	return t.host.Emit(ctx, told)
+	return told
 }
 
 // completed adds what follows from the figures of a request.

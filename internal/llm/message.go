@@ -29,6 +29,8 @@ type message struct {
 	held      string // white space before the first visible character of a text or a thought
 	heldKind  bool   // true for a thought
 	err       error  // the host's; final
+
+	end []domain.Payload // what closes it, to be told with what it asks for
 }
 
 func newMessage(ctx context.Context, host domain.Host, id string) *message {
@@ -92,11 +94,14 @@ func (m *message) hold(text string, thought bool) string {
 	return strings.TrimLeft(text, "\r\n")
 }
 
-// complete closes what is open: the answer has come to its end.
+// complete closes what is open: the answer has come to its end. That is told together with what the answer asks for. A server that died in
+// between would leave an answer that is whole and asks for nothing, which is a turn that has ended.
 func (m *message) complete() error {
-	m.endThought(false)
+	if m.thinking {
+		m.end = append(m.end, m.thoughtEnd(false))
+	}
 	if m.speaking {
-		_ = m.emit(domain.MessageCompleted{MessageID: m.id})
+		m.end = append(m.end, domain.MessageCompleted{MessageID: m.id})
 	}
 	return m.err
 }
@@ -111,16 +116,19 @@ func (m *message) interrupt() error {
 }
 
 func (m *message) endThought(interrupted bool) {
-	if !m.thinking {
-		return
+	if m.thinking {
+		_ = m.emit(m.thoughtEnd(interrupted))
 	}
+}
+
+func (m *message) thoughtEnd(interrupted bool) domain.ThoughtCompleted {
 	m.thinking = false
 	m.thoughts++
 	completed := domain.ThoughtCompleted{MessageID: m.thoughtID, Interrupted: interrupted}
 	if !interrupted && m.thoughtID == m.id { // only what belongs to the answer's own id is read back with it
 		completed.Thinking = m.state
 	}
-	_ = m.emit(completed)
+	return completed
 }
 
 // emit keeps the host's first error, for everybody to return: what it refused once is not offered again.

@@ -35,11 +35,13 @@ type host struct {
 
 var _ domain.Host = (*host)(nil)
 
-func (h *host) Emit(ctx context.Context, payload domain.Payload) error {
-	if !tellable(payload) {
-		return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
+func (h *host) Emit(ctx context.Context, payloads ...domain.Payload) error {
+	for _, payload := range payloads {
+		if !tellable(payload) {
+			return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
+		}
 	}
-	return h.inbox.say(ctx, payload)
+	return h.inbox.say(ctx, payloads)
 }
 
 // tellable lists what is the agent's to tell. Most starts, decisions, states and ends are the session's: an agent that

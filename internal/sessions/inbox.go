@@ -83,10 +83,10 @@ func newInbox() *inbox {
 	return &inbox{bell: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// say puts a payload in, as text that grows where it is a delta. It waits while the inbox is full.
-func (b *inbox) say(ctx context.Context, payload domain.Payload) error {
+// say puts payloads in, all at once, and as text that grows what is a delta. It waits while the inbox is full.
+func (b *inbox) say(ctx context.Context, payloads []domain.Payload) error {
 	for {
-		full, err := b.trySay(payload)
+		full, err := b.trySay(payloads)
 		if err != nil || !full {
 			return err
 		}
@@ -99,7 +99,7 @@ func (b *inbox) say(ctx context.Context, payload domain.Payload) error {
 	}
 }
 
-func (b *inbox) trySay(payload domain.Payload) (full bool, err error) {
+func (b *inbox) trySay(payloads []domain.Payload) (full bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed != nil {
@@ -108,6 +108,14 @@ func (b *inbox) trySay(payload domain.Payload) (full bool, err error) {
 	if b.bytes >= inboxBytes {
 		return true, nil
 	}
+	for _, payload := range payloads {
+		b.add(payload)
+	}
+	ring(b.bell)
+	return false, nil
+}
+
+func (b *inbox) add(payload domain.Payload) {
 	kind, id, text := growing(payload)
 	if id == "" {
 		b.bytes += itemBytes + weight(payload)
@@ -118,8 +126,6 @@ func (b *inbox) trySay(payload domain.Payload) (full bool, err error) {
 		b.grow(kind, id, piece)
 		text = text[len(piece):]
 	}
-	ring(b.bell)
-	return false, nil
 }
 
 // weight is what a fact may hold beside its few words.

@@ -47,14 +47,32 @@ type Host struct {
 	closed   map[string]bool // messages and thoughts, by kind and id
 
 	submitted []domain.Generation
+	together  [][]domain.Payload // what came in one Emit
+}
+
+// Together is what was emitted, one row for each Emit.
+func (h *Host) Together() [][]domain.Payload {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.together)
 }
 
 var _ domain.Host = (*Host)(nil)
 
 // Emit implements [domain.Host]. It takes what is emitted after ctx has ended, so that a test sees it.
-func (h *Host) Emit(_ context.Context, payload domain.Payload) error {
+func (h *Host) Emit(_ context.Context, payloads ...domain.Payload) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.together = append(h.together, payloads)
+	for _, payload := range payloads {
+		if err := h.takeLocked(payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Host) takeLocked(payload domain.Payload) error {
 	if h.over == nil && h.Refuse != nil {
 		h.over = h.Refuse(payload)
 	}
