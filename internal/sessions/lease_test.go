@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,21 +13,22 @@ import (
 func TestASlowDatabaseDoesNotEndTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hooked{Store: storetest.SQLite(t)}
-		tries, down := 0, true
+		var tries atomic.Int32
+		var full atomic.Bool
 		h.heartbeat = func() error {
-			if tries++; down && tries < 5 {
+			switch {
+			case tries.Add(1) < 5:
 				return errors.New("the database is slow")
-			}
-			if !down {
+			case full.Load():
 				return errors.New("the disk is full")
 			}
 			return nil
 		}
 		w := hookedWorld(t, h, 3*time.Second, nil) // fails the test where Run returns an error
-		if tries != 5 || !w.manager.Writable() {
-			t.Errorf("%d tries, writable %v", tries, w.manager.Writable())
+		if tries.Load() != 5 || !w.manager.Writable() {
+			t.Errorf("%d tries, writable %v", tries.Load(), w.manager.Writable())
 		}
-		down = false
+		full.Store(true)
 		time.Sleep(2 * time.Second)
 		if w.manager.Writable() {
 			t.Error("a lease that cannot be renewed is a database that takes nothing in")
