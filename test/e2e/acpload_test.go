@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		open func(*testing.T) engine
 	}{{"SQLite", func(*testing.T) engine { return engine{} }}, {"Postgres", func(t *testing.T) engine { return engine{url: postgres(t)} }}} {
 		t.Run(engine.name, func(t *testing.T) {
-			h := openHouse(t, engine.open(t), map[string]object{"scripted": {}}, "SIGNOFF_LOG_LEVEL=warn")
+			h := openHouse(t, engine.open(t), map[string]object{"scripted": {}}, "SIGNOFF_LEASE_SECONDS=30") // nobody is to take over here
 			h.warm(t)
 			before, peak := h.take(t), h.peak(t)
 			t.Run("at once", h.load)

@@ -74,6 +74,7 @@ func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
 		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + s.data(), "SIGNOFF_CONFIG=" + config,
 		"SIGNOFF_WORKSPACE_ROOT=" + s.workspace, "SIGNOFF_DATABASE_URL=" + e.url, "SIGNOFF_LEASE_SECONDS=2",
+		"SIGNOFF_PARK_SECONDS=600", // a slow machine is no reason to let go of a process that a test looks at
 		"SIGNOFF_DRAIN_SECONDS=10", "SIGNOFF_LOG_LEVEL=info",
 		"GORACE=atexit_sleep_ms=0", // or a second at the end of every server and command line
 	}, env...)
