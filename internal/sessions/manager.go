@@ -309,8 +309,11 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 // execution, but the agent of one that has ended may still be here: two processes would write one transcript. m.mu is held.
 func (m *Manager) driving(execution domain.Execution) *session {
 	wanted := execution.Request
+	if wanted.ResumeSession == "" {
+		return nil
+	}
 	for _, s := range m.live {
-		if r := s.execution.Request; wanted.ResumeSession != "" && r.ResumeSession == wanted.ResumeSession &&
+		if r := s.execution.Request; r.ResumeSession == wanted.ResumeSession &&
 			r.Source.Command == wanted.Source.Command && s.execution.Tenant == execution.Tenant {
 			return s
 		}

@@ -16,8 +16,7 @@ var errPark = errors.New("sessions: the execution is parked until somebody answe
 
 // parking rings when the session has been quiet for long enough; never where it cannot be parked, or would wake at once.
 func (s *session) parking() (<-chan time.Time, func() bool) {
-	wakes := s.wakes()
-	if !s.parkable() || (wakes != nil && time.Until(*wakes) < s.parkAfter) {
+	if !s.parkable() || s.wakesSoon() {
 		return nil, func() bool { return false }
 	}
 	timer := time.NewTimer(time.Until(s.quiet.Add(s.parkAfter)))
@@ -41,6 +40,12 @@ func (s *session) parkable() bool {
 
 // waits tells whether a person or the client is to answer.
 func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
+
+// wakesSoon tells whether parking is not worth it.
+func (s *session) wakesSoon() bool {
+	wakes := s.wakes()
+	return wakes != nil && time.Until(*wakes) < s.parkAfter
+}
 
 // wakes is when the session has something to do by itself; nil: never.
 func (s *session) wakes() *time.Time {
@@ -151,11 +156,7 @@ func (s *session) onlyWaits() bool {
 	if !asking || !s.parkable() || s.wanted() || len(s.decided) > 0 {
 		return false
 	}
-	wakes := s.wakes()
-	if wakes != nil && time.Until(*wakes) < s.parkAfter {
-		return false
-	}
-	return !s.anyCall(func(c *call) bool { return !c.waits() && c.generation == 0 })
+	return !s.wakesSoon() && !s.anyCall(func(c *call) bool { return !c.waits() && c.generation == 0 })
 }
 
 // waitOn closes what broke off with the earlier driver and parks the execution at once.
