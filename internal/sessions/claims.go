@@ -257,6 +257,8 @@ func (m *Manager) giveBack(ctx context.Context, tick bool) error {
 			return err
 		}
 	}
+	m.giving <- struct{}{}
+	defer func() { <-m.giving }()
 	m.mu.Lock()
 	orphans := maps.Clone(m.orphans)
 	m.mu.Unlock()

@@ -15,8 +15,9 @@ func TestDrainHandsOverAtOnce(t *testing.T) {
 	replicas := storetest.PostgresReplicas(t, 2)
 	release := make(chan struct{})
 	seldom := func(c *sessions.Config) { c.LookEvery = time.Hour }
-	peer := newWorld(t, replicas[0], busyUntil(release), seldom)
-	leaving := newWorld(t, replicas[1], busyUntil(release), seldom)
+	script := busyUntil(release) // one, so that no two of its messages have the same id
+	peer := newWorld(t, replicas[0], script, seldom)
+	leaving := newWorld(t, replicas[1], script, seldom)
 	ids := []domain.ExecutionID{leaving.start(), leaving.start(), leaving.start()}
 	for _, id := range ids {
 		leaving.until(id, domain.MessageDeltaType)

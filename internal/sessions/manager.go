@@ -111,7 +111,8 @@ type Manager struct {
 	draining chan struct{} // closes with the drain
 	running  sync.WaitGroup
 
-	bell chan struct{} // there may be something to take up
+	bell   chan struct{} // there may be something to take up
+	giving chan struct{} // full while executions are given back
 
 	takeUps, refusals atomic.Int64 // for the metrics
 
@@ -135,7 +136,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		store: s, log: log,
 		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
 		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
-		bell: make(chan struct{}, 1), draining: make(chan struct{}),
+		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
@@ -450,17 +451,29 @@ func (m *Manager) Drain(ctx context.Context) error {
 	select {
 	case <-left:
 		m.leases.retire()
-		err := m.store.Release(ctx, m.replica)
-		failpoint.Hit(failpoint.LeaseReleased)
-		if err != nil {
-			return err
-		}
-		if err := m.log.LetGo(ctx); err != nil {
-			slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
-		}
-		return nil
+		return m.letGo(ctx)
 	case <-ctx.Done():
 		slog.Error("drain was cut short", "live", m.Live())
 		return context.Cause(ctx)
 	}
+}
+
+// letGo gives all back and tells the others, once nothing else is being given back: the row that such a statement still held, the
+// others passed over when they looked.
+func (m *Manager) letGo(ctx context.Context) error {
+	select {
+	case m.giving <- struct{}{}:
+		defer func() { <-m.giving }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := m.store.Release(ctx, m.replica)
+	failpoint.Hit(failpoint.LeaseReleased)
+	if err != nil {
+		return err
+	}
+	if err := m.log.LetGo(ctx); err != nil {
+		slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
+	}
+	return nil
 }

@@ -181,11 +181,12 @@ func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 	})
 }
 
-// ReleaseExecution lets go of one execution, where the claim under epoch still stands.
+// ReleaseExecution lets go of one execution, where the claim under epoch still stands. A row that nobody owns is not
+// touched: whoever looks for something to drive passes over a row that is held.
 func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error {
 	failpoint.Hit(failpoint.LeaseBeforeGiveBack)
 	changed, err := s.exec(ctx, "release an execution", `
-		update execution_heads set owner = null where execution_id = $1 and epoch = $2`, text(string(id)), epoch)
+		update execution_heads set owner = null where execution_id = $1 and epoch = $2 and owner is not null`, text(string(id)), epoch)
 	failpoint.Hit(failpoint.LeaseGivenBack)
 	if err == nil && changed == 0 {
 		return stale("The execution is driven by somebody else, or gone.")

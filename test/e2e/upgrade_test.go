@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,7 @@ func TestRollingUpgrade(t *testing.T) {
 	e := engine{url: postgres(t)}
 	first := newServer(t, e, m)
 	first.binary = older(t, before)
+	first.env = slices.DeleteFunc(first.env, func(set string) bool { return strings.HasPrefix(set, "SIGNOFF_PARK_SECONDS=") }) // unknown to it
 	first.start()
 	early := []string{first.create().ID, first.create().ID}
 	first.asked(early[0], 1)

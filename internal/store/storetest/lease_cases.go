@@ -66,6 +66,7 @@ func claimCounts(w *world) {
 		time.Sleep(leaseOfClaimCounts)          // it dies with the execution in its hands
 	}
 	w.must(w.s.ReleaseExecution(w.ctx, id, 4))
+	w.refused(w.s.ReleaseExecution(w.ctx, id, 4), domain.CodeStale) // nobody owns it
 	w.heartbeat("five")
 	if claimed, err := w.s.Claim(w.ctx, "five", 1); err != nil || len(claimed) != 1 || claimed[0].Execution.Recovery != 3 {
 		w.Errorf("what was let go in good order counts: %+v, %v", claimed, err)
