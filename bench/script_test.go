@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestScriptsSurviveThePrompt(t *testing.T) {
+	for _, s := range []script{
+		{chunks: 1, bytes: leastBytes},
+		{chunks: 400, rate: 50, bytes: 64},
+		{chunks: 8, bytes: leastBytes, alternate: true},
+		{chunks: 8, bytes: leastBytes, call: true},
+		{chunks: mostChunks, rate: mostRate, bytes: mostBytes, alternate: true, call: true},
+	} {
+		if got, err := parseScript(s.String()); err != nil || got != s {
+			t.Errorf("%q is read as %+v, %v", s, got, err)
+		}
+	}
+}
+
+func TestScriptsSayOnlyWhatTheyAreAbout(t *testing.T) {
+	want := script{chunks: 1, bytes: leastBytes, call: true}
+	for _, text := range []string{"bench call", "  bench\ncall ", script{call: true}.String()} {
+		if got, err := parseScript(text); err != nil || got != want {
+			t.Errorf("%q is read as %+v, %v", text, got, err)
+		}
+	}
+}
+
+func TestOtherWordsAreRefused(t *testing.T) {
+	for text, complaint := range map[string]string{
+		"":                                  "begins with the word bench",
+		"hello bench":                       "begins with the word bench",
+		"bench chunk=3":                     `no word "chunk=3"`,
+		"bench call=yes":                    `no word "call=yes"`,
+		"bench alternate=1":                 `no word "alternate=1"`,
+		"bench chunks":                      "not a number from 1",
+		"bench chunks=0":                    "not a number from 1",
+		"bench chunks=many":                 "not a number from 1",
+		"bench chunks=10000001":             "to 10000000",
+		"bench rate=-1":                     "not a number from 0",
+		"bench bytes=19":                    "not a number from 20",
+		"bench bytes=1000000000000":         "to 16384",
+		"bench chunks=99999999999999999999": "to 10000000",
+	} {
+		if _, err := parseScript(text); err == nil || !strings.Contains(err.Error(), complaint) {
+			t.Errorf("%q: %v, and not %q", text, err, complaint)
+		}
+	}
+}
