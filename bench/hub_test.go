@@ -3,12 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -238,6 +243,26 @@ func TestTheHubTellsThatTheModelFailed(t *testing.T) {
 	}
 }
 
+// TestTheHubKeepsItsConnections: a floor that dials for every answer would flatter whatever stands beside it.
+func TestTheHubKeepsItsConnections(t *testing.T) {
+	var dialled atomic.Int64
+	model := httptest.NewUnstartedServer(modelRoutes())
+	model.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			dialled.Add(1)
+		}
+	}
+	model.Start()
+	defer model.Close()
+	url := startPart(t, func(ctx context.Context, stdout io.Writer) error { return serveHub(ctx, stdout, model.URL) })
+	for range 5 {
+		followOn(t, createOn(t, url, "bench chunks=8"), "").await("execution.completed")
+	}
+	if n := dialled.Load(); n != 1 {
+		t.Errorf("%d connections for five answers", n)
+	}
+}
+
 func TestTheHubRefusesABrokenStream(t *testing.T) {
 	for stream, want := range map[string]error{
 		"":                                    io.ErrUnexpectedEOF,
@@ -250,7 +275,7 @@ func TestTheHubRefusesABrokenStream(t *testing.T) {
 		for err == nil {
 			_, err = nextData(lines)
 		}
-		if err != want {
+		if !errors.Is(err, want) {
 			t.Errorf("%.60q ends with %v, not %v", stream, err, want)
 		}
 	}

@@ -66,7 +66,7 @@ func (h *hubServer) hear(ctx context.Context, log *hubLog, conversation []chatMe
 	lines := bufio.NewReaderSize(stream, 32<<10)
 	for {
 		data, err := nextData(lines)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return calls, nil
 		}
 		if err != nil {
@@ -88,7 +88,7 @@ func (h *hubServer) hear(ctx context.Context, log *hubLog, conversation []chatMe
 func nextData(lines *bufio.Reader) ([]byte, error) {
 	for {
 		line, err := lines.ReadSlice('\n')
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil, io.ErrUnexpectedEOF
 		}
 		if err != nil {

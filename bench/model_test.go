@@ -218,7 +218,7 @@ func TestTheModelRefusesWhatItDoesNotKnow(t *testing.T) {
 // BenchmarkModel tells how many chunks per second the model makes where nobody has to carry them away.
 func BenchmarkModel(b *testing.B) {
 	w := &nowhere{header: http.Header{}}
-	a := newChatAnswer(w, script{chunks: b.N, bytes: leastBytes})
+	a := newChatAnswer(w, script{chunks: mostChunks, bytes: leastBytes})
 	for b.Loop() {
 		if err := a.rush(1); err != nil {
 			b.Fatal(err)

@@ -34,8 +34,8 @@ func (s script) withDefaults() script {
 
 // String is the prompt. What is not said in it is as parseScript fills it in.
 func (s script) String() string {
-	s = s.withDefaults()
-	text := fmt.Sprintf("bench chunks=%d rate=%d bytes=%d", s.chunks, s.rate, s.bytes)
+	full := s.withDefaults()
+	text := fmt.Sprintf("bench chunks=%d rate=%d bytes=%d", full.chunks, full.rate, full.bytes)
 	if s.alternate {
 		text += " alternate"
 	}
