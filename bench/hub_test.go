@@ -263,6 +263,14 @@ func TestTheHubKeepsItsConnections(t *testing.T) {
 	}
 }
 
+// TestTheHubReadsToTheEnd: a stream that is closed before its end takes its connection along.
+func TestTheHubReadsToTheEnd(t *testing.T) {
+	stream := strings.NewReader("data: [DONE]\n\n" + strings.Repeat("\n", 1<<20))
+	if _, err := nextData(bufio.NewReader(stream)); !errors.Is(err, io.EOF) || stream.Len() > 0 {
+		t.Errorf("%v, and %d bytes are left", err, stream.Len())
+	}
+}
+
 func TestTheHubRefusesABrokenStream(t *testing.T) {
 	for stream, want := range map[string]error{
 		"":                                    io.ErrUnexpectedEOF,
