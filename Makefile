@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short test-agents test-client chaos-short chaos lint fmt clean
+.PHONY: help build generate demo run test test-short test-agents test-client chaos-short chaos bench bench-short lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -38,6 +38,12 @@ chaos-short: ## Kill, pause and starve real servers for some minutes, and check 
 MINUTES ?= 30
 chaos: ## The same for MINUTES=30, going on where the last campaign on this commit ended
 	@scripts/chaos.sh -form long -minutes $(MINUTES)
+
+bench: ## Measure against the floors and print the table; goes on where it was interrupted
+	@scripts/bench.sh
+
+bench-short: ## The same in three minutes, to see a fall by half
+	@scripts/bench.sh -short
 
 lint: ## Run the linters of .golangci.yml
 	$(TOOL) golangci-lint run

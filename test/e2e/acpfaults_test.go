@@ -243,7 +243,7 @@ var departures = map[string]fault{
 		})
 	}},
 	// Who leaves takes the child along: a process that has ended has ended, whom else it may have started.
-	"reexec-leave": {args: []string{"-reexec", "leave"}, run: fails(domain.CodeAgentExited)},
+	"reexec-leave": {args: []string{"-reexec", "leave"}, run: fails(domain.CodeAgentExited, forever)}, // who stays behind might be done before that is seen
 	"stubborn":     {run: says("I stay", "ignoreeof", "ignoreterm", "say I stay")},
 	"killed": {run: func(v *visit) {
 		v.killed(v.processes)

@@ -55,6 +55,9 @@ func (c *Cluster) Database() (url string, err error) {
 // Port is where the cluster listens on 127.0.0.1, over all restarts.
 func (c *Cluster) Port() int { return c.port }
 
+// PID is the process that the cluster's others are children of; 0 while it is down.
+func (c *Cluster) PID() int { return postmasterPID(postgres{home: c.server.private.home()}.data()) }
+
 // Down stops the cluster in one of three ways, and returns when the postmaster is gone.
 func (c *Cluster) Down(how Shutdown) error {
 	pg, err := c.programs()

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// object is a JSON object that somebody writes down.
+type object = map[string]any
+
+// wire keeps enough connections for every figure.
+var wire = &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true, ReadBufferSize: 32 << 10}
+
+// patience is how long one execution, or one answer, may take.
+const patience = 60 * time.Second
+
+// send sends a request and leaves the body of the answer to the caller.
+func (t *target) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, t.base+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if t.token != "" {
+		request.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := wire.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		said, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("%s %s of %s: %d %s", method, path, t.name, response.StatusCode, bytes.TrimSpace(said))
+	}
+	return response, nil
+}
+
+// create starts an execution whose agent follows the script.
+func (t *target) create(ctx context.Context, s script, more ...object) (id string, err error) {
+	body := object{"source": object{"type": "internal"}, "prompt": s.String(), "capabilities": object{"execute": "ask"}}
+	for _, fields := range more {
+		for name, value := range fields {
+			body[name] = value
+		}
+	}
+	response, err := t.send(ctx, http.MethodPost, "/executions", body)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	var created struct{ ID string }
+	err = json.NewDecoder(response.Body).Decode(&created)
+	return created.ID, err
+}
+
+// open opens what a client reads of an execution: its event stream, from the beginning.
+func (t *target) open(ctx context.Context, id string) (io.ReadCloser, error) {
+	response, err := t.send(ctx, http.MethodGet, "/executions/"+id+"/events", nil)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+// begin creates an execution and opens its stream. The relay knows no executions: there both are one request.
+func (t *target) begin(ctx context.Context, s script, more ...object) (io.ReadCloser, error) {
+	if t.name == relay {
+		response, err := t.send(ctx, http.MethodPost, "/executions", object{"prompt": s.String()})
+		if err != nil {
+			return nil, err
+		}
+		return response.Body, nil
+	}
+	id, err := t.create(ctx, s, more...)
+	if err != nil {
+		return nil, err
+	}
+	return t.open(ctx, id)
+}
+
+// decide approves.
+func (t *target) decide(ctx context.Context, approval string) error {
+	response, err := t.send(ctx, http.MethodPost, "/approvals/"+approval, object{"decision": "approve"})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	return err
+}

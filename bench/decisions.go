@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// decisionFigure is how long after somebody has said yes the command runs. The command tells its time itself, so the floor has
+// the same child process in it: the hub's decision goes over a channel to the goroutine that starts it.
+func decisionFigure() figure {
+	return figure{
+		name: "decision", about: "approve a command, which tells when it ran", contenders: []string{hub, postgres, sqlite}, measure: decisions,
+		rows: []row{
+			{key: "p50", title: "decision → tool start p50", unit: "ms", reach: goals(4.5, 5.0)},
+			{key: "p99", title: "decision → tool start p99", unit: "ms"},
+		},
+	}
+}
+
+// asking is an execution whose model wants one command to be run.
+var asking = script{chunks: 1, call: true}
+
+func decisions(ctx context.Context, at place) (sample, error) {
+	var waits []time.Duration
+	for i := range 5 + max(20, 60/at.scale) {
+		wait, err := at.decided(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if i >= 5 {
+			waits = append(waits, wait)
+		}
+	}
+	return sample{"p50": milliseconds(quantile(waits, 0.5)), "p99": milliseconds(quantile(waits, 0.99))}, nil
+}
+
+// decided approves one call and returns how long it took until it ran.
+func (at place) decided(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	body, err := at.begin(ctx, asking)
+	if err != nil {
+		return 0, err
+	}
+	defer body.Close()
+	events := newEvents(body)
+	asked, err := events.until("approval.requested")
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if err := at.decide(ctx, asked.approval()); err != nil {
+		return 0, err
+	}
+	ran, err := events.until("toolCall.completed")
+	if err != nil {
+		return 0, err
+	}
+	if _, err := events.until("execution.completed"); err != nil {
+		return 0, err
+	}
+	started, err := ran.told()
+	return started.Sub(begun), err
+}
+
+// event is what is read of one: the figures that read events one by one are not about speed.
+type event struct {
+	Type string
+	Data struct {
+		ApprovalID string
+		Approval   struct{ ID string }
+		Output     json.RawMessage // of a call a text, of an execution an object
+	}
+}
+
+func (e event) approval() string {
+	if e.Data.ApprovalID != "" {
+		return e.Data.ApprovalID
+	}
+	return e.Data.Approval.ID
+}
+
+// told reads the time that the command printed.
+func (e event) told() (time.Time, error) {
+	var output string
+	if err := json.Unmarshal(e.Data.Output, &output); err != nil {
+		return time.Time{}, err
+	}
+	for line := range strings.Lines(output) {
+		if nanoseconds, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err == nil {
+			return time.Unix(0, nanoseconds), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("the command did not tell its time: %q", output)
+}
+
+// events reads a stream event by event.
+type events struct{ lines *bufio.Scanner }
+
+func newEvents(body io.Reader) events {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 4<<20)
+	return events{lines}
+}
+
+// until returns the next event of a type.
+func (e events) until(kind string) (event, error) {
+	last := ""
+	for e.lines.Scan() {
+		data, found := strings.CutPrefix(e.lines.Text(), "data: ")
+		if !found {
+			continue
+		}
+		var next event
+		if err := json.Unmarshal([]byte(data), &next); err != nil {
+			return event{}, err
+		}
+		if next.Type == kind {
+			return next, nil
+		}
+		last = data
+	}
+	return event{}, fmt.Errorf("no %s came (%w), the last event was %.300s", kind, e.lines.Err(), last)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	usualRounds = 5
+	shortRounds = 3
+	shortScale  = 4
+)
+
+// rounds is how often each contender takes its turn.
+func rounds(f figure, short bool) int {
+	switch {
+	case short:
+		return shortRounds
+	case f.rounds > 0:
+		return f.rounds
+	default:
+		return usualRounds
+	}
+}
+
+// campaign measures what the book does not have.
+type campaign struct {
+	stage *stage
+	book  *book
+	short bool
+}
+
+// measure takes the rounds of one figure that are missing. Contenders that need no start of their own live through all of them.
+func (c *campaign) measure(ctx context.Context, f figure) error {
+	live := map[string]*target{}
+	defer func() {
+		for _, t := range live {
+			if err := t.stop(); err != nil {
+				fmt.Fprintln(os.Stderr, "bench:", err)
+			}
+		}
+	}()
+	for round := range rounds(f, c.short) {
+		if c.book.has(f, round) {
+			continue
+		}
+		for i := range f.contenders {
+			contender := f.contenders[(i+round)%len(f.contenders)]
+			if err := c.turn(ctx, f, round, contender, live); err != nil {
+				return fmt.Errorf("%s of %s, round %d: %w", f.name, contender, round+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// turn is one measurement of one contender.
+func (c *campaign) turn(ctx context.Context, f figure, round int, contender string, live map[string]*target) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := live[contender]
+	if t == nil {
+		if t, err = c.stage.start(contender, f.settings); err != nil {
+			return err
+		}
+		live[contender] = t
+	}
+	at := place{target: t, stage: c.stage, scale: 1}
+	if c.short {
+		at.scale = shortScale
+	}
+	begun := time.Now()
+	values, err := f.measure(ctx, at)
+	wire.CloseIdleConnections() // a connection of one measurement must not cost the next one its memory
+	if f.anew || err != nil {
+		delete(live, contender)
+		if stopped := t.stop(); err == nil {
+			err = stopped
+		}
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%-12s round %d of %d  %-8s %5.1f s  %v\n", f.name, round+1, rounds(f, c.short), contender, time.Since(begun).Seconds(), values)
+	return c.book.add(f, round, contender, values)
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"signoff/internal/store/storetest"
+)
+
+// The contenders, by the names that the table gives them.
+const (
+	hub      = "hub"
+	relay    = "relay"
+	postgres = "postgres"
+	sqlite   = "sqlite"
+)
+
+// target is a contender that runs.
+type target struct {
+	name     string
+	base     string // http://127.0.0.1:…
+	token    string
+	process  *process
+	database int           // the process that the database's hang on; 0: there is none beside the server
+	ready    time.Duration // how long it took from its start until it said that it is ready
+	folder   string        // goes away with it; empty: there is none
+}
+
+func (t *target) stop() error {
+	t.process.stop()
+	if t.folder == "" {
+		return nil
+	}
+	return os.RemoveAll(t.folder)
+}
+
+// cpu is what the server has used so far, and what it has used together with its database.
+func (t *target) cpu() (server, all time.Duration, err error) {
+	if server, err = cpuTime(t.process.pid()); err != nil || t.database == 0 {
+		return server, server, err
+	}
+	workers, err := children(t.database)
+	if err != nil {
+		return 0, 0, err
+	}
+	database, err := cpuTime(append(workers, t.database)...)
+	return server, server + database, err
+}
+
+// stage is what all contenders share.
+type stage struct {
+	folder  string
+	binary  string // of the server
+	self    string // this program: the agent of the executions that have an external one
+	model   *process
+	modelAt string
+	cluster *storetest.Cluster // started by the first who needs it
+}
+
+func newStage(binary string) (*stage, error) {
+	folder, err := os.MkdirTemp("", "signoff-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{folder: folder}
+	if s.binary, err = filepath.Abs(binary); err == nil {
+		if s.self, err = os.Executable(); err == nil {
+			s.model, s.modelAt, err = launchSelf("model")
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	return s, nil
+}
+
+func (s *stage) close() error {
+	s.model.stop()
+	err := os.RemoveAll(s.folder)
+	if s.cluster != nil {
+		err = errors.Join(err, s.cluster.Stop())
+	}
+	return err
+}
+
+// start starts a contender by its name. The settings are for the server.
+func (s *stage) start(name string, settings map[string]string) (*target, error) {
+	switch name {
+	case hub, relay:
+		p, base, err := launchSelf(name, s.modelAt)
+		return &target{name: name, base: base, process: p}, err
+	default:
+		return s.startServer(name, settings)
+	}
+}
+
+// usual are the settings of every server: room for all that is measured, and no parking in the middle of it.
+var usual = map[string]string{
+	"SIGNOFF_ADDR": "127.0.0.1:0", "SIGNOFF_LOG_LEVEL": "info", "SIGNOFF_LOG_FORMAT": "json", "SIGNOFF_DRAIN_SECONDS": "5",
+	"SIGNOFF_MAX_LIVE": "20000", "SIGNOFF_PARK_SECONDS": "3600",
+}
+
+func (s *stage) startServer(name string, settings map[string]string) (*target, error) {
+	folder, err := os.MkdirTemp(s.folder, name+"-")
+	if err != nil {
+		return nil, err
+	}
+	t := &target{name: name, folder: folder}
+	env := maps.Clone(usual)
+	if name == postgres {
+		if env["SIGNOFF_DATABASE_URL"], t.database, err = s.postgres(); err != nil {
+			return nil, err
+		}
+	}
+	workspace := filepath.Join(folder, "workspace")
+	maps.Copy(env, map[string]string{
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder, "SIGNOFF_DATA_DIR": filepath.Join(folder, "data"),
+		"SIGNOFF_CONFIG": filepath.Join(folder, "signoff.yaml"), "SIGNOFF_WORKSPACE_ROOT": workspace,
+	})
+	maps.Copy(env, settings)
+	if err := errors.Join(os.Mkdir(workspace, 0o750), s.configure(env["SIGNOFF_CONFIG"])); err != nil {
+		return nil, err
+	}
+	if err := t.serve(s.binary, env); err != nil {
+		log, _ := os.ReadFile(filepath.Join(folder, "log"))
+		return nil, fmt.Errorf("%w; it said:\n%s", err, log)
+	}
+	return t, nil
+}
+
+// configure names the model and the agent.
+func (s *stage) configure(path string) error {
+	content, err := json.Marshal(object{ // JSON is YAML
+		"models": object{"default": "bench", "bench": object{"provider": "openai", "model": "bench", "baseUrl": s.modelAt + "/v1"}},
+		"agents": object{"bench": object{"command": s.self, "args": []string{"agent"}}},
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
+}
+
+// postgres returns an empty database, and the process that its workers hang on.
+func (s *stage) postgres() (url string, pid int, err error) {
+	if s.cluster == nil {
+		if s.cluster, err = storetest.NewCluster(true); err != nil {
+			return "", 0, err
+		}
+	}
+	url, err = s.cluster.Database()
+	return url, s.cluster.PID(), err
+}
+
+// readyPatience is how long a server may take to start.
+const readyPatience = 60 * time.Second
+
+// serve starts the server and waits until it says that it is ready.
+func (t *target) serve(binary string, env map[string]string) error {
+	log, err := os.Create(filepath.Join(t.folder, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command := exec.Command(binary, "serve")
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		command.Env = append(command.Env, name+"="+env[name])
+	}
+	command.Dir, command.Stdout, command.Stderr = t.folder, log, log
+	begun := time.Now()
+	if t.process, err = launch(command); err != nil {
+		return err
+	}
+	for t.ready == 0 {
+		select {
+		case <-t.process.exited:
+			return errors.New("the server has ended by itself")
+		case <-time.After(time.Millisecond):
+		}
+		if time.Since(begun) > readyPatience {
+			t.process.stop()
+			return fmt.Errorf("the server is not ready after %s", readyPatience)
+		}
+		if t.base == "" {
+			t.base = announced(log.Name())
+		} else if t.answers() {
+			t.ready = time.Since(begun)
+		}
+	}
+	token, err := os.ReadFile(filepath.Join(env["SIGNOFF_DATA_DIR"], "token"))
+	t.token = strings.TrimSpace(string(token))
+	return err
+}
+
+// announced finds the address in the log of a server that took a free port.
+func announced(log string) string {
+	content, err := os.ReadFile(log)
+	if err != nil {
+		return ""
+	}
+	_, rest, found := strings.Cut(string(content), " listens on ")
+	if !found {
+		return ""
+	}
+	return strings.Fields(rest)[0]
+}
+
+func (t *target) answers() bool {
+	response, err := http.Get(t.base + "/readyz")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}

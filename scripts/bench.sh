@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The benchmark; bench/doc.go tells what it does.
+#
+#   scripts/bench.sh [flags of bench]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# As it is released: without cgo, and without the paths of this machine.
+CGO_ENABLED=0 go build -trimpath -o "$folder/signoff" ./cmd/server
+CGO_ENABLED=0 go build -o "$folder/bench" ./bench
+"$folder/bench" -signoff "$folder/signoff" "$@"
