@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,15 +13,15 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"signoff/internal/domain"
 )
 
 // anthropicAPI speaks Anthropic's messages, to Anthropic and to gateways in front of it.
 //
-// Of the SDK it uses the types and the stream decoder. The SDK's retries are not used, because they would hide waits
-// from the log, nor its traces, which would carry the conversation to wherever the environment says.
+// Of the SDK it uses the types of a request, and has it sent. The SDK's retries are not used, because they would hide waits
+// from the log, nor its traces, which would carry the conversation to wherever the environment says, nor its stream decoder;
+// see eventReader.
 type anthropicAPI struct {
 	name      string // of the model, in the registry
 	model     string
@@ -60,37 +61,53 @@ func newAnthropic(name string, model Model, c Config) *anthropicAPI {
 func (a *anthropicAPI) Stream(ctx context.Context, request request, sink sink) (answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := a.messages.NewStreaming(ctx, a.params(request))
-	defer func() { _ = stream.Close() }()
 	reader := &anthropicReader{sink: sink, thoughts: thoughtReader{model: a.model}}
-	got, err := a.read(ctx, stream, reader)
+	body, err := a.send(ctx, request)
+	if err != nil {
+		return a.end(ctx, reader, err)
+	}
+	defer func() { _ = body.Close() }()
+	got, err := a.read(ctx, anthropicFeed{newEventReader(body)}, reader)
 	got.usage = reader.usage.usage()
 	return got, err
 }
 
-func (a *anthropicAPI) read(ctx context.Context, stream *ssestream.Stream[anthropic.MessageStreamEventUnion], reader *anthropicReader) (answer, error) {
-	for stream.Next() {
-		if err := reader.take(stream.Current()); err != nil {
+// send returns the stream as it comes: the SDK's own reader is not given it.
+func (a *anthropicAPI) send(ctx context.Context, request request) (io.ReadCloser, error) {
+	var response *http.Response
+	sent := a.messages.NewStreaming(ctx, a.params(request), option.WithResponseBodyInto(&response))
+	if err := sent.Err(); err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+func (a *anthropicAPI) read(ctx context.Context, feed anthropicFeed, reader *anthropicReader) (answer, error) {
+	for {
+		event, ended := feed.next()
+		if ended != nil {
+			return a.end(ctx, reader, ended)
+		}
+		if err := reader.take(&event); err != nil {
 			return answer{}, err
 		}
 	}
-	return a.end(ctx, reader, stream.Err())
 }
 
 // end decides whether the stream was an answer. After a stop reason it was, whatever happened to the connection.
 func (a *anthropicAPI) end(ctx context.Context, reader *anthropicReader, err error) (answer, error) {
-	var told *anthropic.Error
+	var told *toldError
 	switch {
 	case reader.stop != "":
 		return reader.answer(a.name)
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
 	case errors.As(err, &told):
-		return answer{}, eventFailure([]byte(told.RawJSON()), anthropicStatus, a.name, a.hide)
-	case err != nil:
-		return answer{}, classify(err, a.name, a.hide)
-	default:
+		return answer{}, eventFailure(told.data, anthropicStatus, a.name, a.hide)
+	case errors.Is(err, errEnded):
 		return answer{}, broken(nil, "The answer of model %q ended without saying why.", a.name)
+	default:
+		return answer{}, classify(err, a.name, a.hide)
 	}
 }
 
@@ -133,54 +150,54 @@ type anthropicReader struct {
 	taken    int // bytes
 }
 
-func (r *anthropicReader) take(event anthropic.MessageStreamEventUnion) error {
-	switch event.Type {
+func (r *anthropicReader) take(event *anthropicEvent) error {
+	switch event.kind {
 	case "message_start":
-		r.usage.take(event.Message.Usage.RawJSON())
+		r.usage.take(event.usage)
 	case "content_block_start":
-		return r.begin(event.Index, event.ContentBlock)
+		return r.begin(event.index, &event.block)
 	case "content_block_delta":
-		return r.takeDelta(event.Index, event.Delta)
+		return r.takeDelta(event.index, &event.delta)
 	case "content_block_stop":
 		r.thoughts.end()
 	case "message_delta":
-		r.usage.take(event.Usage.RawJSON())
-		r.stop = cmp.Or(event.Delta.StopReason, r.stop)
+		r.usage.take(event.usage)
+		r.stop = cmp.Or(anthropic.StopReason(event.delta.stop), r.stop)
 	}
 	return nil // also an event that is not known: the vendor adds some without a new version
 }
 
-func (r *anthropicReader) begin(index int64, block anthropic.ContentBlockStartEventContentBlockUnion) error {
-	if err := r.grow(callBytes + len(block.Data) + len(block.Signature)); err != nil { // also of a block that is no call
+func (r *anthropicReader) begin(index int64, block *anthropicOpening) error {
+	if err := r.grow(callBytes + len(block.data) + len(block.signature)); err != nil { // also of a block that is no call
 		return err
 	}
-	switch block.Type {
+	switch block.kind {
 	case "text":
-		return r.say(block.Text)
+		return r.say(block.text)
 	case "thinking":
 		r.thoughts.begin(r.spoken, len(r.calls.calls))
-		r.thoughts.sign(block.Signature)
-		return r.think(block.Thinking)
+		r.thoughts.sign(block.signature)
+		return r.think(block.thinking)
 	case "redacted_thinking":
 		r.thoughts.begin(r.spoken, len(r.calls.calls))
-		r.thoughts.redacted(block.Data)
+		r.thoughts.redacted(block.data)
 	case "tool_use":
-		return r.call(callPiece{index: &index, id: block.ID, name: block.Name})
+		return r.call(callPiece{index: new(index), id: block.id, name: block.name})
 	}
 	return nil
 }
 
-func (r *anthropicReader) takeDelta(index int64, delta anthropic.MessageStreamEventUnionDelta) error {
-	switch delta.Type {
+func (r *anthropicReader) takeDelta(index int64, delta *anthropicDelta) error {
+	switch delta.kind {
 	case "text_delta":
-		return r.say(delta.Text)
+		return r.say(delta.text)
 	case "thinking_delta":
-		return r.think(delta.Thinking)
+		return r.think(delta.thinking)
 	case "signature_delta":
-		r.thoughts.sign(delta.Signature)
-		return r.grow(len(delta.Signature))
+		r.thoughts.sign(delta.signature)
+		return r.grow(len(delta.signature))
 	case "input_json_delta":
-		return r.call(callPiece{index: &index, arguments: delta.PartialJSON})
+		return r.call(callPiece{index: new(index), arguments: delta.partial})
 	}
 	return nil
 }

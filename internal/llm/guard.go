@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,15 +12,13 @@ import (
 )
 
 const (
-	maxLineBytes   = 4 << 20  // of a stream's line; some servers send a call's whole arguments in one
-	maxEventBytes  = 8 << 20  // of the lines up to an empty one, which the SDK collects without a bound
 	maxAnswerBytes = 8 << 20  // of text, thought and arguments together
 	maxErrorBytes  = 64 << 10 // of a body that tells an error
 )
 
 // guard stands between an SDK and the network, and does there what SDKs leave to chance: it keeps the status of every
-// error whatever its body looks like, follows no redirect with the key in its hand, and bounds what a server sends, in
-// size and in silence.
+// error whatever its body looks like, follows no redirect with the key in its hand, and bounds the silence. How much a
+// server sends is bounded where it is read; see eventReader.
 type guard struct {
 	next http.RoundTripper
 	idle time.Duration // between two bytes, the first included
@@ -111,17 +108,13 @@ func codeOf(code json.RawMessage, kind string) string {
 	return kind
 }
 
-// guardedBody reads a stream within the limits.
+// guardedBody reads a stream that does not fall silent.
 type guardedBody struct {
 	ctx     context.Context //nolint:containedctx // of the request whose body this is; Read has no other way to it
 	cancel  context.CancelCauseFunc
 	body    io.ReadCloser
 	silence *time.Timer
 	idle    time.Duration
-
-	line    int  // bytes of the current line
-	event   int  // bytes of the current event's lines before it
-	comment bool // the current line is one
 }
 
 // Read counts the silence only while it waits: a reader that is slow itself must not be taken for a silent provider.
@@ -129,9 +122,6 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	b.silence.Reset(b.idle)
 	n, err := b.body.Read(p)
 	b.silence.Stop()
-	if limit := b.count(p[:n]); limit != nil {
-		return 0, limit
-	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = causeOf(b.ctx, err)
 	}
@@ -144,48 +134,6 @@ func (b *guardedBody) Close() error {
 	b.cancel(nil)
 	return b.body.Close()
 }
-
-func (b *guardedBody) count(p []byte) error {
-	for len(p) > 0 {
-		if b.line == 0 {
-			b.comment = p[0] == ':'
-		}
-		end := bytes.IndexByte(p, '\n')
-		if end < 0 {
-			b.line += len(p)
-			return b.check()
-		}
-		b.line += end
-		if err := b.check(); err != nil {
-			return err
-		}
-		b.endLine(end > 0 && p[end-1] == '\r')
-		p = p[end+1:]
-	}
-	return nil
-}
-
-func (b *guardedBody) endLine(carriageReturn bool) {
-	switch {
-	case b.line == 0 || (b.line == 1 && carriageReturn):
-		b.event = 0
-	case !b.comment:
-		b.event += b.line
-	}
-	b.line = 0
-}
-
-func (b *guardedBody) check() error {
-	if b.line > maxLineBytes || b.event+b.line > maxEventBytes {
-		return &limitError{what: "a single event of its stream is too long"}
-	}
-	return nil
-}
-
-// limitError means that a provider sent too much.
-type limitError struct{ what string }
-
-func (e *limitError) Error() string { return "llm: " + e.what }
 
 // causeOf tells silence from other errors: to the network code both are a cancelled context.
 func causeOf(ctx context.Context, err error) error {

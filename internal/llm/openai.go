@@ -1,18 +1,19 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/respjson"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/shared"
+	"github.com/tidwall/gjson"
 
 	"signoff/internal/domain"
 	"signoff/internal/tools"
@@ -20,9 +21,9 @@ import (
 
 // openAI speaks chat completions, to OpenAI and to whatever else does.
 //
-// Of the SDK it uses the types and the stream decoder. The SDK's retries, error bodies and accumulator are not used:
-// the first would hide waits from the log, the second lose the status of {"error": "text"}, the third merge parallel
-// calls that come without an index.
+// Of the SDK it uses the types of a request, and has it sent. The SDK's retries, error bodies, accumulator and stream
+// decoder are not used: the first would hide waits from the log, the second lose the status of {"error": "text"}, the third
+// merge parallel calls that come without an index, the fourth cost more than all the rest of the way; see eventReader.
 type openAI struct {
 	name  string // of the model, in the registry
 	model string
@@ -51,29 +52,45 @@ func newOpenAI(name string, model Model, c Config) *openAI {
 func (o *openAI) Stream(ctx context.Context, request request, sink sink) (answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := o.chat.NewStreaming(ctx, o.params(request))
-	defer func() { _ = stream.Close() }()
 	reader := &openAIReader{sink: sink, split: thinkSplitter{sink: sink}}
-	got, err := o.read(ctx, stream, reader)
+	body, err := o.send(ctx, request)
+	if err != nil {
+		return o.end(ctx, reader, err)
+	}
+	defer func() { _ = body.Close() }()
+	got, err := o.read(ctx, openAIFeed{newEventReader(body)}, reader)
 	got.usage = reader.usage
 	return got, err
 }
 
-func (o *openAI) read(ctx context.Context, stream *ssestream.Stream[openai.ChatCompletionChunk], reader *openAIReader) (answer, error) {
-	for stream.Next() {
-		if err := reader.take(stream.Current()); err != nil {
+// send returns the stream as it comes: the SDK's own reader is not given it.
+func (o *openAI) send(ctx context.Context, request request) (io.ReadCloser, error) {
+	var response *http.Response
+	sent := o.chat.NewStreaming(ctx, o.params(request), option.WithResponseBodyInto(&response))
+	if err := sent.Err(); err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+func (o *openAI) read(ctx context.Context, feed openAIFeed, reader *openAIReader) (answer, error) {
+	for {
+		chunk, ended := feed.next()
+		if ended != nil {
+			return o.end(ctx, reader, ended)
+		}
+		if err := reader.take(chunk); err != nil {
 			return answer{}, err
 		}
 	}
-	if err := reader.split.flush(); err != nil {
-		return answer{}, err
-	}
-	return o.end(ctx, reader, stream.Err())
 }
 
 // end decides whether the stream was an answer. After a finish reason it was, whatever happened to the connection.
 func (o *openAI) end(ctx context.Context, reader *openAIReader, err error) (answer, error) {
-	var told *ssestream.StreamError
+	if err := reader.split.flush(); err != nil {
+		return answer{}, err
+	}
+	var told *toldError
 	switch {
 	case reader.finish == "error": // a gateway's way to say that the model behind it broke down
 		return answer{}, broken(err, "The provider of model %q broke the answer off.", o.name)
@@ -82,11 +99,11 @@ func (o *openAI) end(ctx context.Context, reader *openAIReader, err error) (answ
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
 	case errors.As(err, &told):
-		return answer{}, eventFailure(told.Event.Data, openAIStatus, o.name, o.hide)
-	case err != nil:
-		return answer{}, classify(err, o.name, o.hide)
-	default:
+		return answer{}, eventFailure(told.data, openAIStatus, o.name, o.hide)
+	case errors.Is(err, errEnded):
 		return answer{}, broken(nil, "The answer of model %q ended without saying why.", o.name)
+	default:
+		return answer{}, classify(err, o.name, o.hide)
 	}
 }
 
@@ -110,33 +127,25 @@ type openAIReader struct {
 	taken   int // bytes
 }
 
-func (r *openAIReader) take(chunk openai.ChatCompletionChunk) error {
-	if chunk.JSON.Usage.Valid() {
-		r.usage = openAIUsage(chunk.Usage)
+func (r *openAIReader) take(chunk openAIChunk) error {
+	if chunk.usage.Type != gjson.Null {
+		r.usage = readOpenAIUsage(chunk.usage)
 	}
-	for _, choice := range chunk.Choices {
-		if choice.Index != 0 { // only one was asked for
-			continue
+	return elements(chunk.choices, func(choice gjson.Result) error {
+		delta := readOpenAIDelta(choice)
+		if delta.index != 0 { // only one was asked for
+			return nil
 		}
-		if err := r.takeDelta(choice.Delta); err != nil {
-			return err
-		}
-		if choice.FinishReason != "" {
-			r.finish = choice.FinishReason
-		}
-	}
-	return nil
+		r.finish = cmp.Or(delta.finish, r.finish)
+		return r.takeDelta(&delta)
+	})
 }
 
-func (r *openAIReader) takeDelta(delta openai.ChatCompletionChunkChoiceDelta) error {
-	thought := thoughtOf(delta.JSON.ExtraFields)
-	r.taken += len(thought) + len(delta.Content) + len(delta.Refusal)
-	for _, call := range delta.ToolCalls {
-		cost, err := r.calls.add(pieceOf(call))
-		if err != nil {
-			return err
-		}
-		r.taken += cost
+func (r *openAIReader) takeDelta(delta *openAIDelta) error {
+	thought := delta.thought()
+	r.taken += len(thought) + len(delta.content) + len(delta.refusal)
+	if err := elements(delta.calls, r.takeCall); err != nil {
+		return err
 	}
 	if r.taken > maxAnswerBytes {
 		return tooLarge("it is longer than " + strconv.Itoa(maxAnswerBytes>>20) + " MiB")
@@ -146,28 +155,14 @@ func (r *openAIReader) takeDelta(delta openai.ChatCompletionChunkChoiceDelta) er
 			return err
 		}
 	}
-	r.refused = r.refused || delta.Refusal != ""
-	return r.split.write(delta.Content + delta.Refusal)
+	r.refused = r.refused || delta.refusal != ""
+	return r.split.write(delta.content + delta.refusal)
 }
 
-// thoughtOf reads the fields that servers send a model's reasoning in; the SDK has no type for them. A server that is
-// changing from one to the other sends both, with the same text.
-func thoughtOf(extra map[string]respjson.Field) string {
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		var text string
-		if err := json.Unmarshal([]byte(extra[name].Raw()), &text); err == nil && text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-func pieceOf(call openai.ChatCompletionChunkChoiceDeltaToolCall) callPiece {
-	piece := callPiece{id: call.ID, name: call.Function.Name, arguments: call.Function.Arguments}
-	if call.JSON.Index.Valid() {
-		piece.index = &call.Index
-	}
-	return piece
+func (r *openAIReader) takeCall(call gjson.Result) error {
+	cost, err := r.calls.add(readOpenAIPiece(call))
+	r.taken += cost
+	return err
 }
 
 func (r *openAIReader) answer() answer {
@@ -179,25 +174,6 @@ func (r *openAIReader) answer() answer {
 		got.finish = finishRefusal
 	}
 	return got
-}
-
-// openAIUsage keeps what the provider reported, and nothing else: a field that is absent is unknown.
-func openAIUsage(usage openai.CompletionUsage) domain.Usage {
-	return domain.Usage{
-		InputTokens:      known(usage.PromptTokens, usage.JSON.PromptTokens),
-		OutputTokens:     known(usage.CompletionTokens, usage.JSON.CompletionTokens),
-		TotalTokens:      known(usage.TotalTokens, usage.JSON.TotalTokens),
-		ReasoningTokens:  known(usage.CompletionTokensDetails.ReasoningTokens, usage.CompletionTokensDetails.JSON.ReasoningTokens),
-		CacheReadTokens:  known(usage.PromptTokensDetails.CachedTokens, usage.PromptTokensDetails.JSON.CachedTokens),
-		CacheWriteTokens: known(usage.PromptTokensDetails.CacheWriteTokens, usage.PromptTokensDetails.JSON.CacheWriteTokens),
-	}
-}
-
-func known(tokens int64, field respjson.Field) *int64 {
-	if !field.Valid() {
-		return nil
-	}
-	return plausible(&tokens)
 }
 
 func (o *openAI) params(request request) openai.ChatCompletionNewParams {
