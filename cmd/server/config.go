@@ -13,7 +13,9 @@ import (
 
 	"github.com/kelseyhightower/envconfig"
 
+	"signoff/internal/egress"
 	"signoff/internal/sandbox"
+	"signoff/internal/sandbox/proxy"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
@@ -216,5 +218,8 @@ func (c Config) sandboxConfig() sandbox.Config {
 	if self, err := os.Executable(); err == nil {
 		guarded = append(guarded, self)
 	}
-	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: guarded}
+	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: guarded, Network: network}
 }
+
+// network carries the connections of a command to the hosts that it was granted.
+func network(hosts []string) (sandbox.Proxy, error) { return proxy.Open(egress.Dialer{Hosts: hosts}) }

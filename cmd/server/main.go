@@ -16,7 +16,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/runbooks/template"
-	"signoff/internal/sandbox"
+	_ "signoff/internal/sandbox/early" // a process that was started as a stage of a command does not get past this import
 )
 
 // version is set by the release build: -ldflags "-X main.version=v1.2.3".
@@ -30,10 +30,7 @@ const (
 )
 
 func main() {
-	// What renders a template, and the supervisor of a command, are this same binary, started with a hidden argument; such a
-	// process never gets past these lines.
-	template.Intercept()
-	sandbox.Intercept()
+	template.Intercept() // what renders a template is this same binary, and does not get past this line
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

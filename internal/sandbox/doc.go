@@ -66,7 +66,8 @@
 //	the command ──127.0.0.1 inside──▶ listening socket, held by the server ──▶ proxy ──▶ package egress ──▶ a host
 //
 // Behind the door is a small HTTP proxy, for as long as the command runs: CONNECT for everything with TLS, and requests for
-// http:// addresses. Package egress judges each name and each address. The command hears of it by HTTP_PROXY and its
+// http:// addresses. It is package proxy, and handed in by [Config]: what this package imports, each stage of each command
+// sets up once more, and net/http comes with nearly all of the binary. Package egress judges each name and each address. The command hears of it by HTTP_PROXY and its
 // relatives; what is refused is answered with 403 and a sentence, and a last line of the output says what was connected to
 // and what was refused, because most programs keep the proxy's answer to themselves.
 //
@@ -74,8 +75,8 @@
 //
 // # Use
 //
-// main calls [Intercept] before anything else: it is the entry of the stages. A test binary whose tests start something
-// does the same in TestMain. After that, [New] finds out what works, [Sandbox.Report] says it to people, [Sandbox.Run]
+// main imports package early, where the stages begin, before the rest of the binary is set up. A test binary whose tests
+// start something calls [Intercept] in TestMain. After that, [New] finds out what works, [Sandbox.Report] says it to people, [Sandbox.Run]
 // runs commands, and [Sandbox.Start] starts processes.
 //
 // # Promises

@@ -344,7 +344,7 @@ func (w *world) workspace(t *testing.T, one attempt) string {
 		write(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/heads/main\n")
 		write(t, filepath.Join(dir, ".git/hooks/post-update.sample"), "good")
 	}
-	w.sandbox.config = Config{Hidden: []string{filepath.Join(dir, "data")}, ReadOnly: []string{config, linked}}
+	w.sandbox.config = Config{Network: networkTo(false), Hidden: []string{filepath.Join(dir, "data")}, ReadOnly: []string{config, linked}}
 	must(t, w.sandbox.settlePaths())
 	return dir
 }

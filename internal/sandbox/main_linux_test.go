@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 var allMethods = []method{byBubblewrap, byNamespaces, byPIDNamespace, bySubreaper}
 
 func open(m method) *Sandbox {
-	return &Sandbox{kind: KindOff, method: m, processes: m, tools: findTools(), memory: usableMemory(), lease: lasting()}
+	return &Sandbox{kind: KindOff, method: m, processes: m, tools: findTools(), memory: usableMemory(), lease: lasting(),
+		config: Config{Network: networkTo(false)}}
 }
 
 // lasting is one for all: each would be a descriptor until the end of the tests.

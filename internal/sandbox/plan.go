@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"signoff/internal/domain"
-	"signoff/internal/egress"
 )
 
 // plan is everything that a stage needs to know. It travels as JSON.
@@ -27,8 +26,8 @@ type plan struct {
 	Process  bool     // a [Process], not a command
 	Online   bool     // the last stage opens a door for a proxy
 
-	Egress egress.Dialer `json:"-"` // of that proxy; no stage needs to know it
-	Lease  *lease        `json:"-"` // a descriptor of the supervisor's
+	Proxy Proxy  `json:"-"` // that one; no stage needs to know it
+	Lease *lease `json:"-"` // a descriptor of the supervisor's
 }
 
 // tools is what was found on this machine.
@@ -100,7 +99,8 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	if err := environs(command.Env); err != nil {
 		return plan{}, err
 	}
-	if err := grants(command.Hosts); err != nil {
+	proxy, err := s.config.proxyTo(command.Hosts)
+	if err != nil {
 		return plan{}, err
 	}
 	folder, err := identify(dir)
@@ -114,8 +114,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	return plan{
 		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
 		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
-		Online: len(command.Hosts) > 0 && s.method.walled(),
-		Egress: egress.Dialer{Hosts: command.Hosts, AllowPrivate: s.config.AllowPrivate}, Lease: s.lease,
+		Online: proxy != nil && s.method.walled(), Proxy: proxy, Lease: s.lease,
 	}, nil
 }
 
@@ -157,16 +156,15 @@ func environs(env []string) error {
 	return nil
 }
 
-// grants refuses patterns that would cover nothing: a command without the network that it was granted fails in ways that
-// nobody can read the reason from.
-func grants(hosts []string) error {
-	for _, pattern := range hosts {
-		if !egress.Pattern(pattern) {
-			return domain.Errorf(domain.CodeInvalidArguments,
-				"%q is not a host that a command can be granted: a name, an address, *.name, or * for every public host.", pattern)
-		}
+// proxyTo returns none where no host is granted.
+func (c Config) proxyTo(hosts []string) (Proxy, error) {
+	switch {
+	case len(hosts) == 0:
+		return nil, nil //nolint:nilnil // a command without network is the ordinary case
+	case c.Network == nil:
+		return nil, domain.Errorf(domain.CodeSandboxUnavailable, "Commands are given no network here.")
 	}
-	return nil
+	return c.Network(hosts)
 }
 
 // workspace resolves dir and refuses folders that cannot be a workspace: they would open up what is to be closed.

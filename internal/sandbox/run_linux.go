@@ -57,7 +57,7 @@ type running struct {
 type job struct {
 	*running
 	output  *pump
-	proxy   *proxy // nil without network
+	proxy   Proxy // nil without network
 	started time.Time
 }
 
@@ -93,8 +93,8 @@ func (p plan) begin(output io.Writer) (*job, error) {
 	}
 	j := &job{running: r, output: newPump(&stream{pipe: out.ours}, output), started: time.Now()}
 	for _, one := range courier {
-		j.proxy = newProxy(p.Egress)
-		j.proxy.running.Go(func() { j.proxy.await(one.ours) })
+		j.proxy = p.Proxy
+		j.proxy.Start(one.ours)
 	}
 	return j, nil
 }
@@ -104,8 +104,8 @@ func (j *job) disconnect() {
 	if j.proxy == nil {
 		return
 	}
-	j.proxy.close()
-	j.output.write([]byte(j.proxy.traffic.String()))
+	j.proxy.Close()
+	j.output.write([]byte(j.proxy.Traffic()))
 }
 
 // start starts a supervisor with the output that it hands on, and further pipes: of a [Process], or for a door. Its session is its own,

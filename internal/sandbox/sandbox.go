@@ -45,11 +45,22 @@ type Config struct {
 	// names commands to run, so a command that could write it would run outside after the next start.
 	ReadOnly []string
 
-	// AllowPrivate lets commands connect to private addresses, too, this machine's own included, where the host is
-	// granted: for a company's own package registry.
-	AllowPrivate bool
+	// Network makes what carries a command's connections to the hosts that it is granted, or says what is wrong with them.
+	// Where it is nil, such a command is refused.
+	Network func(hosts []string) (Proxy, error)
 
 	links []string // those of ReadOnly that were links when the sandbox was made
+}
+
+// Proxy carries the connections of one command, as package proxy does. That one is handed in: the stages of a command are
+// this package, too, and with net and net/http among its imports each of them would take four times as long to begin.
+type Proxy interface {
+	// Start takes connections from the listening socket that comes over courier, until Close. It closes courier.
+	Start(courier *os.File)
+	// Close ends all connections. When it returns, nothing of the proxy runs.
+	Close()
+	// Traffic is a line about what was connected to and what was refused; empty where nothing was asked for.
+	Traffic() string
 }
 
 // Sandbox runs commands and processes. Its methods may be called by any number of goroutines at once.

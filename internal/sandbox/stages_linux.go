@@ -54,7 +54,7 @@ const (
 
 const self = "/proc/self/exe" // also right when the file on disk was replaced by a new version
 
-// Intercept is the hidden entry point of the stages: main calls it first. It returns at once in a process that was
+// Intercept is the hidden entry point of the stages: package early calls it, before main. It returns at once in a process that was
 // not started as a stage, and never in one that was. The stages leave without the runtime's farewell, for which a
 // binary built with the race detector takes a second.
 func Intercept() {

@@ -1,4 +1,4 @@
-package sandbox
+package proxy
 
 import (
 	"bufio"
@@ -18,13 +18,13 @@ import (
 	"signoff/internal/egress"
 )
 
-// proxy carries the connections of one command to the hosts that it was granted. It lives in the server, and its
+// Proxy carries the connections of one command to the hosts that it was granted. It lives in the server, and its
 // listener in the command's network, where there is nothing else: so all that leaves has passed here.
 //
 // It speaks to hostile programs. Each connection carries one request, is given up when it stands still, and none of them
 // costs more than its buffers. Nothing is interpreted that need not be: a tunnel is bytes, and so is every answer, a
 // redirect included, which leads the program back here.
-type proxy struct {
+type Proxy struct {
 	dialer  egress.Dialer
 	traffic traffic
 	over    context.Context //nolint:containedctx // it is the proxy's own life, and ends every connection
@@ -41,20 +41,31 @@ const (
 	maxLinger      = 256 << 10 // of a refused request that is still read, so that the refusal arrives
 )
 
-func newProxy(dialer egress.Dialer) *proxy {
-	p := &proxy{dialer: dialer, slots: make(chan struct{}, maxConnections)}
+// Open makes a proxy to the hosts that the dialer names. It refuses patterns that would cover nothing: a command without the
+// network that it was granted fails in ways that nobody can read the reason from.
+func Open(dialer egress.Dialer) (*Proxy, error) {
+	for _, pattern := range dialer.Hosts {
+		if !egress.Pattern(pattern) {
+			return nil, domain.Errorf(domain.CodeInvalidArguments,
+				"%q is not a host that a command can be granted: a name, an address, *.name, or * for every public host.", pattern)
+		}
+	}
+	p := &Proxy{dialer: dialer, slots: make(chan struct{}, maxConnections)}
 	p.over, p.end = context.WithCancel(context.Background())
-	return p
+	return p, nil
 }
 
-// close ends all connections. When it returns, nothing of the proxy runs.
-func (p *proxy) close() {
+// Traffic is a line about what was connected to and what was refused; empty where nothing was asked for.
+func (p *Proxy) Traffic() string { return p.traffic.String() }
+
+// Close ends all connections. When it returns, nothing of the proxy runs.
+func (p *Proxy) Close() {
 	p.end()
 	p.running.Wait()
 }
 
 // serve takes connections until the proxy is closed. A listener that fails is closed, which the command sees as a refusal.
-func (p *proxy) serve(listener net.Listener) {
+func (p *Proxy) serve(listener net.Listener) {
 	defer p.closing(listener)()
 	for {
 		select {
@@ -74,7 +85,7 @@ func (p *proxy) serve(listener net.Listener) {
 }
 
 // closing closes c with the proxy, or when what it returns is called.
-func (p *proxy) closing(c io.Closer) func() {
+func (p *Proxy) closing(c io.Closer) func() {
 	stop := context.AfterFunc(p.over, func() { c.Close() })
 	return func() {
 		stop()
@@ -83,7 +94,7 @@ func (p *proxy) closing(c io.Closer) func() {
 }
 
 // attend serves the one request of a connection.
-func (p *proxy) attend(client net.Conn) {
+func (p *Proxy) attend(client net.Conn) {
 	defer p.closing(client)()
 	request, body, err := readHead(client)
 	if err != nil {
@@ -114,7 +125,7 @@ func readHead(client net.Conn) (*http.Request, *bufio.Reader, error) {
 	return request, reader, err
 }
 
-func (p *proxy) dial(request *http.Request) (net.Conn, error) {
+func (p *Proxy) dial(request *http.Request) (net.Conn, error) {
 	address, err := destination(request)
 	if err != nil {
 		return nil, err

@@ -1,15 +1,14 @@
-package sandbox
+package proxy
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +17,20 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/egress"
 )
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t testing.TB, dialer egress.Dialer) *Proxy {
+	t.Helper()
+	p, err := Open(dialer)
+	must(t, err)
+	return p
+}
 
 // site is a web server on this machine's loopback. Its port is all that tells one from another.
 func site(t testing.TB, handler http.HandlerFunc) (server *httptest.Server, port string) {
@@ -29,116 +42,8 @@ func site(t testing.TB, handler http.HandlerFunc) (server *httptest.Server, port
 	return server, port
 }
 
-// online runs a script with network, in a sandbox that may connect to this machine.
-func online(t testing.TB, s *Sandbox, script string, hosts ...string) (string, domain.CommandResult) {
-	t.Helper()
-	dir := folder(t)
-	binary(t, dir)
-	return run(t, s, domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Hosts: hosts, Timeout: time.Minute})
-}
-
-func TestNetworkWhereGranted(t *testing.T) {
-	_, port := site(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %s %s %q %s", r.Method, r.Host, r.URL, r.Header.Get("Proxy-Authorization"), body)
-	})
-	each(t, walled, func(t *testing.T, s *Sandbox) {
-		s.config.AllowPrivate = true
-		output, result := online(t, s, fmt.Sprintf(`./attack __attack get http://localhost:%[1]s/plain?q
-			./attack __attack tunnel localhost:%[1]s; cat /proc/net/dev | grep -vE 'Inter|face| lo:'; env | grep -ci _proxy=`, port), "localhost")
-		want := fmt.Sprintf("200 GET localhost:%[1]s /plain?q \"\" \n200 GET inside /tunnelled \"\" \n9\n"+
-			"\nsignoff: network: connected to localhost:%[1]s (2 times)\n", port)
-		if result.ExitCode != 0 || output != want {
-			t.Errorf("%+v\n%s", result, output)
-		}
-	})
-}
-
-func TestNetworkRefusesTheRest(t *testing.T) {
-	_, port := site(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") })
-	each(t, walled, func(t *testing.T, s *Sandbox) {
-		for _, hosts := range [][]string{{"example.com"}, {"localhost", "127.0.0.1", "*"}} {
-			output, _ := online(t, s, fmt.Sprintf(`./attack __attack get http://127.0.0.1:%[1]s/; ./attack __attack tunnel localhost:%[1]s
-				./attack __attack dial tcp 127.0.0.1:%[1]s`, port), hosts...)
-			if strings.Count(output, "403 destinationBlocked: ") != 2 || !strings.Contains(output, "refused: dial") ||
-				!strings.Contains(output, "signoff: network: refused (destinationBlocked) 127.0.0.1:"+port+", localhost:"+port+"\n") {
-				t.Errorf("%q: %s", hosts, output)
-			}
-		}
-	})
-}
-
-func TestNoHostsNoDoor(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
-		output, _ := shell(t, s, folder(t), "env | grep -i proxy; tail -n +2 /proc/net/tcp")
-		if output != "" {
-			t.Errorf("%s", output)
-		}
-	})
-	_, err := open(byNamespaces).Run(t.Context(), domain.Command{Argv: []string{"true"}, Dir: folder(t), Hosts: []string{"http://x"}}, io.Discard)
-	if domain.CodeOf(err) != domain.CodeInvalidArguments {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestWithoutWallsThereIsNoProxy(t *testing.T) {
-	each(t, []method{byPIDNamespace, bySubreaper}, func(t *testing.T, s *Sandbox) {
-		output, _ := run(t, s, domain.Command{Argv: []string{"sh", "-c", "env | cut -d= -f1 | grep -i proxy"}, Dir: folder(t), Hosts: []string{"*"}})
-		if output != "" {
-			t.Errorf("%s", output)
-		}
-	})
-}
-
-// TestOwnProxyVariablesCount lets a command that is given a proxy of its own name keep it.
-func TestOwnProxyVariablesCount(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
-		output, _ := run(t, s, domain.Command{Argv: []string{"sh", "-c", "echo $HTTP_PROXY"}, Dir: folder(t), Hosts: []string{"*"},
-			Env: []string{"HTTP_PROXY=mine"}})
-		if output != "mine\n" {
-			t.Errorf("%s", output)
-		}
-	})
-}
-
-// TestNetworkEndsWithTheCommand cancels in the middle of an answer, and looks for what is left on both sides.
-func TestNetworkEndsWithTheCommand(t *testing.T) {
-	arrived, gone := make(chan struct{}), make(chan struct{})
-	_, port := site(t, func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).Flush()
-		arrived <- struct{}{}
-		<-r.Context().Done()
-		gone <- struct{}{}
-	})
-	each(t, walled, func(t *testing.T, s *Sandbox) {
-		s.config.AllowPrivate = true
-		dir := folder(t)
-		binary(t, dir)
-		for _, way := range []string{"get http://localhost:" + port + "/", "tunnel localhost:" + port} {
-			before := descriptors(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() {
-				_, err := s.Run(ctx, domain.Command{Argv: []string{"sh", "-c", "./attack __attack " + way}, Dir: dir, Hosts: []string{"localhost"}}, io.Discard)
-				ended <- err
-			}()
-			select {
-			case <-arrived:
-			case err := <-ended:
-				t.Fatalf("%s: ended too early: %v", way, err)
-			}
-			cancel()
-			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: error %v", way, err)
-			}
-			<-gone
-			eventually(t, slack, "no descriptor is left", func() bool { return descriptors(t) <= before })
-		}
-	})
-}
-
 // ask sends bytes to a proxy and returns all of its answer.
-func ask(t testing.TB, p *proxy, text string) string {
+func ask(t testing.TB, p *Proxy, text string) string {
 	t.Helper()
 	client, server := tcpPair(t)
 	p.running.Go(func() { p.attend(server) })
@@ -151,8 +56,8 @@ func ask(t testing.TB, p *proxy, text string) string {
 // TestProxyRefusals asks for hosts in every disguise. What is granted exists, so that whatever gets through is seen.
 func TestProxyRefusals(t *testing.T) {
 	_, port := site(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") })
-	p := newProxy(egress.Dialer{Hosts: []string{"granted.example", "*.below.example"}, AllowPrivate: true})
-	defer p.close()
+	p := open(t, egress.Dialer{Hosts: []string{"granted.example", "*.below.example"}, AllowPrivate: true})
+	defer p.Close()
 	for request, want := range map[string]int{
 		"CONNECT localhost:" + port + " HTTP/1.1":                       403,
 		"CONNECT 127.0.0.1:" + port + " HTTP/1.1":                       403,
@@ -201,8 +106,8 @@ func TestProxyForwardsRequestsAlone(t *testing.T) {
 		w.WriteHeader(http.StatusFound)
 		fmt.Fprintf(w, "%s %s %q %q %q", r.Host, body, r.Header["X-Kept"], r.Header["X-Listed"], r.Header["Proxy-Authorization"])
 	})
-	p := newProxy(egress.Dialer{Hosts: []string{"localhost"}, AllowPrivate: true})
-	defer p.close()
+	p := open(t, egress.Dialer{Hosts: []string{"localhost"}, AllowPrivate: true})
+	defer p.Close()
 	answer := ask(t, p, "POST http://localhost:"+port+"/ HTTP/1.1\r\nHost: other.example\r\nX-Kept: a\r\nX-Listed: b\r\n"+
 		"Connection: X-Listed, keep-alive\r\nProxy-Authorization: secret\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody"+
 		"GET http://localhost:"+port+"/second HTTP/1.1\r\n\r\n")
@@ -215,8 +120,8 @@ func TestProxyForwardsRequestsAlone(t *testing.T) {
 }
 
 func TestProxySaysWhatItMay(t *testing.T) {
-	p := newProxy(egress.Dialer{AllowPrivate: true})
-	defer p.close()
+	p := open(t, egress.Dialer{AllowPrivate: true})
+	defer p.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	address := listener.Addr().String()
@@ -268,8 +173,8 @@ func tcpPair(t testing.TB) (ours, theirs *net.TCPConn) {
 func TestProxyGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		p := newProxy(egress.Dialer{})
-		defer p.close()
+		p := open(t, egress.Dialer{})
+		defer p.Close()
 		client, server := net.Pipe()
 		p.running.Go(func() { p.attend(server) })
 		_, _ = io.WriteString(client, "GET http://slow.example/ HTTP/1.1\r\n")
@@ -306,7 +211,7 @@ func TestProxyGivesUp(t *testing.T) {
 func TestProxyBoundsConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	p := newProxy(egress.Dialer{Hosts: []string{}})
+	p := open(t, egress.Dialer{Hosts: []string{}})
 	p.running.Go(func() { p.serve(listener) })
 	var all []net.Conn
 	for range maxConnections {
@@ -314,7 +219,9 @@ func TestProxyBoundsConnections(t *testing.T) {
 		must(t, err)
 		all = append(all, one)
 	}
-	eventually(t, slack, "all slots are taken", func() bool { return len(p.slots) == maxConnections })
+	for len(p.slots) < maxConnections {
+		runtime.Gosched()
+	}
 	last, err := net.Dial("tcp", listener.Addr().String())
 	must(t, err)
 	defer last.Close()
@@ -323,7 +230,7 @@ func TestProxyBoundsConnections(t *testing.T) {
 	if answer, _ := io.ReadAll(last); !strings.HasPrefix(string(answer), "HTTP/1.1 403 ") {
 		t.Errorf("%s", answer)
 	}
-	p.close()
+	p.Close()
 	for _, one := range all[1:] {
 		if _, err := one.Read(make([]byte, 1)); err == nil {
 			t.Error("a connection outlives the proxy")
@@ -350,41 +257,4 @@ func TestTraffic(t *testing.T) {
 		!strings.HasSuffix(got, "18.example:443, others (981 times)\n") || strings.Contains(got, "dead") || len(got) > 1000 {
 		t.Errorf("%q", got)
 	}
-}
-
-// attackGet fetches a page by way of the proxy. Go's own reading of the environment makes an exception for localhost.
-func attackGet(proxy, address string) int {
-	client := &http.Client{Transport: &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(proxy) }}}
-	response, err := client.Get(address)
-	if err != nil {
-		fmt.Println("refused:", err)
-		return 1
-	}
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body)
-	fmt.Println(response.StatusCode, strings.TrimRight(string(body), "\n"))
-	return 0
-}
-
-// attackTunnel asks the proxy for a tunnel, and the other end of it for a page.
-func attackTunnel(proxy, address string) int {
-	connection, err := net.Dial("tcp", strings.TrimPrefix(proxy, "http://"))
-	if err != nil {
-		fmt.Println("refused:", err)
-		return 1
-	}
-	defer connection.Close()
-	fmt.Fprintf(connection, "CONNECT %s HTTP/1.1\r\n\r\nGET /tunnelled HTTP/1.1\r\nHost: inside\r\nConnection: close\r\n\r\n", address)
-	reader := bufio.NewReader(connection)
-	response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect})
-	if err == nil && response.StatusCode == http.StatusOK {
-		response, err = http.ReadResponse(reader, nil)
-	}
-	if err != nil {
-		fmt.Println("refused:", err)
-		return 1
-	}
-	body, _ := io.ReadAll(response.Body)
-	fmt.Println(response.StatusCode, strings.TrimRight(string(body), "\n"))
-	return 0
 }

@@ -1,0 +1,19 @@
+// Package proxy is the way out of a command that was granted hosts: a small HTTP proxy on its side of the walls.
+//
+// # The model
+//
+// One [Proxy] serves one command. [Open] makes it for the hosts that the command was granted, [Proxy.Start] has it wait for
+// the command's door, which is a listening socket inside the command's network, and [Proxy.Close] ends all connections.
+// [Proxy.Traffic] tells last what was connected to and what was refused. Package egress judges each name and each address.
+//
+// # Promises
+//
+//   - Nothing is connected to that was not granted, at whatever address, and by whatever spelling.
+//   - When Close has returned, nothing of the proxy runs, and no connection of the command is open.
+//   - A hostile program costs at most its 64 connections and their buffers; one that stands still is given up.
+//
+// # Use
+//
+// It is handed to package sandbox as a value, in [signoff/internal/sandbox.Config], and not imported there: the stages of
+// a command are that package, too, and with net/http they would take four times as long to begin.
+package proxy

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package proxy
+
+import "os"
+
+// Start has nothing to serve here: no command runs.
+func (p *Proxy) Start(courier *os.File) { courier.Close() }
