@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,31 +39,42 @@ func BenchmarkAnthropicStream(b *testing.B) {
 	})
 }
 
-// BenchmarkRequest is a whole question with every tool and an answer of one word, which is what a short turn costs.
-func BenchmarkRequest(b *testing.B) {
+// BenchmarkTurn is a whole short execution: the agent is opened, asks once with every tool, and is told eight chunks.
+func BenchmarkTurn(b *testing.B) {
 	for _, d := range dialects() {
 		b.Run(d.name, func(b *testing.B) {
-			said := d.wire(saying("Yes"), stopping("stop"))
-			provider := d.open(reply(func(request *http.Request) (*http.Response, error) { return stream(said)(request) }))
-			question := request{
-				system:   strings.Repeat("You are measured. ", 300),
-				messages: []domain.Message{{Role: domain.RoleUser, Text: "Go"}},
-				tools:    benchTools(),
-			}
+			said := d.wire(append(slices.Repeat([]piece{saying(benchText)}, 8), stopping("stop"))...)
+			registry := benchRegistry(b, d.name, func(request *http.Request) (*http.Response, error) { return stream(said)(request) })
+			opening := domain.Opening{Execution: domain.Execution{ID: "e", Request: domain.Request{Capabilities: domain.DefaultCapabilities}}}
+			prompt := domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}}
 			b.ReportAllocs()
 			for b.Loop() {
-				benchAsk(b, provider, question)
+				agent, err := registry.Open(b.Context(), opening)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := agent.Prompt(b.Context(), uninterested{}, prompt); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}
 }
 
-// benchTools are as many as an execution usually has, of the usual size.
-func benchTools() (list []tools.Definition) {
-	for range 8 {
-		list = append(list, tools.Bash{}.Definition())
+func benchRegistry(b *testing.B, vendor string, transport reply) *Registry {
+	b.Helper()
+	known := tools.NewRegistry(
+		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{}, tools.Think{}, tools.AskUser{},
+		tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{}, tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{},
+		tools.SubmitBlocks{},
+	)
+	model := benchModel()
+	model.Provider = vendor
+	registry, err := NewRegistry(Config{Models: map[string]Model{"bench": model}, Transport: transport}, known)
+	if err != nil {
+		b.Fatal(err)
 	}
-	return list
+	return registry
 }
 
 func benchModel() Model {
@@ -90,6 +102,7 @@ func benchAsk(b *testing.B, provider provider, question request) {
 type uninterested struct{ domain.Host }
 
 func (uninterested) Emit(context.Context, ...domain.Payload) error { return nil }
+func (uninterested) Runbook() domain.Runbook                       { return domain.Runbook{} }
 
 func benchFloor(b *testing.B, body string, read func(data []byte) (text string, err error)) {
 	b.ReportAllocs()
@@ -149,12 +162,5 @@ func openAIBenchBody() string {
 }
 
 func anthropicBenchBody() string {
-	return anthropicWire(append(repeatedly(saying(benchText)), stopping("stop"))...)
-}
-
-func repeatedly(p piece) (pieces []piece) {
-	for range benchChunks {
-		pieces = append(pieces, p)
-	}
-	return pieces
+	return anthropicWire(append(slices.Repeat([]piece{saying(benchText)}, benchChunks), stopping("stop"))...)
 }

@@ -56,6 +56,7 @@ type chatRequest struct {
 		} `json:"tool_calls"`
 	} `json:"messages"`
 	Tools []struct {
+		Type     string `json:"type"`
 		Function struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description"`

@@ -12,7 +12,6 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 	"github.com/tidwall/gjson"
 
 	"signoff/internal/domain"
@@ -236,14 +235,15 @@ func sentArguments(arguments json.RawMessage) string {
 	return string(wrapped)
 }
 
+// openAITool hands the schema on as it is: the SDK's own type is a map, which would be read and written anew for each request.
 func openAITool(definition tools.Definition) openai.ChatCompletionToolUnionParam {
-	var schema map[string]any
-	if err := json.Unmarshal(definition.Schema, &schema); err != nil {
-		panic("llm: the schema of the tool " + definition.Name + " is no JSON object: " + err.Error())
+	type function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
 	}
-	return openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-		Name:        definition.Name,
-		Description: param.NewOpt(definition.Description),
-		Parameters:  schema,
-	})
+	return param.Override[openai.ChatCompletionToolUnionParam](struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}{"function", function{definition.Name, definition.Description, definition.Schema}})
 }

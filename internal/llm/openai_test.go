@@ -1,6 +1,8 @@
 package llm_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/domain"
+	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
 )
 
@@ -381,6 +384,23 @@ func TestRequestIsComplete(t *testing.T) {
 	want(t, "model", got.body.Model, "vendor-model")
 	want(t, "stream", got.body.Stream && got.body.StreamOptions.IncludeUsage, true)
 	want(t, "roles", got.body.Messages[0].Role+" "+got.body.Messages[1].Role, "system user")
+}
+
+// TestToolsAreSentWithTheirSchemas: a schema is handed on as it is written, for the vendor to read.
+func TestToolsAreSentWithTheirSchemas(t *testing.T) {
+	v := &vendor{replies: []reply{saysOnly("ok")}}
+	if _, err := ask(t, v, &hosttest.Host{}); err != nil {
+		t.Fatal(err)
+	}
+	sent, definition := v.requests()[0].body.Tools[0], tools.Bash{}.Definition()
+	want(t, "type", sent.Type, "function")
+	want(t, "name", sent.Function.Name, definition.Name)
+	want(t, "description", sent.Function.Description, definition.Description)
+	var schema bytes.Buffer
+	if err := json.Compact(&schema, definition.Schema); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "parameters", string(sent.Function.Parameters), schema.String())
 }
 
 func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"signoff/internal/domain"
 	"signoff/internal/runbooks"
@@ -24,7 +25,7 @@ const (
 // toolset is the tools of one execution. Its model is told of these and can call no other: one that would be refused
 // each time, or has nothing behind it, only wastes rounds.
 type toolset struct {
-	named       map[string]bool // what texts may speak of: every tool that some execution has
+	missing     []string // tools that another execution has, and texts may speak of; in backquotes
 	registry    *tools.Registry
 	definitions []tools.Definition
 }
@@ -48,18 +49,34 @@ func newToolset(known *tools.Registry, request domain.Request) (toolset, error) 
 	if err != nil {
 		return toolset{}, err
 	}
-	granted := toolset{named: map[string]bool{}, registry: tools.NewRegistry(append(list, clients...)...)}
+	granted := toolset{registry: tools.NewRegistry(append(list, clients...)...)}
 	granted.definitions = granted.registry.Definitions()
-	for _, tool := range known.Tools() {
-		granted.named[tool.Definition().Name] = true
-	}
-	for _, tool := range tools.DocumentTools(types) {
-		granted.named[tool.Definition().Name] = true
-	}
+	granted.missing = granted.withheld(known)
 	for i, definition := range granted.definitions {
 		granted.definitions[i].Description = granted.without(definition.Description)
 	}
 	return granted, nil
+}
+
+// documentTools are the names of [tools.DocumentTools]. Making those compiles their schemas, which is too much for a name.
+var documentTools = sync.OnceValue(func() (names []string) {
+	for _, tool := range tools.DocumentTools(nil) {
+		names = append(names, tool.Definition().Name)
+	}
+	return names
+})
+
+func (s toolset) withheld(known *tools.Registry) (quoted []string) {
+	names := slices.Clone(documentTools())
+	for _, tool := range known.Tools() {
+		names = append(names, tool.Definition().Name)
+	}
+	for _, name := range names {
+		if _, granted := s.lookup(name); !granted {
+			quoted = append(quoted, "`"+name+"`")
+		}
+	}
+	return quoted
 }
 
 // clientTools are the tools that the client runs: those that it declares, and, for an assistant, those of the document that it
@@ -97,21 +114,25 @@ func clientTools(known *tools.Registry, request domain.Request, types *runbooks.
 	return list, nil
 }
 
-var (
-	items = regexp.MustCompile(`(?m)^- .*\n?(?:^  .*\n?)*`) // of a list in Markdown
-	words = regexp.MustCompile("`([a-z_]+)`")
-)
+// items are those of a list in Markdown.
+var items = regexp.MustCompile(`(?m)^- .*\n?(?:^  .*\n?)*`)
 
-// without takes the items out of a description that send the model to tools that it does not have: it would try them.
+// without takes the items out of a description that send the model to tools that it does not have: it would try them. Most
+// descriptions have none, and are not looked at by their lines.
 func (s toolset) without(description string) string {
+	if !s.sendsAstray(description) {
+		return description
+	}
 	return items.ReplaceAllStringFunc(description, func(item string) string {
-		for _, word := range words.FindAllStringSubmatch(item, -1) {
-			if _, granted := s.lookup(word[1]); s.named[word[1]] && !granted {
-				return ""
-			}
+		if s.sendsAstray(item) {
+			return ""
 		}
 		return item
 	})
+}
+
+func (s toolset) sendsAstray(text string) bool {
+	return slices.ContainsFunc(s.missing, func(name string) bool { return strings.Contains(text, name) })
 }
 
 // grants tells whether the request has the tool.
