@@ -20,17 +20,25 @@ func (s *session) queued() state {
 	return s.settling(func() state {
 		d := &draft{}
 		s.to(d, domain.StatusInitializing, "")
-		if err := s.commit(d); err != nil {
-			return s.abandon(err)
-		}
-		return s.initializing
+		return s.initialize(d)
 	})
 }
 
-// initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
-func (s *session) initializing() state {
+// initializing opens the agent, of an execution of which that is in the log.
+func (s *session) initializing() state { return s.initialize(&draft{}) }
+
+// initialize opens the agent. An agent may be a process that takes its time, so the session listens meanwhile. An agent
+// that is there at once spares the commit that tells of the wait: what d has goes into that of the turn's beginning.
+func (s *session) initialize(d *draft) state {
 	o := s.beginToOpen()
 	defer func() { s.agent = o.stop() }() // also where something here panics: the process must not be forgotten
+	if !d.empty() && o.soon() {
+		s.agent = o.agent
+		return s.begin(d)
+	}
+	if err := s.commit(d); err != nil {
+		return s.abandon(err)
+	}
 	for {
 		select {
 		case <-o.done:
@@ -79,6 +87,21 @@ func (s *session) beginToOpen() *opening {
 	return o
 }
 
+// atOnce is how long the log may stay behind an agent that is being opened. One that is a process takes longer.
+const atOnce = 5 * time.Millisecond
+
+// soon tells whether the agent was there at once, and without an error.
+func (o *opening) soon() bool {
+	wait := time.NewTimer(atOnce)
+	defer wait.Stop()
+	select {
+	case <-o.done:
+		return o.err == nil
+	case <-wait.C:
+		return false
+	}
+}
+
 // stop ends the opening, if it has not ended, and returns the agent that it came to all the same.
 func (o *opening) stop() domain.Agent {
 	o.cancel(errOver)
@@ -98,7 +121,7 @@ func (s *session) today() domain.Execution {
 func (s *session) opened(err error) state {
 	switch {
 	case err == nil:
-		return s.begin
+		return s.begin(&draft{})
 	case s.reopened && s.turn == 1:
 		return s.finish(failed(domain.FailureOf(err))) // it never did anything but exit
 	case s.external() && s.turn > 0:
