@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/http"
@@ -53,16 +51,12 @@ func (r registry) searchKey() string {
 
 // documentSchemas are the schemas of the contract: what an agent may want to look up that writes for this API.
 func documentSchemas() (map[string]json.RawMessage, error) {
-	plain, err := yaml.YAMLToJSON(api.Document)
-	if err != nil {
-		return nil, err
-	}
 	var document struct {
 		Components struct {
 			Schemas map[string]json.RawMessage `json:"schemas"`
 		} `json:"components"`
 	}
-	return document.Components.Schemas, json.Unmarshal(plain, &document)
+	return document.Components.Schemas, json.Unmarshal(api.Plain, &document)
 }
 
 // shownTools shows the tools to clients.
