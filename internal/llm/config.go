@@ -183,8 +183,11 @@ func (m Model) withAddress(name, pointer string) (Model, error) {
 // missingKey tells whether the model wants a key that is not there.
 func (m Model) missingKey() bool { return m.APIKeyEnv != "" && m.APIKey == "" }
 
+// newTransport keeps the connections of many executions that ask one provider at once: by default all but two of them would be
+// closed after each answer, and made again for the next.
 func newTransport() *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // the default one reads the environment
+	transport.MaxIdleConnsPerHost = transport.MaxIdleConns
 	return transport
 }
