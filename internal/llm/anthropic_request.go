@@ -33,11 +33,11 @@ func (a *anthropicAPI) params(request request) anthropic.MessageNewParams {
 }
 
 func anthropicTool(definition tools.Definition) anthropic.ToolUnionParam {
-	return anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{
-		Name:        definition.Name,
-		Description: param.NewOpt(definition.Description),
-		InputSchema: param.Override[anthropic.ToolInputSchemaParam](definition.Schema),
-	}}
+	return param.Override[anthropic.ToolUnionParam](struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"input_schema"`
+	}{definition.Name, definition.Description, definition.Schema})
 }
 
 // conversation translates the messages. Users and assistants take turns, and the user begins: neighbours of one side
