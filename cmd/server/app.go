@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,11 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 			app = nil
 		}
 	}()
-	for _, step := range []func(context.Context) error{a.openStore, a.openKeys, a.openSandbox} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
+	if err := a.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.prepare(ctx); err != nil {
+		return nil, err
 	}
 	if err := a.openSecrets(named); err != nil {
 		return nil, err
@@ -118,14 +120,30 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	if a.store, err = a.config.openStore(ctx); err != nil {
 		return err
 	}
-	if a.unlock, err = a.store.LockServer(); err != nil {
-		return err
-	}
+	a.unlock, err = a.store.LockServer()
+	return err
+}
+
+// prepare probes the sandbox beside the store's preparations: the one waits for processes, the others for the disk, and
+// people for both. The data folder is there by now, which the sandbox is to hide.
+func (a *App) prepare(ctx context.Context) error {
+	var sandboxed error
+	var probing sync.WaitGroup
+	probing.Go(func() { sandboxed = a.openSandbox(ctx) })
+	stored := a.prepareStore(ctx)
+	probing.Wait()
+	return cmp.Or(stored, sandboxed)
+}
+
+func (a *App) prepareStore(ctx context.Context) error {
 	if err := a.store.Migrate(ctx); err != nil {
 		return err
 	}
 	a.warnOfSettings(ctx)
-	return a.store.ForgetReplicas(ctx)
+	if err := a.store.ForgetReplicas(ctx); err != nil {
+		return err
+	}
+	return a.openKeys(ctx)
 }
 
 // warnOfSettings tells of a database that forgets what it has promised. It is the operator's, so the server runs all the same.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"signoff/internal/domain"
@@ -101,15 +102,14 @@ const (
 // walled tells whether the method keeps a command inside its workspace.
 func (m method) walled() bool { return m == byBubblewrap || m == byNamespaces }
 
-// attempts lists every way in the order of preference.
-var attempts = []struct {
-	kind   Kind
-	method method
+// ways lists every kind in the order of preference, with the methods that do it, the better one first.
+var ways = []struct {
+	kind    Kind
+	methods []method
 }{
-	{KindBubblewrap, byBubblewrap},
-	{KindNamespaces, byNamespaces},
-	{KindOff, byPIDNamespace},
-	{KindOff, bySubreaper},
+	{KindBubblewrap, []method{byBubblewrap}},
+	{KindNamespaces, []method{byNamespaces}},
+	{KindOff, []method{byPIDNamespace, bySubreaper}},
 }
 
 const probeTimeout = 10 * time.Second
@@ -128,10 +128,54 @@ func New(ctx context.Context, config Config) (*Sandbox, error) {
 	if s.lease, err = newLease(); err != nil {
 		return nil, err
 	}
-	for _, attempt := range attempts {
-		s.try(ctx, attempt.kind, attempt.method)
+	for i, found := range s.probeAll(ctx) {
+		s.take(ways[i].kind, found)
 	}
 	return s, s.verdict(ctx)
+}
+
+// finding is what came of trying a kind: the method that works and how, or why none does.
+type finding struct {
+	method method
+	detail string
+	err    error
+}
+
+// probeAll tries all kinds at once: one after the other they are half of a start.
+func (s *Sandbox) probeAll(ctx context.Context) []finding {
+	all := make([]finding, len(ways))
+	var probing sync.WaitGroup
+	for i, way := range ways {
+		probing.Go(func() { all[i] = s.probeOne(ctx, way.methods) })
+	}
+	probing.Wait()
+	return all
+}
+
+// probeOne runs a trivial command by each method until one works.
+func (s *Sandbox) probeOne(ctx context.Context, methods []method) (found finding) {
+	for _, m := range methods {
+		found.method = m
+		if found.detail, found.err = s.probe(ctx, m); found.err == nil {
+			return found
+		}
+	}
+	return found
+}
+
+// take takes the kind if it works, is wanted, and nothing better was found before.
+func (s *Sandbox) take(kind Kind, found finding) {
+	if found.err != nil {
+		s.reports = append(s.reports, Probe{Kind: kind, Detail: reason(found.err)})
+		return
+	}
+	s.reports = append(s.reports, Probe{Kind: kind, Works: true, Detail: found.detail})
+	if kind == KindOff {
+		s.processes = found.method
+	}
+	if s.kind == KindNone && s.config.Mode.wants(kind) {
+		s.kind, s.method = kind, found.method
+	}
 }
 
 // settlePaths follows symlinks once, on the operator's word; later, inside a workspace, none is followed.
@@ -175,27 +219,6 @@ func absolute(paths []string) ([]string, error) {
 		all = append(all, path)
 	}
 	return all, nil
-}
-
-// try runs a trivial command and takes the kind if it works, is wanted, and nothing better was found before.
-func (s *Sandbox) try(ctx context.Context, kind Kind, m method) {
-	if last := len(s.reports) - 1; last >= 0 && s.reports[last].Kind == kind {
-		if s.reports[last].Works {
-			return
-		}
-		s.reports = s.reports[:last]
-	}
-	detail, err := s.probe(ctx, m)
-	if err != nil {
-		detail = reason(err)
-	}
-	s.reports = append(s.reports, Probe{Kind: kind, Works: err == nil, Detail: detail})
-	if err == nil && kind == KindOff {
-		s.processes = m
-	}
-	if err == nil && s.kind == KindNone && s.config.Mode.wants(kind) {
-		s.kind, s.method = kind, m
-	}
 }
 
 // wants tells whether the operator allows the kind. Off is never taken by itself.
