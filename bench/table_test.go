@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFound(t *testing.T) {
+	got := found([]float64{5, 1, 4, 2, 3})
+	if got.median != 3 || got.spread != 2 || got.rounds != 5 {
+		t.Errorf("%+v", got)
+	}
+	if got := found([]float64{1, 2}); got.median != 1.5 || got.spread != 0.5 {
+		t.Errorf("%+v", got)
+	}
+	if none := found(nil); !math.IsNaN(none.median) {
+		t.Errorf("%+v", none)
+	}
+	if got := quantile([]int{9, 1, 5}, 0.99); got != 9 {
+		t.Error(got)
+	}
+}
+
+// ratios is a figure whose ratio to the hub is to reach a goal.
+func ratios(r row) figure {
+	r.key = "x"
+	return figure{name: "f", contenders: []string{hub, sqlite}, rows: []row{r}}
+}
+
+func TestVerdicts(t *testing.T) {
+	more, less := row{more: true, reach: both(0.5)}, row{reach: both(2)}
+	plain := row{plain: true, reach: both(100)}
+	for name, test := range map[string]struct {
+		row           row
+		values        []float64 // of the server; the hub has 10 each time
+		short         bool
+		missed, below bool
+	}{
+		"reached":                            {row: more, values: []float64{6, 6, 6, 6, 6}},
+		"short, within the spread":           {row: more, values: []float64{4.6, 4, 6, 4.8, 5.2}, below: true},
+		"missed":                             {row: more, values: []float64{4, 4, 4, 4, 4}, missed: true, below: true},
+		"less is better":                     {row: less, values: []float64{19, 19, 19, 19, 19}},
+		"too much":                           {row: less, values: []float64{21, 21, 21, 21, 21}, missed: true, below: true},
+		"a value, short of its goal":         {row: plain, values: []float64{150, 150, 150, 150, 150}, below: true},
+		"a value, more than twice its goal":  {row: plain, values: []float64{201, 201, 201, 201, 201}, missed: true, below: true},
+		"the short form sees no small fall":  {row: more, values: []float64{3, 3, 3}, short: true, below: true},
+		"the short form sees a fall by half": {row: more, values: []float64{2, 2, 2}, short: true, missed: true, below: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			book, err := openBook(filepath.Join(t.TempDir(), "r"), "c", test.short)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer book.file.Close()
+			f := ratios(test.row)
+			for round, value := range test.values {
+				fill(t, book, f, round, 10, value)
+			}
+			got := book.judge([]figure{f})[0]
+			if got.missed != test.missed || got.short != test.below {
+				t.Errorf("missed %t, short %t: %+v", got.missed, got.short, got)
+			}
+			var out bytes.Buffer
+			if missed := table(&out, []verdict{got}); (missed == 1) != test.missed || strings.Contains(out.String(), "MISSED") != test.missed {
+				t.Errorf("%d missed in\n%s", missed, &out)
+			}
+		})
+	}
+}
+
+func fill(t *testing.T, b *book, f figure, round int, ofHub, ofServer float64) {
+	t.Helper()
+	for contender, value := range map[string]float64{hub: ofHub, sqlite: ofServer} {
+		if err := b.add(f, round, contender, sample{"x": value}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was measured of this commit is not measured again; of another, and of a round that broke off, nothing counts.
+func TestTheBookGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "folder", "results.jsonl")
+	f := ratios(row{reach: both(2)})
+	book, err := openBook(path, "one", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, book, f, 0, 1, 2)
+	if err := book.add(f, 1, hub, sample{"x": 1}); err != nil { // killed in the middle of the round
+		t.Fatal(err)
+	}
+	if _, err := book.file.WriteString(`{"commit":"one","fig`); err != nil {
+		t.Fatal(err)
+	}
+	book.file.Close()
+	again, err := openBook(path, "one", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.file.Close()
+	if !again.has(f, 0) || again.has(f, 1) {
+		t.Errorf("has %t, %t", again.has(f, 0), again.has(f, 1))
+	}
+	if value, ratio := again.found(f, f.rows[0], sqlite); value.rounds != 1 || ratio.median != 2 {
+		t.Errorf("%+v %+v", value, ratio)
+	}
+	for _, other := range []struct {
+		commit string
+		short  bool
+	}{{"two", false}, {"one", true}} {
+		b, err := openBook(path, other.commit, other.short)
+		if err != nil || b.has(f, 0) {
+			t.Errorf("%+v: %v", other, err)
+		}
+		b.file.Close()
+	}
+}
+
+func TestFiguresAreWellFormed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range figures() {
+		if seen[f.name] || f.measure == nil || f.about == "" || len(f.rows) == 0 {
+			t.Errorf("the figure %q is not whole, or there are two", f.name)
+		}
+		seen[f.name] = true
+	}
+	for _, name := range guarded {
+		if !seen[name] {
+			t.Errorf("the short form guards %q, which there is not", name)
+		}
+	}
+	if _, err := (options{only: "nonsense"}).choose(); err == nil {
+		t.Error("a figure that there is not was chosen")
+	}
+}
