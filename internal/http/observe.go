@@ -19,12 +19,16 @@ import (
 
 // info is what the layers of one request tell each other.
 type info struct {
+	began     time.Time
 	requestID string
 	accept    []string
+	chunked   bool // an answer without a length comes in chunks
 	principal keys.Principal
 	bodyHash  []byte // of the checked body
 	abandoned bool   // the client went away before it was answered
+	taken     bool   // a stream has taken the connection over: the request goes on without this goroutine
 	response  *response
+	visit     func() visit // as it stands
 }
 
 func (i *info) wrote() bool { return i.response != nil && i.response.status != 0 }
@@ -64,14 +68,14 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // the route's pattern, never the path, body or token.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		i := &info{requestID: uuid.Must(uuid.NewV7()).String(), accept: r.Header.Values("Accept")}
+		i := &info{began: time.Now(), requestID: uuid.Must(uuid.NewV7()).String(), accept: r.Header.Values("Accept"), chunked: r.ProtoMajor == 1 && r.ProtoMinor >= 1}
 		i.response = &response{ResponseWriter: w}
 		r = r.WithContext(context.WithValue(r.Context(), infoKey{}, i))
+		i.visit = func() visit { return visitOf(r, i) }
 		secure(w.Header(), i.requestID)
 		beginBodyDeadline(w, r)
-		defer s.observed(r, i, began)
-		defer s.recover(i.response, r, i)
+		defer s.observed(i)
+		defer s.recover(i.response, i)
 		next.ServeHTTP(i.response, r)
 	})
 }
@@ -86,14 +90,13 @@ func secure(header http.Header, requestID string) {
 }
 
 // recover must be deferred itself.
-func (s *Server) recover(w http.ResponseWriter, r *http.Request, i *info) {
+func (s *Server) recover(w http.ResponseWriter, i *info) {
 	reason := recover()
 	if reason == nil {
 		return
 	}
 	if reason != http.ErrAbortHandler { //nolint:errorlint // a panic value, compared as net/http does
-		s.metrics.panics.Inc()
-		s.log.ErrorContext(r.Context(), "panic", "requestId", i.requestID, "reason", reason, "stack", string(debug.Stack()))
+		s.panicked(i.requestID, reason)
 	}
 	if reason == http.ErrAbortHandler || i.wrote() { //nolint:errorlint // as above
 		panic(http.ErrAbortHandler) // net/http breaks the connection off, so that nobody takes the half for the whole
@@ -102,32 +105,64 @@ func (s *Server) recover(w http.ResponseWriter, r *http.Request, i *info) {
 		"Something went wrong inside Signoff; the server's log has the details."), i.requestID, s.masker.MaskString))
 }
 
-func (s *Server) observed(r *http.Request, i *info, began time.Time) {
-	status, route, took := i.response.status, chi.RouteContext(r.Context()).RoutePattern(), time.Since(began)
+func (s *Server) panicked(requestID string, reason any) {
+	s.metrics.panics.Inc()
+	s.log.Error("panic", "requestId", requestID, "reason", reason, "stack", string(debug.Stack()))
+}
+
+func (s *Server) observed(i *info) {
+	if i.taken {
+		return // the stream tells of it when it ends
+	}
+	v := i.visit()
 	switch {
 	case i.abandoned:
-		status = 499 // as nginx says it: the client closed the request
-	case status == 0:
-		status = http.StatusOK
+		v.status = statusAbandoned
+	case v.status == 0:
+		v.status = http.StatusOK
 	}
-	if route == "" {
-		route = "none"
+	s.account(v)
+}
+
+// statusAbandoned is as nginx says it: the client closed the request.
+const statusAbandoned = 499
+
+// visit is what is told of a request that is over. It holds nothing of the request, which may be gone by then.
+type visit struct {
+	began                           time.Time
+	method, route, requestID, keyID string
+	status                          int
+	streamed                        bool
+}
+
+func visitOf(r *http.Request, i *info) visit {
+	v := visit{
+		began: i.began, method: r.Method, route: chi.RouteContext(r.Context()).RoutePattern(), requestID: i.requestID,
+		keyID: i.principal.Actor.KeyID, status: i.response.status, streamed: i.response.Header().Get("Content-Type") == typeStream,
 	}
-	method := r.Method
-	if !knownMethods[method] {
-		method = "other" // or a client could make up labels
+	if v.route == "" {
+		v.route = "none"
 	}
-	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
-	if i.response.Header().Get("Content-Type") != typeStream {
-		s.metrics.durations.WithLabelValues(method, route).Observe(took.Seconds())
+	if !knownMethods[v.method] {
+		v.method = "other" // or a client could make up labels
+	}
+	return v
+}
+
+// account counts and logs a request.
+func (s *Server) account(v visit) {
+	took := time.Since(v.began)
+	s.metrics.requests.WithLabelValues(v.method, v.route, strconv.Itoa(v.status)).Inc()
+	if !v.streamed {
+		s.metrics.durations.WithLabelValues(v.method, v.route).Observe(took.Seconds())
 	}
 	level := slog.LevelInfo
-	if probes[route] && status < http.StatusBadRequest {
+	if probes[v.route] && v.status < http.StatusBadRequest {
 		level = slog.LevelDebug // every few seconds, and nobody wants to read it
 	}
-	s.log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
-		slog.Duration("took", took), slog.String("requestId", i.requestID), slog.String("keyId", i.principal.Actor.KeyID))
+	s.log.LogAttrs(context.Background(), level, "request",
+		slog.String("method", v.method), slog.String("route", v.route), slog.Int("status", v.status),
+		slog.Duration("took", took), slog.String("requestId", v.requestID), slog.String("keyId", v.keyID))
 }
 
 var probes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}

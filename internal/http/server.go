@@ -269,6 +269,7 @@ type Server struct {
 	router     chi.Router
 
 	streams  atomic.Int64
+	taken    connections
 	tellings chan struct{} // a place for each conversation that is being made of its log
 	draining chan struct{} // closed by Drain
 	drain    sync.Once
@@ -390,6 +391,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	err := server.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("http: requests were cut off: %w", err), server.Close())
+	}
+	if late := s.taken.shutdown(ctx); late != nil && err == nil {
+		err = fmt.Errorf("http: streams were cut off: %w", late)
 	}
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)

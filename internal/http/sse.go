@@ -61,20 +61,31 @@ func (s *Server) openStream(ctx context.Context, follow func() (follower, error)
 		s.streams.Add(-1)
 		return nil, err
 	}
-	return &stream{server: s, ctx: ctx, keyID: who(ctx).Actor.KeyID, follower: follower, synced: synced}, nil
+	return &stream{
+		server: s, ctx: ctx, keyID: who(ctx).Actor.KeyID, follower: follower, synced: synced, mayMove: infoOf(ctx).chunked,
+	}, nil
 }
 
 // stream writes what a follower reads to one client.
 type stream struct {
 	server   *Server
-	ctx      context.Context // the request's: it ends when the client goes away
+	ctx      context.Context // it ends when the client goes away
 	keyID    string
 	follower follower
 	synced   func(last string) string // the data of the mark between history and what is live; nil: it was sent
 
-	w      http.ResponseWriter
-	buffer bytes.Buffer
-	last   string // the id of the last frame in the buffer or sent; empty: there was none
+	line     line
+	mayMove  bool      // the line is that of net/http, and has chunks on it alone: not HTTP/1.0, not HTTP/2
+	deadline time.Time // of the line
+	spoke    time.Time // when something was last sent
+	buffer   bytes.Buffer
+	last     string // the id of the last frame in the buffer or sent; empty: there was none
+}
+
+// line is the way to the client: through net/http at first, and the bare connection once it was taken over.
+type line interface {
+	SetWriteDeadline(deadline time.Time) error
+	send(data []byte) error
 }
 
 // VisitListEventsResponse and VisitFollowEventsResponse are the two routes.
@@ -82,27 +93,37 @@ func (t *stream) VisitListEventsResponse(w http.ResponseWriter) error   { return
 func (t *stream) VisitFollowEventsResponse(w http.ResponseWriter) error { return t.serve(w) }
 
 // serve runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
-// first has anything to do with the execution; after the others it goes on, and the client may resume.
+// first has anything to do with the execution; after the others it goes on, and the client may resume. A stream that has
+// become quiet goes on after serve has returned, see [stream.takeOver].
 func (t *stream) serve(w http.ResponseWriter) error {
-	defer t.server.streams.Add(-1)
-	defer t.follower.Close()
 	t.server.metrics.streams.Inc()
-	defer t.server.metrics.streams.Dec()
-
-	t.w = w
 	w.Header().Set("Content-Type", typeStream)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
 	w.WriteHeader(http.StatusOK)
+	t.line = reply{http.NewResponseController(w), w}
 	t.hint()
-	if err := t.run(); err != nil {
-		t.broken(err)
+	t.spoke = time.Now()
+	err := t.run()
+	if errors.Is(err, errQuiet) {
+		if t.takeOver(w) {
+			return nil
+		}
+		err = t.run()
 	}
+	t.close()
+	infoOf(t.ctx).abandoned = t.lost(infoOf(t.ctx).requestID, err)
 	return nil // the response has begun; there is nothing more to answer
 }
 
+func (t *stream) close() {
+	t.follower.Close()
+	t.server.metrics.streams.Dec()
+	t.server.streams.Add(-1)
+}
+
 func (t *stream) run() error {
-	heartbeat := time.NewTimer(heartbeatEvery)
-	defer heartbeat.Stop()
+	alarm := time.NewTimer(t.patience())
+	defer alarm.Stop()
 	for {
 		if reason := t.over(); reason != "" {
 			return t.bye(reason)
@@ -121,14 +142,16 @@ func (t *stream) run() error {
 		case t.follower.Ended():
 			return nil
 		case len(frames) > 0:
-			heartbeat.Reset(heartbeatEvery)
 			continue // there may be more, so no waiting
 		}
 		select {
 		case <-t.follower.Bell():
-		case <-heartbeat.C:
-			heartbeat.Reset(heartbeatEvery)
-			t.buffer.WriteString(": heartbeat\n\n")
+		case <-alarm.C:
+			next, err := t.quiet()
+			if err != nil {
+				return err
+			}
+			alarm.Reset(next)
 		case <-t.server.draining:
 		case <-t.ctx.Done():
 			return context.Cause(t.ctx)
@@ -178,20 +201,20 @@ func (t *stream) bye(reason string) error {
 // hint tells when to come back. It is jittered, or all clients of a restarted server would do so in one moment.
 func (t *stream) hint() { fmt.Fprintf(&t.buffer, "retry: %d\n\n", 2000+rand.IntN(1000)) }
 
-// flush writes the buffer under a deadline of its own. The server's deadline for whole answers does not count here.
+// flush writes the buffer under a deadline of its own. The server's deadline for whole answers does not count here. A
+// deadline that was set within the last second is left: a busy stream would do little else.
 func (t *stream) flush() error {
 	if t.buffer.Len() == 0 {
 		return nil
 	}
-	control := http.NewResponseController(t.w)
-	err := control.SetWriteDeadline(time.Now().Add(frameTimeout))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return gone{err}
+	t.spoke = time.Now()
+	if until := t.spoke.Add(frameTimeout); until.Sub(t.deadline) > time.Second {
+		if err := t.line.SetWriteDeadline(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return gone{err}
+		}
+		t.deadline = until
 	}
-	if _, err := t.w.Write(t.buffer.Bytes()); err != nil {
-		return gone{err}
-	}
-	if err := control.Flush(); err != nil {
+	if err := t.line.send(t.buffer.Bytes()); err != nil {
 		return gone{err}
 	}
 	if t.buffer.Cap() > 4*maxWrite {
@@ -201,20 +224,37 @@ func (t *stream) flush() error {
 	return nil
 }
 
+// reply is the line through net/http.
+type reply struct {
+	*http.ResponseController
+	w http.ResponseWriter
+}
+
+func (r reply) send(data []byte) error {
+	if _, err := r.w.Write(data); err != nil {
+		return err
+	}
+	return r.Flush()
+}
+
 // gone is an error of the connection.
 type gone struct{ error }
 
 func (g gone) Unwrap() error { return g.error }
 
-func (t *stream) broken(err error) {
+// lost tells whether the client went away before the end.
+func (t *stream) lost(requestID string, err error) bool {
 	var lost gone
 	switch {
+	case err == nil:
+		return false
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		t.server.metrics.cut.Inc()
-		infoOf(t.ctx).abandoned = true
+		return true
 	case t.ctx.Err() != nil || errors.As(err, &lost):
-		infoOf(t.ctx).abandoned = true
+		return true
 	default:
-		t.server.log.WarnContext(t.ctx, "stream broke off", "requestId", infoOf(t.ctx).requestID, "error", err)
+		t.server.log.Warn("stream broke off", "requestId", requestID, "error", err)
+		return false
 	}
 }

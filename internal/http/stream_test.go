@@ -389,24 +389,33 @@ func (b *bubble) send(request string) net.Conn {
 	return client
 }
 
-const openStream = "GET /executions/" + someID + "/events HTTP/1.0\nHost: localhost\nAuthorization: Bearer x\n\n"
+// openStream asks for a stream, oldStream for one whose bytes are not in chunks: it is never taken over.
+const (
+	openStream = "GET /executions/" + someID + "/events HTTP/1.1\nHost: localhost\nAuthorization: Bearer x\n\n"
+	oldStream  = "GET /executions/" + someID + "/events HTTP/1.0\nHost: localhost\nAuthorization: Bearer x\n\n"
+)
 
-// read collects the frames of a stream while the test goes on. HTTP/1.0 has no chunks, so the bytes are the stream's.
+// read collects the frames of a stream while the test goes on, and "whole" where the answer came to its end.
 func (b *bubble) read(connection net.Conn) (frames func() string) {
 	var mu sync.Mutex
 	var seen strings.Builder
 	go func() {
-		lines := bufio.NewReader(connection)
-		for line, err := lines.ReadString('\n'); err == nil && line != "\r\n"; line, err = lines.ReadString('\n') {
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		if err != nil {
+			return
 		}
-		parser := newParserSSE(lines)
-		for {
-			frame, err := parser.next()
-			if err != nil {
-				return
-			}
+		defer response.Body.Close()
+		parser := newParserSSE(response.Body)
+		for err == nil {
+			var next frame
+			next, err = parser.next()
 			mu.Lock()
-			seen.WriteString(frame.event + frame.comment + " ")
+			switch {
+			case errors.Is(err, io.EOF):
+				seen.WriteString("whole")
+			case err == nil:
+				seen.WriteString(next.event + next.comment + " ")
+			}
 			mu.Unlock()
 		}
 	}()

@@ -1,0 +1,178 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// This file is how a stream that has become quiet takes its connection over from net/http. Most streams wait, for a
+// person or for nothing at all, and what net/http keeps of a request for as long as its handler runs (two buffers, the
+// request, the context, a stack as deep as all layers) is several times what waiting needs. A busy stream stays: when it
+// ends soon, its connection serves the next request.
+
+// quietAfter is how long nothing was sent before a stream counts as quiet.
+const quietAfter = 250 * time.Millisecond
+
+// errQuiet ends the loop of a stream that can take its connection over.
+var errQuiet = errors.New("quiet")
+
+// patience is how long nothing more has to be sent until something is done about it.
+func (t *stream) patience() time.Duration {
+	if t.mayMove {
+		return time.Until(t.spoke.Add(quietAfter))
+	}
+	return time.Until(t.spoke.Add(heartbeatEvery))
+}
+
+// quiet is called when the alarm rings, and tells when it is to ring next. Where something was sent meanwhile, the alarm
+// was early: to set it anew with each write would cost more.
+func (t *stream) quiet() (next time.Duration, err error) {
+	if left := t.patience(); left > 0 {
+		return left, nil
+	}
+	if t.mayMove {
+		return 0, errQuiet
+	}
+	t.buffer = bytes.Buffer{} // what the last burst took
+	t.buffer.WriteString(": heartbeat\n\n")
+	return heartbeatEvery, nil
+}
+
+// takeOver makes the stream go on with the bare connection, in a goroutine of its own, where the connection is to be had.
+func (t *stream) takeOver(w http.ResponseWriter) bool {
+	connection, buffered, err := http.NewResponseController(w).Hijack()
+	t.mayMove = false
+	if err != nil {
+		return false
+	}
+	i := infoOf(t.ctx)
+	i.taken = true
+	v := i.visit()
+	// The request's context ends with its handler, and would keep the request.
+	ctx, leave := context.WithCancel(context.Background())
+	t.ctx, t.line, t.deadline, t.buffer = ctx, chunks{connection}, time.Time{}, bytes.Buffer{}
+	t.server.taken.add(connection)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if buffered.Reader.Buffered() == 0 {
+			watch(connection, leave)
+		}
+	}()
+	go func() {
+		defer t.server.taken.remove(connection)
+		defer func() { <-watched }()
+		defer leave()
+		t.goOn(v, connection)
+	}()
+	return true
+}
+
+// watch waits for the client to go away. A client that sends the next request before the stream has ended is not read
+// further: the connection ends with the stream, and it sends it again on another one.
+func watch(connection net.Conn, leave func()) {
+	var one [1]byte
+	if _, err := io.ReadFull(connection, one[:]); err != nil {
+		leave()
+	}
+}
+
+// goOn is the rest of what serve, and the layers before it, would have done.
+func (t *stream) goOn(v visit, connection net.Conn) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			t.server.panicked(v.requestID, reason)
+		}
+		_ = connection.Close()
+		t.close()
+		t.server.account(v)
+	}()
+	err := t.run()
+	if err == nil {
+		_, err = io.WriteString(connection, lastChunk)
+	}
+	if t.lost(v.requestID, err) {
+		v.status = statusAbandoned
+	}
+}
+
+// lastChunk tells the client that the answer is whole.
+const lastChunk = "0\r\n\r\n"
+
+// chunks is the line of a connection that was taken over.
+type chunks struct{ net.Conn }
+
+// send writes one chunk, in one call of the system where the connection is TCP.
+func (c chunks) send(data []byte) error {
+	size := append(strconv.AppendInt(nil, int64(len(data)), 16), "\r\n"...)
+	chunk := net.Buffers{size, data, []byte("\r\n")}
+	_, err := chunk.WriteTo(c.Conn)
+	return err
+}
+
+// connections are those that were taken over: net/http does not wait for them at its end.
+type connections struct {
+	mu    sync.Mutex
+	open  map[net.Conn]struct{}
+	ended chan struct{} // closed when the last one ends; nil: nobody waits for that
+}
+
+func (c *connections) add(connection net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[net.Conn]struct{}{}
+	}
+	c.open[connection] = struct{}{}
+}
+
+func (c *connections) remove(connection net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, connection)
+	if len(c.open) == 0 && c.ended != nil {
+		close(c.ended)
+		c.ended = nil
+	}
+}
+
+// shutdown waits until all have ended, and closes those that have not when ctx ends.
+func (c *connections) shutdown(ctx context.Context) error {
+	select {
+	case <-c.allEnded():
+		return nil
+	case <-ctx.Done():
+		c.closeAll()
+		<-c.allEnded()
+		return context.Cause(ctx)
+	}
+}
+
+func (c *connections) allEnded() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) == 0 {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	if c.ended == nil {
+		c.ended = make(chan struct{})
+	}
+	return c.ended
+}
+
+func (c *connections) closeAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for connection := range c.open {
+		_ = connection.Close()
+	}
+}
