@@ -188,10 +188,13 @@ func (m *Manager) Start(
 		return m.notStarted(ctx, tenant, key, err)
 	}
 	failpoint.Hit(failpoint.SessionAdmitted)
+	beginning := s.beginWith(&creation)
+	beginning.passBefore()
 	if _, err = m.log.Commit(ctx, creation); err != nil {
 		m.dismiss(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}
+	beginning.passAfter()
 	failpoint.Hit(failpoint.SessionCreated)
 	execution.LastSeq = 1
 	go m.drive(s)
@@ -351,6 +354,7 @@ func (m *Manager) drive(s *session) {
 func (m *Manager) dismiss(s *session) {
 	defer m.running.Done()
 	s.watcher.Close()
+	s.closeAgent()
 	m.left(s)
 }
 

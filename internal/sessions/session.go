@@ -68,6 +68,8 @@ type session struct {
 	since      time.Time    // when it became idle or interrupted
 	quiet      time.Time    // since when nothing has happened; zero: it was taken up, and nothing has yet
 
+	begun        bool         // its first turn began with its creation
+	opening      *opening     // an agent that was on its way already when it was created
 	agent        domain.Agent // nil where its process is gone, or was not needed yet
 	exited       bool         // the agent's process has ended by itself
 	agentSession string       // as the agent calls it, where it can take it up again
@@ -217,6 +219,9 @@ func (s *session) leave() {
 }
 
 func (s *session) closeAgent() {
+	if s.opening != nil {
+		s.agent, s.opening = s.opening.stop(), nil
+	}
 	if s.agent == nil {
 		return
 	}

@@ -14,8 +14,11 @@ import (
 
 // queued is where every execution starts.
 func (s *session) queued() state {
-	if s.takenUp {
+	switch {
+	case s.takenUp:
 		return s.takeUp
+	case s.begun:
+		return s.goOn
 	}
 	return s.settling(func() state {
 		d := &draft{}
@@ -27,18 +30,16 @@ func (s *session) queued() state {
 // initializing opens the agent, of an execution of which that is in the log.
 func (s *session) initializing() state { return s.initialize(&draft{}) }
 
-// initialize opens the agent. An agent may be a process that takes its time, so the session listens meanwhile. An agent
-// that is there at once spares the commit that tells of the wait: what d has goes into that of the turn's beginning.
+// initialize opens the agent, after d is written. An agent may be a process that takes its time, so the session listens meanwhile.
 func (s *session) initialize(d *draft) state {
-	o := s.beginToOpen()
-	defer func() { s.agent = o.stop() }() // also where something here panics: the process must not be forgotten
-	if !d.empty() && o.soon() {
-		s.agent = o.agent
-		return s.begin(d)
-	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
+	o := s.opening
+	if s.opening = nil; o == nil {
+		o = s.beginToOpen()
+	}
+	defer func() { s.agent = o.stop() }() // also where something here panics: the process must not be forgotten
 	for {
 		select {
 		case <-o.done:
@@ -87,7 +88,7 @@ func (s *session) beginToOpen() *opening {
 	return o
 }
 
-// atOnce is how long the log may stay behind an agent that is being opened. One that is a process takes longer.
+// atOnce is how long a creation waits for an agent that is being opened. Our own needs a fraction of it.
 const atOnce = 5 * time.Millisecond
 
 // soon tells whether the agent was there at once, and without an error.
@@ -121,7 +122,7 @@ func (s *session) today() domain.Execution {
 func (s *session) opened(err error) state {
 	switch {
 	case err == nil:
-		return s.begin(&draft{})
+		return s.begin
 	case s.reopened && s.turn == 1:
 		return s.finish(failed(domain.FailureOf(err))) // it never did anything but exit
 	case s.external() && s.turn > 0:

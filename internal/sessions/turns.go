@@ -12,9 +12,9 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off. What d has
-// comes before that.
-func (s *session) begin(d *draft) state {
+// begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
+func (s *session) begin() state {
+	d := &draft{}
 	s.introduce(d)
 	if !s.inTurn {
 		s.startTurn(d)
@@ -131,31 +131,10 @@ func (s *session) enter(d *draft) state {
 	s.to(d, domain.StatusWaiting, "")
 	s.derive(d) // an approval of an earlier driver may be open
 	s.settleAccounts(d)
-	ahead := s.mayRunAhead()
-	if ahead {
-		if err := s.prompt(); err != nil {
-			return s.abandon(err)
-		}
-	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	if s.spent != nil {
-		return s.stopSpending
-	}
-	if !ahead {
-		if err := s.prompt(); err != nil {
-			return s.abandon(err)
-		}
-	}
-	return s.sync
-}
-
-// mayRunAhead tells whether the agent may begin while the turn's beginning is being written. Our own agent can: what it says waits in the inbox,
-// and it does nothing without being allowed to; a server that dies in between asks the model again, as it would a moment later. An
-// external agent may act unasked, and a later turn is in the history only when it is written.
-func (s *session) mayRunAhead() bool {
-	return !s.external() && s.turn == 1 && s.resumed == nil && s.spent == nil
+	return s.goOn()
 }
 
 // prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
