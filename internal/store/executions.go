@@ -50,6 +50,13 @@ func (s *Store) Execution(ctx context.Context, tenant domain.TenantID, id domain
 	return e, s.found(err, "execution")
 }
 
+// HeadOf is the head of an execution of a tenant: all that a reader of its log needs, without the request and the output.
+func (s *Store) HeadOf(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (Head, error) {
+	head, err := one(ctx, s.read, scanHead,
+		`select `+headColumns+` from execution_heads h where h.execution_id = $1 and h.tenant_id = $2`, text(string(id)), text(string(tenant)))
+	return head, s.found(err, "execution")
+}
+
 // ExecutionByKey returns the execution that was created under an idempotency key, and the hash of the body that came
 // with it.
 func (s *Store) ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error) {
