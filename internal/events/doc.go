@@ -9,8 +9,8 @@
 //
 // Whoever reads calls [Log.Follow] with the last seq that it has seen. A [Follower] reads history from the store and
 // goes on live with no seam: each followed execution keeps a short tail of frames, encoded once for all followers, so
-// that a live follower costs no query. Who falls behind the tail reads the store again, page by page. There is no queue
-// per follower, so none can overflow.
+// that a live follower costs no query. The first few events are kept for the first follower, too. Who falls behind the
+// tail reads the store again, page by page. There is no queue per follower, so none can overflow.
 //
 // [Log.FollowAll] does the same for all executions of a tenant at once, in the order of [store.Store.Feed]. A
 // [FeedFollower] has no tail: only the store knows the places of what several replicas write, so each ring costs it a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -61,6 +62,12 @@ func run(t testing.TB, s events.Store) *events.Log {
 func (w *world) create() domain.ExecutionID {
 	w.t.Helper()
 	id := domain.ExecutionID(uuid.Must(uuid.NewV7()).String())
+	w.createAs(id)
+	return id
+}
+
+func (w *world) createAs(id domain.ExecutionID) {
+	w.t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	_, err := w.log.Commit(context.Background(), store.Change{
 		Execution: id, Epoch: 1,
@@ -73,7 +80,6 @@ func (w *world) create() domain.ExecutionID {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return id
 }
 
 func say(id domain.ExecutionID, text string) store.Change {
@@ -431,4 +437,29 @@ func TestFailing(t *testing.T) {
 		_, _ = log.Commit(context.Background(), say("a", "x"))
 		failing(false)
 	})
+}
+
+// Whatever of the beginning is kept for the first follower, and whenever it comes: it reads everything once and in order.
+func TestTheFirstFollowerMissesNothing(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t))
+	for written, text := range map[int]string{0: "", 3: "x", 7: "x", 8: "x", 20: "x", 2: strings.Repeat("x", 3000)} {
+		id := domain.ExecutionID(uuid.Must(uuid.NewV7()).String())
+		watcher := w.log.Watch(id)
+		w.createAs(id)
+		for range written {
+			w.commit(w.log, say(id, text))
+		}
+		f := w.follow(w.log, id, 0)
+		w.commit(w.log, say(id, "behind"))
+		for i, frame := range w.reads(f, written+2) {
+			if frame.Seq != int64(i+1) {
+				t.Errorf("%d written: seq %d in the place of %d", written, frame.Seq, i+1)
+			}
+		}
+		again := w.follow(w.log, id, 1)
+		if got := w.reads(again, written+1); got[0].Seq != 2 {
+			t.Errorf("%d written: the second follower begins at %d", written, got[0].Seq)
+		}
+		watcher.Close()
+	}
 }

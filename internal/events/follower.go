@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"signoff/internal/domain"
+	"signoff/internal/store"
 )
 
 // pageSize and pageBytes bound how much of the history is read at once: a client that is slow to take it holds no more.
@@ -31,11 +32,17 @@ type Follower struct {
 // its tenant's, and calls Close in the end. A cursor beyond the head is domain.CodeCursorBeyondHead: it was not made
 // by this log, and to wait for it could mean to skip events.
 func (l *Log) Follow(ctx context.Context, id domain.ExecutionID, after int64) (*Follower, error) {
+	return l.FollowBy(id, after, func() (store.Head, error) { return l.store.Head(ctx, id) })
+}
+
+// FollowBy is Follow with a head that the caller reads: whoever has to ask whose the execution is asks for both at once.
+// The head is asked for when everything that is written from then on is heard.
+func (l *Log) FollowBy(id domain.ExecutionID, after int64, read func() (store.Head, error)) (*Follower, error) {
 	// The follower is known before the head is read, so an event is in the history or in the tail or in both,
 	// but never in neither.
 	t := l.topics.join(id)
 	f := &Follower{log: l, topic: t, bell: t.subscribe(true), seq: after}
-	head, err := l.store.Head(ctx, id)
+	head, err := read()
 	if err == nil && after > head.LastSeq {
 		err = domain.Errorf(domain.CodeCursorBeyondHead,
 			"The log of this execution ends at event %d; there is no event %d to go on from.", head.LastSeq, after)

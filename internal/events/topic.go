@@ -11,6 +11,9 @@ import (
 const (
 	tailFrames = 512
 	tailBytes  = 256 << 10
+
+	firstEvents = 8
+	firstBytes  = 2 << 10
 )
 
 // topics holds the topic of each execution that somebody follows or watches at this moment.
@@ -86,9 +89,10 @@ type topic struct {
 	head      int64   // the newest seq known to be in the store
 	tail      []Frame // without a hole, the last one at most at head
 	bytes     int
-	followers int  // frames are encoded only while there is one
-	gone      bool // the execution was deleted
-	stirred   int  // how often somebody who does not drive the execution wrote
+	first     []domain.Event // those of an execution that nobody has followed so far; see keep
+	followers int            // frames are encoded only while there is one
+	gone      bool           // the execution was deleted
+	stirred   int            // how often somebody who does not drive the execution wrote
 	bell      int64
 	bells     []chan struct{}
 }
@@ -99,15 +103,33 @@ func (t *topic) publish(events []domain.Event, foreign bool) {
 	if foreign {
 		t.stirred++
 	}
-	if t.followers > 0 {
-		for _, event := range events {
+	for _, event := range events {
+		if t.followers > 0 {
 			t.push(NewFrame(event))
+		} else {
+			t.keep(event)
 		}
 	}
 	if len(events) > 0 {
 		t.head = max(t.head, events[len(events)-1].Seq)
 	}
 	t.ringLocked()
+}
+
+// keep holds the first few events of an execution for its first follower: most clients follow what they have just
+// created, and would read from the store what was written a moment ago. Where they are no longer all, none is kept.
+func (t *topic) keep(event domain.Event) {
+	if next := int64(len(t.first)) + 1; event.Seq != next {
+		return
+	}
+	t.first = append(t.first, event)
+	size := 0
+	for _, event := range t.first {
+		size += len(event.Data)
+	}
+	if len(t.first) > firstEvents || size > firstBytes {
+		t.first = nil
+	}
 }
 
 // push appends to the tail. Where another replica wrote in between, the tail begins anew behind the hole, and
@@ -198,6 +220,10 @@ func (t *topic) subscribe(follower bool) chan struct{} {
 	t.bells = append(t.bells, bell)
 	if follower {
 		t.followers++
+		for _, event := range t.first {
+			t.push(NewFrame(event))
+		}
+		t.first = nil
 	}
 	return bell
 }

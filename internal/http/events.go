@@ -11,6 +11,7 @@ import (
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/store"
 )
 
 const (
@@ -20,9 +21,10 @@ const (
 	defaultEventLimit = 200
 )
 
-// ListEvents gives the log of an execution, as a stream or as a page.
+// ListEvents gives the log of an execution, as a stream or as a page. One query tells whose the execution is and how far
+// its log goes.
 func (s *Server) ListEvents(ctx context.Context, request api.ListEventsRequestObject) (api.ListEventsResponseObject, error) {
-	execution, err := s.execution(ctx, request.Id)
+	id, err := executionID(request.Id)
 	if err != nil {
 		return nil, err
 	}
@@ -30,17 +32,23 @@ func (s *Server) ListEvents(ctx context.Context, request api.ListEventsRequestOb
 	if err != nil { // unreachable: the document allows 1 to 18 digits
 		return nil, malformed("The cursor is not one that this service gave out.")
 	}
-	switch negotiate(infoOf(ctx).accept, typeStream, typeJSON) {
-	case typeJSON:
-		return s.eventPage(ctx, execution, after, value(request.Params.Limit, defaultEventLimit))
-	case typeStream:
-		if request.Params.Limit != nil {
-			return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
-		}
-		return s.eventStream(ctx, execution, after)
-	default:
-		return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
+	follow := func() (*events.Follower, error) {
+		return s.events.FollowBy(id, after, func() (store.Head, error) { return s.reader.HeadOf(ctx, who(ctx).Tenant, id) })
 	}
+	media := negotiate(infoOf(ctx).accept, typeStream, typeJSON)
+	switch {
+	case media == typeJSON:
+		return eventsPage(ctx, follow, value(request.Params.Limit, defaultEventLimit))
+	case media == typeStream && request.Params.Limit == nil:
+		return s.eventStream(ctx, id, after, follow)
+	}
+	if _, err := s.execution(ctx, request.Id); err != nil { // what is not there is told before what is asked wrongly
+		return nil, err
+	}
+	if media == typeStream {
+		return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
+	}
+	return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
 }
 
 // negotiate picks what the client likes best of what is offered; the first where it does not care, nothing where it
@@ -89,9 +97,9 @@ func weight(parameters map[string]string) (q float64, valid bool) {
 // maxPage is about how large a page gets in bytes, however many events the client asks for.
 const maxPage = 1 << 20
 
-// eventPage reads a page through a follower, so that its events are byte for byte those of the stream.
-func (s *Server) eventPage(ctx context.Context, execution domain.Execution, after int64, limit int) (api.ListEventsResponseObject, error) {
-	follower, err := s.events.Follow(ctx, execution.ID, after)
+// eventsPage reads a page through a follower, so that its events are byte for byte those of the stream.
+func eventsPage(ctx context.Context, follow func() (*events.Follower, error), limit int) (api.ListEventsResponseObject, error) {
+	follower, err := follow()
 	if err != nil {
 		return nil, err
 	}

@@ -87,6 +87,8 @@ type Approvals interface {
 // Log follows executions.
 type Log interface {
 	Follow(ctx context.Context, id domain.ExecutionID, after int64) (*events.Follower, error)
+	// FollowBy follows an execution whose head is read by the caller, who learns with it whose it is.
+	FollowBy(id domain.ExecutionID, after int64, read func() (store.Head, error)) (*events.Follower, error)
 	// FollowAll follows all executions of a tenant, and FollowNew what happens in them from now on.
 	FollowAll(ctx context.Context, tenant domain.TenantID, after store.FeedCursor) (*events.FeedFollower, error)
 	FollowNew(ctx context.Context, tenant domain.TenantID) (*events.FeedFollower, error)
@@ -95,6 +97,7 @@ type Log interface {
 // Reader reads what is stored. What belongs to another tenant is domain.CodeNotFound.
 type Reader interface {
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+	HeadOf(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.Head, error)
 	// QueuePosition is 1 for the next of its tenant that begins when there is room, and 0 where it does not wait for that.
 	QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error)
 	Executions(ctx context.Context, tenant domain.TenantID, filter store.ExecutionFilter) (store.Page[domain.Execution], error)

@@ -29,15 +29,20 @@ const (
 
 // eventStream opens a stream. Whoever has everything of an execution that has ended gets 204, the one status that
 // makes an EventSource stop.
-func (s *Server) eventStream(ctx context.Context, execution domain.Execution, after int64) (api.ListEventsResponseObject, error) {
-	if execution.Status.Terminal() && after == execution.LastSeq {
+func (s *Server) eventStream(ctx context.Context, id domain.ExecutionID, after int64, follow func() (*events.Follower, error),
+) (api.ListEventsResponseObject, error) {
+	stream, err := s.openStream(ctx, func() (follower, error) { return follow() },
+		func(last string) string {
+			return fmt.Sprintf(`{"type":"stream.synced","executionId":%q,"lastSeq":%s}`, id, cmp.Or(last, strconv.FormatInt(after, 10)))
+		})
+	if err != nil {
+		return nil, err
+	}
+	if stream.follower.Ended() {
+		stream.close()
 		return api.ListEvents204Response{}, nil
 	}
-	return s.openStream(ctx, func() (follower, error) { return s.events.Follow(ctx, execution.ID, after) },
-		func(last string) string {
-			return fmt.Sprintf(`{"type":"stream.synced","executionId":%q,"lastSeq":%s}`,
-				execution.ID, cmp.Or(last, strconv.FormatInt(after, 10)))
-		})
+	return stream, nil
 }
 
 // follower is what a stream reads: the log of one execution, or of all.
@@ -61,6 +66,7 @@ func (s *Server) openStream(ctx context.Context, follow func() (follower, error)
 		s.streams.Add(-1)
 		return nil, err
 	}
+	s.metrics.streams.Inc()
 	return &stream{
 		server: s, ctx: ctx, keyID: who(ctx).Actor.KeyID, follower: follower, synced: synced, mayMove: infoOf(ctx).chunked,
 	}, nil
@@ -96,7 +102,6 @@ func (t *stream) VisitFollowEventsResponse(w http.ResponseWriter) error { return
 // first has anything to do with the execution; after the others it goes on, and the client may resume. A stream that has
 // become quiet goes on after serve has returned, see [stream.takeOver].
 func (t *stream) serve(w http.ResponseWriter) error {
-	t.server.metrics.streams.Inc()
 	w.Header().Set("Content-Type", typeStream)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
 	w.WriteHeader(http.StatusOK)

@@ -254,6 +254,8 @@ type memory struct {
 	Reader
 	mu     sync.Mutex
 	events []domain.Event
+	whole  int // how often a whole execution was read
+	pages  int // how often events were
 }
 
 func (m *memory) Commit(_ context.Context, changes []store.Change) ([]store.Outcome, error) {
@@ -273,6 +275,7 @@ func (m *memory) Commit(_ context.Context, changes []store.Change) ([]store.Outc
 func (m *memory) EventPage(_ context.Context, _ domain.ExecutionID, after int64, limit, _ int) ([]domain.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.pages++
 	left := m.events[after:]
 	return left[:min(limit, len(left))], nil
 }
@@ -281,6 +284,10 @@ func (m *memory) Head(context.Context, domain.ExecutionID) (store.Head, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return store.Head{Execution: someID, LastSeq: int64(len(m.events))}, nil
+}
+
+func (m *memory) HeadOf(ctx context.Context, _ domain.TenantID, id domain.ExecutionID) (store.Head, error) {
+	return m.Head(ctx, id)
 }
 
 func (m *memory) Heads(context.Context, []domain.ExecutionID) (map[domain.ExecutionID]store.Head, error) {
@@ -294,6 +301,9 @@ func (m *memory) Notify(context.Context, []string) error                     { r
 func (m *memory) Listen(context.Context, func(), func(payload string)) error { return nil }
 
 func (m *memory) Execution(context.Context, domain.TenantID, domain.ExecutionID) (domain.Execution, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.whole++
 	return domain.Execution{ID: someID, Status: domain.StatusStreaming}, nil
 }
 
@@ -339,6 +349,7 @@ func (p *pipes) Addr() net.Addr { return address("127.0.0.1:80") }
 type bubble struct {
 	*testing.T
 	server *Server
+	store  *memory
 	log    *events.Log
 	keys   anyone
 	pipes  *pipes
@@ -350,7 +361,7 @@ func inBubble(t *testing.T, test func(b *bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		b := &bubble{
-			T: t, log: events.NewLog(m), keys: anyone{make(chan struct{})},
+			T: t, store: m, log: events.NewLog(m), keys: anyone{make(chan struct{})},
 			pipes: &pipes{incoming: make(chan net.Conn), closed: make(chan struct{})},
 		}
 		var err error
@@ -524,6 +535,22 @@ func TestADeletedExecutionEndsItsStreams(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		connection.Close()
+	})
+}
+
+func TestAStreamReadsNoMoreThanTheHeadOfAnExecutionThatHasJustBegun(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		session := b.log.Watch(someID)
+		defer session.Close()
+		b.say("one")
+		b.say("two")
+		said := b.read(b.send(openStream))
+		if got := said(); got != "message.delta message.delta stream.synced" {
+			t.Errorf("%q", got)
+		}
+		if b.store.whole != 0 || b.store.pages != 0 {
+			t.Errorf("the execution was read %d times, and its events %d times", b.store.whole, b.store.pages)
+		}
 	})
 }
 
