@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -461,5 +462,34 @@ func TestTheFirstFollowerMissesNothing(t *testing.T) {
 			t.Errorf("%d written: the second follower begins at %d", written, got[0].Seq)
 		}
 		watcher.Close()
+	}
+}
+
+// Followers share the tail, and some are slow: what was handed out must not change under them.
+func TestFramesThatWereHandedOutStayAsTheyAre(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t))
+	id := w.create()
+	f := w.follow(w.log, id, 0)
+	w.reads(f, 1)
+	many := store.Change{Execution: id, Epoch: 1}
+	for range 400 {
+		many.Events = append(many.Events, say(id, "x").Events...)
+	}
+	w.commit(w.log, many)
+	held, err := f.Next(context.Background())
+	if err != nil || len(held) != 400 {
+		t.Fatalf("%d frames, %v", len(held), err)
+	}
+	for range 5 {
+		many.Events = slices.Clone(many.Events)
+		w.commit(w.log, many)
+	}
+	for i, frame := range held {
+		if want := int64(i + 2); frame.Seq != want || !strings.HasPrefix(string(frame.SSE), fmt.Sprintf("id: %d\n", want)) {
+			t.Fatalf("the frame in the place of %d has become %d", want, frame.Seq)
+		}
+	}
+	if got := w.reads(f, 2000); got[len(got)-1].Seq != 2401 {
+		t.Errorf("the last is %d", got[len(got)-1].Seq)
 	}
 }

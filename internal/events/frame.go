@@ -20,6 +20,9 @@ type Frame struct {
 // TimeFormat is RFC 3339 in UTC with all six digits, so that the same instant is always the same bytes.
 const TimeFormat = "2006-01-02T15:04:05.000000Z"
 
+// frameRoom is for what is in every frame: the names of the fields, the seq, the time and the execution's id.
+const frameRoom = 170
+
 // NewFrame encodes event once for all who will read its execution.
 func NewFrame(event domain.Event) Frame { return frameOf(strconv.FormatInt(event.Seq, 10), event) }
 
@@ -28,8 +31,7 @@ func NewFrame(event domain.Event) Frame { return frameOf(strconv.FormatInt(event
 // The format is that of the HTML standard (server-sent events): the JSON is on one line, since a line feed inside a
 // JSON string is always escaped; nothing that an agent says can forge a field of the frame.
 func frameOf(id string, event domain.Event) Frame {
-	seq := strconv.FormatInt(event.Seq, 10)
-	b := make([]byte, 0, len(event.Data)+len(event.Type)*2+len(id)+len(seq)+160)
+	b := make([]byte, 0, len(event.Data)+len(event.Type)*2+len(id)+frameRoom)
 	b = append(b, "id: "...)
 	b = append(b, id...)
 	b = append(b, "\nevent: "...)
@@ -37,7 +39,7 @@ func frameOf(id string, event domain.Event) Frame {
 	b = append(b, "\ndata: "...)
 	start := len(b)
 	b = append(b, `{"seq":`...)
-	b = append(b, seq...)
+	b = strconv.AppendInt(b, event.Seq, 10)
 	b = append(b, `,"type":"`...)
 	b = append(b, event.Type...)
 	b = append(b, `","time":"`...)

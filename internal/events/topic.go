@@ -87,7 +87,7 @@ type topic struct {
 
 	mu        sync.Mutex
 	head      int64   // the newest seq known to be in the store
-	tail      []Frame // without a hole, the last one at most at head
+	tail      []Frame // without a hole, the last one at most at head; followers share it, so what is in it stays as it is
 	bytes     int
 	first     []domain.Event // those of an execution that nobody has followed so far; see keep
 	followers int            // frames are encoded only while there is one
@@ -145,9 +145,7 @@ func (t *topic) push(frame Frame) {
 		t.bytes -= len(t.tail[drop].SSE)
 		drop++
 	}
-	if drop > 0 {
-		t.tail = slices.Delete(t.tail, 0, drop)
-	}
+	t.tail = t.tail[drop:]
 }
 
 // after returns the frames behind seq. Where the tail does not hold the very next one, covered is false: it may not
@@ -164,7 +162,7 @@ func (t *topic) after(seq int64) (frames []Frame, covered bool, err error) {
 	if n := len(t.tail); n == 0 || seq+1 < t.tail[0].Seq || seq+1 > t.tail[n-1].Seq {
 		return nil, false, nil
 	}
-	return slices.Clone(t.tail[seq+1-t.tail[0].Seq:]), true, nil
+	return slices.Clip(t.tail[seq+1-t.tail[0].Seq:]), true, nil
 }
 
 // learn raises the known head.
