@@ -10,8 +10,8 @@ type figure struct {
 	name       string
 	about      string   // one line, for the list
 	contenders []string // the hub among them where there are ratios
-	settings   map[string]string
-	anew       bool // each measurement has processes of its own
+	words      []string // for the floors
+	anew       bool     // each measurement has processes of its own
 	measure    func(ctx context.Context, at place) (sample, error)
 	rows       []row
 	rounds     int // in place of the usual number
@@ -39,7 +39,7 @@ type row struct {
 
 // figures is the order in which they are measured.
 func figures() []figure {
-	return slices.Concat(speedFigures(), turnFigures(), []figure{decisionFigure(), replayFigure()}, followerFigures(), []figure{waitingFigure(), startFigure(), agentFigure()})
+	return slices.Concat(speedFigures(), turnFigures(), decisionFigures(), []figure{replayFigure()}, followerFigures(), []figure{waitingFigure(), startFigure(), agentFigure()})
 }
 
 // both is the same goal on both engines.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 type hubServer struct {
 	life    context.Context // of executions: they outlive the requests that start them
 	model   modelClient
+	child   child // what an approved command runs in
 	running sync.WaitGroup
 
 	mu        sync.Mutex
@@ -29,8 +31,16 @@ type hubServer struct {
 	approvals map[string]chan struct{} // open ones, by id; a decision takes its approval out and closes it
 }
 
-func serveHub(ctx context.Context, stdout io.Writer, modelURL string) error {
+// serveHub serves until ctx ends. Its commands run bare, or in the walls of the server's.
+func serveHub(ctx context.Context, stdout io.Writer, modelURL string, walls bool) (err error) {
 	h := newHub(ctx, modelURL)
+	if walls {
+		var remove func() error
+		if h.child, remove, err = confined(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+	}
 	defer h.model.close()
 	defer h.running.Wait()
 	return listenAndServe(ctx, stdout, h.routes())
@@ -38,7 +48,7 @@ func serveHub(ctx context.Context, stdout io.Writer, modelURL string) error {
 
 func newHub(ctx context.Context, modelURL string) *hubServer {
 	return &hubServer{
-		life: ctx, model: newModelClient(modelURL),
+		life: ctx, model: newModelClient(modelURL), child: bare,
 		logs: map[string]*hubLog{}, approvals: map[string]chan struct{}{},
 	}
 }

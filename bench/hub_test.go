@@ -139,7 +139,7 @@ func (s *hubStream) await(kind string) hubEvent {
 }
 
 func TestTheHubTellsAllThatTheModelSays(t *testing.T) {
-	url, _ := startFloor(t, serveHub)
+	url, _ := startFloor(t, bareHub)
 	const chunks = 1000
 	events, _ := followOn(t, createOn(t, url, "bench bytes=32 alternate chunks="+strconv.Itoa(chunks)), "").rest()
 	if len(events) != chunks+2 {
@@ -173,7 +173,7 @@ func TestTheHubTellsAllThatTheModelSays(t *testing.T) {
 }
 
 func TestFollowersOfTheHubSeeTheSameBytes(t *testing.T) {
-	url, _ := startFloor(t, serveHub)
+	url, _ := startFloor(t, bareHub)
 	events := createOn(t, url, "bench chunks=50 rate=500")
 	first, second := followOn(t, events, ""), followOn(t, events, "")
 	_, seen := first.rest()
@@ -194,7 +194,7 @@ func TestFollowersOfTheHubSeeTheSameBytes(t *testing.T) {
 }
 
 func TestADecisionStartsTheCommand(t *testing.T) {
-	url, _ := startFloor(t, serveHub)
+	url, _ := startFloor(t, bareHub)
 	stream := followOn(t, createOn(t, url, "bench chunks=2 call"), "")
 	asked := stream.await("approval.requested")
 	before := time.Now().UnixNano()
@@ -229,13 +229,13 @@ func TestADecisionStartsTheCommand(t *testing.T) {
 // TestTheHubEndsWhatWaits: the test ends only when serveHub has returned, and neither a person nor a follower is there to let
 // the execution go on.
 func TestTheHubEndsWhatWaits(t *testing.T) {
-	url, _ := startFloor(t, serveHub)
+	url, _ := startFloor(t, bareHub)
 	stream := followOn(t, createOn(t, url, "bench call"), "")
 	stream.await("approval.requested")
 }
 
 func TestTheHubTellsThatTheModelFailed(t *testing.T) {
-	url, _ := startFloor(t, serveHub)
+	url, _ := startFloor(t, bareHub)
 	events, _ := followOn(t, createOn(t, url, "bench quickly"), "").rest()
 	last := events[len(events)-1]
 	if last.Type != "execution.failed" || !strings.Contains(last.Data.Message, `no word`) {
@@ -254,7 +254,7 @@ func TestTheHubKeepsItsConnections(t *testing.T) {
 	}
 	model.Start()
 	defer model.Close()
-	url := startPart(t, func(ctx context.Context, stdout io.Writer) error { return serveHub(ctx, stdout, model.URL) })
+	url := startPart(t, func(ctx context.Context, stdout io.Writer) error { return bareHub(ctx, stdout, model.URL) })
 	for range 5 {
 		followOn(t, createOn(t, url, "bench chunks=8"), "").await("execution.completed")
 	}
@@ -290,7 +290,7 @@ func TestTheHubRefusesABrokenStream(t *testing.T) {
 }
 
 func TestTheHubRefuses(t *testing.T) {
-	url, _ := startFloor(t, serveHub)
+	url, _ := startFloor(t, bareHub)
 	events := createOn(t, url, "bench")
 	for name, test := range map[string]struct {
 		response *http.Response
@@ -307,4 +307,8 @@ func TestTheHubRefuses(t *testing.T) {
 			t.Errorf("%s: %s", name, test.response.Status)
 		}
 	}
+}
+
+func bareHub(ctx context.Context, stdout io.Writer, modelURL string) error {
+	return serveHub(ctx, stdout, modelURL, false)
 }

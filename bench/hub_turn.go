@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 
 	"signoff/internal/domain"
@@ -129,7 +128,7 @@ func (h *hubServer) carryOut(ctx context.Context, log *hubLog, call chatCall) (o
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	printed, err := exec.CommandContext(ctx, "/bin/sh", "-c", arguments.Command).Output()
+	printed, err := h.child(ctx, arguments.Command)
 	if err != nil {
 		return "", err
 	}

@@ -31,13 +31,9 @@ func run(ctx context.Context, arguments []string) error {
 		switch arguments[0] {
 		case "model":
 			return serveModel(ctx, os.Stdout)
-		case hub, relay:
-			if len(arguments) != 2 {
-				return fmt.Errorf("%s wants the address of the model", arguments[0])
-			}
-			if arguments[0] == hub {
-				return serveHub(ctx, os.Stdout, arguments[1])
-			}
+		case hub:
+			return serveHub(ctx, os.Stdout, arguments[1], slices.Contains(arguments, withWalls))
+		case relay:
 			return serveRelay(ctx, os.Stdout, arguments[1])
 		case "agent":
 			return serveAgent(os.Stdin, os.Stdout)

@@ -63,7 +63,7 @@ func (c *campaign) turn(ctx context.Context, f figure, round int, contender stri
 	}
 	t := live[contender]
 	if t == nil {
-		if t, err = c.stage.start(contender, f.settings); err != nil {
+		if t, err = c.stage.start(contender, f.words...); err != nil {
 			return err
 		}
 		live[contender] = t

@@ -92,14 +92,17 @@ func (s *stage) close() error {
 	return err
 }
 
-// start starts a contender by its name. The settings are for the server.
-func (s *stage) start(name string, settings map[string]string) (*target, error) {
+// withWalls is what tells the hub to confine its commands.
+const withWalls = "confined"
+
+// start starts a contender by its name, the floors with further words to them.
+func (s *stage) start(name string, words ...string) (*target, error) {
 	switch name {
 	case hub, relay:
-		p, base, err := launchSelf(name, s.modelAt)
+		p, base, err := launchSelf(append([]string{name, s.modelAt}, words...)...)
 		return &target{name: name, base: base, process: p}, err
 	default:
-		return s.startServer(name, settings)
+		return s.startServer(name)
 	}
 }
 
@@ -109,7 +112,7 @@ var usual = map[string]string{
 	"SIGNOFF_MAX_LIVE": "20000", "SIGNOFF_PARK_SECONDS": "3600",
 }
 
-func (s *stage) startServer(name string, settings map[string]string) (*target, error) {
+func (s *stage) startServer(name string) (*target, error) {
 	folder, err := os.MkdirTemp(s.folder, name+"-")
 	if err != nil {
 		return nil, err
@@ -126,7 +129,6 @@ func (s *stage) startServer(name string, settings map[string]string) (*target, e
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder, "SIGNOFF_DATA_DIR": filepath.Join(folder, "data"),
 		"SIGNOFF_CONFIG": filepath.Join(folder, "signoff.yaml"), "SIGNOFF_WORKSPACE_ROOT": workspace,
 	})
-	maps.Copy(env, settings)
 	if err := errors.Join(os.Mkdir(workspace, 0o750), s.configure(env["SIGNOFF_CONFIG"])); err != nil {
 		return nil, err
 	}
