@@ -38,9 +38,11 @@ const (
 	StoreAppendDebug       Name = "store.appendDebug"
 	StoreAppendAudit       Name = "store.appendAudit"
 
-	// Every transaction of the server.
-	StoreBeforeCommit Name = "store.beforeCommit"
-	StoreCommitted    Name = "store.committed"
+	// Every transaction of the server, but for those that are one statement: a batch of plain changes on Postgres.
+	StoreBeforeCommit   Name = "store.beforeCommit"
+	StoreCommitted      Name = "store.committed"
+	StoreBeforePlain    Name = "store.beforePlain"
+	StorePlainCommitted Name = "store.plainCommitted"
 
 	// The schema.
 	MigrateBegin          Name = "migrate.begin"
@@ -169,7 +171,7 @@ var table = []Name{
 	StoreAskClients, StoreCloseClients, StoreKeepAnswers, StoreCancelClients, StoreAddGenerations,
 	StoreAcceptGenerations, StoreCancelGenerations, StoreQueuePrompts, StoreKeepWishes, StoreAppendDebug,
 	StoreAppendAudit,
-	StoreBeforeCommit, StoreCommitted,
+	StoreBeforeCommit, StoreCommitted, StoreBeforePlain, StorePlainCommitted,
 	MigrateBegin, MigrateStatementsDone, MigrateFileDone, MigrateDone,
 	KeysBeforeFile, KeysBeforeRename, KeysFileWritten, KeysCreated,
 	LeaseBeforeHeartbeat, LeaseRenewed, LeaseBeforeClaim, LeaseClaimed, LeaseBeforeRelease, LeaseReleased,

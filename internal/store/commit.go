@@ -25,6 +25,10 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Outcome, error)
 	}
 	makeText(changes)
 	b := newBatch(ctx, s, changes)
+	if b.plain() {
+		err := b.commitPlain()
+		return b.outcomes, err
+	}
 	for {
 		err := s.transact(ctx, "commit changes", b.write)
 		switch {
@@ -192,12 +196,17 @@ func (b *batch) write(tx *sql.Tx) error {
 			return errAgain
 		}
 	}
+	b.tell()
+	b.acceptRepeats()
+	return nil
+}
+
+// tell gives those that were written their outcome.
+func (b *batch) tell() {
 	for i, c := range b.live {
 		head := b.heads[c.Execution]
 		b.outcomes[i].LastSeq, b.outcomes[i].Tenant, b.outcomes[i].Owner = head.lastSeq, domain.TenantID(head.tenant), ReplicaID(head.owner)
 	}
-	b.acceptRepeats()
-	return nil
 }
 
 // step is one of them, and the moment before it.

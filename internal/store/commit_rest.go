@@ -17,7 +17,7 @@ func (b *batch) loseNothing() error {
 	var rows []row
 	resting := map[domain.ExecutionID]int{}
 	for i, c := range b.live {
-		if u := c.Update; u != nil && c.Create == nil && (u.Status == domain.StatusIdle || u.Status.Terminal()) {
+		if u := c.Update; u != nil && c.Create == nil && rests(u.Status) {
 			resting[c.Execution] = i
 			rows = append(rows, row{i, []any{string(c.Execution)}})
 		}
@@ -39,6 +39,8 @@ func (b *batch) loseNothing() error {
 	}
 	return nil
 }
+
+func rests(status domain.Status) bool { return status == domain.StatusIdle || status.Terminal() }
 
 func (p promised) refusal(u *Update) error {
 	switch {

@@ -35,10 +35,27 @@ func (b *batch) takeSome(rows []row) error {
 		given.rows = append(given.rows, row.values)
 	}
 	with, args := b.store.dialect.with(given)
-	heads, err := collect(b.ctx, b.tx, scanTaken, with+`, locked as (
-			select v.id, v.driver, v.events, v.progress, v.ends, v.urgent, v.rung, v.until
-			from v join execution_heads on execution_id = v.id
-			order by execution_id`+b.store.dialect.lock+`)
+	heads, err := collect(b.ctx, b.tx, scanTaken, with+b.store.dialect.lockHeads()+updateHeads, args...)
+	if err != nil {
+		return err
+	}
+	taken := make(map[string]bool, len(heads))
+	for _, head := range heads {
+		taken[string(head.execution)] = true
+		b.heads[head.execution] = head.takenHead
+	}
+	b.settle(rows, taken, errNotDriven)
+	return nil
+}
+
+// lockHeads goes on behind `with v (…) as (…)`, where a row of v says what a change does to its head.
+func (d *dialect) lockHeads() string {
+	return `, locked as (
+			select v.* from v join execution_heads on execution_id = v.id
+			order by execution_id` + d.lock + `)`
+}
+
+const updateHeads = `
 		update execution_heads as h set
 			last_seq = h.last_seq + v.events,
 			bell = h.bell + case when v.driver = 0 then 1 else 0 end,
@@ -52,18 +69,7 @@ func (b *batch) takeSome(rows []row) error {
 			feed_key = case when h.feed_key > change_key() then h.feed_key else change_key() end
 		from locked as v
 		where h.execution_id = v.id and (v.driver = 0 or v.driver = h.epoch) and (v.rung is null or v.rung = h.bell) and h.ended = 0
-		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`, args...)
-	if err != nil {
-		return err
-	}
-	taken := make(map[string]bool, len(heads))
-	for _, head := range heads {
-		taken[string(head.execution)] = true
-		b.heads[head.execution] = head.takenHead
-	}
-	b.settle(rows, taken, errNotDriven)
-	return nil
-}
+		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`
 
 // takenRow is a head that was taken, and whose it is.
 type takenRow struct {
@@ -82,14 +88,16 @@ func (b *batch) appendEvents() error {
 		seq := head.lastSeq - int64(len(c.Events))
 		for j := range c.Events {
 			seq++
-			event := &c.Events[j]
-			rows = append(rows, row{i, []any{string(c.Execution), seq, head.tenant, text(string(event.Type)),
-				event.Time.UnixMicro(), string(event.Data)}})
+			rows = append(rows, row{i, append([]any{string(c.Execution), seq, head.tenant}, eventValues(&c.Events[j])...)})
 		}
 	}
 	return b.insert(`id text, seq bigint, tenant text, type text, time bigint, data text`, rows, `
 		insert into events (execution_id, seq, tenant_id, type, time_us, data)
 		select id, seq, tenant, type, time, data from v where true`)
+}
+
+func eventValues(event *domain.Event) []any {
+	return []any{text(string(event.Type)), event.Time.UnixMicro(), string(event.Data)}
 }
 
 // insert is run for a statement that cannot pass a row over.
@@ -122,9 +130,18 @@ func (b *batch) updateExecutions() error {
 		}
 		rows = append(rows, row{i, values})
 	}
-	// The head has already refused what comes after the end; asked again here, because this is the rule of the row.
-	updated, err := b.run(`target text, status text, turn bigint, rounds bigint, usage text, output text, ends bigint, ended bigint,
-		agent_session text, resumed bigint`, rows, `
+	updated, err := b.run(updateSpec, rows, updateExecutions+` from v`+whereNotEnded+` returning id`)
+	if err != nil {
+		return err
+	}
+	b.settle(rows, updated, stale("The execution has ended."))
+	return nil
+}
+
+const updateSpec = `target text, status text, turn bigint, rounds bigint, usage text, output text, ends bigint, ended bigint,
+		agent_session text, resumed bigint`
+
+const updateExecutions = `
 		update executions as e set
 			status = coalesce(v.status, e.status),
 			turn = coalesce(v.turn, e.turn),
@@ -134,15 +151,10 @@ func (b *batch) updateExecutions() error {
 			ended_us = case when v.ends = 1 then coalesce(v.ended, now_us()) else e.ended_us end,
 			agent_session = coalesce(v.agent_session, e.agent_session),
 			resume = case when v.resumed = 1 then null else e.resume end,
-			updated_us = now_us()
-		from v where id = v.target and e.status not in ('completed', 'failed', 'cancelled', 'timedOut')
-		returning id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, updated, stale("The execution has ended."))
-	return nil
-}
+			updated_us = now_us()`
+
+// whereNotEnded: the head has already refused what comes after the end; asked again here, because this is the rule of the row.
+const whereNotEnded = ` where id = v.target and e.status not in ('completed', 'failed', 'cancelled', 'timedOut')`
 
 func updateValues(c *Change) ([]any, error) {
 	u := cmp.Or(c.Update, &Update{})

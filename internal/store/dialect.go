@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 )
@@ -10,8 +11,15 @@ type dialect struct {
 	name   string // the folder below migrations
 	shared bool   // other processes write, too
 
-	// rows renders a list as a select or values clause with placeholders from $1 on.
-	rows func(list list) (string, []any)
+	// rows renders a list as a select or values clause, with placeholders from behind the first so many on.
+	rows func(list list, behind int) (string, []any)
+
+	// arrays renders the columns of a list as arrays, with placeholders as in rows. It is nil for an engine that has none. The
+	// one that has them also writes in with clauses, so that one statement can be a whole batch: see batch.commitPlain.
+	arrays func(list list, behind int) ([]string, []any)
+
+	// alive tells of a connection that is lost before anything is sent over it. It comes with arrays.
+	alive func(conn *sql.Conn) error
 
 	// lock and skipLocked end a select that locks its rows, and that passes over locked ones. One writer needs neither.
 	lock, skipLocked string
@@ -56,10 +64,20 @@ func columns(spec string) []column {
 
 // with renders `with v (columns) as (rows)`, the head of a statement that reads list as the table v.
 func (d *dialect) with(list list) (string, []any) {
-	names := make([]string, len(list.columns))
-	for i, column := range list.columns {
-		names[i] = column.name
+	table, args := d.table("v", list, nil)
+	return "with " + table, args
+}
+
+// table renders `name (columns) as (rows)` for a with clause, and adds what it needs to args.
+func (d *dialect) table(name string, list list, args []any) (string, []any) {
+	rows, more := d.rows(list, len(args))
+	return name + " (" + names(list.columns) + ") as (" + rows + ")", append(args, more...)
+}
+
+func names(columns []column) string {
+	all := make([]string, len(columns))
+	for i, column := range columns {
+		all[i] = column.name
 	}
-	rows, args := d.rows(list)
-	return "with v (" + strings.Join(names, ", ") + ") as (" + rows + ")", args
+	return strings.Join(all, ", ")
 }

@@ -22,17 +22,21 @@ import (
 // A commit whose answer is lost has an unknown outcome, and is never simply tried again: it may have happened.
 func TestLostAnswerToACommit(t *testing.T) {
 	for name, c := range map[string]struct {
-		cut  cut
-		want int
+		change store.Change
+		cut    cut
+		want   int
 	}{
-		"after the server got it":  {cut{on: "commit\x00", forward: true}, 2},
-		"before the server got it": {cut{on: "commit\x00"}, 0},
+		"after the server got it":             {says("x", 0, 2), cut{on: "commit\x00", forward: true}, 3},
+		"before the server got it":            {says("x", 0, 2), cut{on: "commit\x00"}, 1},
+		"after the server got the statement":  {says("x", 1, 2), cut{on: "some text of a model", forward: true}, 3},
+		"before the server got the statement": {says("x", 1, 2), cut{on: "some text of a model"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, proxy := proxied(t, store.Config{})
 			create(t, s, "x")
+			commit(t, s, says("x", 1, 1))
 			proxy.arm(c.cut)
-			_, err := s.Commit(t.Context(), []store.Change{says("x", 1, 2)})
+			_, err := s.Commit(t.Context(), []store.Change{c.change})
 			if !errors.Is(err, store.ErrUnknownOutcome) || domain.CodeOf(err) != domain.CodeStorage {
 				t.Fatalf("%v", err)
 			}
@@ -54,10 +58,10 @@ func TestLostConnectionIsTriedAgain(t *testing.T) {
 		t.Run(on, func(t *testing.T) {
 			s, proxy := proxied(t, store.Config{})
 			create(t, s, "x")
-			commit(t, s, says("x", 1, 1)) // and the statements are prepared: their text is sent once
+			commit(t, s, says("x", 0, 1)) // and the statements are prepared: their text is sent once
 			proxy.drop()
 			proxy.arm(cut{on: on})
-			commit(t, s, says("x", 1, 2))
+			commit(t, s, says("x", 0, 2))
 			if !proxy.fired() {
 				t.Fatal("nothing was cut")
 			}
@@ -65,6 +69,19 @@ func TestLostConnectionIsTriedAgain(t *testing.T) {
 				t.Errorf("%d events", got)
 			}
 		})
+	}
+}
+
+// A plain batch is sent without a begin that would find out. The server has ended its connections meanwhile, as in a restart.
+func TestPlainBatchOverLostConnections(t *testing.T) {
+	s, proxy := proxied(t, store.Config{})
+	create(t, s, "x")
+	for range 20 {
+		commit(t, s, says("x", 1, 1))
+		proxy.drop()
+	}
+	if got := len(storetest.Log(t, s, "x")); got != 20 {
+		t.Errorf("%d events", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ var postgresDialect = &dialect{
 	name:       "postgres",
 	shared:     true,
 	rows:       postgresRows,
+	arrays:     postgresArrays,
+	alive:      postgresAlive,
 	lock:       " for no key update",
 	skipLocked: " for no key update skip locked",
 	fault:      postgresFault,
@@ -67,23 +70,30 @@ func setSession(ctx context.Context, conn *pgx.Conn) error {
 
 // postgresRows passes each column as one array. The text of the statement is the same for any number of rows, so it is
 // prepared once.
-func postgresRows(list list) (string, []any) {
-	arrays := make([]string, len(list.columns))
-	args := make([]any, len(list.columns))
+//
+// It is also planned once, and not for each commit, which would take longer than to run it. That is what the limit is for, which
+// leaves nothing out: of a limit that it does not know the planner expects a row or so, finds no plan for the rows at hand
+// that is cheaper, and goes to other tables by their keys, however many rows there will be.
+func postgresRows(list list, behind int) (string, []any) {
+	arrays, args := postgresArrays(list, behind)
+	return "select * from unnest(" + strings.Join(arrays, ", ") + ") limit cardinality(" + arrays[0] + ")", args
+}
+
+func postgresArrays(list list, behind int) (arrays []string, args []any) {
 	for i, column := range list.columns {
-		arrays[i] = fmt.Sprintf("$%d::%s[]", i+1, column.kind)
+		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", behind+i+1, column.kind))
 		switch column.kind {
 		case "text":
-			args[i] = array[string](list.rows, i)
+			args = append(args, array[string](list.rows, i))
 		case "bigint":
-			args[i] = array[int64](list.rows, i)
+			args = append(args, array[int64](list.rows, i))
 		case "bytea":
-			args[i] = array[[]byte](list.rows, i)
+			args = append(args, array[[]byte](list.rows, i))
 		default:
 			panic("store: no array for columns of type " + column.kind)
 		}
 	}
-	return "select * from unnest(" + strings.Join(arrays, ", ") + ")", args
+	return arrays, args
 }
 
 // array is one column of rows; nil is null.
@@ -97,6 +107,18 @@ func array[T any](rows [][]any, column int) []*T {
 		}
 	}
 	return pointers
+}
+
+// postgresAlive looks whether the server has ended a session that nobody has used for a while: that is cheaper than to ask it.
+// What such a server says, it says unasked, so anything that has come will do.
+func postgresAlive(conn *sql.Conn) error {
+	return conn.Raw(func(opened any) error {
+		session := opened.(*stdlib.Conn).Conn()
+		if silentSocket(session.PgConn().Conn()) {
+			return nil
+		}
+		return errors.Join(driver.ErrBadConn, session.Close(context.Background()))
+	})
 }
 
 // postgresFault: an answer of the server is the outcome. Without one, anything but a commit was rolled back, and a

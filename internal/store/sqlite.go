@@ -94,7 +94,7 @@ func sqliteName(path string, pragmas ...string) string {
 
 // sqliteRows leaves the placeholders without numbers. To SQLite a number behind a $ is a name, and it looks for each
 // name in the list of all: a thousand rows would take seconds.
-func sqliteRows(list list) (string, []any) {
+func sqliteRows(list list, _ int) (string, []any) {
 	row := "(?" + strings.Repeat(",?", len(list.columns)-1) + ")"
 	args := make([]any, 0, len(list.rows)*len(list.columns))
 	for _, values := range list.rows {

@@ -18,6 +18,7 @@ func Run(t *testing.T, open Replicas) {
 		{"epoch 0 rings the bell", bell},
 		{"a refused change leaves nothing and disturbs nobody", refusedInBatch},
 		{"a broken batch is an error", brokenBatch},
+		{"a plain change is written as any other", plainOrNot},
 		{"a cancelled caller has written nothing", cancelledCaller},
 		{"one decision wins", oneDecisionWins},
 		{"expiry goes by database time", expiry},

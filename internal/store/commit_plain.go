@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"reflect"
+	"slices"
+	"strings"
+
+	"signoff/internal/failpoint"
+)
+
+// Nearly all commits are plain: an agent says something, and its text goes to the log. By the steps of a batch that takes five
+// round trips to a server, each of which costs more than what it does there. Where a with clause may write, all of it is one
+// statement, and a statement is a transaction.
+
+// Plain tells whether the change is its driver's own and does no more than to write events that no webhook is told of, and to
+// move the execution on without letting it rest or end. So nothing but its head can be against it. What a change may bring in
+// the future is not plain until it is taken out here.
+func (c *Change) Plain() bool {
+	if c.Epoch <= 0 || c.Update != nil && rests(c.Update.Status) {
+		return false
+	}
+	rest := *c
+	rest.Execution, rest.Epoch, rest.Update, rest.Progress, rest.Events = "", 0, nil, false, nil
+	return reflect.ValueOf(&rest).Elem().IsZero() && !c.Told()
+}
+
+// plain tells whether the batch can be written by commitPlain.
+func (b *batch) plain() bool {
+	return b.store.dialect.arrays != nil && len(b.changes) > 0 &&
+		!slices.ContainsFunc(b.changes, func(c Change) bool { return !c.Plain() })
+}
+
+// commitPlain writes the batch in one statement. It has no commit of its own, so where its answer is lost, nobody knows
+// whether it was one.
+//
+// Its snapshot is older than the locks that it waits for. That is no harm: all of it goes by the heads as their update gives
+// them back, and an update sees a row as it is when it gets its lock.
+func (b *batch) commitPlain() error {
+	statement, args, err := b.plainStatement()
+	if err != nil {
+		return err
+	}
+	return b.store.retry(b.ctx, "commit changes", func() (fault, error) {
+		var heads []takenRow
+		fault, err := b.store.alone(b.ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+			heads, err = collect(ctx, conn, scanTaken, statement, args...)
+			return err
+		})
+		if err == nil {
+			b.begin(nil)
+			b.take(heads)
+			b.tell()
+		}
+		return fault, err
+	})
+}
+
+// take notes the heads that were taken, and refuses the changes whose heads were not.
+func (b *batch) take(heads []takenRow) {
+	for _, head := range heads {
+		b.heads[head.execution] = head.takenHead
+	}
+	for i, c := range b.live {
+		if _, taken := b.heads[c.Execution]; !taken {
+			b.refuse(i, errNotDriven)
+		}
+	}
+}
+
+var (
+	plainHeads   = columns(`id text, driver bigint, events bigint, progress bigint, first bigint, moved bigint`)
+	plainEvents  = columns(`type text, time bigint, data text`)
+	plainUpdates = columns(updateSpec)
+)
+
+// plainLists are the tables that the statement gets. A head says where its events are in theirs, and its update, from 1 on; 0:
+// it has none.
+func (b *batch) plainLists() (heads, events, updates list, err error) {
+	heads.columns, events.columns, updates.columns = plainHeads, plainEvents, plainUpdates
+	for _, i := range b.order {
+		c, moved := &b.changes[i], 0
+		if c.Update != nil {
+			values, err := updateValues(c)
+			if err != nil {
+				return heads, events, updates, err
+			}
+			updates.rows = append(updates.rows, values)
+			moved = len(updates.rows)
+		}
+		heads.rows = append(heads.rows, []any{string(c.Execution), c.Epoch, int64(len(c.Events)), flag(c.Progress),
+			int64(len(events.rows) + 1), int64(moved)})
+		for j := range c.Events {
+			events.rows = append(events.rows, eventValues(&c.Events[j]))
+		}
+	}
+	return heads, events, updates, nil
+}
+
+// plainStatement does what takeHeads, appendEvents, appendFeed and updateExecutions do. What belongs to a head is found by its
+// place, without a join: nobody could tell the planner how many rows there will be.
+func (b *batch) plainStatement() (string, []any, error) {
+	heads, events, updates, err := b.plainLists()
+	if err != nil {
+		return "", nil, err
+	}
+	d := b.store.dialect
+	given, args := d.table("given", heads, nil)
+	said, args := d.columnsOf(events, "t.first : t.first + t.events - 1", args)
+	statement := `with ` + given + `,
+		v as (select given.*, 0 as ends, 0 as urgent, null::bigint as rung, null::bigint as until from given)` + d.lockHeads() + `,
+		taken (id, last, tenant, key, owner, events, first, moved) as (` + updateHeads + `, v.events, v.first, v.moved),
+		logged as (
+			insert into events (execution_id, seq, tenant_id, type, time_us, data)
+			select t.id, t.last - t.events + e.n, t.tenant, e.type, e.time, e.data
+			from taken t cross join lateral unnest(` + said + `) with ordinality e (type, time, data, n)),
+		fed as (
+			insert into feed (tenant_id, key, execution_id, first_seq, last_seq)
+			select tenant, key, id, last - events + 1, last from taken where events > 0)`
+	if len(updates.rows) > 0 {
+		var due string
+		due, args = d.columnsOf(updates, "t.moved", args)
+		statement += `,
+		due (` + names(updates.columns) + `) as (select ` + due + ` from taken t where t.moved > 0),
+		updated as (` + updateExecutions + ` from due v` + whereNotEnded + `)`
+	}
+	return statement + ` select id, last, tenant, key, owner from taken`, args, nil
+}
+
+// columnsOf renders the columns of a list one by one, each with the part of it that is wanted.
+func (d *dialect) columnsOf(list list, part string, args []any) (string, []any) {
+	arrays, more := d.arrays(list, len(args))
+	for i := range arrays {
+		arrays[i] = "(" + arrays[i] + ")[" + part + "]"
+	}
+	return strings.Join(arrays, ", "), append(args, more...)
+}
+
+// alone runs a statement that is a transaction by itself. ctx may interrupt it only before it is sent: a caller who gives up
+// does not make its outcome unknown. Neither does a server that has been restarted since its connection was last used: after
+// each restart the first batch would have an unknown outcome, and its sessions would be given up.
+func (s *Store) alone(ctx context.Context, do func(ctx context.Context, conn *sql.Conn) error) (fault, error) {
+	conn, err := s.write.Conn(ctx)
+	if err != nil {
+		return s.dialect.fault(err, false), err
+	}
+	defer conn.Close()
+	if err := s.dialect.alive(conn); err != nil {
+		return s.dialect.fault(err, false), err
+	}
+	if ctx.Err() != nil {
+		return permanent, context.Cause(ctx)
+	}
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitLimit)
+	defer cancel()
+	failpoint.Hit(failpoint.StoreBeforePlain)
+	if err := do(whole, conn); err != nil {
+		return s.dialect.fault(err, true), err
+	}
+	failpoint.Hit(failpoint.StorePlainCommitted)
+	return permanent, nil
+}
