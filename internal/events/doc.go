@@ -5,7 +5,8 @@
 //
 // Every execution has a log of events numbered 1, 2, 3 … Whoever writes hands a [store.Change] to [Log.Commit] and
 // waits until it is in the database. One committer takes whatever all sessions have queued while the last commit ran:
-// an idle server commits at once, a busy one batches by itself, and nobody waits on purpose.
+// an idle server commits at once, a busy one batches by itself, and nobody waits on purpose. On a shared database, plain changes
+// ([store.Change.Plain]) have batches of their own: those take one round trip.
 //
 // Whoever reads calls [Log.Follow] with the last seq that it has seen. A [Follower] reads history from the store and
 // goes on live with no seam: each followed execution keeps a short tail of frames, encoded once for all followers, so

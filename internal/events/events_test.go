@@ -305,6 +305,53 @@ func (s *slow) Commit(_ context.Context, changes []store.Change) ([]store.Outcom
 
 func (s *slow) Shared() bool { return false }
 
+// slowHouse is a slow store that others write to.
+type slowHouse struct {
+	*house
+	slow *slow
+}
+
+func (s slowHouse) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+	return s.slow.Commit(ctx, changes)
+}
+
+// One creation among deltas would make all of them as slow as itself. The kind of the oldest goes first, and no execution's changes
+// pass each other by.
+func TestBatchesOfOneKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{takes: time.Second}
+		log := run(t, slowHouse{&house{town: newTown(), broken: make(chan error)}, s})
+		var writers sync.WaitGroup
+		write := func(c store.Change) {
+			writers.Go(func() {
+				if _, err := log.Commit(context.Background(), c); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait() // it is queued, behind those before it
+		}
+		write(say("first", "x")) // the committer is at work on it
+		for _, c := range []store.Change{
+			{Execution: "a", Ring: true}, say("b", "1"), say("a", "1"), {Execution: "b", Ring: true}, say("c", "1"),
+			{Execution: "d", Ring: true}, say("b", "2"),
+		} {
+			write(c)
+		}
+		writers.Wait()
+		var got []string
+		for _, batch := range s.batches {
+			line := ""
+			for _, c := range batch {
+				line += fmt.Sprintf("%s%d ", c.Execution, c.Epoch)
+			}
+			got = append(got, line)
+		}
+		if want := []string{"first1 ", "a0 d0 ", "b1 a1 c1 ", "b0 ", "b1 "}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
 func TestGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{takes: time.Second}

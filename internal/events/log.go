@@ -61,6 +61,7 @@ type Log struct {
 // request is one waiting Commit.
 type request struct {
 	change store.Change
+	quick  bool // its batch takes one round trip, where it has none of another kind
 	taken  bool // by the committer; from then on only it ends the request
 	done   chan struct{}
 	result result
@@ -113,7 +114,7 @@ func (l *Log) close() {
 // has it, Commit stays for the answer whatever ctx says: a writer that does not know whether it has written could
 // write twice. Errors are those of [store.Outcome], or domain.CodeStorage for the whole batch.
 func (l *Log) Commit(ctx context.Context, change store.Change) (store.Outcome, error) {
-	r := &request{change: change, done: make(chan struct{})}
+	r := &request{change: change, quick: l.store.Shared() && change.Plain(), done: make(chan struct{})}
 	if !l.enqueue(r) {
 		return store.Outcome{}, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
 	}
@@ -167,13 +168,21 @@ func (l *Log) commitQueued(ctx context.Context) {
 
 // take removes the next batch from the queue, at most one change of each execution: the second change of an execution
 // often depends on what became of the first.
+//
+// A batch has changes of one kind, quick or not: one creation among sixty deltas would make all of them as slow as itself. It is
+// the kind of the oldest, so that nobody waits for ever. Whose change is left behind stays behind with all that follow it.
 func (l *Log) take() []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch, left []*request
 	seen := map[domain.ExecutionID]bool{}
-	for _, r := range l.queue {
-		if seen[r.change.Execution] || len(batch) == maxBatch {
+	for i, r := range l.queue {
+		if len(batch) == maxBatch {
+			left = append(left, l.queue[i:]...)
+			break
+		}
+		if id := r.change.Execution; seen[id] || r.quick != l.queue[0].quick {
+			seen[id] = true
 			left = append(left, r)
 			continue
 		}

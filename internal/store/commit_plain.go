@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"reflect"
-	"slices"
 	"strings"
 
 	"signoff/internal/failpoint"
@@ -28,8 +27,15 @@ func (c *Change) Plain() bool {
 
 // plain tells whether the batch can be written by commitPlain.
 func (b *batch) plain() bool {
-	return b.store.dialect.arrays != nil && len(b.changes) > 0 &&
-		!slices.ContainsFunc(b.changes, func(c Change) bool { return !c.Plain() })
+	if b.store.dialect.arrays == nil {
+		return false
+	}
+	for i := range b.changes {
+		if !b.changes[i].Plain() {
+			return false
+		}
+	}
+	return len(b.changes) > 0
 }
 
 // commitPlain writes the batch in one statement. It has no commit of its own, so where its answer is lost, nobody knows
