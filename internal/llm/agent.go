@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"unique"
 
 	"signoff/internal/domain"
 )
@@ -14,17 +15,17 @@ const defaultIterations = 50
 
 // agent answers the prompts of one execution.
 type agent struct {
-	candidates []candidate // the request's model and its fallbacks
-	tools      toolset
+	candidates []*candidate // the request's model and its fallbacks
+	tools      *toolset
 	mask       mask
 	logger     *slog.Logger
-	execution  domain.Execution
+	task       task
 
 	// What follows belongs to Prompt, of which there is one at a time.
 	bill      bill            // of the execution so far
 	lost      []lost          // the candidates that are out
 	measured  int64           // tokens of the conversation up to its last answer, as the provider counted; 0 = unknown
-	shortened map[string]bool // ids of the calls whose results the model gets as a line
+	shortened map[string]bool // ids of the calls whose results the model gets as a line; nil where there is none
 	trimmed   map[string]int  // and of those whose results it gets without their middle, and how many bytes of them
 }
 
@@ -78,7 +79,7 @@ func (a *agent) turn(host domain.Host, prompt domain.Prompt) *turn {
 }
 
 func (a *agent) maxIterations() int {
-	if limit := a.execution.Request.MaxIterations; limit > 0 {
+	if limit := a.task.maxIterations; limit > 0 {
 		return limit
 	}
 	return defaultIterations
@@ -89,9 +90,9 @@ type turn struct {
 	agent   *agent
 	host    domain.Host
 	number  int
-	system  string // the text before the conversation
-	rounds  int    // answers with tool calls, those before a restart included
-	attempt int    // at the answer that is asked for, over all models
+	system  unique.Handle[string] // the text before the conversation, which many executions have in common
+	rounds  int                   // answers with tool calls, those before a restart included
+	attempt int                   // at the answer that is asked for, over all models
 	history []domain.Message
 	bill    *bill // of this turn; nil where a restart came between
 

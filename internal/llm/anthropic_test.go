@@ -365,7 +365,7 @@ func TestOurCallIDsFitEveryVendor(t *testing.T) {
 // TestAnthropicIsNotSentWhatWasSaidBeforeANudge: it would become the beginning of the answer that came after.
 func TestAnthropicIsNotSentWhatWasSaidBeforeANudge(t *testing.T) {
 	later := &turn{
-		agent: &agent{mask: mask{unmasked{}}, execution: domain.Execution{Request: domain.Request{Kind: domain.KindGeneration}}},
+		agent: &agent{mask: mask{unmasked{}}, task: task{kind: domain.KindGeneration}},
 		history: []domain.Message{
 			{Role: domain.RoleUser, Text: "Write."},
 			{Role: domain.RoleAssistant, Text: "Here they are."},

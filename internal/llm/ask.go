@@ -25,7 +25,7 @@ const (
 // execution that has done its work must not fail for that.
 func (t *turn) attempts(ctx context.Context) (answer, *message, error) {
 	asked := t.agent.asked()
-	question := request{system: t.system, messages: t.view(), tools: t.agent.tools.definitions}
+	question := request{system: t.system.Value(), messages: t.view(), tools: t.agent.tools.definitions}
 	waits := newWaits()
 	once := true // what may be repeated once has not been
 	for attempt := 1; ; attempt++ {
@@ -45,7 +45,7 @@ func (t *turn) attempts(ctx context.Context) (answer, *message, error) {
 		if err := t.countBroken(ctx, got.usage); err != nil {
 			return answer{}, nil, err
 		}
-		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.execution.ID,
+		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.task.id,
 			"model", asked.name, "attempt", attempt, "error", trouble.shown)
 		if !trouble.retry || trouble.once && !once || attempt == maxAttempts {
 			return answer{}, nil, trouble

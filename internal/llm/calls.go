@@ -71,7 +71,7 @@ func (t *turn) prepare(wanted modelCall, position int) pendingCall {
 
 // check has the tool read the arguments; it fills in what the tool says of itself.
 func (t *turn) check(call domain.ToolCall) pendingCall {
-	described, err := t.agent.tools.describe(call.Tool, call.Arguments, t.agent.execution.Request.WorkingDirectory)
+	described, err := t.agent.tools.describe(call.Tool, call.Arguments, t.agent.task.workingDirectory)
 	if err != nil {
 		return t.flawed(call, err)
 	}
@@ -116,15 +116,7 @@ func quoted(text string) json.RawMessage {
 func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 	t.single(calls)
 	results := make([]domain.Message, len(calls))
-	group, running := errgroup.WithContext(ctx)
-	for i, call := range calls {
-		group.Go(func() error {
-			output, err := t.resolve(running, call)
-			results[i] = domain.Message{Role: domain.RoleTool, ToolCallID: call.ID, Text: output}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	if err := t.resolveAll(ctx, calls, results); err != nil {
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}
@@ -132,6 +124,26 @@ func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 	}
 	t.history = append(t.history[:len(t.history):len(t.history)], results...)
 	return nil
+}
+
+// resolveAll fills in the results. One call alone needs no goroutine: it may wait for days, and so would the goroutine.
+func (t *turn) resolveAll(ctx context.Context, calls []pendingCall, results []domain.Message) error {
+	if len(calls) == 1 {
+		running, end := context.WithCancel(ctx) // as in a group: what a call has left behind ends with it
+		defer end()
+		return t.resolveInto(running, &results[0], &calls[0])
+	}
+	group, running := errgroup.WithContext(ctx)
+	for i := range calls {
+		group.Go(func() error { return t.resolveInto(running, &results[i], &calls[i]) })
+	}
+	return group.Wait()
+}
+
+func (t *turn) resolveInto(ctx context.Context, result *domain.Message, call *pendingCall) error {
+	output, err := t.resolve(ctx, *call)
+	*result = domain.Message{Role: domain.RoleTool, ToolCallID: call.ID, Text: output}
+	return err
 }
 
 // resolve brings one call to its end and returns what the model is told.
@@ -219,7 +231,7 @@ func (t *turn) guarded(ctx context.Context, call domain.ToolCall, work func() to
 	defer func() {
 		if bug := recover(); bug != nil {
 			t.agent.logger.ErrorContext(ctx, "tool panicked", "tool", call.Tool, "toolCallId", call.ID,
-				"executionId", t.agent.execution.ID, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
+				"executionId", t.agent.task.id, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
 			failure := domain.Failure{Code: domain.CodeInternal, Message: "The tool broke down. It may have done part of its work."}
 			result = tools.Result{Output: failure.Message, Failure: &failure}
 		}

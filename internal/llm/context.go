@@ -116,6 +116,9 @@ func (t *turn) shorten(ctx context.Context, reason string, target int64) (bool, 
 		if t.agent.shortened[old.callID] || saved <= 0 {
 			continue
 		}
+		if t.agent.shortened == nil {
+			t.agent.shortened = map[string]bool{}
+		}
 		t.agent.shortened[old.callID] = true
 		after, results = after-saved, results+1
 	}
@@ -164,7 +167,7 @@ func (t *turn) estimate(view []domain.Message) int64 {
 	if total > 0 {
 		view = view[1+lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleAssistant }):]
 	} else {
-		total = tokens(len(t.system))
+		total = tokens(len(t.system.Value()))
 		for _, tool := range t.agent.tools.definitions {
 			total += tokens(len(tool.Name) + len(tool.Description) + len(tool.Schema))
 		}

@@ -11,11 +11,29 @@ import (
 	"signoff/internal/domain"
 )
 
-// candidate is a model that the agent may ask.
+// candidate is a model that an agent may ask. It holds nothing of an execution, so there is one for all of them.
 type candidate struct {
 	name     string // in the registry
 	model    Model
 	provider provider
+}
+
+func newCandidate(name string, model Model, c Config) *candidate {
+	return &candidate{name: name, model: model, provider: newProvider(name, model, c)}
+}
+
+func newProvider(name string, model Model, c Config) provider {
+	switch {
+	case model.missingKey():
+		return keyless{domain.Errorf(domain.CodeModelNotConfigured,
+			"Model %q has no key: the environment variable %s is empty.", name, model.APIKeyEnv)}
+	case model.Provider == ProviderDemo:
+		return demo{pace: c.DemoPace}
+	case model.Provider == ProviderAnthropic:
+		return newAnthropic(name, model, c)
+	default:
+		return newOpenAI(name, model, c)
+	}
 }
 
 // lost is a candidate that has failed for good.
@@ -28,7 +46,7 @@ type lost struct {
 // long as the agent is open. To try it anew in every turn would make a person wait for all its attempts each time, and
 // have two models speak in turns. Only an agent that is opened again, after a restart or a long rest, begins with the
 // first.
-func (a *agent) asked() candidate { return a.candidates[len(a.lost)] }
+func (a *agent) asked() *candidate { return a.candidates[len(a.lost)] }
 
 // ask gets one whole answer, from the first model that can give one.
 func (t *turn) ask(ctx context.Context) (answer, *message, error) {

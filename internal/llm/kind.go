@@ -53,7 +53,7 @@ func persona(kind domain.Kind) string {
 // kindRules is what holds for the kind, whoever the request makes of the model: without them, its blocks would reach nobody.
 func (t *turn) kindRules() string {
 	runbook := t.host.Runbook()
-	switch t.agent.execution.Request.Kind {
+	switch t.agent.task.kind {
 	case domain.KindAssistant:
 		return paragraphs([]string{assistantRulesText, aboutTypes(runbook.BlockTypes)})
 	case domain.KindGeneration:

@@ -39,6 +39,9 @@ func (t *turn) trimLatest(ctx context.Context) (bool, error) {
 	count, saved := 0, 0
 	for _, result := range results {
 		if result.bytes > size+worthNote {
+			if t.agent.trimmed == nil {
+				t.agent.trimmed = map[string]int{}
+			}
 			t.agent.trimmed[result.callID] = size
 			count, saved = count+1, saved+result.bytes-size-worthNote
 		}

@@ -40,7 +40,7 @@ func TestMaskOfAResult(t *testing.T) {
 
 // TestASecretInACallIsFound, however it is written; then nobody is asked about the call, and the log has it masked.
 func TestASecretInACallIsFound(t *testing.T) {
-	there := toolset{registry: tools.NewRegistry(tools.Bash{}), definitions: []tools.Definition{tools.Bash{}.Definition()}}
+	there := &toolset{registry: tools.NewRegistry(tools.Bash{}), definitions: []tools.Definition{tools.Bash{}.Definition()}}
 	t1 := &turn{agent: &agent{mask: hides, tools: there}}
 	for _, test := range []struct {
 		name, written, logged string

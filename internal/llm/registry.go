@@ -16,9 +16,11 @@ import (
 
 // Registry knows the models and opens agents. Its methods may be called at once from several goroutines.
 type Registry struct {
-	config Config
-	tools  *tools.Registry
-	probes map[string]*probe // by model name
+	config     Config
+	tools      *tools.Registry
+	toolsets   *toolsets
+	candidates map[string]*candidate // by model name; so are the probes
+	probes     map[string]*probe
 }
 
 // NewRegistry checks config. It connects to nothing.
@@ -27,8 +29,12 @@ func NewRegistry(config Config, known *tools.Registry) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Registry{config: config, tools: known, probes: map[string]*probe{}}
+	r := &Registry{
+		config: config, tools: known, toolsets: &toolsets{known: known, made: map[string]*toolset{}},
+		candidates: map[string]*candidate{}, probes: map[string]*probe{},
+	}
 	for name, model := range config.Models {
+		r.candidates[name] = newCandidate(name, model, config)
 		r.probes[name] = &probe{model: model, transport: config.Transport}
 	}
 	return r, nil
@@ -56,11 +62,11 @@ func (r *Registry) resolve(name string) string {
 // Open returns the agent of an execution. It connects to nothing: a provider that does not answer shows in Prompt.
 func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent, error) {
 	execution := opening.Execution
-	candidates, err := r.candidates(execution.Request.Source)
+	candidates, err := r.candidatesOf(execution.Request.Source)
 	if err != nil {
 		return nil, err
 	}
-	granted, err := newToolset(r.tools, execution.Request)
+	granted, err := r.toolsets.of(execution.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +75,8 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 		tools:      granted,
 		mask:       mask{r.config.Masker},
 		logger:     r.config.Logger,
-		execution:  execution,
+		task:       newTask(execution),
 		bill:       bill{usage: execution.Usage},
-		shortened:  map[string]bool{},
-		trimmed:    map[string]int{},
 	}, nil
 }
 
@@ -80,7 +84,7 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 // for its client.
 func (r *Registry) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
 	if _, ours := r.tools.Lookup(tool); !ours || runbooks.ClientMayRun(request, tool) {
-		if granted, err := newToolset(r.tools, request); err == nil {
+		if granted, err := r.toolsets.of(request); err == nil {
 			if _, declared := granted.lookup(tool); declared {
 				return granted.describe(tool, arguments, request.WorkingDirectory)
 			}
@@ -89,47 +93,35 @@ func (r *Registry) Describe(request domain.Request, tool string, arguments json.
 	return r.tools.Describe(tool, arguments, request.WorkingDirectory)
 }
 
-// candidates are the source's model and its fallbacks, each once: a model that has failed for good would fail again.
+// candidatesOf are the source's model and its fallbacks, each once: a model that has failed for good would fail again.
 // One without its key is an error only where no other could be asked.
-func (r *Registry) candidates(source domain.Source) ([]candidate, error) {
+func (r *Registry) candidatesOf(source domain.Source) ([]*candidate, error) {
 	var (
-		list    []candidate
+		list    []*candidate
 		missing *domain.Error
 		usable  bool
 	)
 	for _, name := range append([]string{source.Model}, source.Fallbacks...) {
 		name = r.resolve(name)
-		model, known := r.config.Models[name]
+		found, known := r.candidates[name]
 		if !known {
 			return nil, domain.Errorf(domain.CodeUnknownModel, "There is no model %q; there are: %s.",
 				name, strings.Join(r.Names(), ", "))
 		}
-		if slices.ContainsFunc(list, func(c candidate) bool { return c.name == name }) {
+		if slices.Contains(list, found) {
 			continue
 		}
-		if !model.missingKey() {
-			list, usable = append(list, candidate{name: name, model: model, provider: r.provider(name, model)}), true
-			continue
+		list = append(list, found)
+		if without, lacks := found.provider.(keyless); lacks {
+			missing = cmp.Or(missing, without.failure)
+		} else {
+			usable = true
 		}
-		failure := domain.Errorf(domain.CodeModelNotConfigured,
-			"Model %q has no key: the environment variable %s is empty.", name, model.APIKeyEnv)
-		list, missing = append(list, candidate{name: name, model: model, provider: keyless{failure}}), cmp.Or(missing, failure)
 	}
 	if !usable {
 		return nil, missing
 	}
 	return list, nil
-}
-
-func (r *Registry) provider(name string, model Model) provider {
-	switch model.Provider {
-	case ProviderDemo:
-		return demo{pace: r.config.DemoPace}
-	case ProviderAnthropic:
-		return newAnthropic(name, model, r.config)
-	default:
-		return newOpenAI(name, model, r.config)
-	}
 }
 
 // Close lets go of idle connections.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"unique"
 
 	"signoff/internal/domain"
 	"signoff/internal/tools"
@@ -15,7 +16,7 @@ const (
 	maxSubmissions   = 3
 )
 
-func (t *turn) generates() bool { return t.agent.execution.Request.Kind == domain.KindGeneration }
+func (t *turn) generates() bool { return t.agent.task.kind == domain.KindGeneration }
 
 // submit hands in the blocks of a call. The call gets no result: the person's decision is its result, and may take days.
 func (t *turn) submit(ctx context.Context, tool tools.SubmitBlocks, call domain.ToolCall) (string, error) {
@@ -90,7 +91,7 @@ func (t *turn) silent() (domain.StopReason, error) {
 
 func (t *turn) nudge() {
 	t.nudged = true
-	t.system = paragraphs([]string{t.system, generatorNudgeText})
+	t.system = unique.Make(paragraphs([]string{t.system.Value(), generatorNudgeText}))
 }
 
 // takeBack undoes what a restart has found at the end of the history: answers that handed in nothing.

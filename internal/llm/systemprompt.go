@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unique"
 
 	"signoff/internal/domain"
 	"signoff/internal/schema"
@@ -31,19 +32,19 @@ func (t *turn) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.system = t.agent.mask.MaskString(t.systemPrompt(notes))
+	t.system = unique.Make(t.agent.mask.MaskString(t.systemPrompt(notes)))
 	return nil
 }
 
 // notes reads what earlier executions left, where the request wants that.
 func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
-	request := t.agent.execution.Request
-	if !request.Memory {
+	task := &t.agent.task
+	if !task.memory {
 		return nil, nil
 	}
 	scopes := []domain.MemoryScope{domain.GlobalMemory}
-	if request.RunbookID != "" {
-		scopes = append(scopes, domain.RunbookMemory(request.RunbookID))
+	if task.runbookID != "" {
+		scopes = append(scopes, domain.RunbookMemory(task.runbookID))
 	}
 	var notes []domain.Memory
 	for _, scope := range scopes {
@@ -61,17 +62,17 @@ func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
 // request's; the rules of the kind, which no request replaces either; where it works; the request's instructions; what its
 // answer has to fit; the notes, where it has some, and may change them if it writes.
 func (t *turn) systemPrompt(notes []domain.Memory) string {
-	request := t.agent.execution.Request
-	character := persona(request.Kind)
-	if strings.TrimSpace(request.SystemPrompt) != "" {
-		character = request.SystemPrompt
+	task := &t.agent.task
+	character := persona(task.kind)
+	if strings.TrimSpace(task.systemPrompt) != "" {
+		character = task.systemPrompt
 	}
 	parts := []string{safetyText, character, t.agent.tools.without(t.kindRules())}
-	if request.WorkingDirectory != "" && !t.generates() {
-		parts = append(parts, "Working directory: "+request.WorkingDirectory)
+	if task.workingDirectory != "" && !t.generates() {
+		parts = append(parts, "Working directory: "+task.workingDirectory)
 	}
 	_, writes := t.agent.tools.lookup(toolMemoryWrite)
-	parts = append(parts, request.Instructions, schema.Demand(request.OutputSchema), memoryPrompt(notes, writes))
+	parts = append(parts, task.instructions, schema.Demand(task.outputSchema), memoryPrompt(notes, writes))
 	return paragraphs(parts)
 }
 

@@ -23,23 +23,24 @@ const (
 )
 
 // toolset is the tools of one execution. Its model is told of these and can call no other: one that would be refused
-// each time, or has nothing behind it, only wastes rounds.
+// each time, or has nothing behind it, only wastes rounds. It never changes, and many executions may share it; see toolsets.go.
 type toolset struct {
 	missing     []string // tools that another execution has, and texts may speak of; in backquotes
 	registry    *tools.Registry
 	definitions []tools.Definition
 }
 
-func newToolset(known *tools.Registry, request domain.Request) (toolset, error) {
+func newToolset(known *tools.Registry, request domain.Request) (*toolset, error) {
 	types, err := runbooks.Compile(request.Runbook.BlockTypes)
 	if err != nil {
-		return toolset{}, err
+		return nil, err
 	}
 	var list []tools.Tool
-	for _, tool := range known.Tools() {
-		if !grants(request, tool.Definition()) {
+	for i, definition := range known.Definitions() {
+		if !grants(request, definition) {
 			continue
 		}
+		tool := known.Tools()[i]
 		if _, submits := tool.(tools.SubmitBlocks); submits {
 			tool = tools.SubmitBlocks{Types: types}
 		}
@@ -47,10 +48,10 @@ func newToolset(known *tools.Registry, request domain.Request) (toolset, error) 
 	}
 	clients, err := clientTools(known, request, types)
 	if err != nil {
-		return toolset{}, err
+		return nil, err
 	}
-	granted := toolset{registry: tools.NewRegistry(append(list, clients...)...)}
-	granted.definitions = granted.registry.Definitions()
+	granted := &toolset{registry: tools.NewRegistry(append(list, clients...)...)}
+	granted.definitions = slices.Clone(granted.registry.Definitions())
 	granted.missing = granted.withheld(known)
 	for i, definition := range granted.definitions {
 		granted.definitions[i].Description = granted.without(definition.Description)
@@ -66,10 +67,10 @@ var documentTools = sync.OnceValue(func() (names []string) {
 	return names
 })
 
-func (s toolset) withheld(known *tools.Registry) (quoted []string) {
+func (s *toolset) withheld(known *tools.Registry) (quoted []string) {
 	names := slices.Clone(documentTools())
-	for _, tool := range known.Tools() {
-		names = append(names, tool.Definition().Name)
+	for _, definition := range known.Definitions() {
+		names = append(names, definition.Name)
 	}
 	for _, name := range names {
 		if _, granted := s.lookup(name); !granted {
@@ -119,7 +120,7 @@ var items = regexp.MustCompile(`(?m)^- .*\n?(?:^  .*\n?)*`)
 
 // without takes the items out of a description that send the model to tools that it does not have: it would try them. Most
 // descriptions have none, and are not looked at by their lines.
-func (s toolset) without(description string) string {
+func (s *toolset) without(description string) string {
 	if !s.sendsAstray(description) {
 		return description
 	}
@@ -131,7 +132,7 @@ func (s toolset) without(description string) string {
 	})
 }
 
-func (s toolset) sendsAstray(text string) bool {
+func (s *toolset) sendsAstray(text string) bool {
 	return slices.ContainsFunc(s.missing, func(name string) bool { return strings.Contains(text, name) })
 }
 
@@ -179,11 +180,11 @@ func allowed(request domain.Request, class domain.Class) bool {
 }
 
 // lookup finds a tool of the execution.
-func (s toolset) lookup(name string) (tools.Tool, bool) { return s.registry.Lookup(name) }
+func (s *toolset) lookup(name string) (tools.Tool, bool) { return s.registry.Lookup(name) }
 
 // describe has the tool read the arguments. A tool that the execution does not have is refused with the names of those
 // that it has.
-func (s toolset) describe(name string, arguments json.RawMessage, dir string) (domain.ToolCall, error) {
+func (s *toolset) describe(name string, arguments json.RawMessage, dir string) (domain.ToolCall, error) {
 	if _, granted := s.lookup(name); granted {
 		return s.registry.Describe(name, arguments, dir)
 	}
@@ -195,7 +196,7 @@ func (s toolset) describe(name string, arguments json.RawMessage, dir string) (d
 		domain.Errorf(domain.CodeUnknownTool, "There is no tool called %q. %s", name, there)
 }
 
-func (s toolset) names() []string {
+func (s *toolset) names() []string {
 	names := make([]string, 0, len(s.definitions))
 	for _, definition := range s.definitions {
 		names = append(names, definition.Name)

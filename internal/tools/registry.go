@@ -7,65 +7,66 @@ import (
 	"signoff/internal/domain"
 )
 
-// Registry knows the tools by name. It never changes after its construction.
+// Registry knows the tools by name. It never changes after its construction. What each tool is, it asks once: a definition has a
+// schema that is made anew each time, and executions that wait would each keep theirs.
 type Registry struct {
-	tools  []Tool
-	byName map[string]Tool
+	tools       []Tool
+	definitions []Definition
+	byName      map[string]int // its place in both
 }
 
 // NewRegistry keeps the order of list, which is the order in which the model reads about the tools. Two tools of one
 // name are a programming error.
 func NewRegistry(list ...Tool) *Registry {
-	r := &Registry{tools: list, byName: make(map[string]Tool, len(list))}
-	for _, tool := range list {
-		name := tool.Definition().Name
+	r := &Registry{tools: list, definitions: make([]Definition, len(list)), byName: make(map[string]int, len(list))}
+	for i, tool := range list {
+		r.definitions[i] = tool.Definition()
+		name := r.definitions[i].Name
 		if _, taken := r.byName[name]; taken {
 			panic("tools: two tools are called " + name)
 		}
-		r.byName[name] = tool
+		r.byName[name] = i
 	}
 	return r
 }
 
 // Lookup finds a tool by its exact name.
 func (r *Registry) Lookup(name string) (Tool, bool) {
-	tool, known := r.byName[name]
-	return tool, known
+	at, known := r.byName[name]
+	if !known {
+		return nil, false
+	}
+	return r.tools[at], true
 }
 
 // Tools are all tools, in their order.
 func (r *Registry) Tools() []Tool { return r.tools }
 
-// Definitions lists what every tool is.
-func (r *Registry) Definitions() []Definition {
-	definitions := make([]Definition, 0, len(r.tools))
-	for _, tool := range r.tools {
-		definitions = append(definitions, tool.Definition())
-	}
-	return definitions
-}
+// Definitions lists what every tool is, in the order of Tools. The list belongs to the registry: who changes something in it
+// takes a copy.
+func (r *Registry) Definitions() []Definition { return r.definitions }
 
 // Describe returns the call of the named tool with these arguments, as policy and people judge it; it has no id. A name
 // that nobody has is [domain.CodeUnknownTool], with the names that exist. Arguments that the tool does not take come
 // with the error and the call as far as it is known.
 func (r *Registry) Describe(name string, arguments json.RawMessage, dir string) (domain.ToolCall, error) {
 	call := domain.ToolCall{Tool: name, Arguments: arguments}
-	tool, known := r.Lookup(name)
+	at, known := r.byName[name]
 	if !known {
 		return call, domain.Errorf(domain.CodeUnknownTool, "There is no tool called %q. The tools are: %s.",
 			shorten(visible(name), 60, 0), r.names())
 	}
-	definition := tool.Definition()
+	definition := r.definitions[at]
 	call.Version, call.Class = definition.Version, definition.Class
-	intent, err := tool.Check(arguments, dir)
+	intent, err := r.tools[at].Check(arguments, dir)
 	call.Summary, call.Action = intent.Summary, intent.Action
 	return call, err
 }
 
 func (r *Registry) names() string {
-	names := make([]string, 0, len(r.tools))
-	for _, tool := range r.tools {
-		names = append(names, tool.Definition().Name)
+	names := make([]string, 0, len(r.definitions))
+	for _, definition := range r.definitions {
+		names = append(names, definition.Name)
 	}
 	return strings.Join(names, ", ")
 }
