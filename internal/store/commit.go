@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
@@ -263,7 +264,7 @@ func (b *batch) run(spec string, rows []row, statement string) (map[string]bool,
 func ask[T any](b *batch, spec string, rows []row, scan func(scanner) (T, error), statement string) ([]T, error) {
 	var all []T
 	kinds := columns(spec)
-	for part := range slices.Chunk(rows, rowsAtOnce) {
+	for part := range b.store.dialect.parts(rows) {
 		given := list{columns: kinds}
 		for _, row := range part {
 			given.rows = append(given.rows, row.values)
@@ -280,6 +281,19 @@ func ask[T any](b *batch, spec string, rows []row, scan func(scanner) (T, error)
 
 // rowsAtOnce keeps a statement below the limits on parameters: 20 columns at most, 32,766 of them in SQLite.
 const rowsAtOnce = 1000
+
+// parts cuts rows into those of one statement each.
+func (d *dialect) parts(rows []row) iter.Seq[[]row] {
+	return func(yield func([]row) bool) {
+		for len(rows) > 0 {
+			n := d.bite(min(len(rows), rowsAtOnce))
+			if !yield(rows[:n]) {
+				return
+			}
+			rows = rows[n:]
+		}
+	}
+}
 
 // settle notes for each row whether its change has written: a row whose id (its first value) is not in done was
 // passed over by the statement, and refuses its change.

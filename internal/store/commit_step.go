@@ -18,9 +18,7 @@ func (b *batch) takeHeads() error {
 		rows = append(rows, row{i, append([]any{string(c.Execution), c.Epoch, int64(len(c.Events)), flag(c.Progress), flag(ends),
 			flag(c.Cancel != nil)}, c.Park.values()...)})
 	}
-	for len(rows) > 0 {
-		part := rows[:min(len(rows), rowsAtOnce)]
-		rows = rows[len(part):]
+	for part := range b.store.dialect.parts(rows) {
 		if err := b.takeSome(part); err != nil {
 			return err
 		}
@@ -103,9 +101,7 @@ func eventValues(event *domain.Event) []any {
 // insert is run for a statement that cannot pass a row over.
 func (b *batch) insert(spec string, rows []row, statement string) error {
 	given := list{columns: columns(spec)}
-	for len(rows) > 0 {
-		part := rows[:min(len(rows), rowsAtOnce)]
-		rows = rows[len(part):]
+	for part := range b.store.dialect.parts(rows) {
 		given.rows = given.rows[:0]
 		for _, row := range part {
 			given.rows = append(given.rows, row.values)

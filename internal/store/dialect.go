@@ -14,6 +14,9 @@ type dialect struct {
 	// rows renders a list as a select or values clause, with placeholders from behind the first so many on.
 	rows func(list list, behind int) (string, []any)
 
+	// bite is how many rows of a batch a statement is to take at once, out of so many that are left.
+	bite func(rows int) int
+
 	// arrays renders the columns of a list as arrays, with placeholders as in rows. It is nil for an engine that has none. The
 	// one that has them also writes in with clauses, so that one statement can be a whole batch: see batch.commitPlain.
 	arrays func(list list, behind int) ([]string, []any)

@@ -24,6 +24,7 @@ var postgresDialect = &dialect{
 	name:       "postgres",
 	shared:     true,
 	rows:       postgresRows,
+	bite:       func(rows int) int { return rows },
 	arrays:     postgresArrays,
 	alive:      postgresAlive,
 	lock:       " for no key update",

@@ -19,6 +19,7 @@ import (
 var sqliteDialect = &dialect{
 	name:    "sqlite",
 	rows:    sqliteRows,
+	bite:    sqliteBite,
 	fault:   sqliteFault,
 	noTable: sqliteNoTable,
 }
@@ -45,18 +46,14 @@ func openSQLite(config Config) (*Store, error) {
 	if err := createPrivate(path); err != nil {
 		return nil, domain.Errorf(domain.CodeStorage, "The database file cannot be opened.").With(err)
 	}
-	write, err := sql.Open("sqlite", sqliteName(path, "journal_mode(wal)", "synchronous(full)"))
-	if err != nil {
-		return nil, domain.Errorf(domain.CodeStorage, "The database file cannot be opened.").With(err)
-	}
-	write.SetMaxOpenConns(1)
 	read, err := sql.Open("sqlite", sqliteName(path, "query_only(1)"))
 	if err != nil {
-		write.Close()
 		return nil, domain.Errorf(domain.CodeStorage, "The database file cannot be opened.").With(err)
 	}
 	read.SetMaxOpenConns(config.MaxConns)
 	read.SetMaxIdleConns(config.MaxConns)
+	write := sql.OpenDB(sqliteWriter{sqliteName(path, "journal_mode(wal)", "synchronous(full)"), read.Driver()})
+	write.SetMaxOpenConns(1)
 	file, err := os.Stat(path)
 	if err != nil {
 		return nil, errors.Join(err, read.Close(), write.Close())

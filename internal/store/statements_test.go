@@ -39,7 +39,8 @@ func TestStatementsOfAChange(t *testing.T) {
 		want   int64
 	}{
 		{"nothing: the head", store.Change{Execution: "x", Epoch: 1}, 1},
-		{"events, and one for the feed", says("x", 1, 5), 3},
+		{"events, and one for the feed", says("x", 1, 4), 3},
+		{"events that SQLite takes in two bites", says("x", 1, 5), 4},
 		{"an event that webhooks are told of, and no webhook", asking, 4},
 		{"an update", streaming, 4},
 		{"a rest: are there prompts?", idle, 5},
