@@ -59,7 +59,10 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		stop, err := t.round(ctx)
+		calls, stop, err := t.round(ctx)
+		if err == nil && len(calls) > 0 {
+			stop, err = t.act(ctx, calls)
+		}
 		if err != nil || stop != "" {
 			return stop, err
 		}
@@ -101,33 +104,34 @@ type turn struct {
 	nudged    bool   // the model was told once more to hand in blocks
 }
 
-// round gets one answer and does what it asks for. It returns no stop reason where the model is to be asked again.
-func (t *turn) round(ctx context.Context) (domain.StopReason, error) {
+// round gets one answer, and returns the calls that it asks for, or else the stop reason; neither where the model is to be asked
+// again. The calls are brought to their end outside of it, so that nothing of the answer is held while a person thinks.
+func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopReason, _ error) {
 	answer, said, err := t.ask(ctx)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	told := append(said.end, t.count(answer.usage)...)
-	var calls []pendingCall
 	if answer.finish == finishStop {
 		var requests []domain.Payload
 		calls, requests = t.request(said.id, answer.calls)
 		told = append(told, requests...)
 	}
 	if err := t.host.Emit(ctx, told...); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	switch {
 	case answer.finish == finishLength: // the calls of a cut answer may be cut themselves, and run as something else
-		return domain.StopMaxTokens, nil
+		return nil, domain.StopMaxTokens, nil
 	case answer.finish == finishRefusal:
-		return domain.StopRefusal, nil
+		return nil, domain.StopRefusal, nil
 	case len(calls) == 0:
-		return t.silent()
+		stop, err := t.silent()
+		return nil, stop, err
 	}
 	t.rounds++
 	t.remember(said, calls)
-	return t.act(ctx, calls)
+	return calls, "", nil
 }
 
 // act brings calls to their end, and tells whether the turn ends with them.

@@ -115,89 +115,104 @@ func quoted(text string) json.RawMessage {
 // the turn ends, so that the model is never sent the empty result that stands here for it.
 func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 	t.single(calls)
-	results := make([]domain.Message, len(calls))
-	if err := t.resolveAll(ctx, calls, results); err != nil {
+	outputs := make([]string, len(calls))
+	if err := t.resolveAll(ctx, calls, outputs); err != nil {
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}
 		return err
 	}
-	t.history = append(t.history[:len(t.history):len(t.history)], results...)
+	t.history = t.history[:len(t.history):len(t.history)]
+	for i, call := range calls {
+		t.history = append(t.history, domain.Message{Role: domain.RoleTool, ToolCallID: call.ID, Text: outputs[i]})
+	}
 	return nil
 }
 
-// resolveAll fills in the results. One call alone needs no goroutine: it may wait for days, and so would the goroutine.
-func (t *turn) resolveAll(ctx context.Context, calls []pendingCall, results []domain.Message) error {
+// resolveAll fills in what the model is told of each call. One call alone needs no goroutine: it may wait for days, and so would the goroutine.
+func (t *turn) resolveAll(ctx context.Context, calls []pendingCall, outputs []string) (err error) {
 	if len(calls) == 1 {
 		running, end := context.WithCancel(ctx) // as in a group: what a call has left behind ends with it
 		defer end()
-		return t.resolveInto(running, &results[0], &calls[0])
+		outputs[0], err = t.resolve(running, &calls[0])
+		return err
 	}
 	group, running := errgroup.WithContext(ctx)
 	for i := range calls {
-		group.Go(func() error { return t.resolveInto(running, &results[i], &calls[i]) })
+		group.Go(func() (err error) {
+			outputs[i], err = t.resolve(running, &calls[i])
+			return err
+		})
 	}
 	return group.Wait()
 }
 
-func (t *turn) resolveInto(ctx context.Context, result *domain.Message, call *pendingCall) error {
-	output, err := t.resolve(ctx, *call)
-	*result = domain.Message{Role: domain.RoleTool, ToolCallID: call.ID, Text: output}
-	return err
-}
-
-// resolve brings one call to its end and returns what the model is told.
-func (t *turn) resolve(ctx context.Context, call pendingCall) (string, error) {
+// resolve brings one call to its end and returns what the model is told. Calls are large; they are handed down by their address,
+// because a stack that is half as deep is half as large for as long as somebody waits on it.
+func (t *turn) resolve(ctx context.Context, call *pendingCall) (string, error) {
 	if call.flaw != nil {
-		return t.refuse(ctx, call.ToolCall, call.flaw)
+		return t.refuse(ctx, call.ID, call.flaw)
 	}
 	found, _ := t.agent.tools.lookup(call.Tool) // check has found it
 	switch tool := found.(type) {
 	case tools.Asker:
-		return t.inquire(ctx, tool, call.ToolCall)
+		return t.inquire(ctx, tool, &call.ToolCall)
 	case tools.SubmitBlocks:
-		return t.submit(ctx, tool, call.ToolCall)
+		return t.submit(ctx, tool, &call.ToolCall)
 	case *tools.ClientTool:
-		return t.host.CallClient(ctx, call.ToolCall)
+		return t.callClient(ctx, &call.ToolCall)
 	default:
-		return t.perform(ctx, found, call.ToolCall)
+		return t.perform(ctx, found, &call.ToolCall)
 	}
 }
 
+// callClient has the client run the call. Inlined, it would take its room in every call's stack.
+//
+//go:noinline
+func (t *turn) callClient(ctx context.Context, call *domain.ToolCall) (string, error) {
+	return t.host.CallClient(ctx, *call)
+}
+
 // perform runs a call here, where it is allowed.
-func (t *turn) perform(ctx context.Context, tool tools.Tool, call domain.ToolCall) (string, error) {
-	grant, err := t.host.Authorize(ctx, call)
+func (t *turn) perform(ctx context.Context, tool tools.Tool, call *domain.ToolCall) (string, error) {
+	grant, err := t.host.Authorize(ctx, *call)
 	if err != nil {
 		return "", err
 	}
 	if !grant.Allowed {
 		return grant.Message, nil
 	}
-	call.Arguments = grant.Arguments
-	return t.run(ctx, call, func() tools.Result { return tool.Run(ctx, t.host, call) })
+	return t.runAllowed(ctx, tool, call, grant.Arguments)
+}
+
+// runAllowed runs the call with the arguments that were allowed.
+func (t *turn) runAllowed(ctx context.Context, tool tools.Tool, call *domain.ToolCall, arguments json.RawMessage) (string, error) {
+	allowed := *call
+	allowed.Arguments = arguments
+	return t.run(ctx, allowed, func() tools.Result { return tool.Run(ctx, t.host, allowed) })
 }
 
 // refuse ends a call that cannot even be judged.
-func (t *turn) refuse(ctx context.Context, call domain.ToolCall, flaw error) (string, error) {
+func (t *turn) refuse(ctx context.Context, callID string, flaw error) (string, error) {
 	failure := domain.FailureOf(flaw)
 	return failure.Message, t.host.Emit(ctx, domain.ToolCallCompleted{
-		ToolCallID: call.ID, Fate: domain.FateFailed, Output: failure.Message, Error: &failure,
+		ToolCallID: callID, Fate: domain.FateFailed, Output: failure.Message, Error: &failure,
 	})
 }
 
 // inquire puts the call's question to a person, whose answer is all the work that there is. After a restart, the session
 // knows the question by its call, and answers it as it was answered before.
-func (t *turn) inquire(ctx context.Context, asker tools.Asker, call domain.ToolCall) (string, error) {
+func (t *turn) inquire(ctx context.Context, asker tools.Asker, call *domain.ToolCall) (string, error) {
 	form, err := asker.Form(call.Arguments)
 	if err != nil {
-		return t.refuse(ctx, call, err)
+		return t.refuse(ctx, call.ID, err)
 	}
-	answer, err := t.host.Ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: call, Form: form})
+	answer, err := t.host.Ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: *call, Form: form})
 	switch {
 	case err != nil:
 		return "", err
 	case answer.Status == domain.ApprovalApproved:
-		return t.run(ctx, call, func() tools.Result { return asker.Answered(call.Arguments, answer.Content) })
+		return t.run(ctx, *call, func() tools.Result { return asker.Answered(call.Arguments, answer.Content) })
 	default:
 		return cmp.Or(answer.Message, noAnswer), nil
 	}

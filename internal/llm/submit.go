@@ -19,12 +19,12 @@ const (
 func (t *turn) generates() bool { return t.agent.task.kind == domain.KindGeneration }
 
 // submit hands in the blocks of a call. The call gets no result: the person's decision is its result, and may take days.
-func (t *turn) submit(ctx context.Context, tool tools.SubmitBlocks, call domain.ToolCall) (string, error) {
+func (t *turn) submit(ctx context.Context, tool tools.SubmitBlocks, call *domain.ToolCall) (string, error) {
 	blocks, err := tool.Blocks(call.Arguments)
 	if err != nil {
-		return t.refuse(ctx, call, err)
+		return t.refuse(ctx, call.ID, err)
 	}
-	if err := t.host.SubmitBlocks(ctx, call, blocks); err != nil {
+	if err := t.host.SubmitBlocks(ctx, *call, blocks); err != nil {
 		return "", err
 	}
 	t.submitted = call.ID // no other call of the answer comes here

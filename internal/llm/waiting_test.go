@@ -36,7 +36,8 @@ func benchWait(b *testing.B, registry *Registry) (heap, stacks float64) {
 	var waiting, ended sync.WaitGroup
 	waiting.Add(benchWaiting)
 	for range benchWaiting {
-		ended.Go(func() { benchPrompt(ctx, registry, pensive{waiting: &waiting}) })
+		agent := benchOpen(b, registry)
+		ended.Go(func() { benchPrompt(ctx, agent, pensive{waiting: &waiting}) })
 	}
 	waiting.Wait()
 	after := settled()
@@ -45,14 +46,19 @@ func benchWait(b *testing.B, registry *Registry) (heap, stacks float64) {
 	return float64(after.HeapAlloc-before.HeapAlloc) / benchWaiting, float64(after.StackInuse-before.StackInuse) / benchWaiting
 }
 
-func benchPrompt(ctx context.Context, registry *Registry, host domain.Host) {
-	agent, err := registry.Open(ctx, domain.Opening{Execution: domain.Execution{
+func benchOpen(b *testing.B, registry *Registry) domain.Agent {
+	b.Helper()
+	agent, err := registry.Open(b.Context(), domain.Opening{Execution: domain.Execution{
 		ID: "e", Request: domain.Request{Capabilities: domain.DefaultCapabilities},
 	}})
 	if err != nil {
-		panic(err)
+		b.Fatal(err)
 	}
-	_, err = agent.Prompt(ctx, host, domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}})
+	return agent
+}
+
+func benchPrompt(ctx context.Context, agent domain.Agent, host domain.Host) {
+	_, err := agent.Prompt(ctx, host, domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}})
 	if ctx.Err() == nil {
 		panic(err) // nobody would come to the end of the wait
 	}
