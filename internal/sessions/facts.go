@@ -28,6 +28,10 @@ func (s *session) takeIn() error {
 		}
 		s.absorb(d, i)
 	}
+	if s.result != nil && d.onlySays() {
+		s.held = d
+		return nil
+	}
 	return s.commit(d)
 }
 
