@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // dialect is all that differs between the two engines in one SQL text.
@@ -52,8 +53,14 @@ type list struct {
 // column is the name and the type of one column of a list: text, bigint or bytea.
 type column struct{ name, kind string }
 
+// parsed keeps what columns has read, by its text: there are as many as in the source.
+var parsed sync.Map
+
 // columns reads "id text, epoch bigint".
 func columns(spec string) []column {
+	if all, is := parsed.Load(spec); is {
+		return all.([]column)
+	}
 	var all []column
 	for part := range strings.SplitSeq(spec, ",") {
 		name, kind, ok := strings.Cut(strings.TrimSpace(part), " ")
@@ -62,6 +69,7 @@ func columns(spec string) []column {
 		}
 		all = append(all, column{name, kind})
 	}
+	parsed.Store(spec, all)
 	return all
 }
 

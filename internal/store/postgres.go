@@ -97,8 +97,21 @@ func postgresArrays(list list, behind int) (arrays []string, args []any) {
 	return arrays, args
 }
 
-// array is one column of rows; nil is null.
-func array[T any](rows [][]any, column int) []*T {
+// array is one column of rows.
+func array[T any](rows [][]any, column int) any {
+	values := make([]T, len(rows))
+	for i, row := range rows {
+		value, is := row[column].(T)
+		if !is {
+			return nullable[T](rows, column)
+		}
+		values[i] = value
+	}
+	return values
+}
+
+// nullable is array for a column with nils, which are null. It costs the driver more.
+func nullable[T any](rows [][]any, column int) []*T {
 	values := make([]T, len(rows))
 	pointers := make([]*T, len(rows))
 	for i, row := range rows {
