@@ -122,11 +122,16 @@ func (t *turn) settle(ctx context.Context, calls []pendingCall) error {
 		}
 		return err
 	}
-	t.history = t.history[:len(t.history):len(t.history)]
-	for i, call := range calls {
-		t.history = append(t.history, domain.Message{Role: domain.RoleTool, ToolCallID: call.ID, Text: outputs[i]})
-	}
+	t.rememberResults(calls, outputs)
 	return nil
+}
+
+// rememberResults adds what the model is told of its calls to the history.
+func (t *turn) rememberResults(calls []pendingCall, outputs []string) {
+	t.history = t.history[:len(t.history):len(t.history)]
+	for i := range calls {
+		t.history = append(t.history, domain.Message{Role: domain.RoleTool, ToolCallID: calls[i].ID, Text: outputs[i]})
+	}
 }
 
 // resolveAll fills in what the model is told of each call. One call alone needs no goroutine: it may wait for days, and so would the goroutine.
