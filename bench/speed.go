@@ -27,7 +27,7 @@ func speedFigures() []figure {
 			},
 		},
 		{
-			name: "paced", about: "90 executions of 50 chunks a second each", contenders: all, measure: streaming(90, script{chunks: 200, rate: 50}, 1),
+			name: "paced", about: "90 executions of 50 chunks a second each", contenders: all, measure: streaming(90, script{chunks: 300, rate: 50}, 1),
 			rows: []row{
 				{key: "cpu", title: "server CPU per 1,000 chunks, paced", unit: "ms", reach: goals(2.4, 3.8)},
 				{key: "cpuWithDatabase", title: "the same with the database's CPU", unit: "ms", reach: map[string]float64{postgres: 3.4}},
@@ -74,12 +74,18 @@ func (at place) streams(ctx context.Context, executions, followers int, s script
 	var running sync.WaitGroup
 	for i := range executions {
 		running.Go(func() {
+			if s.rate > 0 {
+				time.Sleep(spread / time.Duration(executions) * time.Duration(i))
+			}
 			failed[i] = at.execution(ctx, tallies[i*followers:(i+1)*followers], s, more...)
 		})
 	}
 	running.Wait()
 	return tallies, errors.Join(failed...)
 }
+
+// spread is the time over which executions with a pace begin: what streams is measured, and not a hundred creations in one moment.
+const spread = time.Second
 
 // execution runs one to its end, with as many followers as there are places.
 func (at place) execution(ctx context.Context, into []*tally, s script, more ...object) error {
