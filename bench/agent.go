@@ -99,7 +99,7 @@ func (r agentRequest) say(w io.Writer) error {
 	}
 	for range s.chunks {
 		_, err := fmt.Fprintf(w, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":`+
-			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"@%d"}}}}`+"\n", r.Params.SessionID, time.Now().UnixNano())
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"@%d "}}}}`+"\n", r.Params.SessionID, time.Now().UnixNano())
 		if err != nil {
 			return err
 		}

@@ -114,6 +114,8 @@ type chatAnswer struct {
 	pending  []byte
 }
 
+// newChatAnswer ends each text with a blank, as words end. A server that masks secrets must hold back a last letter with which one may begin
+// until it has seen the next one, and that is a matter of the model's pace.
 func newChatAnswer(w http.ResponseWriter, s script) *chatAnswer {
 	envelope := fmt.Sprintf(`data: {"id":"chatcmpl-bench","object":"chat.completion.chunk","created":%d,"model":"bench",`, time.Now().Unix())
 	text := envelope + `"choices":[{"index":0,"delta":{"content":"@`
@@ -121,7 +123,7 @@ func newChatAnswer(w http.ResponseWriter, s script) *chatAnswer {
 	if s.alternate {
 		thought = envelope + `"choices":[{"index":0,"delta":{"reasoning_content":"@`
 	}
-	tail := strings.Repeat("x", s.bytes-leastBytes) + `"},"finish_reason":null}]}` + "\n\n"
+	tail := strings.Repeat("x", s.bytes-leastBytes) + ` "},"finish_reason":null}]}` + "\n\n"
 	size := len(thought) + stampDigits + len(tail)
 	return &chatAnswer{
 		w: w, out: http.NewResponseController(w), envelope: envelope, heads: [2]string{text, thought}, tail: tail,

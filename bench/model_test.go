@@ -121,9 +121,9 @@ func stamps(t *testing.T, all []spoken, size int) (times []time.Time) {
 			continue
 		}
 		text := *one.Choices[0].Delta.Content
-		nanoseconds, err := strconv.ParseInt(text[1:leastBytes], 10, 64)
-		if len(text) != size || text[0] != '@' || err != nil {
-			t.Fatalf("%q is no stamp with letters up to %d bytes", text, size)
+		nanoseconds, err := strconv.ParseInt(text[1:stampBytes], 10, 64)
+		if len(text) != size || text[0] != '@' || text[size-1] != ' ' || err != nil {
+			t.Fatalf("%q is no stamp with letters and a blank up to %d bytes", text, size)
 		}
 		times = append(times, time.Unix(0, nanoseconds))
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	leastBytes = 1 + stampDigits // a chunk's text is at least its stamp
-	mostBytes  = 16 << 10        // what reads the model holds a line in 32 KB
+	stampBytes = 1 + stampDigits
+	leastBytes = stampBytes + 1 // a chunk's text is at least its stamp, and a blank: see [newChatAnswer]
+	mostBytes  = 16 << 10       // what reads the model holds a line in 32 KB
 	mostChunks = 10_000_000
 	mostRate   = 1_000_000
 )
@@ -16,7 +17,7 @@ const (
 // script is what the model is asked for. It travels as the words of the prompt, through whatever server is measured, and is the
 // whole state that model and client share:
 //
-//	bench chunks=400 rate=50 bytes=20 alternate call
+//	bench chunks=400 rate=50 bytes=21 alternate call
 type script struct {
 	chunks    int  // of text; at least one
 	rate      int  // chunks per second; 0 is as fast as it goes

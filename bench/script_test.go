@@ -40,7 +40,7 @@ func TestOtherWordsAreRefused(t *testing.T) {
 		"bench chunks=many":                 "not a number from 1",
 		"bench chunks=10000001":             "to 10000000",
 		"bench rate=-1":                     "not a number from 0",
-		"bench bytes=19":                    "not a number from 20",
+		"bench bytes=19":                    "not a number from 21",
 		"bench bytes=1000000000000":         "to 16384",
 		"bench chunks=99999999999999999999": "to 10000000",
 	} {

@@ -90,8 +90,8 @@ func (t *tally) note(text []byte, now time.Time) {
 	for len(text) > 0 {
 		in := t.text % t.script.bytes // of the chunk
 		piece := text[:min(len(text), t.script.bytes-in)]
-		if t.keep && in < leastBytes {
-			t.stamped(piece[:min(len(piece), leastBytes-in)], now)
+		if t.keep && in < stampBytes {
+			t.stamped(piece[:min(len(piece), stampBytes-in)], now)
 		}
 		t.text += len(piece)
 		text = text[len(piece):]
@@ -101,7 +101,7 @@ func (t *tally) note(text []byte, now time.Time) {
 // stamped takes a part of a stamp, most often all of it.
 func (t *tally) stamped(part []byte, now time.Time) {
 	t.stamp = append(t.stamp, part...)
-	if len(t.stamp) < leastBytes {
+	if len(t.stamp) < stampBytes {
 		return
 	}
 	if sent, err := strconv.ParseInt(string(t.stamp[1:]), 10, 64); err == nil {

@@ -11,7 +11,7 @@ import (
 
 // body is an event stream in which the text is cut at some place, as a server may that holds back what might become a secret.
 func body(sent time.Time, cut int) (stream string) {
-	text := strings.Repeat(fmt.Sprintf("@%d", sent.UnixNano()), 3)
+	text := strings.Repeat(fmt.Sprintf("@%d ", sent.UnixNano()), 3)
 	for _, piece := range []string{text[:cut], text[cut:]} {
 		stream += "id: 1\nevent: message.delta\ndata: {\"seq\":1,\"data\":{\"text\":\"" + piece + "\"}}\n\n"
 	}
@@ -20,7 +20,7 @@ func body(sent time.Time, cut int) (stream string) {
 
 func TestTallyCountsChunksHoweverTheyAreCut(t *testing.T) {
 	sent := time.Now().Add(-time.Second)
-	for _, cut := range []int{0, 7, 19, 20, 60} {
+	for _, cut := range []int{0, 7, 19, 20, 21, 63} {
 		stream := body(sent, cut)
 		for manner, reader := range map[string]io.Reader{"at once": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream))} {
 			counted := newTally(script{chunks: 3, rate: 1}, hub)
@@ -44,7 +44,7 @@ func TestTallyMissesChunks(t *testing.T) {
 }
 
 func TestTallyReadsTheModelsOwnStream(t *testing.T) {
-	stream := `data: {"choices":[{"delta":{"content":"@1234567890123456789"}}]}` + "\n\ndata: [DONE] {}\n\n"
+	stream := `data: {"choices":[{"delta":{"content":"@1234567890123456789 "}}]}` + "\n\ndata: [DONE] {}\n\n"
 	counted := newTally(script{chunks: 1}, relay)
 	if err := counted.read(strings.NewReader(stream)); err != nil {
 		t.Error(err)
