@@ -22,7 +22,7 @@ import (
 // the inbox.
 type host struct {
 	inbox     *inbox
-	execution domain.Execution // its fields that never change
+	execution *domain.Execution // the session's; its fields never change
 	runbook   domain.Runbook   // as it is in this turn
 	epoch     int64            // of the claim that the agent runs under
 	lease     *leaseholder
@@ -63,19 +63,19 @@ func tellable(payload domain.Payload) bool {
 }
 
 func (h *host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {
-	answer, err := h.put(ctx, domain.Question{Kind: domain.ApprovalToolCall, Call: call})
+	answer, err := h.await(ctx, newAsk(domain.Question{Kind: domain.ApprovalToolCall, Call: call}))
 	return answer.grant, err
 }
 
 func (h *host) Ask(ctx context.Context, question domain.Question) (domain.Answer, error) {
-	answer, err := h.put(ctx, question)
+	answer, err := h.await(ctx, newAsk(question))
 	return answer.answer, err
 }
 
 func (h *host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
-	answer, err := h.await(ctx, &ask{
-		Question: domain.Question{Kind: domain.ApprovalToolCall, Call: call}, client: true, reply: make(chan reply, 1),
-	})
+	asked := newAsk(domain.Question{Kind: domain.ApprovalToolCall, Call: call})
+	asked.client = true
+	answer, err := h.await(ctx, asked)
 	return answer.grant.Message, err
 }
 
@@ -96,9 +96,7 @@ func (h *host) SubmitBlocks(ctx context.Context, call domain.ToolCall, blocks js
 
 func (h *host) Runbook() domain.Runbook { return h.runbook }
 
-func (h *host) put(ctx context.Context, question domain.Question) (reply, error) {
-	return h.await(ctx, &ask{Question: question, reply: make(chan reply, 1)})
-}
+func newAsk(question domain.Question) *ask { return &ask{Question: question, reply: make(chan reply, 1)} }
 
 func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 	if err := h.inbox.put(item{ask: asked}); err != nil {

@@ -30,7 +30,7 @@ func (s *session) judge(d *draft, c *call) {
 		return
 	}
 	if c.lost {
-		judgement = approvals.Repeated(judgement, c.retry)
+		judgement = approvals.Repeated(judgement, c.wished())
 	} else {
 		c.came = provenance(judgement, hash)
 	}

@@ -33,11 +33,19 @@ func (s *session) inquire(d *draft, c *call) bool {
 	return true
 }
 
+// wished is the wish to have a lost call tried again, as far as it is known.
+func (c *call) wished() domain.Decision {
+	if c.retry == nil {
+		return domain.Decision{}
+	}
+	return *c.retry
+}
+
 // resolve acts on what somebody has found out about a lost call. To run it again is another question: it is judged as if it were
 // asked for anew, and never allowed without a person.
 func (s *session) resolve(d *draft, c *call, row domain.Approval) {
 	if row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
-		c.retry, d.progress = *row.Decision, true
+		c.retry, d.progress = row.Decision, true
 		s.judge(d, c)
 		return
 	}

@@ -99,9 +99,9 @@ type call struct {
 	client     *domain.ClientCall // the client runs it
 	generation int                // that it has handed in; 0: none
 	refusal    *refusal           // of a call that an external agent began before it asked
-	left       domain.OpenCall    // what the log told of it when it was taken up
+	left       *domain.OpenCall   // what the log told of it when it was taken up; nil: it came to this session
 	lost       bool               // its server stopped while it ran, and it has not started again
-	retry      domain.Decision    // of a lost one: who wants it tried again
+	retry      *domain.Decision   // of a lost one: who wants it tried again
 }
 
 // refusal is the fate of a call that was refused, should its agent not say that it has succeeded all the same.

@@ -24,7 +24,7 @@ func (s *session) answerByRules() error {
 		}
 		judgement := s.judgeByPolicy(c, c.approval.ArgumentsHash)
 		if c.lost {
-			judgement = approvals.Repeated(judgement, c.retry)
+			judgement = approvals.Repeated(judgement, c.wished())
 		}
 		if judgement.By != approvals.ByRule || judgement.Verdict == domain.Ask {
 			continue

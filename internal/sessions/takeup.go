@@ -214,7 +214,7 @@ func (s *session) recallApproval(row domain.Approval) {
 		c.ranUnder(row)
 	}
 	if open && row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
-		c.retry = *row.Decision
+		c.retry = row.Decision
 	}
 	switch {
 	case !open || row.ID != c.left.Approval || (c.running && !s.external()):
@@ -262,7 +262,7 @@ func (s *session) recall(c domain.Conversation) {
 		}
 	}
 	for _, open := range c.Calls {
-		c := &call{ToolCall: open.Call, left: open, running: open.Started, lost: open.Lost, came: recalled(open), generation: open.Generation}
+		c := &call{ToolCall: open.Call, left: &open, running: open.Started, lost: open.Lost, came: recalled(open), generation: open.Generation}
 		if open.Awaits == domain.AwaitsClient {
 			c.client = &domain.ClientCall{ToolCallID: open.Call.ID, State: domain.ClientCallWaiting} // until its row is read
 		}

@@ -14,7 +14,7 @@ import (
 
 // hostIn is as much of a host as files need.
 func hostIn(w *Workspace, directory string) *host {
-	return &host{lease: &leaseholder{ctx: context.Background()}, workspace: w, execution: domain.Execution{Request: domain.Request{WorkingDirectory: directory}}}
+	return &host{lease: &leaseholder{ctx: context.Background()}, workspace: w, execution: &domain.Execution{Request: domain.Request{WorkingDirectory: directory}}}
 }
 
 // TestToolsInAWorkspace lets the tools loose on real files: what they are told by the workspace is what they count on, and no
