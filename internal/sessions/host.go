@@ -23,8 +23,8 @@ import (
 type host struct {
 	inbox     *inbox
 	execution *domain.Execution // the session's; its fields never change
-	runbook   domain.Runbook   // as it is in this turn
-	epoch     int64            // of the claim that the agent runs under
+	runbook   domain.Runbook    // as it is in this turn
+	epoch     int64             // of the claim that the agent runs under
 	lease     *leaseholder
 	workspace *Workspace
 	sandbox   Sandbox
@@ -96,7 +96,9 @@ func (h *host) SubmitBlocks(ctx context.Context, call domain.ToolCall, blocks js
 
 func (h *host) Runbook() domain.Runbook { return h.runbook }
 
-func newAsk(question domain.Question) *ask { return &ask{Question: question, reply: make(chan reply, 1)} }
+func newAsk(question domain.Question) *ask {
+	return &ask{Question: question, reply: make(chan reply, 1)}
+}
 
 func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 	if err := h.inbox.put(item{ask: asked}); err != nil {

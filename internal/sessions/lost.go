@@ -65,7 +65,7 @@ func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {
 
 // printOn has a call that starts again go on where its output broke off: pieces of one output follow each other without a hole.
 func (s *session) printOn(c *call) {
-	if c.left.Printed > 0 {
+	if c.left != nil && c.left.Printed > 0 {
 		s.text(domain.ToolCallUpdatedType, c.ID).length = c.left.Printed
 	}
 }
