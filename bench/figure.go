@@ -35,6 +35,8 @@ type row struct {
 	more  bool               // more is better
 	plain bool               // the goal is for the value, not for its ratio to the hub; it is missed beyond twice the goal
 	reach map[string]float64 // the goal, by contender; none: the row is only told
+	stand map[string]float64 // where a goal is far: what was reached, of which the short form guards the half in its place
+	calm  bool               // a neighbour's noise is all that a short run would see: only the long form judges it
 }
 
 // figures is the order in which they are measured.

@@ -36,7 +36,7 @@ func (b *book) judge(all []figure) (verdicts []verdict) {
 }
 
 func (b *book) verdict(f figure, r row, contender string) verdict {
-	v := verdict{row: r, figure: f.name, contender: contender, goal: r.reach[contender]}
+	v := verdict{row: r, figure: f.name, contender: contender, goal: b.goal(r, contender)}
 	v.value, v.ratio = b.found(f, r, contender)
 	v.floor, _ = b.found(f, r, hub)
 	judged := v.ratio
@@ -50,6 +50,18 @@ func (b *book) verdict(f figure, r row, contender string) verdict {
 	v.short = worse(r, judged.median, v.goal)
 	v.missed = worse(r, judged.median, v.limit)
 	return v
+}
+
+// goal is what a contender is held against; 0: nothing.
+func (b *book) goal(r row, contender string) float64 {
+	switch stand, far := r.stand[contender]; {
+	case b.short && r.calm:
+		return 0
+	case b.short && far:
+		return stand
+	default:
+		return r.reach[contender]
+	}
 }
 
 // limit is what a run fails beyond. A ratio may fall short by what the run itself measured as spread; bytes and milliseconds depend on the

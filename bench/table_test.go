@@ -39,15 +39,19 @@ func TestVerdicts(t *testing.T) {
 		short         bool
 		missed, below bool
 	}{
-		"reached":                            {row: more, values: []float64{6, 6, 6, 6, 6}},
-		"short, within the spread":           {row: more, values: []float64{4.6, 4, 6, 4.8, 5.2}, below: true},
-		"missed":                             {row: more, values: []float64{4, 4, 4, 4, 4}, missed: true, below: true},
-		"less is better":                     {row: less, values: []float64{19, 19, 19, 19, 19}},
-		"too much":                           {row: less, values: []float64{21, 21, 21, 21, 21}, missed: true, below: true},
-		"a value, short of its goal":         {row: plain, values: []float64{150, 150, 150, 150, 150}, below: true},
-		"a value, more than twice its goal":  {row: plain, values: []float64{201, 201, 201, 201, 201}, missed: true, below: true},
-		"the short form sees no small fall":  {row: more, values: []float64{3, 3, 3}, short: true, below: true},
-		"the short form sees a fall by half": {row: more, values: []float64{2, 2, 2}, short: true, missed: true, below: true},
+		"reached":                                  {row: more, values: []float64{6, 6, 6, 6, 6}},
+		"short, within the spread":                 {row: more, values: []float64{4.6, 4, 6, 4.8, 5.2}, below: true},
+		"missed":                                   {row: more, values: []float64{4, 4, 4, 4, 4}, missed: true, below: true},
+		"less is better":                           {row: less, values: []float64{19, 19, 19, 19, 19}},
+		"too much":                                 {row: less, values: []float64{21, 21, 21, 21, 21}, missed: true, below: true},
+		"a value, short of its goal":               {row: plain, values: []float64{150, 150, 150, 150, 150}, below: true},
+		"a value, more than twice its goal":        {row: plain, values: []float64{201, 201, 201, 201, 201}, missed: true, below: true},
+		"the short form sees no small fall":        {row: more, values: []float64{3, 3, 3}, short: true, below: true},
+		"the short form holds to what was reached": {row: row{more: true, reach: both(0.5), stand: both(0.2)}, values: []float64{1.5, 1.5, 1.5}, short: true, below: true},
+		"and sees a fall by half of that":          {row: row{more: true, reach: both(0.5), stand: both(0.2)}, values: []float64{0.9, 0.9, 0.9}, short: true, missed: true, below: true},
+		"the long form holds to the goal":          {row: row{more: true, reach: both(0.5), stand: both(0.2)}, values: []float64{3, 3, 3, 3, 3}, missed: true, below: true},
+		"the short form does not judge latencies":  {row: row{reach: both(2), calm: true}, values: []float64{90, 90, 90}, short: true},
+		"the short form sees a fall by half":       {row: more, values: []float64{2, 2, 2}, short: true, missed: true, below: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book, err := openBook(filepath.Join(t.TempDir(), "r"), "c", test.short)

@@ -14,7 +14,7 @@ func turnFigures() []figure {
 		{
 			name: "turns", about: "executions of 8 chunks, 16 clients", contenders: []string{hub, relay, postgres, sqlite}, measure: turns,
 			rows: []row{
-				{key: "executionsPerSecond", title: "executions per second, 8-chunk turns", more: true, reach: both(0.35)},
+				{key: "executionsPerSecond", title: "executions per second, 8-chunk turns", more: true, reach: both(0.35), stand: goals(0.08, 0.13)},
 				{key: "cpu", title: "server CPU per 1,000 executions", unit: "ms"},
 			},
 		},
@@ -22,7 +22,7 @@ func turnFigures() []figure {
 			name: "create", about: "create an execution and wait for its first chunk, one after the other", contenders: []string{hub, relay, postgres, sqlite},
 			measure: firstChunks,
 			rows: []row{
-				{key: "p50", title: "create → first chunk p50", unit: "ms", reach: goals(3.5, 4.0)},
+				{key: "p50", title: "create → first chunk p50", unit: "ms", reach: goals(3.5, 4.0), stand: goals(14, 7.5)},
 				{key: "p99", title: "create → first chunk p99", unit: "ms"},
 			},
 		},
