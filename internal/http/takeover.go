@@ -47,7 +47,7 @@ func (t *stream) quiet() (next time.Duration, err error) {
 
 // takeOver makes the stream go on with the bare connection, in a goroutine of its own, where the connection is to be had.
 func (t *stream) takeOver(w http.ResponseWriter) bool {
-	connection, buffered, err := http.NewResponseController(w).Hijack()
+	connection, _, err := http.NewResponseController(w).Hijack()
 	t.mayMove = false
 	if err != nil {
 		return false
@@ -58,13 +58,11 @@ func (t *stream) takeOver(w http.ResponseWriter) bool {
 	// The request's context ends with its handler, and would keep the request.
 	ctx, leave := context.WithCancel(context.Background())
 	t.ctx, t.line, t.deadline, t.buffer = ctx, chunks{connection}, time.Time{}, bytes.Buffer{}
-	t.server.taken.add(connection)
+	t.server.taken.add(connection, leave)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if buffered.Reader.Buffered() == 0 {
-			watch(connection, leave)
-		}
+		watch(connection, leave)
 	}()
 	go func() {
 		defer t.server.taken.remove(connection)
@@ -75,11 +73,14 @@ func (t *stream) takeOver(w http.ResponseWriter) bool {
 	return true
 }
 
-// watch waits for the client to go away. A client that sends the next request before the stream has ended is not read
-// further: the connection ends with the stream, and it sends it again on another one.
+// maxAhead is how much a client may send while it is served a stream. What it sends is its next requests, and is not answered: the connection ends
+// with the stream, and it sends them again on another one.
+const maxAhead = 64 << 10
+
+// watch waits for the client to go away. What it sends meanwhile is read, or the system would answer the end of the stream, the unread
+// input in its hands, by cutting off what the client has not taken yet.
 func watch(connection net.Conn, leave func()) {
-	var one [1]byte
-	if _, err := io.ReadFull(connection, one[:]); err != nil {
+	if _, err := io.CopyN(io.Discard, connection, maxAhead); err != nil {
 		leave()
 	}
 }
@@ -120,17 +121,17 @@ func (c chunks) send(data []byte) error {
 // connections are those that were taken over: net/http does not wait for them at its end.
 type connections struct {
 	mu    sync.Mutex
-	open  map[net.Conn]struct{}
-	ended chan struct{} // closed when the last one ends; nil: nobody waits for that
+	open  map[net.Conn]func() // has the stream leave, whatever it waits for
+	ended chan struct{}       // closed when the last one ends; nil: nobody waits for that
 }
 
-func (c *connections) add(connection net.Conn) {
+func (c *connections) add(connection net.Conn, leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open == nil {
-		c.open = map[net.Conn]struct{}{}
+		c.open = map[net.Conn]func(){}
 	}
-	c.open[connection] = struct{}{}
+	c.open[connection] = leave
 }
 
 func (c *connections) remove(connection net.Conn) {
@@ -172,7 +173,8 @@ func (c *connections) allEnded() <-chan struct{} {
 func (c *connections) closeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for connection := range c.open {
+	for connection, leave := range c.open {
+		leave()
 		_ = connection.Close()
 	}
 }

@@ -163,7 +163,7 @@ func TestTheEndWaitsForConnectionsThatWereTakenOverAndClosesThemAtLast(t *testin
 		var c connections
 		must(t, c.shutdown(t.Context()))
 		quick, far := net.Pipe()
-		c.add(quick)
+		c.add(quick, func() {})
 		go func() {
 			time.Sleep(time.Second)
 			c.remove(quick)
@@ -171,7 +171,7 @@ func TestTheEndWaitsForConnectionsThatWereTakenOverAndClosesThemAtLast(t *testin
 		must(t, c.shutdown(t.Context()))
 
 		slow, end := net.Pipe()
-		c.add(slow)
+		c.add(slow, func() {})
 		go func() { // writes into the void
 			_, _ = slow.Write([]byte("x"))
 			c.remove(slow)

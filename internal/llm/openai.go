@@ -159,6 +159,9 @@ func (r *openAIReader) takeDelta(delta *openAIDelta) error {
 }
 
 func (r *openAIReader) takeCall(call gjson.Result) error {
+	if !call.IsObject() && call.Type != gjson.Null {
+		return nil
+	}
 	cost, err := r.calls.add(readOpenAIPiece(call))
 	r.taken += cost
 	return err

@@ -51,7 +51,9 @@ func (c *openAIChunk) take(name string, value gjson.Result) {
 	case "choices":
 		c.choices = value
 	case "usage":
-		c.usage = value
+		if value.IsObject() { // some servers say "" or 0 where they have nothing to tell: that takes nothing back
+			c.usage = value
+		}
 	case "error":
 		c.failure = value
 	}

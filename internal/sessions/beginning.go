@@ -1,6 +1,9 @@
 package sessions
 
 import (
+	"log/slog"
+	"runtime/debug"
+
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -10,8 +13,18 @@ import (
 
 // beginWith puts the beginning of the first turn into the change that creates the execution, where it can, and returns what it has put
 // there. The agent is not asked anything before that is written: of a key that was used before nothing must be asked twice.
-func (s *session) beginWith(creation *store.Change) *draft {
-	d := &draft{}
+//
+// A bug in an agent must not take the request and a place of the server with it: the session runs into it again, and ends the execution.
+func (s *session) beginWith(creation *store.Change) (d *draft) {
+	d = &draft{}
+	defer func() {
+		if r := recover(); r != nil {
+			slog.Error("the beginning panicked", "execution", s.execution.ID, "panic", r, "stack", string(debug.Stack()))
+			s.closeAgent()
+			s.watcher.Close()
+			*s, d = *s.session(s.execution, s.epoch, s.lease), &draft{}
+		}
+	}()
 	if s.external() || place(s.execution.Request) != "" { // a process takes its time; another execution may have to make room
 		return d
 	}

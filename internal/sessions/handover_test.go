@@ -1,11 +1,15 @@
 package sessions_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/sessions"
+	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 )
 
@@ -30,4 +34,45 @@ func TestDrainHandsOverAtOnce(t *testing.T) {
 		peer.until(id, domain.ExecutionCompletedType)
 		peer.events(id)
 	}
+}
+
+// halfDead is a database one of whose connections does not answer any more: the one over which an execution is given back.
+type halfDead struct {
+	*store.Store
+	lost   atomic.Bool
+	giving chan struct{}
+}
+
+func (h *halfDead) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+	if changes[0].Create == nil && h.lost.CompareAndSwap(false, true) {
+		return nil, domain.Errorf(domain.CodeStorage, "lost").With(store.ErrUnknownOutcome)
+	}
+	return h.Store.Commit(ctx, changes)
+}
+
+func (h *halfDead) ReleaseExecution(ctx context.Context, _ domain.ExecutionID, _ int64) error {
+	select {
+	case h.giving <- struct{}{}:
+	default:
+	}
+	<-ctx.Done()
+	return domain.Errorf(domain.CodeStorage, "no answer").With(ctx.Err())
+}
+
+// The lease ends with the drain, also where one statement hangs.
+func TestADrainDoesNotWaitForWhatHangs(t *testing.T) {
+	s := &halfDead{Store: storetest.SQLite(t), giving: make(chan struct{}, 1)}
+	w := newWorldThrough(t, s, s.Store, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+		return domain.StopEndTurn, turn.Say("m", "hi")
+	})
+	id := w.start()
+	<-s.giving
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := w.manager.Drain(ctx)
+	head, _ := s.Head(context.Background(), id)
+	if err != nil || head.Owner != "" {
+		t.Errorf("drain: %v; after it the execution is owned by %q", err, head.Owner)
+	}
+	w.stop()
 }

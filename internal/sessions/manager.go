@@ -462,12 +462,18 @@ func (m *Manager) Drain(ctx context.Context) error {
 	}
 }
 
+// givingLasts is for how long a drain waits for what is being given back. A statement that hangs must not keep everything from the others.
+const givingLasts = time.Second
+
 // letGo gives all back and tells the others, once nothing else is being given back: the row that such a statement still held, the
 // others passed over when they looked.
 func (m *Manager) letGo(ctx context.Context) error {
+	late := time.NewTimer(givingLasts)
+	defer late.Stop()
 	select {
 	case m.giving <- struct{}{}:
 		defer func() { <-m.giving }()
+	case <-late.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

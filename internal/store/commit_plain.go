@@ -39,7 +39,8 @@ func (b *batch) plain() bool {
 }
 
 // commitPlain writes the batch in one statement. It has no commit of its own, so where its answer is lost, nobody knows
-// whether it was one.
+// whether it was one. Where the server itself ends the session, and has not said a word of the answer, it was none: the commit comes
+// after the last row.
 //
 // Its snapshot is older than the locks that it waits for. That is no harm: all of it goes by the heads as their update gives
 // them back, and an update sees a row as it is when it gets its lock.
@@ -50,10 +51,17 @@ func (b *batch) commitPlain() error {
 	}
 	return b.store.retry(b.ctx, "commit changes", func() (fault, error) {
 		var heads []takenRow
+		answered := false
 		fault, err := b.store.alone(b.ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
-			heads, err = collect(ctx, conn, scanTaken, statement, args...)
+			heads, err = collect(ctx, conn, func(row scanner) (takenRow, error) {
+				answered = true
+				return scanTaken(row)
+			}, statement, args...)
 			return err
 		})
+		if fault == unknown && !answered && sqlState(err) != "" {
+			fault = transient
+		}
 		if err == nil {
 			b.begin(nil)
 			b.take(heads)

@@ -38,6 +38,10 @@ func newMigrator(ctx context.Context, s *Store) (*migrator, error) {
 // Lock waits for other migrators. On SQLite they wait for a lock on a file: see Migrate.
 func (m *migrator) Lock() error {
 	if m.dialect.shared {
+		// Another replica may take minutes over a large table, and so may whoever holds one that is to be altered.
+		if _, err := m.conn.ExecContext(m.ctx, `set lock_timeout = 0`); err != nil {
+			return err
+		}
 		if _, err := m.conn.ExecContext(m.ctx, `select pg_advisory_lock($1)`, int64(advisoryLock)); err != nil {
 			return err
 		}
@@ -53,7 +57,8 @@ func (m *migrator) Unlock() error {
 	if !m.dialect.shared {
 		return nil
 	}
-	_, err := m.conn.ExecContext(context.WithoutCancel(m.ctx), `select pg_advisory_unlock($1)`, int64(advisoryLock))
+	_, err := m.conn.ExecContext(context.WithoutCancel(m.ctx),
+		`select pg_advisory_unlock($1), set_config('lock_timeout', '`+lockTimeout+`', false)`, int64(advisoryLock))
 	return err
 }
 

@@ -268,7 +268,8 @@ func (p *proxy) forward(client, server net.Conn) {
 			_ = client.Close()
 			if c.forward {
 				_, _ = server.Write(buffer[:n])
-				time.Sleep(100 * time.Millisecond) // the server answers to nobody
+				_ = server.(*net.TCPConn).CloseWrite() // it does what it was told, answers to nobody, and leaves
+				_, _ = io.Copy(io.Discard, server)
 			}
 			return
 		}

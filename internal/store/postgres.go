@@ -52,19 +52,24 @@ func openPostgres(config Config) (*Store, error) {
 	db := stdlib.OpenDBFromPool(pool)
 	closePool := func() error { pool.Close(); return nil }
 	return &Store{
-		write: db, read: readers{db, postgresFault}, dialect: postgresDialect, closing: []func() error{db.Close, closePool},
+		write: db, read: readers{db, postgresFault, attempts + int(settings.MaxConns)}, dialect: postgresDialect, closing: []func() error{db.Close, closePool},
 		conns: int(settings.MaxConns) + 1,
 		ear:   ear{settings: settings.ConnConfig, connect: config.ConnTimeout, ping: config.BellPing},
 	}, nil
 }
 
+// lockTimeout is how long a statement waits for a lock before it is given up, and tried again.
+const lockTimeout = "5s"
+
 // setSession makes sure of what the promises rest on, whatever the defaults of the server are: that a commit is on the
-// disk when it returns, that a statement sees what was committed before it, and that a replica which froze in the
-// middle of a transaction does not keep its locks.
+// disk when it returns, that a statement sees what was committed before it, that a replica which froze in the
+// middle of a transaction does not keep its locks, and that nobody waits for those of somebody else for ever: a row that an
+// operator holds must not become an outcome that nobody knows.
 func setSession(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		select set_config('default_transaction_isolation', 'read committed', false),
 			set_config('idle_in_transaction_session_timeout', '3s', false),
+			set_config('lock_timeout', '`+lockTimeout+`', false),
 			set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), false)`)
 	return err
 }

@@ -27,6 +27,7 @@ const readTimeout = 10 * time.Second
 type readers struct {
 	*sql.DB
 	fault func(err error, committing bool) fault
+	tries int // so many that not all of them can meet a connection that is being ended
 }
 
 // collect reads all rows of a query.
@@ -39,7 +40,7 @@ func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error
 	}
 	for attempt := 1; ; attempt++ {
 		all, err := collectOnce(ctx, q, scan, query, args...)
-		if err == nil || !again || attempt == attempts || ctx.Err() != nil || from.fault(err, false) != transient {
+		if err == nil || !again || attempt == from.tries || ctx.Err() != nil || from.fault(err, false) != transient {
 			return all, err
 		}
 	}

@@ -58,7 +58,7 @@ func openSQLite(config Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, read.Close(), write.Close())
 	}
-	return &Store{write: write, read: readers{read, sqliteDialect.fault}, dialect: sqliteDialect, path: path, file: file,
+	return &Store{write: write, read: readers{read, sqliteDialect.fault, attempts}, dialect: sqliteDialect, path: path, file: file,
 		closing: []func() error{read.Close, write.Close}}, nil
 }
 

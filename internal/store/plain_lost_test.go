@@ -1,0 +1,87 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// One head that somebody holds for long (an operator's transaction, a migration, a long delete) must not cost all the others of a batch
+// their sessions: an unknown outcome is what a session gives up on, and a known failure is what it tries again.
+func TestAHeldRowIsNoUnknownOutcome(t *testing.T) {
+	dsn := storetest.Postgres(t)
+	s := storetest.Open(t, store.Config{DatabaseURL: dsn})
+	create(t, s, "x")
+	create(t, s, "y")
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `select 1 from execution_heads where execution_id = 'x' for update`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // events.commitTimeout is 30 s
+	defer cancel()
+	_, err = s.Commit(ctx, []store.Change{says("x", 1, 1), says("y", 1, 1)})
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		t.Errorf("the outcome of both is unknown: %v", err)
+	}
+	_ = tx.Rollback(context.Background())
+	if got := len(storetest.Log(t, s, "y")); got != 0 {
+		t.Errorf("y has %d events: it was written after its writer was told of an error", got)
+	}
+}
+
+// A server that says it ends the session before it has done the statement has written nothing: that is tried again, as before.
+func TestASessionThatTheServerEndsIsTriedAgain(t *testing.T) {
+	dsn := storetest.Postgres(t)
+	s := storetest.Open(t, store.Config{DatabaseURL: dsn})
+	create(t, s, "x")
+	create(t, s, "y")
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	other, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(context.Background())
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `select 1 from execution_heads where execution_id = 'x' for update`); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Commit(context.Background(), []store.Change{says("x", 1, 1), says("y", 1, 1)})
+		done <- err
+	}()
+	for n := 0; n == 0; time.Sleep(20 * time.Millisecond) {
+		if err := other.QueryRow(t.Context(), `select count(*) from (select pg_terminate_backend(pid) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock') x`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = tx.Rollback(context.Background())
+	if err := <-done; err != nil {
+		t.Errorf("%v (unknown: %v)", err, errors.Is(err, store.ErrUnknownOutcome))
+	}
+	if x, y := len(storetest.Log(t, s, "x")), len(storetest.Log(t, s, "y")); x != 1 || y != 1 {
+		t.Errorf("%d and %d events", x, y)
+	}
+}
