@@ -250,6 +250,8 @@ func TestOneLostAndOnePending(t *testing.T) {
 			}
 		}
 		first.until(id, domain.ToolCallStartedType)
+		for deadline := time.Now().Add(first.patience); starts.Load() == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) { // it is in the log before it runs
+		}
 		first.killed()
 
 		w := newWorld(t, s, again(starts), soon)
