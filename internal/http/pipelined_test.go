@@ -119,3 +119,23 @@ func TestTheEndDoesNotWaitForAStuckStream(t *testing.T) {
 		})
 	}
 }
+
+// A connection that may be taken over serves no other request, and the client is told so at once: one that kept it for the next request would
+// find it closed in the middle of a POST, which nobody sends again by himself.
+func TestAStreamTellsThatItsConnectionEnds(t *testing.T) {
+	_, log, address := serving(t)
+	request, err := http.NewRequest(http.MethodGet, "http://"+address+"/executions/"+someID+"/events", nil)
+	must(t, err)
+	request.Header.Set("Authorization", "Bearer x")
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	if !response.Close {
+		t.Error("the client may keep the connection")
+	}
+	tell(t, log, domain.ExecutionEnded{Status: domain.StatusCompleted})
+	_, err = io.Copy(io.Discard, response.Body)
+	must(t, err)
+}

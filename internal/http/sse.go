@@ -104,6 +104,9 @@ func (t *stream) VisitFollowEventsResponse(w http.ResponseWriter) error { return
 func (t *stream) serve(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeStream)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
+	if t.mayMove {
+		w.Header().Set("Connection", "close") // or the client sends its next request into the end of a connection that was taken over
+	}
 	w.WriteHeader(http.StatusOK)
 	t.line = reply{http.NewResponseController(w), w}
 	t.hint()
