@@ -23,18 +23,15 @@ func (s *session) queued() state {
 	return s.settling(func() state {
 		d := &draft{}
 		s.to(d, domain.StatusInitializing, "")
-		return s.initialize(d)
+		if err := s.commit(d); err != nil {
+			return s.abandon(err)
+		}
+		return s.initializing
 	})
 }
 
-// initializing opens the agent, of an execution of which that is in the log.
-func (s *session) initializing() state { return s.initialize(&draft{}) }
-
-// initialize opens the agent, after d is written. An agent may be a process that takes its time, so the session listens meanwhile.
-func (s *session) initialize(d *draft) state {
-	if err := s.commit(d); err != nil {
-		return s.abandon(err)
-	}
+// initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
+func (s *session) initializing() state {
 	o := s.opening
 	if s.opening = nil; o == nil {
 		o = s.beginToOpen()
