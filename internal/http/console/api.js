@@ -1,0 +1,132 @@
+// The public API, and nothing else. Every request carries the tab's token in a header, never in a URL.
+
+import { learnTime } from "./clock.js";
+import { parseJSON } from "./json.js";
+import { token } from "./token.js";
+
+/** What the API refused, or why nobody answered. */
+export class Problem extends Error {
+  /**
+   * @param {number} status of the answer; 0: there was none
+   * @param {object} body application/problem+json
+   * @param {number} [retryAfter] in milliseconds
+   */
+  constructor(status, body = {}, retryAfter) {
+    super(body.detail || body.title || `The server answered ${status}.`);
+    this.status = status;
+    this.code = body.code;
+    this.body = body;
+    this.errors = body.errors ?? []; // [{pointer, message}]
+    this.retryAfter = retryAfter;
+  }
+
+  /** The same may go better in a moment. */
+  get temporary() {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+
+  static unreachable() {
+    return new Problem(0, { detail: "The server cannot be reached." });
+  }
+
+  static async from(response) {
+    const wait = Number(response.headers.get("Retry-After"));
+    let body = {};
+    try {
+      body = parseJSON(await response.text());
+    } catch {
+      // a proxy answers in words of its own
+    }
+    return new Problem(response.status, body, wait > 0 ? wait * 1000 : undefined);
+  }
+}
+
+const listeners = new Set();
+
+/** Calls back when the API does not know the token any more. */
+export function onUnauthenticated(listener) {
+  listeners.add(listener);
+}
+
+/** Sends a request once and returns its answer, which is one of success. */
+export async function open(method, path, { body, headers = {}, signal } = {}) {
+  const all = { Accept: "application/json", ...headers };
+  if (token() !== null) all.Authorization = `Bearer ${token()}`;
+  if (body !== undefined) all["Content-Type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(path, { method, headers: all, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: "no-store", credentials: "omit" });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw Problem.unreachable();
+  }
+  learnTime(response);
+  if (response.ok) return response;
+  const problem = await Problem.from(response);
+  if (response.status === 401) for (const listener of listeners) listener(problem);
+  throw problem;
+}
+
+async function read(response) {
+  if (response.status === 204) return undefined;
+  try {
+    return parseJSON(await response.text());
+  } catch {
+    throw Problem.unreachable(); // it broke off
+  }
+}
+
+/** get("/approvals", {status: "pending"}) */
+export async function get(path, query = {}, options = {}) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read(await open("GET", path + search(query), options));
+    } catch (problem) {
+      if (!(problem instanceof Problem) || !problem.temporary || tries > 2) throw problem;
+      await sleep(problem.retryAfter ?? 300 * tries, options.signal);
+    }
+  }
+}
+
+/**
+ * post("/executions", {…}). With a key the request may be repeated, and starts nothing twice: it is sent again where nobody answers.
+ */
+export async function post(path, body, { key, signal } = {}) {
+  const headers = key === undefined ? {} : { "Idempotency-Key": key };
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read(await open("POST", path, { body, headers, signal }));
+    } catch (problem) {
+      if (key === undefined || problem.status !== 0 || tries > 2) throw problem;
+      await sleep(300 * tries, signal);
+    }
+  }
+}
+
+export async function remove(path) {
+  return read(await open("DELETE", path));
+}
+
+function search(query) {
+  const all = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") all.append(name, one);
+  }
+  return all.size === 0 ? "" : `?${all}`;
+}
+
+/** Waits, or throws when the signal is aborted. */
+export function sleep(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
+    if (signal?.aborted) return stop();
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
