@@ -2871,6 +2871,9 @@ type ExecutionId = string
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// IfNoneMatch defines model for IfNoneMatch.
+type IfNoneMatch = string
+
 // Limit defines model for Limit.
 type Limit = int
 
@@ -2879,6 +2882,12 @@ type WebhookId = string
 
 // TooMany RFC 9457. Programs read `code`; people read `title` and `detail`.
 type TooMany = Problem
+
+// GetIndexParams defines parameters for GetIndex.
+type GetIndexParams struct {
+	// IfNoneMatch The `ETag` of what the client has. Where it is still the same, the answer is 304.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
 
 // ListApprovalsParams defines parameters for ListApprovals.
 type ListApprovalsParams struct {
@@ -2905,6 +2914,12 @@ type ListAuditParams struct {
 
 	// Limit How many items a page holds at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// GetConsoleFileParams defines parameters for GetConsoleFile.
+type GetConsoleFileParams struct {
+	// IfNoneMatch The `ETag` of what the client has. Where it is still the same, the answer is 304.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // FollowEventsParams defines parameters for FollowEvents.
@@ -3256,9 +3271,9 @@ func (t *Decide_Remember) UnmarshalJSON(b []byte) error {
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
-	// GetIndex What this is, and where the document lies
+	// GetIndex What this is, and where the document lies; or the console
 	// (GET /)
-	GetIndex(w http.ResponseWriter, r *http.Request)
+	GetIndex(w http.ResponseWriter, r *http.Request, params GetIndexParams)
 	// ListAgents The agents that can answer prompts
 	// (GET /agents)
 	ListAgents(w http.ResponseWriter, r *http.Request)
@@ -3283,6 +3298,9 @@ type ServerInterface interface {
 	// ListAudit What was done and decided, in order
 	// (GET /audit)
 	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
+	// GetConsoleFile What the page of the console is made of
+	// (GET /console/{file})
+	GetConsoleFile(w http.ResponseWriter, r *http.Request, file string, params GetConsoleFileParams)
 	// FollowEvents Follow the events of all executions, merged
 	// (GET /events)
 	FollowEvents(w http.ResponseWriter, r *http.Request, params FollowEventsParams)
@@ -3415,9 +3433,9 @@ type ServerInterface interface {
 
 type Unimplemented struct{}
 
-// GetIndex What this is, and where the document lies
+// GetIndex What this is, and where the document lies; or the console
 // (GET /)
-func (_ Unimplemented) GetIndex(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) GetIndex(w http.ResponseWriter, r *http.Request, params GetIndexParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -3466,6 +3484,12 @@ func (_ Unimplemented) DecideByLink(w http.ResponseWriter, r *http.Request, toke
 // ListAudit What was done and decided, in order
 // (GET /audit)
 func (_ Unimplemented) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetConsoleFile What the page of the console is made of
+// (GET /console/{file})
+func (_ Unimplemented) GetConsoleFile(w http.ResponseWriter, r *http.Request, file string, params GetConsoleFileParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -3733,8 +3757,35 @@ type MiddlewareFunc func(http.Handler) http.Handler
 // GetIndex operation middleware
 func (siw *ServerInterfaceWrapper) GetIndex(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetIndexParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetIndex(w, r)
+		siw.Handler.GetIndex(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -4010,6 +4061,56 @@ func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetConsoleFile operation middleware
+func (siw *ServerInterfaceWrapper) GetConsoleFile(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "file" -------------
+	var file string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "file", chi.URLParam(r, "file"), &file, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "file", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetConsoleFileParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetConsoleFile(w, r, file, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -5562,6 +5663,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/audit", wrapper.ListAudit)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/console/{file}", wrapper.GetConsoleFile)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/events", wrapper.FollowEvents)
 	})
 	r.Group(func(r chi.Router) {
@@ -5703,24 +5807,74 @@ type TooManyApplicationProblemPlusJSONResponse struct {
 }
 
 type GetIndexRequestObject struct {
+	Params GetIndexParams
 }
 
 type GetIndexResponseObject interface {
 	VisitGetIndexResponse(w http.ResponseWriter) error
 }
 
-type GetIndex200JSONResponse Index
+type GetIndex200ResponseHeaders struct {
+	ETag *string
+	Vary *string
+}
+
+type GetIndex200JSONResponse struct {
+	Body    Index
+	Headers GetIndex200ResponseHeaders
+}
 
 func (response GetIndex200JSONResponse) VisitGetIndexResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	if response.Headers.Vary != nil {
+		w.Header().Set("Vary", fmt.Sprint(*response.Headers.Vary))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type GetIndex200TexthtmlResponse struct {
+	Body          io.Reader
+	Headers       GetIndex200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetIndex200TexthtmlResponse) VisitGetIndexResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/html")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	if response.Headers.Vary != nil {
+		w.Header().Set("Vary", fmt.Sprint(*response.Headers.Vary))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetIndex304Response struct {
+}
+
+func (response GetIndex304Response) VisitGetIndexResponse(w http.ResponseWriter) error {
+	w.WriteHeader(304)
+	return nil
 }
 
 type GetIndexdefaultApplicationProblemPlusJSONResponse struct {
@@ -6055,6 +6209,116 @@ type ListAuditdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListAuditdefaultApplicationProblemPlusJSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConsoleFileRequestObject struct {
+	File   string `json:"file"`
+	Params GetConsoleFileParams
+}
+
+type GetConsoleFileResponseObject interface {
+	VisitGetConsoleFileResponse(w http.ResponseWriter) error
+}
+
+type GetConsoleFile200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetConsoleFile200ImagesvgXmlResponse struct {
+	Body          io.Reader
+	Headers       GetConsoleFile200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetConsoleFile200ImagesvgXmlResponse) VisitGetConsoleFileResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "image/svg+xml")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetConsoleFile200TextcssResponse struct {
+	Body          io.Reader
+	Headers       GetConsoleFile200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetConsoleFile200TextcssResponse) VisitGetConsoleFileResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/css")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetConsoleFile200TextjavascriptResponse struct {
+	Body          io.Reader
+	Headers       GetConsoleFile200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetConsoleFile200TextjavascriptResponse) VisitGetConsoleFileResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/javascript")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetConsoleFile304Response struct {
+}
+
+func (response GetConsoleFile304Response) VisitGetConsoleFileResponse(w http.ResponseWriter) error {
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetConsoleFiledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetConsoleFiledefaultApplicationProblemPlusJSONResponse) VisitGetConsoleFileResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -7992,7 +8256,7 @@ func (response TestWebhookdefaultApplicationProblemPlusJSONResponse) VisitTestWe
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
-	// GetIndex What this is, and where the document lies
+	// GetIndex What this is, and where the document lies; or the console
 	// (GET /)
 	GetIndex(ctx context.Context, request GetIndexRequestObject) (GetIndexResponseObject, error)
 	// ListAgents The agents that can answer prompts
@@ -8019,6 +8283,9 @@ type StrictServerInterface interface {
 	// ListAudit What was done and decided, in order
 	// (GET /audit)
 	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
+	// GetConsoleFile What the page of the console is made of
+	// (GET /console/{file})
+	GetConsoleFile(ctx context.Context, request GetConsoleFileRequestObject) (GetConsoleFileResponseObject, error)
 	// FollowEvents Follow the events of all executions, merged
 	// (GET /events)
 	FollowEvents(ctx context.Context, request FollowEventsRequestObject) (FollowEventsResponseObject, error)
@@ -8187,8 +8454,10 @@ type strictHandler struct {
 }
 
 // GetIndex operation middleware
-func (sh *strictHandler) GetIndex(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) GetIndex(w http.ResponseWriter, r *http.Request, params GetIndexParams) {
 	var request GetIndexRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.GetIndex(ctx, request.(GetIndexRequestObject))
@@ -8437,6 +8706,33 @@ func (sh *strictHandler) ListAudit(w http.ResponseWriter, r *http.Request, param
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
 		if err := validResponse.VisitListAuditResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConsoleFile operation middleware
+func (sh *strictHandler) GetConsoleFile(w http.ResponseWriter, r *http.Request, file string, params GetConsoleFileParams) {
+	var request GetConsoleFileRequestObject
+
+	request.File = file
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConsoleFile(ctx, request.(GetConsoleFileRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConsoleFile")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetConsoleFileResponseObject); ok {
+		if err := validResponse.VisitGetConsoleFileResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -17,7 +17,7 @@ import (
 // concrete fills a route's pattern with ids that do not exist: whoever is let through gets 404, or what the route has.
 func concrete(route string) (method, path string) {
 	method, path, _ = strings.Cut(route, " ")
-	return method, strings.NewReplacer("{id}", someID, "{scope}", "global").Replace(path)
+	return method, strings.NewReplacer("{id}", someID, "{scope}", "global", "{file}", "main.js").Replace(path)
 }
 
 // TestScopes asks every route with every key of one scope: one opens it, and no other does.

@@ -9,7 +9,7 @@
 //	routing   404, 405                                                                 server.go
 //	admit     401, 403, then query, headers and body against the document              auth.go params.go body.go json.go
 //	generated binds parameters and body to Go types                                    signoff/api
-//	method    one per route, a file per resource                                       executions.go approvals.go events.go …
+//	method    one per route, a file per resource                                       executions.go approvals.go events.go console.go …
 //	order     what a new execution has to pass beyond the document                     order.go block.go kinds.go
 //	          what it takes over from earlier ones, and its templates at last          chain.go templates.go
 //	settings  what an execution may do, for executions and for dry runs alike          settings.go
@@ -36,6 +36,14 @@
 // when the execution is deleted. One that is quiet takes its connection over from net/http (takeover.go), and needs less than
 // half the memory from then on; its line in the log comes when it ends. A client that goes away cancels nothing: nothing here cancels an execution but
 // [Server.CancelExecution] and [Server.DeleteExecution], and [Server.CloseExecution] lets it come to its end.
+//
+// # The console
+//
+// The folder console has what runs in people's browsers: plain modules, styles and one page, embedded as they lie there
+// (console.go). To the server they are files. The page works through the routes that everybody has, with a key that its
+// tab holds, so nothing here trusts it more than another client. It is shown at / to those who prefer HTML, under a policy
+// that lets it run its own modules and nothing else. A person may come to it by a link from another site; all else
+// that a page of another site sends is refused as before (guard.go).
 //
 // # Promises
 //

@@ -36,7 +36,7 @@ func (s *Server) refuse(r *http.Request) error {
 		return domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders)
 	case !s.hosts.allow(r):
 		return domain.Errorf(domain.CodeMisdirected, "This server does not answer for the host that the request names.")
-	case crossSite(r) && !linkPage(r):
+	case crossSite(r) && !linkPage(r) && !frontDoor(r):
 		return domain.Errorf(domain.CodeForeignOrigin, "Requests of web pages are taken from this server's own pages only.")
 	}
 	return nil
@@ -133,6 +133,13 @@ func linkPage(r *http.Request) bool {
 	}
 	origin := r.Header.Get("Origin")
 	return r.Method == http.MethodGet || origin == "null" && !strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site")
+}
+
+// frontDoor tells whether a person comes to the console by a link, in a mail on some web site or in a chat. The page holds no secret, and there
+// is no cookie that it could act with; what it loads and asks for then comes from itself. A browser sends no Origin where it only goes to a page.
+func frontDoor(r *http.Request) bool {
+	goes := strings.EqualFold(r.Header.Get("Sec-Fetch-Mode"), "navigate") && strings.EqualFold(r.Header.Get("Sec-Fetch-Dest"), "document")
+	return goes && r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Origin") == ""
 }
 
 // sameOrigin compares without the scheme: behind a proxy that ends TLS the server cannot know it.

@@ -157,15 +157,16 @@ func (s *Server) account(v visit) {
 		s.metrics.durations.WithLabelValues(v.method, v.route).Observe(took.Seconds())
 	}
 	level := slog.LevelInfo
-	if probes[v.route] && v.status < http.StatusBadRequest {
-		level = slog.LevelDebug // every few seconds, and nobody wants to read it
+	if seldomRead[v.route] && v.status < http.StatusBadRequest {
+		level = slog.LevelDebug
 	}
 	s.log.LogAttrs(context.Background(), level, "request",
 		slog.String("method", v.method), slog.String("route", v.route), slog.Int("status", v.status),
 		slog.Duration("took", took), slog.String("requestId", v.requestID), slog.String("keyId", v.keyID))
 }
 
-var probes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
+// seldomRead are the routes of probes, which come every few seconds, and of the console's files, which come by the dozen.
+var seldomRead = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true, "/console/{file}": true}
 
 var knownMethods = map[string]bool{
 	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true, "TRACE": true, "CONNECT": true,

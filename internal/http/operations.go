@@ -13,11 +13,6 @@ import (
 
 const pingTimeout = 2 * time.Second
 
-// GetIndex tells who answers here.
-func (s *Server) GetIndex(context.Context, api.GetIndexRequestObject) (api.GetIndexResponseObject, error) {
-	return api.GetIndex200JSONResponse{Service: api.IndexServiceSignoff, Version: s.version, Document: "/openapi.yaml"}, nil
-}
-
 // GetHealth is for liveness: it fails only where the process does not answer at all.
 func (s *Server) GetHealth(context.Context, api.GetHealthRequestObject) (api.GetHealthResponseObject, error) {
 	return api.GetHealth200JSONResponse{Status: api.HealthStatusOk}, nil

@@ -263,6 +263,7 @@ type Server struct {
 
 	defaults   Settings
 	contract   *contract
+	console    map[string]consoleFile
 	hosts      hosts
 	metrics    *metrics
 	log        *slog.Logger
@@ -280,9 +281,13 @@ type Server struct {
 
 var _ api.StrictServerInterface = (*Server)(nil)
 
-// NewServer returns a server that is ready to serve. It fails only on a broken document or colliding metrics.
+// NewServer returns a server that is ready to serve. It fails only on a broken document or console, or colliding metrics.
 func NewServer(config Config) (*Server, error) {
 	contract, err := loadContract()
+	if err != nil {
+		return nil, err
+	}
+	console, err := readConsole()
 	if err != nil {
 		return nil, err
 	}
@@ -294,8 +299,8 @@ func NewServer(config Config) (*Server, error) {
 		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
 		models: config.Models, agents: config.Agents, tools: config.Tools, secrets: config.Secrets, masker: config.Masker,
 		templates: config.Templates, workspace: config.Workspace, keys: config.Keys, webhooks: config.Webhooks,
-		defaults: config.Settings.filled(), contract: contract, hosts: newHosts(config.Hosts), metrics: metrics, log: config.Logger,
-		version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
+		defaults: config.Settings.filled(), contract: contract, console: console, hosts: newHosts(config.Hosts), metrics: metrics,
+		log: config.Logger, version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
 		draining: make(chan struct{}), tellings: make(chan struct{}, maxTellings),
 	}
 	if s.log == nil {
@@ -314,7 +319,7 @@ func NewServer(config Config) (*Server, error) {
 // routes is the way of a request. The routes themselves are those of the document; [api.ServerInterface] lists them
 // all, and api.HandlerWithOptions binds each to its method on this server:
 //
-//	GET  /                              operations.go   GET    /executions/{id}                      executions.go
+//	GET  / /console/{file}              console.go      GET    /executions/{id}                      executions.go
 //	GET  /healthz /readyz               operations.go   DELETE /executions/{id}                      executions.go
 //	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel               executions.go
 //	GET  /agents /models /tools         registry.go     POST   /executions/{id}/close                executions.go

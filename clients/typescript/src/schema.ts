@@ -11,8 +11,32 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this is, and where the document lies */
+        /**
+         * What this is, and where the document lies; or the console
+         * @description Who prefers `text/html`, as browsers do, gets the page of the console, which works through this API and nothing else. It needs no
+         *     key and holds none: people give theirs to the page, which keeps it in its tab. Everybody else gets the index.
+         */
         get: operations["getIndex"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the page of the console is made of
+         * @description Modules, styles and the icon. Which there are is the page's matter and may change with every version.
+         */
+        get: operations["getConsoleFile"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3809,6 +3833,8 @@ export interface components {
         };
     };
     parameters: {
+        /** @description The `ETag` of what the client has. Where it is still the same, the answer is 304. */
+        IfNoneMatch: string;
         /**
          * @description An execution's id. Whatever is not one is 404.
          * @example 0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11
@@ -3849,22 +3875,79 @@ export interface operations {
     getIndex: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what the client has. Where it is still the same, the answer is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The index. */
+            /** @description The index, or the page. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    /** @description Of the page: what it is now. */
+                    ETag?: string;
+                    /** @description `Accept`. */
+                    Vary?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Index"];
+                    "text/html": string;
                 };
             };
+            /** @description The page is what the client has. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getConsoleFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of what the client has. Where it is still the same, the answer is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @example main.js */
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    /** @description What the file is now. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/javascript": string;
+                    "text/css": string;
+                    "image/svg+xml": string;
+                };
+            };
+            /** @description The file is what the client has. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: components["responses"]["NotFound"];
             default: components["responses"]["Problem"];
         };
     };
