@@ -27,3 +27,35 @@ packages() { # packages [package …]
   echo "   type: sudo apt-get install -y $*"
   return 1
 }
+
+# npm packages are kept as long as the lock file of their folder says the same. None of them runs a script while it is installed.
+npm_packages() { # npm_packages <folder>
+  local folder=$1
+  cmp -s "$folder/package-lock.json" "$folder/node_modules/.installed" && return 0
+  npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund || return 1
+  cp "$folder/package-lock.json" "$folder/node_modules/.installed"
+}
+
+# What runs in Node wants 20, and a distribution may have an older one. Then npm brings the one of the agents' tests along.
+node_20() { # node_20 <folder whose node_modules may hold it>
+  [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] && return 0
+  local folder=$1/node_modules/.node
+  [ -d "$folder/node_modules" ] || { mkdir -p "$folder" && cp test/agents/npm/node/package*.json "$folder" && npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund; } || return 1
+  PATH=$(echo "$folder"/node_modules/node-linux-*/bin):$PATH
+  node --version
+}
+
+# Runs tests of Node in a folder; the last line says how many. Broken steps before it, and no test at all, are failures, too.
+node_tests() { # node_tests <folder> [flag or file …]
+  local folder=$1 status=0 passed failed skipped
+  shift
+  echo "== tests"
+  (cd "$folder" && node --test --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter=tap --test-reporter-destination="$tool/tap" "$@") || status=1
+  [ ${#broken[@]} -eq 0 ] || printf '\nFailed besides the tests, see above: %s\n' "${broken[*]}"
+  passed=$(tap pass) failed=$(($(tap fail) + $(tap cancelled))) skipped=$(($(tap skipped) + $(tap todo)))
+  printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$status" = 0 ] && [ ${#broken[@]} -eq 0 ] && [ "$passed" -gt 0 ]
+}
+
+tap() { awk -v name="$1" '$1 == "#" && $2 == name { n = $3 } END { print n + 0 }' "$tool/tap" 2>/dev/null || echo 0; }

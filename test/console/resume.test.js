@@ -1,0 +1,168 @@
+// What happens under an open page: it is loaded anew, its server is killed. The page shows what the server has: no gap, and nothing twice.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { card, connection, launch, reads, status, until, visit } from "./harness/browser.js";
+import { Gate, Model } from "./harness/model.js";
+import { Server } from "./harness/server.js";
+
+let server;
+let browser;
+let model;
+
+before(async () => {
+  model = await Model.up();
+  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.down();
+  await model?.down();
+});
+
+/** So many words, each once, so that what is missing or doubled shows. */
+const words = (from, to) => Array.from({ length: to - from }, (_, index) => `w${from + index} `).join("");
+
+/** Expects that the page shows the items that the API has, in their order, with their texts. */
+async function sameAsAPI(page, id) {
+  const expected = (await server.items(id)).map((item) => ({ id: item.id, kind: item.kind, text: words_(textOf(item)) }));
+  const shown = await page.locator("article.item").evaluateAll((all) => all.map((item) => ({ id: item.dataset.id, kind: item.dataset.kind, text: item.textContent })));
+  assert.deepEqual(shown.map(({ id, kind }) => ({ id, kind })), expected.map(({ id, kind }) => ({ id, kind })), "the items of the page");
+  for (const [index, item] of expected.entries()) {
+    assert.deepEqual(words_(shown[index].text), item.text, `the words of item ${item.id}`);
+  }
+}
+
+const textOf = (item) => item.message?.text ?? item.reasoning?.text ?? item.tool?.output ?? "";
+const words_ = (text) => text.match(/\bw\d+\b/g) ?? [];
+
+/** Notes each state of the connection line from now on. */
+async function noteConnection(page) {
+  await page.evaluate(() => {
+    const line = document.querySelector(".connection");
+    window.__states = [{ state: line.dataset.state, text: line.textContent }];
+    new MutationObserver(() => {
+      const now = { state: line.dataset.state, text: line.textContent };
+      if (JSON.stringify(window.__states.at(-1)) !== JSON.stringify(now)) window.__states.push(now);
+    }).observe(line, { attributes: true, childList: true, subtree: true, characterData: true });
+  });
+}
+
+test("loaded anew in the middle of a stream", () => visit(browser, server, async (v) => {
+  const [half, loaded] = [new Gate(), new Gate()];
+  const scene = model.scene(async (answer) => {
+    answer.think(words(0, 40));
+    await answer.speak(words(40, 120));
+    half.open();
+    await loaded.passed;
+    await answer.speak(words(120, 200));
+  });
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const page = await v.open(`/executions/${id}`);
+  await half.passed;
+  await reads(page.locator('article.item[data-kind="message"]').last(), "w119");
+  await page.reload();
+  await reads(page.locator('article.item[data-kind="message"]').last(), "w119");
+  await status(page, "streaming");
+  await sameAsAPI(page, id);
+  loaded.open();
+  await status(page, "completed");
+  await reads(page.locator('article.item[data-kind="message"]').last(), "w199");
+  await sameAsAPI(page, id);
+}));
+
+test("loaded anew while an approval waits, in the inbox and in the execution", () => visit(browser, server, async (v) => {
+  const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo w1 w2 w3" }) : answer.say(words(4, 9))));
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const approval = await server.asks(id);
+  const page = await v.open(`/executions/${id}`);
+  await card(page, approval).getByRole("button", { name: "Approve", exact: true }).waitFor();
+  await page.reload();
+  await card(page, approval).getByRole("button", { name: "Approve", exact: true }).waitFor();
+  await page.goto(`${server.url}/#/inbox`);
+  await page.reload();
+  await card(page, approval).getByRole("button", { name: "Approve", exact: true }).click();
+  await server.ends(id);
+  await page.goto(`${server.url}/#/executions/${id}`);
+  await status(page, "completed");
+  await sameAsAPI(page, id);
+}));
+
+test("the server is killed in the middle of a stream and comes back: the page says so, and goes on", () => visit(browser, server, async (v) => {
+  v.expect(/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_EMPTY_RESPONSE/);
+  const [half, back] = [new Gate(), new Gate()];
+  let answers = 0;
+  const scene = model.scene(async (answer, conversation, step) => {
+    if (step === 0) return void answer.call("read", { path: "notes.txt" });
+    if (++answers > 1) {
+      await back.passed;
+      return void (await answer.speak(words(500, 560)));
+    }
+    await answer.speak(words(40, 120));
+    half.open();
+    await answer.closed;
+  });
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const page = await v.open(`/executions/${id}`);
+  await half.passed;
+  await reads(page.locator('article.item[data-kind="message"]').last(), "w119");
+  await connection(page, "live");
+  await noteConnection(page);
+  await server.kill();
+  await connection(page, "reconnecting");
+  assert.notEqual((await page.locator(".connection").textContent()).trim(), "", "it says so");
+  await server.start();
+  await connection(page, "live");
+  back.open();
+  await status(page, "completed");
+  await reads(page.locator('article.item[data-kind="message"]').last(), "w559");
+  await sameAsAPI(page, id);
+  const states = (await page.evaluate(() => window.__states)).map(({ state }) => state);
+  const walk = states.slice(states.indexOf("live"));
+  assert.ok(walk.indexOf("reconnecting") > 0 && walk.indexOf("live", walk.indexOf("reconnecting")) > 0, `the line went ${states.join(", ")}`);
+}));
+
+test("the server is killed while the inbox is open: what waited stays once, and what comes later comes", () => visit(browser, server, async (v) => {
+  v.expect(/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_EMPTY_RESPONSE/);
+  const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo w1" }) : answer.say("Done.")));
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const before = await server.asks(id);
+  const page = await v.open("/inbox");
+  await card(page, before).waitFor();
+  await connection(page, "live");
+  await server.kill();
+  await connection(page, "reconnecting");
+  assert.equal(await card(page, before).count(), 1, "what is known is still shown");
+  await server.start();
+  await connection(page, "live");
+  const later = await server.asks((await server.create({ prompt: `Go ${scene}` })).id);
+  await card(page, later).waitFor();
+  assert.equal(await card(page, before).count(), 1);
+  assert.equal(await page.locator("article.approval").count(), 2);
+  for (const approval of [before, later]) {
+    await card(page, approval).getByRole("button", { name: "Approve", exact: true }).click();
+    await page.locator(`article.approval[data-id="${approval.id}"][data-status="approved"]`).waitFor();
+  }
+  await server.ends(id);
+}));
+
+test("a decision that finds no server says so, and can be sent again", () => visit(browser, server, async (v) => {
+  v.expect(/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_EMPTY_RESPONSE/);
+  const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo w1" }) : answer.say("Done.")));
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const approval = await server.asks(id);
+  const page = await v.open("/inbox");
+  const approve = card(page, approval).getByRole("button", { name: "Approve", exact: true });
+  await approve.waitFor();
+  await connection(page, "live");
+  await server.kill();
+  await approve.click();
+  await reads(card(page, approval), /cannot be reached/);
+  assert.equal(await card(page, approval).getAttribute("data-status"), "pending", "nothing is shown that the server did not say");
+  await server.start();
+  await connection(page, "live");
+  await until(page, (id) => !document.querySelector(`article.approval[data-id="${id}"] button`)?.disabled, approval.id);
+  await approve.click();
+  await page.locator(`article.approval[data-id="${approval.id}"][data-status="approved"]`).waitFor();
+  await server.ends(id);
+}));
