@@ -1,0 +1,109 @@
+package items
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"signoff/internal/domain"
+)
+
+// consoleFolder has logs and the items that they make. The console makes items of the log itself, in the browser, and
+// test/console/unit/conversation.test.js holds it to these files; so whoever changes the reducer hears of it there.
+const consoleFolder = "../../../test/console/unit/items/"
+
+// told is one log as the API sends it, and what it amounts to.
+type toldLog struct {
+	Request toldRequest `json:"request"`
+	Log     []toldEvent `json:"log"`
+	Items   []Item      `json:"items"`
+}
+
+type toldRequest struct {
+	Prompt   string                `json:"prompt"`
+	Messages []domain.InputMessage `json:"messages"`
+}
+
+type toldEvent struct {
+	Seq  int64            `json:"seq"`
+	Type domain.EventType `json:"type"`
+	Time string           `json:"time"`
+	Data json.RawMessage  `json:"data"`
+}
+
+func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
+	past := []domain.InputMessage{{Role: domain.RoleUser, Content: "Hello"}, {Role: domain.RoleAssistant, Content: "Hello!"}}
+	for name, c := range map[string]struct {
+		request domain.Request
+		story   *story
+	}{
+		"files":  {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
+		"agent":  {domain.Request{Prompt: "Change it."}, agentWork()},
+		"blocks": {domain.Request{Prompt: "A script, please."}, blockWork()},
+		"odd":    {domain.Request{Prompt: "Surprise me."}, oddWork()},
+		"chance": {domain.Request{Prompt: "Go."}, rapid.Custom(randomStory).Example(8)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := Reduce(c.request, c.story.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, got := consoleFolder+name+".json", asJSON(t, toldLog{
+				Request: toldRequest{c.request.Prompt, c.request.Messages}, Log: sent(c.story.log), Items: all,
+			})+"\n"
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wanted, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(wanted), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func sent(log []domain.Event) []toldEvent {
+	all := make([]toldEvent, 0, len(log))
+	for _, event := range log {
+		all = append(all, toldEvent{event.Seq, event.Type, event.Time.Format("2006-01-02T15:04:05Z07:00"), event.Data})
+	}
+	return all
+}
+
+// oddWork is what hostile models and agents write where a change of a file is read: odd arguments, odd paths, odd patches, odd reports.
+func oddWork() *story {
+	s := begun(domain.SourceInternal)
+	for n, c := range []struct{ tool, arguments string }{
+		{"write", `{"path":["p"],"content":"x"}`}, {"write", `7`}, {"write", `null`}, {"write", `{"PATH":"capitals","Content":"x\n"}`},
+		{"write", `{"path":"a\nb\u0000\"\\","content":"no end"}`}, {"write", `{"path":"empty","content":""}`},
+		{"edit", `{"path":"p","oldText":null,"newText":"a\nb"}`}, {"edit", `{"path":"p","oldText":"same","newText":"same"}`},
+		{"edit", `{"path":"p","oldText":"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18","newText":"1\n2\nthree\n4\n5\n6\n7\n8\n9\n11\n12\n13\n14\n15\n16\n17\n18\n"}`},
+		{"edit", `{"path":"é","oldText":"ä\nb","newText":"b\nä"}`},
+		{"patch", `{"patch":"noise\n--- \"a/\\303\\251 x\"\n+++ \"b/\\303\\251 x\"\n@@ -1 +1 @@\n-a\n+b\n--- a/gone\t2026\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\ndiff --git a/z b/z\n"}`},
+		{"patch", `{"patch":"--- a/x\n+++ y\n@@\n--- not a name\n+++ nor this\n\n+one\n"}`}, {"toString", `{"path":"p"}`},
+	} {
+		s.tell(domain.ToolCallRequested{ToolCallID: string(rune('a' + n)), MessageID: "m", Turn: 1, Tool: c.tool, Class: domain.ClassWrite,
+			Arguments: []byte(c.arguments), Summary: c.tool})
+	}
+	for _, report := range []string{
+		`null`, `[]`, `7`, `{"title":7,"rawInput":[1],"content":{"type":"diff"}}`, `{"title":"","content":[null,7,"x",{"type":"diff","path":""}]}`,
+		`{"content":[{"type":"diff","path":"r","newText":"x"},{"type":"diff","path":"r","oldText":"x","newText":"y"},{"type":"diff","path":7,"newText":"z"}]}`,
+		`{"content":[{"content":[{"text":"in a list"}]},{"content":{"text":"said"}},{"content":{"text":"twice 😀"}}]}`,
+	} {
+		s.tell(domain.ToolCallReported{ToolCallID: "reported", Turn: 1, Update: []byte(report)})
+	}
+	return s.tell(
+		domain.ToolCallUpdated{ToolCallID: "printed", Output: "é😀"},
+		domain.ToolCallUpdated{ToolCallID: "printed", Output: "\n"},
+		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "漢字"},
+		domain.MessageDelta{MessageID: "m", Turn: 1, Text: " and more"},
+	)
+}

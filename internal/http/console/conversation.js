@@ -1,0 +1,159 @@
+// An execution as a conversation: the log in, the items out. It is pure, and makes the same items as the server's reducer
+// (internal/events/items, docs/items.md): a test holds the two together over golden logs. The one log that the page follows
+// thereby makes both the conversation and the raw feed, and a reload shows what whoever stayed has seen.
+
+import { Growing, Misfit, bounded, boundedJSON, textBytes } from "./bytes.js";
+import { Calls } from "./calls.js";
+import { noticeOf, repeating } from "./notices.js";
+import { Rows } from "./rows.js";
+import { Standing } from "./standing.js";
+
+/** Takes the events of one log, each exactly once, in order. */
+export class Conversation {
+  lastSeq = 0;
+  standing = new Standing();
+  #rows = new Rows();
+  #calls = new Calls(this.#rows);
+  #speech = new Map(); // by the item's id: {item, text}
+  #blocks; // the newest generation, while it waits for somebody
+  #turn = 0; // 0: between two
+  #request;
+
+  /** @param request {prompt, messages} of the execution: the first prompt stands there and not in the log */
+  constructor(request) {
+    this.#request = request;
+  }
+
+  /** Items and notices, in the order in which they began. The list is the same in each answer, and grows at its end. */
+  rows() {
+    return this.#rows.list;
+  }
+
+  /** What GET /executions/{id}/items answers. */
+  items() {
+    return this.#rows.list.filter((row) => row.kind !== "notice");
+  }
+
+  /** What allowed a call: {allowedBy, ruleId, reason, sandbox, expiresAt}; undefined: it has not started. */
+  originOf(toolCallId) {
+    return this.#calls.get(toolCallId)?.origin;
+  }
+
+  /**
+   * Takes the next event and returns the ids of the rows that are new or changed. Types that are not known change nothing; what does not
+   * fit throws a Misfit and changes nothing.
+   */
+  add(event) {
+    if (event.seq <= this.lastSeq) return new Set();
+    if (event.seq !== this.lastSeq + 1) throw new Misfit(`The log has a hole: event ${event.seq} follows event ${this.lastSeq}.`);
+    this.#rows.begin(event);
+    if (Object.hasOwn(Conversation.#takes, event.type)) Conversation.#takes[event.type].call(this, event.data);
+    this.lastSeq = event.seq;
+    this.standing.take(event);
+    this.#notice(event);
+    return this.#rows.changed;
+  }
+
+  static #takes = {
+    "execution.created"(data) { this.#begin(data); },
+    "turn.started"(data) { this.#prompted(data); },
+    "turn.ended"() { this.#turn = 0; },
+    "message.delta"(data) { this.#spoke("message", data); },
+    "thought.delta"(data) { this.#spoke("reasoning", data); },
+    "message.completed"(data) { this.#fellSilent("message", data); },
+    "thought.completed"(data) { this.#fellSilent("reasoning", data); },
+    "toolCall.requested"(data) { this.#calls.requested(data, this.#turn); },
+    "toolCall.started"(data) { this.#calls.started(data, this.#turn); },
+    "toolCall.updated"(data) { this.#calls.printed(data, this.#turn); },
+    "toolCall.reported"(data) { this.#calls.reported(data, this.#turn); },
+    "toolCall.completed"(data) { this.#calls.completed(data, this.#turn); },
+    "approval.requested"(data) { this.#calls.askedAbout(data, this.#turn); },
+    "approval.resolved"(data) { this.#calls.answered(data, this.#turn); },
+    "blocks.generated"(data) { this.#generated(data); },
+    "blocks.accepted"(data) { this.#accepted(data); },
+    "execution.completed"() { this.#decide("cancelled"); },
+    "execution.failed"() { this.#decide("cancelled"); },
+    "execution.cancelled"() { this.#decide("cancelled"); },
+    "execution.timedOut"() { this.#decide("cancelled"); },
+  };
+
+  /** The last message of the request is what the first turn answers; those before it are the past. */
+  #begin(data) {
+    this.#calls.external = data.source?.type === "acp";
+    const given = [...(this.#request.messages ?? [])];
+    if (this.#request.prompt) given.push({ role: "user", content: this.#request.prompt });
+    given.forEach((message, at) => this.#said(at + 1, at === given.length - 1 ? 1 : 0, { role: message.role, text: message.content }));
+  }
+
+  #prompted({ turn, promptId, text, edits, repair }) {
+    this.#turn = turn;
+    if (text) this.#said(promptId || `turn${turn}`, turn, { role: "user", text, edits: edits || undefined, repair: repair || undefined });
+  }
+
+  #said(id, turn, message) {
+    const { beginning, cut } = bounded(message.text, textBytes);
+    Object.assign(message, { text: beginning, truncated: cut || undefined });
+    this.#rows.add({ id: `prompt:${id}`, kind: "message", turn, status: "complete", message });
+  }
+
+  /** Adds a piece to a message or to reasoning, which may share the id of the model's answer. */
+  #spoke(kind, { messageId, turn, offset, text: piece }) {
+    const id = `${kind}:${messageId}`;
+    const known = this.#speech.get(id);
+    const text = known?.text ?? new Growing();
+    text.add(offset, piece, id);
+    const item = known?.item ?? this.#beginSpeech(kind, id, turn, text);
+    Object.assign(item[kind], { text: text.kept, truncated: text.cut || undefined });
+    this.#rows.touch(item);
+  }
+
+  #beginSpeech(kind, id, turn, text) {
+    const said = kind === "message" ? { role: "assistant", text: "" } : { text: "" };
+    const item = this.#rows.add({ id, kind, turn, status: "open", [kind]: said });
+    this.#speech.set(id, { item, text });
+    return item;
+  }
+
+  /** A message without a word is nothing to show. */
+  #fellSilent(kind, { messageId, interrupted }) {
+    const item = this.#speech.get(`${kind}:${messageId}`)?.item;
+    if (item === undefined) return;
+    item.status = "complete";
+    item[kind].interrupted = interrupted || undefined;
+    this.#rows.touch(item);
+  }
+
+  #generated(data) {
+    this.#calls.handedIn(data.toolCallId, this.#turn);
+    this.#decide("superseded");
+    const { generation, toolCallId, insertAfter, documentRevision } = data;
+    const blocks = {
+      generation, toolCallId, blocks: boundedJSON(data.blocks), insertAfter: insertAfter || undefined, documentRevision: documentRevision || undefined,
+      state: "submitted",
+    };
+    this.#blocks = this.#rows.add({ id: `blocks:${generation}`, kind: "blocks", turn: data.turn, status: "open", blocks });
+  }
+
+  #accepted({ generation, by }) {
+    if (this.#blocks?.blocks.generation !== generation) return;
+    this.#blocks.blocks.acceptedBy = by;
+    this.#decide("accepted");
+  }
+
+  /** Says what became of the blocks that wait for somebody. */
+  #decide(state) {
+    if (this.#blocks === undefined) return;
+    this.#blocks.blocks.state = state;
+    this.#blocks.status = "complete";
+    this.#rows.touch(this.#blocks);
+    this.#blocks = undefined;
+  }
+
+  #notice(event) {
+    const notice = noticeOf(event);
+    if (notice === undefined) return;
+    const last = this.#rows.list.at(-1);
+    if (last?.type === event.type && repeating.has(event.type)) this.#rows.touch(Object.assign(last, { notice }));
+    else this.#rows.add({ id: `notice:${event.seq}`, kind: "notice", type: event.type, turn: this.#turn, status: "complete", notice });
+  }
+}

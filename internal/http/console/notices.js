@@ -1,0 +1,52 @@
+// What is no item of the API and yet to be seen in its place: a model that fails, an agent that is silent, the end. Pure: words for events.
+
+import { amount, duration, plural, words } from "./format.js";
+
+/** The words of an event that is a notice: {level: "info" | "warn" | "error", text, detail?}; undefined: it is none. */
+export function noticeOf(event) {
+  return Object.hasOwn(notices, event.type) ? notices[event.type](event.data) : undefined;
+}
+
+/** Events of which the newest says it all, where they come one after the other. */
+export const repeating = new Set(["model.retrying", "agent.silent"]);
+
+function info(text, detail) {
+  return { level: "info", text, detail };
+}
+
+function warn(text, detail) {
+  return { level: "warn", text, detail };
+}
+
+function failure(text, error, detail) {
+  return { level: "error", text, detail: error ? `${error.code}: ${error.message}` : detail };
+}
+
+const goesOn = { load: "The agent took its session up again.", fresh: "A new session of the agent got the prompt again.", fail: "It was ended." };
+
+const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls" };
+
+const notices = {
+  "execution.stateChanged": ({ to, reason }) => (to === "interrupted" ? warn("Interrupted: somebody must choose how it goes on.", reason) : undefined),
+  "prompt.discarded": () => warn("A prompt that waited was not sent: the execution ended before its turn."),
+  "turn.continued": ({ mode, by, text }) => info(`${goesOn[mode] ?? `The turn goes on (${mode}).`}${by ? ` Chosen by ${by.name}.` : ""}`, text),
+  "turn.ended": ({ turn, stopReason, error }) => (error ? failure(`Turn ${turn} broke down.`, error) : endedEarly(turn, stopReason)),
+  "agent.started": ({ continued }) => (continued ? info("The agent was started again, and has taken its session up.") : undefined),
+  "agent.exited": ({ message }) => warn("The agent's process has ended; the next prompt starts it again.", message),
+  "agent.modeChanged": ({ mode }) => info(`The agent works in the mode ${mode} from here on.`),
+  "agent.silent": ({ seconds }) => warn(`Nothing has come from the agent for ${duration(seconds * 1000)}, although it is its turn.`),
+  "model.retrying": ({ attempt, maxAttempts, delayMs, code, message }) =>
+    warn(`The model failed, attempt ${attempt} of ${maxAttempts}; asked again after ${duration(delayMs)}.`, `${code}: ${message}`),
+  "model.switched": ({ from, to, code, message }) => warn(`The model ${from} failed for good; ${to} is asked from here on.`, `${code}: ${message}`),
+  "context.compacted": ({ results, before, after }) =>
+    info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens became ${amount(after)}. Here and in the log they are whole.`),
+  "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${limits[limit] ?? limit}).`),
+  "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: nobody prompted it any more." : "Completed."),
+  "execution.failed": ({ error, finishReason }) => failure(`Failed (${words(finishReason ?? "error")}).`, error),
+  "execution.cancelled": ({ cancelledBy, reason }) => warn(`Cancelled${cancelledBy ? ` by ${cancelledBy.name}` : ""}.`, reason),
+  "execution.timedOut": ({ error }) => failure("Timed out: its active time was used up.", error),
+};
+
+function endedEarly(turn, reason) {
+  return reason === "endTurn" || reason === "end_turn" ? undefined : info(`Turn ${turn} ended: ${words(String(reason))}.`);
+}

@@ -1,0 +1,89 @@
+// How an execution stands, as far as its log tells: status, turn and round, usage, plan, prompts that wait. Pure.
+
+/** Takes events one by one; its members are what they amount to. */
+export class Standing {
+  status = "queued";
+  statusReason = "";
+  turn = 0;
+  rounds = 0; // answers of the model with tool calls, in this turn
+  usage; // undefined: nothing was told
+  model; // that was asked last
+  agent; // what answers: {name, version, sandbox, resumable, mode, model, …}
+  plan = []; // [{content, priority, status}]
+  commands = []; // of an external agent: [{name, description}]
+  prompts = []; // that wait: [{promptId, text, by, …}]
+  asked = new Set(); // approvals that are open
+  ended; // the data of the terminal event
+  endedAt;
+  #round;
+
+  take({ type, data, time }) {
+    const take = Object.hasOwn(Standing.#takes, type) ? Standing.#takes[type] : undefined;
+    take?.call(this, data, time);
+  }
+
+  static #takes = {
+    "execution.stateChanged"(data) {
+      this.status = data.to;
+      this.statusReason = data.reason ?? "";
+    },
+    "turn.started"(data) {
+      this.turn = data.turn;
+      this.rounds = 0;
+      this.#round = undefined;
+      this.#forget(data.promptId);
+    },
+    "prompt.queued"(data) {
+      this.prompts = [...this.prompts, data];
+    },
+    "prompt.discarded"(data) {
+      this.#forget(data.promptId);
+    },
+    "toolCall.requested"(data) {
+      if (data.messageId === this.#round) return;
+      this.#round = data.messageId;
+      this.rounds++;
+    },
+    "usage.updated"(data) {
+      this.usage = data.usage;
+      this.model = data.model || this.model;
+    },
+    "plan.updated"(data) {
+      this.plan = Array.isArray(data.entries) ? data.entries : [];
+    },
+    "agent.started"(data) {
+      this.agent = data;
+    },
+    "agent.modeChanged"(data) {
+      this.agent = { ...this.agent, mode: data.mode };
+    },
+    "agent.commandsUpdated"(data) {
+      const commands = data.update?.availableCommands;
+      this.commands = Array.isArray(commands) ? commands.filter((one) => typeof one?.name === "string") : [];
+    },
+    "approval.requested"(data) {
+      this.asked.add(data.approvalId);
+    },
+    "approval.resolved"(data) {
+      this.asked.delete(data.approvalId);
+    },
+    "execution.completed": Standing.prototype.end,
+    "execution.failed": Standing.prototype.end,
+    "execution.cancelled": Standing.prototype.end,
+    "execution.timedOut": Standing.prototype.end,
+  };
+
+  /** Takes the terminal event. */
+  end(data, time) {
+    this.status = data.status;
+    this.statusReason = "";
+    this.ended = data;
+    this.endedAt = time;
+    this.usage = data.usage ?? this.usage;
+    this.prompts = [];
+  }
+
+  #forget(promptId) {
+    this.prompts = this.prompts.filter((one) => one.promptId !== promptId);
+  }
+}
