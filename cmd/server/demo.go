@@ -11,6 +11,7 @@ import (
 	nethttp "net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,6 +90,9 @@ func walkThrough(ctx context.Context, app *App, std stdio) error {
 		fmt.Fprintln(std.out, "No sandbox works here, so the command will be refused. To go on, install bubblewrap or allow\n"+
 			"user namespaces (signoff doctor tells more), or run it unconfined: SIGNOFF_SANDBOX=off make demo")
 	}
+	if err := w.choose(ctx); err != nil {
+		return err
+	}
 	var execution struct {
 		ID string `json:"id"`
 	}
@@ -101,7 +105,10 @@ func walkThrough(ctx context.Context, app *App, std stdio) error {
 	if err := w.follow(ctx, execution.ID); err != nil {
 		return err
 	}
-	return w.result(ctx, execution.ID)
+	if err := w.result(ctx, execution.ID); err != nil || !w.browses {
+		return err
+	}
+	return w.linger(ctx)
 }
 
 // walk is one person who follows an execution.
@@ -110,7 +117,29 @@ type walk struct {
 	std     stdio
 	answers *bufio.Reader
 	asks    bool   // there is somebody to ask
+	browses bool   // who decides in the console, and not here
 	last    string // the kind of text that was printed last
+}
+
+// choose lets the person decide here or in the console. Its link has a token that goes away with the demo's server.
+func (w *walk) choose(ctx context.Context) error {
+	if !w.asks || !terminal(w.std.out) {
+		return nil
+	}
+	fmt.Fprintf(w.std.out, "Its console, for a browser on this machine:\n\n  %s\n", consoleLink(w.api.base, w.api.token))
+	answer, err := w.ask(ctx, "\nDecide here, or in the browser? [h/b] ", "h", "here", "b", "browser")
+	w.browses = strings.HasPrefix(answer, "b")
+	return err
+}
+
+// linger keeps the console's server there until the person has seen enough.
+func (w *walk) linger(ctx context.Context) error {
+	fmt.Fprint(w.std.out, "\nThe console is there until you press Enter; start more of these executions in it, if you like. ")
+	_, err := w.answer(ctx)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // follow reads the stream to its end and answers what is asked on the way.
@@ -183,6 +212,10 @@ func (w *walk) line(text string) {
 func (w *walk) decide(ctx context.Context, p domain.ApprovalRequested) error {
 	w.line("ASKS:   " + p.Summary)
 	fmt.Fprintf(w.std.out, "\n          nothing runs until somebody decides; it expires at %s\n", p.ExpiresAt.Local().Format(time.TimeOnly))
+	if w.browses {
+		fmt.Fprintln(w.std.out, "          It is in the inbox of the console.")
+		return nil
+	}
 	answer := map[string]any{"decision": "approve", "argumentsHash": p.ArgumentsHash}
 	if yes, err := w.yes(ctx); err != nil {
 		return err
@@ -190,7 +223,12 @@ func (w *walk) decide(ctx context.Context, p domain.ApprovalRequested) error {
 		answer["decision"], answer["reason"] = "deny", "The person at the demo said no."
 	}
 	fmt.Fprintf(w.std.out, "          POST /approvals/%.8s…  %s", p.ApprovalID, answer["decision"])
-	return w.api.call(ctx, "POST", "/approvals/"+string(p.ApprovalID), answer, nil)
+	err := w.api.call(ctx, "POST", "/approvals/"+string(p.ApprovalID), answer, nil)
+	if status := (refusal{}); errors.As(err, &status) && status.code == nethttp.StatusConflict {
+		w.line("        somebody was faster in the console")
+		return nil
+	}
+	return err
 }
 
 func (w *walk) yes(ctx context.Context) (bool, error) {
@@ -198,20 +236,23 @@ func (w *walk) yes(ctx context.Context) (bool, error) {
 		fmt.Fprintln(w.std.out, "\n          No terminal here, so the demo approves by itself.")
 		return true, nil
 	}
+	answer, err := w.ask(ctx, "\n          Approve? [y/n] ", "n", "no", "y", "yes")
+	return strings.HasPrefix(answer, "y"), err
+}
+
+// ask repeats a question until it gets one of the answers. Whoever hangs up has given the first one.
+func (w *walk) ask(ctx context.Context, question string, answers ...string) (string, error) {
 	for {
-		fmt.Fprint(w.std.out, "\n          Approve? [y/n] ")
+		fmt.Fprint(w.std.out, question)
 		line, err := w.answer(ctx)
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return true, nil
-		case "n", "no":
-			return false, nil
-		}
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
+		answer := strings.ToLower(strings.TrimSpace(line))
+		switch {
+		case slices.Contains(answers, answer):
+			return answer, nil
+		case errors.Is(err, io.EOF):
+			return answers[0], nil
+		case err != nil:
+			return "", err
 		}
 	}
 }
@@ -249,7 +290,7 @@ func (w *walk) result(ctx context.Context, id string) error {
 	fmt.Fprintf(w.std.out, "\n\nGET  /executions/%.8s…         %s after %d events\n\n%s\n", id, execution.Status, execution.LastSeq, indent(execution.Output.Text))
 	fmt.Fprint(w.std.out, "Where to go next:\n  make run            a server of your own; it prints the three curls\n"+
 		"  README.md           a real model in one line of configuration\n  docs/               configuration, states, the API's document is api/openapi.yaml\n")
-	if execution.Status != string(domain.StatusCompleted) {
+	if execution.Status != string(domain.StatusCompleted) && !w.browses { // the console has more than yes and no
 		return errors.New("the demo's execution did not complete")
 	}
 	return nil
@@ -280,10 +321,18 @@ func (c client) send(ctx context.Context, method, path string, body any) (*netht
 	if response.StatusCode >= nethttp.StatusBadRequest {
 		defer response.Body.Close()
 		problem, _ := io.ReadAll(io.LimitReader(response.Body, 8<<10))
-		return nil, fmt.Errorf("%s %s answers %s: %s", method, path, response.Status, problem)
+		return nil, refusal{response.StatusCode, fmt.Sprintf("%s %s answers %s: %s", method, path, response.Status, problem)}
 	}
 	return response, nil
 }
+
+// refusal is what the API answers instead of what was asked for.
+type refusal struct {
+	code int
+	text string
+}
+
+func (r refusal) Error() string { return r.text }
 
 func (c client) call(ctx context.Context, method, path string, body, into any) error {
 	response, err := c.send(ctx, method, path, body)

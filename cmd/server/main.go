@@ -49,6 +49,7 @@ type stdio struct {
 func commands() []command {
 	return []command{
 		{"serve", "run the server (the default)", serve},
+		{"console", "print the link that opens the console in a browser", console},
 		{"demo", "show the whole thing once: an agent, a stream, an approval", demo},
 		{"migrate", "bring the database to this version's schema", migrate},
 		{"keys", "create, list and revoke API keys", manageKeys},

@@ -32,7 +32,7 @@ func serve(ctx context.Context, args []string, std stdio) error {
 			slog.Warn("did not close cleanly", "error", err)
 		}
 	}()
-	return app.Run(ctx, func() { app.welcome(std.err) })
+	return app.Run(ctx, func() { app.welcome(std) })
 }
 
 // settle reads all that the operator says, and sets up logging as they want it. Before the file is read, prepare may
@@ -79,16 +79,30 @@ func terminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// welcome says where the server is and what to type next. The token itself stays in its file.
-func (a *App) welcome(out io.Writer) {
-	fmt.Fprintf(out, "\nSignoff %s listens on http://%s (sandbox: %s)\n", version, a.Addr(), a.sandbox.Name())
+// welcome says where the server is and what to type next.
+func (a *App) welcome(std stdio) {
+	fmt.Fprintf(std.err, "\nSignoff %s listens on http://%s (sandbox: %s)\n", version, a.Addr(), a.sandbox.Name())
 	if !a.config.loopback() {
+		fmt.Fprintln(std.err, "A browser finds the console there; it asks for a key.")
 		return
 	}
 	if a.FirstToken {
-		fmt.Fprintf(out, "The first API token was made; it lies in %s and may do everything.\n", a.config.tokenFile())
+		fmt.Fprintf(std.err, "The first API token was made; it lies in %s and may do everything.\n", a.config.tokenFile())
 	}
-	fmt.Fprintln(out, "\nTry it from another terminal:\n\n"+indent(curls(a.Addr(), a.config.tokenFile()))+"\nStop it with Ctrl-C.")
+	a.showConsole(std)
+	fmt.Fprintln(std.err, "\nTry it from another terminal:\n\n"+indent(curls(a.Addr(), a.config.tokenFile()))+"\nStop it with Ctrl-C.")
+}
+
+// showConsole says how to open the console. The link has the token in it: the first start shows it, to a person at a terminal. What is no
+// terminal may be a log that others read, and is told the command that prints it.
+func (a *App) showConsole(std stdio) {
+	command := a.config.consoleCommand(a.Addr())
+	token, err := a.config.firstToken("")
+	if err != nil || !a.FirstToken || !terminal(std.out) {
+		fmt.Fprintf(std.err, "The console, for a browser: %s prints its link.\n", command)
+		return
+	}
+	fmt.Fprintf(std.out, "\nOpen the console in a browser. The link has the token in it; %s prints it again.\n\n  %s\n", command, consoleLink("http://"+a.Addr(), token))
 }
 
 // curls are the three routes, ready to paste.

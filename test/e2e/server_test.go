@@ -34,6 +34,7 @@ type server struct {
 	process   *exec.Cmd
 	exited    chan struct{}
 	stderr    *output
+	terminal  *os.File // what the next process reads from and prints to
 	client
 }
 
@@ -159,6 +160,9 @@ func (s *server) launch(args ...string) {
 	s.process = exec.Command(s.binary, args...)
 	s.process.Env, s.process.Dir = s.env, s.home
 	s.process.Stderr = io.MultiWriter(s.stderr, look("the log of the server of "+s.t.Name()))
+	if s.terminal != nil {
+		s.process.Stdin, s.process.Stdout = s.terminal, s.terminal
+	}
 	must(s.t, s.process.Start())
 	s.exited = make(chan struct{})
 	go func(process *exec.Cmd, exited chan struct{}) {

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// console prints the link that opens the console in a browser, and nothing else to standard output, so that it can be handed on:
+// xdg-open "$(signoff console)".
+func console(_ context.Context, args []string, std stdio) error {
+	set := flags("console", std)
+	address := set.String("url", "", "where a browser reaches the server, like https://signoff.example; without it, SIGNOFF_ADDR says so")
+	if err := set.Parse(args); err != nil {
+		return usageError{err}
+	}
+	if set.NArg() > 0 {
+		return usagef("signoff console does not understand %q", set.Arg(0))
+	}
+	config, err := readConfig()
+	if err != nil {
+		return err
+	}
+	base, err := config.reachedAt(*address)
+	if err != nil {
+		return err
+	}
+	token, err := config.firstToken(base)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(std.out, consoleLink(base, token))
+	return err
+}
+
+// consoleLink has the token in its fragment, the part of an address that a browser sends nowhere.
+func consoleLink(base, token string) string { return base + "/#token=" + token }
+
+// reachedAt is what the link begins with: what the person says, or else where the server listens.
+func (c Config) reachedAt(said string) (string, error) {
+	if said != "" {
+		return origin(said)
+	}
+	host, port, err := net.SplitHostPort(c.Addr)
+	switch {
+	case err != nil: // unreachable: the configuration was validated
+		return "", err
+	case port == "" || port == "0":
+		return "", usagef("SIGNOFF_ADDR leaves the port to the machine; the server prints which one it took. Say it: signoff console --url http://127.0.0.1:PORT")
+	}
+	return "http://" + net.JoinHostPort(dialable(host), port), nil
+}
+
+// origin reads an address that people have typed.
+func origin(said string) (string, error) {
+	u, err := url.Parse(said)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || *u != (url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}) ||
+		strings.Trim(u.Path, "/") != "" {
+		return "", usagef("--url is http:// or https:// and a host, with a port where it needs one, not %q", said)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// dialable is the host itself, or where one that stands for all addresses is found on this machine.
+func dialable(host string) string {
+	address, err := netip.ParseAddr(host)
+	switch {
+	case host == "" || err == nil && address == netip.IPv4Unspecified():
+		return "127.0.0.1"
+	case err == nil && address == netip.IPv6Unspecified():
+		return "::1"
+	}
+	return host
+}
+
+// firstToken reads what the first start has left.
+func (c Config) firstToken(base string) (string, error) {
+	content, err := os.ReadFile(c.tokenFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no token at %s; the first start of a server on an address like 127.0.0.1 leaves one there.\n"+
+			"Any other key works as well: open %s in a browser, and paste one that signoff keys create has printed", c.tokenFile(), base)
+	}
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(content))
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s holds no token", c.tokenFile())
+	}
+	return token, nil
+}
+
+// consoleCommand prints the link of a server that listens at addr.
+func (c Config) consoleCommand(addr string) string {
+	if _, port, err := net.SplitHostPort(c.Addr); err == nil && port != "0" {
+		return "signoff console"
+	}
+	return "signoff console --url http://" + addr
+}
