@@ -1,0 +1,153 @@
+// A stream of 50,000 events stays smooth: only what is seen is drawn, work grows with what comes and not with what was there, and nothing jumps
+// while text streams. Measured in numbers of nodes and in ratios, so that a slow machine is no failure.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { connection, launch, reads, status, until, visit } from "./harness/browser.js";
+import { Gate, Model } from "./harness/model.js";
+import { eventually, Server } from "./harness/server.js";
+
+let server;
+let browser;
+let model;
+
+before(async () => {
+  model = await Model.up();
+  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared" } };
+  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.down();
+  await model?.down();
+});
+
+/** Has an agent talk and think by turns, each time another item of two events. */
+async function talk(items) {
+  const lines = Array.from({ length: items / 2 }, (_, index) => `#! say word ${index} is said\n#! think thought ${index} is thought`);
+  const { id } = await server.post("/executions", { source: { type: "acp", command: "scripted" }, prompt: lines.join("\n"), timeoutSeconds: 0 });
+  return id;
+}
+
+/** Counts nodes at each picture, and the time of long tasks, until it is asked. */
+const measure = () => {
+  const seen = { most: 0, long: 0, longest: 0, shift: 0, start: performance.now() };
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      seen.long += entry.duration;
+      seen.longest = Math.max(seen.longest, entry.duration);
+    }
+  }).observe({ type: "longtask", buffered: true });
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) seen.shift += entry.value;
+  }).observe({ type: "layout-shift", buffered: true });
+  const count = () => {
+    seen.most = Math.max(seen.most, document.querySelectorAll("*").length);
+    seen.spent = performance.now() - seen.start;
+    requestAnimationFrame(count);
+  };
+  count();
+  window.__measured = seen;
+};
+
+/** Opens an execution that has ended, and measures until it is all there. */
+async function load(page, id) {
+  await page.goto("about:blank");
+  await page.goto(server.link(`/executions/${id}`));
+  await page.evaluate(measure);
+  await status(page, "completed");
+  await page.locator("article.item").first().waitFor();
+  return page.evaluate(() => ({ ...window.__measured }));
+}
+
+test("50,000 events: the page has few nodes, and takes ten times as long as for 5,000, not a hundred times", { timeout: 180_000 }, () => visit(browser, server, async (v) => {
+  const [short, long] = [await talk(2500), await talk(25_000)];
+  const page = await v.open(`/executions/${long}`);
+  await connection(page, "live");
+  await page.evaluate(measure);
+  await eventually("the long talk ends", async () => (await server.get(`/executions/${long}`)).status === "completed", 120_000);
+  await status(page, "completed");
+  const live = await page.evaluate(() => ({ ...window.__measured }));
+  const { lastSeq } = await server.get(`/executions/${long}`);
+  assert.ok(lastSeq >= 50_000, `${lastSeq} events`);
+  assert.ok(live.most < 4000, `${live.most} nodes while it streamed`);
+  assert.ok(live.long < live.spent * 0.75, `long tasks took ${Math.round(live.long)} of ${Math.round(live.spent)} ms`);
+  await server.ends(short);
+  const few = await load(page, short);
+  const many = await load(page, long);
+  assert.ok(many.most < 4000 && many.most < few.most * 2 + 500, `${few.most} nodes for 5,000 events, ${many.most} for ten times as many`);
+  assert.ok(many.spent < (few.spent + 300) * 25, `${Math.round(few.spent)} ms for 5,000 events, ${Math.round(many.spent)} ms for ten times as many`);
+  await wander(page);
+  await page.getByRole("button", { name: "Raw events" }).click();
+  await wander(page);
+  const all = await page.evaluate(() => ({ ...window.__measured }));
+  assert.ok(all.most < 5000, `${all.most} nodes with the raw feed`);
+}));
+
+/** Goes through all that scrolls, to its beginning and its end: something is drawn wherever one looks. */
+async function wander(page) {
+  for (const part of [0, 0.5, 1, 0.25]) {
+    const shown = await page.evaluate(async (part) => {
+      const boxes = [document.scrollingElement, ...document.querySelectorAll("main *")].filter((one) => one.scrollHeight > one.clientHeight + 500 && (one === document.scrollingElement || /auto|scroll/.test(getComputedStyle(one).overflowY)));
+      for (const box of boxes) box.scrollTop = (box.scrollHeight - box.clientHeight) * part;
+      for (let pictures = 0; pictures < 4; pictures++) await new Promise(requestAnimationFrame);
+      const middle = document.elementFromPoint(innerWidth / 3, innerHeight / 2);
+      return { boxes: boxes.length, there: middle !== null && middle !== document.body && middle.textContent.trim().length > 0 };
+    }, part);
+    assert.ok(shown.boxes > 0, "something scrolls");
+    assert.ok(shown.there, `at ${part} there is nothing to be seen`);
+  }
+}
+
+const prose = Array.from({ length: 60 }, (_, index) => `## Part ${index}\n\nText of part ${index} with **bold**, \`code\` and a [link](https://example.com/${index}), long enough to be broken into lines on any screen that there is.\n\n- one\n- two\n\n\`\`\`sh\ndf -h /srv/${index}\n\`\`\`\n`).join("\n");
+
+for (const device of ["desktop", "phone"]) {
+  test(`nothing moves while text streams (${device})`, () => visit(browser, server, async (v) => {
+    const [watched, stop] = [new Gate(), new Gate()];
+    const scene = model.scene(async (answer) => {
+      answer.say("It begins. ");
+      await watched.passed;
+      await answer.speak(prose.slice(0, 3000), { size: 12, pace: 2 });
+      await stop.passed;
+    });
+    const { id } = await server.create({ prompt: `Go ${scene}` });
+    const page = await v.open(`/executions/${id}`, { device });
+    await reads(page.locator('article.item[data-kind="message"]').last(), "It begins.");
+    await connection(page, "live");
+    await page.evaluate(measure);
+    const before = await page.evaluate(() => window.__measured.shift);
+    watched.open();
+    await reads(page.locator('article.item[data-kind="message"]').last(), "Part 9");
+    await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
+    const shift = (await page.evaluate(() => window.__measured.shift)) - before;
+    stop.open();
+    await status(page, "completed");
+    assert.equal(shift, 0, "the sum of what moved");
+  }));
+}
+
+test("a reader who has gone up is left there while text streams", () => visit(browser, server, async (v) => {
+  const [watched, stop] = [new Gate(), new Gate()];
+  const scene = model.scene(async (answer) => {
+    answer.say(prose);
+    await watched.passed;
+    await answer.speak("\n\nAnd more. ".repeat(100), { size: 40, pace: 2 });
+    answer.say("THE END");
+    await stop.passed;
+  });
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const page = await v.open(`/executions/${id}`);
+  await reads(page.locator('article.item[data-kind="message"]').last(), "Part 59");
+  const heading = page.getByRole("heading", { name: "Part 5", exact: true });
+  await heading.scrollIntoViewIfNeeded();
+  await page.mouse.move(400, 400);
+  await page.mouse.wheel(0, -200);
+  await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
+  const place = (await heading.boundingBox()).y;
+  watched.open();
+  await eventually("all was said", async () => (await server.items(id)).at(-1).message?.text.includes("THE END"));
+  await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
+  assert.equal(Math.round((await heading.boundingBox()).y), Math.round(place));
+  stop.open();
+  await status(page, "completed");
+}));

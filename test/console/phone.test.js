@@ -1,0 +1,109 @@
+// The person who approves is often not at a desk: the same walk on a phone, by touch. No page scrolls sideways, and what is to be touched is large enough.
+
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { card, launch, status, visit } from "./harness/browser.js";
+import { Model } from "./harness/model.js";
+import { Server } from "./harness/server.js";
+
+let server;
+let browser;
+let model;
+
+before(async () => {
+  model = await Model.up();
+  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.down();
+  await model?.down();
+});
+
+const small = { ...{ device: "phone" }, viewport: { width: 360, height: 740 } };
+
+/** Expects that a page fits and that a thumb can hit what it shows. */
+async function fits(page, what) {
+  const found = await page.evaluate(() => {
+    const root = document.documentElement;
+    const wide = [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > root.clientWidth + 1 && !one.closest(".scroll, [tabindex='0'], .skip, pre, table"));
+    const labelled = (one) => (["checkbox", "radio"].includes(one.type) ? one.closest("label") ?? one.labels?.[0]?.parentElement ?? one : one);
+    const targets = [...document.querySelectorAll("button, .button, select, textarea, input, summary, nav a, [role='button'], [role='tab']")];
+    const seen = targets.filter((one) => one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length > 0 && !one.classList.contains("skip"));
+    const little = seen.filter((one) => {
+      const box = labelled(one).getBoundingClientRect();
+      return box.height < 43.5 || box.width < 43.5;
+    });
+    const say = (one) => `${one.outerHTML.slice(0, 120)} ${JSON.stringify(one.getBoundingClientRect())}`;
+    return {
+      sideways: root.scrollWidth > root.clientWidth ? [`${root.scrollWidth} of ${root.clientWidth}`, ...wide.slice(0, 5).map(say)] : [],
+      little: little.slice(0, 10).map(say),
+      layout: window.innerWidth,
+    };
+  });
+  assert.deepEqual(found.sideways, [], `${what} scrolls sideways`);
+  assert.deepEqual(found.little, [], `${what}: targets below 44 px`);
+  return found;
+}
+
+/** A call with everything that is wide. */
+const wideCommand = `grep -r ${"averylongwordwithoutanyblank".repeat(12)} /srv/${"folder/".repeat(40)} | sort | uniq -c`;
+const wideText = `# A heading\n\nText with \`${"code".repeat(60)}\` and https://example.com/${"path/".repeat(40)}\n\n| a | b | c |\n| - | - | - |\n| ${"cell ".repeat(40)} | ${"x".repeat(120)} | c |\n\n\`\`\`sh\n${wideCommand}\n\`\`\`\n\n${"x".repeat(400)}\n`;
+
+const walk = () => model.scene((answer, _, step) => {
+  answer.think(wideText);
+  answer.say(wideText);
+  if (step === 0) answer.call("bash", { command: wideCommand });
+  if (step === 1) answer.call("write", { path: `notes/${"long".repeat(30)}.md`, content: wideText });
+});
+
+for (const [name, options] of Object.entries({ "390 px": { device: "phone" }, "360 px": small })) {
+  test(`the walk on a phone of ${name}: nothing scrolls sideways, and all can be touched`, () => visit(browser, server, async (v) => {
+    await mkdir(join(server.workspace, "deep", "folder".repeat(30)), { recursive: true });
+    const { id } = await server.create({ prompt: `Go ${walk()} ${wideCommand}`, workingDirectory: `deep/${"folder".repeat(30)}`, metadata: { ticket: "x".repeat(200) } });
+    const first = await server.asks(id);
+    const page = await v.open("/inbox", options);
+    const asked = card(page, first);
+    await asked.waitFor();
+    await fits(page, "the inbox");
+    await asked.getByRole("button", { name: "Deny", exact: true }).tap();
+    await asked.getByLabel("Reason").waitFor();
+    await fits(page, "the inbox with a reason");
+    await page.reload();
+    await asked.getByRole("button", { name: "Edit", exact: true }).tap();
+    await asked.getByRole("button", { name: "Approve edited" }).waitFor();
+    await fits(page, "the inbox with an editor");
+    await page.reload();
+    await asked.getByRole("button", { name: "Approve", exact: true }).tap();
+    await page.locator(`article.approval[data-id="${first.id}"][data-status="approved"]`).waitFor();
+    await fits(page, "the inbox with a decision");
+
+    const second = await server.asks(id, 2);
+    await page.goto(`${server.url}/#/executions/${id}`);
+    await card(page, second).waitFor();
+    await fits(page, "an execution that waits");
+    await page.getByRole("button", { name: "Raw events" }).tap();
+    await fits(page, "an execution with its raw events");
+    await page.reload();
+    await card(page, second).getByRole("button", { name: "Approve", exact: true }).tap();
+    await status(page, "completed");
+    await fits(page, "an execution that ended");
+
+    for (const [link, heading] of [["Executions", "Executions"], ["New", "New execution"], ["Rules", "Permission rules"], ["Agents", "Agents and models"]]) {
+      await page.getByRole("navigation").getByRole("link", { name: link }).tap();
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+      await page.locator("main[aria-busy='true']").waitFor({ state: "detached" });
+      for (const closed of await page.locator("main details:not([open]) > summary").all()) if (await closed.isVisible()) await closed.tap();
+      await fits(page, heading);
+    }
+  }, {}));
+}
+
+test("the door on a phone", () => visit(browser, server, async (v) => {
+  const page = await v.tab(small);
+  await page.goto(server.url);
+  await page.getByLabel("Link or token").waitFor();
+  await fits(page, "the door");
+}));
