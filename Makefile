@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short test-agents test-client chaos-short chaos bench bench-short lint fmt clean
+.PHONY: help build generate demo run test test-short test-agents test-client test-console chaos-short chaos bench bench-short lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -32,6 +32,9 @@ test-agents: ## Drive real agents through the server (needs npm; installs two gi
 test-client: ## Test the TypeScript client in Node against the real server (needs npm)
 	@scripts/test-client.sh
 
+test-console: ## Drive the console in a real Chromium against the real server (needs npm and chromium)
+	@scripts/test-console.sh
+
 chaos-short: ## Kill, pause and starve real servers for some minutes, and check that nothing is lost or doubled
 	@scripts/chaos.sh -form short
 
@@ -52,4 +55,4 @@ fmt: ## Format all Go code
 	$(TOOL) golangci-lint fmt
 
 clean: ## Remove what was built
-	rm -rf bin coverage.out clients/typescript/dist clients/typescript/build
+	rm -rf bin coverage.out clients/typescript/dist clients/typescript/build test/console/shots
