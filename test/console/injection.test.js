@@ -185,7 +185,7 @@ async function waiting(id, least) {
   let before = -1;
   return eventually(`${least} approvals of ${id}`, async () => {
     const { status } = await server.get(`/executions/${id}`);
-    const { items } = await server.get(`/executions/${id}/approvals?limit=200`);
+    const { items } = await server.get(`/executions/${id}/approvals`);
     const settled = items.length >= least && items.length === before && status === "pendingToolApproval";
     before = items.length;
     return settled ? items : undefined;
