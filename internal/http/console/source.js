@@ -1,0 +1,74 @@
+// The part of a new execution that says who answers: our own agent with a model, or an external agent. What is chosen is described
+// below its list, and where it cannot be used the reason stands there.
+
+import { availability, version } from "./availability.js";
+import { belongs } from "./body.js";
+import { attribute, fill, h } from "./dom.js";
+import { field } from "./fields.js";
+import { Field } from "./form.js";
+import { amount } from "./format.js";
+import { revealText, revealed } from "./reveal.js";
+
+const types = [{ value: "internal", text: "The internal agent, with a model" }, { value: "acp", text: "An external agent" }];
+
+/** The fields of the source; `known` has the lists of the registry, undefined where they could not be read. */
+export class Source {
+  constructor(known) {
+    this.models = known.models;
+    this.agents = known.agents?.filter((agent) => agent.type === "acp");
+    this.note = h("div", { class: "chosen" });
+    this.type = new Field(field("type"), { options: types });
+    this.model = new Field(field("model"), { options: this.modelOptions(known.settings) });
+    this.command = new Field(field("command"), { options: this.agentOptions() });
+    this.agentModel = new Field(field("agentModel"), { placeholder: "the agent's own" });
+    this.mode = new Field(field("mode"));
+    this.fields = [this.type, this.model, this.command, this.agentModel, this.mode];
+    this.element = h("fieldset", { class: "source stack" },
+      h("legend", {}, "Source"),
+      h("div", { class: "columns" }, this.type.element, this.model.element, this.command.element),
+      this.note,
+      h("div", { class: "columns" }, this.agentModel.element, this.mode.element));
+  }
+
+  modelOptions(settings) {
+    if (this.models === undefined) return undefined;
+    const first = { value: "", text: settings?.defaultModel ? `Default: ${revealText(settings.defaultModel)}` : "Default" };
+    return [first, ...this.models.map((model) => named(model))];
+  }
+
+  agentOptions() {
+    return this.agents && [{ value: "", text: "Choose an agent" }, ...this.agents.map((agent) => named(agent))];
+  }
+
+  /** Brings up to date what is shown of a choice. */
+  show() {
+    for (const one of this.fields) attribute(one.element, "hidden", !belongs(one.spec, this.type.value));
+    const chosen = this.type.value === "acp" ? this.agent() : this.chosenModel();
+    attribute(this.mode.control, "placeholder", chosen?.mode ?? "the agent's own");
+    const key = chosen === undefined ? "" : `${this.type.value} ${chosen.name}`;
+    if (this.note.dataset.key === key) return;
+    this.note.dataset.key = key;
+    fill(this.note, chosen === undefined ? null : [this.type.value === "acp" ? aboutAgent(chosen) : aboutModel(chosen), availability(chosen)]);
+  }
+
+  agent() {
+    return this.agents?.find((agent) => agent.name === this.command.value);
+  }
+
+  chosenModel() {
+    return this.models?.find((model) => (this.model.value === "" ? model.default : model.name === this.model.value));
+  }
+}
+
+function named(entry) {
+  return { value: entry.name, text: `${revealText(entry.name)}${entry.available ? "" : " – not available"}` };
+}
+
+function aboutAgent(agent) {
+  return h("p", { class: "hint" }, revealed(agent.description), " ", version(agent));
+}
+
+function aboutModel(model) {
+  const name = model.model === "" ? model.provider : `${model.provider}, ${model.model}`;
+  return h("p", { class: "hint" }, revealed(name), ` · context window ${amount(model.contextWindow)}`);
+}
