@@ -1,0 +1,169 @@
+// The card of one approval: all that a person needs to decide, letter by letter, and below it where to answer (desk.js). It is the same in the inbox and
+// in the conversation. A card that was decided stays, and says by whom.
+
+import { argumentsView } from "./arguments.js";
+import { askerView, confinementText, executionOf, sandboxOf } from "./asker.js";
+import { age, expiry } from "./clock.js";
+import { Desk } from "./desk.js";
+import { diffView, diffsOf } from "./diff.js";
+import { attribute, fill, h, say, uniqueId } from "./dom.js";
+import { moment, words } from "./format.js";
+import { outcomeView } from "./outcome.js";
+import { reveal, revealed } from "./reveal.js";
+
+/**
+ * @param {object} approval as the API shows it
+ * @param {object} options
+ * @param {object} options.shell
+ * @param {object} [options.execution] who asked; without it the card asks for it itself
+ * @param {boolean} [options.inPlace] it stands in its own execution, and need not say which
+ * @param {(approval: object) => void} [options.onDecided] called with what the server made of a decision on this card
+ * @returns {{element: HTMLElement, update(approval: object): void}}
+ */
+export function approvalCard(approval, options) {
+  const card = new Card(approval, options);
+  return { element: card.element, update: (next) => card.take(next) };
+}
+
+class Card {
+  constructor(approval, { shell, execution, inPlace = false, onDecided = () => {} }) {
+    Object.assign(this, { approval, shell, inPlace, onDecided, given: execution });
+    const title = uniqueId("approval");
+    this.badge = h("span", { class: "badge" });
+    this.left = expiry(h("span", { class: "expiry" }), approval.expiresAt);
+    this.heading = h("h2", { id: title });
+    this.shown = h("div", { class: "shown stack" });
+    this.element = h("article", { class: "approval card", tabindex: "0", "aria-labelledby": title, data: { id: approval.id }, on: { keydown: (event) => this.key(event) } },
+      h("div", { class: "row spread small" }, h("span", { class: "row" }, this.badge, kinds[approval.kind] ?? words(String(approval.kind))),
+        h("span", { class: "row muted" }, age(h("span"), approval.requestedAt), this.left)),
+      this.heading, inPlace ? null : askerView(approval, execution), this.shown);
+    this.draw();
+    this.answer();
+  }
+
+  draw() {
+    const { approval } = this;
+    fill(this.heading, revealed(approval.summary || approval.tool));
+    fill(this.shown, whyView(approval), contentView(approval), factsView(approval), identityView(approval));
+    this.status();
+  }
+
+  status() {
+    const { status } = this.approval;
+    attribute(this.element, "data-status", status);
+    attribute(this.badge, "data-status", status);
+    say(this.badge, words(status));
+    if (status !== "pending") this.left.remove();
+  }
+
+  answer() {
+    if (this.approval.status !== "pending") return void this.element.append(outcomeView(this.approval));
+    this.desk = new Desk(this.approval, {
+      shown: this.shown, editing: this.editing(), take: (next) => this.take(next),
+      decided: (next) => this.onDecided(next),
+    });
+    this.element.append(this.desk.element);
+  }
+
+  /** Why the arguments cannot be edited, or "". */
+  async editing() {
+    if (Object.keys(this.approval.arguments ?? {}).length === 0) return "It has no arguments to edit.";
+    const execution = this.given ?? (await executionOf(this.approval.executionId));
+    return execution?.source?.type === "acp" ? "What an external agent asks for cannot be edited. Deny it, and say why." : "";
+  }
+
+  /** Takes a newer state. What is decided stays decided, whichever answer was slower; what a person is typing stays, where it still means the same. */
+  take(next) {
+    const before = this.approval;
+    if (before.status !== "pending") return;
+    this.approval = next;
+    const focused = this.element.contains(document.activeElement) && document.activeElement !== this.element;
+    if (next.status !== "pending") this.settle();
+    else if (next.argumentsHash !== before.argumentsHash) this.renew();
+    if (focused && !this.element.contains(document.activeElement)) this.element.focus({ preventScroll: true });
+  }
+
+  settle() {
+    this.status();
+    this.desk.settle(this.approval);
+  }
+
+  renew() {
+    this.draw();
+    this.desk.renew(this.approval);
+  }
+
+  // ——— keys: only while the card itself has the focus, and that can be seen ———
+
+  key(event) {
+    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const act = this.went(event) ? undefined : keys[event.key];
+    if (act !== undefined && act(this)) event.preventDefault();
+  }
+
+  /** g is the first of two keys that open a page (main.js): g and then a must not approve. */
+  went(event) {
+    const went = event.timeStamp - (this.wentAt ?? -Infinity) < 1500;
+    this.wentAt = event.key === "g" ? event.timeStamp : undefined;
+    return went;
+  }
+
+  open() {
+    if (!this.inPlace) this.shell.go(`/executions/${encodeURIComponent(this.approval.executionId)}`);
+    return !this.inPlace;
+  }
+}
+
+const keys = {
+  a: (card) => card.desk?.press("approve"),
+  d: (card) => card.desk?.press("deny"),
+  e: (card) => card.desk?.press("edit"),
+  Enter: (card) => card.open(),
+};
+
+const kinds = { toolCall: "Tool call", agentPermission: "An agent's own call", question: "Question", unknownOutcome: "Outcome unknown" };
+
+// ——— what it shows ———
+
+function whyView({ reason, askedBy }) {
+  if (!reason && !askedBy) return null;
+  const look = { catastrophic: "error", bashPolicy: "warn", server: "warn" }[askedBy] ?? "";
+  return h("p", { class: `notice ${look}` }, askedBy && h("strong", {}, `${asks[askedBy] ?? askedBy} `), reason && reveal(reason));
+}
+
+const asks = {
+  capability: "The execution's capabilities ask.", bashPolicy: "The rules for commands ask.", catastrophic: "This is always asked about.",
+  rule: "A permission rule asks.", server: "The server stopped meanwhile.",
+};
+
+function contentView(approval) {
+  if (approval.kind === "question") return h("p", { class: "message" }, revealed(approval.question?.message ?? ""));
+  const diffs = diffsOf(approval);
+  return [
+    diffs.map((diff) => diffView(diff.diff, diff)),
+    argumentsView(approval.tool, approval.arguments, { diffs: approval.kind === "agentPermission" ? [] : diffs }),
+  ];
+}
+
+function factsView({ tool, workingDirectory, kind, arguments: args, executionId }) {
+  const walls = kind === "toolCall" && typeof args?.command === "string";
+  return h("dl", { class: "facts" },
+    h("dt", {}, "Tool"), h("dd", {}, h("code", {}, revealed(tool))),
+    h("dt", {}, "Working directory"), h("dd", {}, h("code", {}, revealed(workingDirectory || "–"))),
+    walls && [h("dt", {}, "What confines it"), confinement(executionId)],
+    kind === "agentPermission" && [h("dt", {}, "What confines it"), h("dd", {}, "nothing of Signoff's: the agent runs it itself")]);
+}
+
+function confinement(executionId) {
+  const place = h("dd", { class: "two-lines" }, "–");
+  sandboxOf(executionId).then((sandbox) => say(place, confinementText(sandbox)));
+  return place;
+}
+
+/** What names this approval for whoever looks into a log. */
+function identityView({ id, toolCallId, argumentsHash, requestedAt, expiresAt }) {
+  const fact = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
+  return h("details", { class: "identity" }, h("summary", {}, "Hash and ids"),
+    h("dl", { class: "facts" }, fact("Arguments' hash", h("code", {}, argumentsHash)), fact("Approval", h("code", {}, id)),
+      fact("Call", h("code", {}, revealed(toolCallId))), fact("Asked", moment(requestedAt)), fact("Expires", expiresAt ? moment(expiresAt) : "never")));
+}

@@ -1,0 +1,117 @@
+// The inbox: every question that waits, the oldest first. New ones come at the end, decided ones stay where they are and say who decided: nothing moves
+// under a finger.
+
+import { approvalCard } from "./approval.js";
+import { attribute, h, keyed, painter, say } from "./dom.js";
+import { plural } from "./format.js";
+import { showKeys } from "./keys.js";
+import { bell } from "./notify.js";
+import { pending } from "./pending.js";
+
+/** Draws the page. */
+export function showInbox({ main, shell, signal }) {
+  const inbox = new Inbox(shell);
+  main.append(...inbox.elements);
+  const end = pending.onChange(painter(() => !signal.aborted && inbox.draw()));
+  signal.addEventListener("abort", end, { once: true });
+  bell.onChange(() => inbox.bell(), signal);
+  document.addEventListener("keydown", (event) => inbox.key(event), { signal });
+  inbox.draw();
+}
+
+class Inbox {
+  constructor(shell) {
+    this.shell = shell;
+    this.cards = new WeakMap();
+    this.count = h("p", { class: "muted", role: "status" });
+    this.ringer = h("button", { type: "button", class: "small", on: { click: () => bell.turn() } });
+    this.clear = h("button", { type: "button", class: "small", hidden: true, on: { click: () => this.clearDecided() } }, "Clear decided");
+    this.problem = h("p", { class: "notice error", role: "alert", hidden: true });
+    this.list = h("div", { class: "stack inbox" });
+    this.empty = h("div", { class: "empty", hidden: true });
+    this.more = h("button", { type: "button", hidden: true, on: { click: () => this.getMore() } }, "Show more");
+    this.heading = h("h1", { tabindex: "-1" }, "Inbox");
+    const keys = h("button", { type: "button", class: "small quiet keys-button", on: { click: showKeys } }, "Keys ", h("kbd", {}, "?"));
+    this.elements = [
+      h("div", { class: "row spread" }, h("div", { class: "row" }, this.heading, this.count), h("div", { class: "row" }, this.clear, this.ringer, keys)),
+      this.problem, this.empty, this.list, this.more,
+    ];
+    this.bell();
+  }
+
+  draw() {
+    const entries = pending.entries();
+    keyed(this.list, entries, ({ approval }) => approval.id, (entry) => this.card(entry), (element, { approval }) => this.cards.get(element).update(approval));
+    attribute(this.problem, "hidden", pending.problem === null);
+    say(this.problem, pending.problem?.message ?? "");
+    attribute(this.more, "hidden", !pending.hasMore);
+    attribute(this.clear, "hidden", entries.every(({ approval }) => approval.status === "pending"));
+    this.say(entries);
+  }
+
+  card({ approval, fresh }) {
+    const card = approvalCard(approval, { shell: this.shell, onDecided: (decided) => pending.take(decided) });
+    card.element.classList.toggle("fresh", fresh);
+    this.cards.set(card.element, card);
+    return card.element;
+  }
+
+  say(entries) {
+    const { number, text } = pending.count();
+    const known = pending.loaded && pending.problem === null;
+    this.shell.title(number === 0 ? "Inbox" : `Inbox (${text})`);
+    say(this.count, number > 0 ? (pending.hasMore ? `${text} wait for you` : waiting(number)) : known ? "Nothing waits for you" : pending.problem === null ? "Loading…" : "");
+    attribute(this.empty, "hidden", !known || entries.length > 0);
+    if (this.empty.childElementCount === 0) {
+      this.empty.append(h("p", {}, h("strong", {}, "All quiet.")), h("p", {}, "As soon as an agent needs a yes or a no, it stands here. You may leave this page open."));
+    }
+  }
+
+  bell() {
+    const { state } = bell;
+    say(this.ringer, state === "on" ? "Notifications are on" : "Notify me");
+    attribute(this.ringer, "aria-pressed", state === "on" ? "true" : "false");
+    attribute(this.ringer, "hidden", state === "missing");
+    attribute(this.ringer, "disabled", state === "refused");
+    attribute(this.ringer, "title", state === "refused" && "The browser's settings refuse notifications of this page.");
+  }
+
+  clearDecided() {
+    pending.clearDecided();
+    this.heading.focus();
+  }
+
+  async getMore() {
+    attribute(this.more, "disabled", true);
+    await pending.more();
+    attribute(this.more, "disabled", false);
+  }
+
+  // ——— keys ———
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    if (event.key === "?") return showKeys();
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+    if (step === undefined || (event.key.startsWith("Arrow") && !this.onCard())) return;
+    event.preventDefault();
+    this.step(step);
+  }
+
+  /** Arrows go from card to card when one has the focus; else they scroll. */
+  onCard() {
+    return document.activeElement.matches(".approval");
+  }
+
+  step(by) {
+    const cards = [...this.list.children];
+    const at = cards.indexOf(document.activeElement.closest(".approval"));
+    const next = cards[at < 0 ? (by > 0 ? 0 : cards.length - 1) : Math.min(Math.max(at + by, 0), cards.length - 1)];
+    next?.focus({ preventScroll: true });
+    next?.scrollIntoView({ block: "nearest" });
+  }
+}
+
+function waiting(number) {
+  return `${plural(number, "question")} ${number === 1 ? "waits" : "wait"} for you`;
+}

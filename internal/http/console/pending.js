@@ -1,0 +1,238 @@
+// What waits for a person, for the whole tab: the count beside "Inbox", the cards of the inbox, the bell. It follows the feed of all executions
+// and asks for each approval that the feed names; and it asks for all of them whenever the feed begins anew, since nobody knows what happened between
+// two connections. What was decided stays, with the winner's name, until the page is left: nothing vanishes from under a finger.
+//
+// A browser has few connections for one host, and each tab that follows holds one. So a tab that nobody sees lets go after a while, but for
+// the one that rings the bell.
+
+import { Problem, get, sleep } from "./api.js";
+import { bell } from "./notify.js";
+import { followAll, isTerminal } from "./stream.js";
+
+const pageSize = 50;
+const unseenFor = 30_000;
+const pollEvery = 15_000;
+
+class Pending {
+  #entries = new Map(); // by id, in the order of asking
+  #listeners = new Set();
+  #cursor = null; // of the page behind those that are here
+  #pages = 1;
+  #problem = null;
+  #loaded = false;
+  #running = null; // the controller of all that runs for this token
+  #following = null; // the controller of the stream
+  #turn = null; // of the newest reading of the list
+  #state = { name: "connecting" };
+  #shell = null;
+  #unseen;
+
+  /** Begins, now that there is a token. */
+  start() {
+    this.stop();
+    this.#running = new AbortController();
+    const { signal } = this.#running;
+    document.addEventListener("visibilitychange", () => this.#seen(signal), { signal });
+    bell.onChange(() => this.#seen(signal), signal);
+    this.#follow();
+    this.#seen(signal);
+  }
+
+  /** Ends all, and forgets what another token may not see. */
+  stop() {
+    this.#running?.abort();
+    this.#following?.abort();
+    this.#running = this.#following = this.#turn = this.#cursor = this.#problem = null;
+    this.#entries.clear();
+    this.#pages = 1;
+    this.#loaded = false;
+    this.#changed();
+  }
+
+  /** Tells which page is open now. Its connection line says how the feed is, and with it go the cards that are decided. */
+  connect(shell, signal) {
+    this.#shell = shell;
+    shell.connection("approvals", this.#state);
+    signal.addEventListener("abort", () => this.clearDecided(), { once: true });
+  }
+
+  /** Calls back when something is different. Returns how to end that. */
+  onChange(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** How many wait: {number, text}; the text has a plus where there are more. */
+  count() {
+    const number = this.entries().filter(({ approval }) => approval.status === "pending").length;
+    return { number, text: this.#cursor === null ? String(number) : `${number}+` };
+  }
+
+  /** [{approval, fresh}], in the order in which they were asked. */
+  entries() {
+    return [...this.#entries.values()];
+  }
+
+  /** Whether the first page is here. */
+  get loaded() {
+    return this.#loaded;
+  }
+
+  /** Whether there is another page. */
+  get hasMore() {
+    return this.#cursor !== null;
+  }
+
+  /** Why the list could not be read, or null. */
+  get problem() {
+    return this.#problem;
+  }
+
+  /** Gets the next page. */
+  async more() {
+    this.#pages++;
+    await this.#load(false);
+  }
+
+  /** Takes a newer state of an approval. What is decided stays so, whichever answer was slower. */
+  take(approval, fresh = false) {
+    const known = this.#entries.get(approval.id);
+    if (known === undefined && approval.status !== "pending") return;
+    if (known !== undefined && known.approval.status !== "pending") return;
+    this.#entries.set(approval.id, { approval, fresh: known?.fresh ?? fresh });
+    if (fresh && known === undefined) bell.ring(approval);
+    if (approval.status !== "pending") bell.silence(approval.id);
+    this.#changed();
+  }
+
+  /** Takes the cards away that are decided. */
+  clearDecided() {
+    for (const [id, { approval }] of this.#entries) if (approval.status !== "pending") this.#entries.delete(id);
+    this.#changed();
+  }
+
+  #changed() {
+    for (const listener of this.#listeners) listener();
+  }
+
+  // ——— the feed ———
+
+  #follow() {
+    const following = (this.#following = new AbortController());
+    this.#load(this.#loaded);
+    followAll({
+      onEvents: (events) => events.forEach((event) => this.#event(event)),
+      onSynced: () => this.#load(this.#loaded),
+      onState: (state) => this.#connection(state),
+    }, following.signal);
+  }
+
+  #connection(state) {
+    this.#state = state;
+    this.#shell?.connection("approvals", state);
+    if (state.name === "failed") this.#poll(this.#following.signal);
+  }
+
+  /** A key that may see approvals, and not the feed, still gets them, only later. */
+  #poll(signal) {
+    const timer = setInterval(() => this.#load(this.#loaded), pollEvery);
+    signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  }
+
+  #event(event) {
+    if (event.type === "approval.requested") this.#requested(event.data.approvalId);
+    else if (event.type === "approval.resolved") this.#look(event.data.approvalId);
+    else if (isTerminal(event)) this.#of(event.executionId).forEach((id) => this.#look(id));
+  }
+
+  #of(executionId) {
+    return this.entries().filter(({ approval }) => approval.executionId === executionId && approval.status === "pending").map(({ approval }) => approval.id);
+  }
+
+  /** Behind a page that is not here yet, a new card would stand in the wrong place; it comes with its page. */
+  async #requested(id) {
+    const approval = await this.#get(id);
+    if (approval === undefined) return;
+    if (this.#cursor === null) return this.take(approval, true);
+    if (approval.status === "pending") bell.ring(approval);
+  }
+
+  async #look(id) {
+    bell.silence(id);
+    if (!this.#entries.has(id)) return;
+    const approval = await this.#get(id);
+    if (approval !== undefined) this.take(approval);
+  }
+
+  async #get(id) {
+    const { signal } = this.#running;
+    try {
+      return await get(`/approvals/${encodeURIComponent(id)}`, {}, { signal });
+    } catch (problem) {
+      if (signal.aborted) return undefined;
+      if (problem.status === 404) this.#gone(id);
+      return undefined;
+    }
+  }
+
+  /** It was deleted with its execution. */
+  #gone(id) {
+    this.#entries.delete(id);
+    this.#changed();
+  }
+
+  // ——— the list ———
+
+  /** Reads the list. Where it is asked for once more meanwhile, only the newest answer counts. `fresh`: what is new in it has just been asked. */
+  async #load(fresh) {
+    const turn = (this.#turn = {});
+    const { signal } = this.#running;
+    try {
+      const list = await this.#read(signal);
+      if (this.#turn === turn && !signal.aborted) this.#merge(list, fresh);
+    } catch (problem) {
+      if (!signal.aborted) this.#failed(problem, signal);
+    }
+  }
+
+  async #read(signal) {
+    const list = { items: [], cursor: undefined };
+    for (let page = 0; page < this.#pages && list.cursor !== null; page++) {
+      const answer = await get("/approvals", { status: "pending", limit: pageSize, cursor: list.cursor }, { signal });
+      list.items.push(...answer.items);
+      list.cursor = answer.nextCursor;
+    }
+    return list;
+  }
+
+  #failed(problem, signal) {
+    if (!(problem instanceof Problem)) throw problem;
+    this.#problem = problem;
+    this.#changed();
+    if (problem.temporary) sleep(pollEvery, signal).then(() => this.#load(this.#loaded), () => {});
+  }
+
+  #merge({ items, cursor }, fresh) {
+    this.#loaded = true;
+    this.#problem = null;
+    this.#cursor = cursor;
+    const here = new Set(items.map((approval) => approval.id));
+    for (const { approval } of this.entries()) if (approval.status === "pending" && !here.has(approval.id)) this.#look(approval.id);
+    for (const approval of items) this.take(approval, fresh);
+    this.#changed();
+  }
+
+  // ——— being seen ———
+
+  #seen(signal) {
+    clearTimeout(this.#unseen);
+    if (document.visibilityState === "visible" || bell.mine()) {
+      if (this.#following.signal.aborted) this.#follow();
+      return;
+    }
+    this.#unseen = setTimeout(() => !signal.aborted && this.#following.abort(), unseenFor);
+  }
+}
+
+/** The one of this tab. */
+export const pending = new Pending();
