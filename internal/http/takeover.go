@@ -97,15 +97,20 @@ func (t *stream) goOn(v visit, connection net.Conn) {
 	}()
 	err := t.run()
 	if err == nil {
-		_, err = io.WriteString(connection, lastChunk)
+		err = conclude(connection)
 	}
 	if t.lost(v.requestID, err) {
 		v.status = statusAbandoned
 	}
 }
 
-// lastChunk tells the client that the answer is whole.
-const lastChunk = "0\r\n\r\n"
+// conclude tells the client that the answer is whole. It may be gone by then, since the terminal event had told it so before.
+func conclude(connection net.Conn) error {
+	if _, err := io.WriteString(connection, "0\r\n\r\n"); err != nil {
+		return gone{err}
+	}
+	return nil
+}
 
 // chunks is the line of a connection that was taken over.
 type chunks struct{ net.Conn }

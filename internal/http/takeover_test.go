@@ -184,3 +184,15 @@ func TestTheEndWaitsForConnectionsThatWereTakenOverAndClosesThemAtLast(t *testin
 		_, _ = far.Close(), end.Close()
 	})
 }
+
+// Who has the terminal event may go before the last chunk, which is no fault that anybody should read about in the log.
+func TestAClientThatGoesWithTheTerminalEventIsNoFault(t *testing.T) {
+	ours, theirs := net.Pipe()
+	if err := theirs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var lost gone
+	if err := conclude(ours); !errors.As(err, &lost) {
+		t.Errorf("the end of the connection is %v", err)
+	}
+}

@@ -36,7 +36,7 @@ func cancelledIn(status domain.Status, steps ...string) scene {
 		}
 		v.reach(id, status)
 		begun := time.Now()
-		end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", object{"reason": "enough"})
+		end := v.cancelled(id, object{"reason": "enough"})
 		if took := time.Since(begun); end.Status != "cancelled" || took > patience {
 			v.t.Errorf("after %s it is %s", took, end.Status)
 		}

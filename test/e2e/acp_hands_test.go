@@ -180,7 +180,7 @@ var handScenes = scenes{
 		id, a := v.one("terminal sleep 600")
 		v.decide(a)
 		v.reach(id, domain.StatusExecutingTool)
-		want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", nil)
+		v.cancelled(id, nil)
 		if fates := of[domain.ToolCallCompleted](v.t, v.page(id)); len(fates) != 1 || fates[0].Fate != domain.FateCancelled {
 			v.t.Errorf("fates: %+v", fates)
 		}

@@ -359,6 +359,15 @@ func (v *visit) end(id string) {
 	v.ended(id)
 }
 
+// gate is a file that the agent's step "await gate" waits for: so it goes on when the test wants it, however slow the machine is.
+const gate = "gate"
+
+// pass opens the gate.
+func (v *visit) pass() {
+	v.t.Helper()
+	must(v.t, os.WriteFile(v.path(gate), nil, 0o600))
+}
+
 // sound holds an execution that has ended against the invariants: one numbered log with one end in which each call has
 // one fate, and the same for a client that was there all the time over connections that broke.
 func (v *visit) sound(f *followed) {

@@ -130,8 +130,8 @@ var permissionScenes = scenes{
 	}},
 	"nobody answers": {"scripted", func(v *visit) {
 		id := v.startAs(object{"approvalTimeoutSeconds": 1}, askLs)
-		a := v.asked(id, 1)[0]
 		log := v.told(id, "c1 answer=no")
+		a := v.asked(id, 0)[0]
 		v.refused(http.StatusGone, "approvalExpired", "POST", "/approvals/"+a.ID, yes(a))
 		if resolved := of[domain.ApprovalResolved](v.t, log); len(resolved) != 1 ||
 			resolved[0].Status != domain.ApprovalExpired || resolved[0].DecidedBy != nil {
@@ -182,15 +182,17 @@ var permissionScenes = scenes{
 		v.told(id, "c1 answer=once\nc1 answer=no\n")
 	}},
 	"taken back": {"scripted", func(v *visit) {
-		id := v.start("ask& c1 kind=execute title=Run", "silence 400", "withdraw c1", "join")
+		id := v.start("ask& c1 kind=execute title=Run", "await "+gate, "withdraw c1", "join")
 		a := v.asked(id, 1)[0]
+		v.pass()
 		v.told(id, "c1 answer=error -32800")
 		v.withdrawn(a.ID)
 	}},
 	"the agent exits": {"scripted", func(v *visit) {
-		id := v.start("ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write", "silence 400", "stderr I am tired",
+		id := v.start("ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write", "await "+gate, "stderr I am tired",
 			"crash 3")
 		all := v.asked(id, 2)
+		v.pass()
 		end := v.ended(id)
 		if end.Status != "failed" || end.Output.Error.Code != "agentExited" ||
 			!strings.Contains(end.Output.Error.Message, "I am tired") {
@@ -204,8 +206,7 @@ var permissionScenes = scenes{
 		id := v.start("oncancel needanswer", "ask& c1 kind=execute title=Run", "ask& c2 kind=edit title=Write",
 			"ask& c3 title=Other", "join")
 		all := v.asked(id, 3)
-		end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", object{"reason": "enough"})
-		if end.Status != "cancelled" {
+		if end := v.cancelled(id, object{"reason": "enough"}); end.Status != "cancelled" {
 			v.t.Errorf("ended: %s", end.Status)
 		}
 		for _, a := range all {
@@ -333,8 +334,8 @@ var questionScenes = scenes{
 	}},
 	"nobody answers": {"scripted", func(v *visit) {
 		id := v.startAs(object{"approvalTimeoutSeconds": 1}, `elicit "Which colour?" `+form)
-		a := v.asked(id, 1)[0]
 		v.told(id, "elicit=cancel")
+		a := v.asked(id, 0)[0]
 		v.refused(http.StatusGone, "approvalExpired", "POST", "/approvals/"+a.ID, object{"decision": "deny"})
 	}},
 	"about a call": {"scripted", func(v *visit) {

@@ -122,8 +122,7 @@ var survivors = []struct {
 		v.reach(id, domain.StatusExecutingTool)
 		return func() {
 			v.reach(id, domain.StatusInterrupted)
-			if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel",
-				nil); end.Status != "cancelled" {
+			if end := v.cancelled(id, nil); end.Status != "cancelled" {
 				v.t.Errorf("ended: %s", end.Status)
 			}
 		}

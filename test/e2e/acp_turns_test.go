@@ -45,6 +45,33 @@ func (v *visit) closed(id string) execution {
 	return v.get(id)
 }
 
+// closing begins to close an execution, and tells when that was answered.
+func (v *visit) closing(id string) <-chan struct{} {
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if response, content := v.do("POST", "/executions/"+id+"/close", nil); response.StatusCode >= 300 {
+			v.t.Errorf("close: %s: %s", response.Status, content)
+		}
+	}()
+	return answered
+}
+
+// refusesPrompts sends a prompt and tells whether it was refused since the execution is being closed.
+func (v *visit) refusesPrompts(id string) bool {
+	v.t.Helper()
+	response, content := v.do("POST", "/executions/"+id+"/prompts", object{"prompt": "#! say x", "whenBusy": "enqueue"})
+	if response.StatusCode == http.StatusAccepted {
+		return false
+	}
+	var p problem
+	must(v.t, unmarshal(content, &p))
+	if p.Code != "closed" && p.Code != "executionEnded" {
+		v.t.Errorf("refused as %s", p.Code)
+	}
+	return true
+}
+
 var turnScenes = scenes{
 	"one process": {"scripted", func(v *visit) {
 		id := v.startAs(open, "say one", "whoami")
@@ -71,11 +98,12 @@ var turnScenes = scenes{
 		v.refused(http.StatusConflict, "executionEnded", "POST", "/executions/"+id+"/prompts", object{"prompt": "x"})
 	}},
 	"in their order": {"scripted", func(v *visit) {
-		id := v.start("say 1", "silence 500")
+		id := v.start("say 1", "await "+gate)
 		var prompts []string
 		for i := 2; i <= 4; i++ {
 			prompts = append(prompts, v.prompt(id, fmt.Sprintf("say %d", i)))
 		}
+		v.pass()
 		end := v.ended(id)
 		log := v.page(id)
 		var had []string
@@ -87,12 +115,13 @@ var turnScenes = scenes{
 		}
 	}},
 	"reject": {"scripted", func(v *visit) {
-		id := v.startAs(open, "silence 500")
+		id := v.startAs(open, "await "+gate)
 		p := v.refused(http.StatusConflict, "busy", "POST", "/executions/"+id+"/prompts", object{"prompt": "x",
 			"whenBusy": "reject"})
 		if p.Execution == nil || p.Execution.ID != id {
 			v.t.Errorf("the refusal shows %+v", p.Execution)
 		}
+		v.pass()
 		v.turns(id, 1)
 		v.reach(id, domain.StatusIdle)
 		v.promptAs(id, object{"whenBusy": "reject"}, "say two")
@@ -142,8 +171,8 @@ var turnScenes = scenes{
 		}
 	}},
 	"between two turns": {"scripted", func(v *visit) {
-		id := v.startAs(open, "say one", "late 600 say between", "late 650 plan later", "late 700 commands afterwards",
-			`late 750 call c9 kind=execute title="On its own" status=in_progress`, "late 850 update c9 completed done")
+		id := v.startAs(open, "say one", "late 3000 say between", "late 3050 plan later", "late 3100 commands afterwards",
+			`late 3150 call c9 kind=execute title="On its own" status=in_progress`, "late 3250 update c9 completed done")
 		v.eventually("the last of it", func() bool {
 			return strings.Contains(fmt.Sprint(of[domain.ToolCallCompleted](v.t, v.page(id))), "done")
 		})
@@ -169,7 +198,7 @@ var turnScenes = scenes{
 		}
 	}},
 	"a question between two turns": {"scripted", func(v *visit) {
-		id := v.startAs(open, "say one", "late 600 "+askLs)
+		id := v.startAs(open, "say one", "late 3000 "+askLs)
 		v.eventually("an answer", func() bool { return strings.Contains(text(v.t, v.page(id)), "c1 answer=") })
 		if log := v.page(id); !strings.Contains(text(v.t, log), "c1 answer=cancelled") ||
 			len(of[domain.ApprovalRequested](v.t, log)) != 0 {
@@ -177,12 +206,10 @@ var turnScenes = scenes{
 		}
 	}},
 	"close while it works": {"scripted", func(v *visit) {
-		id := v.startAs(open, "silence 700", "say one")
+		id := v.startAs(open, "await "+gate, "say one")
 		v.prompt(id, "say two")
-		response, _ := v.do("POST", "/executions/"+id+"/close", nil)
-		if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusAccepted {
-			v.t.Errorf("close: %s", response.Status)
-		}
+		want[execution](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/close", nil)
+		v.pass()
 		end := v.ended(id)
 		if end.Status != "completed" || text(v.t, v.page(id)) != "onetwo" {
 			v.t.Errorf("%s: %q", end.Status, text(v.t, v.page(id)))
@@ -190,25 +217,11 @@ var turnScenes = scenes{
 		want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil)
 	}},
 	"closed takes no more": {"scripted", func(v *visit) {
-		id := v.startAs(open, "silence 1500", "say one")
+		id := v.startAs(open, "await "+gate, "say one")
 		v.reach(id, domain.StatusWaiting)
-		closing := make(chan struct{})
-		go func() {
-			defer close(closing)
-			_, _ = v.do("POST", "/executions/"+id+"/close", nil)
-		}()
-		v.eventually("a refusal", func() bool {
-			response, content := v.do("POST", "/executions/"+id+"/prompts", object{"prompt": "#! say x", "whenBusy": "enqueue"})
-			if response.StatusCode == http.StatusAccepted {
-				return false
-			}
-			var p problem
-			must(v.t, unmarshal(content, &p))
-			if p.Code != "closed" && p.Code != "executionEnded" {
-				v.t.Errorf("refused as %s", p.Code)
-			}
-			return true
-		})
+		closing := v.closing(id)
+		v.eventually("a refusal", func() bool { return v.refusesPrompts(id) })
+		v.pass()
 		<-closing
 		if end := v.ended(id); end.Status != "completed" {
 			v.t.Errorf("ended: %+v", end.Output)
@@ -236,8 +249,7 @@ var turnScenes = scenes{
 	"cancelled while idle": {"scripted", func(v *visit) {
 		id := v.startAs(open, "say one")
 		v.reach(id, domain.StatusIdle)
-		if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/cancel",
-			nil); end.Status != "cancelled" {
+		if end := v.cancelled(id, nil); end.Status != "cancelled" {
 			v.t.Errorf("ended: %s", end.Status)
 		}
 	}},

@@ -202,6 +202,17 @@ func (c client) ended(id string) execution {
 	panic("unreachable")
 }
 
+// cancelled cancels an execution and returns it as it has ended. Where the agent listens to nobody, or the machine is busy, the answer may
+// come before the end, as 202.
+func (c client) cancelled(id string, body any) execution {
+	c.t.Helper()
+	response, content := c.do("POST", "/executions/"+id+"/cancel", body)
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusAccepted {
+		c.t.Fatalf("cancel: %s: %s", response.Status, content)
+	}
+	return c.ended(id)
+}
+
 // reach waits for a status.
 func (c client) reach(id string, status domain.Status) {
 	c.t.Helper()

@@ -45,7 +45,7 @@ func TestCancelInEveryState(t *testing.T) {
 				s.decide(s.asked(id, 1)[0])
 			}
 			s.reach(id, status)
-			cancelled := want[execution](s.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", object{"reason": "enough"})
+			cancelled := s.cancelled(id, object{"reason": "enough"})
 			if cancelled.Status != "cancelled" {
 				t.Errorf("%s: cancel answers %s", status, cancelled.Status)
 			}

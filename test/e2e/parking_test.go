@@ -38,7 +38,7 @@ func TestParkedExecutionsWake(t *testing.T) {
 		s.finishes(decided.ExecutionID, domain.StatusCompleted)
 		s.decide(denied, object{"decision": "deny"})
 		s.finishes(denied.ExecutionID, domain.StatusCompleted)
-		want[execution](s.client, http.StatusOK, "POST", "/executions/"+cancelled.ExecutionID+"/cancel", nil)
+		s.cancelled(cancelled.ExecutionID, nil)
 		s.finishes(cancelled.ExecutionID, domain.StatusCancelled)
 		s.finishes(expired.ExecutionID, domain.StatusCompleted)
 		want[execution](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil)

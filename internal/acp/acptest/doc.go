@@ -128,6 +128,8 @@
 //
 //	late MS STEP
 //	    a step after the turn's answer, so many milliseconds later
+//	await PATH
+//	    send nothing until this file is there
 //	once PATH STEP
 //	    a step that is taken only if this file is not there yet; it makes the file
 //

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 )
 
 var flowSteps = []verb{
 	{"late", "MS STEP", "a step after the turn's answer, so many milliseconds later", late},
+	{"await", "PATH", "send nothing until this file is there", await},
 	{"once", "PATH STEP", "a step that is taken only if this file is not there yet; it makes the file", once},
 }
 
@@ -26,6 +28,18 @@ func late(t *turn, a args) error {
 			fmt.Fprintln(os.Stderr, "late:", err)
 		}
 	})
+	return nil
+}
+
+// await looks for the file again and again: whoever makes it may be any program.
+func await(t *turn, a args) error {
+	for t.ctx.Err() == nil {
+		_, err := os.Stat(filepath.Join(t.cwd(), a.words[0]))
+		if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		t.sleep(10 * time.Millisecond)
+	}
 	return nil
 }
 
