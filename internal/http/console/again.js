@@ -1,0 +1,27 @@
+// The request that an execution came of, put together from what the API shows of it, to be sent once more by hand.
+
+import { curl } from "./curl.js";
+
+const members = [
+  "source", "messages", "prompt", "systemPrompt", "instructions", "contextFrom", "outputSchema", "capabilities", "tools", "policy", "safeMode", "memory", "runbookId",
+  "secrets", "budget", "maxIterations", "timeoutSeconds", "approvalTimeoutSeconds", "keepOpen", "idleTimeoutSeconds", "retentionDays", "mcpServers", "resumeFrom",
+  "debug", "workingDirectory", "metadata",
+];
+
+/** The body of POST /executions; undefined where the API does not show all of it: blocks, documents and tools of the client are not in its answer. */
+export function requestOf(execution) {
+  if (execution.kind !== "agent" || execution.block) return undefined;
+  return Object.fromEntries(members.map((name) => [name, execution[name]]).filter(([, value]) => says(value)));
+}
+
+function says(value) {
+  if (value === null || value === undefined || value === "" || value === false) return false;
+  return typeof value !== "object" || Object.keys(value).length > 0;
+}
+
+/** The command that starts the same again; where that cannot be said, the one that follows this one. */
+export function curlOf(execution) {
+  const body = requestOf(execution);
+  if (body === undefined) return curl("GET", `/executions/${execution.id}/events`);
+  return curl("POST", "/executions", execution.safeMode === false ? { ...body, safeMode: false } : body);
+}

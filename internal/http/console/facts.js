@@ -1,0 +1,100 @@
+// What is known of an execution besides its conversation: the line of numbers at its head, and all that it was asked to be.
+
+import { age, tick } from "./clock.js";
+import { attribute, fill, h, say } from "./dom.js";
+import { amount, cost, duration, moment, words } from "./format.js";
+import { showJSON } from "./json.js";
+import { reveal } from "./reveal.js";
+
+/** The line that stays in sight: status, round, time, tokens, cost. */
+export class Line {
+  element;
+  #badge = h("span", { class: "badge execution-status" });
+  #texts = {};
+  #asked = h("span", { class: "spoken", role: "status" });
+
+  constructor(execution) {
+    this.element = h("p", { class: "facts-line row" }, this.#badge, this.#asked, this.#fact("queue", ""), this.#fact("round", ""), this.#fact("turn", "turn "), this.#timer(execution), this.#fact("tokens", "tokens "), this.#fact("cost", "cost "));
+  }
+
+  #fact(name, label) {
+    this.#texts[name] = h("span");
+    return h("span", { class: `fact ${name}` }, h("span", { class: "muted" }, label), this.#texts[name]);
+  }
+
+  #timer({ createdAt }) {
+    const since = Date.parse(createdAt);
+    const timer = h("span", { class: "fact timer", title: "from its creation, waiting for people included" });
+    return tick(timer, (now) => duration((this.endedAt ?? now) - since));
+  }
+
+  /** @param execution as the API shows it @param standing what the log tells */
+  show(execution, standing) {
+    const { rounds, turn, status } = standing;
+    this.endedAt = standing.endedAt === undefined ? undefined : Date.parse(standing.endedAt);
+    attribute(this.#badge, "data-status", status);
+    say(this.#badge, words(status));
+    say(this.#asked, standing.asked.size === 0 ? "" : `${standing.asked.size} to decide`);
+    say(this.#texts.queue, status === "queued" && execution.queuePosition ? `number ${amount(execution.queuePosition)} in the queue` : "");
+    const most = execution.progress?.maxIterations ?? execution.maxIterations;
+    say(this.#texts.round, turn === 0 ? "" : `round ${amount(rounds)} of ${amount(most)}`);
+    say(this.#texts.turn, turn === 0 ? "–" : amount(turn));
+    const usage = standing.usage ?? execution.usage;
+    say(this.#texts.tokens, amount(usage?.totalTokens));
+    say(this.#texts.cost, cost(usage?.cost));
+    for (const text of Object.values(this.#texts)) text.parentElement.hidden = text.textContent === "";
+  }
+}
+
+/** All the rest, folded: tokens by kind, capabilities, metadata, settings. */
+export class Settings {
+  element;
+  #usage = h("dl", { class: "facts" });
+  #agent = h("dl", { class: "facts" });
+
+  constructor(execution) {
+    this.element = h("details", { class: "settings card" }, h("summary", {}, "Settings, capabilities and usage"),
+      h("h2", {}, "Settings"), h("dl", { class: "facts" }, settingsOf(execution).map(([name, value]) => fact(name, shown(value)))),
+      h("h2", {}, "Agent"), this.#agent, h("h2", {}, "Usage"), this.#usage);
+  }
+
+  show(execution, { usage, agent, model, commands }) {
+    fill(this.#usage, tokens.map(([name, label]) => fact(label, name === "cost" ? cost((usage ?? execution.usage)?.cost) : amount((usage ?? execution.usage)?.[name]))));
+    const about = { name: agent?.name, version: agent?.version, mode: agent?.mode, model: model ?? agent?.model, "confined by": agent?.sandbox, session: agent?.agentSession ?? execution.agentSession };
+    fill(this.#agent, Object.entries(about).map(([name, value]) => fact(name, shown(value))), commands.length > 0 && fact("commands", commands.map((one) => `/${one.name}`).join(" ")));
+  }
+}
+
+const tokens = [
+  ["inputTokens", "input"], ["outputTokens", "output"], ["reasoningTokens", "reasoning"], ["cacheReadTokens", "read from the cache"],
+  ["cacheWriteTokens", "written to the cache"], ["totalTokens", "all tokens"], ["contextUsed", "context used"], ["contextSize", "context size"], ["cost", "cost"],
+];
+
+/** What stands elsewhere on the page is not repeated; what a newer server adds is shown as well. */
+const elsewhere = new Set([
+  "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "pendingApprovals", "pendingToolCalls", "generation", "lastSeq", "createdAt",
+  "updatedAt", "endedAt", "agentSession",
+]);
+
+function settingsOf(execution) {
+  return Object.entries(execution).filter(([name]) => !elsewhere.has(name)).map(([name, value]) => [words(name), value]);
+}
+
+function shown(value) {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value !== "object") return String(value);
+  return Object.keys(value).length === 0 ? "none" : showJSON(value);
+}
+
+function fact(name, value) {
+  return [h("dt", {}, reveal(name)), h("dd", { class: value.includes("\n") ? "mono small lines" : null }, reveal(value))];
+}
+
+/** Who and what: source, folder, id, when. */
+export function origin(execution) {
+  const { source, id, createdAt, workingDirectory } = execution;
+  const answers = source.type === "acp" ? source.command : "internal agent";
+  return h("p", { class: "origin small muted" }, "by ", h("span", {}, reveal(answers)), source.model && [", model ", h("span", {}, reveal(source.model))], ", created ",
+    age(h("time", { datetime: createdAt, title: moment(createdAt) }), createdAt), " in ", h("span", { class: "mono" }, reveal(workingDirectory)), " · ", h("span", { class: "mono" }, id));
+}

@@ -1,0 +1,71 @@
+// The ways in which a person ends an execution, or has one go on that was interrupted. Cancelling asks once, since it cannot be taken back.
+
+import { actButton } from "./act.js";
+import { post } from "./api.js";
+import { h } from "./dom.js";
+import { field } from "./field.js";
+
+/** The button that cancels, with its question. `stopping(execution)` is called with what the server answered. */
+export class Cancel {
+  element = h("button", { type: "button", class: "danger", on: { click: () => this.#ask() } }, "Cancel execution");
+  #dialog;
+  #reason = field("Reason", h("textarea", { maxlength: 2000, rows: 2 }), "Kept in the log. May be empty.");
+
+  constructor(id, stopping) {
+    const cancel = actButton("Cancel it now", {
+      className: "danger", doing: "Cancelling…",
+      request: async () => {
+        const reason = this.#reason.control.value.trim();
+        stopping(await post(`/executions/${encodeURIComponent(id)}/cancel`, reason === "" ? {} : { reason }));
+        this.#dialog.close();
+      },
+    });
+    this.#dialog = h("dialog", { "aria-label": "Cancel execution" }, h("div", { class: "stack" }, h("h2", {}, "Cancel this execution?"),
+      h("p", {}, "The agent and every process below it are stopped. This cannot be taken back."), this.#reason.element,
+      h("div", { class: "row spread" }, h("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Keep it running"), cancel.element)));
+  }
+
+  #ask() {
+    this.element.after(this.#dialog);
+    this.#dialog.showModal();
+    this.#reason.control.focus();
+  }
+
+  /** It has ended: there is nothing to cancel any more. */
+  end() {
+    this.#dialog.close();
+    this.#dialog.remove();
+    this.element.remove();
+  }
+}
+
+/** The button that ends an execution which stays open, when it is through with what it has. */
+export function closeButton(id, closing) {
+  const path = `/executions/${encodeURIComponent(id)}/close`;
+  return actButton("Close execution", { doing: "Closing…", request: async () => closing(await post(path)) }).element;
+}
+
+const modes = [
+  ["load", "Take its session up again", "The agent goes on where it was. It is told that it was stopped."],
+  ["fresh", "Begin the turn anew", "A new session of the agent gets the turn's prompt again. What was done may be done twice."],
+  ["fail", "End it", "The execution has failed."],
+];
+
+/** What to choose from where an execution is interrupted. */
+export class Interrupted {
+  element = h("section", { class: "interrupted-choice notice warn stack", "aria-label": "Interrupted", hidden: true });
+  #why = h("p");
+
+  constructor(id) {
+    const path = `/executions/${encodeURIComponent(id)}/resume`;
+    const choice = ([mode, label, meaning]) => [
+      h("dt", {}, actButton(label, { className: mode === "fail" ? "danger" : "", doing: "Under way…", request: () => post(path, { mode }) }).element), h("dd", { class: "small" }, meaning),
+    ];
+    this.element.append(h("h2", {}, "How is it to go on?"), this.#why, h("dl", { class: "choices" }, modes.map(choice)));
+  }
+
+  show({ status, statusReason }) {
+    this.element.hidden = status !== "interrupted";
+    this.#why.textContent = statusReason || "Its agent was lost in the middle of a turn.";
+  }
+}
