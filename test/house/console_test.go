@@ -1,6 +1,7 @@
 package house
 
 import (
+	"go/parser"
 	"os"
 	"path"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const console = "internal/http/console"
@@ -132,6 +135,19 @@ func TestTheConsoleKeepsToItsPolicy(t *testing.T) {
 				t.Errorf("%s names %s: the console loads from its own server alone", name, found)
 			}
 		}
+	}
+}
+
+// TestTheConsolesPolicyIsDocumented: whoever looks after a proxy or a scanner reads it there.
+func TestTheConsolesPolicyIsDocumented(t *testing.T) {
+	directives := func(text string) []string {
+		_, text, _ = strings.Cut(text, "default-src ")
+		text, _, _ = strings.Cut(text, "trusted-types 'none'")
+		return strings.Fields(strings.ReplaceAll(text, ";", " ; "))
+	}
+	real := directives(strings.Join(textsIn(parse(t, console+".go", parser.SkipObjectResolution)), ""))
+	if diff := cmp.Diff(real, directives(read(t, "docs/console.md"))); diff != "" || len(real) < 20 {
+		t.Errorf("the policy of the code (-) and docs/console.md (+) differ:\n%s", diff)
 	}
 }
 

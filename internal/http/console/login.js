@@ -6,7 +6,7 @@ import { keepToken } from "./token.js";
 /** Draws the door. enter() is called when there is a token. */
 export function showLogin({ main, shell, enter }) {
   shell.title("");
-  const input = h("input", { id: "token", type: "password", autocomplete: "off", autofocus: true, spellcheck: "false", "aria-describedby": "token-hint token-error" });
+  const input = h("input", { id: "token", type: "password", autocomplete: "off", spellcheck: "false", "aria-describedby": "token-hint token-error" });
   const error = h("p", { id: "token-error", class: "error", role: "alert" });
   const submit = (event) => {
     event.preventDefault();
