@@ -17,7 +17,8 @@ import { reveal, revealed } from "./reveal.js";
  * @param {object} options.shell
  * @param {object} [options.execution] who asked; without it the card asks for it itself
  * @param {boolean} [options.inPlace] it stands in its own execution, and need not say which
- * @param {(approval: object) => void} [options.onDecided] called with what the server made of a decision on this card
+ * @param {(approval: object) => void} [options.onDecided] called with what the server
+ *   says of the approval behind a decision that was sent from this card, also one that came too late
  * @returns {{element: HTMLElement, update(approval: object): void}}
  */
 export function approvalCard(approval, options) {
@@ -33,12 +34,17 @@ class Card {
     this.left = expiry(h("span", { class: "expiry" }), approval.expiresAt);
     this.heading = h("h2", { id: title });
     this.shown = h("div", { class: "shown stack" });
-    this.element = h("article", { class: "approval card", tabindex: "0", "aria-labelledby": title, data: { id: approval.id }, on: { keydown: (event) => this.key(event) } },
-      h("div", { class: "row spread small" }, h("span", { class: "row" }, this.badge, kinds[approval.kind] ?? words(String(approval.kind))),
-        h("span", { class: "row muted" }, age(h("span"), approval.requestedAt), this.left)),
-      this.heading, inPlace ? null : askerView(approval, execution), this.shown);
+    const properties = { class: "approval card", tabindex: "0", "aria-labelledby": title, data: { id: approval.id } };
+    this.element = h("article", { ...properties, on: { keydown: (event) => this.key(event) } },
+      this.top(), this.heading, inPlace ? null : askerView(approval, execution), this.shown);
     this.draw();
     this.answer();
+  }
+
+  top() {
+    const { kind, requestedAt } = this.approval;
+    return h("div", { class: "row spread small" }, h("span", { class: "row" }, this.badge, kinds[kind] ?? words(String(kind))),
+      h("span", { class: "row muted" }, age(h("span"), requestedAt), this.left));
   }
 
   draw() {
@@ -59,8 +65,11 @@ class Card {
   answer() {
     if (this.approval.status !== "pending") return void this.element.append(outcomeView(this.approval));
     this.desk = new Desk(this.approval, {
-      shown: this.shown, editing: this.editing(), take: (next) => this.take(next),
-      decided: (next) => this.onDecided(next),
+      shown: this.shown, editing: this.editing(),
+      take: (next) => {
+        this.take(next);
+        this.onDecided(next);
+      },
     });
     this.element.append(this.desk.element);
   }
@@ -137,11 +146,11 @@ const asks = {
 };
 
 function contentView(approval) {
-  if (approval.kind === "question") return h("p", { class: "message" }, revealed(approval.question?.message ?? ""));
   const diffs = diffsOf(approval);
   return [
+    approval.kind === "question" && h("p", { class: "message" }, revealed(approval.question?.message ?? "")),
     diffs.map((diff) => diffView(diff.diff, diff)),
-    argumentsView(approval.tool, approval.arguments, { diffs: approval.kind === "agentPermission" ? [] : diffs }),
+    approval.tool !== "question" && argumentsView(approval.tool, approval.arguments, { diffs: approval.kind === "agentPermission" ? [] : diffs }),
   ];
 }
 
@@ -155,7 +164,7 @@ function factsView({ tool, workingDirectory, kind, arguments: args, executionId 
 }
 
 function confinement(executionId) {
-  const place = h("dd", { class: "two-lines" }, "–");
+  const place = h("dd", { class: "confinement" }, "–");
   sandboxOf(executionId).then((sandbox) => say(place, confinementText(sandbox)));
   return place;
 }

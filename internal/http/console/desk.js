@@ -17,8 +17,8 @@ const mostReason = 2000;
 export class Desk {
   /**
    * @param {object} approval a pending one. Its hash is taken here, from what is drawn, and never read again at the moment of the click
-   * @param {{shown: HTMLElement, take(approval: object): void, decided(approval: object): void, editing: Promise<string>}} card
-   *   shown is what has to be looked at before one approves; take brings the card up to date; decided tells of a decision that was made here; editing is
+   * @param {{shown: HTMLElement, take(approval: object): void, editing: Promise<string>}} card
+   *   shown is what has to be looked at before one approves; take brings the card up to date, and tells whoever shows it; editing is
    *   why the arguments cannot be edited, or ""
    */
   constructor(approval, card) {
@@ -49,7 +49,8 @@ export class Desk {
   // ——— what there is to press ———
 
   choose() {
-    const draw = { toolCall: this.call, agentPermission: this.permission, question: this.question, unknownOutcome: this.outcome }[this.approval.kind] ?? this.unknown;
+    const kinds = { toolCall: this.call, agentPermission: this.permission, question: this.question, unknownOutcome: this.outcome };
+    const draw = kinds[this.approval.kind] ?? this.unknown;
     Object.assign(this, { close: undefined, buttons: {}, fields: new Map() });
     fill(this.place, draw.call(this));
     this.look();
@@ -73,21 +74,22 @@ export class Desk {
     const rows = optionsOf(options).map((option) => ({ ...option, ...this.option(option, () => this.take(option, remember.value())) }));
     const deny = first(rows, "reject_once") ?? first(rows, "reject_always");
     const bare = deny === undefined && this.button("Deny", "danger", () => this.askReason());
-    this.buttons = { approve: rows.filter(({ kind }) => kind === "allow_once").length === 1 ? first(rows, "allow_once") : undefined, deny: deny ?? bare };
+    const once = rows.filter(({ kind }) => kind === "allow_once");
+    this.buttons = { approve: once.length === 1 ? once[0].button : undefined, deny: deny ?? bare };
     return [
       optionsNote && h("p", { class: "notice warn" }, optionsNote), remember.element,
-      h("div", { class: "options" }, rows.map((row) => row.element), bare && h("div", { class: "option" }, bare, h("span", { class: "hint" }, "The agent offers no way to say no; it is told that nobody will say."))),
+      h("div", { class: "options" }, rows.map((row) => row.element),
+        bare && answer(bare, "The agent offers no way to say no; it is told that nobody will say.")),
     ];
   }
 
-  /** A button that says what the agent wrote, and below it what Signoff makes of it. */
+  /** A button that says what the agent wrote, and beside it what Signoff makes of that. */
   option(option, press) {
     const verb = verbOf(option.kind);
-    const about = h("span", { class: "hint", id: uniqueId("option") }, option.meaning);
-    const look = { approve: "primary", deny: "danger" }[verb] ?? "";
-    const button = h("button", { type: "button", class: look, "aria-describedby": about.id, on: { click: () => this.pressed(button, press) } }, revealed(option.name));
+    const look = option.kind === "allow_once" ? "primary" : verb === "deny" ? "danger" : "";
+    const button = this.button(revealed(option.name), look, press);
     button.dataset.verb = verb;
-    return { element: h("div", { class: "option" }, button, about), button };
+    return { element: answer(button, option.meaning), button };
   }
 
   question() {
@@ -104,13 +106,14 @@ export class Desk {
   }
 
   outcome() {
-    const reason = this.reason("Reason", "What you found. The agent reads it, in your words. It may stay empty.");
+    const reason = this.reason("What you found. The agent reads it, in your words. It may stay empty.");
     const row = (resolution, label, sentence) => {
       const press = () => this.send({ resolution, argumentsHash: this.hash, ...written(reason) });
-      return h("div", { class: "option" }, this.button(label, "", press), h("span", { class: "hint" }, sentence));
+      return answer(this.button(label, "", press), sentence);
     };
     return [
-      h("p", {}, "Look first what became of it: is the file there, did the job start? Then say what you found. Nothing runs by this answer."), reason.element,
+      h("p", {}, "Look first what became of it: is the file there, did the job start? Then say what you found. Nothing runs by this answer."),
+      reason.element,
       h("div", { class: "options" },
         row("succeeded", "It has succeeded", "It has done its work. The agent is told so, in your words, and goes on."),
         row("failed", "It has failed", "It has not done its work. The agent is told so, in your words, and goes on."),
@@ -120,15 +123,15 @@ export class Desk {
 
   unknown() {
     this.buttons.deny = this.button("Deny", "danger", () => this.askReason());
-    return [h("p", { class: "notice warn" }, "This console does not know this kind of question. It can only deny it."), h("div", { class: "actions" }, this.buttons.deny)];
+    const note = h("p", { class: "notice warn" }, "This console does not know this kind of question. It can only deny it.");
+    return [note, h("div", { class: "actions" }, this.buttons.deny)];
   }
 
   // ——— forms ———
 
   askReason() {
-    const question = this.approval.kind === "question";
-    const remember = rememberChoice(question ? {} : this.approval, "deny");
-    const reason = this.reason("Reason", question ? "The agent is told that you declined. It may stay empty." : "The agent reads it and goes on. It may stay empty.");
+    const remember = rememberChoice(this.approval, "deny");
+    const reason = this.reason(`${told[this.approval.kind] ?? "It stands in the record."} It may stay empty.`);
     this.form("Send denial", "danger", [reason.element, remember.element], () =>
       this.send({ decision: "deny", ...written(reason), ...kept(remember.value()) }));
     this.fields.set("/reason", reason);
@@ -156,8 +159,11 @@ export class Desk {
     };
     const back = this.button("Back", "", () => this.close());
     const send = h("button", { class: look }, title);
-    const form = h("form", { class: "stack", novalidate: true, on: { submit: (event) => (event.preventDefault(), this.pressed(send, submit)) } },
-      parts, h("div", { class: "actions" }, send, back));
+    const pressed = (event) => {
+      event.preventDefault();
+      this.pressed(send, submit);
+    };
+    const form = h("form", { class: "stack", novalidate: true, on: { submit: pressed } }, parts, h("div", { class: "actions" }, send, back));
     fill(this.place, form);
     form.querySelector("textarea, input, select")?.focus();
   }
@@ -168,8 +174,8 @@ export class Desk {
     this.close();
   }
 
-  reason(label, hint) {
-    return field(label, h("textarea", { rows: 3, maxlength: mostReason }), hint);
+  reason(hint) {
+    return field("Reason", h("textarea", { rows: 3, maxlength: mostReason }), hint);
   }
 
   button(label, look, press) {
@@ -214,7 +220,8 @@ export class Desk {
       this.send({ decision, optionId: option.optionId, ...(decision === "approve" ? { argumentsHash: this.hash } : {}), ...kept(remember) });
     const verb = verbOf(option.kind);
     if (verb !== "unclear") return void send(verb);
-    const note = h("p", {}, "The agent gets “", revealed(option.name), "” either way. Its kind does not tell whether that is a yes, so say how it stands in the record:");
+    const note = h("p", {}, "The agent gets “", revealed(option.name), "” either way. Its kind does not tell whether that is a yes, ",
+      "so say how it stands in the record:");
     this.form("It is an approval", "primary", [note], () => send("approve"));
     this.place.querySelector(".actions").append(this.button("It is a denial", "danger", () => send("deny")));
     this.place.querySelector("button").focus();
@@ -227,7 +234,6 @@ export class Desk {
     try {
       const approval = await post(path(this.approval), body);
       this.card.take(approval);
-      this.card.decided(approval);
     } catch (problem) {
       await this.refused(problem);
     } finally {
@@ -253,6 +259,16 @@ export class Desk {
     say(this.problem, revealText([sentence(problem), ...rest].join(" ")));
     this.place.querySelector("[aria-invalid=true]")?.focus();
   }
+}
+
+/** What a denial does, besides being one. */
+const told = { toolCall: "The agent reads it and goes on.", question: "The agent is told that you declined." };
+
+/** A button with a sentence beside it that says what it does. */
+function answer(button, sentence) {
+  const about = h("span", { class: "hint", id: uniqueId("answer") }, sentence);
+  button.setAttribute("aria-describedby", about.id);
+  return h("div", { class: "option" }, button, about);
 }
 
 function path({ id }) {

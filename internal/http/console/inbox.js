@@ -3,7 +3,6 @@
 
 import { approvalCard } from "./approval.js";
 import { attribute, h, keyed, painter, say } from "./dom.js";
-import { plural } from "./format.js";
 import { showKeys } from "./keys.js";
 import { bell } from "./notify.js";
 import { pending } from "./pending.js";
@@ -28,7 +27,8 @@ class Inbox {
     this.clear = h("button", { type: "button", class: "small", hidden: true, on: { click: () => this.clearDecided() } }, "Clear decided");
     this.problem = h("p", { class: "notice error", role: "alert", hidden: true });
     this.list = h("div", { class: "stack inbox" });
-    this.empty = h("div", { class: "empty", hidden: true });
+    this.empty = h("div", { class: "empty", hidden: true }, h("p", {}, h("strong", {}, "All quiet.")),
+      h("p", {}, "As soon as an agent needs a yes or a no, it stands here. You may leave this page open."));
     this.more = h("button", { type: "button", hidden: true, on: { click: () => this.getMore() } }, "Show more");
     this.heading = h("h1", { tabindex: "-1" }, "Inbox");
     const keys = h("button", { type: "button", class: "small quiet keys-button", on: { click: showKeys } }, "Keys ", h("kbd", {}, "?"));
@@ -60,11 +60,8 @@ class Inbox {
     const { number, text } = pending.count();
     const known = pending.loaded && pending.problem === null;
     this.shell.title(number === 0 ? "Inbox" : `Inbox (${text})`);
-    say(this.count, number > 0 ? (pending.hasMore ? `${text} wait for you` : waiting(number)) : known ? "Nothing waits for you" : pending.problem === null ? "Loading…" : "");
+    say(this.count, number > 0 ? waiting(number, text) : known ? "Nothing waits for you" : pending.problem === null ? "Loading…" : "");
     attribute(this.empty, "hidden", !known || entries.length > 0);
-    if (this.empty.childElementCount === 0) {
-      this.empty.append(h("p", {}, h("strong", {}, "All quiet.")), h("p", {}, "As soon as an agent needs a yes or a no, it stands here. You may leave this page open."));
-    }
   }
 
   bell() {
@@ -112,6 +109,6 @@ class Inbox {
   }
 }
 
-function waiting(number) {
-  return `${plural(number, "question")} ${number === 1 ? "waits" : "wait"} for you`;
+function waiting(number, text) {
+  return number === 1 && text === "1" ? "1 question waits for you" : `${text} questions wait for you`;
 }

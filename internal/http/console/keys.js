@@ -3,9 +3,11 @@
 import { h } from "./dom.js";
 
 const all = [
-  [["j", "↓"], "the next card"], [["k", "↑"], "the card before"], [["a"], "approve"], [["d"], "deny: asks for a reason first"], [["e"], "edit the arguments"],
-  [["Enter"], "open the execution"], [["Escape"], "close a form"], [["g", "i"], "inbox"], [["g", "e"], "executions"], [["g", "n"], "new execution"], [["g", "r"], "permission rules"],
-  [["g", "a"], "agents and models"], [["?"], "this list"],
+  [["j", "↓"], "the next card"], [["k", "↑"], "the card before"],
+  [["a"], "approve"], [["d"], "deny: asks for a reason first"], [["e"], "edit the arguments"],
+  [["Enter"], "open the execution"], [["Escape"], "close a form"],
+  [["g", "i"], "inbox"], [["g", "e"], "executions"], [["g", "n"], "new execution"], [["g", "r"], "permission rules"], [["g", "a"], "agents and models"],
+  [["?"], "this list"],
 ];
 
 /** Opens the list. Closing it, the focus is where it was. */

@@ -1,7 +1,7 @@
 // The form of a question, made of its JSON schema. What is flat becomes fields: texts, numbers, yes and no, one of a list, some of a list. All else is a
 // field for JSON. The schema is an agent's: it may be odd, and then the whole answer is written as JSON. What fits is the server's to say.
 
-import { h } from "./dom.js";
+import { h, say } from "./dom.js";
 import { field, pointerPart } from "./field.js";
 import { parseJSON, showJSON } from "./json.js";
 import { revealText, revealed } from "./reveal.js";
@@ -145,7 +145,8 @@ function jsonOf(written) {
 
 function groupField(label, { group }, about) {
   const error = h("p", { class: "error" });
-  return { element: h("fieldset", {}, h("legend", {}, label), about && h("div", { class: "hint" }, about), group, error), error: (said) => void (error.textContent = said) };
+  const element = h("fieldset", {}, h("legend", {}, label), about && h("div", { class: "hint" }, about), group, error);
+  return { element, error: (said) => void say(error, said) };
 }
 
 function wholeForm() {

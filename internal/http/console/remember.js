@@ -23,7 +23,8 @@ export function rememberChoice(approval, verb, { exactOnly = false } = {}) {
   const options = offered(approval, exactOnly);
   if (options.length === 0) return { element: null, value: () => undefined };
   const also = h("p", { class: "also", role: "status" });
-  const what = field("Remember", h("select", {}, h("option", { value: "" }, "Only this once"), group("execution", options), group("global", options)));
+  const choices = h("select", {}, h("option", { value: "" }, "Only this once"), group("execution", options), group("global", options));
+  const what = field("Remember", choices);
   const long = field("For how long", h("select"));
   attribute(long.element, "hidden", true);
   const chosen = () => chosenOf(what.control.value, options);
@@ -34,7 +35,8 @@ export function rememberChoice(approval, verb, { exactOnly = false } = {}) {
     tell();
   });
   long.control.addEventListener("change", tell);
-  return { element: h("div", { class: "remember stack" }, h("div", { class: "remembering" }, what.element, long.element), also), value: () => wish(chosen(), long.control.value) };
+  const element = h("div", { class: "remember stack" }, h("div", { class: "remembering" }, what.element, long.element), also);
+  return { element, value: () => wish(chosen(), long.control.value) };
 
   function tell() {
     const choice = chosen();
@@ -55,8 +57,9 @@ function group(scope, options) {
 /** The option in a few words; the sentence below has them all. */
 function shortName({ previewId, matcher = {} }, scope) {
   const name = {
-    exact: "exactly this call", command: `commands like ${matcher.command}`, path: "this file", folder: "this folder", host: `host ${matcher.host}`,
-    workingDirectory: "the working directory", tool: `all of ${matcher.tool}`, mcpServer: `all tools of ${matcher.mcpServer}`, class: `all that is “${matcher.class}”`,
+    exact: "exactly this call", command: `commands like ${matcher.command}`, path: "this file", folder: "this folder",
+    workingDirectory: "the working directory", host: `host ${matcher.host}`, tool: `all of ${matcher.tool}`,
+    mcpServer: `all tools of ${matcher.mcpServer}`, class: `all that is “${matcher.class}”`,
   }[previewId] ?? previewId;
   return `${scope === "global" ? "Always" : "This execution"}: ${revealText(name).slice(0, 80)}`;
 }

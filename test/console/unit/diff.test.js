@@ -38,7 +38,8 @@ test("our own tools say what they change", () => {
 });
 
 test("what an agent reports is shown, and else what its arguments are commonly called", () => {
-  const [reported] = diffsOf({ kind: "agentPermission", tool: "edit", arguments: { title: "Edit", content: [{ type: "diff", path: "a", oldText: "x\n", newText: "y\n" }] } });
+  const content = [{ type: "diff", path: "a", oldText: "x\n", newText: "y\n" }];
+  const [reported] = diffsOf({ kind: "agentPermission", tool: "edit", arguments: { title: "Edit", content } });
   assert.deepEqual([reported.path, reported.additions, reported.deletions], ["a", 1, 1]);
   for (const args of [
     { file_path: "a", old_string: "x", new_string: "y" }, { filePath: "a", oldString: "x", newString: "y" },
@@ -50,9 +51,12 @@ test("what an agent reports is shown, and else what its arguments are commonly c
 });
 
 test("other arguments make no change, and odd ones no error", () => {
-  for (const args of [null, undefined, "text", 7, [], {}, { path: 5, content: {} }, { path: "a", edits: [null, 3, { old_string: 1 }] }, { rawInput: null, content: "x" }, { content: [null, { type: "diff" }] }]) {
-    for (const kind of ["toolCall", "agentPermission", "question", "somethingNew"]) {
-      for (const tool of ["edit", "write", "patch", "bash", "writeTextFile", "__proto__"]) assert.deepEqual(diffsOf({ kind, tool, arguments: args }).filter(({ diff }) => diff !== ""), []);
-    }
-  }
+  const odd = [
+    null, undefined, "text", 7, [], {}, { path: 5, content: {} }, { path: "a", edits: [null, 3, { old_string: 1 }] }, { rawInput: null, content: "x" },
+    { content: [null, { type: "diff" }] },
+  ];
+  const kinds = ["toolCall", "agentPermission", "question", "somethingNew"];
+  const tools = ["edit", "write", "patch", "bash", "writeTextFile", "__proto__"];
+  const all = odd.flatMap((args) => kinds.flatMap((kind) => tools.map((tool) => ({ kind, tool, arguments: args }))));
+  assert.deepEqual(all.flatMap(diffsOf).filter(({ diff }) => diff !== ""), []);
 });
