@@ -9,8 +9,3 @@ export function availability(entry) {
   if (entry.reason === null) return h("div", { class: "availability row" }, badge);
   return h("div", { class: "availability stack" }, h("div", { class: "row" }, badge), h("p", { class: "reason" }, revealed(entry.reason)));
 }
-
-/** The version of an agent; null is unknown. */
-export function version(agent) {
-  return agent.version === null ? "version unknown" : ["version ", revealed(agent.version)];
-}

@@ -22,14 +22,15 @@ class Executions {
     Object.assign(this, { main, signal, statuses: query.getAll("status"), reading: new AbortController() });
     this.place = h("div", { class: "stack" });
     this.state = h("p", { class: "small refresh-state", role: "status" });
-    this.news = h("button", { type: "button", class: "small", hidden: true, on: { click: () => this.bringUp() } });
+    this.news = h("button", { type: "button", class: "news", data: { idle: "" }, on: { click: () => this.bringUp() } });
   }
 
   open() {
     this.main.append(
       h("div", { class: "row spread" }, h("h1", {}, "Executions"), h("a", { class: "button primary", href: "#/new" }, "New execution")),
-      h("div", { class: "row toolbar" }, this.filter(), this.news, this.state),
-      this.place);
+      h("div", { class: "toolbar listing" }, this.filter(), this.news),
+      this.place,
+      this.state);
     this.read();
   }
 
@@ -37,7 +38,7 @@ class Executions {
     const select = h("select", { id: "status" }, choices(this.statuses).map(({ statuses, text }) => h("option", { value: statuses.join(" ") }, text)));
     select.value = this.statuses.join(" ");
     select.addEventListener("change", () => this.choose(select.value === "" ? [] : select.value.split(" ")));
-    return h("div", { class: "row" }, h("label", { for: "status" }, "Status"), select);
+    return [h("label", { for: "status" }, "Status"), select];
   }
 
   /** The address keeps the choice, so that it can be bookmarked and a reload shows the same. */
@@ -52,7 +53,7 @@ class Executions {
     this.reading = new AbortController();
     const signal = AbortSignal.any([this.signal, this.reading.signal]);
     say(this.state, "");
-    attribute(this.news, "hidden", true);
+    this.offer("");
     return loading(this.place, signal, () => this.page(signal), (page) => {
       this.listing = new Listing(page);
       this.drawList(signal);
@@ -88,8 +89,13 @@ class Executions {
     attribute(this.table, "hidden", shown.length === 0);
     attribute(this.empty, "hidden", shown.length > 0);
     attribute(this.older, "hidden", older === null);
-    attribute(this.news, "hidden", waiting === 0 && gone.length === 0);
-    say(this.news, waiting === 0 ? "Refresh the list" : `Show ${waiting} new`);
+    this.offer(waiting > 0 ? `Show ${waiting} new` : gone.length > 0 ? "Tidy up" : "");
+  }
+
+  /** The button has its place also while there is nothing to offer, so that nothing moves when there is. */
+  offer(text) {
+    attribute(this.news, "data-idle", text === "" ? "" : null);
+    if (text !== "") say(this.news, text);
   }
 
   bringUp() {

@@ -97,7 +97,7 @@ class NewExecution {
       h("fieldset", {}, h("legend", {}, "What it may do"),
         h("div", { class: "columns narrow" }, capabilities.map((spec) => this.fields.named(spec.name).element))),
       first.slice(1).map((name) => this.fields.named(name).element),
-      h("details", { class: "more" }, h("summary", {}, "More settings"), h("div", { class: "stack" }, more.map((one) => one.element))),
+      h("details", { class: "more" }, h("summary", {}, "More settings"), h("div", { class: "stack" }, withColumns(more))),
       h("div", { class: "row" }, this.startButton, h("span", { class: "hint" }, "or ", h("kbd", {}, "Ctrl"), " ", h("kbd", {}, "Enter"))));
   }
 
@@ -209,6 +209,14 @@ class NewExecution {
     const lost = problem.status === 0 ? " It may have started all the same; pressing Start again, with nothing changed, starts nothing twice." : "";
     this.fields.complain(problem.errors, problem.message + lost);
   }
+}
+
+/** The numbers stand beside each other. */
+function withColumns(all) {
+  const isNumber = (one) => one.spec.kind === "number";
+  const elements = all.filter((one) => !isNumber(one)).map((one) => one.element);
+  elements.splice(all.findIndex(isNumber), 0, h("div", { class: "columns" }, all.filter(isNumber).map((one) => one.element)));
+  return elements;
 }
 
 function startOnEnter(event) {

@@ -2,7 +2,7 @@
 // the internal agent has.
 
 import { get } from "./api.js";
-import { availability, version } from "./availability.js";
+import { availability } from "./availability.js";
 import { fill, h } from "./dom.js";
 import { amount } from "./format.js";
 import { showJSON } from "./json.js";
@@ -19,7 +19,7 @@ export function showRegistry({ main, signal }) {
     h("section", { class: "stack", "aria-labelledby": "agents" }, h("h2", { id: "agents" }, "Agents"), agents),
     h("section", { class: "stack", "aria-labelledby": "models" }, h("h2", { id: "models" }, "Models"), models),
     h("section", { class: "stack", "aria-labelledby": "tools" }, h("h2", { id: "tools" }, "Tools"),
-      h("details", { class: "card" }, h("summary", {}, "Show the tools of the internal agent"), tools)));
+      h("details", { class: "card tools" }, h("summary", {}, "Show the tools of the internal agent"), tools)));
   list(agents, signal, "/agents", agentCard, "No agent is set up.");
   list(models, signal, "/models", modelCard, "No model is set up.");
   list(tools, signal, "/tools", toolCard, "The internal agent has no tools.");
@@ -38,7 +38,7 @@ function agentCard(agent) {
     availability(agent),
     facts([
       ["Type", agent.type === "acp" ? "external, by the Agent Client Protocol" : revealText(agent.type)],
-      ["Version", agent.version === null ? amount(null) : version(agent)],
+      ["Version", agent.version === null ? amount(null) : revealed(agent.version)],
       agent.mode === null ? undefined : ["Mode", revealed(agent.mode)],
       agent.defaultModel === null ? undefined : ["Model", revealed(agent.defaultModel)],
     ]),

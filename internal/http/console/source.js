@@ -1,7 +1,7 @@
 // The part of a new execution that says who answers: our own agent with a model, or an external agent. What is chosen is described
 // below its list, and where it cannot be used the reason stands there.
 
-import { availability, version } from "./availability.js";
+import { availability } from "./availability.js";
 import { belongs } from "./body.js";
 import { attribute, fill, h } from "./dom.js";
 import { field } from "./fields.js";
@@ -65,7 +65,8 @@ function named(entry) {
 }
 
 function aboutAgent(agent) {
-  return h("p", { class: "hint" }, revealed(agent.description), " ", version(agent));
+  const version = agent.version === null ? "version unknown" : ["version ", revealed(agent.version)];
+  return h("p", { class: "hint" }, revealed(agent.description), " · ", version);
 }
 
 function aboutModel(model) {
