@@ -25,7 +25,7 @@ export class FollowUp {
     this.#send = actButton("Send", { className: "primary", type: "submit", doing: "Sending…", request: () => this.#request() });
     const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, h("div", { class: "row spread" }, this.#busy.element, this.#send.element));
     this.#text.control.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
-    this.element = h("section", { class: "follow-up card", "aria-label": "Follow-up" }, this.#waiting, form);
+    this.element = h("section", { class: "follow-up card", "aria-label": "Go on" }, this.#waiting, form);
   }
 
   /** @param prompts those that wait */

@@ -95,14 +95,11 @@ function reasoningView(row, { sight, opened }) {
   const title = h("summary", {}, "Thinking");
   const details = remembered(row.id, opened, title, body, note);
   const stream = new Stream(body, sight);
-  let newest = row;
   const update = (next) => {
-    newest = next;
     say(title, `Thinking${next.status === "open" ? " …" : next.reasoning.interrupted ? ", cut short" : ""}`);
     note.hidden = !next.reasoning.truncated;
-    if (details.open) stream.show(next.reasoning.text, next.status === "complete");
+    stream.show(next.reasoning.text, next.status === "complete");
   };
-  details.addEventListener("toggle", () => update(newest));
   update(row);
   return { element: article("reasoning", details), update, leave: () => stream.leave() };
 }

@@ -8,6 +8,8 @@ import { reveal } from "./reveal.js";
 import { spans, target, textOf } from "./spans.js";
 
 const sheetLength = 12_000; // characters
+/** A text of no more sheets than this is drawn whole. */
+const fewSheets = 5;
 const perLine = 90;
 const lineHeight = 24;
 
@@ -17,26 +19,22 @@ export class Markdown {
   #sight;
   #passages = new Passages();
   #sheets = [];
-  #open = h("div", { class: "sheet" });
-  #shown; // what stands in #open
-  #code; // the element of it, where it is code, which grows in place
+  #open = []; // what stands behind the finished passages, in the last sheet: {passage, element}
 
   /** @param sight what is seen of the page, see sight.js; without it all is drawn */
   constructor(element, sight) {
     this.#element = element;
     this.#sight = sight;
     element.classList.add("markdown");
-    element.append(this.#open);
   }
 
   append(text) {
-    this.#keep(this.#passages.push(text));
-    this.#drawOpen(this.#passages.open());
+    const finished = this.#passages.push(text);
+    this.#draw(finished, this.#passages.open());
   }
 
   end() {
-    this.#keep(this.#passages.end());
-    this.#drawOpen([]);
+    this.#draw(this.#passages.end(), []);
   }
 
   /** The element is thrown away. */
@@ -44,30 +42,33 @@ export class Markdown {
     for (const sheet of this.#sheets) sheet.unwatch?.();
   }
 
-  #keep(finished) {
-    for (const passage of finished) {
-      if (this.#sheets.length === 0 || this.#sheets.at(-1).isFull) this.#addSheet();
-      this.#sheets.at(-1).add(passage);
-    }
-    for (const sheet of this.#sheets.slice(-1)) sheet.draw();
+  #draw(finished, open) {
+    if (finished.length === 0 && this.#grow(open)) return;
+    for (const { element } of this.#open) element.remove();
+    for (const passage of finished) this.#sheetToWrite().add(passage);
+    this.#sheets.at(-1)?.draw();
+    // New elements each time, never old ones in another place: an element that moves is what a browser calls a shift.
+    this.#open = open.map((passage) => ({ passage, element: draw(passage) }));
+    if (open.length > 0) this.#sheetToWrite().element.append(...this.#open.map(({ element }) => element));
   }
 
-  #addSheet() {
-    this.#sheets.at(-1)?.close();
+  /** Code grows in its place, so that a selection in it and its box stay. */
+  #grow([next, ...others]) {
+    const [{ passage, element } = {}] = this.#open;
+    if (next?.type !== "code" || passage?.type !== "code" || others.length > 0 || this.#open.length > 1 || !next.text.startsWith(passage.text)) return false;
+    element.querySelector("code").append(reveal(next.text.slice(passage.text.length)));
+    this.#open = [{ passage: next, element }];
+    return true;
+  }
+
+  #sheetToWrite() {
+    if (this.#sheets.length > 0 && !this.#sheets.at(-1).isFull) return this.#sheets.at(-1);
+    if (this.#sheets.length > fewSheets) for (const sheet of this.#sheets) sheet.watch();
+    else this.#sheets.at(-1)?.draw();
     const sheet = new Sheet(this.#sight);
     this.#sheets.push(sheet);
-    this.#open.before(sheet.element);
-  }
-
-  #drawOpen(open) {
-    const [only] = open;
-    if (open.length === 1 && only.type === "code" && this.#code !== undefined && only.text.startsWith(this.#shown[0].text)) {
-      this.#code.append(reveal(only.text.slice(this.#shown[0].text.length)));
-    } else {
-      this.#open.replaceChildren(...open.map(draw));
-      this.#code = open.length === 1 && only.type === "code" && only.text !== "" ? this.#open.querySelector("code") : undefined;
-    }
-    this.#shown = open;
+    this.#element.append(sheet.element);
+    return sheet;
   }
 }
 
@@ -98,11 +99,11 @@ class Sheet {
   }
 
   /** Nothing is added any more: from now on it is drawn only while it is near. */
-  close() {
-    if (this.#sight === undefined) return this.draw();
-    if (this.#drawn === 0) this.#stand((this.#length / perLine) * lineHeight);
-    else this.draw();
-    this.unwatch = this.#sight.watch(this.element, { near: () => this.#near(), far: () => this.#far() });
+  watch() {
+    if (this.unwatch !== undefined) return;
+    if (this.#drawn > 0 || this.#sight === undefined) this.draw();
+    else this.#stand((this.#length / perLine) * lineHeight);
+    this.unwatch = this.#sight?.watch(this.element, { near: () => this.#near(), far: () => this.#far() });
   }
 
   #near() {
@@ -137,8 +138,8 @@ function draw(passage) {
 const drawers = {
   paragraph: ({ text, open }) => h("p", {}, spans(text, open).map(drawSpan)),
   plain: ({ text }) => h("p", {}, reveal(text)),
-  // No h2: a model's headings would tear up the outline of the page.
-  heading: ({ level, text }) => h("p", { class: `heading level-${level}` }, spans(text).map(drawSpan)),
+  // All of one level: a model may leave some out, and the outline of the page must have none missing.
+  heading: ({ level, text }) => h("h3", { class: `heading level-${level}` }, spans(text).map(drawSpan)),
   code: ({ language, text, continued }) =>
     h("pre", { class: `code${continued ? " continued" : ""}`, "data-language": continued || language === "" ? null : language.slice(0, 40) }, h("code", {}, reveal(text))),
   rule: () => h("hr"),
