@@ -114,6 +114,15 @@ const focused = (page) => page.evaluate(() => {
   return { tag: one.tagName, text: (one.getAttribute("aria-label") ?? one.textContent).trim().slice(0, 40), card: one.closest("article.approval")?.dataset.id, seen: box.bottom > 0 && box.top < innerHeight, visible: one.matches(":focus-visible") };
 });
 
+/** Presses a key until what has the focus is what is looked for. */
+async function press(page, key, found) {
+  for (let times = 0; times < 40; times++) {
+    if (found(await focused(page))) return;
+    await page.keyboard.press(key);
+  }
+  assert.fail(`${key} does not lead there, but to ${JSON.stringify(await focused(page))}`);
+}
+
 test("the inbox by keyboard alone", () => visit(browser, server, async (v) => {
   const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo once" }) : answer.say("Done.")));
   const asked = [];
@@ -139,23 +148,23 @@ test("the inbox by keyboard alone", () => visit(browser, server, async (v) => {
   await decided(asked[0], "approved");
   assert.notEqual((await focused(page)).tag, "BODY", "the focus is not lost by a decision");
 
-  while ((await focused(page)).card !== asked[1].id) await page.keyboard.press("j");
+  await press(page, "j", (now) => now.card === asked[1].id);
   await page.keyboard.press("d");
   assert.equal((await focused(page)).tag, "TEXTAREA", "the reason has the focus");
   await page.keyboard.type("a reason with jade keys");
   await page.keyboard.press("Escape");
   assert.equal((await focused(page)).card, asked[1].id, "Escape leads back to the card");
   assert.equal(await card(page, asked[1]).getByRole("button", { name: "Send denial" }).isVisible().catch(() => false), false);
-  await page.keyboard.press("d");
+  await page.keyboard.press((await focused(page)).tag === "BUTTON" ? "Enter" : "d");
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.type("Because.");
   await page.keyboard.press("Tab");
-  while ((await focused(page)).text !== "Send denial") await page.keyboard.press("Tab");
+  await press(page, "Tab", (now) => now.text === "Send denial");
   await page.keyboard.press("Enter");
   await decided(asked[1], "denied");
   assert.equal((await server.get(`/approvals/${asked[1].id}`)).decision.reason, "Because.");
 
-  while ((await focused(page)).card !== asked[2].id) await page.keyboard.press("j");
+  await press(page, "j", (now) => now.card === asked[2].id);
   await page.keyboard.press("e");
   assert.equal((await focused(page)).tag, "TEXTAREA", "the editor has the focus");
   await page.keyboard.press("Escape");
@@ -166,7 +175,7 @@ test("the inbox by keyboard alone", () => visit(browser, server, async (v) => {
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
 
-  while ((await focused(page)).card !== asked[3].id) await page.keyboard.press("j");
+  await press(page, "j", (now) => now.card === asked[3].id);
   await page.keyboard.press("Enter");
   await page.waitForURL(new RegExp(asked[3].executionId));
   await page.keyboard.press("g");

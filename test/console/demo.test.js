@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { card, launch, reads, status, until, visit } from "./harness/browser.js";
+import { card, launch, reads, status, visit } from "./harness/browser.js";
 import { Server } from "./harness/server.js";
 
 let server;
@@ -155,10 +155,13 @@ test("what was remembered is not asked again, and is asked again when it was rev
   assert.deepEqual((await server.get(`/executions/${second}/approvals`)).items, []);
   await page.getByRole("navigation").getByRole("link", { name: "Rules" }).click();
   await page.getByRole("heading", { level: 1, name: "Permission rules" }).waitFor();
-  await page.getByText("uname -sr").first().waitFor();
-  await page.getByRole("button", { name: /revoke/i }).first().click();
-  const sure = page.getByRole("dialog").getByRole("button", { name: /revoke/i });
-  await Promise.race([sure.click().catch(() => undefined), until(page, () => !document.body.textContent.includes("uname -sr"))]);
+  const rule = page.locator("article.rule").first();
+  await reads(rule, /same arguments|exactly/i);
+  await reads(rule, /Hits\s*1|1 time/);
+  await rule.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke the rule" }).click();
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  await page.getByRole("button", { name: "Revoke" }).waitFor({ state: "detached" });
   const third = await start(page);
   assert.ok(await server.asks(third));
   await server.post(`/executions/${third}/cancel`, {});

@@ -48,7 +48,7 @@ test("a follow-up goes on with the talk", () => visit(browser, server, async (v)
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await reads(page.locator('article.item[data-kind="message"]').last(), "The second answer.");
   assert.equal(await page.getByLabel("Follow-up").inputValue(), "", "what was sent is not there to be sent again");
-  await server.post(`/executions/${id}/close`, {});
+  await server.post(`/executions/${id}/close`);
   await status(page, "completed");
 }));
 

@@ -22,7 +22,7 @@ after(async () => {
   await model?.down();
 });
 
-/** Has an agent talk and think by turns, each time another item of two events. */
+/** Has an agent talk and think by turns, each time another item of three events. */
 async function talk(items) {
   const lines = Array.from({ length: items / 2 }, (_, index) => `#! say word ${index} is said\n#! think thought ${index} is thought`);
   const { id } = await server.post("/executions", { source: { type: "acp", command: "scripted" }, prompt: lines.join("\n"), timeoutSeconds: 0 });
@@ -61,7 +61,7 @@ async function load(page, id) {
 }
 
 test("50,000 events: the page has few nodes, and takes ten times as long as for 5,000, not a hundred times", { timeout: 180_000 }, () => visit(browser, server, async (v) => {
-  const [short, long] = [await talk(2500), await talk(25_000)];
+  const [short, long] = [await talk(1700), await talk(17_000)];
   const page = await v.open(`/executions/${long}`);
   await connection(page, "live");
   await page.evaluate(measure);

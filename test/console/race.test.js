@@ -30,6 +30,9 @@ async function ask() {
 
 const decided = (page, approval, status) => page.locator(`article.approval[data-id="${approval.id}"][data-status="${status}"]`);
 
+/** The cards of a page from top to bottom. */
+const order = (page) => page.locator("article.approval").evaluateAll((all) => all.map((one) => one.dataset.id));
+
 /** Holds the decisions of both pages back until both are on their way, so that neither can see the other's. */
 async function together(pages, approval) {
   const held = [];
@@ -74,14 +77,14 @@ test("somebody else's decision appears at once, with the name, where the card wa
   await Promise.all(pages.map((page) => card(page, approvals[1]).getByRole("button", { name: "Approve", exact: true }).waitFor()));
   await Promise.all(pages.map((page) => connection(page, "live")));
   await card(pages[0], approvals[2]).waitFor();
-  const order = await pages[0].locator("article.approval").evaluateAll((all) => all.map((one) => one.dataset.id));
+  const before = await order(pages[0]);
   await server.decide(approvals[1], { decision: "deny", reason: "I looked at it." }, await server.key("Clara"));
   for (const page of pages) {
     await decided(page, approvals[1], "denied").waitFor();
     await reads(card(page, approvals[1]), "Clara");
     await reads(card(page, approvals[1]), "I looked at it.");
   }
-  assert.deepEqual(await pages[0].locator("article.approval").evaluateAll((all) => all.map((one) => one.dataset.id)), order);
+  assert.deepEqual(await order(pages[0]), before);
   for (const approval of [approvals[0], approvals[2]]) await server.post(`/executions/${approval.executionId}/cancel`, {});
   for (const approval of [approvals[0], approvals[2]]) await decided(pages[0], approval, "cancelled").waitFor();
 }));
@@ -92,21 +95,22 @@ test("nothing moves under a finger: what is new goes to the end, what is decided
   await card(page, first[1]).waitFor();
   await connection(page, "live");
   const button = card(page, first[0]).getByRole("button", { name: "Approve", exact: true });
+  await button.scrollIntoViewIfNeeded();
   const place = await button.boundingBox();
   const later = [await ask(), await ask()];
   await card(page, later[1]).waitFor();
   assert.deepEqual(await button.boundingBox(), place, "the button did not move");
-  const shown = await page.locator("article.approval").evaluateAll((all) => all.map((one) => one.dataset.id));
-  assert.deepEqual(shown, [...first, ...later].map(({ id }) => id));
+  const shown = await order(page);
+  assert.deepEqual(shown.slice(-4), [...first, ...later].map(({ id }) => id));
   const below = (await card(page, first[1]).boundingBox()).y;
   await button.click();
   await decided(page, first[0], "approved").waitFor();
-  assert.ok(Math.abs((await card(page, first[1]).boundingBox()).y - below) < 1 || (await card(page, first[0]).count()) === 1);
-  assert.deepEqual(await page.locator("article.approval").evaluateAll((all) => all.map((one) => one.dataset.id)), shown);
+  assert.equal((await card(page, first[1]).boundingBox()).y, below, "the card below did not move");
+  assert.deepEqual(await order(page), shown);
   for (const approval of [first[1], ...later]) await server.post(`/executions/${approval.executionId}/cancel`, {});
 }));
 
-test("one tap is one decision: the buttons are off while it is under way", () => visit(browser, server, async (v) => {
+test("one tap is one decision: while it is under way nothing else can be pressed, and the card says so", () => visit(browser, server, async (v) => {
   const approval = await ask();
   const page = await v.open("/inbox");
   const approve = card(page, approval).getByRole("button", { name: "Approve", exact: true });
@@ -119,8 +123,10 @@ test("one tap is one decision: the buttons are off while it is under way", () =>
     await route.continue();
   });
   await approve.dblclick({ noWaitAfter: true });
-  const off = await card(page, approval).locator("button").evaluateAll((all) => all.filter((one) => !one.disabled && /approve|deny|edit/i.test(one.textContent)).length);
-  assert.equal(off, 0, "no button can be pressed meanwhile");
+  await reads(card(page, approval), "Sending");
+  await card(page, approval).getByRole("button", { name: "Deny", exact: true }).click();
+  await card(page, approval).press("a");
+  assert.equal(await card(page, approval).getByLabel("Reason").count(), 0, "no button can be pressed meanwhile");
   release();
   await decided(page, approval, "approved").waitFor();
   assert.equal(sent, 1);
