@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -69,6 +70,41 @@ func BenchmarkAppendAtOnce(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 		})
 	}
+}
+
+// BenchmarkCreate is the life of an execution without its middle: it is created, and it ends, both with what they bring along.
+func BenchmarkCreate(b *testing.B) {
+	for name, open := range map[string]func(testing.TB) *store.Store{
+		"SQLite": storetest.SQLite,
+		"Postgres": func(tb testing.TB) *store.Store {
+			return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b)
+			for b.Loop() {
+				id := domain.ExecutionID(uuid.Must(uuid.NewV7()).String())
+				commit(b, s, creates(id))
+				commit(b, s, ends(id))
+			}
+		})
+	}
+}
+
+// creates is a whole creation: with events and a record for the audit.
+func creates(id domain.ExecutionID) store.Change {
+	c := says(id, 1, 2)
+	c.Create = &store.Creation{Owner: "one", Execution: domain.Execution{
+		ID: id, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()}}
+	c.Audit = []domain.AuditRecord{{Action: "execution.create"}}
+	return c
+}
+
+func ends(id domain.ExecutionID) store.Change {
+	c := says(id, 1, 1)
+	c.Update = &store.Update{Status: domain.StatusCompleted}
+	c.Audit = []domain.AuditRecord{{Action: "execution.end"}}
+	return c
 }
 
 // BenchmarkReplay reads a log of 10,000 events in pages of 200.

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"iter"
@@ -31,7 +30,7 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Outcome, error)
 		return b.outcomes, err
 	}
 	for {
-		err := s.transact(ctx, "commit changes", b.write)
+		err := s.retry(ctx, "commit changes", func() (fault, error) { return s.dialect.once(s, ctx, b.write) })
 		switch {
 		case err == nil:
 			return b.outcomes, nil
@@ -125,7 +124,7 @@ type batch struct {
 	banned   map[int]error // changes that were refused after they had written something
 	outcomes []Outcome     // of the newest attempt; a change with an error is left out
 
-	tx      *sql.Tx                          // of the newest attempt, and so are
+	tx      transaction                      // of the newest attempt, and so are
 	heads   map[domain.ExecutionID]takenHead // what it gave
 	written map[int]bool                     // the changes that have something in it
 	again   bool                             // one of those was refused
@@ -155,7 +154,7 @@ func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
 // What is decided by the state of an execution is asked in a statement of its own after that of the heads. Postgres
 // takes the snapshot of a statement before it waits for a lock: the one that waited does not see what the one before
 // it wrote.
-func (b *batch) write(tx *sql.Tx) error {
+func (b *batch) write(tx transaction) error {
 	b.begin(tx)
 	steps := []step{
 		{failpoint.StoreTakeKeys, b.takeKeys},
@@ -218,7 +217,7 @@ type step struct {
 
 // begin forgets what an earlier attempt found. Only what it banned stays out: the reason for any other refusal may
 // have been rolled back with it.
-func (b *batch) begin(tx *sql.Tx) {
+func (b *batch) begin(tx transaction) {
 	b.tx, b.again = tx, false
 	b.heads, b.written = map[domain.ExecutionID]takenHead{}, map[int]bool{}
 	b.outcomes = make([]Outcome, len(b.changes))
@@ -270,7 +269,7 @@ func ask[T any](b *batch, spec string, rows []row, scan func(scanner) (T, error)
 			given.rows = append(given.rows, row.values)
 		}
 		with, args := b.store.dialect.with(given)
-		found, err := collect(b.ctx, b.tx, scan, with+statement, args...)
+		found, err := rowsOf(b.tx, scan, with+statement, args...)
 		if err != nil {
 			return nil, err
 		}

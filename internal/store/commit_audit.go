@@ -47,7 +47,7 @@ func (s *Store) appendAudit(ctx context.Context, tx *sql.Tx, tenant domain.Tenan
 	if len(records) == 0 {
 		return nil
 	}
-	b := &batch{store: s, ctx: ctx, tx: tx}
+	b := &batch{store: s, ctx: ctx, tx: stepwise{ctx, tx}}
 	return b.link(map[string][]domain.AuditRecord{text(string(tenant)): records})
 }
 

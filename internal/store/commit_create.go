@@ -106,7 +106,7 @@ func (b *batch) notCreated(e *domain.Execution) (*domain.Error, error) {
 	if session == nil {
 		return domain.Errorf(domain.CodeConflict, "There is an execution with this id."), nil
 	}
-	others, err := collect(b.ctx, b.tx, scanText, `
+	others, err := rowsOf(b.tx, scanText, `
 		select id from executions where tenant_id = $1 and agent = $2 and resumes = $3 and ended_us is null`,
 		text(string(e.Tenant)), text(e.Request.Source.Command), session)
 	if err != nil {

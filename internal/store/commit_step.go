@@ -33,7 +33,7 @@ func (b *batch) takeSome(rows []row) error {
 		given.rows = append(given.rows, row.values)
 	}
 	with, args := b.store.dialect.with(given)
-	heads, err := collect(b.ctx, b.tx, scanTaken, with+b.store.dialect.lockHeads()+updateHeads, args...)
+	heads, err := rowsOf(b.tx, scanTaken, with+b.store.dialect.lockHeads()+updateHeads, args...)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func eventValues(event *domain.Event) []any {
 	return []any{text(string(event.Type)), event.Time.UnixMicro(), string(event.Data)}
 }
 
-// insert is run for a statement that cannot pass a row over.
+// insert is run for a statement that cannot pass a row over, and so returns nothing.
 func (b *batch) insert(spec string, rows []row, statement string) error {
 	given := list{columns: columns(spec)}
 	for part := range b.store.dialect.parts(rows) {
@@ -107,7 +107,7 @@ func (b *batch) insert(spec string, rows []row, statement string) error {
 			given.rows = append(given.rows, row.values)
 		}
 		with, args := b.store.dialect.with(given)
-		if _, err := b.tx.ExecContext(b.ctx, with+statement, args...); err != nil {
+		if err := b.tx.later(with+statement, args...); err != nil {
 			return err
 		}
 	}

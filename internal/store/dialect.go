@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -27,6 +28,9 @@ type dialect struct {
 
 	// lock and skipLocked end a select that locks its rows, and that passes over locked ones. One writer needs neither.
 	lock, skipLocked string
+
+	// once runs do in a transaction that is committed, or rolled back where do or the commit fails.
+	once func(s *Store, ctx context.Context, do func(transaction) error) (fault, error)
 
 	// fault tells what an error of the driver means.
 	fault func(err error, committing bool) fault

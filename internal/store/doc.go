@@ -61,8 +61,9 @@
 // One text of SQL serves both. Where the engines differ is in [dialect], and nowhere else. SQLite has one writer, so
 // it proves nothing about concurrency: the suite in storetest runs on both, always.
 //
-// What a commit costs is round trips on Postgres, so what an agent says is one statement there (see [Change.Plain]), and planning,
-// so lists are written such that one plan does for all sizes. On SQLite it is the reading of statements, so the writer keeps them.
+// What a commit costs is round trips on Postgres, so what an agent says is one statement there (see [Change.Plain]), and of other
+// changes only those statements wait for their results whose results are needed (see pipeline); and planning, so lists are
+// written such that one plan does for all sizes. On SQLite it is the reading of statements, so the writer keeps them.
 //
 // # Limits
 //

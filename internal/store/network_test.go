@@ -3,6 +3,8 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net"
@@ -26,14 +28,14 @@ func TestLostAnswerToACommit(t *testing.T) {
 		cut    cut
 		want   int
 	}{
-		"after the server got it":             {says("x", 0, 2), cut{on: "commit\x00", forward: true}, 3},
-		"before the server got it":            {says("x", 0, 2), cut{on: "commit\x00"}, 1},
+		"after the server got it":             {says("x", 0, 2), cut{on: prepared("commit"), forward: true}, 3},
+		"before the server got it":            {says("x", 0, 2), cut{on: prepared("commit")}, 1},
 		"after the server got the statement":  {says("x", 1, 2), cut{on: "some text of a model", forward: true}, 3},
 		"before the server got the statement": {says("x", 1, 2), cut{on: "some text of a model"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, proxy := proxied(t, store.Config{})
-			create(t, s, "x")
+			create(t, s, "x") // and the commit is prepared
 			commit(t, s, says("x", 1, 1))
 			proxy.arm(c.cut)
 			_, err := s.Commit(t.Context(), []store.Change{c.change})
@@ -54,14 +56,30 @@ func TestLostAnswerToACommit(t *testing.T) {
 
 // A connection that breaks before the commit has written nothing, so Commit tries again by itself.
 func TestLostConnectionIsTriedAgain(t *testing.T) {
-	for _, on := range []string{"begin", "update execution_heads", "insert into events"} {
-		t.Run(on, func(t *testing.T) {
+	audited := says("x", 1, 2)
+	audited.Audit = []domain.AuditRecord{{Action: "a"}}
+	for name, c := range map[string]struct {
+		change store.Change
+		fresh  bool // the connection is, so what is sent first is the text of the statements
+		on     string
+	}{
+		"the begin is prepared":       {says("x", 0, 2), true, "begin"},
+		"the head is prepared":        {says("x", 0, 2), true, "update execution_heads"},
+		"the rest is prepared":        {says("x", 0, 2), true, "insert into events"},
+		"the begin":                   {says("x", 0, 2), false, prepared("begin")},
+		"what is gathered on the way": {audited, false, "some text of a model"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			s, proxy := proxied(t, store.Config{})
 			create(t, s, "x")
-			commit(t, s, says("x", 0, 1)) // and the statements are prepared: their text is sent once
-			proxy.drop()
-			proxy.arm(cut{on: on})
-			commit(t, s, says("x", 0, 2))
+			first := c.change
+			first.Events = first.Events[:1]
+			commit(t, s, first) // and the statements are prepared: their text is sent once
+			if c.fresh {
+				proxy.drop()
+			}
+			proxy.arm(cut{on: c.on})
+			commit(t, s, c.change)
 			if !proxy.fired() {
 				t.Fatal("nothing was cut")
 			}
@@ -70,6 +88,12 @@ func TestLostConnectionIsTriedAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// prepared is how a statement is called on the way to the server once it has been prepared.
+func prepared(statement string) string {
+	digest := sha256.Sum256([]byte(statement))
+	return "stmtcache_" + hex.EncodeToString(digest[:24]) + "\x00"
 }
 
 // A plain batch is sent without a begin that would find out. The server has ended its connections meanwhile, as in a restart.
@@ -195,6 +219,7 @@ type proxy struct {
 	target   string
 	armed    atomic.Pointer[cut]
 	mute     atomic.Bool
+	trips    atomic.Int64 // how often a client sent something, and then read the answer
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -251,15 +276,27 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		p.done.Go(func() { p.forward(client, server) })
+		asked := new(atomic.Bool)
+		p.done.Go(func() { p.forward(client, server, asked) })
 		p.done.Go(func() {
-			_, _ = io.Copy(client, server)
+			_, _ = io.Copy(answers{client, asked}, server)
 			_ = client.Close()
 		})
 	}
 }
 
-func (p *proxy) forward(client, server net.Conn) {
+// answers is where the answers of a server go to.
+type answers struct {
+	client io.Writer
+	asked  *atomic.Bool
+}
+
+func (a answers) Write(answer []byte) (int, error) {
+	a.asked.Store(false)
+	return a.client.Write(answer)
+}
+
+func (p *proxy) forward(client, server net.Conn, asked *atomic.Bool) {
 	defer func() { _ = server.Close() }()
 	buffer := make([]byte, 1<<16)
 	for {
@@ -278,6 +315,9 @@ func (p *proxy) forward(client, server net.Conn) {
 		}
 		if p.mute.Load() {
 			continue
+		}
+		if ping := bytes.Contains(buffer[:n], []byte("-- ping")); !asked.Swap(true) && !ping { // the pool pings what was idle for long
+			p.trips.Add(1)
 		}
 		if _, err := server.Write(buffer[:n]); err != nil {
 			return

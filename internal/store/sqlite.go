@@ -20,6 +20,7 @@ var sqliteDialect = &dialect{
 	name:    "sqlite",
 	rows:    sqliteRows,
 	bite:    sqliteBite,
+	once:    (*Store).onceStepwise,
 	fault:   sqliteFault,
 	noTable: sqliteNoTable,
 }

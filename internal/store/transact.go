@@ -14,7 +14,7 @@ import (
 const (
 	attempts    = 6
 	firstPause  = 5 * time.Millisecond
-	commitLimit = 30 * time.Second // for the COMMIT alone, which no caller may interrupt
+	commitLimit = 30 * time.Second // for the commit and what is sent with it, which no caller may interrupt
 )
 
 // transact runs do in one transaction. What fails in passing (a deadlock, a lost connection) is tried again after a
@@ -81,12 +81,20 @@ func (s *Store) once(ctx context.Context, do func(tx *sql.Tx) error) (fault, err
 		return permanent, context.Cause(ctx)
 	}
 	defer time.AfterFunc(commitLimit, cancel).Stop()
-	failpoint.Hit(failpoint.StoreBeforeCommit)
-	if err := tx.Commit(); err != nil {
+	if err := committed(tx.Commit); err != nil {
 		return s.dialect.fault(err, true), err
 	}
-	failpoint.Hit(failpoint.StoreCommitted)
 	return permanent, nil
+}
+
+// committed runs commit between the moments before and after it.
+func committed(commit func() error) error {
+	failpoint.Hit(failpoint.StoreBeforeCommit)
+	err := commit()
+	if err == nil {
+		failpoint.Hit(failpoint.StoreCommitted)
+	}
+	return err
 }
 
 // rollBack ends tx. Its error says nothing of use: a connection that was lost or interrupted has rolled back by itself.
