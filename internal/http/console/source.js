@@ -3,6 +3,7 @@
 
 import { availability } from "./availability.js";
 import { belongs } from "./body.js";
+import { Choice } from "./choice.js";
 import { attribute, fill, h } from "./dom.js";
 import { field } from "./fields.js";
 import { Field } from "./form.js";
@@ -17,7 +18,7 @@ export class Source {
     this.models = known.models;
     this.agents = known.agents?.filter((agent) => agent.type === "acp");
     this.note = h("div", { class: "chosen" });
-    this.type = new Field(field("type"), { options: types });
+    this.type = new Choice(field("type"), types);
     this.model = new Field(field("model"), { options: this.modelOptions(known.settings) });
     this.command = new Field(field("command"), { options: this.agentOptions() });
     this.agentModel = new Field(field("agentModel"), { placeholder: "the agent's own" });
@@ -25,7 +26,8 @@ export class Source {
     this.fields = [this.type, this.model, this.command, this.agentModel, this.mode];
     this.element = h("fieldset", { class: "source stack" },
       h("legend", {}, "Source"),
-      h("div", { class: "columns" }, this.type.element, this.model.element, this.command.element),
+      this.type.element,
+      h("div", { class: "columns" }, this.model.element, this.command.element),
       this.note,
       h("div", { class: "columns" }, this.agentModel.element, this.mode.element));
   }
@@ -71,5 +73,6 @@ function aboutAgent(agent) {
 
 function aboutModel(model) {
   const name = model.model === "" ? model.provider : `${model.provider}, ${model.model}`;
-  return h("p", { class: "hint" }, revealed(name), ` · context window ${amount(model.contextWindow)}`);
+  const window = model.contextWindow === null ? "context window unknown" : `context window of ${amount(model.contextWindow)} tokens`;
+  return h("p", { class: "hint" }, revealed(name), ` · ${window}`);
 }
