@@ -107,7 +107,9 @@ class Card {
   key(event) {
     if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const act = this.went(event) ? undefined : keys[event.key];
-    if (act !== undefined && act(this)) event.preventDefault();
+    if (act === undefined || !act(this)) return;
+    event.preventDefault();
+    event.stopPropagation(); // what decides here must not open a page as well
   }
 
   /** g is the first of two keys that open a page (main.js): g and then a must not approve. */

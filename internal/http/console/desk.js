@@ -27,7 +27,8 @@ export class Desk {
     this.result = h("div", { role: "status" });
     this.state = h("p", { class: "muted", role: "status" });
     this.problem = h("p", { class: "error", role: "alert" });
-    this.element = h("div", { class: "desk stack", on: { keydown: (event) => this.escape(event) } }, this.place, this.result, this.state, this.problem);
+    const said = h("div", { class: "said" }, this.state, this.problem); // has room for a line before there is one
+    this.element = h("div", { class: "desk stack", on: { keydown: (event) => this.escape(event) } }, this.place, this.result, said);
     card.shown.addEventListener("unfold", () => this.look());
     this.choose();
   }

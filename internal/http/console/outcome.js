@@ -37,7 +37,7 @@ function details(approval, decision) {
     decision.reason && h("p", {}, "Reason: ", revealed(decision.reason)),
     decision.optionId && h("p", {}, "The agent got: ", revealed(nameOf(approval, decision.optionId))),
     decision.answer && h("pre", { class: "code exact" }, reveal(showJSON(decision.answer))),
-    decision.arguments && [h("p", {}, "It ran with these arguments instead:"), argumentsView(approval.tool, decision.arguments)],
+    decision.arguments && h("details", {}, h("summary", {}, "It was approved with other arguments"), argumentsView(approval.tool, decision.arguments)),
     remembered(decision),
   ];
 }
