@@ -17,22 +17,36 @@ const plain = {
   kind: "agent", source: { type: "internal", model: "demo" }, block: null, prompt: "Look.", messages: null, systemPrompt: null, instructions: null,
   capabilities: settings.defaultCapabilities, tools: {}, policy: { unattended: false }, safeMode: true, memory: { enabled: false }, runbookId: null,
   secrets: [], budget: null, maxIterations: 50, timeoutSeconds: 300, approvalTimeoutSeconds: 3600, keepOpen: false, idleTimeoutSeconds: 86400,
-  retentionDays: null, mcpServers: [], resumeFrom: null, debug: false, workingDirectory: "/srv/work", metadata: {}, contextFrom: [], outputsFrom: {}, outputSchema: null,
+  retentionDays: null, mcpServers: [], resumeFrom: null, debug: false, workingDirectory: "/srv/work", metadata: {},
+  contextFrom: [], outputsFrom: {}, outputSchema: null,
 };
 
 const bodies = [
-  ["only what was set is sent", { type: "internal", prompt: "x", model: "", read: "", keepOpen: false, tools: null }, { source: { type: "internal" }, prompt: "x" }],
-  ["what belongs to the other source is left out", { type: "acp", prompt: "x", model: "demo", command: "claude", agentModel: "opus", maxIterations: "3" },
+  ["only what was set is sent",
+    { type: "internal", prompt: "x", model: "", read: "", keepOpen: false, tools: null }, { source: { type: "internal" }, prompt: "x" }],
+  ["what belongs to the other source is left out",
+    { type: "acp", prompt: "x", model: "demo", command: "claude", agentModel: "opus", maxIterations: "3" },
     { source: { type: "acp", command: "claude", model: "opus" }, prompt: "x" }],
   ["numbers are numbers, with all their digits", { type: "internal", timeoutSeconds: " 0 ", budgetCost: "0.25", budgetTokens: "1e3" },
     { source: { type: "internal" }, timeoutSeconds: 0, budget: { cost: 0.25, tokens: 1000 } }],
-  ["what is no number is left to the API", { type: "internal", timeoutSeconds: "soon", maxIterations: "010" }, { source: { type: "internal" }, timeoutSeconds: "soon", maxIterations: "010" }],
-  ["marks say what they are for", { type: "internal", keepOpen: true, fullTrust: true, memory: true }, { source: { type: "internal" }, keepOpen: true, safeMode: false, memory: { enabled: true } }],
-  ["names are taken apart", { type: "acp", command: "x", mcpServers: "github, docs\nmore,," }, { source: { type: "acp", command: "x" }, mcpServers: ["github", "docs", "more"] }],
+  ["what is no number is left to the API",
+    { type: "internal", timeoutSeconds: "soon", maxIterations: "010" },
+    { source: { type: "internal" }, timeoutSeconds: "soon", maxIterations: "010" }],
+  ["marks say what they are for",
+    { type: "internal", keepOpen: true, fullTrust: true, memory: true },
+    { source: { type: "internal" }, keepOpen: true, safeMode: false, memory: { enabled: true } }],
+  ["names are taken apart",
+    { type: "acp", command: "x", mcpServers: "github, docs\nmore,," },
+    { source: { type: "acp", command: "x" }, mcpServers: ["github", "docs", "more"] }],
   ["no tools are a list without any", { type: "internal", tools: [] }, { source: { type: "internal" }, tools: { enabled: [] } }],
-  ["labels are lines", { type: "internal", metadata: "a=1\n\n b = x=y \n__proto__=z" }, { source: { type: "internal" }, metadata: Object.fromEntries([["a", "1"], ["b", "x=y"], ["__proto__", "z"]]) }],
-  ["capabilities stand together", { type: "internal", write: "deny", execute: "allow" }, { source: { type: "internal" }, capabilities: { write: "deny", execute: "allow" } }],
-  ["further members stand beside the fields, also inside of the same object", { type: "internal", tools: ["bash"], further: '{"policy":{"unattended":true},"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}' },
+  ["labels are lines",
+    { type: "internal", metadata: "a=1\n\n b = x=y \n__proto__=z" },
+    { source: { type: "internal" }, metadata: Object.fromEntries([["a", "1"], ["b", "x=y"], ["__proto__", "z"]]) }],
+  ["capabilities stand together",
+    { type: "internal", write: "deny", execute: "allow" },
+    { source: { type: "internal" }, capabilities: { write: "deny", execute: "allow" } }],
+  ["further members stand beside the fields, also inside of the same object",
+    { type: "internal", tools: ["bash"], further: '{"policy":{"unattended":true},"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}' },
     { source: { type: "internal" }, policy: { unattended: true }, tools: { enabled: ["bash"], bashPolicy: { defaultBehavior: "deny" } } }],
 ];
 for (const [name, values, body] of bodies) {
@@ -69,9 +83,12 @@ test("without the settings all that an execution had is said", () => {
 
 test("running again keeps whatever held an execution back", () => {
   const members = {
-    source: { type: "internal", model: "big", fallbacks: ["demo"] }, systemPrompt: "Be brief.", capabilities: { ...settings.defaultCapabilities, write: "deny" },
-    tools: { enabled: [], bashPolicy: { defaultBehavior: "deny" } }, safeMode: false, policy: { unattended: true, rules: [{ effect: "deny", matcher: { path: "/srv/**" } }] },
-    budget: { tokens: 5, cost: 0.5 }, timeoutSeconds: 0, metadata: { ticket: "OPS-1" }, secrets: ["github"], outputSchema: { type: "object" }, keepOpen: true, memory: { enabled: true },
+    source: { type: "internal", model: "big", fallbacks: ["demo"] }, systemPrompt: "Be brief.",
+    capabilities: { ...settings.defaultCapabilities, write: "deny" },
+    tools: { enabled: [], bashPolicy: { defaultBehavior: "deny" } }, safeMode: false,
+    policy: { unattended: true, rules: [{ effect: "deny", matcher: { path: "/srv/**" } }] },
+    budget: { tokens: 5, cost: 0.5 }, timeoutSeconds: 0, metadata: { ticket: "OPS-1" }, secrets: ["github"],
+    outputSchema: { type: "object" }, keepOpen: true, memory: { enabled: true },
     retentionDays: 0, runbookId: "disks", debug: true, contextFrom: ["e1"], maxIterations: 7,
   };
   const { body, errors } = bodyOf(valuesOf({ ...plain, ...members }, settings));

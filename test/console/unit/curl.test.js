@@ -36,8 +36,8 @@ function sent(command) {
 }
 
 const hostile = [
-  "'", "''", "'\\''", "\\", "\\'", '"', "$(touch pwned)", "`touch pwned`", "$HOME ${HOME}", "!!", "a\nb", "a\n'\nJSON\nb", "\nJSON\n", "@file", "-X", "%s", "\t", "\r\n", "\0",
-  "é", "😀", "\u202e", "\u200b", "\u{e0041}", "\ud800", "\u2028", "\u3164", "; rm -rf /", "#", "~", "*", "\\u0027", " ".repeat(300), "",
+  "'", "''", "'\\''", "\\", "\\'", '"', "$(touch pwned)", "`touch pwned`", "$HOME ${HOME}", "!!", "a\nb", "a\n'\nJSON\nb", "\nJSON\n", "@file", "-X",
+  "%s", "\t", "\r\n", "\0", "é", "😀", "\u202e", "\u200b", "\u{e0041}", "\ud800", "\u2028", "\u3164", "; rm -rf /", "#", "~", "*", "\\u0027", " ".repeat(300), "",
 ];
 
 test("whatever a prompt says, it arrives as it is", () => {
@@ -59,7 +59,8 @@ test("address and token come from the shell", () => {
   const command = curl("POST", "/executions", { prompt: "x" });
   assert.ok(command.startsWith('curl -sS "$SIGNOFF_URL"/executions -H "Authorization: Bearer $SIGNOFF_TOKEN"'), command);
   const { words } = run(command);
-  assert.deepEqual(words.slice(0, -1), ["-sS", "http://127.0.0.1:1/executions", "-H", "Authorization: Bearer the token", "-H", "Content-Type: application/json", "-d"]);
+  const headers = ["-H", "Authorization: Bearer the token", "-H", "Content-Type: application/json"];
+  assert.deepEqual(words.slice(0, -1), ["-sS", "http://127.0.0.1:1/executions", ...headers, "-d"]);
 });
 
 test("the method stands where curl would take another one, and an address is not taken apart", () => {
