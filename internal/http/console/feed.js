@@ -84,7 +84,7 @@ export class Feed {
   #whole({ seq, line }) {
     return [
       h("div", { class: "row spread" }, h("h3", {}, `Event ${seq}`), h("button", { type: "button", class: "small", on: { click: () => this.#toggle(seq) } }, "Close event")),
-      h("pre", { class: "code scroll", tabindex: 0, role: "region", "aria-label": `Event ${seq}` }, reveal(showJSON(parseJSON(line)))),
+      h("pre", { class: "code scroll", tabindex: 0, role: "group", "aria-label": `Event ${seq}` }, reveal(showJSON(parseJSON(line)))),
     ];
   }
 

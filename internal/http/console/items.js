@@ -5,6 +5,7 @@ import { argumentsView } from "./arguments.js";
 import { tick } from "./clock.js";
 import { diffView } from "./diff.js";
 import { attribute, fill, h, say } from "./dom.js";
+import { wholeText } from "./fold.js";
 import { duration, measured, moment, plural, words } from "./format.js";
 import { showJSON } from "./json.js";
 import { Markdown } from "./markdown.js";
@@ -68,20 +69,23 @@ function cutNote(cut) {
 
 // ——— what is said and thought ———
 
+/** What a person wrote is shown letter by letter, since that is what the agent was told; what an agent says is Markdown. */
 function messageView(row, { sight }) {
-  const body = h("div");
-  const stream = new Stream(body, sight);
-  const note = cutNote(false);
+  const isUser = row.message.role === "user";
+  const body = isUser ? wholeText(row.message.text, "said") : h("div");
+  const stream = isUser ? undefined : new Stream(body, sight);
+  const note = cutNote(row.message.truncated);
   const state = h("span", { class: "small muted" });
-  const element = article(row.message.role === "user" ? "user" : "assistant", h("div", { class: "row spread" }, h("span", { class: "row" }, h("strong", {}, speaker(row)), state), time(row)), body, note);
+  const head = h("div", { class: "row spread" }, h("span", { class: "row" }, h("strong", {}, speaker(row)), state), time(row));
+  const element = article(isUser ? "user" : "assistant", head, body, note);
   const update = ({ message, status }) => {
-    stream.show(message.text, status === "complete");
+    stream?.show(message.text, status === "complete");
     note.hidden = !message.truncated;
     say(state, message.interrupted ? "cut short; the model does not remember it" : message.edits ? `asks for changes of blocks ${message.edits}` : "");
     element.classList.toggle("interrupted", message.interrupted === true);
   };
   update(row);
-  return { element, update, leave: () => stream.leave() };
+  return { element, update, leave: () => stream?.leave() };
 }
 
 function speaker({ message }) {

@@ -146,7 +146,7 @@ const drawers = {
   quote: ({ passages: inner }) => h("blockquote", {}, inner.map(draw)),
   list: ({ start, items }) => h(start === undefined ? "ul" : "ol", { start: start === undefined || start === 1 ? null : start }, items.map(drawItem)),
   table: ({ head, align, rows }) =>
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" },
+    h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" },
       h("table", {},
         head === undefined ? null : h("thead", {}, h("tr", {}, head.map((cell, at) => h("th", { class: align[at], scope: "col" }, spans(cell).map(drawSpan))))),
         h("tbody", {}, rows.map((row) => h("tr", {}, align.map((where, at) => h("td", { class: where }, spans(row[at] ?? "").map(drawSpan)))))))),

@@ -13,7 +13,7 @@ export class Printed {
   #text = "";
   #start = 0; // what is before it is folded
   #all = false;
-  #pre = h("pre", { class: "output code scroll", tabindex: 0, role: "region", "aria-label": "Output" });
+  #pre = h("pre", { class: "output code scroll", tabindex: 0, role: "group", "aria-label": "Output" });
   #fold = h("p", { class: "folded small", hidden: true });
 
   constructor() {

@@ -4,6 +4,8 @@
 import { h } from "./dom.js";
 
 const perPage = 20;
+/** A list of no more pages than this is drawn whole: there the browser's own search finds everything. */
+const fewPages = 5;
 
 /**
  * Rows that begin and change, and never go or move.
@@ -64,9 +66,12 @@ export class Windowed {
 
   /** What is new at the end is drawn at once where the person is there; all else waits until it comes near. */
   #drawEnds() {
-    this.#pages[0].near();
+    const few = this.#pages.length <= fewPages;
     if (this.#sight.pinned) this.#pages.at(-1).near();
-    for (const page of this.#pages) page.watch(this.#sight);
+    for (const page of this.#pages) {
+      if (few) page.near();
+      else page.watch(this.#sight);
+    }
   }
 }
 
