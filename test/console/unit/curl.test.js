@@ -37,7 +37,8 @@ function sent(command) {
 
 const hostile = [
   "'", "''", "'\\''", "\\", "\\'", '"', "$(touch pwned)", "`touch pwned`", "$HOME ${HOME}", "!!", "a\nb", "a\n'\nJSON\nb", "\nJSON\n", "@file", "-X",
-  "%s", "\t", "\r\n", "\0", "é", "😀", "\u202e", "\u200b", "\u{e0041}", "\ud800", "\u2028", "\u3164", "; rm -rf /", "#", "~", "*", "\\u0027", " ".repeat(300), "",
+  "%s", "\t", "\r\n", "\0", "é", "😀", "\u202e", "\u200b", "\u{e0041}", "\ud800", "\u2028", "\u3164",
+  "; rm -rf /", "#", "~", "*", "\\u0027", " ".repeat(300), "",
 ];
 
 test("whatever a prompt says, it arrives as it is", () => {
