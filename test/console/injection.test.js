@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { card, connection, launch, reads, status, visit } from "./harness/browser.js";
+import { card, connection, launch, readThrough, status, visit } from "./harness/browser.js";
 import { Model } from "./harness/model.js";
 import { payloads } from "./harness/payloads.js";
 import { eventually, Refused, Server } from "./harness/server.js";
@@ -35,8 +35,8 @@ const quoted = (text) => `'${text.replaceAll("\u0000", "").replaceAll("'", "'\\'
 /** What of a payload must be there to be read, whatever is made of blanks and of what cannot be seen. */
 const fragments = (payload) => payload.split(/[^\x21-\x7e]+/).filter((part) => part.length > 1);
 
-/** The same of a payload that was taken for Markdown: its words. The language of a fence is not shown. */
-const spoken = (payload) => payload.replace("```html", "```").match(/[A-Za-z0-9]{4,}/g) ?? [];
+/** The same of a payload that was taken for Markdown: its words. The language of a fence and the title of a link are not shown. */
+const spoken = (payload) => payload.replace("```html", "```").replace(/ "[^"]*"\)/, ")").match(/[A-Za-z0-9]{4,}/g) ?? [];
 
 /** Expects that a text has all of these parts, blanks apart. */
 function has(text, parts, what) {
@@ -136,14 +136,13 @@ async function play(payload, index) {
 async function shows(page, payload, id) {
   const items = await server.items(id);
   await page.locator("article.item").nth(items.length - 1).waitFor();
-  const texts = new Map(await page.locator("article.item").evaluateAll((all) => all.map((item) => [item.dataset.id, item.textContent])));
+  const texts = new Map(await page.locator("article.item").evaluateAll((all) => all.map((item) => [item.dataset.id, item.textContent + [...item.querySelectorAll("a")].map((link) => link.href).join(" ")])));
   for (const item of items) {
     const text = texts.get(item.id);
     assert.notEqual(text, undefined, `item ${item.id} of ${payload}`);
-    const markdown = item.kind === "message" && item.message.role === "assistant";
-    if (item.kind === "reasoning" || markdown) has(text, spoken(payload), `${item.kind} with ${payload}`);
+    if (item.kind === "reasoning" || item.kind === "message") has(text, spoken(payload), `${item.kind} with ${payload}`);
     else if (item.tool?.tool === "bash") has(text, fragments(payload), `output of ${payload}`);
-    else if (item.kind === "message" || item.kind === "diff") has(text, fragments(payload), `${item.kind} with ${payload}`);
+    else if (item.kind === "diff") has(text, fragments(payload), `diff with ${payload}`);
   }
   const denied = items.find((item) => item.tool?.tool === "write" && item.tool.status === "denied");
   if (denied !== undefined) has(await page.locator("main").textContent(), fragments(payload), `reason ${payload}`);
@@ -202,11 +201,9 @@ test("while it streams, in pieces of three characters", () => visit(browser, ser
   await status(page, "completed");
   await rummage(page);
   await clean(page, "a stream");
-  const items = await server.items(id);
-  for (const item of items.filter(({ kind }) => kind !== "tool")) {
-    const text = await page.locator(`article.item[data-id="${item.id}"]`).textContent();
-    const all = item.message?.role === "user" ? [] : payloads;
-    for (const payload of all) has(text, spoken(payload), `the ${item.kind}`);
+  const texts = await readThrough(page);
+  for (const item of (await server.items(id)).slice(1)) {
+    for (const payload of payloads) has(texts.get(item.id) ?? "", spoken(payload), `the ${item.kind}`);
   }
   await page.getByRole("button", { name: "Raw events" }).click();
   await rummage(page);
@@ -280,12 +277,15 @@ test("in what an external agent sends: titles, options, plans, commands, diffs, 
     const batch = payloads.slice(from, from + 20);
     const id = await external(batch);
     const approvals = await waiting(id, batch.length);
-    for (const place of ["/inbox", `/executions/${id}`]) {
-      await page.goto(`${server.url}/#${place}`);
-      await card(page, approvals[0]).waitFor();
-      await rummage(page);
-      await clean(page, place);
-    }
+    await page.goto(`${server.url}/#/inbox`);
+    for (const approval of approvals) await card(page, approval).waitFor();
+    await rummage(page);
+    await clean(page, "the inbox");
+    await page.goto(`${server.url}/#/executions/${id}`);
+    await page.locator("article.approval").first().waitFor();
+    await readThrough(page);
+    await rummage(page);
+    await clean(page, "the execution of an agent");
     await page.getByRole("button", { name: "Raw events" }).click();
     await clean(page, "the raw feed");
     await server.post(`/executions/${id}/cancel`, {});

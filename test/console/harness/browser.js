@@ -157,3 +157,25 @@ export async function reads(locator, pattern) {
 export function until(page, check, argument) {
   return page.waitForFunction(check, argument);
 }
+
+/**
+ * Goes through a conversation from its beginning to its end, and returns all that is to be read on the way: the texts by the ids of the items. Only what
+ * is near is drawn, so no single look has it all.
+ */
+export async function readThrough(page) {
+  const texts = await page.evaluate(async () => {
+    const seen = new Map();
+    const root = document.scrollingElement;
+    for (let top = 0, steps = 0; steps < 500; top += innerHeight * 0.8, steps++) {
+      root.scrollTop = top;
+      for (let pictures = 0; pictures < 3; pictures++) await new Promise(requestAnimationFrame);
+      for (const item of document.querySelectorAll("article.item")) {
+        const texts = seen.get(item.dataset.id) ?? new Set();
+        seen.set(item.dataset.id, texts.add(item.textContent));
+      }
+      if (top + innerHeight >= root.scrollHeight) break;
+    }
+    return [...seen].map(([id, texts]) => [id, [...texts].join("\n")]);
+  });
+  return new Map(texts);
+}
