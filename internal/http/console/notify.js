@@ -1,4 +1,4 @@
-// The bell: notifications of the browser about what waits, for who has asked for them. They come while nobody looks at the console, once each however
+// The bell: notifications of the browser about what waits, for who has asked for them in this tab. They come while nobody looks at the console, once each however
 // many tabs are open, and they go when the question is answered.
 
 import { revealText } from "./reveal.js";
@@ -6,7 +6,7 @@ import { revealText } from "./reveal.js";
 const place = "signoff.bell";
 
 class Bell {
-  #wanted = localStorage.getItem(place) === "on";
+  #wanted = sessionStorage.getItem(place) === "on";
   #mine = false; // this tab is the one that rings
   #asked = false;
   #shown = new Map();
@@ -42,8 +42,8 @@ class Bell {
 
   #keep(wanted) {
     this.#wanted = wanted;
-    if (wanted) localStorage.setItem(place, "on");
-    else localStorage.removeItem(place);
+    if (wanted) sessionStorage.setItem(place, "on");
+    else sessionStorage.removeItem(place);
   }
 
   /** One tab holds the lock as long as it is open; then the next one has it. */
