@@ -132,7 +132,7 @@ test("a reader who has gone up is left there while text streams", () => visit(br
     answer.say(prose);
     await watched.passed;
     await answer.speak("\n\nAnd more. ".repeat(100), { size: 40, pace: 2 });
-    answer.say("THE END");
+    answer.say("THE END of it. "); // a word is told when a blank follows
     await stop.passed;
   });
   const { id } = await server.create({ prompt: `Go ${scene}` });
