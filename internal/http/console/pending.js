@@ -26,6 +26,7 @@ class Pending {
   #state = { name: "connecting" };
   #shell = null;
   #unseen;
+  #retrying = false;
 
   /** Begins, now that there is a token. */
   start() {
@@ -141,7 +142,7 @@ class Pending {
 
   #event(event) {
     if (event.type === "approval.requested") this.#requested(event.data.approvalId);
-    else if (event.type === "approval.resolved") this.#look(event.data.approvalId);
+    else if (event.type === "approval.resolved") this.#resolved(event.data.approvalId);
     else if (isTerminal(event)) this.#of(event.executionId).forEach((id) => this.#look(id));
   }
 
@@ -151,14 +152,19 @@ class Pending {
 
   /** Behind a page that is not here yet, a new card would stand in the wrong place; it comes with its page. */
   async #requested(id) {
+    if (!this.#loaded) return void this.#load(false); // it must not stand before those that the list will bring
     const approval = await this.#get(id);
     if (approval === undefined) return;
     if (this.#cursor === null) return this.take(approval, true);
     if (approval.status === "pending") bell.ring(approval);
   }
 
-  async #look(id) {
+  #resolved(id) {
     bell.silence(id);
+    this.#look(id);
+  }
+
+  async #look(id) {
     if (!this.#entries.has(id)) return;
     const approval = await this.#get(id);
     if (approval !== undefined) this.take(approval);
@@ -171,6 +177,7 @@ class Pending {
     } catch (problem) {
       if (signal.aborted) return undefined;
       if (problem.status === 404) this.#gone(id);
+      else this.#failed(problem, signal);
       return undefined;
     }
   }
@@ -209,7 +216,14 @@ class Pending {
     if (!(problem instanceof Problem)) throw problem;
     this.#problem = problem;
     this.#changed();
-    if (problem.temporary) sleep(pollEvery, signal).then(() => this.#load(this.#loaded), () => {});
+    if (problem.temporary && !this.#retrying) this.#retry(signal);
+  }
+
+  async #retry(signal) {
+    this.#retrying = true;
+    await sleep(pollEvery, signal).catch(() => {});
+    this.#retrying = false;
+    if (!signal.aborted) this.#load(this.#loaded);
   }
 
   #merge({ items, cursor }, fresh) {
