@@ -90,6 +90,14 @@ class Page {
     attribute(button, "aria-pressed", String(shown));
     this.page.main.classList.toggle("with-feed", shown);
     this.sight.steady(() => this.parts.feed.show(shown));
+    if (shown) this.lead(this.parts.feed.element);
+  }
+
+  /** On a phone the raw events are below the conversation: whoever asked for them is brought there. */
+  lead(element) {
+    if (element.getBoundingClientRect().top < window.innerHeight * 0.8) return;
+    this.sight.pinned = false;
+    element.scrollIntoView({ block: "start", behavior: "instant" });
   }
 
   /** What a person may be looking at: rows, and within long ones the sheets of their text. */

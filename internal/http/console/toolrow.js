@@ -1,0 +1,103 @@
+// A tool call in a conversation: what is called, with what, who let it, what it prints, what became of it. Approvals that wait stand in their place.
+
+import { argumentsView } from "./arguments.js";
+import { tick } from "./clock.js";
+import { attribute, fill, h, say } from "./dom.js";
+import { duration, measured, words } from "./format.js";
+import { showJSON } from "./json.js";
+import { Printed } from "./printed.js";
+import { reveal, revealed } from "./reveal.js";
+import { article, once, remembered, time } from "./rowparts.js";
+
+/** The view of a call: {element, update(row)}. */
+export function toolView(row, scene) {
+  const parts = {
+    badge: h("span", { class: "badge" }), about: h("span", { class: "row" }), summary: h("p", { class: "summary" }), facts: h("p", { class: "small muted facts-line" }),
+    timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), note: h("p", { class: "notice warn small" }),
+  };
+  const args = argumentsDetails(row, scene.opened);
+  const element = article("tool",
+    h("div", { class: "row spread" }, h("span", { class: "row" }, parts.badge, parts.about), h("span", { class: "row" }, parts.timer, time(row))),
+    parts.summary, args.element, parts.asks, parts.printed.element, parts.note, parts.error, parts.facts);
+  const update = (next) => {
+    args.update(next);
+    updateTool(parts, next, scene);
+  };
+  update(row);
+  return { element, update };
+}
+
+function updateTool(parts, { tool }, scene) {
+  attribute(parts.badge, "data-status", tool.status);
+  say(parts.badge, words(tool.status));
+  once(parts.about, tool.tool + tool.class, () => [h("strong", { class: "mono" }, revealed(tool.tool || "unknown tool")), tool.class && h("span", { class: "badge class" }, words(tool.class))]);
+  once(parts.summary, tool.summary, () => revealed(tool.summary));
+  parts.summary.hidden = !tool.summary || tool.summary === tool.tool;
+  updateTimer(parts.timer, tool);
+  updateAsks(parts.asks, tool, scene);
+  parts.printed.show(tool.error && tool.output === tool.error.message ? "" : tool.output);
+  say(parts.note, unsure(tool));
+  parts.note.hidden = unsure(tool) === "";
+  once(parts.error, showJSON(tool.error ?? null), () => (tool.error ? reveal(`${tool.error.code}: ${tool.error.message}`) : ""));
+  once(parts.facts, factsOf(tool, scene.originOf(tool.toolCallId)), (text) => reveal(text));
+}
+
+function unsure(tool) {
+  if (tool.status === "outcomeUnknown") return "Nobody knows what became of this call: it may have run when the server stopped.";
+  return tool.truncated ? "Of the output a part is missing here; the raw events have the rest." : "";
+}
+
+function updateTimer(timer, tool) {
+  const running = tool.status === "running" || tool.status === "waitingForClient";
+  if (running && timer.dataset.since !== tool.startedAt) {
+    timer.dataset.since = tool.startedAt;
+    const since = Date.parse(tool.startedAt);
+    tick(timer, (now) => (timer.dataset.since === tool.startedAt ? duration(now - since) : timer.textContent));
+  }
+  if (running) return;
+  timer.dataset.since = "";
+  say(timer, tool.durationMs ? measured(tool.durationMs) : "");
+}
+
+function updateAsks(asks, tool, { asked }) {
+  tool.approvals.forEach((approval, at) => {
+    const place = asks.children[at] ?? asks.appendChild(h("div", { data: { approval: approval.id } }));
+    const card = asked.card(approval);
+    if (card !== undefined && card.parentNode !== place) fill(place, card);
+    else if (card === undefined) once(place, showJSON(approval), () => h("p", { class: "small" }, decisionOf(approval)));
+  });
+}
+
+/** How an approval ended, in a line. */
+function decisionOf({ status, decidedBy, reason, edited, resolution }) {
+  if (status === "pending") return "Waits for a person.";
+  const who = decidedBy ? ` by ${decidedBy.name}` : "";
+  const how = `${words(status)}${who}${edited ? ", with other arguments" : ""}${resolution ? `, ${words(resolution)}` : ""}${reason ? `: ${reason}` : ""}`;
+  return reveal(how[0].toUpperCase() + how.slice(1));
+}
+
+function factsOf(tool, origin) {
+  const exit = tool.exitCode === undefined ? "" : `exit code ${tool.exitCode}`;
+  const asked = tool.approvals.length > 0;
+  const allowed = origin === undefined || (asked && origin.allowedBy === "decision") ? "" : `${allowing[origin.allowedBy] ?? `allowed by ${words(String(origin.allowedBy))}`}${origin.reason ? ` (${origin.reason})` : ""}`;
+  const confined = origin?.sandbox ? `confined by ${origin.sandbox}` : "";
+  return [exit, allowed, confined].filter((fact) => fact !== "").join(" · ");
+}
+
+const allowing = {
+  agent: "the agent did not ask: nobody signed it off", bashPolicy: "allowed by the rules for commands", capability: "allowed by its capabilities", decision: "allowed by a person",
+  rule: "allowed by a permission rule", safeModeOff: "allowed since safe mode is off", tools: "allowed by its settings of tools",
+};
+
+/** The arguments, which are made only where somebody looks at them. */
+function argumentsDetails(row, opened) {
+  const place = h("div");
+  const element = remembered(`${row.id}:arguments`, opened, h("summary", {}, "Arguments"), place);
+  let newest = row;
+  const update = (next) => {
+    newest = next;
+    if (element.open) once(place, showJSON(next.tool.arguments), () => argumentsView(next.tool.tool, next.tool.arguments));
+  };
+  element.addEventListener("toggle", () => update(newest));
+  return { element, update };
+}
