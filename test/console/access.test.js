@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { accessible } from "./harness/axe.js";
-import { card, connection, launch, reads, status, visit } from "./harness/browser.js";
+import { card, connection, launch, loaded, reads, status, visit } from "./harness/browser.js";
 import { Gate, Model } from "./harness/model.js";
 import { Server } from "./harness/server.js";
 
@@ -98,8 +98,7 @@ for (const look of looks) {
     await server.post("/permission-rules", { scope: "global", effect: "ask", matcher: { command: `git log ${look.device} ${look.colorScheme} *` } });
     for (const [path, heading] of [["executions", "Executions"], ["new", "New execution"], ["rules", "Permission rules"], ["registry", "Agents and models"]]) {
       await page.goto(`${server.url}/#/${path}`);
-      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
-      await page.getByText(/internal|git log|No /).first().waitFor();
+      await loaded(page, heading);
       await accessible(page, heading);
       await page.evaluate(() => document.querySelectorAll("main details").forEach((details) => (details.open = true)));
       await accessible(page, `${heading}, unfolded`);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { card, launch, status, visit } from "./harness/browser.js";
+import { card, launch, loaded, status, visit } from "./harness/browser.js";
 import { Model } from "./harness/model.js";
 import { Server } from "./harness/server.js";
 
@@ -94,8 +94,7 @@ for (const [name, options] of Object.entries({ "390 px": { device: "phone" }, "3
 
     for (const [link, heading] of [["Executions", "Executions"], ["New", "New execution"], ["Rules", "Permission rules"], ["Agents", "Agents and models"]]) {
       await page.getByRole("navigation").getByRole("link", { name: link }).tap();
-      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
-      await page.locator("main[aria-busy='true']").waitFor({ state: "detached" });
+      await loaded(page, heading);
       for (const closed of await page.locator("main details:not([open]) > summary").all()) if (await closed.isVisible()) await closed.tap();
       found.push(...(await misfits(page, heading)));
     }

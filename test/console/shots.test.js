@@ -4,7 +4,7 @@ import { mkdir, stat, writeFile } from "node:fs/promises";
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { card, connection, launch, shots, status, visit } from "./harness/browser.js";
+import { card, connection, launch, loaded, shots, status, visit } from "./harness/browser.js";
 import { Model } from "./harness/model.js";
 import { Server } from "./harness/server.js";
 
@@ -45,7 +45,9 @@ async function start() {
     answer.call("bash", { command: "find /var/log -name '*.gz' -mtime +7 -print                                                     ; rm -rf /var/lib/pg/wal" });
   });
   const { id } = await server.create({ prompt: `Find out why the disk of db-3 fills up, and do something about it. ${scene}`, workingDirectory: "infra/logging", metadata: { ticket: "OPS-1234" } });
-  await server.decide(await server.asks(id), { decision: "approve" });
+  await server.decide(await server.asks(id), { decision: "approve", remember: { scope: "execution", previewId: "exact" } });
+  await server.post("/permission-rules", { scope: "global", effect: "allow", matcher: { agent: "internal", class: "execute", command: "git log *" } });
+  await server.post("/permission-rules", { scope: "global", effect: "deny", matcher: { path: "/etc/**" } });
   await server.asks(id, 3);
   const outside = await server.post("/executions", { source: { type: "acp", command: "scripted" }, prompt: "#! plan Look:completed Migrate:in_progress Verify:pending\n#! say I want to migrate the database.\n#! ask c1 kind=execute title=\"Run migrate up\" input={\"command\":\"migrate up\"}\n#! say That was it." });
   await server.asks(outside.id);
@@ -82,8 +84,7 @@ for (const device of ["desktop", "phone"]) {
       await take("execution-raw");
       for (const [path, heading] of [["new", "New execution"], ["executions", "Executions"], ["rules", "Permission rules"], ["registry", "Agents and models"]]) {
         await page.goto(`${server.url}/#/${path}`);
-        await page.getByRole("heading", { level: 1, name: heading }).waitFor();
-        await page.getByText(/internal|No |default/).first().waitFor();
+        await loaded(page, heading);
         await take(path);
         await take(`${path}-full`, true);
       }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { accessible } from "./harness/axe.js";
 import { launch, visit } from "./harness/browser.js";
 import { Server } from "./harness/server.js";
 
@@ -40,3 +41,17 @@ for (const [name, cause, told] of [
     }), (error) => told.test(error.actual?.join("\n") ?? error.message));
   });
 }
+
+test("what a screen reader cannot read is told, and what cannot be seen", () => visit(browser, server, async (v) => {
+  const page = await v.tab({ colorScheme: "dark" });
+  await page.goto(server.url);
+  await page.getByLabel("Link or token").waitFor();
+  await accessible(page, "the door");
+  await page.evaluate(() => {
+    const pale = document.createElement("p");
+    pale.textContent = "hardly to be seen";
+    pale.style.color = "#333";
+    document.querySelector("main").append(document.createElement("button"), pale);
+  });
+  await assert.rejects(accessible(page, "the door"), (error) => /button-name/.test(error.actual.join()) && /color-contrast/.test(error.actual.join()));
+}));

@@ -153,6 +153,12 @@ export async function reads(locator, pattern) {
   return locator.first().textContent();
 }
 
+/** Until a page with this heading has all that it asked for. */
+export async function loaded(page, heading) {
+  await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+  await until(page, () => !document.querySelector("main").textContent.includes("Loading…"));
+}
+
 /** Until a check in the page is true. */
 export function until(page, check, argument) {
   return page.waitForFunction(check, argument);
