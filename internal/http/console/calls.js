@@ -34,7 +34,8 @@ export class Calls {
   requested(data, turn) {
     const call = this.#call(data.toolCallId, turn);
     call.item.turn = data.turn;
-    Object.assign(call.tool, { messageId: data.messageId || undefined, tool: data.tool, class: data.class || undefined, summary: data.summary, arguments: boundedJSON(data.arguments) });
+    Object.assign(call.tool, { messageId: data.messageId || undefined, tool: data.tool, class: data.class || undefined, summary: data.summary,
+      arguments: boundedJSON(data.arguments) });
     this.#settle(call);
     this.#readChanges(call);
   }
@@ -53,7 +54,8 @@ export class Calls {
     const call = this.#call(data.toolCallId, turn);
     const approval = call.tool.approvals.find((one) => one.id === data.approvalId);
     const { status, edited, reason, resolution, decidedBy = null } = data;
-    if (approval !== undefined) Object.assign(approval, { status, edited: edited || undefined, reason: reason || undefined, resolution: resolution || undefined, decidedBy });
+    if (approval !== undefined) Object.assign(approval, { status, edited: edited || undefined, reason: reason || undefined, resolution: resolution
+      || undefined, decidedBy });
     this.#settle(call);
   }
 

@@ -36,7 +36,8 @@ export async function showExecution(page) {
     if (signal.aborted) return;
     if (!(problem instanceof Problem)) throw problem;
     shell.title("Execution");
-    fill(main, h("h1", {}, "Execution"), problem.status === 404 ? h("p", { class: "notice error" }, "There is no such execution, or it was deleted.") : failure(problem, () => showExecution(page)));
+    fill(main, h("h1", {}, "Execution"), problem.status === 404 ? h("p", { class: "notice error" },
+      "There is no such execution, or it was deleted.") : failure(problem, () => showExecution(page)));
   }
 }
 
@@ -46,7 +47,8 @@ function path(id) {
 
 class Page {
   constructor(page, execution) {
-    Object.assign(this, { page, execution, signal: page.signal, id: page.id, changed: new Set(), line: undefined, synced: false, hasEnded: false, below: false });
+    Object.assign(this, { page, execution, signal: page.signal, id: page.id, changed: new Set(), line: undefined, synced: false, hasEnded: false,
+      below: false });
     this.conversation = new Conversation(execution);
     this.asked = new Asked({ shell: page.shell, execution }, this.signal);
     this.sight = new Sight(this.signal, () => this.anchors(), () => this.drawBelow());
@@ -55,7 +57,8 @@ class Page {
     this.list = h("section", { class: "conversation", "aria-label": "Conversation" });
     this.rows = new Windowed(this.list, this.sight, { make: (row) => viewOf(row, this.scene), estimate: estimateOf });
     this.parts = {
-      line: new Line(execution), settings: new Settings(execution), plan: new Plan(), result: new Result(this.sight), feed: new Feed(this.signal), followUp: new FollowUp(this.id),
+      line: new Line(execution), settings: new Settings(execution), plan: new Plan(), result: new Result(this.sight), feed: new Feed(this.signal),
+        followUp: new FollowUp(this.id),
       interrupted: new Interrupted(this.id), cancel: new Cancel(this.id, (answer) => this.stopping(answer)),
     };
   }
@@ -79,10 +82,14 @@ class Page {
     this.trouble = h("div");
     this.close = this.execution.keepOpen ? closeButton(this.id, (answer) => this.closing(answer)) : null;
     this.newBelow = h("button", { type: "button", class: "new-below primary", hidden: true, on: { click: () => this.sight.toEnd() } }, "New below");
-    const controls = h("div", { class: "controls row" }, h("button", { type: "button", "aria-pressed": "false", on: { click: (event) => this.toggleFeed(event.currentTarget) } }, "Raw events"),
-      copyButton("Copy as curl", () => curlOf(this.execution)), h("a", { class: "button", href: `#/new?from=${encodeURIComponent(this.id)}` }, "Start another"));
-    fill(this.page.main, h("h1", {}, reveal(title)), h("div", { class: "bar" }, line.element, cancel.element), origin(this.execution), controls, settings.element, this.state, this.trouble,
-      h("div", { class: "columns" }, h("div", { class: "talk" }, plan.element, h("h2", { class: "spoken" }, "Conversation"), this.list, this.newBelow, interrupted.element, result.element, this.close, followUp.element), feed.element));
+    const controls = h("div", { class: "controls row" }, h("button", { type: "button", "aria-pressed": "false",
+      on: { click: (event) => this.toggleFeed(event.currentTarget) } }, "Raw events"),
+      copyButton("Copy as curl", () => curlOf(this.execution)), h("a", { class: "button", href: `#/new?from=${encodeURIComponent(this.id)}` },
+        "Start another"));
+    fill(this.page.main, h("h1", {}, reveal(title)), h("div", { class: "bar" }, line.element, cancel.element), origin(this.execution), controls,
+      settings.element, this.state, this.trouble,
+      h("div", { class: "columns" }, h("div", { class: "talk" }, plan.element, h("h2", { class: "spoken" }, "Conversation"), this.list, this.newBelow,
+        interrupted.element, result.element, this.close, followUp.element), feed.element));
   }
 
   toggleFeed(button) {
@@ -189,11 +196,7 @@ class Page {
   connection(state) {
     this.page.shell.connection("execution", state);
     if (state.name !== "failed") return;
-    const again = () => {
-      this.page.shell.connection("execution", { name: "ended" });
-      location.reload();
-    };
-    fill(this.trouble, failure(state.problem, again));
+    fill(this.trouble, failure(state.problem, () => location.reload()));
   }
 
   seen() {

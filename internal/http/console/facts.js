@@ -14,7 +14,8 @@ export class Line {
   #asked = h("span", { class: "spoken", role: "status" });
 
   constructor(execution) {
-    this.element = h("p", { class: "facts-line row" }, this.#badge, this.#asked, this.#fact("queue", ""), this.#fact("round", ""), this.#fact("turn", "turn "), this.#timer(execution), this.#fact("tokens", "tokens "), this.#fact("cost", "cost "));
+    this.element = h("p", { class: "facts-line row" }, this.#badge, this.#asked, this.#fact("queue", ""), this.#fact("round", ""), this.#fact("turn",
+      "turn "), this.#timer(execution), this.#fact("tokens", "tokens "), this.#fact("cost", "cost "));
   }
 
   #fact(name, label) {
@@ -59,20 +60,25 @@ export class Settings {
   }
 
   show(execution, { usage, agent, model, commands }) {
-    fill(this.#usage, tokens.map(([name, label]) => fact(label, name === "cost" ? cost((usage ?? execution.usage)?.cost) : amount((usage ?? execution.usage)?.[name]))));
-    const about = { name: agent?.name, version: agent?.version, mode: agent?.mode, model: model ?? agent?.model, "confined by": agent?.sandbox, session: agent?.agentSession ?? execution.agentSession };
-    fill(this.#agent, Object.entries(about).map(([name, value]) => fact(name, shown(value))), commands.length > 0 && fact("commands", commands.map((one) => `/${one.name}`).join(" ")));
+    fill(this.#usage, tokens.map(([name, label]) => fact(label,
+      name === "cost" ? cost((usage ?? execution.usage)?.cost) : amount((usage ?? execution.usage)?.[name]))));
+    const about = { name: agent?.name, version: agent?.version, mode: agent?.mode, model: model ?? agent?.model, "confined by": agent?.sandbox,
+      session: agent?.agentSession ?? execution.agentSession };
+    fill(this.#agent, Object.entries(about).map(([name, value]) => fact(name, shown(value))), commands.length > 0 && fact("commands",
+      commands.map((one) => `/${one.name}`).join(" ")));
   }
 }
 
 const tokens = [
   ["inputTokens", "input"], ["outputTokens", "output"], ["reasoningTokens", "reasoning"], ["cacheReadTokens", "read from the cache"],
-  ["cacheWriteTokens", "written to the cache"], ["totalTokens", "all tokens"], ["contextUsed", "context used"], ["contextSize", "context size"], ["cost", "cost"],
+  ["cacheWriteTokens", "written to the cache"], ["totalTokens", "all tokens"], ["contextUsed", "context used"], ["contextSize", "context size"], ["cost",
+    "cost"],
 ];
 
 /** What stands elsewhere on the page is not repeated; what a newer server adds is shown as well. */
 const elsewhere = new Set([
-  "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "pendingApprovals", "pendingToolCalls", "generation", "lastSeq", "createdAt",
+  "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "pendingApprovals", "pendingToolCalls", "generation",
+    "lastSeq", "createdAt",
   "updatedAt", "endedAt", "agentSession",
 ]);
 
@@ -95,6 +101,8 @@ function fact(name, value) {
 export function origin(execution) {
   const { source, id, createdAt, workingDirectory } = execution;
   const answers = source.type === "acp" ? source.command : "internal agent";
-  return h("p", { class: "origin small muted" }, "by ", h("span", {}, reveal(answers)), source.model && [", model ", h("span", {}, reveal(source.model))], ", created ",
-    age(h("time", { datetime: createdAt, title: moment(createdAt) }), createdAt), " in ", h("span", { class: "mono" }, reveal(workingDirectory)), " · ", h("span", { class: "mono" }, id));
+  return h("p", { class: "origin small muted" }, "by ", h("span", {}, reveal(answers)), source.model && [", model ", h("span", {}, reveal(source.model))],
+    ", created ",
+    age(h("time", { datetime: createdAt, title: moment(createdAt) }), createdAt), " in ", h("span", { class: "mono" }, reveal(workingDirectory)), " · ",
+      h("span", { class: "mono" }, id));
 }

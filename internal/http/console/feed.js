@@ -66,7 +66,8 @@ export class Feed {
 
   #row({ seq, type, time, line }) {
     return h("button", { type: "button", class: "feed-row mono", tabindex: -1, on: { click: () => this.#toggle(seq) } },
-      h("span", { class: "seq" }, seq), h("span", { class: "time" }, clock(time)), h("span", { class: "type" }, reveal(String(type))), h("span", { class: "data muted" }, reveal(dataOf(line))));
+      h("span", { class: "seq" }, seq), h("span", { class: "time" }, clock(time)), h("span", { class: "type" }, reveal(String(type))), h("span",
+        { class: "data muted" }, reveal(dataOf(line))));
   }
 
   #place(row, { seq }, height) {
@@ -83,7 +84,8 @@ export class Feed {
 
   #whole({ seq, line }) {
     return [
-      h("div", { class: "row spread" }, h("h3", {}, `Event ${seq}`), h("button", { type: "button", class: "small", on: { click: () => this.#toggle(seq) } }, "Close event")),
+      h("div", { class: "row spread" }, h("h3", {}, `Event ${seq}`), h("button", { type: "button", class: "small",
+        on: { click: () => this.#toggle(seq) } }, "Close event")),
       h("pre", { class: "code scroll", tabindex: 0, role: "group", "aria-label": `Event ${seq}` }, reveal(showJSON(parseJSON(line)))),
     ];
   }

@@ -23,7 +23,8 @@ export class FollowUp {
   constructor(id) {
     this.#path = `/executions/${encodeURIComponent(id)}/prompts`;
     this.#send = actButton("Send", { className: "primary", type: "submit", doing: "Sending…", request: () => this.#request() });
-    const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, h("div", { class: "row spread" }, this.#busy.element, this.#send.element));
+    const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, h("div",
+      { class: "row spread" }, this.#busy.element, this.#send.element));
     this.#text.control.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
     this.element = h("section", { class: "follow-up card", "aria-label": "Go on" }, this.#waiting, form);
   }
@@ -35,7 +36,8 @@ export class FollowUp {
     if (now === this.#shown) return;
     this.#shown = now;
     this.#waiting.hidden = prompts.length === 0;
-    fill(this.#waiting, prompts.map(({ text, by }) => h("p", { class: "notice small" }, h("strong", {}, "Waits for its turn"), by ? [", by ", reveal(by.name)] : "", ": ", reveal(text))));
+    fill(this.#waiting, prompts.map(({ text, by }) => h("p", { class: "notice small" }, h("strong", {}, "Waits for its turn"), by ? [", by ",
+      reveal(by.name)] : "", ": ", reveal(text))));
   }
 
   async #request() {

@@ -106,7 +106,8 @@ function diffItemView(row) {
     once(place, `${diff.path}\n${diff.additions}\n${diff.deletions}\n${diff.diff}`, () => diffView(diff.diff, diff));
   };
   update(row);
-  return { element: article("diff-item", h("div", { class: "row spread" }, h("span", { class: "row" }, badge, h("span", { class: "small muted" }, "change of a file")), time(row)), place, note), update };
+  return { element: article("diff-item", h("div", { class: "row spread" }, h("span", { class: "row" }, badge, h("span", { class: "small muted" },
+    "change of a file")), time(row)), place, note), update };
 }
 
 // ——— blocks and notices ———
@@ -116,14 +117,16 @@ function blocksView(row, { opened }) {
   const who = h("span", { class: "small muted" });
   const { blocks, generation } = row.blocks;
   const title = h("summary", {}, blocks === null ? "Too long to be shown; the raw events have them" : plural(blocks.length, "block"));
-  const body = (blocks ?? []).map((block) => h("div", { class: "stack" }, h("strong", { class: "mono" }, reveal(String(block?.type ?? "?"))), h("pre", { class: "code" }, reveal(showJSON(block?.props ?? block)))));
+  const body = (blocks ?? []).map((block) => h("div", { class: "stack" }, h("strong", { class: "mono" }, reveal(String(block?.type ?? "?"))), h("pre",
+    { class: "code" }, reveal(showJSON(block?.props ?? block)))));
   const update = ({ blocks: now }) => {
     attribute(badge, "data-status", now.state === "accepted" ? "completed" : now.state);
     say(badge, words(now.state));
     say(who, now.acceptedBy ? `by ${now.acceptedBy.name}` : "");
   };
   update(row);
-  return { element: article("blocks", h("div", { class: "row spread" }, h("span", { class: "row" }, h("strong", {}, `Blocks ${generation}`), badge, who), time(row)), remembered(row.id, opened, title, body)), update };
+  return { element: article("blocks", h("div", { class: "row spread" }, h("span", { class: "row" }, h("strong", {}, `Blocks ${generation}`), badge, who),
+    time(row)), remembered(row.id, opened, title, body)), update };
 }
 
 function noticeView(row) {

@@ -141,7 +141,8 @@ const drawers = {
   // All of one level: a model may leave some out, and the outline of the page must have none missing.
   heading: ({ level, text }) => h("h3", { class: `heading level-${level}` }, spans(text).map(drawSpan)),
   code: ({ language, text, continued }) =>
-    h("pre", { class: `code${continued ? " continued" : ""}`, "data-language": continued || language === "" ? null : language.slice(0, 40) }, h("code", {}, reveal(text))),
+    h("pre", { class: `code${continued ? " continued" : ""}`, "data-language": continued || language === "" ? null : language.slice(0, 40) }, h("code", {},
+      reveal(text))),
   rule: () => h("hr"),
   quote: ({ passages: inner }) => h("blockquote", {}, inner.map(draw)),
   list: ({ start, items }) => h(start === undefined ? "ul" : "ol", { start: start === undefined || start === 1 ? null : start }, items.map(drawItem)),

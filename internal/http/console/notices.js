@@ -39,7 +39,7 @@ const notices = {
     warn(`The model failed, attempt ${attempt} of ${maxAttempts}; asked again after ${duration(delayMs)}.`, `${code}: ${message}`),
   "model.switched": ({ from, to, code, message }) => warn(`The model ${from} failed for good; ${to} is asked from here on.`, `${code}: ${message}`),
   "context.compacted": ({ results, before, after }) =>
-    info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens became ${amount(after)}. Here and in the log they are whole.`),
+    info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
   "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${limits[limit] ?? limit}).`),
   "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: nobody prompted it any more." : "Completed."),
   "execution.failed": ({ error, finishReason }) => failure(`Failed (${words(finishReason ?? "error")}).`, error),

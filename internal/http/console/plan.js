@@ -23,5 +23,6 @@ export class Plan {
 
 function step({ content, status }) {
   const state = String(status ?? "");
-  return h("li", { data: { status: state } }, h("span", { "aria-hidden": "true" }, marks[state] ?? "·"), " ", reveal(String(content ?? "–")), h("span", { class: "muted small" }, ` ${words(state.replaceAll("_", " "))}`));
+  return h("li", { data: { status: state } }, h("span", { "aria-hidden": "true" }, marks[state] ?? "·"), " ", reveal(String(content ?? "–")), h("span",
+    { class: "muted small" }, ` ${words(state.replaceAll("_", " "))}`));
 }

@@ -35,7 +35,8 @@ export class Printed {
     this.#start = this.#all || this.#text.length <= drawn ? 0 : this.#text.indexOf("\n", this.#text.length - drawn) + 1 || this.#text.length - drawn;
     fill(this.#pre, reveal(this.#text.slice(this.#start)));
     this.#fold.hidden = this.#start === 0;
-    if (this.#start > 0) fill(this.#fold, `${amount(this.#start)} characters before this are folded. `, h("button", { type: "button", class: "small", on: { click: () => this.#unfold() } }, "Show all output"));
+    if (this.#start > 0) fill(this.#fold, `${amount(this.#start)} characters before this are folded. `, h("button", { type: "button", class: "small",
+      on: { click: () => this.#unfold() } }, "Show all output"));
   }
 
   #unfold() {

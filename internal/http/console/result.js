@@ -28,7 +28,8 @@ export class Result {
     const failure = what.error ?? error;
     const calls = what.toolCallsExecuted?.length ?? 0;
     return [
-      h("p", {}, h("span", { class: "badge", "data-status": status }, words(status)), ` ${words(String(finishReason))}, after ${measured(what.durationSeconds * 1000)}, with ${amount(calls)} tool ${calls === 1 ? "call" : "calls"}.`),
+      h("p", {}, h("span", { class: "badge", "data-status": status }, words(status)),
+        ` ${words(String(finishReason))}, after ${measured(what.durationSeconds * 1000)}, with ${amount(calls)} tool ${calls === 1 ? "call" : "calls"}.`),
       cancelledBy && h("p", {}, "Cancelled by ", h("strong", {}, reveal(cancelledBy.name)), reason ? [": ", reveal(reason)] : "."),
       failure && h("p", { class: "notice error" }, h("strong", { class: "mono" }, reveal(failure.code)), " ", reveal(failure.message)),
     ];

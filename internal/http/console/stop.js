@@ -59,7 +59,8 @@ export class Interrupted {
   constructor(id) {
     const path = `/executions/${encodeURIComponent(id)}/resume`;
     const choice = ([mode, label, meaning]) => [
-      h("dt", {}, actButton(label, { className: mode === "fail" ? "danger" : "", doing: "Under way…", request: () => post(path, { mode }) }).element), h("dd", { class: "small" }, meaning),
+      h("dt", {}, actButton(label, { className: mode === "fail" ? "danger" : "", doing: "Under way…", request: () => post(path, { mode }) }).element),
+        h("dd", { class: "small" }, meaning),
     ];
     this.element.append(h("h2", {}, "How is it to go on?"), this.#why, h("dl", { class: "choices" }, modes.map(choice)));
   }

@@ -12,8 +12,10 @@ import { article, once, remembered, time } from "./rowparts.js";
 /** The view of a call: {element, update(row)}. */
 export function toolView(row, scene) {
   const parts = {
-    badge: h("span", { class: "badge" }), about: h("span", { class: "row" }), summary: h("p", { class: "summary" }), facts: h("p", { class: "small muted facts-line" }),
-    timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), note: h("p", { class: "notice warn small" }),
+    badge: h("span", { class: "badge" }), about: h("span", { class: "row" }), summary: h("p", { class: "summary" }), facts: h("p",
+      { class: "small muted facts-line" }),
+    timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), note: h("p",
+      { class: "notice warn small" }),
   };
   const args = argumentsDetails(row, scene.opened);
   const element = article("tool",
@@ -30,7 +32,8 @@ export function toolView(row, scene) {
 function updateTool(parts, { tool }, scene) {
   attribute(parts.badge, "data-status", tool.status);
   say(parts.badge, words(tool.status));
-  once(parts.about, tool.tool + tool.class, () => [h("strong", { class: "mono" }, revealed(tool.tool || "unknown tool")), tool.class && h("span", { class: "badge class" }, words(tool.class))]);
+  once(parts.about, tool.tool + tool.class, () => [h("strong", { class: "mono" }, revealed(tool.tool || "unknown tool")), tool.class && h("span",
+    { class: "badge class" }, words(tool.class))]);
   once(parts.summary, tool.summary, () => revealed(tool.summary));
   parts.summary.hidden = !tool.summary || tool.summary === tool.tool;
   updateTimer(parts.timer, tool);
@@ -79,13 +82,16 @@ function decisionOf({ status, decidedBy, reason, edited, resolution }) {
 function factsOf(tool, origin) {
   const exit = tool.exitCode === undefined ? "" : `exit code ${tool.exitCode}`;
   const asked = tool.approvals.length > 0;
-  const allowed = origin === undefined || (asked && origin.allowedBy === "decision") ? "" : `${allowing[origin.allowedBy] ?? `allowed by ${words(String(origin.allowedBy))}`}${origin.reason ? ` (${origin.reason})` : ""}`;
+  const allowed = origin === undefined || (asked
+    && origin.allowedBy === "decision") ? ""
+    : `${allowing[origin.allowedBy] ?? `allowed by ${words(String(origin.allowedBy))}`}${origin.reason ? ` (${origin.reason})` : ""}`;
   const confined = origin?.sandbox ? `confined by ${origin.sandbox}` : "";
   return [exit, allowed, confined].filter((fact) => fact !== "").join(" · ");
 }
 
 const allowing = {
-  agent: "the agent did not ask: nobody signed it off", bashPolicy: "allowed by the rules for commands", capability: "allowed by its capabilities", decision: "allowed by a person",
+  agent: "the agent did not ask: nobody signed it off", bashPolicy: "allowed by the rules for commands", capability: "allowed by its capabilities",
+    decision: "allowed by a person",
   rule: "allowed by a permission rule", safeModeOff: "allowed since safe mode is off", tools: "allowed by its settings of tools",
 };
 

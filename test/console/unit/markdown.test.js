@@ -18,7 +18,8 @@ const shorts = {
   code: ({ language, text }) => `code:${language}"${text}"`,
   rule: () => "hr",
   quote: ({ passages: inner }) => `quote[${short(inner)}]`,
-  list: ({ start, items }) => `${start === undefined ? "ul" : `ol${start}`}[${items.map(({ done, passages: inner }) => `${done === undefined ? "" : done ? "x " : "o "}${short(inner)}`).join(", ")}]`,
+  list: ({ start, items }) => `${start === undefined ? "ul" : `ol${start}`}[${items.map(({ done, passages: inner }) =>
+    `${done === undefined ? "" : done ? "x " : "o "}${short(inner)}`).join(", ")}]`,
   table: ({ head, align, rows }) => `table(${head} / ${align} / ${rows.join(" ; ")})`,
 };
 
@@ -102,7 +103,8 @@ test("a long table goes on without its head", () => {
 
 /** Spans in short: <b>…</b> and the like. */
 function inShort(all) {
-  return all.map((one) => (one.children ? `<${one.type}${one.address ? ` ${one.address}` : ""}>${inShort(one.children)}</>` : { text: one.text, code: `\`${one.text}\``, image: `<image ${one.address} ${one.text}>` }[one.type])).join("");
+  return all.map((one) => (one.children ? `<${one.type}${one.address ? ` ${one.address}` : ""}>${inShort(one.children)}</>` : { text: one.text,
+    code: `\`${one.text}\``, image: `<image ${one.address} ${one.text}>` }[one.type])).join("");
 }
 
 for (const [text, wanted] of [
@@ -117,7 +119,8 @@ for (const [text, wanted] of [
   ["[a [b](https://b.example)](https://a.example)", "[a <link https://b.example>b</>](<link https://a.example>https://a.example</>)"],
   ["![alt](https://a.example/p.png)", "<image https://a.example/p.png alt>"],
   ["[![alt](p.png)](https://a.example)", "<link https://a.example><image p.png alt></>"],
-  ["see https://a.example/x_(y). (https://b.example)", "see <link https://a.example/x_(y)>https://a.example/x_(y)</>. (<link https://b.example>https://b.example</>)"],
+  ["see https://a.example/x_(y). (https://b.example)",
+    "see <link https://a.example/x_(y)>https://a.example/x_(y)</>. (<link https://b.example>https://b.example</>)"],
   ["<https://a.example> <b>hi</b> xhttps://no.example", "<link https://a.example>https://a.example</> <b>hi</b> xhttps://no.example"],
   ["&lt;b&gt; &amp;amp; &copy; &#39;", "<b> &amp; &copy; '"],
 ]) {
@@ -131,7 +134,8 @@ test("what is begun at the end of a text that grows counts as closed", () => {
 });
 
 test("nothing is lost or invented, whatever comes", () => {
-  for (const text of ["*".repeat(5000), "[".repeat(5000), "![](".repeat(2000), "`".repeat(3000), "**a ".repeat(2000), "*a _b ".repeat(1500), "](".repeat(4000), "> ".repeat(4000), "- ".repeat(4000)]) {
+  for (const text of ["*".repeat(5000), "[".repeat(5000), "![](".repeat(2000), "`".repeat(3000), "**a ".repeat(2000), "*a _b ".repeat(1500),
+    "](".repeat(4000), "> ".repeat(4000), "- ".repeat(4000)]) {
     assert.ok(spans(text).length > 0);
     assert.ok(passages(text).length > 0);
     assert.ok(spans(text, true).length > 0);
@@ -151,7 +155,8 @@ for (const [address, text, wanted] of [
   ["https://a.example/x", "a.example/x", { href: "https://a.example/x", host: "a.example", said: true }],
   ["https://a.example/x", "the invoice", { href: "https://a.example/x", host: "a.example", said: false }],
   ["https://evil.example/", "https://good.example/", { href: "https://evil.example/", host: "evil.example", said: false }],
-  ["https://good.example@evil.example/", "https://good.example@evil.example/", { href: "https://good.example@evil.example/", host: "evil.example", said: false }],
+  ["https://good.example@evil.example/", "https://good.example@evil.example/", { href: "https://good.example@evil.example/", host: "evil.example",
+    said: false }],
   ["https://аpple.example/", "https://аpple.example/", { href: "https://xn--pple-43d.example/", host: "xn--pple-43d.example", said: false }],
   ["mailto:ann@a.example", "Ann", { href: "mailto:ann@a.example", host: "ann@a.example", said: false }],
   ["javascript:alert(1)", "x", undefined],
