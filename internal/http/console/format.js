@@ -52,7 +52,7 @@ export function shortId(id) {
 
 /** The words that people read for a status of an execution, an approval or a call. */
 export function words(status) {
-  return named[status] ?? status.replace(/([A-Z])/g, " $1").toLowerCase();
+  return Object.hasOwn(named, status) ? named[status] : status.replace(/([A-Z])/g, " $1").toLowerCase();
 }
 
 const named = {

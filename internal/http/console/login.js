@@ -3,8 +3,8 @@
 import { h } from "./dom.js";
 import { keepToken } from "./token.js";
 
-/** Draws the door. enter() is called when there is a token. */
-export function showLogin({ main, shell, enter }) {
+/** Draws the door. The reason tells why a token was lost; empty: there was none. enter() is called when there is a token. */
+export function showLogin({ main, shell, enter, reason }) {
   shell.title("");
   const input = h("input", { id: "token", type: "password", autocomplete: "off", spellcheck: "false", "aria-describedby": "token-hint token-error" });
   const error = h("p", { id: "token-error", class: "error", role: "alert" });
@@ -17,7 +17,8 @@ export function showLogin({ main, shell, enter }) {
   main.append(
     h("form", { class: "card door", on: { submit } },
       h("h1", {}, "Signoff"),
-      h("p", {}, "This tab has no token yet. Open the link that ", h("code", {}, "signoff console"), " prints, or paste it here, or a token."),
+      reason === "" ? null : h("p", { class: "notice warn", role: "alert" }, reason),
+      h("p", {}, "This tab has no token. Open the link that ", h("code", {}, "signoff console"), " prints, or paste it here, or a token."),
       h("div", { class: "field" },
         h("label", { for: "token" }, "Link or token"),
         input,

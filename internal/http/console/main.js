@@ -63,7 +63,8 @@ function showConnection() {
   say(line, { failed: "Stopped", reconnecting: "Connection lost, trying again", connecting: "Connecting", live: "Live" }[worst?.name] ?? "");
 }
 
-function open() {
+/** Opens the page that the address names; without a token, the door, which says why there is none any more. */
+function open(reason = "") {
   leave.abort();
   leave = new AbortController();
   connections.clear();
@@ -71,7 +72,7 @@ function open() {
   fill(main);
   main.className = "";
   attribute(document.body, "data-page", "");
-  if (token() === null) return void showLogin({ main, shell, signal: leave.signal, enter });
+  if (token() === null) return void showLogin({ main, shell, enter, reason });
   const [path, query = ""] = location.hash.slice(1).split("?");
   const page = pages.find((one) => one.path === path) ?? (path.startsWith(execution.path) ? execution : pages[0]);
   for (const [of, link] of links) attribute(link, "aria-current", of === page.path || (page === execution && of === "/executions") ? "page" : null);
@@ -107,7 +108,7 @@ function drawNavigation() {
 
 /** g and a letter opens a page, ? lists the keys; not while somebody types. */
 function listenToKeys() {
-  let went = 0;
+  let went = -Infinity; // when g was pressed
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
     if (event.key === "g") {
@@ -119,7 +120,7 @@ function listenToKeys() {
       event.preventDefault();
       shell.go(page.path);
     }
-    went = 0;
+    went = -Infinity;
   });
 }
 
@@ -130,7 +131,7 @@ onUnauthenticated(() => {
   if (token() === null) return;
   forgetToken();
   pending.stop();
-  open();
+  open("The server does not take this token any more.");
 });
 window.addEventListener("hashchange", () => {
   if (location.hash === "#main") return;
