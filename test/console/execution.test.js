@@ -1,6 +1,7 @@
 // The page of one execution beside its approvals: cancel, follow up, copy, the raw feed, output while it comes; and the form that starts one.
 
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { card, launch, reads, status, visit } from "./harness/browser.js";
 import { Gate, Model } from "./harness/model.js";
@@ -12,7 +13,8 @@ let model;
 
 before(async () => {
   model = await Model.up();
-  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared" } };
+  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
 });
 after(async () => {
   await browser?.close();
@@ -85,7 +87,6 @@ test("a command's output is there while it runs", () => visit(browser, server, a
   if (approval !== undefined) await card(page, approval).getByRole("button", { name: "Approve", exact: true }).click();
   await reads(page.locator('article.item[data-kind="tool"]').first(), /the beginning/);
   await status(page, "executingTool");
-  const { writeFile } = await import("node:fs/promises");
   await writeFile(`${server.workspace}/go`, "");
   await status(page, "completed");
   await reads(page.locator('article.item[data-kind="tool"]').first(), /the end/);
@@ -126,4 +127,52 @@ test("the list of executions can be narrowed, and leads to each", () => visit(br
   await link.waitFor();
   await link.click();
   await status(page, "completed");
+}));
+
+test("an agent's own options are its answers", () => visit(browser, server, async (v) => {
+  const prompt = '#! ask c1 title="Move money" input={"amount":1234567.25} options="yes:allow_once:Go,always:allow_always:Always go,no:reject_once:Stop"\n#! say After.';
+  const { id } = await server.post("/executions", { source: { type: "acp", command: "scripted" }, prompt });
+  const approval = await server.asks(id);
+  const page = await v.open("/inbox");
+  await reads(card(page, approval), "1234567.25");
+  await card(page, approval).getByRole("button", { name: "Stop" }).click();
+  await page.locator(`article.approval[data-id="${approval.id}"][data-status="denied"]`).waitFor();
+  assert.equal((await server.get(`/approvals/${approval.id}`)).decision.optionId, "no");
+  await server.ends(id);
+}));
+
+test("a question is answered in its form", () => visit(browser, server, async (v) => {
+  const scene = model.scene((answer, talk, step) => (step === 0 ? answer.call("ask_user", { question: "Which replica?", options: ["db-1", "db-2"] }) : answer.say(`I was told: ${talk.at(-1).content}`)));
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const approval = await server.asks(id);
+  const page = await v.open(`/executions/${id}`);
+  await card(page, approval).getByLabel(/answer/i).first().selectOption("db-2");
+  await card(page, approval).getByRole("button", { name: "Send answer" }).click();
+  await status(page, "completed");
+  await reads(page.locator('article.item[data-kind="message"]').last(), "db-2");
+}));
+
+test("a file's change is shown as a diff, before and after it was approved", () => visit(browser, server, async (v) => {
+  await writeFile(`${server.workspace}/settings.txt`, "one\ntwo\nthree\n");
+  const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("edit", { path: "settings.txt", oldText: "two", newText: "2" }) : answer.say("Done.")));
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const approval = await server.asks(id);
+  const page = await v.open("/inbox");
+  await reads(card(page, approval), /settings\.txt/);
+  await reads(card(page, approval), /\+1/);
+  await card(page, approval).getByRole("button", { name: "Approve", exact: true }).click();
+  await server.ends(id);
+  await page.goto(`${server.url}/#/executions/${id}`);
+  await status(page, "completed");
+  await reads(page.locator('article.item[data-kind="diff"]').first(), /applied/);
+  assert.equal(await readFile(`${server.workspace}/settings.txt`, "utf8"), "one\n2\nthree\n");
+}));
+
+test("a number is shown to its last digit, also where a browser would round it", () => visit(browser, server, async (v) => {
+  const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", '{"command": "true", "count": 12345678901234567890}') : answer.say("Done.")));
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const page = await v.open(`/executions/${id}`);
+  await status(page, "completed");
+  await page.evaluate(() => document.querySelectorAll("main details").forEach((details) => (details.open = true)));
+  await reads(page.locator('article.item[data-kind="tool"]').first(), "12345678901234567890");
 }));

@@ -166,3 +166,23 @@ test("a decision that finds no server says so, and can be sent again", () => vis
   await page.locator(`article.approval[data-id="${approval.id}"][data-status="approved"]`).waitFor();
   await server.ends(id);
 }));
+
+test("a call that ran when the server was killed: a person says what became of it", () => visit(browser, server, async (v) => {
+  v.expect(/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_EMPTY_RESPONSE/);
+  const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo begun; sleep 60" }) : answer.say("I read that.")));
+  const { id } = await server.create({ prompt: `Go ${scene}` });
+  const call = await server.asks(id);
+  const page = await v.open(`/executions/${id}`);
+  await card(page, call).getByRole("button", { name: "Approve", exact: true }).click();
+  await reads(page.locator('article.item[data-kind="tool"]').first(), /begun/);
+  await server.kill();
+  await connection(page, "reconnecting");
+  await server.start();
+  const outcome = await server.asks(id, 2);
+  assert.equal(outcome.kind, "unknownOutcome");
+  await card(page, outcome).getByLabel("Reason").fill("The file is complete.");
+  await card(page, outcome).getByRole("button", { name: "It has succeeded" }).click();
+  await status(page, "completed");
+  const { decision } = await server.get(`/approvals/${outcome.id}`);
+  assert.deepEqual([decision.resolution, decision.reason], ["succeeded", "The file is complete."]);
+}));

@@ -47,7 +47,7 @@ async function start() {
   const { id } = await server.create({ prompt: `Find out why the disk of db-3 fills up, and do something about it. ${scene}`, workingDirectory: "infra/logging", metadata: { ticket: "OPS-1234" } });
   await server.decide(await server.asks(id), { decision: "approve", remember: { scope: "execution", previewId: "exact" } });
   await server.post("/permission-rules", { scope: "global", effect: "allow", matcher: { agent: "internal", class: "execute", command: "git log *" } });
-  await server.post("/permission-rules", { scope: "global", effect: "deny", matcher: { path: "/etc/**" } });
+  await server.post("/permission-rules", { scope: "global", effect: "deny", matcher: { command: "shutdown *" } });
   await server.asks(id, 3);
   const outside = await server.post("/executions", { source: { type: "acp", command: "scripted" }, prompt: "#! plan Look:completed Migrate:in_progress Verify:pending\n#! say I want to migrate the database.\n#! ask c1 kind=execute title=\"Run migrate up\" input={\"command\":\"migrate up\"}\n#! say That was it." });
   await server.asks(outside.id);
