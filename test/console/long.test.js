@@ -60,35 +60,43 @@ async function load(page, id) {
   return page.evaluate(() => ({ ...window.__measured }));
 }
 
-test("50,000 events: the page has few nodes, and takes ten times as long as for 5,000, not a hundred times", { timeout: 180_000 }, () => visit(browser, server, async (v) => {
-  const [short, long] = [await talk(1700), await talk(17_000)];
-  const page = await v.open(`/executions/${long}`);
-  await connection(page, "live");
-  await page.evaluate(measure);
-  await eventually("the long talk ends", async () => (await server.get(`/executions/${long}`)).status === "completed", 120_000);
-  await status(page, "completed");
-  const live = await page.evaluate(() => ({ ...window.__measured }));
-  const { lastSeq } = await server.get(`/executions/${long}`);
-  assert.ok(lastSeq >= 50_000, `${lastSeq} events`);
-  assert.ok(live.most < 4000, `${live.most} nodes while it streamed`);
-  assert.ok(live.long < live.spent * 0.75, `long tasks took ${Math.round(live.long)} of ${Math.round(live.spent)} ms`);
-  await server.ends(short);
-  const few = await load(page, short);
-  const many = await load(page, long);
-  assert.ok(many.most < 4000 && many.most < few.most * 2 + 500, `${few.most} nodes for 5,000 events, ${many.most} for ten times as many`);
-  assert.ok(many.spent < (few.spent + 300) * 25, `${Math.round(few.spent)} ms for 5,000 events, ${Math.round(many.spent)} ms for ten times as many`);
-  await wander(page);
-  await page.getByRole("button", { name: "Raw events" }).click();
-  await wander(page);
-  const all = await page.evaluate(() => ({ ...window.__measured }));
-  assert.ok(all.most < 5000, `${all.most} nodes with the raw feed`);
-}));
+test("50,000 events: the page has few nodes, and takes ten times as long as for 5,000, not a hundred times", { timeout: 180_000 }, () =>
+  visit(browser, server, async (v) => {
+    const [short, long] = [await talk(1700), await talk(17_000)];
+    const page = await v.open(`/executions/${long}`);
+    await connection(page, "live");
+    await page.evaluate(measure);
+    await eventually("the long talk ends", async () => (await server.get(`/executions/${long}`)).status === "completed", 120_000);
+    await status(page, "completed");
+    const live = await page.evaluate(() => ({ ...window.__measured }));
+    const { lastSeq } = await server.get(`/executions/${long}`);
+    assert.ok(lastSeq >= 50_000, `${lastSeq} events`);
+    assert.ok(live.most < 4000, `${live.most} nodes while it streamed`);
+    assert.ok(live.long < live.spent * 0.75, `long tasks took ${Math.round(live.long)} of ${Math.round(live.spent)} ms`);
+    await server.ends(short);
+    const few = await load(page, short);
+    const many = await load(page, long);
+    assert.ok(many.most < 4000 && many.most < few.most * 2 + 500, `${few.most} nodes for 5,000 events, ${many.most} for ten times as many`);
+    assert.ok(
+      many.spent < (few.spent + 300) * 25,
+      `${Math.round(few.spent)} ms for 5,000 events, ${Math.round(many.spent)} ms for ten times as many`,
+    );
+    await wander(page);
+    await page.getByRole("button", { name: "Raw events" }).click();
+    await wander(page);
+    const all = await page.evaluate(() => ({ ...window.__measured }));
+    assert.ok(all.most < 5000, `${all.most} nodes with the raw feed`);
+  }),
+);
 
 /** Goes through all that scrolls, to its beginning and its end: something is drawn wherever one looks. */
 async function wander(page) {
   for (const part of [0, 0.5, 1, 0.25]) {
     const shown = await page.evaluate(async (part) => {
-      const boxes = [document.scrollingElement, ...document.querySelectorAll("main *")].filter((one) => one.scrollHeight > one.clientHeight + 500 && (one === document.scrollingElement || /auto|scroll/.test(getComputedStyle(one).overflowY)));
+      const boxes = [document.scrollingElement, ...document.querySelectorAll("main *")].filter(
+        (one) =>
+          one.scrollHeight > one.clientHeight + 500 && (one === document.scrollingElement || /auto|scroll/.test(getComputedStyle(one).overflowY)),
+      );
       for (const box of boxes) box.scrollTop = (box.scrollHeight - box.clientHeight) * part;
       for (let pictures = 0; pictures < 4; pictures++) await new Promise(requestAnimationFrame);
       const middle = document.elementFromPoint(innerWidth / 3, innerHeight / 2);
@@ -99,55 +107,64 @@ async function wander(page) {
   }
 }
 
-const prose = Array.from({ length: 60 }, (_, index) => `## Part ${index}\n\nText of part ${index} with **bold**, \`code\` and a [link](https://example.com/${index}), long enough to be broken into lines on any screen that there is.\n\n- one\n- two\n\n\`\`\`sh\ndf -h /srv/${index}\n\`\`\`\n`).join("\n");
+const prose = Array.from(
+  { length: 60 },
+  (_, index) =>
+    `## Part ${index}\n\n` +
+    `Text of part ${index} with **bold**, \`code\` and a [link](https://example.com/${index}),` +
+    ` long enough to be broken into lines on any screen that there is.\n\n` +
+    `- one\n- two\n\n\`\`\`sh\ndf -h /srv/${index}\n\`\`\`\n`,
+).join("\n");
 
 for (const device of ["desktop", "phone"]) {
-  test(`nothing moves while text streams (${device})`, () => visit(browser, server, async (v) => {
+  test(`nothing moves while text streams (${device})`, () =>
+    visit(browser, server, async (v) => {
+      const [watched, stop] = [new Gate(), new Gate()];
+      const scene = model.scene(async (answer) => {
+        answer.say("It begins. ");
+        await watched.passed;
+        await answer.speak(prose.slice(0, 3000), { size: 12, pace: 2 });
+        await stop.passed;
+      });
+      const { id } = await server.create({ prompt: `Go ${scene}` });
+      const page = await v.open(`/executions/${id}`, { device });
+      await reads(page.locator('article.item[data-kind="message"]').last(), "It begins.");
+      await connection(page, "live");
+      await page.evaluate(measure);
+      const before = await page.evaluate(() => window.__measured.shift);
+      watched.open();
+      await reads(page.locator('article.item[data-kind="message"]').last(), "Part 9");
+      await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
+      const shift = (await page.evaluate(() => window.__measured.shift)) - before;
+      stop.open();
+      await status(page, "completed");
+      assert.equal(shift, 0, "the sum of what moved");
+    }));
+}
+
+test("a reader who has gone up is left there while text streams", () =>
+  visit(browser, server, async (v) => {
     const [watched, stop] = [new Gate(), new Gate()];
     const scene = model.scene(async (answer) => {
-      answer.say("It begins. ");
+      answer.say(prose);
       await watched.passed;
-      await answer.speak(prose.slice(0, 3000), { size: 12, pace: 2 });
+      await answer.speak("\n\nAnd more. ".repeat(100), { size: 40, pace: 2 });
+      answer.say("THE END of it. "); // a word is told when a blank follows
       await stop.passed;
     });
     const { id } = await server.create({ prompt: `Go ${scene}` });
-    const page = await v.open(`/executions/${id}`, { device });
-    await reads(page.locator('article.item[data-kind="message"]').last(), "It begins.");
-    await connection(page, "live");
-    await page.evaluate(measure);
-    const before = await page.evaluate(() => window.__measured.shift);
-    watched.open();
-    await reads(page.locator('article.item[data-kind="message"]').last(), "Part 9");
+    const page = await v.open(`/executions/${id}`);
+    await reads(page.locator('article.item[data-kind="message"]').last(), "Part 59");
+    const heading = page.getByRole("heading", { name: "Part 5", exact: true });
+    await heading.scrollIntoViewIfNeeded();
+    await page.mouse.move(400, 400);
+    await page.mouse.wheel(0, -200);
     await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
-    const shift = (await page.evaluate(() => window.__measured.shift)) - before;
+    const place = (await heading.boundingBox()).y;
+    watched.open();
+    await eventually("all was said", async () => (await server.items(id)).at(-1).message?.text.includes("THE END"));
+    await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
+    assert.equal(Math.round((await heading.boundingBox()).y), Math.round(place));
     stop.open();
     await status(page, "completed");
-    assert.equal(shift, 0, "the sum of what moved");
   }));
-}
-
-test("a reader who has gone up is left there while text streams", () => visit(browser, server, async (v) => {
-  const [watched, stop] = [new Gate(), new Gate()];
-  const scene = model.scene(async (answer) => {
-    answer.say(prose);
-    await watched.passed;
-    await answer.speak("\n\nAnd more. ".repeat(100), { size: 40, pace: 2 });
-    answer.say("THE END of it. "); // a word is told when a blank follows
-    await stop.passed;
-  });
-  const { id } = await server.create({ prompt: `Go ${scene}` });
-  const page = await v.open(`/executions/${id}`);
-  await reads(page.locator('article.item[data-kind="message"]').last(), "Part 59");
-  const heading = page.getByRole("heading", { name: "Part 5", exact: true });
-  await heading.scrollIntoViewIfNeeded();
-  await page.mouse.move(400, 400);
-  await page.mouse.wheel(0, -200);
-  await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
-  const place = (await heading.boundingBox()).y;
-  watched.open();
-  await eventually("all was said", async () => (await server.items(id)).at(-1).message?.text.includes("THE END"));
-  await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
-  assert.equal(Math.round((await heading.boundingBox()).y), Math.round(place));
-  stop.open();
-  await status(page, "completed");
-}));

@@ -33,5 +33,18 @@ async function evaluate(session, expression) {
 /** Runs in the page. */
 async function run() {
   const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
-  return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 5).map((node) => `${node.target.join(" ")} ${node.html.slice(0, 200)} ${node.any.concat(node.all).map((one) => one.message).join("; ").slice(0, 300)}`).join(" | ")}`);
+  return violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes
+        .slice(0, 5)
+        .map(
+          (node) =>
+            `${node.target.join(" ")} ${node.html.slice(0, 200)} ${node.any
+              .concat(node.all)
+              .map((one) => one.message)
+              .join("; ")
+              .slice(0, 300)}`,
+        )
+        .join(" | ")}`,
+  );
 }

@@ -15,12 +15,20 @@ export const devices = {
 };
 
 // Without these, Chromium calls its maker at every start, and a closed network refuses that many times over.
-const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const quiet = [
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 /** Starts the browser. It has a profile of its own, which goes with it. */
 export function launch() {
   const executablePath = process.env.SIGNOFF_CHROMIUM || "/usr/bin/chromium";
-  return chromium.launch({ executablePath, args: quiet, chromiumSandbox: process.getuid() !== 0, timeout: 60_000 }); // Chromium's own sandbox does not work for root
+  const chromiumSandbox = process.getuid() !== 0; // Chromium's own does not work for root
+  return chromium.launch({ executablePath, args: quiet, chromiumSandbox, timeout: 60_000 });
 }
 
 /**
@@ -72,7 +80,13 @@ class Visit {
 
   /** An empty tab in a window of its own. device, colorScheme and more of playwright's options. */
   async tab({ device = "desktop", ...options } = {}) {
-    const context = await this.browser.newContext({ ...devices[device], locale: "en-GB", reducedMotion: "no-preference", ...this.options, ...options });
+    const context = await this.browser.newContext({
+      ...devices[device],
+      locale: "en-GB",
+      reducedMotion: "no-preference",
+      ...this.options,
+      ...options,
+    });
     this.#contexts.push(context);
     context.setDefaultTimeout(20_000);
     await context.exposeBinding("__fault", (_, text) => this.fault(text));
@@ -86,7 +100,10 @@ class Visit {
   }
 
   #listen(tab) {
-    tab.on("console", (message) => ["error", "warning"].includes(message.type()) && this.fault(`console: ${message.text()} (${message.location().url})`));
+    tab.on(
+      "console",
+      (message) => ["error", "warning"].includes(message.type()) && this.fault(`console: ${message.text()} (${message.location().url})`),
+    );
     tab.on("pageerror", (error) => this.fault(`exception: ${error.stack ?? error}`));
     tab.on("crash", () => this.fault("the tab crashed"));
     tab.on("dialog", (dialog) => {

@@ -46,7 +46,10 @@ export class Server {
   static async up({ model, ...more } = {}) {
     const server = new Server(await mkdtemp(join(tmpdir(), "signoff-console-")));
     const demo = { provider: "demo" };
-    const models = model === undefined ? { default: "demo", demo } : { default: "scripted", scripted: { provider: "openai", model: "m", baseUrl: model.url }, demo };
+    const models =
+      model === undefined
+        ? { default: "demo", demo }
+        : { default: "scripted", scripted: { provider: "openai", model: "m", baseUrl: model.url }, demo };
     try {
       await mkdir(server.workspace);
       await writeFile(join(server.home, "signoff.yaml"), JSON.stringify({ models, ...more })); // JSON is YAML
@@ -141,14 +144,22 @@ export class Server {
 
   /** Makes a key and returns its token. */
   async key(name, scopes = "all") {
-    const { stdout } = await promisify(execFile)(binary, ["keys", "create", "--name", name, "--scopes", scopes], { cwd: this.home, env: this.#env() });
+    const { stdout } = await promisify(execFile)(binary, ["keys", "create", "--name", name, "--scopes", scopes], {
+      cwd: this.home,
+      env: this.#env(),
+    });
     return stdout.trim();
   }
 
   async call(method, path, body, token = this.token) {
     const headers = { Authorization: `Bearer ${token}`, Accept: "application/json" };
     if (body !== undefined) headers["Content-Type"] = "application/json";
-    const response = await fetch(this.url + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout(30_000) });
+    const response = await fetch(this.url + path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(30_000),
+    });
     const text = await response.text();
     const answer = text === "" ? undefined : JSON.parse(text);
     if (!response.ok) throw new Refused(method, path, response.status, answer);
@@ -197,7 +208,7 @@ export class Server {
   /** All items of an execution. */
   async items(id) {
     const all = [];
-    for (let after = ""; after !== null; ) {
+    for (let after = ""; after !== null;) {
       const page = await this.get(`/executions/${id}/items?limit=500${after === "" ? "" : `&after=${encodeURIComponent(after)}`}`);
       all.push(...page.items);
       after = page.nextCursor;
