@@ -28,8 +28,8 @@ files() {
   for name in $FILES; do ls "$tests/$name.test.js"; done
 }
 
-# Pictures of an earlier run would show what is not so any more.
-clear_shots() { rm -rf "$tests/shots" && mkdir -p "$tests/shots"; }
+# Pictures of an earlier run would show what is not so any more; a run of some files makes no new ones.
+clear_shots() { [ -n "${FILES:-}" ] || { rm -rf "$tests/shots" && mkdir -p "$tests/shots"; }; }
 
 step provide provide
 step install npm_packages "$tests"
