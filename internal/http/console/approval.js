@@ -102,11 +102,13 @@ class Card {
     this.desk.renew(this.approval);
   }
 
-  // ——— keys: only while the card itself has the focus, and that can be seen ———
+  // ——— keys: only while the card or a button of it has the focus, and that can be seen ———
 
   key(event) {
-    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    const act = this.went(event) ? undefined : keys[event.key];
+    const { target, key } = event;
+    if (target !== this.element && (key === "Enter" || !target.matches("button"))) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const act = this.went(event) ? undefined : keys[key];
     if (act === undefined || !act(this)) return;
     event.preventDefault();
     event.stopPropagation(); // what decides here must not open a page as well

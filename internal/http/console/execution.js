@@ -134,7 +134,7 @@ class Page {
 
   drawEnd(result, ended) {
     this.shown = this.execution.output ?? ended;
-    result.show(ended, this.execution.output);
+    result.show(ended, this.execution.output, this.conversation.rows().findLast((row) => row.message?.role === "assistant")?.message.text);
     this.parts.cancel.end();
     this.close?.remove();
     this.state.hidden = true;

@@ -15,12 +15,16 @@ export class Result {
     this.#sight = sight;
   }
 
-  /** @param ended the data of the terminal event @param output of the execution, which has more of the text; null: it is not there yet */
-  show(ended, output) {
+  /**
+   * @param ended the data of the terminal event
+   * @param output of the execution, which has more of the text; null: it is not there yet
+   * @param said the last message above: nobody wants to read it twice
+   */
+  show(ended, output, said) {
     const what = output ?? ended.output;
     this.#markdown?.leave();
     this.element.hidden = false;
-    fill(this.element, h("h2", {}, "Output"), this.#how(ended, what), this.#text(what), structured(what.structured),
+    fill(this.element, h("h2", {}, "Output"), this.#how(ended, what), this.#text(what, said), structured(what.structured),
       what.truncated && h("p", { class: "notice warn small" }, "Only the beginning is shown; the raw events have the rest."));
   }
 
@@ -35,13 +39,13 @@ export class Result {
     ];
   }
 
-  #text({ text, structured: value }) {
+  #text({ text, structured: value }, said) {
     if (!text || (value !== null && value !== undefined)) return null;
     const body = h("div");
     this.#markdown = new Markdown(body, this.#sight);
     this.#markdown.append(text);
     this.#markdown.end();
-    return body;
+    return text === said ? h("details", {}, h("summary", {}, "Its text is the last message above"), body) : body;
   }
 }
 
