@@ -220,3 +220,14 @@ test("a number is shown to its last digit, also where a browser would round it",
     });
     assert.deepEqual(edited, { text: "12345678901234567890", json: true }, "as it stands in the form that edits it");
   }));
+
+test("an address that names nothing says so", () =>
+  visit(browser, server, async (v) => {
+    v.expect(/status of (400|404|422)/);
+    const page = await v.open("/inbox");
+    for (const id of ["%", "%E0%A4%A", "none", "0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11"]) {
+      await page.goto(`${server.url}/#/executions/${id}`);
+      await page.locator("main .notice.error").waitFor();
+      await page.goto(`${server.url}/#/inbox`);
+    }
+  }));

@@ -11,7 +11,7 @@ const members = [
 ];
 
 /** The body of POST /executions; undefined where the API does not show all of it: blocks, documents and tools of the client are not in its answer. */
-export function requestOf(execution) {
+function requestOf(execution) {
   if (execution.kind !== "agent" || execution.block) return undefined;
   return Object.fromEntries(members.map((name) => [name, execution[name]]).filter(([, value]) => says(value)));
 }

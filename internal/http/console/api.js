@@ -69,12 +69,18 @@ export async function open(method, path, { body, headers = {}, signal } = {}) {
 
 async function read(response) {
   if (response.status === 204) return undefined;
-  try {
-    return parseJSON(await response.text());
-  } catch {
+  const text = await response.text().catch(() => {
     throw Problem.unreachable(); // it broke off
+  });
+  try {
+    return parseJSON(text);
+  } catch {
+    throw new Problem(response.status, { detail: "The answer of the server cannot be read. Does a proxy stand before it?" });
   }
 }
+
+/** Who is told to wait for longer is told so, and does not look at a page that says nothing. */
+const longestWait = 5000;
 
 /** get("/approvals", {status: "pending"}) */
 export async function get(path, query = {}, options = {}) {
@@ -82,7 +88,7 @@ export async function get(path, query = {}, options = {}) {
     try {
       return await read(await open("GET", path + search(query), options));
     } catch (problem) {
-      if (!(problem instanceof Problem) || !problem.temporary || tries > 2) throw problem;
+      if (!(problem instanceof Problem) || !problem.temporary || tries > 2 || problem.retryAfter > longestWait) throw problem;
       await sleep(problem.retryAfter ?? 300 * tries, options.signal);
     }
   }

@@ -1,6 +1,8 @@
 // What a person has begun to write about a new execution. It is kept in the tab until the execution has started, so neither a reload,
 // a wrong tap nor a token that ended takes it; and it knows the key under which it was sent, so sending it again starts nothing twice.
 
+import { randomKey } from "./random.js";
+
 const place = "signoff.draft";
 
 /** The draft of this tab. `values` is undefined where nothing was written yet. */
@@ -54,9 +56,4 @@ function read() {
   } catch {
     return {};
   }
-}
-
-/** crypto.randomUUID is not there over plain HTTP; this is. */
-function randomKey() {
-  return `console-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

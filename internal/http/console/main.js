@@ -79,8 +79,16 @@ function open(reason = "") {
   attribute(document.body, "data-page", page.title.toLowerCase());
   shell.title(page.title);
   pending.connect(shell, leave.signal);
-  const id = decodeURIComponent(path.slice(execution.path.length));
-  page.show({ main, shell, signal: leave.signal, id, query: new URLSearchParams(query) });
+  page.show({ main, shell, signal: leave.signal, id: decoded(path.slice(execution.path.length)), query: new URLSearchParams(query) });
+}
+
+/** An id out of the address, where anything may stand. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** Opens the page that the address names, now that there is a token. */

@@ -53,7 +53,7 @@ export function followAll(handlers, signal) {
 }
 
 /** An event is missing. What was shown cannot be trusted, so the reader stops. */
-export class Hole extends Error {}
+class Hole extends Error {}
 
 class Reader {
   constructor(path, cursor, log, handlers, signal) {
