@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/coder/acp-go-sdk"
+
+	"signoff/internal/domain"
 )
 
 // A disturbance is something on the agent's stdout that was no message, or none that could be handed on.
@@ -23,6 +25,7 @@ type disturbanceKind string
 const (
 	lineIsNoise      disturbanceKind = "noise"         // no JSON, or no JSON-RPC
 	lineIsTooLong    disturbanceKind = "tooLong"       // refused: more than lineLimit
+	lineIsTooDeep    disturbanceKind = "tooDeep"       // refused: more than domain.MaxDepth levels
 	lineIsBroken     disturbanceKind = "broken"        // refused: not quite JSON, but with the id of a request or a call
 	lineIsNotUTF8    disturbanceKind = "notUTF8"       // repaired and handed on
 	lineIsUnexpected disturbanceKind = "unexpected"    // an answer to nothing that was asked, or a second one
@@ -33,7 +36,8 @@ const (
 func (g *gate) refuse(line agentLine, kind disturbanceKind, head lineHead) []byte {
 	asks := head.id != nil && head.method != nil
 	answers := head.id != nil && head.method == nil && head.answers
-	if kind == lineIsBroken && !asks && !answers {
+	switch {
+	case kind == lineIsBroken && !asks && !answers, kind == lineIsTooDeep && head.method == nil && !answers:
 		kind = lineIsNoise
 	}
 	g.disturb(line, kind, head)
@@ -55,6 +59,9 @@ func refusal(what string, line agentLine, kind disturbanceKind) json.RawMessage 
 	case lineIsTooLong:
 		refused.Message = fmt.Sprintf("The %s is too large: it has %d bytes, and at most %d are read.",
 			what, line.size, lineLimit)
+	case lineIsTooDeep:
+		refused.Message = fmt.Sprintf("The %s is nested too deep to be shown to a person: at most %d levels are read.",
+			what, domain.MaxDepth)
 	case lineIsOneTooMany:
 		refused.Message = fmt.Sprintf("The %s is one too many: others wait for their answers.", what)
 	default:

@@ -18,7 +18,8 @@
 // # Promises
 //
 //   - What the agent says is kept in its own words, once: in an event that says what it means, or beside it. Unknown
-//     kinds, odd fields and vendors' notifications are passed on, never dropped, and never end anything.
+//     kinds, odd fields and vendors' notifications are passed on, never dropped, and never end anything. A message that
+//     is too long, or nested deeper than [domain.MaxDepth], is refused where somebody waits for it, and told of by its beginning.
 //   - Events come in the order of the wire. A call is announced before anybody is asked about it, also where the agent
 //     does not announce it. A call has one start and one fate at most; what has none at the end of the turn gets it from
 //     the session.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 	"unicode/utf8"
+
+	"signoff/internal/domain"
 )
 
 const (
@@ -126,6 +128,9 @@ func (g *gate) admit(line agentLine) []byte {
 	text := line.text
 	if !whole {
 		text = bytes.ToValidUTF8(text, []byte("?")) // not U+FFFD, with which it could grow over the limit
+	}
+	if domain.TooDeep(text) { // before anything reads it
+		return g.refuse(line, lineIsTooDeep, headOf(text))
 	}
 	e, ok := readEnvelope(text)
 	switch {

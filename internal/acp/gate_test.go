@@ -17,6 +17,8 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
 )
 
 func TestBurstMakesTheAgentWait(t *testing.T) {
@@ -237,6 +239,41 @@ func TestLinesThatAreTooLong(t *testing.T) {
 	r.sends(wireUpdate(2))
 	if got := <-notified; got != 2 {
 		t.Errorf("update %d is handled", got)
+	}
+}
+
+func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
+
+// TestLinesThatAreTooDeep: whoever waits for one is told why, and nothing of it goes any further than as the beginning of a text.
+func TestLinesThatAreTooDeep(t *testing.T) {
+	var seen peerDiary
+	r := newPipeRig(t, scriptedHandler{
+		onNotified:  func(n int) { seen.add(fmt.Sprint("update ", n)) },
+		onAsked:     func(_ context.Context, method string) (any, error) { return method, nil },
+		onDisturbed: func(d disturbance) { seen.add(fmt.Sprint(d.kind, " ", d.method, d.id)) },
+	}, peerOptions{})
+	update := func(n, levels int) string {
+		return fmt.Sprintf(`{"method":"u","params":{"n":%d,"x":%s}}`, n, nested(levels-2))
+	}
+
+	outcome := r.calling(t.Context(), "initialize")
+	r.sends(wireResult(r.getsID(), nested(domain.MaxDepth)))
+	var refused *acp.RequestError
+	if got := <-outcome; !errors.As(got.err, &refused) || !strings.Contains(refused.Message, "nested too deep") {
+		t.Errorf("%.100s, %v", got.result, got.err)
+	}
+	r.sends(update(1, domain.MaxDepth), update(2, domain.MaxDepth+1), update(3, 100_000), nested(1000))
+	r.sends(`{"id":7,"method":"ask","params":` + nested(domain.MaxDepth) + `}`)
+	if got := r.gets(); string(*got.ID) != "7" || got.Error == nil || got.Error.Code != -32600 || !strings.Contains(got.Error.Message, "at most 64 levels") {
+		t.Errorf("%+v", got)
+	}
+	r.sends(`{"id":8,"method":"ask","params":` + nested(domain.MaxDepth-1) + `}`)
+	if got := r.gets(); string(*got.ID) != "8" || string(got.Result) != `"ask"` {
+		t.Errorf("%+v", got)
+	}
+	got := slices.DeleteFunc(seen.take(), func(entry string) bool { return strings.HasSuffix(entry, "1") })
+	if diff := cmp.Diff([]string{"tooDeep u", "tooDeep u", "noise ", "tooDeep ask7"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -141,6 +141,36 @@ func TestNoOptionsNoAnswer(t *testing.T) {
 	want(t, "questions", len(person.asked), 0)
 }
 
+// TestWhatIsTooDeepIsNotAsked: no event and no question has more levels than a client must be able to read, and the agent is told why
+// nobody was asked.
+func TestWhatIsTooDeepIsNotAsked(t *testing.T) {
+	r := newRig(t).open()
+	person := r.answers(yes("once"))
+	form := func(levels int) string { return `elicit "Sure?" {"type":"object","x":` + nested(levels) + `}` }
+	r.runs("ask deep input="+nested(3000), "call c0 input="+nested(3000), form(3000), form(60), "ask c1 input="+nested(61))
+	r.heard("deep answer=error -32600 The request is nested too deep to be shown to a person: at most 64 levels are read.")
+	r.heard("elicit=error")
+	r.heard("c1 answer=once")
+	want(t, "questions", len(person.asked), 2)
+	for _, question := range person.asked {
+		for _, document := range []json.RawMessage{question.Call.Arguments, question.Options, question.Form} {
+			if domain.TooDeep(document) {
+				t.Errorf("a person is asked about %.200s", document)
+			}
+		}
+	}
+	var refused int
+	for _, payload := range r.host.Payloads() {
+		if update, is := payload.(domain.AgentUpdated); is && strings.Contains(string(update.Update), `"tooDeep"`) {
+			refused++
+		}
+		if event := domain.NewEvent("e", payload); domain.TooDeep(event.Data) {
+			t.Errorf("%s: %.200s", event.Type, event.Data)
+		}
+	}
+	want(t, "told of", refused, 3)
+}
+
 // TestTwoQuestionsAboutOneCall: each has a call of its own, and both end with the agent's.
 func TestTwoQuestionsAboutOneCall(t *testing.T) {
 	r := newRig(t).open()

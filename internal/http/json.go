@@ -12,8 +12,6 @@ import (
 	"signoff/internal/domain"
 )
 
-const maxDepth = 64
-
 // parseJSON reads one JSON value as strictly as RFC 8259 allows. Go's own decoder takes the last of two equal names,
 // replaces broken UTF-8 and lone surrogates by U+FFFD and ignores what follows the value: each of them means that two
 // readers of the same bytes can see different things, and what a person approves must be what runs.
@@ -58,8 +56,8 @@ func (p *parser) value(depth int) (any, error) {
 	}
 	switch token := token.(type) {
 	case json.Delim:
-		if depth == maxDepth {
-			return nil, malformed("The body is nested deeper than %d levels.", maxDepth)
+		if depth == domain.MaxDepth {
+			return nil, malformed("The body is nested deeper than %d levels.", domain.MaxDepth)
 		}
 		if token == '[' {
 			return p.array(depth + 1)

@@ -63,6 +63,11 @@ func TestCallsThatCannotRun(t *testing.T) {
 		{"text", "bash", `"ls"`, `"ls"`, "failed:invalidArguments", "JSON object"},
 		{"nothing", "bash", ``, `{}`, "failed:invalidArguments", "missing"},
 		{"wrong type", "bash", `{"command":5}`, `{"command":5}`, "failed:invalidArguments", "must be a string"},
+		{"deep", "bash", strings.Repeat("[", 1000) + strings.Repeat("]", 1000), `"[[[`, "failed:invalidArguments", "deeper than 64 levels"},
+		{"deep where it fits nothing", "bash", `{"x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, `"{\"x\":[[[`,
+			"failed:invalidArguments", "deeper than 64 levels"},
+		{"as deep as may be", "bash", `{"x":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`, `{"x":[[[`,
+			"failed:invalidArguments", "no field"},
 		{"huge", "bash", huge, `"{\"command\":\"xxx`, "failed:invalidArguments", "at most"},
 	}
 	for _, test := range tests {

@@ -62,6 +62,10 @@ func (t *turn) prepare(wanted modelCall, position int) pendingCall {
 		return t.flawed(call, domain.Errorf(domain.CodeSecretExposed,
 			"The arguments hold the value of a secret; name the secret instead."))
 	}
+	if domain.TooDeep([]byte(wanted.arguments)) {
+		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
+			"The arguments are nested deeper than %d levels.", domain.MaxDepth))
+	}
 	if position >= maxCalls {
 		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
 			"At most %d tool calls are allowed at once; this one is too many.", maxCalls))
@@ -89,13 +93,13 @@ func (t *turn) flawed(call domain.ToolCall, flaw error) pendingCall {
 	return pendingCall{ToolCall: call, flaw: flaw}
 }
 
-// argumentsOf keeps what the model wrote. What is not JSON becomes a JSON string, so that the log can hold it; for a
-// tool without parameters some models write nothing at all.
+// argumentsOf keeps what the model wrote. What is not JSON becomes a JSON string, so that the log can hold it, and so does what is
+// nested so deep that clients could not read it; for a tool without parameters some models write nothing at all.
 func argumentsOf(written string) json.RawMessage {
 	switch {
 	case written == "":
 		return json.RawMessage("{}")
-	case json.Valid([]byte(written)):
+	case !domain.TooDeep([]byte(written)) && json.Valid([]byte(written)):
 		return json.RawMessage(written)
 	default:
 		return quoted(written)

@@ -30,7 +30,7 @@ func Answer(text string) (json.RawMessage, error) {
 	case !utf8.ValidString(whole):
 		return nil, unusable("The answer is not valid UTF-8.")
 	case json.Valid([]byte(whole)):
-		return json.RawMessage(whole), nil
+		return readable(whole)
 	}
 	blocks := fenced(whole)
 	switch {
@@ -43,7 +43,15 @@ func Answer(text string) (json.RawMessage, error) {
 	if !json.Valid([]byte(inside)) {
 		return nil, unusable("The code block of the answer is not one JSON value.")
 	}
-	return json.RawMessage(inside), nil
+	return readable(inside)
+}
+
+// readable keeps what every client could not read from becoming the output of an execution.
+func readable(value string) (json.RawMessage, error) {
+	if domain.TooDeep([]byte(value)) {
+		return nil, unusable("The answer is nested deeper than %d levels.", domain.MaxDepth)
+	}
+	return json.RawMessage(value), nil
 }
 
 // fenced are the code blocks of a text. JSON has no line breaks in its strings, so none of it begins a line with a fence.

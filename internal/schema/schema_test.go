@@ -129,6 +129,7 @@ func TestFormatsStillCount(t *testing.T) {
 
 func TestAnswer(t *testing.T) {
 	const value = `{"rows": 3}`
+	deepest := strings.Repeat("[", domain.MaxDepth) + strings.Repeat("]", domain.MaxDepth)
 	for text, want := range map[string]string{
 		value:                         value,
 		" \n" + value + "\n":          value,
@@ -144,6 +145,9 @@ func TestAnswer(t *testing.T) {
 		"```\n1\n```\n```\n2\n```":                   "",
 		"```\nthree\n```":                            "",
 		"\xff":                                       "",
+		deepest:                                      deepest,
+		"[" + deepest + "]":                          "",
+		"```\n[" + deepest + "]\n```":                "",
 	} {
 		got, err := schema.Answer(text)
 		if string(got) != want {
