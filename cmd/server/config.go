@@ -125,8 +125,8 @@ func (c Config) validate() error {
 	if err := c.validateLoad(); err != nil {
 		return err
 	}
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		return usagef("SIGNOFF_ADDR is host:port, not %q", c.Addr)
+	if err := c.validateAddr(); err != nil {
+		return err
 	}
 	_, err := c.logLevel()
 	return err

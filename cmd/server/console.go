@@ -51,7 +51,9 @@ func (c Config) reachedAt(said string) (string, error) {
 	switch {
 	case err != nil: // unreachable: the configuration was validated
 		return "", err
-	case port == "" || port == "0":
+	case zoned(host):
+		return "", usagef("no browser opens an address with a zone, like %s. Say by which other one it is reached: signoff console --url http://HOST:%s", host, port)
+	case port == "" || strings.Trim(port, "0") == "":
 		return "", usagef("SIGNOFF_ADDR leaves the port to the machine; the server prints which one it took. Say it: signoff console --url http://127.0.0.1:PORT")
 	}
 	return "http://" + net.JoinHostPort(dialable(host), port), nil
@@ -61,7 +63,7 @@ func (c Config) reachedAt(said string) (string, error) {
 func origin(said string) (string, error) {
 	u, err := url.Parse(said)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || *u != (url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}) ||
-		strings.Trim(u.Path, "/") != "" {
+		strings.Trim(u.Path, "/") != "" || !isHost(u.Hostname()) || zoned(u.Hostname()) || u.Port() != "" && !isPort(u.Port()) {
 		return "", usagef("--url is http:// or https:// and a host, with a port where it needs one, not %q", said)
 	}
 	return u.Scheme + "://" + u.Host, nil
