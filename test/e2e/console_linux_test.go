@@ -47,7 +47,8 @@ func TestConsoleCommand(t *testing.T) {
 	if out, errOut, code := s.command("console", "--url", "http://127.0.0.1:1"); code != 1 || out != "" || !strings.Contains(errOut, "keys create") {
 		t.Errorf("before the first start: exit %d, %q, %q", code, out, errOut)
 	}
-	s.start()
+	s.start() // which returns at the first words of the welcome
+	s.eventually("the last words of the welcome", func() bool { return strings.Contains(s.stderr.String(), "Stop it with Ctrl-C.") })
 	if !strings.Contains(s.stderr.String(), "signoff console --url "+s.base) || strings.Contains(s.stderr.String(), s.token) {
 		t.Errorf("without a terminal it says:\n%s", s.stderr)
 	}
