@@ -226,7 +226,7 @@ type (
 		Turn       int             `json:"turn"`
 		Tool       string          `json:"tool"`
 		Class      Class           `json:"class,omitempty"` // empty for a tool that does not exist
-		Arguments  json.RawMessage `json:"arguments"`       // as the model wrote them; a string where they are not JSON
+		Arguments  json.RawMessage `json:"arguments"`       // as the model wrote them; a string where they are no JSON, or too deep
 		Summary    string          `json:"summary"`
 	}
 

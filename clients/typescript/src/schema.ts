@@ -3437,7 +3437,7 @@ export interface components {
              * @enum {string}
              */
             class?: "read" | "write" | "execute" | "network" | "mcp" | "delegate" | "none" | "other";
-            /** @description As the model wrote them; a string where they are not JSON. */
+            /** @description As the model wrote them; a string where they are not JSON, or nested over 64 levels. */
             arguments: unknown;
             summary: string;
         };
