@@ -1,5 +1,8 @@
 // The token of this tab. The first link brings it in its fragment, which no server and no log ever sees; from there it moves into the
-// tab's sessionStorage and leaves the address bar and the history. Another tab has to be given the link again.
+// tab's sessionStorage and leaves the address bar and the tab's list of where it was. Another tab has to be given the link again.
+//
+// It does not leave the browser's own history: Chromium writes the first address of a visit to the disk before any module runs, with
+// its fragment. Who minds opens the link in a private window, or the page alone, and pastes the token.
 
 const place = "signoff.token";
 
