@@ -8,7 +8,9 @@ import { Desk } from "./desk.js";
 import { diffView, diffsOf } from "./diff.js";
 import { attribute, fill, h, say, uniqueId } from "./dom.js";
 import { moment, words } from "./format.js";
+import { lookup } from "./lookup.js";
 import { outcomeView } from "./outcome.js";
+import { plainCard } from "./plain.js";
 import { reveal, revealed } from "./reveal.js";
 
 /**
@@ -22,8 +24,12 @@ import { reveal, revealed } from "./reveal.js";
  * @returns {{element: HTMLElement, update(approval: object): void}}
  */
 export function approvalCard(approval, options) {
-  const card = new Card(approval, options);
-  return { element: card.element, update: (next) => card.take(next) };
+  try {
+    const card = new Card(approval, options);
+    return { element: card.element, update: (next) => card.take(next) };
+  } catch (error) {
+    return plainCard(approval, error, options.onDecided ?? (() => {}));
+  }
 }
 
 class Card {
@@ -43,7 +49,7 @@ class Card {
 
   top() {
     const { kind, requestedAt } = this.approval;
-    return h("div", { class: "row spread small" }, h("span", { class: "row" }, this.badge, kinds[kind] ?? words(String(kind))),
+    return h("div", { class: "row spread small" }, h("span", { class: "row" }, this.badge, lookup(kinds, kind) ?? words(String(kind))),
       h("span", { class: "row muted" }, age(h("span"), requestedAt), this.left));
   }
 
@@ -87,9 +93,23 @@ class Card {
     if (before.status !== "pending") return;
     this.approval = next;
     const focused = this.element.contains(document.activeElement) && document.activeElement !== this.element;
-    if (next.status !== "pending") this.settle();
-    else if (next.argumentsHash !== before.argumentsHash) this.renew();
+    try {
+      this.change(before);
+    } catch (error) {
+      this.broken(error);
+    }
     if (focused && !this.element.contains(document.activeElement)) this.element.focus({ preventScroll: true });
+  }
+
+  change(before) {
+    if (this.plain !== undefined) this.plain.update(this.approval);
+    else if (this.approval.status !== "pending") this.settle();
+    else if (this.approval.argumentsHash !== before.argumentsHash) this.renew();
+  }
+
+  broken(error) {
+    this.desk = undefined;
+    this.plain = plainCard(this.approval, error, this.onDecided, this.element);
   }
 
   settle() {
@@ -140,9 +160,11 @@ const kinds = { toolCall: "Tool call", agentPermission: "An agent's own call", q
 
 function whyView({ reason, askedBy }) {
   if (!reason && !askedBy) return null;
-  const look = { catastrophic: "error", bashPolicy: "warn", server: "warn" }[askedBy] ?? "";
-  return h("p", { class: `notice ${look}` }, askedBy && h("strong", {}, `${asks[askedBy] ?? askedBy} `), reason && reveal(reason));
+  const look = lookup(looks, askedBy) ?? "";
+  return h("p", { class: `notice ${look}` }, askedBy && h("strong", {}, `${lookup(asks, askedBy) ?? askedBy} `), reason && reveal(reason));
 }
+
+const looks = { catastrophic: "error", bashPolicy: "warn", server: "warn" };
 
 const asks = {
   capability: "The execution's capabilities ask.", bashPolicy: "The rules for commands ask.", catastrophic: "This is always asked about.",

@@ -4,6 +4,7 @@
 import { fill, h } from "./dom.js";
 import { wholeText } from "./fold.js";
 import { showJSON } from "./json.js";
+import { lookup } from "./lookup.js";
 import { escaped, reveal, revealed } from "./reveal.js";
 
 /**
@@ -30,7 +31,7 @@ export function membersOf(args) {
 
 /** The names of the arguments of which the diffs show every letter. Of a patch that is only so where nothing stands between its files. */
 export function coveredBy(tool, args, diffs) {
-  const names = covering[tool] ?? [];
+  const names = lookup(covering, tool) ?? [];
   if (diffs.length === 0 || diffs.some(({ diff }) => diff === "")) return new Set();
   if (tool === "patch" && diffs.map(({ diff }) => diff).join("") !== args.patch) return new Set();
   return new Set(names.filter((name) => typeof args[name] === "string"));

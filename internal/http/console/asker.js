@@ -4,6 +4,7 @@
 import { get } from "./api.js";
 import { h } from "./dom.js";
 import { shortId } from "./format.js";
+import { lookup } from "./lookup.js";
 import { reveal, revealed } from "./reveal.js";
 
 const known = new Map();
@@ -63,7 +64,7 @@ function promptOf(execution) {
 }
 
 /** "internal agent, qwen3 · turn 2 · Execution 1a2b3c4d" */
-export function agentText({ id, source = {}, turn }) {
+function agentText({ id, source = {}, turn }) {
   const agent = source.type === "internal" ? "internal agent" : `agent ${source.command ?? source.type ?? "unknown"}`;
   const model = source.model === undefined || source.model === null ? "" : `, ${source.model}`;
   return `${agent}${model} · turn ${turn ?? "–"} · execution ${shortId(id)}`;
@@ -79,5 +80,5 @@ const walls = {
 
 /** What confines a command, in words; a name that is not known stands for itself. */
 export function confinementText(sandbox) {
-  return sandbox === null ? "not known" : walls[sandbox] ?? sandbox;
+  return sandbox === null ? "not known" : lookup(walls, sandbox) ?? sandbox;
 }

@@ -2,6 +2,7 @@
 
 import { Growing, bounded, boundedJSON, textBytes } from "./bytes.js";
 import { changesOf, maxChanges, reportedContent } from "./changes.js";
+import { lookup } from "./lookup.js";
 
 const summaryBytes = 1000;
 
@@ -192,5 +193,5 @@ function statusOf({ tool, fate, lost, awaits }) {
 
 function outcomeOf(fate) {
   if (fate === undefined) return "proposed";
-  return { succeeded: "applied", outcomeUnknown: "outcomeUnknown" }[fate] ?? "failed";
+  return lookup({ succeeded: "applied", outcomeUnknown: "outcomeUnknown" }, fate) ?? "failed";
 }

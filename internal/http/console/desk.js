@@ -6,6 +6,7 @@ import { attribute, fill, h, say, uniqueId } from "./dom.js";
 import { argumentsForm } from "./edit.js";
 import { field, showErrors } from "./field.js";
 import { allSeen } from "./fold.js";
+import { lookup } from "./lookup.js";
 import { optionsOf, verbOf } from "./options.js";
 import { outcomeView } from "./outcome.js";
 import { questionForm } from "./question.js";
@@ -50,8 +51,8 @@ export class Desk {
   // ——— what there is to press ———
 
   choose() {
-    const kinds = { toolCall: this.call, agentPermission: this.permission, question: this.question, unknownOutcome: this.outcome };
-    const draw = kinds[this.approval.kind] ?? this.unknown;
+    const kinds = { toolCall: this.call, agentPermission: this.permission, question: this.question, unknownOutcome: this.outcome, unshown: this.denial };
+    const draw = lookup(kinds, this.approval.kind) ?? this.unknown;
     Object.assign(this, { close: undefined, buttons: {}, fields: new Map() });
     fill(this.place, draw.call(this));
     this.look();
@@ -123,16 +124,20 @@ export class Desk {
   }
 
   unknown() {
+    return [h("p", { class: "notice warn" }, "This console does not know this kind of question. It can only deny it."), this.denial()];
+  }
+
+  /** Of a card that cannot be shown, see plain.js. */
+  denial() {
     this.buttons.deny = this.button("Deny", "danger", () => this.askReason());
-    const note = h("p", { class: "notice warn" }, "This console does not know this kind of question. It can only deny it.");
-    return [note, h("div", { class: "actions" }, this.buttons.deny)];
+    return h("div", { class: "actions" }, this.buttons.deny);
   }
 
   // ——— forms ———
 
   askReason() {
     const remember = rememberChoice(this.approval, "deny");
-    const reason = this.reason(`${told[this.approval.kind] ?? "It stands in the record."} It may stay empty.`);
+    const reason = this.reason(`${lookup(told, this.approval.kind) ?? "It stands in the record."} It may stay empty.`);
     this.form("Send denial", "danger", [reason.element, remember.element], () =>
       this.send({ decision: "deny", ...written(reason), ...kept(remember.value()) }));
     this.fields.set("/reason", reason);

@@ -6,6 +6,7 @@ import { attribute, h, say } from "./dom.js";
 import { wholeText } from "./fold.js";
 import { plural, words } from "./format.js";
 import { showJSON } from "./json.js";
+import { lookup } from "./lookup.js";
 import { Markdown } from "./markdown.js";
 import { reveal } from "./reveal.js";
 import { article, cutNote, once, remembered, time } from "./rowparts.js";
@@ -17,7 +18,7 @@ import { toolView } from "./toolrow.js";
  * @param {object} scene {sight, asked, originOf(toolCallId), opened: Map of what the person has opened}
  */
 export function viewOf(row, scene) {
-  const view = (kinds[row.kind] ?? unknownView)(row, scene);
+  const view = (lookup(kinds, row.kind) ?? unknownView)(row, scene);
   attribute(view.element, "data-id", row.id);
   attribute(view.element, "data-kind", row.kind);
   return view;
@@ -77,7 +78,7 @@ function messageView(row, { sight }) {
 
 function speaker({ message }) {
   if (message.repair) return "Signoff asks again: the answer did not fit";
-  return { user: "User", assistant: "Agent" }[message.role] ?? words(message.role);
+  return lookup({ user: "User", assistant: "Agent" }, message.role) ?? words(message.role);
 }
 
 function reasoningView(row, { sight, opened }) {
@@ -117,7 +118,7 @@ function blocksView(row, { opened }) {
   const who = h("span", { class: "small muted" });
   const { blocks, generation } = row.blocks;
   const title = h("summary", {}, blocks === null ? "Too long to be shown; the raw events have them" : plural(blocks.length, "block"));
-  const body = (blocks ?? []).map((block) => h("div", { class: "stack" }, h("strong", { class: "mono" }, reveal(String(block?.type ?? "?"))), h("pre",
+  const body = (blocks ?? []).map((block) => h("div", { class: "stack" }, h("strong", { class: "mono" }, reveal(typeof block?.type === "string" ? block.type : "?")), h("pre",
     { class: "code" }, reveal(showJSON(block?.props ?? block)))));
   const update = ({ blocks: now }) => {
     attribute(badge, "data-status", now.state === "accepted" ? "completed" : now.state);

@@ -1,6 +1,7 @@
 // What is no item of the API and yet to be seen in its place: a model that fails, an agent that is silent, the end. Pure: words for events.
 
 import { amount, duration, plural, words } from "./format.js";
+import { lookup } from "./lookup.js";
 
 /** The words of an event that is a notice: {level: "info" | "warn" | "error", text, detail?}; undefined: it is none. */
 export function noticeOf(event) {
@@ -29,7 +30,7 @@ const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls" };
 const notices = {
   "execution.stateChanged": ({ to, reason }) => (to === "interrupted" ? warn("Interrupted: somebody must choose how it goes on.", reason) : undefined),
   "prompt.discarded": () => warn("A prompt that waited was not sent: the execution ended before its turn."),
-  "turn.continued": ({ mode, by, text }) => info(`${goesOn[mode] ?? `The turn goes on (${mode}).`}${by ? ` Chosen by ${by.name}.` : ""}`, text),
+  "turn.continued": ({ mode, by, text }) => info(`${lookup(goesOn, mode) ?? `The turn goes on (${mode}).`}${by ? ` Chosen by ${by.name}.` : ""}`, text),
   "turn.ended": ({ turn, stopReason, error }) => (error ? failure(`Turn ${turn} broke down.`, error) : endedEarly(turn, stopReason)),
   "agent.started": ({ continued }) => (continued ? info("The agent was started again, and has taken its session up.") : undefined),
   "agent.exited": ({ message }) => warn("The agent's process has ended; the next prompt starts it again.", message),
@@ -40,7 +41,7 @@ const notices = {
   "model.switched": ({ from, to, code, message }) => warn(`The model ${from} failed for good; ${to} is asked from here on.`, `${code}: ${message}`),
   "context.compacted": ({ results, before, after }) =>
     info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
-  "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${limits[limit] ?? limit}).`),
+  "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${lookup(limits, limit) ?? limit}).`),
   "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: nobody prompted it any more." : "Completed."),
   "execution.failed": ({ error, finishReason }) => failure(`Failed (${words(finishReason ?? "error")}).`, error),
   "execution.cancelled": ({ cancelledBy, reason }) => warn(`Cancelled${cancelledBy ? ` by ${cancelledBy.name}` : ""}.`, reason),

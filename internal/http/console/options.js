@@ -1,5 +1,6 @@
 // The options of an external agent, as it sent them, and what Signoff can tell of each.
 
+import { lookup } from "./lookup.js";
 import { revealText } from "./reveal.js";
 
 /** Those that can be chosen: [{optionId, name, kind, meaning}]. An entry that is none is passed over, as on the server. */
@@ -19,11 +20,13 @@ export function verbOf(kind) {
 }
 
 function meaning(kind) {
-  return {
-    allow_once: "Yes, this once.",
-    allow_always: "Yes, and the agent remembers it: you will not be asked the like again.",
-    reject_once: "No, this once.",
-    reject_always: "No, and the agent remembers it.",
-    "": "The agent does not say whether this is a yes or a no.",
-  }[kind] ?? `The agent calls this “${revealText(kind)}”.`;
+  return lookup(meanings, kind) ?? `The agent calls this “${revealText(kind)}”.`;
 }
+
+const meanings = {
+  allow_once: "Yes, this once.",
+  allow_always: "Yes, and the agent remembers it: you will not be asked the like again.",
+  reject_once: "No, this once.",
+  reject_always: "No, and the agent remembers it.",
+  "": "The agent does not say whether this is a yes or a no.",
+};

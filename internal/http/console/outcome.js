@@ -4,15 +4,16 @@ import { argumentsView } from "./arguments.js";
 import { h } from "./dom.js";
 import { moment, words } from "./format.js";
 import { showJSON } from "./json.js";
+import { lookup } from "./lookup.js";
 import { reveal, revealText, revealed } from "./reveal.js";
 
 /** One line, letters alone. */
-export function outcomeText(approval) {
+function outcomeText(approval) {
   const { decision, status } = approval;
-  if (decision === null || decision === undefined) return undecided[status] ?? `It is ${words(status)}.`;
+  if (decision === null || decision === undefined) return lookup(undecided, status) ?? `It is ${words(status)}.`;
   const by = revealText(decision.decidedBy?.name ?? "somebody");
   if (decision.ruleId && decision.remember === "once") return `A permission rule that ${by} made has ${status} it.`;
-  if (decision.resolution) return `${by} said: ${resolutions[decision.resolution] ?? words(decision.resolution)}.`;
+  if (decision.resolution) return `${by} said: ${lookup(resolutions, decision.resolution) ?? words(decision.resolution)}.`;
   if (approval.kind === "question") return status === "approved" ? `${by} answered.` : `${by} declined.`;
   return `${words(status).replace(/^./, (letter) => letter.toUpperCase())} by ${by}.`;
 }

@@ -3,6 +3,7 @@
 import { fill, h } from "./dom.js";
 import { words } from "./format.js";
 import { showJSON } from "./json.js";
+import { lookup } from "./lookup.js";
 import { reveal } from "./reveal.js";
 
 const marks = { completed: "✓", in_progress: "▸", pending: "○" };
@@ -22,7 +23,13 @@ export class Plan {
 }
 
 function step({ content, status }) {
-  const state = String(status ?? "");
-  return h("li", { data: { status: state } }, h("span", { "aria-hidden": "true" }, marks[state] ?? "·"), " ", reveal(String(content ?? "–")), h("span",
+  const state = typeof status === "string" ? status : "";
+  return h("li", { data: { status: state } }, h("span", { "aria-hidden": "true" }, lookup(marks, state) ?? "·"), " ", reveal(textOf(content)), h("span",
     { class: "muted small" }, ` ${words(state.replaceAll("_", " "))}`));
+}
+
+/** What is no text stands as JSON: an object may well have a toString of its own that is no function. */
+function textOf(content) {
+  if (typeof content === "string") return content;
+  return content === null || content === undefined ? "–" : showJSON(content);
 }

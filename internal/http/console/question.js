@@ -4,6 +4,7 @@
 import { h, say } from "./dom.js";
 import { field, pointerPart } from "./field.js";
 import { parseJSON, showJSON } from "./json.js";
+import { lookup } from "./lookup.js";
 import { revealText, revealed } from "./reveal.js";
 
 const mostFields = 100;
@@ -52,9 +53,16 @@ function partOf(schema, name) {
     const several = choicesOf(object(schema.items) ?? {});
     return several === undefined ? { ...about, kind: "json" } : { ...about, kind: "some", choices: several };
   }
-  if (schema.type === "string") return { ...about, kind: "text", long: !(schema.maxLength <= 200) && schema.format === undefined };
-  return { ...about, kind: { number: "number", integer: "number", boolean: "yesNo" }[schema.type] ?? "json" };
+  if (schema.type === "string") return { ...about, kind: "text", long: !isShort(schema.maxLength) && schema.format === undefined };
+  return { ...about, kind: lookup(plainKinds, schema.type) ?? "json" };
 }
+
+/** A number with too many digits is an object (json.js), which cannot be compared. */
+function isShort(length) {
+  return typeof length === "number" && length <= 200;
+}
+
+const plainKinds = { number: "number", integer: "number", boolean: "yesNo" };
 
 function text(value) {
   return typeof value === "string" && value !== "" ? value : undefined;

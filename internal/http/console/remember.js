@@ -3,6 +3,7 @@
 
 import { attribute, fill, h } from "./dom.js";
 import { field } from "./field.js";
+import { lookup } from "./lookup.js";
 import { reveal, revealText } from "./reveal.js";
 
 const hour = 3600;
@@ -56,11 +57,12 @@ function group(scope, options) {
 
 /** The option in a few words; the sentence below has them all. */
 function shortName({ previewId, matcher = {} }, scope) {
-  const name = {
+  const names = {
     exact: "exactly this call", command: `commands like ${matcher.command}`, path: "this file", folder: "this folder",
     workingDirectory: "the working directory", host: `host ${matcher.host}`, tool: `all of ${matcher.tool}`,
     mcpServer: `all tools of ${matcher.mcpServer}`, class: `all that is “${matcher.class}”`,
-  }[previewId] ?? previewId;
+  };
+  const name = lookup(names, previewId) ?? previewId;
   return `${scope === "global" ? "Always" : "This execution"}: ${revealText(name).slice(0, 80)}`;
 }
 

@@ -5,6 +5,7 @@ import { tick } from "./clock.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { duration, measured, words } from "./format.js";
 import { showJSON } from "./json.js";
+import { lookup } from "./lookup.js";
 import { Printed } from "./printed.js";
 import { reveal, revealed } from "./reveal.js";
 import { article, once, remembered, time } from "./rowparts.js";
@@ -84,7 +85,7 @@ function factsOf(tool, origin) {
   const asked = tool.approvals.length > 0;
   const allowed = origin === undefined || (asked
     && origin.allowedBy === "decision") ? ""
-    : `${allowing[origin.allowedBy] ?? `allowed by ${words(String(origin.allowedBy))}`}${origin.reason ? ` (${origin.reason})` : ""}`;
+    : `${lookup(allowing, origin.allowedBy) ?? `allowed by ${words(String(origin.allowedBy))}`}${origin.reason ? ` (${origin.reason})` : ""}`;
   const confined = origin?.sandbox ? `confined by ${origin.sandbox}` : "";
   return [exit, allowed, confined].filter((fact) => fact !== "").join(" · ");
 }
