@@ -1,6 +1,7 @@
 // The arguments of a call, as a person reads them who is to sign for them: each by its name, with its whole value. Texts have real line ends
 // and hide nothing; all else is JSON. Nothing is cut: what is long is folded, see fold.js.
 
+import { rowsOf } from "./diff.js";
 import { fill, h } from "./dom.js";
 import { wholeText } from "./fold.js";
 import { showJSON } from "./json.js";
@@ -29,15 +30,27 @@ export function membersOf(args) {
   return Object.entries(args).map(([name, value]) => ({ name, value }));
 }
 
-/** The names of the arguments of which the diffs show every letter. Of a patch that is only so where nothing stands between its files. */
+/** The names of the arguments of which the diffs show every letter: a diff leaves out the lines that are far from any change. */
 export function coveredBy(tool, args, diffs) {
-  const names = lookup(covering, tool) ?? [];
-  if (diffs.length === 0 || diffs.some(({ diff }) => diff === "")) return new Set();
-  if (tool === "patch" && diffs.map(({ diff }) => diff).join("") !== args.patch) return new Set();
-  return new Set(names.filter((name) => typeof args[name] === "string"));
+  const shown = diffs.length === 0 ? [] : Object.entries(lookup(covering, tool) ?? {});
+  return new Set(shown.filter(([name, read]) => typeof args[name] === "string" && withEnd(read(diffs)) === withEnd(args[name])).map(([name]) => name));
 }
 
-const covering = { write: ["content"], writeTextFile: ["content"], edit: ["oldText", "newText"], patch: ["patch"] };
+const old = sideOf("context", "deleted");
+const current = sideOf("context", "added");
+const covering = {
+  write: { content: current }, writeTextFile: { content: current }, edit: { oldText: old, newText: current },
+  patch: { patch: (diffs) => diffs.map(({ diff }) => diff).join("") },
+};
+
+/** Reads the lines of one side of a diff back out of it. */
+function sideOf(...kinds) {
+  return ([{ diff, path }]) => rowsOf(diff, path).filter(({ kind }) => kinds.includes(kind)).map(({ text }) => text).join("\n");
+}
+
+function withEnd(text) {
+  return text.endsWith("\n") || text === "" ? text : `${text}\n`;
+}
 
 function memberView(name, value, twice) {
   return h("div", {}, h("dt", {}, revealed(name), typeNote(value)), h("dd", {}, twice ? twiceView(value) : valueView(value)));

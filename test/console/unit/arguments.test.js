@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { coveredBy, editable, membersOf } from "../../../internal/http/console/arguments.js";
+import { changesOf } from "../../../internal/http/console/changes.js";
 import { foldOf, longest } from "../../../internal/http/console/fold.js";
 
 const lines = (count) => Array.from({ length: count }, (_, place) => `line ${place + 1}\n`).join("");
@@ -39,7 +40,8 @@ test("one endless line is folded as well, and no character is torn", () => {
 test("what the changes show letter by letter is not shown twice", () => {
   const one = [{ diff: "--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n" }];
   assert.deepEqual([...coveredBy("write", { path: "a", content: "x\n" }, one)], ["content"]);
-  assert.deepEqual([...coveredBy("edit", { path: "a", oldText: "x", newText: "y", replaceAll: true }, one)], ["oldText", "newText"]);
+  const edit = { path: "a", oldText: "a\nx", newText: "a\ny", replaceAll: true };
+  assert.deepEqual([...coveredBy("edit", edit, changesOf("edit", edit))], ["oldText", "newText"]);
   assert.deepEqual([...coveredBy("patch", { patch: one[0].diff }, one)], ["patch"]);
 });
 
@@ -49,6 +51,14 @@ test("where the changes show less than the arguments, both are shown", () => {
   assert.equal(coveredBy("edit", { oldText: "same", newText: "same" }, [{ diff: "" }]).size, 0);
   assert.equal(coveredBy("write", { content: "x" }, []).size, 0);
   assert.equal(coveredBy("bash", { command: "ls" }, one).size, 0);
+});
+
+test("an edit whose hunks leave lines out is shown as changes and as texts", () => {
+  const old = lines(30);
+  const edit = { path: "a", oldText: old, newText: old.replace("line 1\n", "LINE 1\n") };
+  assert.equal(coveredBy("edit", edit, changesOf("edit", edit)).size, 0);
+  const twice = { path: "a", oldText: "x", newText: "y", OldText: "z" };
+  assert.deepEqual([...coveredBy("edit", twice, changesOf("edit", twice))], ["newText"], "the server reads the one that came last");
 });
 
 test("texts are edited as they are, and all else as JSON", () => {
