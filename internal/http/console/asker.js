@@ -10,6 +10,11 @@ import { reveal, revealed } from "./reveal.js";
 const known = new Map();
 const most = 300;
 
+/** Forgets all: another token may not see the same. */
+export function forgetAskers() {
+  known.clear();
+}
+
 /** The execution, or null where it cannot be read. */
 export function executionOf(id) {
   return once(`execution ${id}`, () => get(path(id)));

@@ -6,6 +6,7 @@ import { attribute, h, keyed, painter, say } from "./dom.js";
 import { showKeys } from "./keys.js";
 import { bell } from "./notify.js";
 import { pending } from "./pending.js";
+import { revealText } from "./reveal.js";
 
 /** Draws the page. */
 export function showInbox({ main, shell, signal }) {
@@ -24,8 +25,8 @@ class Inbox {
     this.cards = new WeakMap();
     this.count = h("p", { class: "muted", role: "status" });
     this.ringer = h("button", { type: "button", class: "small", on: { click: () => bell.turn() } });
-    this.clear = h("button", { type: "button", class: "small", hidden: true, on: { click: () => this.clearDecided() } }, "Clear decided");
-    this.problem = h("p", { class: "notice error", role: "alert", hidden: true });
+    this.clear = h("button", { type: "button", class: "small absent", on: { click: () => this.clearDecided() } }, "Clear decided");
+    this.problem = h("p", { class: "notice error absent", role: "alert" });
     this.list = h("div", { class: "stack inbox" });
     this.empty = h("div", { class: "empty", hidden: true }, h("p", {}, h("strong", {}, "All quiet.")),
       h("p", {}, "As soon as an agent needs a yes or a no, it stands here. You may leave this page open."));
@@ -33,8 +34,8 @@ class Inbox {
     this.heading = h("h1", { tabindex: "-1" }, "Inbox");
     const keys = h("button", { type: "button", class: "small quiet keys-button", on: { click: showKeys } }, "Keys ", h("kbd", {}, "?"));
     this.elements = [
-      h("div", { class: "row spread" }, h("div", { class: "row" }, this.heading, this.count), h("div", { class: "row" }, this.clear, this.ringer, keys)),
-      this.problem, this.empty, this.list, this.more,
+      h("div", { class: "row spread inbox-top" }, h("div", { class: "row" }, this.heading, this.count), h("div", { class: "row" }, this.clear, this.ringer, keys)),
+      this.empty, this.list, this.more, h("div", { class: "trouble" }, this.problem), // below the cards: what comes and goes moves none of them
     ];
     this.bell();
   }
@@ -42,11 +43,18 @@ class Inbox {
   draw() {
     const entries = pending.entries();
     keyed(this.list, entries, ({ approval }) => approval.id, (entry) => this.card(entry), (element, { approval }) => this.cards.get(element).update(approval));
-    attribute(this.problem, "hidden", pending.problem === null);
-    say(this.problem, pending.problem?.message ?? "");
+    this.complain();
     attribute(this.more, "hidden", !pending.hasMore);
-    attribute(this.clear, "hidden", entries.every(({ approval }) => approval.status === "pending"));
+    this.clear.classList.toggle("absent", entries.every(({ approval }) => approval.status === "pending"));
     this.say(entries);
+  }
+
+  /** Why the list is not what it should be. Its place stays when it is empty. */
+  complain() {
+    const { problem, halted } = pending;
+    const text = problem?.message ?? (halted && `${halted.message} The list is asked for every quarter of a minute instead.`);
+    say(this.problem, revealText(text ?? ""));
+    this.problem.classList.toggle("absent", !text);
   }
 
   card({ approval, fresh }) {
@@ -61,7 +69,7 @@ class Inbox {
     const known = pending.loaded && pending.problem === null;
     this.shell.title(number === 0 ? "Inbox" : `Inbox (${text})`);
     say(this.count, number > 0 ? waiting(number, text) : known ? "Nothing waits for you" : pending.problem === null ? "Loading…" : "");
-    attribute(this.empty, "hidden", !known || entries.length > 0);
+    attribute(this.empty, "hidden", !known || number > 0 || entries.length > 0);
   }
 
   bell() {
@@ -110,5 +118,6 @@ class Inbox {
 }
 
 function waiting(number, text) {
+  if (text === "more") return "More questions wait for you";
   return number === 1 && text === "1" ? "1 question waits for you" : `${text} questions wait for you`;
 }

@@ -6,12 +6,14 @@
 // the one that rings the bell.
 
 import { Problem, get, sleep } from "./api.js";
+import { forgetAskers } from "./asker.js";
 import { bell } from "./notify.js";
 import { followAll, isTerminal } from "./stream.js";
 
 const pageSize = 50;
 const unseenFor = 30_000;
 const pollEvery = 15_000;
+const mostOver = 1000;
 
 class Pending {
   #entries = new Map(); // by id, in the order of asking
@@ -27,6 +29,7 @@ class Pending {
   #shell = null;
   #unseen;
   #retrying = false;
+  #over = new Set(); // approvals and executions that are over, the latest: an answer that was slow may still call them pending
 
   /** Begins, now that there is a token. */
   start() {
@@ -44,7 +47,10 @@ class Pending {
     this.#running?.abort();
     this.#following?.abort();
     this.#running = this.#following = this.#turn = this.#cursor = this.#problem = null;
+    this.#state = { name: "connecting" };
     this.#entries.clear();
+    this.#over.clear();
+    forgetAskers();
     this.#pages = 1;
     this.#loaded = false;
     this.#changed();
@@ -63,10 +69,15 @@ class Pending {
     return () => this.#listeners.delete(listener);
   }
 
-  /** How many wait: {number, text}; the text has a plus where there are more. */
+  /** How many wait: {number, text}; the text has a plus where there are more. Where all of them are on pages that are not here, it is one at least. */
   count() {
-    const number = this.entries().filter(({ approval }) => approval.status === "pending").length;
-    return { number, text: this.#cursor === null ? String(number) : `${number}+` };
+    const number = this.#waiting().length;
+    if (this.#cursor === null) return { number, text: String(number) };
+    return number === 0 ? { number: 1, text: "more" } : { number, text: `${number}+` };
+  }
+
+  #waiting() {
+    return this.entries().map(({ approval }) => approval).filter(({ status }) => status === "pending");
   }
 
   /** [{approval, fresh}], in the order in which they were asked. */
@@ -82,6 +93,11 @@ class Pending {
   /** Whether there is another page. */
   get hasMore() {
     return this.#cursor !== null;
+  }
+
+  /** Why the feed stopped, or null. The list is asked for all the same, only later. */
+  get halted() {
+    return this.#state.name === "failed" ? this.#state.problem : null;
   }
 
   /** Why the list could not be read, or null. */
@@ -100,10 +116,36 @@ class Pending {
     const known = this.#entries.get(approval.id);
     if (known === undefined && approval.status !== "pending") return;
     if (known !== undefined && known.approval.status !== "pending") return;
+    if (approval.status !== "pending") this.#end(approval.id);
+    else if (known === undefined && this.#isOver(approval)) return void this.#again(approval.id, fresh);
     this.#entries.set(approval.id, { approval, fresh: known?.fresh ?? fresh });
     if (fresh && known === undefined) bell.ring(approval);
     if (approval.status !== "pending") bell.silence(approval.id);
     this.#changed();
+    if (approval.status !== "pending") this.#goOn();
+  }
+
+  #end(id) {
+    this.#over.add(id);
+    if (this.#over.size > mostOver) this.#over.delete(this.#over.values().next().value);
+  }
+
+  #isOver({ id, executionId }) {
+    return this.#over.has(id) || this.#over.has(executionId);
+  }
+
+  /** An answer says pending that was on its way when the end was told. What is asked for now is true. */
+  async #again(id, fresh) {
+    const approval = await this.#get(id);
+    if (approval?.status !== "pending") return;
+    this.#over.delete(id);
+    this.#over.delete(approval.executionId);
+    this.take(approval, fresh);
+  }
+
+  /** Nothing here waits any more, and there is more: now the first page has what comes next. */
+  #goOn() {
+    if (this.#loaded && this.#cursor !== null && this.#waiting().length === 0) this.#load(false);
   }
 
   /** Takes the cards away that are decided. */
@@ -131,10 +173,11 @@ class Pending {
   #connection(state) {
     this.#state = state;
     this.#shell?.connection("approvals", state);
-    if (state.name === "failed") this.#poll(this.#following.signal);
+    if (state.name === "failed" || state.name === "ended") this.#poll(this.#following.signal);
+    this.#changed();
   }
 
-  /** A key that may see approvals, and not the feed, still gets them, only later. */
+  /** A key that may see approvals, and not the feed, still gets them, only later; so does one whose feed was ended. */
   #poll(signal) {
     const timer = setInterval(() => this.#load(this.#loaded), pollEvery);
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
@@ -143,11 +186,12 @@ class Pending {
   #event(event) {
     if (event.type === "approval.requested") this.#requested(event.data.approvalId);
     else if (event.type === "approval.resolved") this.#resolved(event.data.approvalId);
-    else if (isTerminal(event)) this.#of(event.executionId).forEach((id) => this.#look(id));
+    else if (isTerminal(event)) this.#ended(event.executionId);
   }
 
-  #of(executionId) {
-    return this.entries().filter(({ approval }) => approval.executionId === executionId && approval.status === "pending").map(({ approval }) => approval.id);
+  #ended(executionId) {
+    this.#end(executionId);
+    for (const approval of this.#waiting()) if (approval.executionId === executionId) this.#look(approval.id);
   }
 
   /** Behind a page that is not here yet, a new card would stand in the wrong place; it comes with its page. */
@@ -156,10 +200,11 @@ class Pending {
     const approval = await this.#get(id);
     if (approval === undefined) return;
     if (this.#cursor === null) return this.take(approval, true);
-    if (approval.status === "pending") bell.ring(approval);
+    if (approval.status === "pending" && !this.#isOver(approval)) bell.ring(approval);
   }
 
   #resolved(id) {
+    this.#end(id);
     bell.silence(id);
     this.#look(id);
   }
@@ -184,8 +229,10 @@ class Pending {
 
   /** It was deleted with its execution. */
   #gone(id) {
+    this.#end(id);
     this.#entries.delete(id);
     this.#changed();
+    this.#goOn();
   }
 
   // ——— the list ———
@@ -216,10 +263,11 @@ class Pending {
     if (!(problem instanceof Problem)) throw problem;
     this.#problem = problem;
     this.#changed();
-    if (problem.temporary && !this.#retrying) this.#retry(signal);
+    if (problem.temporary) this.#retry(signal);
   }
 
   async #retry(signal) {
+    if (this.#retrying) return;
     this.#retrying = true;
     await sleep(pollEvery, signal).catch(() => {});
     this.#retrying = false;
@@ -231,9 +279,10 @@ class Pending {
     this.#problem = null;
     this.#cursor = cursor;
     const here = new Set(items.map((approval) => approval.id));
-    for (const { approval } of this.entries()) if (approval.status === "pending" && !here.has(approval.id)) this.#look(approval.id);
+    for (const { id } of this.#waiting()) if (!here.has(id)) this.#look(id);
     for (const approval of items) this.take(approval, fresh);
     this.#changed();
+    if (cursor !== null && this.#waiting().length === 0) this.#retry(this.#running.signal); // it was old already when it came
   }
 
   // ——— being seen ———
