@@ -49,8 +49,9 @@ class Card {
 
   top() {
     const { kind, requestedAt } = this.approval;
-    return h("div", { class: "row spread small" }, h("span", { class: "row" }, this.badge, lookup(kinds, kind) ?? words(String(kind))),
-      h("span", { class: "row muted" }, age(h("span"), requestedAt), this.left));
+    return h("div", { class: "row spread small card-top" },
+      h("span", { class: "row" }, this.badge, h("span", {}, lookup(kinds, kind) ?? words(String(kind)))),
+      h("span", { class: "row muted times" }, age(h("span"), requestedAt), h("span", {}, this.left)));
   }
 
   draw() {
