@@ -47,6 +47,7 @@ test("a key that may only read sees what waits; its buttons say what is missing"
 
 for (const [scopes, path, missing] of [
   ["executions:read", "/inbox", "approvals:read"],
+  ["executions:read,approvals:read", "/inbox", "events:read"],
   ["approvals:read,events:read", "/executions", "executions:read"],
   ["executions:read,events:read,approvals:read", "/rules", "policies:read"],
   ["executions:read,events:read,approvals:read", "/registry", "agents:read"],
