@@ -62,6 +62,7 @@ for (const where of ["inbox", "execution"]) {
       await card(page, broken).getByRole("button", { name: "Send denial" }).click();
       await page.locator(`article.approval[data-id="${broken.id}"][data-status="denied"]`).waitFor();
       assert.equal((await server.get(`/approvals/${broken.id}`)).status, "denied");
+      await page.unrouteAll({ behavior: "wait" });
       await server.post(`/executions/${whole.executionId}/cancel`, {});
     }));
 }

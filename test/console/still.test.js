@@ -84,7 +84,8 @@ for (const [what, properties] of Object.entries({
       await card(page, approval).getByRole("button", { name: "Send answer" }).waitFor();
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320);
       const hidden = await card(page, approval).evaluate((one) =>
-        [...one.querySelectorAll("label, legend, .hint, select, input")].filter((part) => part.getBoundingClientRect().right > innerWidth).length);
+        [...one.querySelectorAll("label, legend, .hint, select, input")].filter((part) => part.getBoundingClientRect().right > innerWidth).length,
+      );
       assert.equal(hidden, 0, "all of it is within the screen");
       await server.post(`/executions/${id}/cancel`, {});
     }));
