@@ -164,10 +164,10 @@ func (w *world) diesAt(name failpoint.Name, d *dice) {
 	s.set(reachedLog, log)
 	s.set(armed, fmt.Sprintf("%s:%d", name, n))
 	w.run.logf("%s dies at %s:%d", s.name, name, n)
-	for w.live(name, d); again > 0 && (s.gaveUp() || !w.reached(name, log)); again-- {
+	for w.live(name, d, false); again > 0 && (s.gaveUp() || !w.reached(name, log)); again-- {
 		w.run.count("second tries", 1)
 		_ = s.kill() // it may have ended by itself
-		w.live(name, d)
+		w.live(name, d, true)
 	}
 	w.died(name, log)
 }
@@ -183,12 +183,16 @@ func (w *world) reached(name failpoint.Name, log string) bool {
 	return excused || slices.Contains(strings.Fields(string(content)), string(name))
 }
 
-// live is the life of an armed server.
-func (w *world) live(name failpoint.Name, d *dice) {
+// live is the life of an armed server. Who is told to stop in its first moments may have nothing to hand over on a busy machine: working
+// waits until it has.
+func (w *world) live(name failpoint.Name, d *dice, working bool) {
 	s := w.servers[0]
 	w.run.must(s.launch())
 	// Many die before they are ready. The others have their time from then on: how long a start takes is up to the machine.
 	if s.ready(60*time.Second) == nil && slices.Contains(orderly, name) {
+		if working {
+			w.load.awaitProgress()
+		}
 		w.run.sleep(d.between(100*time.Millisecond, 600*time.Millisecond))
 		_ = s.signal(syscall.SIGTERM) // it may have died meanwhile
 	}
