@@ -121,6 +121,16 @@ function search(query) {
   return all.size === 0 ? "" : `?${all}`;
 }
 
+/** The path of an execution in the API, and behind a # that of its page. */
+export function executionPath(id) {
+  return `/executions/${encodeURIComponent(id)}`;
+}
+
+/** The path of an approval in the API. */
+export function approvalPath(id) {
+  return `/approvals/${encodeURIComponent(id)}`;
+}
+
 /** Waits, or throws when the signal is aborted. */
 export function sleep(milliseconds, signal) {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 // The card of one approval: all that a person needs to decide, letter by letter, and below it where to answer (desk.js). It is the same in the inbox and
 // in the conversation. A card that was decided stays, and says by whom.
 
+import { executionPath } from "./api.js";
 import { argumentsView } from "./arguments.js";
 import { askerView, confinementText, executionOf, sandboxOf } from "./asker.js";
 import { age, expiry } from "./clock.js";
@@ -143,7 +144,7 @@ class Card {
   }
 
   open() {
-    if (!this.inPlace) this.shell.go(`/executions/${encodeURIComponent(this.approval.executionId)}`);
+    if (!this.inPlace) this.shell.go(executionPath(this.approval.executionId));
     return !this.inPlace;
   }
 }

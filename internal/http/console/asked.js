@@ -1,7 +1,7 @@
 // The approvals of one execution, in place: a card for each that a person has to decide, or has decided while the page was open. Cards are kept
 // here and not in the rows of the conversation, so that a reason half typed is still there when its row was out of sight.
 
-import { get } from "./api.js";
+import { approvalPath, get } from "./api.js";
 import { approvalCard } from "./approval.js";
 import { fill, h } from "./dom.js";
 
@@ -38,7 +38,7 @@ export class Asked {
 
   async #load(id, entry) {
     try {
-      const approval = await get(`/approvals/${encodeURIComponent(id)}`, {}, { signal: this.#signal });
+      const approval = await get(approvalPath(id), {}, { signal: this.#signal });
       if (entry.card !== undefined) return entry.card.update(approval);
       entry.card = approvalCard(approval, { ...this.#options, inPlace: true });
       fill(entry.element, entry.card.element);

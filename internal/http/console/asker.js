@@ -1,7 +1,7 @@
 // Who asked: the execution behind an approval, and what confines the commands that it runs. Each is asked for once, however many cards want to
 // know, and a few at a time; a key that may not read it leaves the card without.
 
-import { get } from "./api.js";
+import { executionPath, get } from "./api.js";
 import { h } from "./dom.js";
 import { shortId } from "./format.js";
 import { lookup } from "./lookup.js";
@@ -17,19 +17,15 @@ export function forgetAskers() {
 
 /** The execution, or null where it cannot be read. */
 export function executionOf(id) {
-  return once(`execution ${id}`, () => get(path(id)));
+  return once(`execution ${id}`, () => get(executionPath(id)));
 }
 
 /** The name of what confines its commands, or null where it is not known. */
 export function sandboxOf(id) {
   return once(`sandbox ${id}`, async () => {
-    const { items } = await get(`${path(id)}/events`, { limit: 20 });
+    const { items } = await get(`${executionPath(id)}/events`, { limit: 20 });
     return items.find((event) => event.type === "agent.started")?.data.sandbox ?? null;
   });
-}
-
-function path(id) {
-  return `/executions/${encodeURIComponent(id)}`;
 }
 
 function once(key, ask) {
@@ -50,7 +46,7 @@ function inTurn(ask) {
 
 /** Two lines about who asked, each of one line's height: nothing moves when the execution is known. */
 export function askerView(approval, execution) {
-  const link = h("a", { href: `#${path(approval.executionId)}` }, `Execution ${shortId(approval.executionId)}`);
+  const link = h("a", { href: `#${executionPath(approval.executionId)}` }, `Execution ${shortId(approval.executionId)}`);
   const agent = h("span", { class: "muted small" }, "–");
   const show = (found) => {
     if (found === null) return;

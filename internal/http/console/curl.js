@@ -4,6 +4,7 @@
 
 import { byteLength } from "./bytes.js";
 import { h, say } from "./dom.js";
+import { unseen } from "./reveal.js";
 
 /** A program's argument may have 128 KiB on Linux; a longer body is given on standard input. */
 const longestArgument = 100_000;
@@ -29,10 +30,10 @@ function forCurl(path) {
 
 /** JSON in which every character can be seen. No line of it is one that a person wrote, so none can end a here-document. */
 function visibleJSON(body) {
-  return JSON.stringify(body, null, 2).replace(unseen, (character) => character.replace(/[^]/g, escape));
+  return JSON.stringify(body, null, 2).replace(hidden, (character) => character.replace(/[^]/g, escape));
 }
 
-const unseen = /(?![ \n])[\p{C}\p{Z}\p{Variation_Selector}\u034F\u115F\u1160\u17B4\u17B5\u2800\u3164\uFFA0]/gu; // as in reveal.js
+const hidden = new RegExp(`(?![ \\n])${unseen}`, "gu");
 
 function escape(unit) {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;

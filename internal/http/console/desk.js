@@ -1,7 +1,7 @@
 // Where a person answers: the buttons and forms of one approval. One tap is one decision: while it is under way nothing else can be pressed, and what
 // is shown in the end is what the server said. After an error everything is as it was, and the error stands there.
 
-import { get, post } from "./api.js";
+import { approvalPath, get, post } from "./api.js";
 import { attribute, fill, h, say, uniqueId } from "./dom.js";
 import { argumentsForm } from "./edit.js";
 import { field, showErrors } from "./field.js";
@@ -238,7 +238,7 @@ export class Desk {
   async send(body) {
     this.work(true);
     try {
-      const approval = await post(path(this.approval), body);
+      const approval = await post(approvalPath(this.approval.id), body);
       this.card.take(approval);
     } catch (problem) {
       await this.refused(problem);
@@ -257,7 +257,7 @@ export class Desk {
   /** A refusal over the state of the approval brings the approval along, with whoever was faster. Where no answer came, one has to look. */
   async refused(problem) {
     let now = problem.body?.approval;
-    if (now === undefined && problem.status === 0) now = await get(path(this.approval)).catch(() => undefined);
+    if (now === undefined && problem.status === 0) now = await get(approvalPath(this.approval.id)).catch(() => undefined);
     const lost = problem.status === 0;
     if (now !== undefined) this.card.take(now);
     if (lost && now !== undefined && now.status !== "pending") return;
@@ -275,10 +275,6 @@ function answer(button, sentence) {
   const about = h("span", { class: "hint", id: uniqueId("answer") }, sentence);
   button.setAttribute("aria-describedby", about.id);
   return h("div", { class: "option" }, button, about);
-}
-
-function path({ id }) {
-  return `/approvals/${encodeURIComponent(id)}`;
 }
 
 function sentence(problem) {

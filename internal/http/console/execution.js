@@ -2,7 +2,7 @@
 // restart of the server the stream resumes behind the last event, so there is no gap and no double.
 
 import { curlOf } from "./again.js";
-import { Problem, get, sleep } from "./api.js";
+import { Problem, executionPath, get, sleep } from "./api.js";
 import { Asked } from "./asked.js";
 import { Conversation } from "./conversation.js";
 import { copyButton } from "./curl.js";
@@ -30,7 +30,7 @@ export async function showExecution(page) {
   main.classList.add("execution-page");
   fill(main, h("h1", {}, "Execution"), h("p", { class: "muted", role: "status" }, "Loading…"));
   try {
-    const execution = await get(path(id), {}, { signal });
+    const execution = await get(executionPath(id), {}, { signal });
     new Page(page, execution).begin();
   } catch (problem) {
     if (signal.aborted) return;
@@ -39,10 +39,6 @@ export async function showExecution(page) {
     fill(main, h("h1", {}, "Execution"), problem.status === 404 ? h("p", { class: "notice error" },
       "There is no such execution, or it was deleted.") : failure(problem, () => showExecution(page)));
   }
-}
-
-function path(id) {
-  return `/executions/${encodeURIComponent(id)}`;
 }
 
 class Page {
@@ -186,7 +182,7 @@ class Page {
   async end() {
     this.hasEnded = true;
     try {
-      this.execution = await get(path(this.id), {}, { signal: this.signal });
+      this.execution = await get(executionPath(this.id), {}, { signal: this.signal });
       this.draw();
     } catch {
       // the terminal event has told all but the end of a long text
@@ -211,7 +207,7 @@ class Page {
       try {
         await sleep(queueEvery, this.signal);
         if (this.conversation.standing.status !== "queued" || document.visibilityState === "hidden") continue;
-        this.execution = await get(path(this.id), {}, { signal: this.signal });
+        this.execution = await get(executionPath(this.id), {}, { signal: this.signal });
         this.draw();
       } catch {
         if (this.signal.aborted) return;

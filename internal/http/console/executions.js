@@ -1,6 +1,6 @@
 // All executions, newest first, a page at a time. The newest page is read again every five seconds while somebody can see it.
 
-import { Problem, get, sleep } from "./api.js";
+import { Problem, executionPath, get, sleep } from "./api.js";
 import { age } from "./clock.js";
 import { attribute, fill, h, keyed, say } from "./dom.js";
 import { amount, plural, shortId, words } from "./format.js";
@@ -182,7 +182,7 @@ function updateStatus(cell, { status, pendingApprovals }) {
 }
 
 function makeWhat(execution) {
-  return [h("a", { class: "prompt", href: `#/executions/${encodeURIComponent(execution.id)}` }), h("span", { class: "muted small" })];
+  return [h("a", { class: "prompt", href: `#${executionPath(execution.id)}` }), h("span", { class: "muted small" })];
 }
 
 function updateWhat(cell, execution) {

@@ -1,7 +1,7 @@
 // A further prompt for an execution that lives, and those that wait for their turn.
 
 import { actButton } from "./act.js";
-import { post } from "./api.js";
+import { executionPath, post } from "./api.js";
 import { fill, h } from "./dom.js";
 import { field, showErrors } from "./field.js";
 import { showJSON } from "./json.js";
@@ -21,7 +21,7 @@ export class FollowUp {
   #sent; // {key, body}: of the draft that was sent last, so that sending it again asks nothing twice
 
   constructor(id) {
-    this.#path = `/executions/${encodeURIComponent(id)}/prompts`;
+    this.#path = `${executionPath(id)}/prompts`;
     this.#send = actButton("Send", { className: "primary", type: "submit", doing: "Sending…", request: () => this.#request() });
     const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, h("div",
       { class: "row spread" }, this.#busy.element, this.#send.element));

@@ -1,7 +1,7 @@
 // The page on which an execution is started. Only what a person sets is sent; beside the form stands the same request for a terminal. An
 // earlier execution fills it by #/new?from=ID, the registry by #/new?model=NAME and #/new?agent=NAME.
 
-import { Problem, get, post } from "./api.js";
+import { Problem, executionPath, get, post } from "./api.js";
 import { belongs, bodyOf, defaultsOf, valuesOf } from "./body.js";
 import { copyButton, curl } from "./curl.js";
 import { attribute, fill, h, painter, say } from "./dom.js";
@@ -32,7 +32,7 @@ async function learn(from, signal) {
     models: get("/models", {}, { signal }).then((list) => list.items),
     agents: get("/agents", {}, { signal }).then((list) => list.items),
     tools: get("/tools", {}, { signal }).then((list) => list.items),
-    earlier: from === null ? undefined : get(`/executions/${encodeURIComponent(from)}`, {}, { signal }),
+    earlier: from === null ? undefined : get(executionPath(from), {}, { signal }),
   };
   const names = Object.keys(questions);
   const answers = await Promise.allSettled(Object.values(questions));
@@ -141,7 +141,7 @@ class NewExecution {
   origin() {
     const { earlier } = this.known;
     if (earlier === undefined) return null;
-    const link = h("a", { href: `#/executions/${encodeURIComponent(earlier.id)}` }, shortId(earlier.id));
+    const link = h("a", { href: `#${executionPath(earlier.id)}` }, shortId(earlier.id));
     const lost = earlier.kind === "agent" ? null : " The server has not kept what it knew of its document; give it among the further members.";
     return h("p", { class: "notice" }, "Filled in as execution ", link, " was.", lost);
   }

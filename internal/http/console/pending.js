@@ -5,7 +5,7 @@
 // A browser has few connections for one host, and each tab that follows holds one. So a tab that nobody sees lets go after a while, but for
 // the one that rings the bell.
 
-import { Problem, get, sleep } from "./api.js";
+import { Problem, approvalPath, get, sleep } from "./api.js";
 import { forgetAskers } from "./asker.js";
 import { bell } from "./notify.js";
 import { followAll, isTerminal } from "./stream.js";
@@ -218,7 +218,7 @@ class Pending {
   async #get(id) {
     const { signal } = this.#running;
     try {
-      return await get(`/approvals/${encodeURIComponent(id)}`, {}, { signal });
+      return await get(approvalPath(id), {}, { signal });
     } catch (problem) {
       if (signal.aborted) return undefined;
       if (problem.status === 404) this.#gone(id);

@@ -11,7 +11,8 @@ const mostBlanks = 8;
 const mostIndented = 40;
 const mostEmptyLines = 3;
 
-const unseen = String.raw`[\p{C}\p{Z}\p{Variation_Selector}\u034F\u115F\u1160\u17B4\u17B5\u2800\u3164\uFFA0]`;
+/** What nobody sees in a text, as a part of a pattern: blanks and line ends are in it. */
+export const unseen = String.raw`[\p{C}\p{Z}\p{Variation_Selector}\u034F\u115F\u1160\u17B4\u17B5\u2800\u3164\uFFA0]`;
 const emptyLines = String.raw`\n(?:[ \t]*\n){${mostEmptyLines + 1},}`;
 const blanks = String.raw`[ \t]{${mostBlanks + 1},}`;
 const marked = new RegExp(`(?<lines>${emptyLines})|(?<blanks>${blanks})|(?<character>(?![ \\n\\t])${unseen})\\k<character>*`, "gu");

@@ -1,6 +1,6 @@
 // What was remembered of decisions, and what operators have laid down. A rule can be revoked, which cannot be taken back.
 
-import { Problem, get, remove } from "./api.js";
+import { Problem, executionPath, get, remove } from "./api.js";
 import { age, expiry, now } from "./clock.js";
 import { attribute, fill, h, keyed, say, uniqueId } from "./dom.js";
 import { amount, moment, plural, shortId } from "./format.js";
@@ -173,5 +173,5 @@ function ago(time) {
 }
 
 function executionLink(id) {
-  return h("a", { href: `#/executions/${encodeURIComponent(id)}` }, revealText(shortId(id)));
+  return h("a", { href: `#${executionPath(id)}` }, revealText(shortId(id)));
 }

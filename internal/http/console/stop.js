@@ -1,7 +1,7 @@
 // The ways in which a person ends an execution, or has one go on that was interrupted. Cancelling asks once, since it cannot be taken back.
 
 import { actButton } from "./act.js";
-import { post } from "./api.js";
+import { executionPath, post } from "./api.js";
 import { h } from "./dom.js";
 import { field } from "./field.js";
 
@@ -16,7 +16,7 @@ export class Cancel {
       className: "danger", doing: "Cancelling…",
       request: async () => {
         const reason = this.#reason.control.value.trim();
-        stopping(await post(`/executions/${encodeURIComponent(id)}/cancel`, reason === "" ? {} : { reason }));
+        stopping(await post(`${executionPath(id)}/cancel`, reason === "" ? {} : { reason }));
         this.#dialog.close();
       },
     });
@@ -41,7 +41,7 @@ export class Cancel {
 
 /** The button that ends an execution which stays open, when it is through with what it has. */
 export function closeButton(id, closing) {
-  const path = `/executions/${encodeURIComponent(id)}/close`;
+  const path = `${executionPath(id)}/close`;
   return actButton("Close execution", { doing: "Closing…", request: async () => closing(await post(path)) }).element;
 }
 
@@ -57,7 +57,7 @@ export class Interrupted {
   #why = h("p");
 
   constructor(id) {
-    const path = `/executions/${encodeURIComponent(id)}/resume`;
+    const path = `${executionPath(id)}/resume`;
     const choice = ([mode, label, meaning]) => [
       h("dt", {}, actButton(label, { className: mode === "fail" ? "danger" : "", doing: "Under way…", request: () => post(path, { mode }) }).element),
         h("dd", { class: "small" }, meaning),

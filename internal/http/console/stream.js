@@ -2,7 +2,7 @@
 // it takes: it resumes behind the last event that it has, passes over what it had already, notices where one is missing, and
 // says in which state the connection is.
 
-import { Problem, open, sleep } from "./api.js";
+import { Problem, executionPath, open, sleep } from "./api.js";
 import { parseJSON } from "./json.js";
 
 /** The server sends a heartbeat every 15 seconds; a connection that is silent for longer than this is dead. */
@@ -26,7 +26,7 @@ export function isTerminal(event) {
  */
 export function followExecution(id, after, handlers, signal) {
   let last = after;
-  return new Reader(`/executions/${encodeURIComponent(id)}/events`, after === 0 ? undefined : String(after), {
+  return new Reader(`${executionPath(id)}/events`, after === 0 ? undefined : String(after), {
     isNew(event) {
       if (event.seq <= last) return false;
       if (event.seq !== last + 1) throw new Hole(`Event ${event.seq} came after event ${last}.`);
