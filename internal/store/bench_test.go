@@ -14,22 +14,22 @@ import (
 	"signoff/internal/store/storetest"
 )
 
+// stores opens a fresh one, by the engine's name.
+var stores = map[string]func(testing.TB) *store.Store{
+	"SQLite": storetest.SQLite,
+	"Postgres": func(tb testing.TB) *store.Store {
+		return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
+	},
+}
+
 // BenchmarkAppend is what the log does: one committer with batches of changes of different executions, among 2,000
 // others. SIGNOFF_TEST_POSTGRES_FSYNC=on makes Postgres flush as in production; SQLite always does.
 func BenchmarkAppend(b *testing.B) {
-	for _, engine := range []struct {
-		name string
-		open func(testing.TB) *store.Store
-	}{
-		{"SQLite", storetest.SQLite},
-		{"Postgres", func(tb testing.TB) *store.Store {
-			return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
-		}},
-	} {
-		s := engine.open(b)
+	for name, open := range stores {
+		s := open(b)
 		ids := population(b, s, 2000)
 		for _, shape := range []struct{ changes, events int }{{1, 1}, {1, 20}, {16, 1}, {64, 1}, {64, 5}, {512, 1}} {
-			b.Run(fmt.Sprintf("%s/%d changes of %d events", engine.name, shape.changes, shape.events), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%d changes of %d events", name, shape.changes, shape.events), func(b *testing.B) {
 				at := 0
 				for b.Loop() {
 					batch := make([]store.Change, shape.changes)
@@ -47,12 +47,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // BenchmarkAppendAtOnce has sixteen writers with a change each, without a log that would make one batch of them.
 func BenchmarkAppendAtOnce(b *testing.B) {
-	for name, open := range map[string]func(testing.TB) *store.Store{
-		"SQLite": storetest.SQLite,
-		"Postgres": func(tb testing.TB) *store.Store {
-			return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
-		},
-	} {
+	for name, open := range stores {
 		b.Run(name, func(b *testing.B) {
 			s := open(b)
 			ids := make(chan domain.ExecutionID, 1000)
@@ -74,12 +69,7 @@ func BenchmarkAppendAtOnce(b *testing.B) {
 
 // BenchmarkCreate is the life of an execution without its middle: it is created, and it ends, both with what they bring along.
 func BenchmarkCreate(b *testing.B) {
-	for name, open := range map[string]func(testing.TB) *store.Store{
-		"SQLite": storetest.SQLite,
-		"Postgres": func(tb testing.TB) *store.Store {
-			return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
-		},
-	} {
+	for name, open := range stores {
 		b.Run(name, func(b *testing.B) {
 			s := open(b)
 			for b.Loop() {
@@ -109,12 +99,7 @@ func ends(id domain.ExecutionID) store.Change {
 
 // BenchmarkReplay reads a log of 10,000 events in pages of 200.
 func BenchmarkReplay(b *testing.B) {
-	for name, open := range map[string]func(testing.TB) *store.Store{
-		"SQLite": storetest.SQLite,
-		"Postgres": func(tb testing.TB) *store.Store {
-			return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
-		},
-	} {
+	for name, open := range stores {
 		b.Run(name, func(b *testing.B) {
 			s := open(b)
 			create(b, s, "x")
@@ -135,12 +120,7 @@ func BenchmarkReplay(b *testing.B) {
 
 // BenchmarkDebug adds raw messages to feeds that are full, so that each change lets old ones go.
 func BenchmarkDebug(b *testing.B) {
-	for name, open := range map[string]func(testing.TB) *store.Store{
-		"SQLite": storetest.SQLite,
-		"Postgres": func(tb testing.TB) *store.Store {
-			return storetest.Open(tb, store.Config{DatabaseURL: storetest.Postgres(tb)})
-		},
-	} {
+	for name, open := range stores {
 		b.Run(name, func(b *testing.B) {
 			s := open(b)
 			traces := func(id domain.ExecutionID, n int) store.Change {

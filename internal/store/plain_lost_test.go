@@ -19,25 +19,14 @@ func TestAHeldRowIsNoUnknownOutcome(t *testing.T) {
 	s := storetest.Open(t, store.Config{DatabaseURL: dsn})
 	create(t, s, "x")
 	create(t, s, "y")
-	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	tx, err := conn.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `select 1 from execution_heads where execution_id = 'x' for update`); err != nil {
-		t.Fatal(err)
-	}
+	release := hold(t, dsn, "x")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // events.commitTimeout is 30 s
 	defer cancel()
-	_, err = s.Commit(ctx, []store.Change{says("x", 1, 1), says("y", 1, 1)})
+	_, err := s.Commit(ctx, []store.Change{says("x", 1, 1), says("y", 1, 1)})
 	if errors.Is(err, store.ErrUnknownOutcome) {
 		t.Errorf("the outcome of both is unknown: %v", err)
 	}
-	_ = tx.Rollback(context.Background())
+	release()
 	if got := len(storetest.Log(t, s, "y")); got != 0 {
 		t.Errorf("y has %d events: it was written after its writer was told of an error", got)
 	}
@@ -49,23 +38,12 @@ func TestASessionThatTheServerEndsIsTriedAgain(t *testing.T) {
 	s := storetest.Open(t, store.Config{DatabaseURL: dsn})
 	create(t, s, "x")
 	create(t, s, "y")
-	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
+	release := hold(t, dsn, "x")
 	other, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close(context.Background())
-	tx, err := conn.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `select 1 from execution_heads where execution_id = 'x' for update`); err != nil {
-		t.Fatal(err)
-	}
 	done := make(chan error, 1)
 	go func() {
 		_, err := s.Commit(context.Background(), []store.Change{says("x", 1, 1), says("y", 1, 1)})
@@ -77,11 +55,29 @@ func TestASessionThatTheServerEndsIsTriedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_ = tx.Rollback(context.Background())
+	release()
 	if err := <-done; err != nil {
 		t.Errorf("%v (unknown: %v)", err, errors.Is(err, store.ErrUnknownOutcome))
 	}
 	if x, y := len(storetest.Log(t, s, "x")), len(storetest.Log(t, s, "y")); x != 1 || y != 1 {
 		t.Errorf("%d and %d events", x, y)
 	}
+}
+
+// hold locks the head of an execution, as an operator's transaction may, until it is released.
+func hold(t *testing.T, dsn, execution string) (release func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `select 1 from execution_heads where execution_id = $1 for update`, execution); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback(context.Background()) }
 }

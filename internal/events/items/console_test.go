@@ -2,10 +2,8 @@ package items
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"signoff/internal/domain"
@@ -15,7 +13,7 @@ import (
 // test/console/unit/conversation.test.js holds it to these files; so whoever changes the reducer hears of it there.
 const consoleFolder = "../../../test/console/unit/items/"
 
-// told is one log as the API sends it, and what it amounts to.
+// toldLog is one log as the API sends it, and what it amounts to.
 type toldLog struct {
 	Request toldRequest `json:"request"`
 	Log     []toldEvent `json:"log"`
@@ -51,21 +49,9 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file, got := consoleFolder+name+".json", asJSON(t, toldLog{
+			golden(t, consoleFolder+name+".json", asJSON(t, toldLog{
 				Request: toldRequest{c.request.Prompt, c.request.Messages}, Log: sent(c.story.log), Items: all,
-			})+"\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			wanted, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(wanted), got); diff != "" {
-				t.Error(diff)
-			}
+			})+"\n")
 		})
 	}
 }

@@ -27,19 +27,24 @@ func TestWholeConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file, got := "testdata/"+name+".json", asJSON(t, all)+"\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			wanted, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(wanted), got); diff != "" {
-				t.Error(diff)
-			}
+			golden(t, "testdata/"+name+".json", asJSON(t, all)+"\n")
 		})
+	}
+}
+
+// golden holds what came out against a file, or writes it with -update.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wanted, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(wanted), got); diff != "" {
+		t.Error(diff)
 	}
 }
