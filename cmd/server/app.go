@@ -120,7 +120,7 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	if a.store, err = a.config.openStore(ctx); err != nil {
 		return err
 	}
-	a.unlock, err = a.store.LockServer()
+	a.unlock, err = a.store.LockServer(ctx)
 	return err
 }
 

@@ -74,7 +74,7 @@ func (s *Store) isNewer(ctx context.Context, files fs.FS) (bool, error) {
 }
 
 func (s *Store) withMigrator(ctx context.Context, files fs.FS, do func(*migrate.Migrate) error) error {
-	unlock, err := s.lockFile(ctx, ".migrate.lock", true)
+	unlock, err := s.lockFile(ctx, ".migrate.lock")
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -180,20 +181,27 @@ func TestSecondServerOnAFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "signoff.db")
 	one := storetest.Open(t, store.Config{Path: path})
 	two := storetest.Open(t, store.Config{Path: path})
-	unlock, err := one.LockServer()
+	unlock, err := one.LockServer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := two.LockServer(); !tells(err, "Another server", path) {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := two.LockServer(t.Context()); !tells(err, "Another server", path) {
+			t.Errorf("%v", err)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if _, err := two.LockServer(stopped); err == nil || tells(err, "Another server") {
+			t.Errorf("and one that is told to stop meanwhile: %v", err)
+		}
+	})
 	if err := two.Migrate(t.Context()); err != nil {
 		t.Errorf("`signoff migrate` beside a server: %v", err)
 	}
 	if err := unlock(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := two.LockServer()
+	again, err := two.LockServer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +211,33 @@ func TestSecondServerOnAFileIsRefused(t *testing.T) {
 
 	replicas := storetest.PostgresReplicas(t, 2)
 	for _, s := range replicas {
-		unlock, err := s.LockServer()
+		unlock, err := s.LockServer(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = unlock() }()
 	}
+}
+
+// A server that is killed while it forks is survived, for a moment, by a child that holds its lock.
+func TestServerWaitsForTheLockOfOneThatHasJustDied(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "signoff.db")
+	one := storetest.Open(t, store.Config{Path: path})
+	two := storetest.Open(t, store.Config{Path: path})
+	synctest.Test(t, func(t *testing.T) {
+		unlock, err := one.LockServer(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(2*time.Second, func() { _ = unlock() })
+		unlock, err = two.LockServer(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unlock(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestFilesArePrivate(t *testing.T) {

@@ -94,11 +94,20 @@ func (a answer) again() bool {
 	return a.err != nil || a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests || a.status == http.StatusBadGateway
 }
 
-// insist asks one replica after the other until one answers, or the time is up.
+// insistence is how long all servers of a world may answer nothing that helps: longer than any fault and any start.
+const insistence = 3 * time.Minute
+
+// insist asks one replica after the other until one answers, or the time is up. Where nobody ever answers the run is over.
 func (w *world) insist(ctx context.Context, d *dice, method, path string, body any, headers ...string) answer {
+	begun := time.Now()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 300*time.Millisecond) {
 		a := w.ask(ctx, w.any(d), method, path, body, headers...)
 		if !a.again() {
+			return a
+		}
+		if time.Since(begun) > insistence {
+			w.tellStacks()
+			w.run.breakOff(fmt.Errorf("%s: nobody has answered %s %s for %s: %s", w.name, method, path, insistence, a))
 			return a
 		}
 		select {

@@ -24,7 +24,8 @@
 //   - I8 no process is left five seconds later;
 //   - and the oracle of all other tests, package eventstest.
 //
-// A run in which fewer than four of five operations succeeded proves nothing, and fails.
+// A run in which fewer than four of five operations succeeded proves nothing, and fails. So does one that breaks off: a server does
+// not come back, or nobody answers a request for three minutes; then the logs of the servers say what every goroutine waited for.
 //
 // # Use
 //

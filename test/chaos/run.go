@@ -17,6 +17,7 @@ type run struct {
 	block  block
 	stage  *stage
 	ctx    context.Context
+	end    context.CancelCauseFunc // ends it, with everything that its parts wait for
 	seed   int64
 	cycles int  // wanted
 	long   bool // the long form
@@ -34,8 +35,10 @@ type run struct {
 }
 
 func newRun(ctx context.Context, s *stage, b block, seed int64, cycles int) *run {
-	return &run{block: b, stage: s, ctx: ctx, seed: seed, cycles: cycles, counts: map[string]int{}, worst: map[string]time.Duration{},
+	r := &run{block: b, stage: s, seed: seed, cycles: cycles, counts: map[string]int{}, worst: map[string]time.Duration{},
 		dice: dice{random: rand.New(rand.NewPCG(uint64(seed), 0))}}
+	r.ctx, r.end = context.WithCancelCause(ctx)
+	return r
 }
 
 // dice are the random numbers of a run, for many goroutines. Which of them throws next is up to the scheduler: a seed repeats
@@ -67,12 +70,12 @@ func (d *dice) own() *dice {
 // mostViolations are kept of one run.
 const mostViolations = 100
 
-// violate records that something is not as promised. The run goes on, to find more.
+// violate records that something is not as promised. The run goes on, to find more. What was cut short breaks no promise.
 func (r *run) violate(format string, arguments ...any) {
 	text := fmt.Sprintf(format, arguments...)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.violations) == mostViolations {
+	if r.ctx.Err() != nil || len(r.violations) == mostViolations {
 		return // one cause breaks a promise at every event; whoever mends it does not read them all
 	}
 	r.violations = append(r.violations, text)
@@ -120,15 +123,19 @@ func (r *run) logf(format string, arguments ...any) {
 // broken is how a run ends that cannot go on.
 type broken struct{ err error }
 
-// must ends the run where the campaign itself cannot go on. That is a violation, too: nobody knows what it would have found.
+// must ends the run where the campaign itself cannot go on.
 func (r *run) must(err error) {
-	if err == nil {
-		return
+	if err != nil {
+		r.breakOff(err)
+		panic(broken{err})
 	}
-	if r.ctx.Err() == nil {
-		r.violate("the run broke off: %v", err)
-	}
-	panic(broken{err})
+}
+
+// breakOff ends the run for all its parts. That is a violation, too: nobody knows what it would have found. Once a server did not
+// come back, and the others of its world asked it again and again, for an hour.
+func (r *run) breakOff(err error) {
+	r.violate("the run broke off: %v", err)
+	r.end(err)
 }
 
 // sleep ends the run when the campaign is interrupted.
@@ -164,6 +171,7 @@ func (r *run) sideBySide(parts ...func()) {
 func (r *run) play() result {
 	begun := time.Now()
 	func() {
+		defer r.end(nil)
 		defer func() {
 			broke := recover()
 			if _, known := broke.(broken); broke != nil && !known {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -131,6 +132,15 @@ func (w *world) close() {
 		return
 	}
 	_ = os.RemoveAll(w.folder)
+}
+
+// tellStacks ends servers that do not answer, in such a way that their logs say what every goroutine waits for.
+func (w *world) tellStacks() {
+	for _, s := range w.servers {
+		if s.gone() != nil {
+			_ = s.signal(syscall.SIGQUIT)
+		}
+	}
 }
 
 // leftBehind lists the processes that work in the workspace.
