@@ -188,7 +188,7 @@ func (w *world) villain(v villain, d *dice, killed *atomic.Bool) {
 // some time, and an agent may be interrupted, or behave well when it is told to go on.
 func (w *world) outcome(k *walker, v villain, within time.Duration, through bool) {
 	begun, status := time.Now(), domain.Status("")
-	for status == "" && time.Since(begun) < villainsEndWithin {
+	for status == "" && time.Since(begun) < villainsEndWithin && k.ctx.Err() == nil {
 		a := w.insist(k.ctx, k.dice, http.MethodGet, k.own(""), nil)
 		var e struct {
 			Status domain.Status
