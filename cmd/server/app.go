@@ -231,6 +231,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	running.Go(func() { a.sweeper.Run(managers) })
+	running.Go(func() { giveBack(managers, readHeap, freeHeap) })
 	served := make(chan error, 1)
 	running.Go(func() { served <- a.server.Serve(serving, a.listener) })
 	ready()
