@@ -230,11 +230,11 @@ func TestServerWaitsForTheLockOfOneThatHasJustDied(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.AfterFunc(2*time.Second, func() { _ = unlock() })
-		unlock, err = two.LockServer(t.Context())
+		next, err := two.LockServer(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := unlock(); err != nil {
+		if err := next(); err != nil {
 			t.Error(err)
 		}
 	})
