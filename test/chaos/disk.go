@@ -33,7 +33,7 @@ func disk(r *run) {
 	r.sideBySide(func() { inTurn(full, r.cycles-ofThem) }, func() { inTurn(slow, ofThem) })
 }
 
-// smallDisks runs do on a thread that sees a file system of its own in which it may mount. Whatever do starts sees the same; with the
+// smallDisks runs do on a thread that sees a file system of its own in which it may mount. Whatever do starts itself sees the same; with the
 // last of them, the mounts are gone, also when the campaign is killed.
 func (r *run) smallDisks(what string, do func()) {
 	finished := make(chan any)
@@ -87,7 +87,7 @@ func (r *run) ballast(folder string, but int64) (free func()) {
 // fullSQLite fills the disk of the data folder.
 func fullSQLite(r *run) {
 	r.smallDisks("a full disk under SQLite", func() {
-		w := newWorld(r, setup{name: "full-sqlite", live: 12})
+		w := newWorld(r, setup{name: "full-sqlite", mounts: true, live: 12})
 		defer w.close()
 		s := w.servers[0]
 		s.stop()
@@ -123,7 +123,7 @@ func fullPostgres(r *run) {
 		defer func() { r.must(cluster.Stop()) }()
 		database, err := cluster.Database()
 		r.must(err)
-		w := newWorld(r, setup{name: "full-postgres", database: database, replicas: 2, live: 12})
+		w := newWorld(r, setup{name: "full-postgres", mounts: true, database: database, replicas: 2, live: 12})
 		defer w.close()
 		w.starve("/var/tmp", func() { r.revive(cluster) })
 	})
@@ -191,7 +191,7 @@ func fullWorkspace(r *run) {
 			return object{"path": "small/file", "content": strings.Repeat(key+"\n", 100_000/(len(key)+1))}
 		})})
 		defer tale.close()
-		w := newWorld(r, setup{name: "full-workspace", env: map[string]string{"SIGNOFF_CONFIG": tale.config(r, folder, object{})}})
+		w := newWorld(r, setup{name: "full-workspace", mounts: true, env: map[string]string{"SIGNOFF_CONFIG": tale.config(r, folder, object{})}})
 		defer w.close()
 		small := filepath.Join(w.workspace, "small")
 		r.must(os.Mkdir(small, 0o750))

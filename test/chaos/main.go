@@ -87,6 +87,7 @@ type stage struct {
 	binary   string
 	verbose  bool
 	postgres lazyCluster
+	starter  starter
 }
 
 func newStage(o options) (*stage, error) {
@@ -94,7 +95,7 @@ func newStage(o options) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{folder: folder, binary: o.binary, verbose: o.verbose}
+	s := &stage{folder: folder, binary: o.binary, verbose: o.verbose, starter: newStarter()}
 	if s.binary != "" {
 		s.binary, err = filepath.Abs(s.binary)
 		return s, err
@@ -115,6 +116,7 @@ func (s *stage) knows(setting string) bool {
 }
 
 func (s *stage) close() {
+	s.starter.close()
 	if err := s.postgres.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}

@@ -24,6 +24,7 @@ type server struct {
 	home    string
 	env     []string
 	binary  string // in place of the campaign's
+	here    bool   // it is started by the thread that asks for it, in whose mounts it is to live
 	mu      sync.Mutex
 	process *exec.Cmd
 	exited  chan struct{}
@@ -53,7 +54,11 @@ func (s *server) launch() error {
 	process.Env, process.Dir, process.Stderr, process.Stdout = s.env, s.home, log, log
 	// A campaign that is killed leaves no servers behind.
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if err := process.Start(); err != nil {
+	start := s.run.stage.starter.start
+	if s.here {
+		start = (*exec.Cmd).Start
+	}
+	if err := start(process); err != nil {
 		return err
 	}
 	exited := make(chan struct{})

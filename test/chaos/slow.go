@@ -72,38 +72,64 @@ func slowPostgres(r *run) {
 	defer w.close()
 	quick := w.creation()
 	by := r.dice.between(50*time.Millisecond, 300*time.Millisecond)
-	tracer := exec.Command("strace", tracing(by, attached(cluster.Port())...)...)
-	tracer.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	r.must(tracer.Start())
-	defer func() {
-		_ = tracer.Process.Signal(syscall.SIGTERM) // it lets go of what it traces
-		_ = tracer.Wait()
-	}()
-	r.sleep(300 * time.Millisecond)
+	defer r.slowDown(cluster.Port(), by)()
 	w.drags(quick, by)
 }
 
-// attached names the processes of the cluster at a port.
-func attached(port int) (arguments []string) {
-	folders, _ := filepath.Glob("/proc/[0-9]*")
-	postmaster := ""
-	for range 2 { // first the postmaster, then its children
-		for _, folder := range folders {
-			pid := filepath.Base(folder)
-			command, _ := os.ReadFile(filepath.Join(folder, "cmdline"))
-			status, _ := os.ReadFile(filepath.Join(folder, "status"))
-			switch words := strings.ReplaceAll(string(command), "\x00", " "); {
-			case postmaster == "" && strings.Contains(words, "/postgres ") && strings.Contains(words, " -p "+strconv.Itoa(port)+" "):
-				postmaster = pid
-				arguments = append(arguments, "-p", pid)
-			case postmaster != "" && pid != postmaster && strings.Contains(string(status), "\nPPid:\t"+postmaster+"\n"):
-				if !slices.Contains(arguments, pid) {
-					arguments = append(arguments, "-p", pid)
-				}
-			}
+// slowDown attaches to all processes of the cluster at a port, and follows their children. One that was born while its parent was attached to
+// gets a tracer of its own.
+func (r *run) slowDown(port int, by time.Duration) (letGo func()) {
+	var tracers []*exec.Cmd
+	for left := untraced(port); len(left) > 0; left = untraced(port) {
+		if len(tracers) == 10 {
+			r.must(fmt.Errorf("strace does not get hold of the processes %v of Postgres", left))
+		}
+		tracer := exec.Command("strace", tracing(by, "-p", strings.Join(left, ","))...)
+		tracer.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+		r.must(r.stage.starter.start(tracer))
+		tracers = append(tracers, tracer)
+		for end := time.Now().Add(time.Second); slices.ContainsFunc(left, isUntraced) && time.Now().Before(end); {
+			r.sleep(10 * time.Millisecond)
 		}
 	}
-	return arguments
+	return func() {
+		for _, tracer := range tracers {
+			_ = tracer.Process.Signal(syscall.SIGTERM) // it lets go of what it traces
+			_ = tracer.Wait()
+		}
+	}
+}
+
+// untraced names the processes of the cluster at a port that nobody traces: the postmaster, then its children.
+func untraced(port int) (left []string) {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	postmaster := slices.IndexFunc(folders, func(folder string) bool {
+		command, _ := os.ReadFile(filepath.Join(folder, "cmdline"))
+		words := strings.ReplaceAll(string(command), "\x00", " ")
+		return strings.Contains(words, "/postgres ") && strings.Contains(words, " -p "+strconv.Itoa(port)+" ")
+	})
+	if postmaster < 0 {
+		return nil
+	}
+	parent := filepath.Base(folders[postmaster])
+	for _, folder := range folders {
+		pid := filepath.Base(folder)
+		if (pid == parent || statusOf(pid, "PPid") == parent) && isUntraced(pid) {
+			left = append(left, pid)
+		}
+	}
+	return left
+}
+
+// isUntraced tells whether a process is there and nobody traces it.
+func isUntraced(pid string) bool { return statusOf(pid, "TracerPid") == "0" }
+
+// statusOf reads a line of what the kernel says of a process; "" where it has ended.
+func statusOf(pid, line string) string {
+	status, _ := os.ReadFile(filepath.Join("/proc", pid, "status"))
+	_, rest, _ := strings.Cut(string(status), "\n"+line+":\t")
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
 }
 
 // creation is how long the quickest of some creations takes.

@@ -25,7 +25,7 @@ func sweep(r *run) {
 	tale := newStories(reference)
 	defer tale.close()
 	s := &scene{run: r, folder: folder, stage: r.stage}
-	r.stage = &stage{folder: s.stage.folder, verbose: s.stage.verbose, binary: s.build("signoff", "signoff/cmd/server", "-tags", "failpoints")}
+	r.stage = &stage{folder: s.stage.folder, verbose: s.stage.verbose, starter: s.stage.starter, binary: s.build("signoff", "signoff/cmd/server", "-tags", "failpoints")}
 	agent := s.build("agent", "signoff/internal/acp/acptest/agent")
 	s.config = tale.config(r, folder, object{"scripted": object{"command": agent, "home": "private"}})
 	births, rest := s.names()

@@ -32,6 +32,7 @@ type setup struct {
 	database string            // a URL in place of a database in the shared cluster
 	replicas int               // 0 is 1
 	env      map[string]string // settings in place of the usual ones
+	mounts   bool              // it is made and run by smallDisks
 	live     int               // executions that the load keeps live; 0 is 24
 	plan     func(key string, d *dice) plan
 	people   func(t *track, asked question)
@@ -111,7 +112,7 @@ func (w *world) newServer(name string, s setup) (*server, error) {
 			list = append(list, name+"="+env[name])
 		}
 	}
-	return &server{run: w.run, name: w.name + "/" + name, base: fmt.Sprintf("http://127.0.0.1:%d", port), home: home, env: list},
+	return &server{run: w.run, name: w.name + "/" + name, base: fmt.Sprintf("http://127.0.0.1:%d", port), home: home, env: list, here: s.mounts},
 		os.WriteFile(config, content, 0o600)
 }
 
