@@ -111,7 +111,7 @@ func closeAll(bodies []io.ReadCloser) {
 }
 
 // settle is how long a process is left alone before its memory is read.
-const settle = 2 * time.Second
+const settle = 5 * time.Second
 
 func (at place) settled() (int64, error) {
 	time.Sleep(settle)

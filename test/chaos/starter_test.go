@@ -29,7 +29,9 @@ func TestProcessOutlivesTheThreadOfWhoeverWantedIt(t *testing.T) {
 		if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		<-ended
+		if err := <-ended; err == nil {
+			t.Fatal("it has ended by itself")
+		}
 		if by := process.ProcessState.Sys().(syscall.WaitStatus).Signal(); by != syscall.SIGTERM {
 			t.Fatalf("it was ended by %v", by)
 		}
