@@ -7,37 +7,48 @@ import (
 	"time"
 )
 
-// Go collects when as much has been allocated as was alive, and an idle server allocates nothing: after a wave of ten thousand
-// executions that then wait for people it held twice their memory, for as long as they waited. So a server that has become
+// Go collects when as much has been allocated as was alive, and a server that waits allocates little: after a wave of ten thousand
+// executions that then waited for people it held twice their memory, for as long as they waited. So a server that has become
 // quiet collects, and gives the rest back to the machine.
 const (
 	quietFor   = time.Second
-	quietBelow = 1 << 20  // bytes that are allocated in that time
-	worthwhile = 32 << 20 // bytes that are to be had; for less, nothing is done
+	notWithin  = 10 * time.Second // of the last time, since a collection costs as much as there is alive
+	quietBelow = 1 << 20          // bytes that are allocated in a second, or an eighth of what is alive
+	worthwhile = 32 << 20         // bytes that are to be had, or a quarter of what is alive; for less, nothing is done
 )
 
 // heap is what the runtime tells.
 type heap struct {
 	allocated uint64 // since the process has begun
-	idle      uint64 // held, and alive no more at the last collection or not used at all
+	live      uint64 // at the last collection
+	idle      uint64 // held beyond that
+}
+
+// hasMuch tells of a heap, and what it was a second ago, whether it is worth a collection.
+func (h heap) hasMuch(before heap) bool {
+	return h.allocated-before.allocated < max(quietBelow, h.live/8) && h.idle >= max(worthwhile, h.live/4)
 }
 
 // giveBack runs until ctx ends. read tells of the heap; free makes it small.
 func giveBack(ctx context.Context, read func() heap, free func()) {
-	every := time.NewTicker(quietFor)
-	defer every.Stop()
-	for before := read(); ; {
-		select {
-		case <-ctx.Done():
+	for before := read(); pause(ctx, quietFor); before = read() {
+		if !read().hasMuch(before) {
+			continue
+		}
+		free()
+		if !pause(ctx, notWithin) {
 			return
-		case <-every.C:
 		}
-		now := read()
-		if now.allocated-before.allocated < quietBelow && now.idle >= worthwhile {
-			free()
-			now = read()
-		}
-		before = now
+	}
+}
+
+// pause tells whether the time has passed before ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
@@ -50,7 +61,7 @@ func readHeap() heap {
 	metrics.Read(sample)
 	value := func(i int) uint64 { return sample[i].Value.Uint64() }
 	held := value(2) + value(3)
-	return heap{allocated: value(0), idle: held - min(held, value(1))}
+	return heap{allocated: value(0), live: value(1), idle: held - min(held, value(1))}
 }
 
 func freeHeap() { debug.FreeOSMemory() }

@@ -10,33 +10,44 @@ import (
 )
 
 func TestMemoryIsGivenBackOnceTheServerIsQuiet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var allocated, rate, idle, freed atomic.Uint64
-		rate.Store(quietBelow)
-		idle.Store(500 << 20)
-		go giveBack(ctx, func() heap { return heap{allocated: allocated.Add(rate.Load()), idle: idle.Load()} }, func() {
-			freed.Add(1)
-			idle.Store(0)
+	for name, of := range map[string]struct{ live, busy, little uint64 }{
+		"a small server": {live: 4 << 20, busy: 1 << 20, little: 32 << 20},
+		"a large server": {live: 400 << 20, busy: 50 << 20, little: 100 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var allocated, rate, idle, freed atomic.Uint64
+				go func() {
+					for pause(ctx, 100*time.Millisecond) {
+						allocated.Add(rate.Load() / 10)
+					}
+				}()
+				go giveBack(ctx, func() heap { return heap{allocated: allocated.Load(), live: of.live, idle: idle.Load()} }, func() {
+					freed.Add(1)
+					idle.Store(0)
+				})
+				expect := func(n uint64, after time.Duration, when string) {
+					time.Sleep(after)
+					synctest.Wait()
+					if got := freed.Load(); got != n {
+						t.Errorf("%d times, not %d, %s", got, n, when)
+					}
+				}
+				rate.Store(of.busy * 5 / 4)
+				idle.Store(2 * of.little)
+				expect(0, 10*time.Second, "while it is busy")
+				rate.Store(of.busy * 3 / 4)
+				expect(1, 3*time.Second, "when it has become quiet")
+				idle.Store(2 * of.little)
+				expect(1, 5*time.Second, "soon after the last time")
+				expect(2, 10*time.Second, "after a while")
+				idle.Store(of.little - 1)
+				expect(2, 30*time.Second, "for next to nothing")
+			})
 		})
-		after := func(d time.Duration) uint64 {
-			time.Sleep(d)
-			synctest.Wait()
-			return freed.Load()
-		}
-		if n := after(10 * time.Second); n != 0 {
-			t.Errorf("%d times while it is busy", n)
-		}
-		rate.Store(quietBelow - 1)
-		if n := after(3 * time.Second); n != 1 {
-			t.Errorf("%d times when it has become quiet", n)
-		}
-		idle.Store(worthwhile - 1)
-		if n := after(10 * time.Second); n != 1 {
-			t.Errorf("%d times, the last for next to nothing", n)
-		}
-	})
+	}
 }
 
 func TestGarbageIsIdleUntilItIsFreed(t *testing.T) {

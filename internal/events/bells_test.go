@@ -74,13 +74,16 @@ func (h *house) Head(_ context.Context, id domain.ExecutionID) (store.Head, erro
 	return h.heads[id], nil
 }
 
-func (h *house) Heads(_ context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]store.Head, error) {
+func (h *house) News(_ context.Context, known []store.Known) (news []store.HeadNews, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.read = append(h.read, ids...)
-	found := maps.Clone(h.heads)
-	maps.DeleteFunc(found, func(id domain.ExecutionID, _ store.Head) bool { return !slices.Contains(ids, id) })
-	return found, nil
+	for i, k := range known {
+		h.read = append(h.read, k.Execution)
+		if head, there := h.heads[k.Execution]; !there || head.LastSeq > k.LastSeq || head.Bell != k.Bell {
+			news = append(news, store.HeadNews{Of: i, Gone: !there, Head: head})
+		}
+	}
+	return news, nil
 }
 
 func (h *house) EventPage(_ context.Context, id domain.ExecutionID, after int64, _, _ int) ([]domain.Event, error) {

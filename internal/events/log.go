@@ -29,7 +29,7 @@ type Store interface {
 	Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error)
 	EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
-	Heads(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]store.Head, error)
+	News(ctx context.Context, known []store.Known) ([]store.HeadNews, error)
 	Feed(ctx context.Context, tenant domain.TenantID, after store.FeedCursor, limit, bytes int) (store.FeedPage, error)
 	FeedHead(ctx context.Context, tenant domain.TenantID) (store.FeedCursor, error)
 	Shared() bool
@@ -354,26 +354,25 @@ func (l *Log) pollOnce(ctx context.Context) {
 	l.pollFeeds(ctx)
 }
 
-// lookAt reads the heads of topics and rings where something is new, which it counts.
-func (l *Log) lookAt(ctx context.Context, topics map[*topic]int64, found *atomic.Int64) {
+// lookAt asks for what is new of topics and rings there, which it counts.
+func (l *Log) lookAt(ctx context.Context, topics []*topic, found *atomic.Int64) {
 	if len(topics) == 0 {
 		return
 	}
-	ids := make([]domain.ExecutionID, 0, len(topics))
-	for t := range topics {
-		ids = append(ids, t.id)
+	known := make([]store.Known, len(topics))
+	for i, t := range topics {
+		known[i] = t.known()
 	}
-	heads, err := l.store.Heads(ctx, ids)
+	news, err := l.store.News(ctx, known)
 	if err != nil {
 		slog.Warn("cannot look for the writes of other replicas", "error", err)
 		return
 	}
-	for t, before := range topics {
-		head, known := heads[t.id]
-		switch {
-		case !known:
-			t.missing(before)
-		case t.polled(head):
+	for _, n := range news {
+		switch t := topics[n.Of]; {
+		case n.Gone:
+			t.missing(known[n.Of].LastSeq)
+		case t.polled(n.Head):
 			found.Add(1)
 		}
 	}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -50,25 +51,20 @@ func (ts *topics) find(id domain.ExecutionID) *topic {
 	return ts.byID[id]
 }
 
-// all returns the topics with the heads that they know at this moment.
-func (ts *topics) all() map[*topic]int64 {
+func (ts *topics) all() []*topic {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	all := make(map[*topic]int64, len(ts.byID))
-	for _, t := range ts.byID {
-		all[t] = t.known()
-	}
-	return all
+	return slices.AppendSeq(make([]*topic, 0, len(ts.byID)), maps.Values(ts.byID))
 }
 
-// some returns those of ids that there are, likewise.
-func (ts *topics) some(ids map[domain.ExecutionID]bool) map[*topic]int64 {
+// some returns those of ids that there are.
+func (ts *topics) some(ids map[domain.ExecutionID]bool) []*topic {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	some := make(map[*topic]int64, len(ids))
+	some := make([]*topic, 0, len(ids))
 	for id := range ids {
 		if t := ts.byID[id]; t != nil {
-			some[t] = t.known()
+			some = append(some, t)
 		}
 	}
 	return some
@@ -172,10 +168,10 @@ func (t *topic) learn(head int64) {
 	t.head = max(t.head, head)
 }
 
-func (t *topic) known() int64 {
+func (t *topic) known() store.Known {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.head
+	return store.Known{Execution: t.id, LastSeq: t.head, Bell: t.bell}
 }
 
 // missing takes that the store does not have the execution. A session listens before it creates, so only what was

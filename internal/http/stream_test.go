@@ -290,7 +290,7 @@ func (m *memory) HeadOf(ctx context.Context, _ domain.TenantID, id domain.Execut
 	return m.Head(ctx, id)
 }
 
-func (m *memory) Heads(context.Context, []domain.ExecutionID) (map[domain.ExecutionID]store.Head, error) {
+func (m *memory) News(context.Context, []store.Known) ([]store.HeadNews, error) {
 	return nil, errors.New("not shared")
 }
 

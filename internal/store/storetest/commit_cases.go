@@ -632,9 +632,7 @@ func largeBatch(w *world) {
 		}
 	}
 	w.log(ids[7])
-	all, err := w.s.Heads(w.ctx, ids)
-	w.must(err)
-	if len(all) != len(ids) {
+	if all := w.heads(ids); len(all) != len(ids) {
 		w.Errorf("%d heads of %d", len(all), len(ids))
 	}
 }

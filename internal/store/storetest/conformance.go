@@ -110,6 +110,7 @@ func Run(t *testing.T, open Replicas) {
 		{"a claim leaves out what its replica does not want", claimBut},
 		{"a queue gives the tenants their turns", queue},
 		{"heads come in one query", heads},
+		{"only heads that are not as they are known are news", news},
 		{"delete takes all along and refuses the living", deletes},
 		{"a writer and a delete do not deadlock", deleteUnderWrite},
 		{"batches of several replicas do not deadlock", crossingBatches},

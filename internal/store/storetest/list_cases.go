@@ -386,8 +386,7 @@ func heads(w *world) {
 	ids := w.createMany(3)
 	w.accepted(said(ids[1], 0, 2))
 	w.accepted(ending(ids[2], 1))
-	all, err := w.s.Heads(w.ctx, append(ids, domain.ExecutionID(newID()), ids[0]))
-	w.must(err)
+	all := w.heads(append(ids, domain.ExecutionID(newID()), ids[0]))
 	if len(all) != 3 {
 		w.Fatalf("%d heads", len(all))
 	}
@@ -404,9 +403,52 @@ func heads(w *world) {
 	if !all[ids[2]].Terminal || all[ids[0]].Terminal {
 		w.Error("terminal is the wrong one")
 	}
-	if all, err := w.s.Heads(w.ctx, nil); err != nil || len(all) != 0 {
-		w.Errorf("no heads: %v, %v", all, err)
+}
+
+// news: only what is not as it is known is told, also of more executions than one statement takes.
+func news(w *world) {
+	ids := w.createMany(4)
+	w.accepted(said(ids[1], 0, 2))
+	w.accepted(said(ids[2], 0, 1))
+	known := make([]store.Known, 12_000)
+	rung := w.heads(ids)
+	for i := range known {
+		known[i] = store.Known{Execution: ids[0], LastSeq: 1, Bell: rung[ids[0]].Bell}
 	}
+	known[7] = store.Known{Execution: ids[1], LastSeq: 2, Bell: rung[ids[1]].Bell}
+	known[5_500] = store.Known{Execution: ids[2], LastSeq: 2, Bell: rung[ids[2]].Bell - 1}
+	known[9_999] = store.Known{Execution: domain.ExecutionID(newID()), LastSeq: 3}
+	known[11_999] = store.Known{Execution: ids[3], LastSeq: 5, Bell: rung[ids[3]].Bell} // a reading that was older
+	found, err := w.s.News(w.ctx, known)
+	w.must(err)
+	slices.SortFunc(found, func(a, b store.HeadNews) int { return a.Of - b.Of })
+	want := []store.HeadNews{
+		{Of: 7, Head: rung[ids[1]]}, {Of: 5_500, Head: rung[ids[2]]},
+		{Of: 9_999, Gone: true, Head: store.Head{Execution: known[9_999].Execution}},
+	}
+	if !slices.Equal(found, want) {
+		w.Errorf("%+v, want %+v", found, want)
+	}
+	if found, err := w.s.News(w.ctx, nil); err != nil || len(found) != 0 {
+		w.Errorf("of nothing: %v, %v", found, err)
+	}
+}
+
+// heads reads those that there are, by asking as somebody who knows nothing.
+func (w *world) heads(ids []domain.ExecutionID) map[domain.ExecutionID]store.Head {
+	known := make([]store.Known, len(ids))
+	for i, id := range ids {
+		known[i] = store.Known{Execution: id, Bell: -1}
+	}
+	found, err := w.s.News(w.ctx, known)
+	w.must(err)
+	all := map[domain.ExecutionID]store.Head{}
+	for _, n := range found {
+		if !n.Gone {
+			all[n.Execution] = n.Head
+		}
+	}
+	return all
 }
 
 func keys(w *world) {

@@ -173,10 +173,7 @@ func (m *modelled) release(t *rapid.T) {
 }
 
 func (m *modelled) check(t *rapid.T) {
-	got, err := m.s.Heads(m.ctx, m.ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := m.world.heads(m.ids)
 	for _, id := range m.ids {
 		if got[id] != *m.heads[id] {
 			t.Fatalf("%+v, want %+v", got[id], *m.heads[id])
