@@ -5,6 +5,7 @@
 // [Server.routes] shows it on one screen.
 //
 //	observe   names the request, counts and logs it, turns a panic into a 500          observe.go
+//	takeHead  HEAD is GET without a body                                               head.go
 //	guard     head too large, foreign Host (421), page of another origin (403)         guard.go
 //	routing   404, 405                                                                 server.go
 //	admit     401, 403, then query, headers and body against the document              auth.go params.go body.go json.go

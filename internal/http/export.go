@@ -104,6 +104,9 @@ func (e *export) VisitExportExecutionResponse(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeLines)
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="execution-%s.ndjson"`, e.execution.ID))
 	w.WriteHeader(http.StatusOK)
+	if infoOf(e.ctx).headOnly {
+		return nil
+	}
 	e.out, e.hash, e.counts = bufio.NewWriterSize(patient{w}, maxWrite), sha256.New(), map[string]int{}
 	err := e.write()
 	if err == nil {

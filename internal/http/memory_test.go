@@ -139,7 +139,7 @@ func TestBadNotes(t *testing.T) {
 	}
 	h.ask("PUT", "/memory/global", "", "If-Match", `"0"`).problem(400, domain.CodeMalformed)
 	h.ask("PUT", "/memory/global", "# Disks", "If-Match", `"0"`, "Content-Type", "text/markdown").problem(415, domain.CodeUnsupportedMedia)
-	if allow := h.ask("DELETE", "/memory/global", "").problem(405, domain.CodeMethodNotAllowed).header.Get("Allow"); allow != "GET, PUT" {
+	if allow := h.ask("DELETE", "/memory/global", "").problem(405, domain.CodeMethodNotAllowed).header.Get("Allow"); allow != "GET, HEAD, PUT" {
 		t.Errorf("Allow: %s", allow)
 	}
 	h.note("global", 0, strings.Repeat("é", domain.MaxMemoryBytes/2)).want(200)

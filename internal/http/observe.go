@@ -23,6 +23,7 @@ type info struct {
 	requestID string
 	accept    []string
 	chunked   bool // an answer without a length comes in chunks
+	headOnly  bool // the client wants no body
 	principal keys.Principal
 	bodyHash  []byte // of the checked body
 	abandoned bool   // the client went away before it was answered

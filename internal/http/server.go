@@ -339,7 +339,7 @@ func NewServer(config Config) (*Server, error) {
 //	GET  POST /webhooks                 webhooks.go     GET    DELETE /webhooks/{id} and below       webhooks.go
 func (s *Server) routes() chi.Router {
 	router := chi.NewRouter()
-	router.Use(s.observe, s.guard)
+	router.Use(s.observe, takeHead, s.guard)
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, domain.Errorf(domain.CodeNotFound, "There is no such route."))
 	})
@@ -364,6 +364,9 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	for _, method := range []string{"DELETE", "GET", "POST", "PUT"} {
 		if s.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
 			allowed = append(allowed, method)
+			if method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
 		}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -108,6 +108,10 @@ func (t *stream) serve(w http.ResponseWriter) error {
 		w.Header().Set("Connection", "close") // or the client sends its next request into the end of a connection that was taken over
 	}
 	w.WriteHeader(http.StatusOK)
+	if infoOf(t.ctx).headOnly {
+		t.close()
+		return nil
+	}
 	t.line = reply{http.NewResponseController(w), w}
 	t.hint()
 	t.spoke = time.Now()
