@@ -106,7 +106,6 @@ func (w *world) insist(ctx context.Context, d *dice, method, path string, body a
 			return a
 		}
 		if time.Since(begun) > insistence {
-			w.tellStacks()
 			w.run.breakOff(fmt.Errorf("%s: nobody has answered %s %s for %s: %s", w.name, method, path, insistence, a))
 			return a
 		}

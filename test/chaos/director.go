@@ -24,18 +24,11 @@ type director struct {
 	mu      sync.Mutex
 	seeds   int64
 	running map[string]int // cycles that are on their way
-	failed  error          // the book cannot be written, or a block hangs
+	failed  error          // the book cannot be written
 }
-
-// shortAtMost is when the short form is given up, which takes eight minutes: whatever hangs must not hold up all that is checked after it.
-const shortAtMost = 20 * time.Minute
-
-var errLate = fmt.Errorf("the short form has not come to its end within %s", shortAtMost)
 
 // short runs every block once: those that measure times by themselves, the others beside each other.
 func (d *director) short(ctx context.Context) {
-	ctx, cancel := context.WithTimeoutCause(ctx, shortAtMost, errLate)
-	defer cancel()
 	waiting := make(chan block, len(d.blocks))
 	for _, b := range d.blocks {
 		if !b.alone {
@@ -115,21 +108,15 @@ func (d *director) play(ctx context.Context, b block, cycles int) {
 	defer d.onItsWay(b.name, -cycles)
 	fmt.Fprintf(os.Stderr, "== %s: %d cycles, seed %d\n", b.name, cycles, r.seed)
 	line := r.play()
-	if ctx.Err() != nil { // what was cut short says nothing
-		if errors.Is(context.Cause(ctx), errLate) {
-			d.fail(fmt.Errorf("-seed %d -block %s: %w", r.seed, b.name, errLate))
-		}
-		return
+	if ctx.Err() != nil {
+		return // what was cut short says nothing
 	}
 	fmt.Fprintf(os.Stderr, "   %s: %s\n", b.name, line)
-	d.fail(d.book.add(line))
-}
-
-// fail keeps an error, if it is one, for the end.
-func (d *director) fail(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.failed = errors.Join(d.failed, err)
+	if err := d.book.add(line); err != nil {
+		d.mu.Lock()
+		d.failed = errors.Join(d.failed, err)
+		d.mu.Unlock()
+	}
 }
 
 func (d *director) onItsWay(name string, cycles int) {

@@ -25,7 +25,8 @@
 //   - and the oracle of all other tests, package eventstest.
 //
 // A run in which fewer than four of five operations succeeded proves nothing, and fails. So does one that breaks off: a server does
-// not come back, or nobody answers a request for three minutes; then the logs of the servers say what every goroutine waited for.
+// not come back, nobody answers a request for three minutes, or it takes longer than twenty; then the logs of the servers say what every
+// goroutine waited for.
 //
 // # Use
 //

@@ -32,6 +32,7 @@ type run struct {
 	counts     map[string]int
 	worst      map[string]time.Duration
 	violations []string
+	worlds     []*world
 }
 
 func newRun(ctx context.Context, s *stage, b block, seed int64, cycles int) *run {
@@ -136,6 +137,11 @@ func (r *run) must(err error) {
 func (r *run) breakOff(err error) {
 	r.violate("the run broke off: %v", err)
 	r.end(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.worlds {
+		w.tellStacks()
+	}
 }
 
 // sleep ends the run when the campaign is interrupted.
@@ -167,9 +173,13 @@ func (r *run) sideBySide(parts ...func()) {
 	}
 }
 
+// goAtMost is when a go is given up, whose longest takes six minutes: whatever hangs must not hold up all that is checked after it.
+const goAtMost = 20 * time.Minute
+
 // play runs the block to its end and returns its line for the book.
 func (r *run) play() result {
 	begun := time.Now()
+	defer time.AfterFunc(goAtMost, func() { r.breakOff(fmt.Errorf("it has not come to its end within %s", goAtMost)) }).Stop()
 	func() {
 		defer r.end(nil)
 		defer func() {

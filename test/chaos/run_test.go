@@ -21,6 +21,15 @@ func TestRunThatBreaksOffEndsAllItsParts(t *testing.T) {
 	}
 }
 
+func TestRunThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t.Context(), &stage{}, block{name: "test", run: func(r *run) { <-r.ctx.Done() }}, 1, 1)
+		if line := r.play(); len(line.Violations) != 1 || !strings.Contains(line.Violations[0], "not come to its end") {
+			t.Errorf("%q", line.Violations)
+		}
+	})
+}
+
 func TestServerThatNeverAnswersEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRun(t.Context(), &stage{}, block{name: "test"}, 1, 1)

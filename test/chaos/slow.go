@@ -80,6 +80,18 @@ func slowPostgres(r *run) {
 // gets a tracer of its own.
 func (r *run) slowDown(port int, by time.Duration) (letGo func()) {
 	var tracers []*exec.Cmd
+	letGo = func() {
+		for _, tracer := range tracers {
+			_ = tracer.Process.Signal(syscall.SIGTERM) // it lets go of what it traces
+			_ = tracer.Wait()
+		}
+	}
+	defer func() {
+		if broke := recover(); broke != nil {
+			letGo()
+			panic(broke)
+		}
+	}()
 	for left := untraced(port); len(left) > 0; left = untraced(port) {
 		if len(tracers) == 10 {
 			r.must(fmt.Errorf("strace does not get hold of the processes %v of Postgres", left))
@@ -92,12 +104,7 @@ func (r *run) slowDown(port int, by time.Duration) (letGo func()) {
 			r.sleep(10 * time.Millisecond)
 		}
 	}
-	return func() {
-		for _, tracer := range tracers {
-			_ = tracer.Process.Signal(syscall.SIGTERM) // it lets go of what it traces
-			_ = tracer.Wait()
-		}
-	}
+	return letGo
 }
 
 // untraced names the processes of the cluster at a port that nobody traces: the postmaster, then its children.

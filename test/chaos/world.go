@@ -67,6 +67,9 @@ func newStillWorld(r *run, s setup) *world {
 		w.servers = append(w.servers, server)
 	}
 	w.load = newLoad(w, s)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.worlds = append(r.worlds, w)
 	return w
 }
 
@@ -128,6 +131,7 @@ func (w *world) close() {
 	w.model.close()
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
+	w.run.worlds = slices.DeleteFunc(w.run.worlds, func(one *world) bool { return one == w })
 	if len(w.run.violations) > 0 {
 		fmt.Fprintf(os.Stderr, "what the servers of %s said lies in %s\n", w.name, w.folder)
 		return
@@ -135,7 +139,7 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.folder)
 }
 
-// tellStacks ends servers that do not answer, in such a way that their logs say what every goroutine waits for.
+// tellStacks ends the servers in such a way that their logs say what every goroutine waits for.
 func (w *world) tellStacks() {
 	for _, s := range w.servers {
 		if s.gone() != nil {

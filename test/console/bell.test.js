@@ -103,6 +103,7 @@ test("a click on a notification leads to the inbox", () =>
   visit(browser, server, async (v) => {
     const page = await inbox(v, await v.tab());
     await turnOn(page);
+    await card(page, await ask()).waitFor();
     await page.goto(`${server.url}/#/executions`);
     await page.getByRole("heading", { name: "Executions" }).waitFor();
     await look(page, false);
@@ -117,6 +118,7 @@ test("who refuses notifications is asked no more, and told why", () =>
   visit(browser, server, async (v) => {
     const page = await inbox(v, await v.tab(), "denied");
     await turnOn(page);
+    await card(page, await ask()).waitFor();
     await page.waitForFunction(() => document.querySelector("[title*='refuse notifications']") !== null);
     await look(page, false);
     const approval = await ask();
