@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -231,7 +232,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	running.Go(func() { a.sweeper.Run(managers) })
-	running.Go(func() { giveBack(managers, readHeap, freeHeap) })
+	running.Go(func() { giveBack(managers, readHeap, debug.FreeOSMemory) })
 	served := make(chan error, 1)
 	running.Go(func() { served <- a.server.Serve(serving, a.listener) })
 	ready()

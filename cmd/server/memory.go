@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
@@ -63,5 +62,3 @@ func readHeap() heap {
 	held := value(2) + value(3)
 	return heap{allocated: value(0), live: value(1), idle: held - min(held, value(1))}
 }
-
-func freeHeap() { debug.FreeOSMemory() }

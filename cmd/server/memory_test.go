@@ -51,7 +51,7 @@ func TestMemoryIsGivenBackOnceTheServerIsQuiet(t *testing.T) {
 }
 
 func TestGarbageIsIdleUntilItIsFreed(t *testing.T) {
-	freeHeap()
+	debug.FreeOSMemory()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before := readHeap()
 	garbage := make([][]byte, 2*worthwhile>>20)
@@ -63,7 +63,7 @@ func TestGarbageIsIdleUntilItIsFreed(t *testing.T) {
 	if grown := after.allocated - before.allocated; grown < 2*worthwhile || after.idle < worthwhile {
 		t.Errorf("%d bytes were allocated, and %d are idle", grown, after.idle)
 	}
-	freeHeap()
+	debug.FreeOSMemory()
 	if idle := readHeap().idle; idle >= worthwhile {
 		t.Errorf("%d bytes are idle when all was given back", idle)
 	}

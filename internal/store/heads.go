@@ -54,7 +54,7 @@ type HeadNews struct {
 const headsAtOnce = 5000
 
 // News returns the heads that have grown, or rung, beyond what is known, in any order. To ask for ten thousand that are as they
-// were costs the database ten thousand looks at an index, and this server next to nothing.
+// were costs the database ten thousand looks at an index, and this server the sending of what it knows.
 func (s *Store) News(ctx context.Context, known []Known) ([]HeadNews, error) {
 	var all []HeadNews
 	for first := 0; first < len(known); first += headsAtOnce {

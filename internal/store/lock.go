@@ -24,7 +24,7 @@ func (s *Store) LockServer(ctx context.Context) (unlock func() error, err error)
 	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience, taken)
 	defer cancel()
 	unlock, err = s.lockFile(ctx, ".lock")
-	if err != nil && errors.Is(context.Cause(ctx), taken) {
+	if errors.Is(err, taken) {
 		return nil, taken
 	}
 	return unlock, err

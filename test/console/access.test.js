@@ -3,24 +3,18 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { accessible } from "./harness/axe.js";
-import { card, connection, launch, loaded, reads, status, visit } from "./harness/browser.js";
-import { Gate, Model } from "./harness/model.js";
-import { Server } from "./harness/server.js";
+import { card, connection, loaded, reads, status, visit } from "./harness/browser.js";
+import { Gate } from "./harness/model.js";
+import { lower, raise, scripted } from "./harness/stage.js";
 
 let server;
 let browser;
 let model;
 
 before(async () => {
-  model = await Model.up();
-  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared" } };
-  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
+  ({ model, server, browser } = await raise({ agents: { scripted } }));
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 const rich =
   "# Title\n\nText with **bold**, `code`, a [link](https://example.com) and a table:\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n" +

@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { card, launch, reads, visit } from "./harness/browser.js";
-import { Model } from "./harness/model.js";
-import { Server, eventually } from "./harness/server.js";
+import { card, reads, visit } from "./harness/browser.js";
+import { eventually } from "./harness/server.js";
+import { lower, raise } from "./harness/stage.js";
 
 let server;
 let browser;
@@ -13,21 +13,13 @@ let model;
 let scene;
 
 before(async () => {
-  model = await Model.up();
-  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+  ({ model, server, browser } = await raise());
   scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo \u202eonce" }) : answer.say("Done.")));
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 /** Asks something new; nobody has answered it. */
-async function ask() {
-  const { id } = await server.create({ prompt: `Go ${scene}` });
-  return server.asks(id);
-}
+const ask = () => server.question({ prompt: `Go ${scene}` });
 
 /** How many streams the server has open. */
 async function streams() {

@@ -3,24 +3,18 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { card, launch, reads, status, visit } from "./harness/browser.js";
-import { Gate, Model } from "./harness/model.js";
-import { Server } from "./harness/server.js";
+import { card, reads, status, visit } from "./harness/browser.js";
+import { Gate } from "./harness/model.js";
+import { lower, raise, scripted } from "./harness/stage.js";
 
 let server;
 let browser;
 let model;
 
 before(async () => {
-  model = await Model.up();
-  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared" } };
-  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
+  ({ model, server, browser } = await raise({ agents: { scripted } }));
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 test("cancel asks, and ends it", () =>
   visit(browser, server, async (v) => {

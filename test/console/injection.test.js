@@ -6,32 +6,27 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { card, connection, launch, readThrough, status, visit } from "./harness/browser.js";
-import { Model } from "./harness/model.js";
+import { card, connection, readThrough, status, visit } from "./harness/browser.js";
 import { payloads } from "./harness/payloads.js";
-import { eventually, Refused, Server } from "./harness/server.js";
+import { eventually, Refused } from "./harness/server.js";
+import { lower, raise, scripted } from "./harness/stage.js";
 
 let server;
 let browser;
 let model;
 
+const printable = (text) => text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+
 before(async () => {
-  model = await Model.up();
-  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared", description: payloads[11] } };
+  const agents = { scripted: { ...scripted, description: payloads[11] } };
   payloads
     .slice(0, 30)
     .forEach((description, index) => (agents[`agent${index}`] = { command: "no-such-program", description: printable(description) }));
-  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
+  ({ model, server, browser } = await raise({ agents }));
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 /** Without what the contract does not take in names. */
-const printable = (text) => text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, " ");
-
 const quoted = (text) => `'${text.replaceAll("\u0000", "").replaceAll("'", "'\\''")}'`;
 
 /** What of a payload must be there to be read, whatever is made of blanks and of what cannot be seen. */

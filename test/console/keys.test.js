@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { card, launch, reads, visit } from "./harness/browser.js";
-import { Model } from "./harness/model.js";
-import { Server } from "./harness/server.js";
+import { card, reads, visit } from "./harness/browser.js";
+import { lower, raise } from "./harness/stage.js";
 
 let server;
 let browser;
@@ -12,16 +11,11 @@ let model;
 let approval;
 
 before(async () => {
-  model = await Model.up();
-  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+  ({ model, server, browser } = await raise());
   const scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo once" }) : answer.say("Done.")));
   approval = await server.asks((await server.create({ prompt: `Go ${scene}` })).id);
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 test("a key that may only read sees what waits; its buttons say what is missing", () =>
   visit(browser, server, async (v) => {

@@ -3,24 +3,19 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { connection, launch, reads, status, until, visit } from "./harness/browser.js";
-import { Gate, Model } from "./harness/model.js";
-import { eventually, Server } from "./harness/server.js";
+import { connection, reads, status, until, visit } from "./harness/browser.js";
+import { Gate } from "./harness/model.js";
+import { eventually } from "./harness/server.js";
+import { lower, raise, scripted } from "./harness/stage.js";
 
 let server;
 let browser;
 let model;
 
 before(async () => {
-  model = await Model.up();
-  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared" } };
-  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
+  ({ model, server, browser } = await raise({ agents: { scripted } }));
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 /** Has an agent talk and think by turns, each time another item of three events. */
 async function talk(items) {

@@ -4,23 +4,17 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { card, launch, loaded, status, visit } from "./harness/browser.js";
-import { Model } from "./harness/model.js";
-import { Server } from "./harness/server.js";
+import { card, loaded, status, visit } from "./harness/browser.js";
+import { lower, raise } from "./harness/stage.js";
 
 let server;
 let browser;
 let model;
 
 before(async () => {
-  model = await Model.up();
-  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+  ({ model, server, browser } = await raise());
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 const small = { ...{ device: "phone" }, viewport: { width: 360, height: 740 } };
 

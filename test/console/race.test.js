@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { card, connection, launch, reads, visit } from "./harness/browser.js";
-import { Model } from "./harness/model.js";
-import { Server } from "./harness/server.js";
+import { card, connection, reads, visit } from "./harness/browser.js";
+import { lower, raise } from "./harness/stage.js";
 
 let server;
 let browser;
@@ -12,21 +11,13 @@ let model;
 let scene;
 
 before(async () => {
-  model = await Model.up();
-  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+  ({ model, server, browser } = await raise());
   scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo once" }) : answer.say("Done.")));
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 /** Asks something new; nobody has answered it. */
-async function ask() {
-  const { id } = await server.create({ prompt: `Go ${scene}` });
-  return server.asks(id);
-}
+const ask = () => server.question({ prompt: `Go ${scene}` });
 
 const decided = (page, approval, status) => page.locator(`article.approval[data-id="${approval.id}"][data-status="${status}"]`);
 

@@ -2,23 +2,19 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { card, connection, launch, reads, status, until, visit } from "./harness/browser.js";
-import { Gate, Model } from "./harness/model.js";
-import { Server, eventually } from "./harness/server.js";
+import { card, connection, reads, status, until, visit } from "./harness/browser.js";
+import { Gate } from "./harness/model.js";
+import { eventually } from "./harness/server.js";
+import { lower, raise } from "./harness/stage.js";
 
 let server;
 let browser;
 let model;
 
 before(async () => {
-  model = await Model.up();
-  [server, browser] = await Promise.all([Server.up({ model }), launch()]);
+  ({ model, server, browser } = await raise());
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 /** So many words, each once, so that what is missing or doubled shows. */
 const words = (from, to) => Array.from({ length: to - from }, (_, index) => `w${from + index} `).join("");

@@ -4,9 +4,8 @@ import { mkdir, stat, writeFile } from "node:fs/promises";
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { card, connection, launch, loaded, shots, status, visit } from "./harness/browser.js";
-import { Model } from "./harness/model.js";
-import { Server } from "./harness/server.js";
+import { card, connection, loaded, shots, status, visit } from "./harness/browser.js";
+import { lower, raise, scripted } from "./harness/stage.js";
 
 let server;
 let browser;
@@ -20,18 +19,13 @@ const notes =
 const old = "retention: 30d\ncompress: false\nlevel: debug\npath: /var/log\n";
 
 before(async () => {
-  model = await Model.up();
-  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared", description: "A scripted agent" } };
-  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
+  const agents = { scripted: { ...scripted, description: "A scripted agent" } };
+  ({ model, server, browser } = await raise({ agents }));
   await mkdir(join(server.workspace, "infra", "logging"), { recursive: true });
   await writeFile(join(server.workspace, "infra", "logging", "rotate.yaml"), old);
   ids = await start();
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
 /** A night's work: one command that ran, and questions that wait. */
 async function start() {

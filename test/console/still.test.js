@@ -3,9 +3,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { card, launch, reads, visit } from "./harness/browser.js";
-import { Model } from "./harness/model.js";
-import { Server } from "./harness/server.js";
+import { card, reads, visit } from "./harness/browser.js";
+import { lower, raise, scripted } from "./harness/stage.js";
 
 let server;
 let browser;
@@ -13,21 +12,12 @@ let model;
 let scene;
 
 before(async () => {
-  model = await Model.up();
-  const agents = { scripted: { command: process.env.SIGNOFF_TEST_AGENT, home: "shared" } };
-  [server, browser] = await Promise.all([Server.up({ model, agents }), launch()]);
+  ({ model, server, browser } = await raise({ agents: { scripted } }));
   scene = model.scene((answer, _, step) => (step === 0 ? answer.call("bash", { command: "echo once" }) : answer.say("Done.")));
 });
-after(async () => {
-  await browser?.close();
-  await server?.down();
-  await model?.down();
-});
+after(lower);
 
-async function ask(more = {}) {
-  const { id } = await server.create({ prompt: `Go ${scene}`, ...more });
-  return server.asks(id);
-}
+const ask = (more) => server.question({ prompt: `Go ${scene}`, ...more });
 
 const ended = (page, approval, status) => page.locator(`article.approval[data-id="${approval.id}"][data-status="${status}"]`).waitFor();
 

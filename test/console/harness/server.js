@@ -187,6 +187,12 @@ export class Server {
     });
   }
 
+  /** Creates an execution, and gives the first thing that it asks. */
+  async question(body) {
+    const { id } = await this.create(body);
+    return this.asks(id);
+  }
+
   /** Decides as a person with this token does who has seen the approval. */
   decide(approval, decision, token) {
     return this.post(`/approvals/${approval.id}`, { argumentsHash: approval.argumentsHash, ...decision }, token);
