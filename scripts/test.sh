@@ -75,9 +75,9 @@ fi
 
 # vet has run, or is not wanted.
 flags+=(-vet=off -timeout 20m)
-# The longest begin first. Go takes packages in the order in which they are named, and by the alphabet the longest of all
-# comes last, so that it had the machine's other half stand idle for minutes.
-[ $# -gt 0 ] || set -- ./test/e2e ./internal/sessions ./internal/sandbox ./internal/store ./...
+# The longest begin first, beside the one that mostly waits for processes. Go takes packages in the order in which they are named, and by the alphabet the longest
+# of all comes last, with half of the machine idle beside it.
+[ $# -gt 0 ] || set -- ./test/e2e ./internal/sandbox ./internal/sessions ./internal/store ./...
 
 echo "== tests"
 go build -o "$tool/testreport" ./scripts/testreport
