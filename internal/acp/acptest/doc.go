@@ -127,7 +127,7 @@
 // Flow:
 //
 //	late MS STEP
-//	    a step after the turn's answer, so many milliseconds later
+//	    a step after the turn's answer, so many milliseconds later; the next one waits for its end
 //	await PATH
 //	    send nothing until this file is there
 //	once PATH STEP

@@ -98,7 +98,7 @@ func TestStubbornness(t *testing.T) {
 	})
 	t.Run("hang", func(t *testing.T) {
 		a := opened(t)
-		a.play(nil, "late 200 say never")
+		a.play(nil, "late 0 await hung", "late 0 say never") // after a time alone it may speak before it hangs
 		a.prompt("say now", "hang")
 		want(t, "before", updateOf(t, a.receive()).text(), "now")
 		eventually(t, "it hangs", func() bool { return a.stderr.String() == "hanging\n" })
@@ -106,6 +106,7 @@ func TestStubbornness(t *testing.T) {
 		_ = a.stdin.Close()
 		must(t, a.process.Process.Signal(syscall.SIGTERM))
 		a.lives()
+		must(t, os.WriteFile(filepath.Join(a.process.Dir, "hung"), nil, 0o600))
 		a.silent()
 		a.silent()
 	})

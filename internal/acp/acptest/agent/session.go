@@ -88,7 +88,7 @@ func (t *turn) loadSession() error {
 		return err
 	}
 	if t.agent.replay == "after" {
-		t.late = append(t.late, func() { t.repeat(history) })
+		t.late = append(t.late, lateStep{run: func() { t.repeat(history) }})
 	} else {
 		t.repeat(history)
 	}

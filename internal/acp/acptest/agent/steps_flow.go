@@ -10,7 +10,7 @@ import (
 )
 
 var flowSteps = []verb{
-	{"late", "MS STEP", "a step after the turn's answer, so many milliseconds later", late},
+	{"late", "MS STEP", "a step after the turn's answer, so many milliseconds later; the next one waits for its end", late},
 	{"await", "PATH", "send nothing until this file is there", await},
 	{"once", "PATH STEP", "a step that is taken only if this file is not there yet; it makes the file", once},
 }
@@ -20,14 +20,13 @@ func late(t *turn, a args) error {
 	if err != nil {
 		return err
 	}
-	t.late = append(t.late, func() {
+	t.late = append(t.late, lateStep{time.Duration(ms) * time.Millisecond, func() {
 		after := t.agent.newTurn("late", message{})
 		after.session = t.session
-		time.Sleep(time.Duration(ms) * time.Millisecond)
 		if err := a.step.run(after); err != nil {
 			fmt.Fprintln(os.Stderr, "late:", err)
 		}
-	})
+	}})
 	return nil
 }
 

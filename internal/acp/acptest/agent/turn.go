@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,7 +35,7 @@ type turn struct {
 	silent    bool   // there will be no answer
 	exits     bool   // right behind the answer
 	exitCode  int
-	late      []func()
+	late      []lateStep
 	as        string // session id to send under instead
 	messageID string
 	pace      time.Duration
@@ -120,12 +122,26 @@ func (t *turn) serve(handle func(*turn) error) {
 		os.Exit(t.exitCode)
 	}
 	t.release()
-	for _, start := range t.late {
-		go start()
-	}
+	go playLate(t.late)
 	t.ctx = context.Background()
 	if err := t.play(t.agent.script.after[t.phase]); err != nil && !errors.Is(err, errEnded) {
 		fmt.Fprintln(os.Stderr, "after the answer:", err)
+	}
+}
+
+// lateStep is played so long after the turn's answer.
+type lateStep struct {
+	after time.Duration
+	run   func()
+}
+
+// playLate plays one behind the other: of two timers that a busy machine finds due together the scheduler would choose.
+func playLate(steps []lateStep) {
+	begun := time.Now()
+	slices.SortStableFunc(steps, func(a, b lateStep) int { return cmp.Compare(a.after, b.after) })
+	for _, s := range steps {
+		time.Sleep(time.Until(begun.Add(s.after)))
+		s.run()
 	}
 }
 
