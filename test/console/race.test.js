@@ -139,9 +139,10 @@ test("one tap is one decision: while it is under way nothing else can be pressed
 
 test("an approval that expired says so, and an answer that comes too late does, too", () =>
   visit(browser, server, async (v) => {
-    const { id } = await server.create({ prompt: `Go ${scene}`, approvalTimeoutSeconds: 2 });
-    const approval = await server.asks(id);
     const page = await v.open("/inbox");
+    await connection(page, "live"); // what waits for seconds only is not over before the page can show it
+    const { id } = await server.create({ prompt: `Go ${scene}`, approvalTimeoutSeconds: 10 });
+    const approval = await server.asks(id);
     await card(page, approval).waitFor();
     await decided(page, approval, "expired").waitFor();
     await reads(card(page, approval), /expired/i);
