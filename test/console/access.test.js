@@ -48,7 +48,7 @@ const looks = [
 for (const look of looks) {
   const name = `${look.device}, ${look.colorScheme}`;
 
-  test(`axe-core finds nothing: ${name}`, { timeout: 180_000 }, () =>
+  test(`axe-core finds nothing: ${name}`, { timeout: 600_000 }, () =>
     visit(browser, server, async (v) => {
       const door = await v.tab(look);
       await door.goto(server.url);
@@ -209,6 +209,7 @@ test("the inbox by keyboard alone", () =>
     assert.equal((await server.get(`/approvals/${asked[1].id}`)).decision.reason, "Because.");
 
     await press(page, "j", (now) => now.card === asked[2].id);
+    await card(page, asked[2]).getByRole("button", { name: "Edit", exact: true, disabled: false }).waitFor(); // as soon as it is known who asks
     await page.keyboard.press("e");
     assert.equal((await focused(page)).tag, "TEXTAREA", "the editor has the focus");
     await page.keyboard.press("Escape");
@@ -222,8 +223,7 @@ test("the inbox by keyboard alone", () =>
     await press(page, "j", (now) => now.card === asked[3].id);
     await page.keyboard.press("Enter");
     await page.waitForURL(new RegExp(asked[3].executionId));
-    await page.keyboard.press("g");
-    await page.keyboard.press("i");
+    await Promise.all(["g", "i"].map((key) => page.keyboard.press(key))); // one right behind the other: too slow, they are no pair
     await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor();
     for (const approval of asked.slice(2)) await server.post(`/executions/${approval.executionId}/cancel`, {});
   }));

@@ -112,7 +112,7 @@ test("there are enough of them", () => {
 
 test(
   "in all fields of an execution: prompt, instructions, metadata, folder, text, thought, tool, arguments, output, file, reason, edited arguments",
-  { timeout: 180_000 },
+  { timeout: 600_000 },
   () =>
     visit(browser, server, async (v) => {
       const made = [];
@@ -189,7 +189,7 @@ async function shows(page, payload, id) {
   if (denied !== undefined) has(await page.locator("main").textContent(), fragments(payload), `reason ${payload}`);
 }
 
-test("in approvals that wait: command, file, diff, question, options", { timeout: 180_000 }, () =>
+test("in approvals that wait: command, file, diff, question, options", { timeout: 600_000 }, () =>
   visit(browser, server, async (v) => {
     const page = await v.open("/inbox");
     await connection(page, "live");
@@ -242,6 +242,7 @@ test("while it streams, in pieces of three characters", () =>
     });
     const { id } = await server.create({ prompt: `Go ${scene}` });
     const page = await v.open(`/executions/${id}`);
+    await eventually("all was said", async () => (await server.get(`/executions/${id}`)).status === "completed", 120_000); // two thousand pieces
     await status(page, "completed");
     await rummage(page);
     await clean(page, "a stream");
@@ -329,7 +330,7 @@ test("in the words of a model that failed, and in the names of keys, rules and a
     await clean(page, "the registry");
   }));
 
-test("in what an external agent sends: titles, options, plans, commands, diffs, forms", { timeout: 180_000 }, () =>
+test("in what an external agent sends: titles, options, plans, commands, diffs, forms", { timeout: 600_000 }, () =>
   visit(browser, server, async (v) => {
     const page = await v.open("/inbox");
     await connection(page, "live");

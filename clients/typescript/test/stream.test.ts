@@ -96,12 +96,18 @@ test("a server that drains, and one that is killed, are read on from where they 
   const options: FollowOptions = { ...soon, onState: (state) => states.push(state) };
   const restarts = { 20: "SIGTERM", 200: "SIGKILL" } as const;
   let all = "";
+  let restarted = Promise.resolve(); // one after the other: the second event may be read while the server still drains
   for await (const { event, line } of server.client({ baseUrl: proxy.url }).received(id, options)) {
     all += line + "\n";
     const signal = restarts[event.seq as keyof typeof restarts];
     if (signal === undefined) continue;
-    void server.stop(signal).then(() => server.start()).then(() => (proxy.target = server.url));
+    restarted = restarted.then(async () => {
+      await server.stop(signal);
+      await server.start();
+      proxy.target = server.url;
+    });
   }
+  await restarted;
   assert.equal(states[0], "connecting");
   assert.equal(states.at(-1), "ended");
   assert.ok(states.filter((state) => state === "reconnecting").length >= 2, states.join());
@@ -149,9 +155,9 @@ test("the merged stream from now on shows what is new, also where its first conn
   const proxy = await Proxy.up(server.url, cuts);
   t.after(() => proxy.down());
   const client = server.client();
-  let id = "";
+  let started!: Promise<string>; // its events may be here before the answer that has its id
   const onState: FollowOptions["onState"] = (state) => {
-    if (state === "connecting") void start(client).then((started) => (id = started));
+    if (state === "connecting") started = start(client);
   };
   const seen: string[] = [];
   let after: string | undefined;
@@ -160,6 +166,7 @@ test("the merged stream from now on shows what is new, also where its first conn
     after = cursor;
     if (event.seq === 5) break;
   }
+  const id = await started;
   assert.deepEqual(seen, [1, 2, 3, 4, 5].map((seq) => `${id} ${seq}`));
   for await (const { event } of client.feed({ after })) {
     assert.equal(`${event.executionId} ${event.seq}`, `${id} 6`);

@@ -158,7 +158,7 @@ export class Server {
       method,
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(90_000),
     });
     const text = await response.text();
     const answer = text === "" ? undefined : JSON.parse(text);
@@ -224,7 +224,7 @@ export class Server {
 }
 
 /** Looks until there is something to be seen, and returns it. */
-export async function eventually(what, look, patience = 30_000) {
+export async function eventually(what, look, patience = 90_000) {
   for (const end = Date.now() + patience; ; await sleep(50)) {
     const found = await look();
     if (found !== undefined && found !== false && found !== null) return found;
