@@ -20,8 +20,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// slack is how late Run may return after the timeout or the cancel.
-const slack = 2 * time.Second
+// slack is how late something may come that is to come at once. It was two seconds, for which a busy machine has stood still; what is
+// not killed sleeps for three hundred.
+const slack = 20 * time.Second
 
 func TestExitCodes(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
@@ -102,11 +103,11 @@ func TestNothingSurvives(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+	atOnce(t, allMethods, func(t *testing.T, s *Sandbox) {
 		m := mark()
 		script := fmt.Sprintf("echo before; (setsid sleep %[1]s &); trap '' TERM; sleep %[1]s", m)
 		started := time.Now()
-		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: folder(t), Timeout: time.Second}
+		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: folder(t), Timeout: 4 * time.Second} // of which it needs some to begin
 		output, result := run(t, s, command)
 		if took := time.Since(started); took > command.Timeout+slack {
 			t.Errorf("took %v", took)
@@ -349,8 +350,6 @@ func TestManyAtOnce(t *testing.T) {
 		if left := children(os.Getpid()); len(left) > 0 {
 			t.Errorf("children are left: %v", left)
 		}
-		if after := descriptors(t); after > before {
-			t.Errorf("%d descriptors before, %d after", before, after)
-		}
+		eventually(t, slack, "no descriptor is left", func() bool { return descriptors(t) <= before })
 	})
 }

@@ -183,10 +183,12 @@ func TestProcessIsNotCounted(t *testing.T) {
 	each(t, processMethods, func(t *testing.T, s *Sandbox) {
 		s.memory = 1
 		m := mark()
-		c := begin(t, s, fmt.Sprintf("for i in $(seq %d); do sleep %s & done; sleep 0.2; echo all; wait", maxProcesses+10, m))
-		expect(t, c, "all")
-		if running := len(alive(m)); running != maxProcesses+10 {
-			t.Errorf("%d processes run", running)
+		c := begin(t, s, fmt.Sprintf("for i in $(seq %d); do sleep %s & done; wait", maxProcesses+10, m))
+		all := func() bool { return len(alive(m)) == maxProcesses+10 }
+		eventually(t, 30*time.Second, "all of them run", all) // a shell has forked long before its children are what they are to become
+		time.Sleep(200 * time.Millisecond)                    // in which who counts has counted
+		if !all() {
+			t.Errorf("%d processes run", len(alive(m)))
 		}
 		c.Kill()
 		ends(t, c, slack)
@@ -334,9 +336,13 @@ func TestStuckSupervisor(t *testing.T) {
 		for range 100_000 {
 			c.Terminate()
 		}
-		c.Kill()
-		if took := time.Since(started); took > slack/4 {
+		if took := time.Since(started); took > slack {
 			t.Errorf("asking took %v", took)
+		}
+		started = time.Now()
+		c.Kill()
+		if took := time.Since(started); took >= killGrace { // which is for the supervisor; the machine hardly stands still between two lines
+			t.Errorf("the kill was waited for, %v", took)
 		}
 		if exit := ends(t, c, slack); exit.Code != -1 || exit.Trouble == "" {
 			t.Errorf("%+v", exit)
