@@ -3299,8 +3299,8 @@ type ServerInterface interface {
 	// (GET /audit)
 	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
 	// GetConsoleFile What the page of the console is made of
-	// (GET /console/{file})
-	GetConsoleFile(w http.ResponseWriter, r *http.Request, file string, params GetConsoleFileParams)
+	// (GET /console/{release}/{file})
+	GetConsoleFile(w http.ResponseWriter, r *http.Request, release string, file string, params GetConsoleFileParams)
 	// FollowEvents Follow the events of all executions, merged
 	// (GET /events)
 	FollowEvents(w http.ResponseWriter, r *http.Request, params FollowEventsParams)
@@ -3488,8 +3488,8 @@ func (_ Unimplemented) ListAudit(w http.ResponseWriter, r *http.Request, params 
 }
 
 // GetConsoleFile What the page of the console is made of
-// (GET /console/{file})
-func (_ Unimplemented) GetConsoleFile(w http.ResponseWriter, r *http.Request, file string, params GetConsoleFileParams) {
+// (GET /console/{release}/{file})
+func (_ Unimplemented) GetConsoleFile(w http.ResponseWriter, r *http.Request, release string, file string, params GetConsoleFileParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -4076,6 +4076,15 @@ func (siw *ServerInterfaceWrapper) GetConsoleFile(w http.ResponseWriter, r *http
 	var err error
 	_ = err
 
+	// ------------- Path parameter "release" -------------
+	var release string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "release", chi.URLParam(r, "release"), &release, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "release", Err: err})
+		return
+	}
+
 	// ------------- Path parameter "file" -------------
 	var file string
 
@@ -4110,7 +4119,7 @@ func (siw *ServerInterfaceWrapper) GetConsoleFile(w http.ResponseWriter, r *http
 	}
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetConsoleFile(w, r, file, params)
+		siw.Handler.GetConsoleFile(w, r, release, file, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -5663,7 +5672,7 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/audit", wrapper.ListAudit)
 	})
 	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/console/{file}", wrapper.GetConsoleFile)
+		r.Get(options.BaseURL+"/console/{release}/{file}", wrapper.GetConsoleFile)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/events", wrapper.FollowEvents)
@@ -6221,8 +6230,9 @@ func (response ListAuditdefaultApplicationProblemPlusJSONResponse) VisitListAudi
 }
 
 type GetConsoleFileRequestObject struct {
-	File   string `json:"file"`
-	Params GetConsoleFileParams
+	Release string `json:"release"`
+	File    string `json:"file"`
+	Params  GetConsoleFileParams
 }
 
 type GetConsoleFileResponseObject interface {
@@ -8284,7 +8294,7 @@ type StrictServerInterface interface {
 	// (GET /audit)
 	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
 	// GetConsoleFile What the page of the console is made of
-	// (GET /console/{file})
+	// (GET /console/{release}/{file})
 	GetConsoleFile(ctx context.Context, request GetConsoleFileRequestObject) (GetConsoleFileResponseObject, error)
 	// FollowEvents Follow the events of all executions, merged
 	// (GET /events)
@@ -8714,9 +8724,10 @@ func (sh *strictHandler) ListAudit(w http.ResponseWriter, r *http.Request, param
 }
 
 // GetConsoleFile operation middleware
-func (sh *strictHandler) GetConsoleFile(w http.ResponseWriter, r *http.Request, file string, params GetConsoleFileParams) {
+func (sh *strictHandler) GetConsoleFile(w http.ResponseWriter, r *http.Request, release string, file string, params GetConsoleFileParams) {
 	var request GetConsoleFileRequestObject
 
+	request.Release = release
 	request.File = file
 	request.Params = params
 

@@ -6,8 +6,10 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"signoff/api"
@@ -22,6 +24,9 @@ var consoleFolder embed.FS
 const (
 	typeHTML    = "text/html"
 	consolePage = "index.html"
+
+	// consoleFiles is where the page, as it is written, finds what it loads.
+	consoleFiles = "/console/"
 )
 
 // consoleTypes are the kinds of files that the console may have.
@@ -34,8 +39,8 @@ var consoleTypes = map[string]string{
 
 // consoleHeaders are those of the page and its files, beside the ones of every answer. The page holds somebody's token and shows what
 // models write: it runs its own modules and no other code, talks to this server alone, makes no markup out of text, lies in nobody's
-// frame, and is let go of by whoever opened it. A browser may keep the files, but asks each time whether they still are the
-// ones: modules of two versions do not work together.
+// frame, and is let go of by whoever opened it. A browser asks each time whether it still has the page, which names the release
+// of all the rest.
 var consoleHeaders = map[string]string{
 	"Cache-Control": "no-cache",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -46,36 +51,64 @@ var consoleHeaders = map[string]string{
 	"X-Frame-Options": "DENY",
 }
 
+// console is the page, and what it loads.
+type console struct {
+	page    consoleFile
+	files   map[string]consoleFile
+	release string // a digest of them all
+}
+
 // consoleFile is one file, ready to be sent.
 type consoleFile struct {
 	content    []byte
 	media, tag string
 }
 
-// readConsole reads what was embedded, by name.
-func readConsole() (map[string]consoleFile, error) {
+// readConsole reads what was embedded.
+func readConsole() (*console, error) {
 	entries, err := consoleFolder.ReadDir("console")
 	if err != nil {
 		return nil, fmt.Errorf("http: read the console: %w", err)
 	}
-	files := map[string]consoleFile{}
+	files, whole := map[string]consoleFile{}, sha256.New()
 	for _, entry := range entries {
 		content, err := consoleFolder.ReadFile("console/" + entry.Name())
 		if err != nil {
 			return nil, fmt.Errorf("http: read the console: %w", err)
 		}
-		sum := sha256.Sum256(content)
-		files[entry.Name()] = consoleFile{
-			content: content, media: consoleTypes[path.Ext(entry.Name())], tag: `"` + hex.EncodeToString(sum[:16]) + `"`,
+		file := newConsoleFile(entry.Name(), content)
+		files[entry.Name()] = file
+		fmt.Fprintln(whole, entry.Name(), file.tag)
+	}
+	c := &console{files: files, release: hex.EncodeToString(whole.Sum(nil)[:8])}
+	c.page = c.released(files[consolePage].content)
+	delete(files, consolePage)
+	return c, nil
+}
+
+func newConsoleFile(name string, content []byte) consoleFile {
+	sum := sha256.Sum256(content)
+	return consoleFile{content: content, media: consoleTypes[path.Ext(name)], tag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+// released is the page with the release in the addresses of its files, and with all modules named at once. A browser learns of a
+// module only from the one that imports it, and on a bad line each of those steps takes the time of a line of text.
+func (c *console) released(page []byte) consoleFile {
+	folder := consoleFiles + c.release + "/"
+	var ahead strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		if path.Ext(name) == ".js" {
+			fmt.Fprintf(&ahead, "<link rel=\"modulepreload\" href=\"%s%s\">\n", folder, name)
 		}
 	}
-	return files, nil
+	text := strings.ReplaceAll(string(page), `"`+consoleFiles, `"`+folder)
+	return newConsoleFile(consolePage, []byte(strings.Replace(text, "</head>", ahead.String()+"</head>", 1)))
 }
 
 // GetIndex tells who answers here: a program in JSON, a person by the console.
 func (s *Server) GetIndex(ctx context.Context, request api.GetIndexRequestObject) (api.GetIndexResponseObject, error) {
 	if negotiate(infoOf(ctx).accept, typeJSON, typeHTML) == typeHTML {
-		return consoleAnswer{s.console[consolePage], request.Params.IfNoneMatch}, nil
+		return consoleAnswer{consoleFile: s.console.page, has: request.Params.IfNoneMatch}, nil
 	}
 	index := api.GetIndex200JSONResponse{Body: api.Index{Service: api.IndexServiceSignoff, Version: s.version, Document: "/openapi.yaml"}}
 	index.Headers.Vary = new(varies)
@@ -85,19 +118,22 @@ func (s *Server) GetIndex(ctx context.Context, request api.GetIndexRequestObject
 // varies is what the answer of the index depends on besides its address.
 const varies = "Accept"
 
-// GetConsoleFile serves what the page loads. The page itself has one address, which is the index.
+// GetConsoleFile serves what the page loads. The page itself has one address, which is the index. A browser never asks twice for a file of
+// this server's release. A page that came from a replica of another one gets what there is here: while servers are replaced
+// one by one, a page with a stranger among its modules is of more use than none.
 func (s *Server) GetConsoleFile(_ context.Context, request api.GetConsoleFileRequestObject) (api.GetConsoleFileResponseObject, error) {
-	file, known := s.console[request.File]
+	file, known := s.console.files[request.File]
 	if !known {
 		return nil, domain.Errorf(domain.CodeNotFound, "The console has no such file.")
 	}
-	return consoleAnswer{file, request.Params.IfNoneMatch}, nil
+	return consoleAnswer{file, request.Params.IfNoneMatch, request.Release == s.console.release}, nil
 }
 
 // consoleAnswer is a file for a client that may have it already.
 type consoleAnswer struct {
 	consoleFile
-	has *string
+	has   *string
+	lasts bool // at its address there will never be another one
 }
 
 func (a consoleAnswer) VisitGetIndexResponse(w http.ResponseWriter) error {
@@ -111,6 +147,9 @@ func (a consoleAnswer) write(w http.ResponseWriter) error {
 	header := w.Header()
 	for name, content := range consoleHeaders {
 		header.Set(name, content)
+	}
+	if a.lasts {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable") // a year, as RFC 8246 has it
 	}
 	header.Set("ETag", a.tag)
 	if known := value(a.has, ""); known == "*" || strings.Contains(known, a.tag) { // a list, and proxies make tags weak

@@ -30,10 +30,13 @@ func TestBrowsersGetTheConsole(t *testing.T) {
 			t.Errorf("Accept %q: Vary is %q", accept, got)
 		}
 	}
-	if page := string(h.ask("GET", "/", "", "Accept", browser).body); !strings.Contains(page, `src="/console/main.js"`) {
+	if page := string(h.ask("GET", "/", "", "Accept", browser).body); !strings.Contains(page, `src="`+h.file("main.js")+`"`) {
 		t.Error(page)
 	}
 }
+
+// file is the address of a file of the console.
+func (h *house) file(name string) string { return consoleFiles + h.server.console.release + "/" + name }
 
 // TestTheConsoleIsServedAsItLies reads the folder: a file of a kind that is not embedded would be missing in the binary alone.
 func TestTheConsoleIsServedAsItLies(t *testing.T) {
@@ -49,23 +52,48 @@ func TestTheConsoleIsServedAsItLies(t *testing.T) {
 		}
 		content, err := os.ReadFile(filepath.Join("console", name))
 		must(t, err)
-		path := "/console/" + name
+		path := h.file(name)
 		if name == consolePage {
 			h.ask("GET", path, "").problem(404, domain.CodeNotFound)
 			path = "/"
 		}
 		a := h.ask("GET", path, "", "Authorization", "", "Accept", browser).want(200)
-		if string(a.body) != string(content) || a.header.Get("Content-Type") != media {
+		if h.written(a.body) != string(content) || a.header.Get("Content-Type") != media {
 			t.Errorf("%s is not what lies there, or no %s: %v", path, media, a.header)
 		}
 		for name, want := range consoleHeaders {
-			if a.header.Get(name) != want {
+			if a.header.Get(name) != want && name != "Cache-Control" {
 				t.Errorf("%s: %s is %q", path, name, a.header.Get(name))
 			}
 		}
 	}
 	if len(entries) < 10 {
 		t.Errorf("only %d files", len(entries))
+	}
+}
+
+var ahead = regexp.MustCompile(`<link rel="modulepreload" href="([^"]*)">\n`)
+
+// written is what lies there, of what is served: the page without the release, and without the list of modules.
+func (h *house) written(served []byte) string {
+	return strings.ReplaceAll(ahead.ReplaceAllString(string(served), ""), h.file(""), consoleFiles)
+}
+
+// TestThePageNamesAllModules: on a bad line each step from module to module takes as long as the module itself.
+func TestThePageNamesAllModules(t *testing.T) {
+	h := newHouse(t)
+	var named []string
+	for _, found := range ahead.FindAllSubmatch(h.ask("GET", "/", "", "Accept", browser).want(200).body, -1) {
+		named = append(named, string(found[1]))
+		h.ask("GET", string(found[1]), "").want(200)
+	}
+	modules, err := filepath.Glob("console/*.js")
+	must(t, err)
+	for i, name := range modules {
+		modules[i] = h.file(filepath.Base(name))
+	}
+	if !slices.Equal(named, modules) {
+		t.Errorf("the page names %q, and there are %q", named, modules)
 	}
 }
 
@@ -100,24 +128,31 @@ func TestTheConsolesPolicy(t *testing.T) {
 func TestTheConsoleHasNothingElse(t *testing.T) {
 	h := newHouse(t)
 	for _, name := range []string{
-		"none.js", "main.ts", "main.js.map", "", ".", "..", "../console.go", "..%2fconsole.go", "..%2f..%2fguard.go", "%2e%2e%2fguard.go", "Main.js", "main.js%00",
+		"none.js", consolePage, "main.ts", "main.js.map", "", ".", "..", "../console.go", "..%2fconsole.go", "..%2f..%2fguard.go", "%2e%2e%2fguard.go", "Main.js", "main.js%00",
 		"main%2ejs/x", "console/main.js", "main.js/", strings.Repeat("a", 200) + ".js",
 	} {
-		h.ask("GET", "/console/"+name, "").problem(404, domain.CodeNotFound)
+		h.ask("GET", h.file(name), "").problem(404, domain.CodeNotFound)
 	}
-	h.ask("GET", "/console/main.js?v=1", "").problem(422, domain.CodeInvalid)
+	for _, path := range []string{"main.js", "/main.js", "UPPERCASE0123456/main.js", h.server.console.release + "0/main.js", "../console/main.js"} {
+		h.ask("GET", consoleFiles+path, "").problem(404, domain.CodeNotFound)
+	}
+	h.ask("GET", h.file("main.js?v=1"), "").problem(422, domain.CodeInvalid)
 	for _, method := range []string{"POST", "PUT", "DELETE"} {
-		if a := h.ask(method, "/console/main.js", "").want(405); a.header.Get("Allow") != "GET, HEAD" {
+		if a := h.ask(method, h.file("main.js"), "").want(405); a.header.Get("Allow") != "GET, HEAD" {
 			t.Errorf("%s: %v", method, a.header)
 		}
 	}
 }
 
-// TestABrowserAsksWhetherItsFilesAreTheOnes: an upgraded server must not be shown with modules of the one before.
-func TestABrowserAsksWhetherItsFilesAreTheOnes(t *testing.T) {
+// TestABrowserKeepsFilesAndNotThePage: an upgraded server must not be shown with modules of the one before; and a telephone should
+// not ask for seventy files that it has.
+func TestABrowserKeepsFilesAndNotThePage(t *testing.T) {
 	h := newHouse(t)
+	const asked, kept = "no-cache", "public, max-age=31536000, immutable"
 	tags := map[string]string{}
-	for _, path := range []string{"/", "/console/main.js", "/console/base.css", "/console/icon.svg"} {
+	for path, keep := range map[string]string{
+		"/": asked, h.file("main.js"): kept, h.file("base.css"): kept, h.file("icon.svg"): kept, "/console/0123456789abcdef/keys.js": asked,
+	} {
 		first := h.ask("GET", path, "", "Accept", browser).want(200)
 		tag := first.header.Get("ETag")
 		if !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(tag) || tags[tag] != "" {
@@ -128,7 +163,7 @@ func TestABrowserAsksWhetherItsFilesAreTheOnes(t *testing.T) {
 			tag: 304, "W/" + tag: 304, `"other", ` + tag: 304, "*": 304, `"other"`: 200, strings.Trim(tag, `"`): 200, "": 200,
 		} {
 			a := h.ask("GET", path, "", "Accept", browser, "If-None-Match", has).want(status)
-			if a.header.Get("ETag") != tag || a.header.Get("Cache-Control") != "no-cache" || (len(a.body) == 0) != (status == 304) {
+			if a.header.Get("ETag") != tag || a.header.Get("Cache-Control") != keep || (len(a.body) == 0) != (status == 304) {
 				t.Errorf("%s with %s: %v", path, has, a.header)
 			}
 			if want := first.header.Get("Vary"); a.header.Get("Vary") != want {
@@ -159,7 +194,7 @@ func TestAPersonComesFromAnotherSite(t *testing.T) {
 		"of none":           {"GET", "/", []string{"Origin", "null"}},
 		"a form":            {"POST", "/", nil},
 		"another page":      {"GET", "/executions", nil},
-		"a file":            {"GET", "/console/main.js", nil},
+		"a file":            {"GET", h.file("main.js"), nil},
 		"a decision":        {"POST", "/approvals/" + someID, nil},
 		"the feed":          {"GET", "/events", nil},
 		"health":            {"GET", "/healthz", nil},
@@ -181,8 +216,8 @@ func TestTheConsolesOwnRequestsPass(t *testing.T) {
 	h.ask("GET", "/approvals?status=pending", "", own...).want(200)
 	h.ask("GET", "/executions/"+id+"/events", "", own...).want(200)
 	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`, writing...).want(200)
-	for _, file := range []string{"/console/main.js", "/console/base.css", "/console/icon.svg"} {
-		h.ask("GET", file, "", "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "script", "Origin", h.url).want(http.StatusOK)
+	for _, file := range []string{"main.js", "base.css", "icon.svg"} {
+		h.ask("GET", h.file(file), "", "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "script", "Origin", h.url).want(http.StatusOK)
 	}
 	h.ask("GET", "/", "", "Accept", browser, "Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document").want(200)
 }

@@ -55,6 +55,9 @@ func check(h *house, r *http.Request, a answer) {
 	keep := "no-store"
 	if a.header.Get("ETag") != "" && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/console/")) {
 		keep = "no-cache" // what the console is made of is no secret
+		if strings.HasPrefix(r.URL.Path, h.file("")) {
+			keep = "public, max-age=31536000, immutable"
+		}
 	}
 	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": keep} {
 		if a.header.Get(name) != want {
@@ -165,7 +168,7 @@ func asSet(names func(func(string) bool)) map[string]bool {
 
 func TestEveryRouteSaysWhoMayCallIt(t *testing.T) {
 	public := map[string]bool{"GET /": true, "GET /healthz": true, "GET /readyz": true, "GET /openapi.yaml": true,
-		"GET /console/{file}": true, "GET /approve/{token}": true, "POST /approve/{token}": true, // the token is the credential
+		"GET /console/{release}/{file}": true, "GET /approve/{token}": true, "POST /approve/{token}": true, // the token is the credential
 	}
 	c, err := loadContract()
 	must(t, err)

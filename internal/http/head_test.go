@@ -12,7 +12,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 	live, ended := h.open("stay"), h.create("say hello")
 	h.ended(ended)
 	for _, path := range []string{
-		"/", "/healthz", "/readyz", "/openapi.yaml", "/console/main.js", "/executions", "/executions/" + ended, "/executions/" + someID,
+		"/", "/healthz", "/readyz", "/openapi.yaml", h.file("main.js"), "/executions", "/executions/" + ended, "/executions/" + someID,
 		"/executions/" + ended + "/export", "/executions/" + ended + "/items", "/executions?limit=none", "/nowhere", "/executions/" + ended + "/cancel",
 		"/executions/" + live + "/events", "/events",
 	} {

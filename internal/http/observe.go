@@ -167,7 +167,7 @@ func (s *Server) account(v visit) {
 }
 
 // seldomRead are the routes of probes, which come every few seconds, and of the console's files, which come by the dozen.
-var seldomRead = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true, "/console/{file}": true}
+var seldomRead = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true, "/console/{release}/{file}": true}
 
 var knownMethods = map[string]bool{
 	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true, "TRACE": true, "CONNECT": true,

@@ -263,7 +263,7 @@ type Server struct {
 
 	defaults   Settings
 	contract   *contract
-	console    map[string]consoleFile
+	console    *console
 	hosts      hosts
 	metrics    *metrics
 	log        *slog.Logger
@@ -319,7 +319,7 @@ func NewServer(config Config) (*Server, error) {
 // routes is the way of a request. The routes themselves are those of the document; [api.ServerInterface] lists them
 // all, and api.HandlerWithOptions binds each to its method on this server:
 //
-//	GET  / /console/{file}              console.go      GET    /executions/{id}                      executions.go
+//	GET  / /console/{release}/{file}    console.go      GET    /executions/{id}                      executions.go
 //	GET  /healthz /readyz               operations.go   DELETE /executions/{id}                      executions.go
 //	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel               executions.go
 //	GET  /agents /models /tools         registry.go     POST   /executions/{id}/close                executions.go

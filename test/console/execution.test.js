@@ -210,7 +210,8 @@ test("a number is shown to its last digit, also where a browser would round it",
     await page.evaluate(() => document.querySelectorAll("main details").forEach((details) => (details.open = true)));
     await reads(page.locator('article.item[data-kind="tool"]').first(), "12345678901234567890");
     const edited = await page.evaluate(async () => {
-      const [{ editable }, { parseJSON }] = [await import("/console/arguments.js"), await import("/console/json.js")];
+      const module = (name) => import(new URL(name, document.querySelector("script").src).href);
+      const [{ editable }, { parseJSON }] = [await module("arguments.js"), await module("json.js")];
       return editable(parseJSON('{"id": 12345678901234567890}').id);
     });
     assert.deepEqual(edited, { text: "12345678901234567890", json: true }, "as it stands in the form that edits it");

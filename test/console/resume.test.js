@@ -94,6 +94,32 @@ test("loaded anew while an approval waits, in the inbox and in the execution", (
     await sameAsAPI(page, id);
   }));
 
+test("all modules are asked for at once, and loaded anew the page has them already", () =>
+  visit(browser, server, async (v) => {
+    const page = await v.tab();
+    await page.route(/\/main\.js$/, async (route) => {
+      const known = eventually("the modules are asked for before one of them could tell of another", () => v.requests.length > 60);
+      await known.then(() => route.continue(), () => route.abort());
+    });
+    await page.goto(server.link("/inbox"));
+    await connection(page, "live");
+    await page.unroute(/\/main\.js$/); // what is routed is not taken from the browser's store
+    await page.reload();
+    await connection(page, "live");
+    await page.reload();
+    await connection(page, "live");
+    const files = await page.evaluate(loaded);
+    assert.ok(files.length > 60, `${files.length} files`);
+    assert.deepEqual(files.filter(({ bytes }) => bytes > 0), [], "what was asked for once more");
+  }));
+
+/** What the page has loaded from its folder; bytes: what came over the line, so 0 for what the browser had. */
+const loaded = () =>
+  performance
+    .getEntriesByType("resource")
+    .filter(({ name }) => name.includes("/console/"))
+    .map(({ name, transferSize }) => ({ name: name.split("/").at(-1), bytes: transferSize }));
+
 test("the server is killed in the middle of a stream and comes back: the page says so, and goes on", () =>
   visit(browser, server, async (v) => {
     v.expect(/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_EMPTY_RESPONSE/);

@@ -60,7 +60,7 @@ func TestConsoleCommand(t *testing.T) {
 		t.Fatalf("exit %d, %q", code, out)
 	}
 	response, page := s.do("GET", "/", nil, headers{"Authorization": "", "Accept": "text/html"})
-	if response.StatusCode != http.StatusOK || !strings.Contains(string(page), "/console/main.js") {
+	if response.StatusCode != http.StatusOK || !regexp.MustCompile(`src="/console/[0-9a-f]{16}/main\.js"`).Match(page) {
 		t.Errorf("the link leads to %d\n%s", response.StatusCode, page)
 	}
 }

@@ -25,7 +25,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/console/{file}": {
+    "/console/{release}/{file}": {
         parameters: {
             query?: never;
             header?: never;
@@ -34,7 +34,9 @@ export interface paths {
         };
         /**
          * What the page of the console is made of
-         * @description Modules, styles and the icon. Which there are is the page's matter and may change with every version.
+         * @description Modules, styles and the icon. Which there are is the page's matter and may change with every version. Under the server's own
+         *     release a file may be kept for ever, since another one will have another address. Under any other, which a page asks for
+         *     that came from a replica of another version, the file is what this server has, and is not to be kept without asking.
          */
         get: operations["getConsoleFile"];
         put?: never;
@@ -3918,6 +3920,11 @@ export interface operations {
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path: {
+                /**
+                 * @description A digest of all files of the console; the page names it.
+                 * @example 5f1c0a9be6d24738
+                 */
+                release: string;
                 /** @example main.js */
                 file: string;
             };
