@@ -97,7 +97,7 @@ func TestARepairSurvivesAKill(t *testing.T) {
 			}
 			<-ctx.Done()
 			return "", context.Cause(ctx)
-		}, soon)
+		})
 		id := first.start(wanting(rowsSchema))
 		turns := 0
 		first.follow(id, func(f events.Frame) bool {
@@ -114,7 +114,7 @@ func TestARepairSurvivesAKill(t *testing.T) {
 				return "", fmt.Errorf("the model is not asked again: %+v", history)
 			}
 			return saysInTurn("three rows", "still none", "{}")(ctx, t)
-		}, soon)
+		})
 		if end := second.ended(id); end.Output.Error == nil || end.Output.Error.Code != domain.CodeOutputInvalid || end.Turn != 3 {
 			t.Errorf("turn %d: %+v", end.Turn, end.Output)
 		}
@@ -170,11 +170,11 @@ func open(r *domain.Request) { r.KeepOpen = true }
 
 func TestAStructuredAnswerSurvivesAKill(t *testing.T) {
 	s := storetest.SQLite(t)
-	first := newWorld(t, s, saysInTurn(`{"rows":3}`), soon)
+	first := newWorld(t, s, saysInTurn(`{"rows":3}`))
 	id := first.start(wanting(rowsSchema), open)
 	first.becomes(id, domain.StatusIdle, 1)
 	first.killed()
-	second := newWorld(t, s, nil, soon)
+	second := newWorld(t, s, nil)
 	if end := second.close(id); !end.Output.Success || string(end.Output.Structured) != `{"rows":3}` {
 		t.Errorf("%+v", end.Output)
 	}

@@ -150,13 +150,13 @@ func TestAClientsCallIsJudgedLikeAnyOther(t *testing.T) {
 
 func TestACallWaitsForItsClientOverAKill(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
-		first := newWorld(t, s, inserts, soon)
+		first := newWorld(t, s, inserts)
 		answered, waiting := first.start(trusting), first.start(trusting)
 		first.becomes(answered, domain.StatusExecutingTool, 1)
 		first.becomes(waiting, domain.StatusExecutingTool, 1)
 		first.killed()
 
-		second := newWorld(t, s, inserts, soon)
+		second := newWorld(t, s, inserts)
 		second.answers(answered, "c1", "one")
 		second.becomes(waiting, domain.StatusExecutingTool, 2)
 		second.answers(waiting, "c1", "two")

@@ -117,9 +117,8 @@ func TestCancelIsNotLost(t *testing.T) {
 	})
 	h.afterWish = once
 	w.decide(all[0], deny("no"))
-	time.Sleep(3 * time.Second)
-	if got := w.execution(id).Status; got != domain.StatusCancelled {
-		t.Errorf("three seconds after the committed wish the execution is %s", got)
+	if got := w.ended(id).Status; got != domain.StatusCancelled { // lost, it would wait for the other answer for ever
+		t.Errorf("after the committed wish the execution is %s", got)
 	}
 }
 
@@ -247,8 +246,8 @@ func TestLeaseEndStopsToolThoughCommitHangs(t *testing.T) {
 	w.start()
 	select {
 	case <-stopped:
-	case <-time.After(5 * time.Second):
-		t.Error("lease of 1 s: five seconds after the partition the tool still runs")
+	case <-time.After(30 * time.Second):
+		t.Error("lease of 1 s: 30 seconds after the partition the tool still runs")
 	}
 	away.Store(false)
 	close(back)
@@ -373,9 +372,8 @@ func TestRuleIsNotMissed(t *testing.T) {
 		w.decide(other, func(a *approvals.Answer) { a.Remember = domain.RememberExecution })
 	})
 	w.decide(first)
-	time.Sleep(2 * time.Second)
-	if e := w.execution(id); e.Status != domain.StatusCompleted {
-		t.Errorf("the remembered call is asked for again: %s", e.Status)
+	if e := w.ended(id); e.Status != domain.StatusCompleted { // it would not end if the remembered call were asked for again
+		t.Errorf("%s: %+v", e.Status, e.Output)
 	}
 }
 
@@ -413,8 +411,10 @@ func TestUsedCallIDsAndClosedMessages(t *testing.T) {
 
 func TestStartDuringDrain(t *testing.T) {
 	h := &hooked{Store: storetest.SQLite(t)}
+	admitted := make(chan struct{})
 	h.commit = func(_ context.Context, changes []store.Change) error {
 		if changes[0].Create != nil {
+			close(admitted)
 			time.Sleep(500 * time.Millisecond)
 		}
 		return nil
@@ -425,7 +425,7 @@ func TestStartDuringDrain(t *testing.T) {
 		_, _, err := w.manager.Start(context.Background(), tenant, alice, request(), nil)
 		done <- err
 	}()
-	time.Sleep(100 * time.Millisecond)
+	<-admitted
 	if err := w.manager.Drain(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -463,15 +463,10 @@ func TestCancelAtExpiryIsNotLost(t *testing.T) {
 		})
 	}
 	group.Wait()
-	time.Sleep(3 * time.Second)
-	lost := 0
-	for _, id := range ids {
-		if w.execution(id).Status != domain.StatusCancelled {
-			lost++
+	for i, id := range ids {
+		if end := w.ended(id); end.Status != domain.StatusCancelled { // its agent goes on until it is told
+			t.Errorf("the wish to cancel execution %d was lost: %s", i, end.Status)
 		}
-	}
-	if lost > 0 {
-		t.Errorf("%d of %d wishes to cancel were lost", lost, n)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -36,7 +35,7 @@ func asking(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 func abroad(t testing.TB, s *store.Store, script sessionstest.Script) (*world, *sessionstest.External) {
 	t.Helper()
 	external := &sessionstest.External{Script: script, Opened: make(chan domain.Opening, 20)}
-	return newWorld(t, s, nil, externally(external), func(c *sessions.Config) { c.LeaseTTL = 3 * time.Second }), external
+	return newWorld(t, s, nil, externally(external)), external
 }
 
 func TestAgentPermission(t *testing.T) {

@@ -265,23 +265,23 @@ func TestBlocksSurviveAKill(t *testing.T) {
 			}
 			return writesBlocks(ctx, t)
 		}
-		first := newWorld(t, s, hangs, soon)
+		first := newWorld(t, s, hangs)
 		id := first.start(generation)
 		first.until(id, domain.BlocksGeneratedType)
 		first.killed()
 
-		second := newWorld(t, s, again, soon)
+		second := newWorld(t, s, again)
 		second.becomes(id, domain.StatusIdle, 1)
 		second.wantStates(id, domain.GenerationSubmitted)
 		second.killed()
 
-		third := newWorld(t, s, hangs, soon)
+		third := newWorld(t, s, hangs)
 		changed := &domain.Document{Revision: "r2", Blocks: []byte(`[]`)}
 		wantCode(t, "an edit after a restart", third.edit(id, domain.Edit{Generation: 1, Document: changed}, "hang"), "")
 		third.becomes(id, domain.StatusWaiting, 2)
 		third.killed()
 
-		fourth := newWorld(t, s, again, soon)
+		fourth := newWorld(t, s, again)
 		fourth.becomes(id, domain.StatusIdle, 2)
 		fourth.wantStates(id, domain.GenerationSuperseded, domain.GenerationSubmitted)
 		if got := fourth.generations(id)[1].DocumentRevision; got != "r2" {
@@ -289,7 +289,7 @@ func TestBlocksSurviveAKill(t *testing.T) {
 		}
 		fourth.killed()
 
-		fifth := newWorld(t, s, again, soon)
+		fifth := newWorld(t, s, again)
 		fifth.accepts(id, 2, "r2")
 		for _, call := range []string{"g1", "g2"} {
 			if fate := fifth.fate(id, call); fate != domain.FateSucceeded {
@@ -432,7 +432,7 @@ func TestAnAcceptanceAgainstACancel(t *testing.T) {
 // TestAcceptedAndThenCancelled while nobody drives the execution.
 func TestAcceptedAndThenCancelled(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
-		first := newWorld(t, s, writesBlocks, soon)
+		first := newWorld(t, s, writesBlocks)
 		id := first.start(generation)
 		first.becomes(id, domain.StatusIdle, 1)
 		first.killed()
@@ -445,7 +445,7 @@ func TestAcceptedAndThenCancelled(t *testing.T) {
 				t.Fatal(err, out)
 			}
 		}
-		second := newWorld(t, s, writesBlocks, soon)
+		second := newWorld(t, s, writesBlocks)
 		if end := second.ended(id); end.Status != domain.StatusCompleted || second.fate(id, "g1") != domain.FateSucceeded {
 			t.Errorf("%s, and the call %s", end.Status, second.fate(id, "g1"))
 		}

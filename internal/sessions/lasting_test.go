@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
@@ -24,9 +23,6 @@ func waits(ctx context.Context, _ *sessionstest.Turn) (domain.StopReason, error)
 	<-ctx.Done()
 	return "", context.Cause(ctx)
 }
-
-// soon has a server look for what nobody drives any more after seconds.
-func soon(c *sessions.Config) { c.LeaseTTL = 3 * time.Second }
 
 // rule makes a rule for everybody.
 func (w *world) rule(effect domain.Verdict, matcher domain.Matcher) domain.PermissionRule {
@@ -74,14 +70,14 @@ func TestWhoApprovedALostCallIsOnRecord(t *testing.T) {
 			_ = t.Want("m1", call)
 			_, err := t.Use(call, func(json.RawMessage) string { <-ctx.Done(); return "" })
 			return "", err
-		}, soon)
+		})
 		id := first.start()
 		approval := first.approvals(id, 1)[0]
 		first.decide(approval)
 		first.until(id, domain.ToolCallStartedType)
 		first.killed()
 
-		second := newWorld(t, s, resuming(new(atomic.Int32)), soon)
+		second := newWorld(t, s, resuming(new(atomic.Int32)))
 		second.decide(second.approvals(id, 2)[1], resolve(domain.ResolutionFailed, ""))
 		second.ended(id)
 		record := second.recordOf(id, "c1")
@@ -95,14 +91,14 @@ func TestWhoApprovedALostCallIsOnRecord(t *testing.T) {
 // TestACallThatNobodyDecidedIsOnRecordAsTheServers, and not as decided by what had it asked about.
 func TestACallThatNobodyDecidedIsOnRecordAsTheServers(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
-		first := newWorld(t, s, uses("ls"), soon)
+		first := newWorld(t, s, uses("ls"))
 		cancelled, takenUp := first.start(), first.start()
 		first.approvals(cancelled, 1)
 		first.cancel(cancelled)
 		first.approvals(takenUp, 1)
 		first.killed()
 
-		second := newWorld(t, s, waits, soon)
+		second := newWorld(t, s, waits)
 		second.becomes(takenUp, domain.StatusPendingToolApproval, 2)
 		second.cancel(takenUp)
 		for _, id := range []domain.ExecutionID{cancelled, takenUp} {
@@ -270,13 +266,13 @@ func TestRulesAnswerWhatWasOpenBeforeARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				both := uses("git log -1", "git log -2")
-				first := newWorld(t, s, both, soon)
+				first := newWorld(t, s, both)
 				id := first.start()
 				open := first.approvals(id, 2)
 				first.killed()
 
 				back := make(chan struct{})
-				second := newWorld(t, s, nil, soon, away(back, both))
+				second := newWorld(t, s, nil, away(back, both))
 				test.meanwhile(second, approvalFor(t, open, "git log -1"))
 				close(back)
 				second.ended(id)
@@ -305,12 +301,12 @@ func versioned(version string, runs *atomic.Int32) sessionstest.Script {
 func TestAnApprovalIsOfOneVersion(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var runs atomic.Int32
-		first := newWorld(t, s, versioned("1", &runs), soon)
+		first := newWorld(t, s, versioned("1", &runs))
 		id := first.start()
 		before := first.approvals(id, 1)[0]
 		first.killed()
 
-		second := newWorld(t, s, versioned("2", &runs), soon)
+		second := newWorld(t, s, versioned("2", &runs))
 		second.decide(before)
 		again := pending(t, second.approvals(id, 2))
 		if runs.Load() != 0 || again.Call.Version != "2" {
@@ -346,7 +342,7 @@ func TestASpentBudgetStaysSpent(t *testing.T) {
 			_ = t.Host.Emit(ctx, domain.UsageUpdated{Usage: tokens(600, 400)})
 			<-lost // it does not return as long as there is somebody to end the execution
 			return "", context.Cause(ctx)
-		}, soon)
+		})
 		id := first.start(func(r *domain.Request) { r.Budget.Tokens = 100 })
 		first.until(id, domain.UsageUpdatedType)
 		first.stop()
@@ -357,7 +353,7 @@ func TestASpentBudgetStaysSpent(t *testing.T) {
 		second := newWorld(t, s, func(context.Context, *sessionstest.Turn) (domain.StopReason, error) {
 			prompts.Add(1)
 			return domain.StopEndTurn, nil
-		}, soon)
+		})
 		end := second.ended(id)
 		if prompts.Load() != 0 || end.Output.FinishReason != domain.FinishBudget || end.Output.Error.Code != domain.CodeLimitReached {
 			t.Errorf("prompted %d times, %+v", prompts.Load(), end.Output)
@@ -373,11 +369,11 @@ func TestAnEarlierDriverSavesNoMemory(t *testing.T) {
 			hosts <- t.Host
 			return waits(ctx, t)
 		}
-		first := newWorld(t, s, script, soon)
+		first := newWorld(t, s, script)
 		id := first.start(func(r *domain.Request) { r.Memory = true })
 		earlier := <-hosts
 		first.killed()
-		second := newWorld(t, s, script, soon)
+		second := newWorld(t, s, script)
 		later := <-hosts
 
 		if _, err := earlier.SaveMemory(t.Context(), domain.GlobalMemory, 0, "stale"); domain.CodeOf(err) != domain.CodeStale {

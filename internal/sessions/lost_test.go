@@ -61,12 +61,12 @@ func again(starts *atomic.Int32) sessionstest.Script {
 func lose(t *testing.T, s *store.Store, change ...func(*domain.Request)) (w *world, id domain.ExecutionID, question domain.Approval, starts *atomic.Int32) {
 	t.Helper()
 	starts = new(atomic.Int32)
-	first := newWorld(t, s, printing(sessionstest.Bash("c1", "ls"), starts), soon)
+	first := newWorld(t, s, printing(sessionstest.Bash("c1", "ls"), starts))
 	id = first.start(change...)
 	first.decide(first.approvals(id, 1)[0])
 	first.until(id, domain.ToolCallUpdatedType)
 	first.killed()
-	w = newWorld(t, s, again(starts), soon)
+	w = newWorld(t, s, again(starts))
 	question = w.approvals(id, 2)[1]
 	w.reach(id, domain.StatusPendingToolApproval)
 	return w, id, question, starts
@@ -99,7 +99,7 @@ func TestALostCallIsAQuestion(t *testing.T) {
 		w.rule(domain.Deny, domain.Matcher{Tool: "bash"})
 		for range 2 { // more crashes ask nothing new
 			w.killed()
-			w = newWorld(t, s, again(new(atomic.Int32)), soon)
+			w = newWorld(t, s, again(new(atomic.Int32)))
 			w.reach(id, domain.StatusPendingToolApproval)
 		}
 		if all := w.approvals(id, 2); len(all) != 2 || all[1].ID != question.ID || all[1].Status != domain.ApprovalPending {
@@ -147,7 +147,7 @@ func TestALostCallRunsOnceMoreByAnotherYes(t *testing.T) {
 			t.Errorf("%+v", retry)
 		}
 		w.killed()
-		w = newWorld(t, s, again(starts), soon)
+		w = newWorld(t, s, again(starts))
 		w.reach(id, domain.StatusPendingToolApproval)
 		w.rule(domain.Allow, domain.Matcher{Tool: "bash", Command: "ls"})
 		if all := w.approvals(id, 3); len(all) != 3 || all[2].Status != domain.ApprovalPending || starts.Load() != 1 {
@@ -170,16 +170,16 @@ func TestDecidedWhileNobodyDrivesALostCall(t *testing.T) {
 	s := storetest.SQLite(t)
 	w, id, question, starts := lose(t, s)
 	w.killed()
-	w = newWorld(t, s, waits, soon) // an agent that never comes back to its call
+	w = newWorld(t, s, waits) // an agent that never comes back to its call
 	w.decide(question, resolve(domain.ResolutionRetry, ""))
 	w.killed()
-	w = newWorld(t, s, again(starts), soon)
+	w = newWorld(t, s, again(starts))
 	retry := w.approvals(id, 3)[2]
 	w.killed()
-	w = newWorld(t, s, waits, soon)
+	w = newWorld(t, s, waits)
 	w.decide(retry)
 	w.killed()
-	w = newWorld(t, s, again(starts), soon)
+	w = newWorld(t, s, again(starts))
 	if end := w.ended(id); end.Status != domain.StatusCompleted || starts.Load() != 2 {
 		t.Errorf("%s, %d starts", end.Status, starts.Load())
 	}
@@ -242,7 +242,7 @@ func TestOneLostAndOnePending(t *testing.T) {
 			go func() { _, _ = t.Host.Authorize(ctx, pending) }()
 			_, err := t.Use(lost, func(json.RawMessage) string { starts.Add(1); <-ctx.Done(); return "" })
 			return "", err
-		}, soon)
+		})
 		id := first.start()
 		for _, a := range first.approvals(id, 2) {
 			if a.Call.ID == "c1" {
@@ -254,7 +254,7 @@ func TestOneLostAndOnePending(t *testing.T) {
 		}
 		first.killed()
 
-		w := newWorld(t, s, again(starts), soon)
+		w := newWorld(t, s, again(starts))
 		for _, a := range w.approvals(id, 3) {
 			switch {
 			case a.Status != domain.ApprovalPending:
@@ -289,12 +289,11 @@ func TestNobodyIsAskedAboutSomeLostCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := storetest.SQLite(t)
 			starts := new(atomic.Int32)
-			first := newWorld(t, s, printing(test.call, starts), soon)
+			first := newWorld(t, s, printing(test.call, starts))
 			id := first.start(test.change)
 			first.until(id, domain.ToolCallUpdatedType)
 			first.killed()
-			w := newWorld(t, s, again(starts), soon)
-			w.patience = 10 * time.Second
+			w := newWorld(t, s, again(starts))
 			end, fate := w.ended(id), w.fateOf(id)
 			if fate.Fate != domain.FateOutcomeUnknown || end.Output.Text != "told: "+fate.Output || starts.Load() != 1 {
 				t.Errorf("%+v, %+v", fate, end.Output)
@@ -312,7 +311,7 @@ func TestALostCallThatTheAgentGivesUp(t *testing.T) {
 		gone := &domain.Failure{Code: domain.CodeUnknownTool, Message: "There is no tool bash."}
 		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed, Output: gone.Message, Error: gone})
 		return domain.StopEndTurn, t.Say("m2", "so be it")
-	}, soon)
+	})
 	w.ended(id)
 	fate := w.fateOf(id)
 	if fate.Fate != domain.FateOutcomeUnknown || !strings.Contains(fate.Output, "There is no tool bash.") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -130,23 +131,24 @@ func TestCallDuringADrain(t *testing.T) {
 
 // The prompt that waits is the next server's: a turn that begins during a drain is only cut off.
 func TestNoTurnBeginsDuringADrain(t *testing.T) {
-	s := storetest.SQLite(t)
-	w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+	proceed := make(chan struct{})
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		one := sessionstest.Bash("c"+t.Prompt.Text, "ls")
 		one.Class, one.Action = domain.ClassRead, domain.Action{}
 		_ = t.Want("m"+t.Prompt.Text, one)
 		_, err := t.Use(one, func(json.RawMessage) string {
 			select {
-			case <-time.After(500 * time.Millisecond):
+			case <-proceed:
 			case <-ctx.Done():
 			}
 			return "ran"
 		})
 		return domain.StopEndTurn, err
-	})
+	}, func(c *sessions.Config) { c.DrainGrace = 20 * time.Second })
 	id := w.start(keepOpen)
 	w.becomes(id, domain.StatusExecutingTool, 1)
 	w.say(id, "two", "")
+	time.AfterFunc(500*time.Millisecond, func() { close(proceed) })
 	w.drain()
 	if n := len(payloads[domain.TurnStarted](t, w.events(id))); n != 1 {
 		t.Errorf("%d turns began; %v", n, types(w.events(id)))

@@ -18,7 +18,7 @@ import (
 
 // parks lets go of what waits almost at once.
 func parks(c *sessions.Config) {
-	c.ParkAfter, c.LookEvery, c.LeaseTTL = time.Millisecond, 20*time.Millisecond, 3*time.Second
+	c.ParkAfter, c.LookEvery = time.Millisecond, 20*time.Millisecond
 }
 
 // parked waits until nobody drives an execution, and no session is left of it.
@@ -110,7 +110,7 @@ func TestAParkedClientCallWakesOnItsAnswer(t *testing.T) {
 func TestWhatOnlyWaitsIsParkedAfterAKill(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var starts atomic.Int32
-		first := newWorld(t, s, resuming(&starts), soon)
+		first := newWorld(t, s, resuming(&starts))
 		id := first.start()
 		before := first.approvals(id, 1)[0]
 		first.killed()

@@ -272,16 +272,13 @@ func asksUser(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, err
 
 // TestAQuestionOfOurOwnAgentSurvives a server that goes: the same approval waits on, and its answer is heard.
 func TestAQuestionOfOurOwnAgentSurvives(t *testing.T) {
-	for name, leave := range map[string]func(*world){"drained": (*world).drain, "killed": func(w *world) { w.stop() }} {
+	for name, leave := range map[string]func(*world){"drained": (*world).drain, "killed": (*world).killed} {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				w := newWorld(t, s, asksUser)
 				id := w.start()
 				before := w.approvals(id, 1)[0]
 				leave(w)
-				if err := s.ForgetReplicas(t.Context()); err != nil {
-					t.Fatal(err)
-				}
 				w = newWorld(t, s, asksUser)
 				w.becomes(id, domain.StatusPendingToolApproval, 2)
 				w.decide(before, func(a *approvals.Answer) { a.Answer = json.RawMessage(`{"answer":"red"}`) })

@@ -11,7 +11,6 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -26,8 +25,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 		ran := &ledger{times: map[string]int{}}
 		script := ran.script(seed)
 		random := rand.New(rand.NewPCG(seed, 1))
-		shortLease := func(c *sessions.Config) { c.LeaseTTL = 2 * time.Second } // a killed server is not waited for longer
-		w := newWorld(t, s, script, shortLease)
+		w := newWorld(t, s, script)
 		var ids []domain.ExecutionID
 		for range 40 {
 			ids = append(ids, w.start(func(r *domain.Request) {
@@ -37,7 +35,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			w.meddle(random, ids)
 			if random.IntN(8) == 0 {
 				w.killed()
-				w = newWorld(t, s, script, shortLease)
+				w = newWorld(t, s, script)
 			}
 		}
 		for _, id := range ids {

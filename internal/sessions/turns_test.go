@@ -275,9 +275,7 @@ func TestIdleExpires(t *testing.T) {
 func TestIdleSurvivesRestarts(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
-		world := func() *world {
-			return newWorld(t, s, nil, externally(external), func(c *sessions.Config) { c.LeaseTTL = 3 * time.Second })
-		}
+		world := func() *world { return newWorld(t, s, nil, externally(external)) }
 		w := world()
 		id := w.start(keepOpen, outside)
 		w.becomes(id, domain.StatusIdle, 1)

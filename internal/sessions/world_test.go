@@ -62,7 +62,8 @@ func newWorldThrough(
 	t.Helper()
 	w := &world{t: t, store: s, log: events.NewLog(through), patience: time.Minute}
 	w.config = sessions.Config{
-		Sandbox: sessionstest.Sandbox{}, Workspace: &sessions.Workspace{}, LeaseTTL: 10 * time.Second, DrainGrace: time.Second,
+		Replica: store.ReplicaID(approvals.NewID()), LeaseTTL: 15 * time.Second, DrainGrace: time.Second,
+		Sandbox: sessionstest.Sandbox{}, Workspace: &sessions.Workspace{},
 		ParkAfter: 48 * time.Hour, // parking has tests of its own
 		Agents:    map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
 	}
