@@ -28,11 +28,17 @@ packages() { # packages [package …]
   return 1
 }
 
-# npm packages are kept as long as the lock file of their folder says the same. None of them runs a script while it is installed.
+# None of the packages runs a script while it is installed. The registry is asked for hundreds of files, and once did not answer
+# for one of them: that is no fault of ours, a second time is.
+npm_ci() { # npm_ci <folder>
+  npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund || { sleep 5 && npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund; }
+}
+
+# npm packages are kept as long as the lock file of their folder says the same.
 npm_packages() { # npm_packages <folder>
   local folder=$1
   cmp -s "$folder/package-lock.json" "$folder/node_modules/.installed" && return 0
-  npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund || return 1
+  npm_ci "$folder" || return 1
   cp "$folder/package-lock.json" "$folder/node_modules/.installed"
 }
 
@@ -40,7 +46,7 @@ npm_packages() { # npm_packages <folder>
 node_20() { # node_20 <folder whose node_modules may hold it>
   [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] && return 0
   local folder=$1/node_modules/.node
-  [ -d "$folder/node_modules" ] || { mkdir -p "$folder" && cp test/agents/npm/node/package*.json "$folder" && npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund; } || return 1
+  [ -d "$folder/node_modules" ] || { mkdir -p "$folder" && cp test/agents/npm/node/package*.json "$folder" && npm_ci "$folder"; } || return 1
   PATH=$(echo "$folder"/node_modules/node-linux-*/bin):$PATH
   node --version
 }

@@ -77,7 +77,7 @@ func (m manifest) install(ctx context.Context, place string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	if err := m.npm(ctx, folder); err != nil {
+	if err := m.fill(ctx, folder); err != nil {
 		return err
 	}
 	if !m.complete(folder) {
@@ -94,7 +94,12 @@ func (m manifest) install(ctx context.Context, place string) error {
 	return nil
 }
 
-func (m manifest) npm(ctx context.Context, folder string) error {
+// tries, and the pause between two of them: an installation asks the registry for hundreds of files, and one answer that did not
+// come has failed all of it.
+const tries, pause = 3, 5 * time.Second
+
+// fill has npm install into a folder.
+func (m manifest) fill(ctx context.Context, folder string) error {
 	files, err := fs.Sub(manifests, "npm/"+m.name)
 	if err != nil {
 		return err
@@ -106,14 +111,29 @@ func (m manifest) npm(ctx context.Context, folder string) error {
 	if m.loose {
 		how = []string{"install", "--no-save"}
 	}
+	how = append(how, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	for try := 1; ; try++ {
+		err := npm(ctx, folder, how)
+		if err == nil || try == tries || errors.Is(err, exec.ErrNotFound) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// npm runs it once. A try that hangs takes nothing from the next one.
+func npm(ctx context.Context, folder string, how []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	how = append(how, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	npm := exec.CommandContext(ctx, "npm", how...)
-	npm.Dir, npm.WaitDelay = folder, time.Second
-	output, err := npm.CombinedOutput()
+	command := exec.CommandContext(ctx, "npm", how...)
+	command.Dir, command.WaitDelay = folder, time.Second
+	output, err := command.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("npm, which these tests install agents with, is not on the PATH (Debian: apt-get install -y npm)")
+		return fmt.Errorf("npm, which these tests install agents with, is not on the PATH (Debian: apt-get install -y npm): %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("npm: %w\n%s", err, output)
