@@ -9,7 +9,8 @@
 //   - the relay copies the model's stream and does nothing else.
 //
 // The contenders take turns within a round, each round in another order, and a ratio is formed within one round. A noisy
-// second then spoils a figure of one round, and not the median of the ratios.
+// second then spoils a figure of one round, and not the median of the ratios. The short form has three rounds, so a noisy minute spoils the
+// median, too; it judges the best round, which shows a fall by half as all of them do.
 //
 // The model is a script in a process of its own ([serveModel]); it stamps each chunk with the time at which it was sent, so a
 // latency is from the model's socket to the reader of the event stream. CPU and memory are those of the contender's process, and beside it of the
@@ -18,7 +19,7 @@
 //
 //	bench                 measures what of this commit has not been measured, prints the table, exits 1 where a goal is missed
 //	bench -only replay    measures one figure
-//	bench -short          a few rounds of the figures that break most easily, against half of each goal
+//	bench -short          a few rounds of the figures that break most easily, the best of them against half of each goal
 //
 // A finished figure is a line in the results file, so a run that was interrupted goes on with the next one. docs/performance.md explains the
 // figures one by one.

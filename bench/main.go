@@ -57,7 +57,7 @@ type options struct {
 
 func parse(arguments []string) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.BoolVar(&o.short, "short", false, "a few rounds of the figures that break most easily, against half of each goal")
+	flags.BoolVar(&o.short, "short", false, "a few rounds of the figures that break most easily, the best of them against half of each goal")
 	flags.StringVar(&o.only, "only", "", "the figures to measure, separated by commas: "+strings.Join(names(figures()), ", "))
 	flags.StringVar(&o.results, "results", ".bench/results.jsonl", "the file that gets a line for each measurement; what it has of this commit is not measured again")
 	flags.StringVar(&o.binary, "signoff", "bin/signoff", "the server")

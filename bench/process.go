@@ -75,20 +75,18 @@ func (p *process) pid() int { return p.command.Process.Pid }
 // tick is the unit of the CPU times in /proc; the kernel fixes it for user space.
 const tick = 10 * time.Millisecond
 
-// cpuTime is what the processes, and those of their children that have ended, have used so far.
-func cpuTime(pids ...int) (used time.Duration, err error) {
-	for _, pid := range pids {
-		fields, err := status(pid)
+// cpuTime is what the process, and those of its children that have ended, have used so far.
+func cpuTime(pid int) (used time.Duration, err error) {
+	fields, err := status(pid)
+	if err != nil {
+		return 0, err
+	}
+	for _, field := range fields[11:15] { // utime, stime, cutime, cstime; proc(5) counts from 1 and from the pid
+		ticks, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
 			return 0, err
 		}
-		for _, field := range fields[11:15] { // utime, stime, cutime, cstime; proc(5) counts from 1 and from the pid
-			ticks, err := strconv.ParseInt(field, 10, 64)
-			if err != nil {
-				return 0, err
-			}
-			used += time.Duration(ticks) * tick
-		}
+		used += time.Duration(ticks) * tick
 	}
 	return used, nil
 }

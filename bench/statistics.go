@@ -14,16 +14,18 @@ func quantile[T cmp.Ordered](values []T, q float64) T {
 
 // finding is the middle of what the rounds found, and how far they lie apart.
 type finding struct {
-	median float64
-	spread float64 // from the first quartile to the third
-	rounds int
+	median      float64
+	spread      float64 // from the first quartile to the third
+	least, most float64
+	rounds      int
 }
 
 func found(values []float64) finding {
 	if len(values) == 0 {
-		return finding{median: math.NaN()}
+		return finding{median: math.NaN(), least: math.NaN(), most: math.NaN()}
 	}
-	return finding{median: between(values, 0.5), spread: between(values, 0.75) - between(values, 0.25), rounds: len(values)}
+	return finding{median: between(values, 0.5), spread: between(values, 0.75) - between(values, 0.25),
+		least: slices.Min(values), most: slices.Max(values), rounds: len(values)}
 }
 
 // between is a quantile that lies between two values where it falls between them: of five rounds or nine a quarter is no whole number.

@@ -17,6 +17,8 @@ type verdict struct {
 	ratio     finding
 	goal      float64 // 0: there is none
 	limit     float64 // what the run fails beyond
+	held      float64 // what is held against the limit
+	best      bool    // that is the best round, in place of the middle
 	missed    bool
 	short     bool // of the goal itself, as far as the middle tells, though not by more than the limit allows
 }
@@ -48,8 +50,22 @@ func (b *book) verdict(f figure, r row, contender string) verdict {
 	}
 	v.limit = r.limit(v.goal, judged.spread, b.short)
 	v.short = worse(r, judged.median, v.goal)
-	v.missed = worse(r, judged.median, v.limit)
+	v.held, v.best = r.held(judged, b.short), b.short
+	v.missed = worse(r, v.held, v.limit)
 	return v
+}
+
+// held is what is held against the limit. A neighbour of a few seconds has spoiled two of the three rounds of the short form, and with them
+// their middle; what has really fallen by half has fallen in the best round, too.
+func (r row) held(found finding, short bool) float64 {
+	switch {
+	case !short:
+		return found.median
+	case r.more:
+		return found.most
+	default:
+		return found.least
+	}
 }
 
 // goal is what a contender is held against; 0: nothing.
@@ -145,6 +161,8 @@ func (v verdict) word() string {
 		return ""
 	case v.missed:
 		return "MISSED"
+	case v.short && v.best:
+		return "short, its best round (" + figures3(v.held) + ") within its limit of " + figures3(v.limit)
 	case v.short:
 		return "short, within its limit of " + figures3(v.limit)
 	default:

@@ -10,7 +10,7 @@ import (
 
 func TestFound(t *testing.T) {
 	got := found([]float64{5, 1, 4, 2, 3})
-	if got.median != 3 || got.spread != 2 || got.rounds != 5 {
+	if got.median != 3 || got.spread != 2 || got.least != 1 || got.most != 5 || got.rounds != 5 {
 		t.Errorf("%+v", got)
 	}
 	if got := found([]float64{1, 2}); got.median != 1.5 || got.spread != 0.5 {
@@ -52,6 +52,11 @@ func TestVerdicts(t *testing.T) {
 		"the long form holds to the goal":          {row: row{more: true, reach: both(0.5), stand: both(0.2)}, values: []float64{3, 3, 3, 3, 3}, missed: true, below: true},
 		"the short form does not judge latencies":  {row: row{reach: both(2), calm: true}, values: []float64{90, 90, 90}, short: true},
 		"the short form sees a fall by half":       {row: more, values: []float64{2, 2, 2}, short: true, missed: true, below: true},
+		"and looks at its best round":              {row: more, values: []float64{1, 1, 3}, short: true, below: true},
+		"which must not have fallen":               {row: more, values: []float64{1, 1, 2.4}, short: true, missed: true, below: true},
+		"where less is better, too":                {row: less, values: []float64{90, 90, 39}, short: true, below: true},
+		"nor have doubled, where less is better":   {row: less, values: []float64{90, 90, 41}, short: true, missed: true, below: true},
+		"the long form looks at the middle":        {row: plain, values: []float64{201, 201, 201, 90, 90}, missed: true, below: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book, err := openBook(filepath.Join(t.TempDir(), "r"), "c", test.short)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"signoff/internal/store/storetest"
@@ -52,8 +54,18 @@ func (t *target) cpu() (server, all time.Duration, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	database, err := cpuTime(append(workers, t.database)...)
-	return server, server + database, err
+	for _, worker := range workers {
+		used, err := cpuTime(worker)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has ended meanwhile, and what it used is with its parent: once this ended a whole run
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		all += used
+	}
+	database, err := cpuTime(t.database) // after them: what a worker that has ended used is in it
+	return server, server + all + database, err
 }
 
 // stage is what all contenders share.
