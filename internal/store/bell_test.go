@@ -147,7 +147,7 @@ func TestTerminatedListener(t *testing.T) {
 
 // A quiet channel is no reason to go: the server answers the pings, and what is sent after them is heard.
 func TestQuietListener(t *testing.T) {
-	s := storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t), BellPing: time.Second})
+	s := storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t), BellPing: 5 * time.Second})
 	ear := listen(t, s)
 	for end := time.Now().Add(20 * time.Second); len(backends(t, s, "-- ping")) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
