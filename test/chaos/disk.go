@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -169,13 +171,17 @@ func (w *world) starve(folder string, revive func()) {
 	w.completed()
 }
 
-// refuses waits until a server says that it cannot take an execution, and that it is not ready.
+// refuses waits until a server says that it cannot take an execution, and that it is not ready. What fills the rest of its disk is
+// noise: fifty thousand times the same letter are six hundred bytes to Postgres, and it has room for many of those.
 func (w *world) refuses(folder string) {
 	unready, refused := false, false
-	for end := time.Now().Add(8 * time.Second); time.Now().Before(end) && (!unready || !refused); w.run.sleep(20 * time.Millisecond) {
+	noise := make([]byte, 37_500)
+	_, _ = rand.Read(noise) // it never fails
+	filler := "full " + base64.RawURLEncoding.EncodeToString(noise)
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && (!unready || !refused); w.run.sleep(20 * time.Millisecond) {
 		a := w.ask(w.run.ctx, w.servers[0], http.MethodGet, "/readyz", nil)
 		unready = unready || a.status == http.StatusServiceUnavailable
-		refused = refused || w.make("full "+strings.Repeat("x", 50_000)).status == http.StatusServiceUnavailable
+		refused = refused || w.make(filler).status == http.StatusServiceUnavailable
 	}
 	w.run.expect(refused, "%s: F16: the disk of %s is full, and executions are taken", w.name, folder)
 	w.run.expect(unready, "%s: F16: the disk of %s is full, and /readyz says ready", w.name, folder)

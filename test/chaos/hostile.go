@@ -28,7 +28,7 @@ func hostile(r *run) {
 	villains := newStories(villainModels())
 	defer villains.close()
 	config := villains.config(r, folder, object{"scripted": object{
-		"command": s.build("agent", "signoff/internal/acp/acptest/agent"), "home": "private", "startTimeoutSeconds": 3,
+		"command": s.build("agent", "signoff/internal/acp/acptest/agent"), "home": "private", "startTimeoutSeconds": 60,
 	}})
 	w := newWorld(r, setup{name: "sqlite", live: 10, env: map[string]string{"SIGNOFF_CONFIG": config}})
 	defer w.close()
@@ -134,7 +134,7 @@ var villains = []villain{
 
 const (
 	// villainsEndWithin is how long those may take that end by themselves: five attempts, with the pauses between.
-	villainsEndWithin = 2 * time.Minute
+	villainsEndWithin = 5 * time.Minute
 	// cancelledWithin is until a cancelled one has ended, whatever it does.
 	cancelledWithin = 15 * time.Second
 )
@@ -144,8 +144,8 @@ func (w *world) villains(d *dice) {
 	var killed atomic.Bool
 	parts := []func(){func() {
 		w.run.sleep(d.between(300*time.Millisecond, 2*time.Second))
-		killed.Store(true)
 		w.run.must(w.servers[0].kill())
+		killed.Store(true) // not before: who comes then is to see nothing of it
 		_, err := w.servers[0].start()
 		w.run.must(err)
 	}}

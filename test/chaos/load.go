@@ -19,7 +19,7 @@ type load struct {
 	size   int
 	plan   func(key string, d *dice) plan
 	people func(t *track, asked question) // decide what is asked, and return when they have been answered
-	// creator is the server that creates; nil is any.
+	// creator is the server that creates; nil is any. Whoever asks once more may ask any.
 	creator *server
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -175,7 +175,7 @@ func (t *track) create() bool {
 	l := t.load
 	body := object{"source": object{"type": "internal"}, "prompt": t.plan.prompt(), "metadata": object{"key": t.plan.Key}}
 	for {
-		a := l.ask(t.dice, body, t.plan.Key)
+		a := t.ask(body)
 		if a.status != http.StatusCreated {
 			if l.ctx.Err() == nil {
 				l.w.run.violate("%s: create %s: %s", l.w.name, t.plan.Key, a)
@@ -202,12 +202,18 @@ func (t *track) create() bool {
 	}
 }
 
-// ask sends the request that creates.
-func (l *load) ask(d *dice, body object, key string) answer {
-	if l.creator != nil {
-		return l.w.ask(l.ctx, l.creator, http.MethodPost, "/executions", body, "Idempotency-Key", key)
+// ask sends the request that creates. A creator that is busy may need more than one; it is asked as long as awaitLive waits for it.
+func (t *track) ask(body object) answer {
+	l := t.load
+	if l.creator == nil || t.id != "" {
+		return l.w.insist(l.ctx, t.dice, http.MethodPost, "/executions", body, "Idempotency-Key", t.plan.Key)
 	}
-	return l.w.insist(l.ctx, d, http.MethodPost, "/executions", body, "Idempotency-Key", key)
+	for end := time.Now().Add(30 * time.Second); ; rest(l.ctx, 100*time.Millisecond) {
+		a := l.w.ask(l.ctx, l.creator, http.MethodPost, "/executions", body, "Idempotency-Key", t.plan.Key)
+		if !a.again() || l.ctx.Err() != nil || time.Now().After(end) {
+			return a
+		}
+	}
 }
 
 // follow reads the stream to its end, on whatever replica answers, and hangs up now and then to come back elsewhere.

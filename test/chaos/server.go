@@ -21,6 +21,7 @@ type server struct {
 	run     *run
 	name    string
 	base    string // http://127.0.0.1:…
+	port    int
 	home    string
 	env     []string
 	binary  string // in place of the campaign's
@@ -30,15 +31,22 @@ type server struct {
 	exited  chan struct{}
 }
 
+// givenPorts are the ports of all servers, those that are down among them: the port of one has been given to a server of another world.
+var givenPorts sync.Map
+
 // freePort finds a port below those that the kernel gives to outgoing connections: a server that is down must find its own
-// again.
+// again. It is the server's until its world is closed.
 func freePort(d *dice) (int, error) {
 	for range 100 {
 		port := 15000 + d.below(15000)
+		if _, given := givenPorts.LoadOrStore(port, true); given {
+			continue
+		}
 		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err == nil {
 			return port, l.Close()
 		}
+		givenPorts.Delete(port)
 	}
 	return 0, fmt.Errorf("no port is free")
 }

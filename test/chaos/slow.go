@@ -58,7 +58,8 @@ func slowSQLite(r *run) {
 	w.drags(quick, by)
 }
 
-// slowPostgres slows all processes of a cluster of its own down, those that it will start too. Leases go on being renewed.
+// slowPostgres slows all processes of a cluster of its own down, those that it will start too. Leases go on being renewed. They are those of
+// the default: a renewal waits for a commit that waits for another, each with fsyncs that take their time.
 func slowPostgres(r *run) {
 	if !r.canTrace("a slow disk under Postgres") {
 		return
@@ -68,7 +69,7 @@ func slowPostgres(r *run) {
 	defer func() { r.must(cluster.Stop()) }()
 	database, err := cluster.Database()
 	r.must(err)
-	w := newWorld(r, setup{name: "slow-postgres", database: database, replicas: 2, live: 8, env: map[string]string{"SIGNOFF_LEASE_SECONDS": "5"}})
+	w := newWorld(r, setup{name: "slow-postgres", database: database, replicas: 2, live: 8, env: map[string]string{"SIGNOFF_LEASE_SECONDS": "10"}})
 	defer w.close()
 	quick := w.creation()
 	by := r.dice.between(50*time.Millisecond, 300*time.Millisecond)
@@ -139,16 +140,23 @@ func statusOf(pid, line string) string {
 	return value
 }
 
-// creation is how long the quickest of some creations takes.
+// creation is how long the quickest of some creations takes. Over a slow disk of a busy machine one takes longer than a client waits:
+// it is asked for again, and what is not answered is not measured.
 func (w *world) creation() time.Duration {
 	quickest := time.Hour
-	for range 5 {
+	end := time.Now().Add(time.Minute)
+	for measured := 0; measured < 5; {
 		begun := time.Now()
 		a := w.make("creation")
+		if a.again() && begun.Before(end) {
+			w.run.sleep(100 * time.Millisecond)
+			continue
+		}
 		if a.status != http.StatusCreated {
 			w.run.must(errors.New(a.String()))
 		}
 		quickest = min(quickest, time.Since(begun))
+		measured++
 	}
 	return quickest
 }
@@ -162,7 +170,7 @@ func (w *world) drags(quick, by time.Duration) {
 	w.load.start()
 	w.load.awaitLive(6)
 	w.run.sleep(4 * time.Second)
-	w.load.settle(120 * time.Second)
+	w.load.settle(240 * time.Second)
 	w.check()
 	w.run.expect(w.recovered() == 0, "%s: F15: %d executions were taken over from servers that only had a slow disk", w.name, w.recovered())
 	w.run.count("slow disks", 1)

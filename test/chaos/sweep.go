@@ -108,6 +108,10 @@ var orderly = []failpoint.Name{
 	failpoint.LeaseBeforeRelease, failpoint.LeaseReleased,
 }
 
+// handingOver are those of them that only a server comes to that drives something. On a busy machine all that it drove may have ended
+// before it was told to stop: it has happened once.
+var handingOver = []failpoint.Name{failpoint.SessionHandingOver, failpoint.SessionReleasing}
+
 // unreached are names that the scenario does not come to on purpose, each with the reason.
 var unreached = map[failpoint.Name]string{
 	failpoint.LeaseBeforeGiveBack: "only what a server owns and cannot drive is given back, such as a claim whose answer was lost",
@@ -140,14 +144,17 @@ func (s *scene) lane(name string, postgres bool, names []failpoint.Name) {
 	_, err := server.start()
 	s.run.must(err)
 	walks.enough.Store(true)
-	w.load.settle(60 * time.Second)
-	walks.settle(30 * time.Second)
+	w.load.settle(180 * time.Second)
+	walks.settle(120 * time.Second)
 	w.check()
 }
 
 const (
-	// reachedWithin is how long the scenario may take to come to a name.
-	reachedWithin = 6 * time.Second
+	// reachedWithin is how long the scenario may take to come to a name. On the way of a server that is told to stop the drain comes
+	// first, which takes five seconds.
+	reachedWithin = 20 * time.Second
+	// passedWithin is how long it may take to pass it as often as is wanted.
+	passedWithin = 6 * time.Second
 	// often is how many times some names are passed in a second. They die at any of the first so many.
 	often = 40
 )
@@ -157,19 +164,28 @@ func (w *world) diesAt(name failpoint.Name, d *dice) {
 	s := w.servers[0]
 	log := filepath.Join(s.home, "reached")
 	_ = os.Remove(log)
-	n, again := 1, 2
+	n, again, after := 1, 2, 5
 	if strings.HasPrefix(string(name), "store.") || strings.HasPrefix(string(name), "log.") {
 		n += d.below(often)
 	}
 	s.set(reachedLog, log)
 	s.set(armed, fmt.Sprintf("%s:%d", name, n))
 	w.run.logf("%s dies at %s:%d", s.name, name, n)
-	for w.live(name, d, false); again > 0 && (s.gaveUp() || !w.reached(name, log)); again-- {
+	w.live(name, log, d, false)
+	for {
+		switch {
+		case s.gaveUp() && after > 0: // says nothing about the name, and takes none of its tries
+			after--
+		case !s.gaveUp() && !w.reached(name, log) && again > 0:
+			again--
+		default:
+			w.died(name, log)
+			return
+		}
 		w.run.count("second tries", 1)
 		_ = s.kill() // it may have ended by itself
-		w.live(name, d, true)
+		w.live(name, log, d, true)
 	}
-	w.died(name, log)
 }
 
 // gaveUp tells whether the server ended by itself: its first renewal or its last calls took too long on a busy machine.
@@ -185,7 +201,7 @@ func (w *world) reached(name failpoint.Name, log string) bool {
 
 // live is the life of an armed server. Who is told to stop in its first moments may have nothing to hand over on a busy machine: working
 // waits until it has.
-func (w *world) live(name failpoint.Name, d *dice, working bool) {
+func (w *world) live(name failpoint.Name, log string, d *dice, working bool) {
 	s := w.servers[0]
 	w.run.must(s.launch())
 	// Many die before they are ready. The others have their time from then on: how long a start takes is up to the machine.
@@ -196,32 +212,45 @@ func (w *world) live(name failpoint.Name, d *dice, working bool) {
 		w.run.sleep(d.between(100*time.Millisecond, 600*time.Millisecond))
 		_ = s.signal(syscall.SIGTERM) // it may have died meanwhile
 	}
-	select {
-	case <-s.gone():
-	case <-time.After(reachedWithin):
-	case <-w.run.ctx.Done():
+	begun, look := time.Now(), time.NewTicker(100*time.Millisecond)
+	defer look.Stop()
+	for took := time.Duration(0); took < passedWithin || took < reachedWithin && !w.reached(name, log); took = time.Since(begun) {
+		select {
+		case <-s.gone():
+			return
+		case <-look.C:
+		case <-w.run.ctx.Done():
+			return
+		}
 	}
 }
 
 // died looks how the server ended. One that passes a name too seldom for the wanted count is killed elsewhere, and so is one whose
-// name the scenario is not expected to come to.
+// name the scenario is not expected to come to. One that had nothing to hand over, in none of its tries, has missed the name.
 func (w *world) died(name failpoint.Name, log string) {
 	s := w.servers[0]
 	passed := w.reached(name, log)
 	switch {
 	case s.isGone() && s.process.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && passed:
 		w.run.count("deaths", 1)
+	case s.isGone() && s.process.ProcessState.Success() && slices.Contains(handingOver, name) && !passed:
+		w.miss(name)
 	case s.isGone():
 		w.run.violate("%s: the server that was to die at %s ended with %s", w.name, name, s.process.ProcessState)
 	case passed:
 		w.run.count("deaths elsewhere", 1)
 		_ = s.kill()
 	default:
-		w.run.count(missed, 1)
-		fmt.Fprintf(os.Stderr, "%s: the scenario did not come to %s\n", w.name, name)
+		w.miss(name)
 		_ = s.kill() // it may have died meanwhile
 	}
 	w.run.logf("%s has died at %s", s.name, name)
+}
+
+// miss counts a name that no try came to.
+func (w *world) miss(name failpoint.Name) {
+	w.run.count(missed, 1)
+	fmt.Fprintf(os.Stderr, "%s: the scenario did not come to %s\n", w.name, name)
 }
 
 func (s *server) isGone() bool {
@@ -255,6 +284,6 @@ func (s *scene) birth(name failpoint.Name, postgres bool, d *dice) {
 		own := d.own()
 		w.load.slots.Go(func() { w.load.one(own) })
 	}
-	w.load.settle(30 * time.Second)
+	w.load.settle(120 * time.Second)
 	w.check()
 }

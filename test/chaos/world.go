@@ -115,7 +115,7 @@ func (w *world) newServer(name string, s setup) (*server, error) {
 			list = append(list, name+"="+env[name])
 		}
 	}
-	return &server{run: w.run, name: w.name + "/" + name, base: fmt.Sprintf("http://127.0.0.1:%d", port), home: home, env: list, here: s.mounts},
+	return &server{run: w.run, name: w.name + "/" + name, base: fmt.Sprintf("http://127.0.0.1:%d", port), port: port, home: home, env: list, here: s.mounts},
 		os.WriteFile(config, content, 0o600)
 }
 
@@ -127,6 +127,7 @@ func (w *world) close() {
 	w.load.abandon()
 	for _, s := range w.servers {
 		s.stop()
+		givenPorts.Delete(s.port)
 	}
 	w.model.close()
 	w.run.mu.Lock()
