@@ -281,7 +281,7 @@ var deafness = map[string]fault{
 // TestAgentFaults has all of them happen at once on one server, and then the loud ones, one after the other.
 func TestAgentFaults(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
-		h := openHouse(t, e, entries(joined(faults, floods)), "SIGNOFF_LEASE_SECONDS=30") // nobody is to take over here
+		h := openHouse(t, e, entries(joined(faults, floods)))
 		h.warm(t)
 		before := h.take(t)
 		h.within(t, before, func() { t.Run("at once", h.suffer) })
@@ -363,21 +363,21 @@ func TestAnswerBeforeTheEnd(t *testing.T) {
 	})
 }
 
-// mischief is what agents are in the middle of when their server is killed: an agent of the registry and its prompt.
+// mischief is what agents are in the middle of when their server is killed: an agent of the registry and its prompt. All say that they are,
+// but the last, whose process is enough. It begins when the others have spoken: where it did not wait for them, it was given up meanwhile.
 var mischief = []struct {
 	args, steps []string
 	entry       object // further fields of its entry in the registry
-	ready       string // that is said or asked when it has come that far; empty: as soon as the process is there
 }{
-	{steps: []string{"say On and on", "pace 1", "burst 1000000"}, ready: "On and on"},
-	{steps: []string{"say On and on", "hang"}, ready: "On and on"},
-	{args: []string{"-hang", "new"}, entry: object{"startTimeoutSeconds": 2}},
-	{steps: []string{"ignoreeof", "ignoreterm", "deafen", "say On and on", forever}, ready: "On and on"},
-	{steps: []string{"orphan orphan.pid 600", "say On and on", forever}, ready: "On and on"},
-	{steps: []string{"orphan orphan.pid 600", "ignoreterm", "say On and on", "flood 4000000000"}, ready: "On and on"},
-	{steps: []string{"say On and on", "stderrflood 4000000000"}, ready: "On and on"},
-	{args: []string{"-reexec", "stay"}, steps: []string{"ignoreterm", "say On and on", forever}, ready: "On and on"},
-	{steps: []string{"ignoreeof", `shell "setsid sleep 600 >/dev/null 2>&1 & echo On and on"`, "ask c1 mark=no"}, ready: "On and on"},
+	{steps: []string{"say On and on", "pace 1", "burst 1000000"}},
+	{steps: []string{"say On and on", "hang"}},
+	{steps: []string{"ignoreeof", "ignoreterm", "deafen", "say On and on", forever}},
+	{steps: []string{"orphan orphan.pid 600", "say On and on", forever}},
+	{steps: []string{"orphan orphan.pid 600", "ignoreterm", "say On and on", "flood 4000000000"}},
+	{steps: []string{"say On and on", "stderrflood 4000000000"}},
+	{args: []string{"-reexec", "stay"}, steps: []string{"ignoreterm", "say On and on", forever}},
+	{steps: []string{"ignoreeof", `shell "setsid sleep 600 >/dev/null 2>&1 & echo On and on"`, "ask c1 mark=no"}},
+	{args: []string{"-hang", "new"}, entry: object{"startTimeoutSeconds": 5}},
 }
 
 // TestServerIsKilled: when the server dies by kill -9, all of its agents and whatever they have started die too,
@@ -419,20 +419,22 @@ func mischiefs() map[string]object {
 
 // begin starts all the mischief and returns when all of it is under way.
 func (h *house) begin(t *testing.T) (visits []*visit) {
-	for i, m := range mischief {
+	start := func(i int) *visit {
 		v := h.visit(t, fmt.Sprintf("agent%d", i))
 		must(t, os.Chmod(v.folder, 0o777)) // the server may be somebody else
-		v.start(m.steps...)
+		v.start(mischief[i].steps...)
 		visits = append(visits, v)
+		return v
 	}
-	for i, m := range mischief {
-		v := visits[i]
-		if m.ready != "" {
-			v.heard(v.all[0].id, m.ready)
-		} else {
-			v.eventually("a process", func() bool { return len(processes(v.folder)) > 0 })
-		}
+	last := len(mischief) - 1
+	for i := range last {
+		start(i)
 	}
+	for _, v := range visits {
+		v.heard(v.all[0].id, "On and on")
+	}
+	silent := start(last)
+	silent.eventually("a process", func() bool { return len(processes(silent.folder)) > 0 })
 	return visits
 }
 

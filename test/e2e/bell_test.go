@@ -58,7 +58,7 @@ func (s *server) toldOf(id string, kind domain.EventType) <-chan time.Time {
 	told := make(chan time.Time, 1)
 	go func() {
 		defer close(told)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), scenario)
 		defer cancel()
 		_, err := s.follow(ctx, id, 0, func(event wireEvent) bool {
 			if event.Type != string(kind) {

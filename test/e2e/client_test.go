@@ -241,10 +241,18 @@ func (c client) asked(id string, n int) []approval {
 	return all
 }
 
+// scenario is for what has many steps, where eventually is for one: a minute was over before a busy machine had done them all.
+const scenario = 5 * time.Minute
+
 func (c client) eventually(what string, holds func() bool) {
 	c.t.Helper()
+	c.patiently(time.Minute, what, holds)
+}
+
+func (c client) patiently(patience time.Duration, what string, holds func() bool) {
+	c.t.Helper()
 	pause := 5 * time.Millisecond
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(pause) {
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("it does not come to %s", what)
 		}
@@ -344,7 +352,7 @@ func (c client) follow(ctx context.Context, id string, after int64, take func(wi
 func (c client) read(id string) []wireEvent {
 	c.t.Helper()
 	var all []wireEvent
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), scenario)
 	defer cancel()
 	for {
 		after := int64(0)

@@ -16,6 +16,7 @@ import (
 
 // TestKillInTheMiddleOfAStream is the promise that nobody sees an event that a crash can take back.
 func TestKillInTheMiddleOfAStream(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		m := newModel(t, nil)
 		m.use(func(a *answer, _ []message) {
@@ -36,7 +37,7 @@ func TestKillInTheMiddleOfAStream(t *testing.T) {
 		s := up(t, e, m)
 		id := s.create().ID
 		var seen []wireEvent
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), scenario)
 		defer cancel()
 		_, _ = s.follow(ctx, id, 0, func(event wireEvent) bool { // it breaks with the server
 			seen = append(seen, event)
@@ -61,6 +62,7 @@ func TestKillInTheMiddleOfAStream(t *testing.T) {
 }
 
 func TestPendingApprovalSurvivesAKill(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("echo ran >> ledger.txt; cat ledger.txt")))
 		id := s.create().ID
@@ -91,6 +93,7 @@ func (s *server) ledger(want string) {
 
 // TestKillInTheMiddleOfACommand: the tree of the command dies with the server, and nothing runs twice.
 func TestKillInTheMiddleOfACommand(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("echo $$ > pid.txt; echo started >> ledger.txt; setsid sleep 617 & sleep 617; echo finished >> ledger.txt")))
 		id := s.create().ID
@@ -120,6 +123,7 @@ func TestKillInTheMiddleOfACommand(t *testing.T) {
 
 // TestACommandIsTriedAgain: a command that was lost runs once more, by two words of a person, and not by one.
 func TestACommandIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("echo ran >> ledger.txt; sleep 617")))
 		id := s.create().ID
@@ -164,6 +168,7 @@ func processes(folder string) (found []string) {
 }
 
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("echo ran >> ledger.txt")))
 		waiting := s.create().ID
@@ -199,6 +204,7 @@ func (c client) metrics() string {
 // TestTwentyKills kills the server again and again under live executions, and holds every log against the
 // invariants.
 func TestTwentyKills(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			if last(conversation).Role == "tool" {
@@ -228,7 +234,7 @@ func TestTwentyKills(t *testing.T) {
 			s.kill()
 			s.start()
 		}
-		s.eventually("the end of all", func() bool {
+		s.patiently(scenario, "the end of all", func() bool {
 			for _, a := range want[list[approval]](s.client, http.StatusOK, "GET", "/approvals", nil).Items {
 				yes := object{"decision": "approve", "argumentsHash": a.ArgumentsHash}
 				if a.Kind == "unknownOutcome" {
@@ -265,7 +271,7 @@ func TestTwentyKills(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	e := engine{url: postgres(t)}
 	m := newModel(t, once("echo ran >> ledger.txt"))
-	first := up(t, e, m)
+	first := up(t, e, m, shortLease)
 	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)
 	second.token = first.token
 	second.start()
@@ -291,7 +297,7 @@ func TestReplicas(t *testing.T) {
 
 	orphan := first.create().ID
 	a = first.asked(orphan, 1)[0]
-	first.kill()
+	first.die()
 	second.decide(a)
 	begun := time.Now()
 	if end := second.ended(orphan); end.Status != "completed" {
@@ -315,7 +321,7 @@ func TestPausedReplicaWritesNothing(t *testing.T) {
 		<-a.gone
 		a.broken = true
 	})
-	first := up(t, e, m)
+	first := up(t, e, m, shortLease)
 	second := newServer(t, e, m)
 	second.token = first.token
 	second.start()

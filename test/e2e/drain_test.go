@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,11 +20,14 @@ import (
 func TestDrainUnderLoad(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, func(a *answer, conversation []message) {
-		if last(conversation).Role != "tool" {
+		switch {
+		case last(conversation).Role == "tool":
+			a.say(strings.Repeat("word ", 200))
+		case last(conversation).Content == "slow":
+			a.bash("until [ -e gate ]; do sleep 0.05; done")
+		default:
 			a.bash("true")
-			return
 		}
-		a.say(strings.Repeat("word ", 200))
 	})
 	e := engine{url: postgres(t)}
 	leaving := up(t, e, m)
@@ -38,9 +43,14 @@ func TestDrainUnderLoad(t *testing.T) {
 		leaving.asked(id, 1)
 	}
 	goodbyes := leaving.goodbyes(ids)
+	// Without a command that runs, all may be handed over before anybody has asked whether the server is ready.
+	slow := leaving.create(object{"prompt": "slow"}).ID
+	leaving.decide(leaving.asked(slow, 1)[0])
+	leaving.reach(slow, domain.StatusExecutingTool)
 	began := time.Now()
 	must(t, leaving.process.Process.Signal(syscall.SIGTERM))
 	unready := leaving.unready()
+	must(t, os.WriteFile(filepath.Join(leaving.workspace, gate), nil, 0o600))
 	<-leaving.exited
 	if took := time.Since(began); took > 30*time.Second || leaving.process.ProcessState.ExitCode() != 0 {
 		t.Errorf("it took %s to exit, with %d", took, leaving.process.ProcessState.ExitCode())
@@ -64,7 +74,11 @@ func TestDrainUnderLoad(t *testing.T) {
 		})
 	}
 	t.Logf("the peer drove all of them after %s", time.Since(began))
-	for _, id := range ids {
+	peer.eventually("the end of what ran, however that came out", func() bool {
+		peer.approveAll(slow)
+		return domain.Status(peer.get(slow).Status).Terminal()
+	})
+	for _, id := range append(ids, slow) {
 		peer.ended(id)
 		peer.sound(id)
 	}

@@ -84,7 +84,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, stuck))
-		id := s.create(object{"prompt": "streaming", "timeoutSeconds": 5}).ID
+		id := s.create(object{"prompt": "streaming", "timeoutSeconds": 10}).ID
 		if end := s.ended(id); end.Status != "timedOut" || end.Output.Text != "half a sen" || end.Output.Error.Code != "timedOut" {
 			t.Errorf("ended: %+v %+v", end, end.Output)
 		}

@@ -28,7 +28,7 @@ func TestToolsOfTwoOwnersNeverOverlap(t *testing.T) {
 		}
 	})
 	e := engine{url: postgres(t)}
-	first := up(t, e, m)
+	first := up(t, e, m, shortLease)
 	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)
 	second.token = first.token
 	second.start()

@@ -27,7 +27,7 @@ func TestParkedExecutionsWake(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("echo ran >> ledger.txt")), parksSoon)
 		decided, denied, cancelled := s.waiting(), s.waiting(), s.waiting()
-		expired := s.waiting(object{"approvalTimeoutSeconds": 4})
+		expired := s.create(object{"approvalTimeoutSeconds": 4}).ID // not looked at while it is open, which a busy machine may miss
 		idle, closed := s.resting(), s.resting()
 		s.deserted()
 		if status := s.get(decided.ExecutionID).Status; status != "pendingToolApproval" {
@@ -40,7 +40,7 @@ func TestParkedExecutionsWake(t *testing.T) {
 		s.finishes(denied.ExecutionID, domain.StatusCompleted)
 		s.cancelled(cancelled.ExecutionID, nil)
 		s.finishes(cancelled.ExecutionID, domain.StatusCancelled)
-		s.finishes(expired.ExecutionID, domain.StatusCompleted)
+		s.finishes(expired, domain.StatusCompleted)
 		want[execution](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil)
 		s.finishes(closed, domain.StatusCompleted)
 		want[object](s.client, http.StatusAccepted, "POST", "/executions/"+idle+"/prompts", object{"prompt": "more"})

@@ -46,7 +46,7 @@ func (c client) feedPages(after string) (all []fed) {
 // feedStream reads the merged stream as it comes, until take has enough.
 func (c client) feedStream(after string, take func(fed) (more bool)) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), scenario)
 	defer cancel()
 	extra := headers{"Accept": "text/event-stream"}
 	if after != "" {

@@ -164,7 +164,7 @@ func killsOfGenerations(t *testing.T, stage *stage) {
 		id := s.generate()
 		ids = append(ids, id)
 		editors.Go(func() {
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(scenario); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 				editor := client{t: t, base: *address.Load(), token: s.token}
 				if editor.nextStep(id) {
 					return

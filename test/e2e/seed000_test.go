@@ -154,7 +154,7 @@ func acpDeath(t *testing.T, stage *stage) {
 func approvalFlow(t *testing.T, stage *stage) {
 	s := stage.story(t, calls("bash", object{"command": "echo one"}), calls("bash", object{"command": "echo two"}), finally("done"))
 	id := s.runs(object{"capabilities": object{"readFiles": true, "writeFiles": false, "executeCommands": false, "alwaysAllowTools": false}})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), scenario)
 	defer cancel()
 	asked, resolved := 0, 0
 	_, err := s.follow(ctx, id, 0, func(event wireEvent) bool {
@@ -199,14 +199,14 @@ func approvalFlow(t *testing.T, stage *stage) {
 
 func timeoutHandling(t *testing.T, stage *stage) {
 	s := stage.story(t, stalls)
-	id := s.runs(object{"timeoutSeconds": 1})
+	id := s.runs(object{"timeoutSeconds": 5}) // in which the half must have come
+	external := stage.story(t, finally("not asked"))
+	other := external.scripted(object{"timeoutSeconds": 10}, "say half a sen", "silence 60000")
 	shown := s.over(id, domain.StatusTimedOut)
 	if out := shown.Output; out.Success || out.Text != "half a sen" || out.FinishReason != "timeout" || out.Error.Code != "timedOut" || out.DurationSeconds < 1 {
 		t.Errorf("%+v %+v", out, out.Error)
 	}
-	external := stage.story(t, finally("not asked"))
-	id = external.scripted(object{"timeoutSeconds": 3}, "say half a sen", "silence 60000")
-	if out := external.over(id, domain.StatusTimedOut).Output; out.Success || out.Text != "half a sen" || out.Error.Code != "timedOut" {
+	if out := external.over(other, domain.StatusTimedOut).Output; out.Success || out.Text != "half a sen" || out.Error.Code != "timedOut" {
 		t.Errorf("%+v %+v", out, out.Error)
 	}
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,7 +75,8 @@ func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 		canaryVariable + "=" + canary, modelKeyVariable + "=" + modelKey,
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
 		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + s.data(), "SIGNOFF_CONFIG=" + config,
-		"SIGNOFF_WORKSPACE_ROOT=" + s.workspace, "SIGNOFF_DATABASE_URL=" + e.url, "SIGNOFF_LEASE_SECONDS=2",
+		"SIGNOFF_WORKSPACE_ROOT=" + s.workspace, "SIGNOFF_DATABASE_URL=" + e.url,
+		"SIGNOFF_LEASE_SECONDS=30", // of two seconds, one that the machine stood still was enough: all work was killed, and the model asked again
 		"SIGNOFF_PARK_SECONDS=600", // a slow machine is no reason to let go of a process that a test looks at
 		"SIGNOFF_DRAIN_SECONDS=10", "SIGNOFF_LOG_LEVEL=info",
 		"GORACE=atexit_sleep_ms=0", // or a second at the end of every server and command line
@@ -219,8 +221,27 @@ func (s *server) running() bool {
 	}
 }
 
-// kill is SIGKILL.
+// shortLease is for a server whose executions others are to take over, also after it has died. It is to be lost only then: the others
+// keep the long one.
+const shortLease = "SIGNOFF_LEASE_SECONDS=5"
+
+// kill is SIGKILL for the only server of its database. Its lease ends with it, so that the next one need not wait for that; who lets others
+// wait for it says die.
 func (s *server) kill() {
+	s.t.Helper()
+	s.die()
+	if s.engine.url == "" {
+		return
+	}
+	db, err := sql.Open("pgx", s.engine.url)
+	must(s.t, err)
+	defer db.Close()
+	_, err = db.ExecContext(s.t.Context(), "update replicas set lease_until_us = 0")
+	must(s.t, err)
+}
+
+// die is SIGKILL, and nothing else.
+func (s *server) die() {
 	s.t.Helper()
 	must(s.t, s.process.Process.Kill())
 	<-s.exited

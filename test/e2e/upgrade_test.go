@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // before is the last commit whose schema was version 4, the floor of the schema of today.
@@ -60,14 +59,14 @@ func TestRollingUpgrade(t *testing.T) {
 		a.say("done")
 	})
 	e := engine{url: postgres(t)}
-	first := newServer(t, e, m)
+	first := newServer(t, e, m, shortLease)
 	first.binary = older(t, before)
 	first.env = slices.DeleteFunc(first.env, func(set string) bool { return strings.HasPrefix(set, "SIGNOFF_PARK_SECONDS=") }) // unknown to it
 	first.start()
 	early := []string{first.create().ID, first.create().ID}
 	first.asked(early[0], 1)
 
-	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace, "SIGNOFF_PARK_SECONDS=1")
+	second := newServer(t, e, m, shortLease, "SIGNOFF_WORKSPACE_ROOT="+first.workspace, "SIGNOFF_PARK_SECONDS=1")
 	second.token = first.token
 	second.start()
 	third := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace, "SIGNOFF_PARK_SECONDS=1")
@@ -78,7 +77,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for range 3 {
 		ids = append(ids, first.create().ID, second.create().ID)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), scenario)
 	defer cancel()
 	logs := third.followAll(ctx, ids)
 
@@ -93,10 +92,10 @@ func TestRollingUpgrade(t *testing.T) {
 		third.asked(id, 1)
 	}
 	half(first) // the old one's word wakes what the new ones have parked
-	second.kill()
+	second.die()
 	half(third)
 	second.start()
-	first.kill()
+	first.die()
 	for _, id := range ids {
 		third.eventually("the end", func() bool {
 			second.approveAll(id)
@@ -104,7 +103,7 @@ func TestRollingUpgrade(t *testing.T) {
 		})
 	}
 	for i, log := range logs() {
-		if all := third.sound(ids[i]); len(log) != len(all) || log[len(log)-1].raw != all[len(all)-1].raw {
+		if all := third.sound(ids[i]); !equal(log, all) {
 			t.Errorf("a follower of %s saw %d of %d events", ids[i], len(log), len(all))
 		}
 	}

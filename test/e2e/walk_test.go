@@ -106,11 +106,11 @@ func TestExpire(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, once("touch never.txt")))
-		id := s.create(object{"approvalTimeoutSeconds": 3}).ID
-		a := s.asked(id, 1)[0]
+		id := s.create(object{"approvalTimeoutSeconds": 1}).ID
 		if end := s.ended(id); end.Status != "completed" {
 			t.Errorf("ended: %+v", end)
 		}
+		a := s.asked(id, 0)[0] // and not before: who looks late finds it expired
 		s.refused(http.StatusGone, "approvalExpired", "POST", "/approvals/"+a.ID, object{"decision": "approve", "argumentsHash": a.ArgumentsHash})
 		log := s.sound(id)
 		if r := of[domain.ApprovalResolved](t, log); len(r) != 1 || r[0].Status != domain.ApprovalExpired || r[0].DecidedBy != nil {

@@ -11,15 +11,18 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// target is where webhooks lead: an address at which nobody listens until open is called.
+// target is where webhooks lead: an address at which nobody answers until open is called. It is held from the beginning: a port that was
+// let go meanwhile belonged to another test when it was wanted.
 type target struct {
 	t       *testing.T
 	address string
 	secret  string
+	opened  atomic.Bool
 
 	mu  sync.Mutex
 	got []told
@@ -39,22 +42,21 @@ type told struct {
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	reserved, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer reserved.Close()
-	return &target{t: t, address: reserved.Addr().String()}
-}
-
-func (g *target) open() {
-	g.t.Helper()
-	listener, err := net.Listen("tcp", g.address)
-	must(g.t, err)
+	g := &target{t: t, address: listener.Addr().String()}
 	server := &http.Server{Handler: g, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
-	g.t.Cleanup(func() { _ = server.Close() })
+	t.Cleanup(func() { _ = server.Close() })
+	return g
 }
 
-func (g *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *target) open() { g.opened.Store(true) }
+
+func (g *target) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	if !g.opened.Load() {
+		panic(http.ErrAbortHandler) // hangs up
+	}
 	body, err := io.ReadAll(r.Body)
 	// The lines of docs/webhooks.md, in Go.
 	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(g.secret, "whsec_"))
@@ -109,6 +111,7 @@ const publicURL = "https://signoff.example"
 
 // A server that is killed between the commit and the delivery tells it all the same, and the link in it decides, once.
 func TestWebhookSurvivesAKill(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		g := newTarget(t)
 		s := newServer(t, e, newModel(t, once("echo ran >> ledger.txt; cat ledger.txt")))
@@ -122,7 +125,7 @@ func TestWebhookSurvivesAKill(t *testing.T) {
 		s.kill()
 		g.open()
 		s.start()
-		s.eventually("a message about the approval", func() bool { return len(g.of("approval.requested", id)) > 0 })
+		s.patiently(scenario, "a message about the approval", func() bool { return len(g.of("approval.requested", id)) > 0 })
 		message := g.of("approval.requested", id)[0]
 		path, isOurs := strings.CutPrefix(message.Data.Link, publicURL)
 		if !isOurs || message.Data.ApprovalID != a.ID {
@@ -159,6 +162,7 @@ func TestWebhookSurvivesAKill(t *testing.T) {
 
 // An address that turns out not to be public when it is dialled is not connected to.
 func TestWebhookToAPrivateAddress(t *testing.T) {
+	t.Parallel()
 	g := newTarget(t)
 	g.open()
 	s := up(t, engine{}, newModel(t, finally("x")))
@@ -174,6 +178,7 @@ func TestWebhookToAPrivateAddress(t *testing.T) {
 
 // Two replicas share the work: each message is sent by one of them.
 func TestWebhooksOfTwoReplicas(t *testing.T) {
+	t.Parallel()
 	e := engine{url: postgres(t)}
 	g := newTarget(t)
 	g.open()
