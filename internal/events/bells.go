@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -98,7 +99,8 @@ func (l *Log) hearOthers(ctx context.Context) {
 	}
 }
 
-// hear only notes what concerns somebody here: a read that takes long would make the ear deaf meanwhile.
+// hear only notes what concerns somebody here: a read that takes long would make the ear deaf meanwhile. It notes all of it at once: who took
+// the first name while the second was on its way looked after that one only at its next turn.
 func (l *Log) hear(payload string) {
 	sender, told, ok := parsePayload(payload)
 	if !ok || sender == l.bells.self {
@@ -115,16 +117,9 @@ func (l *Log) hear(payload string) {
 		}
 		return
 	}
-	for id := range told.executions {
-		if l.topics.find(id) != nil {
-			l.bells.in.put(id, "")
-		}
-	}
-	for tenant := range told.tenants {
-		if l.feeds.followed(tenant) {
-			l.bells.in.put("", tenant)
-		}
-	}
+	maps.DeleteFunc(told.executions, func(id domain.ExecutionID, _ bool) bool { return l.topics.find(id) == nil })
+	maps.DeleteFunc(told.tenants, func(tenant domain.TenantID, _ bool) bool { return !l.feeds.followed(tenant) })
+	l.bells.in.putAll(told)
 }
 
 // lookAfterOthers looks at what has been heard, until ctx ends.

@@ -37,6 +37,22 @@ func (b *basket) put(id domain.ExecutionID, tenant domain.TenantID) {
 	ring(b.bell)
 }
 
+// putAll puts all names of told in at once.
+func (b *basket) putAll(told news) {
+	if told.empty() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id := range told.executions {
+		b.add(id, "")
+	}
+	for tenant := range told.tenants {
+		b.add("", tenant)
+	}
+	ring(b.bell)
+}
+
 // everything replaces whatever is in it.
 func (b *basket) everything() {
 	b.mu.Lock()
