@@ -25,9 +25,9 @@ async function asksToTalk(items) {
   return server.asks(id);
 }
 
-/** Counts at each picture, until it is asked: the most nodes that there are, the most that came since the picture before, and all that ever came. */
+/** Counts at each picture, until it is asked: the most nodes that there are, and the most that came since the picture before. */
 const measure = () => {
-  const seen = { most: 0, burst: 0, drawn: 0, pictures: 0, shift: 0 };
+  const seen = { most: 0, burst: 0, pictures: 0, shift: 0 };
   let came = 0;
   // The age of an execution is a word in a sentence: where it says "10 s ago" and not "9 s ago" any more, the words behind it make room.
   const isNoAge = ({ node }) => !document.querySelector(".origin")?.contains(node);
@@ -40,7 +40,6 @@ const measure = () => {
   const count = () => {
     seen.most = Math.max(seen.most, document.querySelectorAll("*").length);
     seen.burst = Math.max(seen.burst, came);
-    seen.drawn += came;
     seen.pictures++;
     came = 0;
     requestAnimationFrame(count);
