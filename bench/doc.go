@@ -10,7 +10,7 @@
 //
 // The contenders take turns within a round, each round in another order, and a ratio is formed within one round. A noisy
 // second then spoils a figure of one round, and not the median of the ratios. The short form has three rounds, so a noisy minute spoils the
-// median, too; it judges the best round, which shows a fall by half as all of them do.
+// median, too; it judges the best round of a contender by the best one of the hub.
 //
 // The model is a script in a process of its own ([serveModel]); it stamps each chunk with the time at which it was sent, so a
 // latency is from the model's socket to the reader of the event stream. CPU and memory are those of the contender's process, and beside it of the

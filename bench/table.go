@@ -18,7 +18,7 @@ type verdict struct {
 	goal      float64 // 0: there is none
 	limit     float64 // what the run fails beyond
 	held      float64 // what is held against the limit
-	best      bool    // that is the best round, in place of the middle
+	best      bool    // that is of the best rounds, in place of the middle
 	missed    bool
 	short     bool // of the goal itself, as far as the middle tells, though not by more than the limit allows
 }
@@ -50,22 +50,24 @@ func (b *book) verdict(f figure, r row, contender string) verdict {
 	}
 	v.limit = r.limit(v.goal, judged.spread, b.short)
 	v.short = worse(r, judged.median, v.goal)
-	v.held, v.best = r.held(judged, b.short), b.short
+	v.held = judged.median
+	if v.best = b.short; v.best {
+		v.held = r.best(v.value)
+	}
+	if v.best && !r.plain {
+		v.held /= r.best(v.floor)
+	}
 	v.missed = worse(r, v.held, v.limit)
 	return v
 }
 
-// held is what is held against the limit. A neighbour of a few seconds has spoiled two of the three rounds of the short form, and with them
-// their middle; what has really fallen by half has fallen in the best round, too.
-func (r row) held(found finding, short bool) float64 {
-	switch {
-	case !short:
-		return found.median
-	case r.more:
+// best is that of the rounds. A neighbour of a few seconds has spoiled two of the three rounds of the short form, and with them their middle.
+// Of ratios it would not do: a neighbour of the hub makes one look good. The best of either side is what it can do undisturbed.
+func (r row) best(found finding) float64 {
+	if r.more {
 		return found.most
-	default:
-		return found.least
 	}
+	return found.least
 }
 
 // goal is what a contender is held against; 0: nothing.
@@ -162,7 +164,7 @@ func (v verdict) word() string {
 	case v.missed:
 		return "MISSED"
 	case v.short && v.best:
-		return "short, its best round (" + figures3(v.held) + ") within its limit of " + figures3(v.limit)
+		return "short, at its best (" + figures3(v.held) + ") within its limit of " + figures3(v.limit)
 	case v.short:
 		return "short, within its limit of " + figures3(v.limit)
 	default:

@@ -35,7 +35,8 @@ func TestVerdicts(t *testing.T) {
 	plain := row{plain: true, reach: both(100)}
 	for name, test := range map[string]struct {
 		row           row
-		values        []float64 // of the server; the hub has 10 each time
+		values        []float64 // of the server
+		hub           []float64 // 10 each time where nothing is said
 		short         bool
 		missed, below bool
 	}{
@@ -56,6 +57,8 @@ func TestVerdicts(t *testing.T) {
 		"which must not have fallen":               {row: more, values: []float64{1, 1, 2.4}, short: true, missed: true, below: true},
 		"where less is better, too":                {row: less, values: []float64{90, 90, 39}, short: true, below: true},
 		"nor have doubled, where less is better":   {row: less, values: []float64{90, 90, 41}, short: true, missed: true, below: true},
+		"a neighbour of the hub hides no fall":     {row: more, values: []float64{2, 2, 2}, hub: []float64{10, 10, 2}, short: true, missed: true, below: true},
+		"nor one that makes it slow":               {row: less, values: []float64{90, 90, 90}, hub: []float64{10, 10, 60}, short: true, missed: true, below: true},
 		"the long form looks at the middle":        {row: plain, values: []float64{201, 201, 201, 90, 90}, missed: true, below: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +69,11 @@ func TestVerdicts(t *testing.T) {
 			defer book.file.Close()
 			f := ratios(test.row)
 			for round, value := range test.values {
-				fill(t, book, f, round, 10, value)
+				floor := 10.0
+				if test.hub != nil {
+					floor = test.hub[round]
+				}
+				fill(t, book, f, round, floor, value)
 			}
 			got := book.judge([]figure{f})[0]
 			if got.missed != test.missed || got.short != test.below {
