@@ -36,4 +36,4 @@ step build build
 step server env CGO_ENABLED=0 go build -o "$tool/signoff" ./cmd/server
 
 export SIGNOFF_TEST_BINARY=$tool/signoff
-node_tests "$client" --test-timeout=900000 "$@" "$client"/build/test/*.test.js
+node_tests "$client" --test-timeout=420000 "$@" "$client"/build/test/*.test.js

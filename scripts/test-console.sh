@@ -41,4 +41,4 @@ step shots clear_shots
 SIGNOFF_CHROMIUM=$(command -v "$browser" || echo "$browser")
 export SIGNOFF_CHROMIUM SIGNOFF_TEST_BINARY=$tool/signoff SIGNOFF_TEST_AGENT=$tool/agent
 mapfile -t chosen < <(files)
-node_tests "$tests" --test-concurrency=2 --test-timeout=1200000 "$@" "${chosen[@]}"
+node_tests "$tests" --test-concurrency=2 --test-timeout=720000 "$@" "${chosen[@]}"

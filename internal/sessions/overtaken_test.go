@@ -148,7 +148,7 @@ func TestNoTurnBeginsDuringADrain(t *testing.T) {
 	id := w.start(keepOpen)
 	w.becomes(id, domain.StatusExecutingTool, 1)
 	w.say(id, "two", "")
-	time.AfterFunc(500*time.Millisecond, func() { close(proceed) })
+	time.AfterFunc(3*time.Second, func() { close(proceed) }) // by when the drain has begun, be the machine as busy as it likes
 	w.drain()
 	if n := len(payloads[domain.TurnStarted](t, w.events(id))); n != 1 {
 		t.Errorf("%d turns began; %v", n, types(w.events(id)))
