@@ -55,7 +55,7 @@ var consoleHeaders = map[string]string{
 type console struct {
 	page    consoleFile
 	files   map[string]consoleFile
-	release string // a digest of them all
+	release string // a digest of them all, with all that is sent with them
 }
 
 // consoleFile is one file, ready to be sent.
@@ -78,8 +78,9 @@ func readConsole() (*console, error) {
 		}
 		file := newConsoleFile(entry.Name(), content)
 		files[entry.Name()] = file
-		fmt.Fprintln(whole, entry.Name(), file.tag)
+		fmt.Fprintln(whole, entry.Name(), file.tag, file.media)
 	}
+	fmt.Fprintln(whole, consoleHeaders) // which are kept with a file as long as the file itself; printed in the order of their names
 	c := &console{files: files, release: hex.EncodeToString(whole.Sum(nil)[:8])}
 	c.page = c.released(files[consolePage].content)
 	delete(files, consolePage)
@@ -120,7 +121,7 @@ const varies = "Accept"
 
 // GetConsoleFile serves what the page loads. The page itself has one address, which is the index. A browser never asks twice for a file of
 // this server's release. A page that came from a replica of another one gets what there is here: while servers are replaced
-// one by one, a page with a stranger among its modules is of more use than none.
+// one by one, a page with a stranger among its modules is mostly of more use than none.
 func (s *Server) GetConsoleFile(_ context.Context, request api.GetConsoleFileRequestObject) (api.GetConsoleFileResponseObject, error) {
 	file, known := s.console.files[request.File]
 	if !known {
