@@ -20,6 +20,8 @@ type wires struct {
 	watch    *watch
 	database []*faultproxy.Proxy // by server
 	clients  []*faultproxy.Proxy
+	// isolations are those that found a lasting tool at work, inTime those of them that had no tool left at the first look.
+	isolations, inTime int
 }
 
 // network breaks connections between a server and Postgres, and between clients and a server.
@@ -35,6 +37,7 @@ func network(r *run) {
 		faults[cycle%len(faults)]()
 		r.cycled()
 	}
+	w.someInTime()
 	w.load.settle(90 * time.Second)
 	w.watch.close()
 	w.check()
@@ -62,15 +65,20 @@ func newWires(r *run) *wires {
 	return w
 }
 
-// toolsDieWithin is until no tool of a replica is left that has lost its database: the lease is 2 s, and on a busy machine the
-// supervisor that kills them has been late.
-const toolsDieWithin = 10 * time.Second
+const (
+	// toolsDieSoon is until no tool of a replica is left that has lost its database: the lease is 2 s. On a busy machine the supervisor
+	// that kills them has been late once; one that always is breaks the promise.
+	toolsDieSoon = 3500 * time.Millisecond
+	// toolsDieWithin is what holds each time.
+	toolsDieWithin = 10 * time.Second
+	// lasts is how long a long command runs for: those that have begun in the last five seconds all are still there when none may be.
+	lasts = toolsDieWithin + 5*time.Second
+)
 
-// sometimesLong is the usual plan, and now and then one command that runs for longer than a lease: so long that of
-// those that have begun in the last five seconds all are still there when none may be.
+// sometimesLong is the usual plan, and now and then one command that runs for longer than a lease.
 func sometimesLong(key string, d *dice) plan {
 	if d.below(4) == 0 {
-		return plan{Key: key, Calls: 1, Pieces: 2, Run: toolsDieWithin + 5*time.Second}
+		return plan{Key: key, Calls: 1, Pieces: 2, Run: lasts}
 	}
 	return usualPlan(key, d)
 }
@@ -117,14 +125,21 @@ func (w *wires) lostCommits() {
 func (w *wires) isolated() {
 	which := w.dice.below(2)
 	proxy, s := w.database[which], w.servers[which]
-	for end := time.Now().Add(10 * time.Second); len(s.tools()) == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); !lasting(s.tools()) && time.Now().Before(end); {
 		w.run.sleep(20 * time.Millisecond)
 	}
-	w.run.count("tools of isolated replicas", len(s.tools()))
+	before := s.tools()
+	w.run.count("tools of isolated replicas", len(before))
 	proxy.Swallow(faultproxy.Both)
 	swallowed := time.Now()
-	w.run.sleep(3500 * time.Millisecond)
+	w.run.sleep(toolsDieSoon)
 	left := s.tools()
+	if lasting(before) {
+		w.isolations++
+		if len(left) == 0 {
+			w.inTime++
+		}
+	}
 	for ; len(left) > 0 && time.Since(swallowed) < toolsDieWithin; left = s.tools() {
 		w.run.sleep(100 * time.Millisecond)
 	}
@@ -132,6 +147,29 @@ func (w *wires) isolated() {
 	w.run.expect(len(left) == 0, "%s: I5: %s after the last word from its database, whose lease is 2 s, %s still runs %q", w.name, toolsDieWithin, s.name, left)
 	w.run.sleep(w.dice.between(0, 1500*time.Millisecond))
 	w.heal(proxy)
+}
+
+// someInTime looks whether the tools of isolated replicas were ever dead as soon as they are to be. A short run has one isolation, and
+// a machine that was busy just then is no broken promise: where none was in time there are more, up to three.
+func (w *wires) someInTime() {
+	for w.inTime == 0 && w.isolations > 0 && w.isolations < 3 {
+		before := w.isolations
+		w.load.awaitLive(14)
+		w.isolated()
+		if w.isolations == before {
+			break // nothing long ran
+		}
+	}
+	w.run.count("isolated replicas with lasting tools", w.isolations)
+	w.run.count("isolated replicas whose tools died in time", w.inTime)
+	w.run.expect(w.isolations == 0 || w.inTime > 0, "%s: I5: in each of %d isolations, tools still ran %s after the last word from the database, whose lease is 2 s",
+		w.name, w.isolations, toolsDieSoon)
+}
+
+// lasting tells whether a long one is among commands. The others end by themselves before anybody looks.
+func lasting(commands []string) bool {
+	long := " " + strconv.FormatInt(lasts.Milliseconds(), 10)
+	return slices.ContainsFunc(commands, func(command string) bool { return strings.HasSuffix(strings.TrimSpace(command), long) })
 }
 
 // lateCommits holds back what a replica sends until its lease is long over. Then all of it arrives at once, commits of somebody

@@ -48,27 +48,61 @@ func (w *world) standStill(s *server, d time.Duration) time.Duration {
 	return time.Since(begun)
 }
 
-// hiccups are pauses well below the lease. Nothing is taken over for them, unless the machine was so busy that a pause
-// became longer than it was meant to. Or so busy that a renewal was late by itself: that has happened twice, with what had been taken
-// over before the first pause counted, too. That it happens in each of three tries is no accident.
+// hiccups are pauses well below the lease. Nothing is taken over for them, unless the machine was so busy that a renewal was late by
+// itself: that has happened twice, with what had been taken over before the first pause counted, too.
 func (w *world) hiccups(d *dice, n int) {
-	for try := 1; ; try++ {
-		before := w.recovered()
-		for range n {
-			if stood := w.standStill(w.any(d), 300*time.Millisecond); stood > 600*time.Millisecond {
-				w.run.count("hiccups that were too long", 1)
-				return
-			}
-			w.run.sleep(1200 * time.Millisecond)
+	with, told := judge(func() (bool, bool) { return w.someHiccups(d, n) })
+	if !told {
+		w.run.count("hiccups that were too long", 1)
+	}
+	w.run.expect(with == 0, "%s: executions were taken over for pauses shorter than the lease, in %d tries", w.name, with)
+}
+
+const hiccupTries, hiccupRepeats = 3, 5
+
+// judge tells in how many tries there were take-overs that are no accident. One of three may be: that of a first try is held against two
+// more. A try with a pause that became too long says nothing and is made again. Where it is so too often nothing is told, but what an
+// earlier try had then stands: nothing speaks for an accident.
+func judge(try func() (takeOvers, tooLong bool)) (with int, told bool) {
+	repeats := 0
+	for done := 0; done < hiccupTries && with < 2; {
+		takeOvers, tooLong := try()
+		switch {
+		case tooLong && repeats == hiccupRepeats:
+			return with, false
+		case tooLong:
+			repeats++
+		case takeOvers:
+			with++
+			done++
+		case done == 0:
+			return 0, true
+		default:
+			done++
 		}
-		w.run.count("hiccups", n)
-		takeOvers := w.recovered() - before
-		if try == 3 || takeOvers == 0 {
-			w.run.expect(takeOvers == 0, "%s: %d executions were taken over for pauses shorter than the lease", w.name, takeOvers)
-			return
+	}
+	if with < 2 {
+		return 0, true
+	}
+	return with, true
+}
+
+// someHiccups is one try. What is taken over for a pause that was too long must not count in the next one.
+func (w *world) someHiccups(d *dice, n int) (takeOvers, tooLong bool) {
+	before := w.recovered()
+	for range n {
+		if stood := w.standStill(w.any(d), 300*time.Millisecond); stood > 600*time.Millisecond {
+			w.run.sleep(3 * time.Second)
+			return false, true
 		}
+		w.run.sleep(1200 * time.Millisecond)
+	}
+	w.run.count("hiccups", n)
+	takeOvers = w.recovered() > before
+	if takeOvers {
 		w.run.sleep(3 * time.Second)
 	}
+	return takeOvers, false
 }
 
 // recovered counts how often somebody went on with an execution of somebody else, as followers saw it.
