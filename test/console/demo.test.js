@@ -85,8 +85,9 @@ test("start, watch it stream, approve, see it complete", () =>
     const approval = await server.asks(id);
     const asked = card(page, approval);
     await reads(asked, approval.arguments.command);
+    // Of the scripted model only the server can tell in how many pieces it spoke; that a page draws each as it comes, resume.test.js holds.
     const { items } = await server.get(`/executions/${id}/events?limit=1000`);
-    const pieces = items.filter(({ type }) => type.endsWith(".delta")).length; // that a page draws each as it comes, resume.test.js shows
+    const pieces = items.filter(({ type }) => type.endsWith(".delta")).length;
     assert.ok(pieces > 5, `the model said it in ${pieces} pieces`);
     await status(page, "pendingToolApproval");
     assert.equal(await asked.getAttribute("data-status"), "pending");

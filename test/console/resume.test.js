@@ -1,4 +1,4 @@
-// What happens under an open page: it is loaded anew, its server is killed. The page shows what the server has: no gap, and nothing twice.
+// What happens under an open page: text comes, it is loaded anew, its server is killed. The page shows what the server has: no gap, nothing twice.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -51,6 +51,31 @@ async function noteConnection(page) {
     }).observe(line, { attributes: true, childList: true, subtree: true, characterData: true });
   });
 }
+
+test("each piece is on the page before the model says the next", () =>
+  visit(browser, server, async (v) => {
+    const [gates, seen] = [[new Gate(), new Gate(), new Gate()], new Gate()];
+    const scene = model.scene(async (answer) => {
+      answer.think(words(0, 5));
+      for (const [index, gate] of gates.entries()) {
+        await gate.passed;
+        answer.say(words(10 * index + 10, 10 * index + 15));
+      }
+      await seen.passed;
+    });
+    const { id } = await server.create({ prompt: `Go ${scene}` });
+    const page = await v.open(`/executions/${id}`);
+    await reads(page.locator('article.item[data-kind="reasoning"]').last(), "w4");
+    for (const [index, gate] of gates.entries()) {
+      gate.open();
+      await reads(page.locator('article.item[data-kind="message"]').last(), `w${10 * index + 14}`);
+      await status(page, "streaming");
+      await sameAsAPI(page, id);
+    }
+    seen.open();
+    await status(page, "completed");
+    await sameAsAPI(page, id);
+  }));
 
 test("loaded anew in the middle of a stream", () =>
   visit(browser, server, async (v) => {
