@@ -75,9 +75,7 @@ fi
 
 # vet has run, or is not wanted.
 flags+=(-vet=off -timeout 25m)
-# The longest begin first, beside the one that mostly waits for processes. Go takes packages in the order in which they are named, and by the alphabet the longest
-# of all comes last, with half of the machine idle beside it.
-[ $# -gt 0 ] || set -- ./test/e2e ./internal/sandbox ./internal/sessions ./internal/store ./...
+[ $# -gt 0 ] || set -- ./...
 
 echo "== tests"
 go build -o "$tool/testreport" ./scripts/testreport

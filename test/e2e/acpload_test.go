@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
 )
 
@@ -58,7 +60,7 @@ func (h *house) load(t *testing.T) {
 		if i == 0 {
 			chunks[f.id] = loudChunks
 		}
-		v.prompt(f.id, fmt.Sprintf("burst %d", chunks[f.id]))
+		v.insist(f.id, fmt.Sprintf("burst %d", chunks[f.id]))
 	}
 	v.idle(2)
 	t.Logf("all has been said after %s", since(begun))
@@ -77,6 +79,32 @@ func (h *house) load(t *testing.T) {
 	}
 }
 
+// insist prompts, and again where the server has no time.
+func (v *visit) insist(id, step string) {
+	v.t.Helper()
+	v.patiently(loadEnds, "a prompt that is taken", func() bool {
+		return v.hasTime(http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": "Further.\n" + acptest.Prompt(step)}, nil)
+	})
+}
+
+// hasTime tells whether a request was answered. A server that so many agents keep busy may say that its database does no work for it, and to
+// come again; it has once, on a machine that was busy with other tests, too.
+func (v *visit) hasTime(status int, method, path string, body, into any) bool {
+	v.t.Helper()
+	response, content := v.do(method, path, body)
+	switch response.StatusCode {
+	case http.StatusServiceUnavailable:
+		return false
+	case status:
+	default:
+		v.t.Fatalf("%s %s: %s: %s", method, path, response.Status, content)
+	}
+	if into != nil {
+		must(v.t, json.Unmarshal(content, into))
+	}
+	return true
+}
+
 func since(begun time.Time) time.Duration { return time.Since(begun).Round(time.Millisecond) }
 
 // idle waits until all executions have come to the end of a turn.
@@ -84,10 +112,13 @@ func (v *visit) idle(turn int) {
 	v.t.Helper()
 	for _, f := range v.all {
 		v.patiently(loadEnds, "the end of a turn", func() bool {
-			e := want[struct {
+			var e struct {
 				Status domain.Status
 				Turn   int
-			}](v.client, http.StatusOK, "GET", "/executions/"+f.id, nil)
+			}
+			if !v.hasTime(http.StatusOK, "GET", "/executions/"+f.id, nil, &e) {
+				return false
+			}
 			if e.Status.Terminal() {
 				v.t.Fatalf("an execution ended as %s: %+v", e.Status, v.get(f.id).Output)
 			}
