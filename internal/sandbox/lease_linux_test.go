@@ -16,9 +16,6 @@ import (
 	"signoff/internal/domain"
 )
 
-// promptly is how soon after the end of the lease all must be dead; nearly all of it is for a machine that is busy.
-const promptly = 20 * time.Second
-
 // leased is a sandbox with a lease of its own.
 func leased(t testing.TB, m method) *Sandbox {
 	t.Helper()
@@ -70,7 +67,7 @@ func TestProcessDiesWithTheLease(t *testing.T) {
 			eventually(t, 10*time.Second, "three processes run", func() bool { return len(alive(m)) == 3 })
 			lapsed := time.Now()
 			s.Trust(lapsed)
-			if exit := ends(t, c, promptly); exit != (Exit{Code: 137, Signal: "killed"}) {
+			if exit := ends(t, c, slack); exit != (Exit{Code: 137, Signal: "killed"}) {
 				t.Errorf("%+v", exit)
 			}
 			wantDead(t, m)
@@ -94,7 +91,7 @@ func TestStoppedServerLosesItsLease(t *testing.T) {
 		}
 		must(t, server.Process.Signal(unix.SIGSTOP))
 		stopped := time.Now()
-		eventually(t, leaseOfTheServer+promptly, "all are dead", func() bool { return len(alive(m)) == 0 })
+		eventually(t, leaseOfTheServer+slack, "all are dead", func() bool { return len(alive(m)) == 0 })
 		t.Log("dead after", time.Since(stopped).Round(time.Millisecond))
 	})
 }

@@ -256,9 +256,12 @@ func (v *visit) prompt(id string, steps ...string) string {
 	return v.promptAs(id, object{}, steps...)
 }
 
+// further is the text of a prompt behind the first.
+func further(steps ...string) string { return "Further.\n" + acptest.Prompt(steps...) }
+
 func (v *visit) promptAs(id string, change object, steps ...string) string {
 	v.t.Helper()
-	body := object{"prompt": "Further.\n" + acptest.Prompt(steps...)}
+	body := object{"prompt": further(steps...)}
 	maps.Copy(body, change)
 	return want[struct{ ID string }](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/prompts", body).ID
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
 )
 
@@ -83,7 +82,7 @@ func (h *house) load(t *testing.T) {
 func (v *visit) insist(id, step string) {
 	v.t.Helper()
 	v.patiently(loadEnds, "a prompt that is taken", func() bool {
-		return v.hasTime(http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": "Further.\n" + acptest.Prompt(step)}, nil)
+		return v.hasTime(http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": further(step)}, nil)
 	})
 }
 
