@@ -213,8 +213,13 @@ func (c Config) openStore(ctx context.Context) (*store.Store, error) {
 
 // sandboxConfig protects what is the server's own where it lies inside the workspace, as it does by default: the data
 // folder holds the token, the configuration names hosts that keys are sent to, and the binary is started again.
+// The default configuration file is guarded also where another one is named: a file that a command puts there would be
+// read by the next start without SIGNOFF_CONFIG.
 func (c Config) sandboxConfig() sandbox.Config {
-	guarded := []string{c.configFile()}
+	guarded := []string{defaultConfigFile}
+	if c.Config != "" {
+		guarded = append(guarded, c.Config)
+	}
 	if self, err := os.Executable(); err == nil {
 		guarded = append(guarded, self)
 	}

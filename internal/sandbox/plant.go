@@ -14,12 +14,13 @@ import (
 // read commands from their settings. What is there is read-only inside. What is not there yet cannot be mounted over, so
 // it is watched: whatever has appeared in such a place when the command is over is put away before its result is told.
 
-// trusted is what others outside take commands from. Texts that agents merely read, such as AGENTS.md, are not in it: who
+// trusted is what others outside take commands from. Signoff itself is one of them: a server that is started without
+// SIGNOFF_CONFIG reads signoff.yaml in the folder that it is started in. Texts that agents merely read, such as AGENTS.md, are not in it: who
 // is to write code may write those, too, and what an agent does after reading them is judged as all that it does.
 var trusted = []string{
 	".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".cursor/mcp.json", ".envrc",
 	".gemini/settings.json", ".mcp.json", ".opencode", ".vscode/settings.json", ".vscode/tasks.json", "opencode.json",
-	"opencode.jsonc",
+	"opencode.jsonc", "signoff.yaml",
 }
 
 // Trusted returns the names of what others outside take commands from, below any folder. Whatever else lets an agent write

@@ -29,6 +29,7 @@ func TestWhatIsPlantedIsPutAway(t *testing.T) {
 		".claude/settings.local.json": "mkdir evil; echo bad > evil/settings.local.json; ln -s $PWD/evil .claude",
 		".vscode/tasks.json":          "mkdir .vscode; ln -s ../evil .vscode/tasks.json",
 		".opencode/plugin/a.js":       "mkdir -p .opencode/plugin; echo bad > .opencode/plugin/a.js",
+		"signoff.yaml":                "echo bad > signoff.yaml",
 		".cursor/mcp.json":            "rm .cursor; mkdir .cursor; echo bad > .cursor/mcp.json",
 	}
 	each(t, walled, func(t *testing.T, s *Sandbox) {

@@ -75,7 +75,7 @@ func TestGuardedFilesCanBeReadOnly(t *testing.T) {
 func TestWhatOnlyLooksGuarded(t *testing.T) {
 	w, root := guardedTree(t)
 	for _, path := range []string{
-		"app/config", "app/hooks/x", ".gitignore", ".github/workflows/ci.yaml", ".vscode/launch.json", "mcp.json", "app/signoff.yaml",
+		"app/config", "app/hooks/x", ".gitignore", ".github/workflows/ci.yaml", ".vscode/launch.json", "mcp.json",
 		"signoff.yaml.example", "bin/signoff-client", ".claude/commands/x.md", "HEAD.md", "envrc", "settings.json", "x.git/readme",
 	} {
 		if err := w.change(root, []domain.FileChange{put(path, "x")}, always); err != nil {

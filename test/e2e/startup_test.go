@@ -73,6 +73,40 @@ func TestOwnDataIsHidden(t *testing.T) {
 		object{"source": object{"type": "internal"}, "prompt": "x", "workingDirectory": "data"})
 }
 
+// TestConfigurationCannotBePlanted: a server that is started without SIGNOFF_CONFIG reads the signoff.yaml of its folder. Where the
+// variable names another file, neither the tools nor a command may leave one for that start.
+func TestConfigurationCannotBePlanted(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, engine{}, newModel(t, func(a *answer, conversation []message) {
+		if last(conversation).Role == "tool" {
+			a.say("done")
+			return
+		}
+		a.want("write", object{"path": "signoff.yaml", "content": "models: {}"})
+		a.want("write", object{"path": "below/signoff.yaml", "content": "models: {}"})
+		a.bash("echo 'models: {}' > signoff.yaml")
+	}), "SIGNOFF_WORKSPACE_ROOT=.", "SIGNOFF_CONFIG=settings.yaml")
+	must(t, os.Mkdir(filepath.Join(s.home, "below"), 0o755))
+	must(t, os.Rename(filepath.Join(s.home, "signoff.yaml"), filepath.Join(s.home, "settings.yaml")))
+	s.start()
+	id := s.create(trusting).ID
+	s.ended(id)
+	log := ""
+	for _, event := range s.sound(id) {
+		log += event.raw
+	}
+	for _, said := range []string{"signoff: put away", "below/signoff.yaml is guarded"} {
+		if !strings.Contains(log, said) {
+			t.Errorf("the log lacks %q:\n%s", said, log)
+		}
+	}
+	for _, path := range []string{"signoff.yaml", "below/signoff.yaml"} {
+		if _, err := os.Lstat(filepath.Join(s.home, path)); err == nil {
+			t.Errorf("%s was planted", path)
+		}
+	}
+}
+
 // TestOnlyOurVariablesAreRead: DATABASE_URL and ADDR are often somebody else's.
 func TestOnlyOurVariablesAreRead(t *testing.T) {
 	t.Parallel()
