@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,6 +144,15 @@ func (a *agent) notified(method string, params json.RawMessage) {
 		a.story.update(shown)
 	default:
 		a.story.extension(method, shown)
+	}
+}
+
+// said implements peerHandler: a plain chunk of text, wherever its place among the notifications is. One that holds a
+// secret, or does not belong to what the agent says just now, is taken like any other notification.
+func (a *agent) said(chunk textChunk) {
+	defer a.survive("session/update", nil)
+	if a.hides(chunk.params) || !a.story.hear(chunk) {
+		a.notified("session/update", bytes.Clone(chunk.params))
 	}
 }
 

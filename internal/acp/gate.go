@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"signoff/internal/domain"
@@ -24,7 +25,7 @@ var errOutputOver = errors.New("the agent's output has ended")
 // gate stands between the agent's pipes and the SDK, in both directions. To the SDK it is the reader and the writer.
 //
 // All that comes in passes through Read, on the SDK's one goroutine that receives. So what Read does has an order, and
-// while Read waits the agent waits. Of the SDK (connection.go of v0.13.5) the gate relies on this:
+// while Read waits the agent waits. Plain chunks of text end here: Read hands them to the handler itself. Of the SDK (connection.go of v0.13.5) the gate relies on this:
 //
 //   - It calls Read only when it is done with all whole lines that it has.
 //   - It handles notifications one after the other, and each request in a goroutine of its own.
@@ -47,18 +48,19 @@ type gate struct {
 	serial       uint64 // of the last request
 	disturbances int
 
-	mu       sync.Mutex
-	changed  *sync.Cond
-	holding  bool   // Read waits for the handler
-	held     bool   // it did so since wasHeld was asked
-	passed   uint64 // notifications given to the SDK
-	handled  uint64 // notifications that the handler is done with
-	bytes    int    // of the notifications between the two
-	requests map[uint64]*agentRequest
-	open     int // requests of the agent whose answer is not written
-	asking   int // bytes of those that the handler has
-	calls    map[string]*pendingCall
-	taken    int // calls whose answer was given to the SDK, and that have not returned
+	mu         sync.Mutex
+	changed    *sync.Cond
+	holding    bool   // Read waits for the handler
+	delivering bool   // Read runs the handler, with a chunk
+	held       bool   // one of the two held the agent up since wasHeld was asked
+	passed     uint64 // notifications given to the SDK
+	handled    uint64 // notifications that the handler is done with
+	bytes      int    // of the notifications between the two
+	requests   map[uint64]*agentRequest
+	open       int // requests of the agent whose answer is not written
+	asking     int // bytes of those that the handler has
+	calls      map[string]*pendingCall
+	taken      int // calls whose answer was given to the SDK, and that have not returned
 }
 
 func newGate(stdin *agentStdin, stdout io.ReadCloser, handler peerHandler, tap func(wireDirection, []byte)) *gate {
@@ -124,6 +126,11 @@ func (g *gate) admit(line agentLine) []byte {
 	case len(line.text) == 0:
 		return nil
 	}
+	if chunk, is := readTextChunk(line.text); is {
+		g.show(fromAgent, line.text)
+		g.deliver(chunk)
+		return nil
+	}
 	whole := utf8.Valid(line.text)
 	text := line.text
 	if !whole {
@@ -175,6 +182,27 @@ func (g *gate) notification(e envelope) []byte {
 	return requestLine(0, e)
 }
 
+// slowDelivery is the time from which on a chunk counts as one that held the agent up.
+const slowDelivery = 100 * time.Millisecond
+
+// deliver hands a chunk to the handler here and now. Its place in the order is behind all notifications that the SDK was
+// given, so it waits for them; what comes behind it in the order is not read yet.
+func (g *gate) deliver(chunk textChunk) {
+	g.mu.Lock()
+	for g.passed > g.handled {
+		g.holding, g.held = true, true
+		g.changed.Wait()
+	}
+	g.holding, g.delivering = false, true
+	g.mu.Unlock()
+	begun := time.Now()
+	g.handler.said(chunk)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.delivering = false
+	g.held = g.held || time.Since(begun) > slowDelivery
+}
+
 // Write sends what the SDK writes: one whole message at a time.
 func (g *gate) Write(message []byte) (int, error) {
 	head := headOf(message)
@@ -211,7 +239,7 @@ func (g *gate) show(way wireDirection, raw []byte) {
 func (g *gate) wasHeld() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	held := g.held
+	held := g.held || g.delivering
 	g.held = g.holding
 	return held
 }

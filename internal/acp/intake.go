@@ -84,6 +84,17 @@ func (s *story) update(params json.RawMessage) {
 	}
 }
 
+// hear takes a plain chunk of text of our session. It declines one that is not told at once as what it is.
+func (s *story) hear(chunk textChunk) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.intake.phase != phaseLive || chunk.session != s.intake.session {
+		return false
+	}
+	s.say(chunk.thought, chunk.messageID, chunk.text)
+	return true
+}
+
 // sort tells the updates of our session from others.
 func (s *story) sort(params json.RawMessage) {
 	p := readObject(params)

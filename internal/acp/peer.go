@@ -23,6 +23,10 @@ type peerHandler interface {
 	// A call that is made inside it cannot return before it does.
 	notified(method string, params json.RawMessage)
 
+	// said is notified for a notification that is a plain chunk of text. Its place among the others is the one on the
+	// wire. While it runs nothing is read. The parameters of the chunk are only lent.
+	said(chunk textChunk)
+
 	// asked answers one request, in a goroutine of its own, after all notifications that came before it are handled.
 	// The context ends when the agent withdraws the request and when the connection ends. An error that is a
 	// *acp.RequestError goes out as it is; of any other one the agent learns only that there was one.

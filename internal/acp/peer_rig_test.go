@@ -131,6 +131,7 @@ func wireResult(id, value string) string {
 // scriptedHandler is a handler made of functions; what is not set does nothing.
 type scriptedHandler struct {
 	onNotified  func(n int) // the n of an update
+	onSaid      func(text string)
 	onAsked     func(ctx context.Context, method string) (any, error)
 	onDisturbed func(d disturbance)
 }
@@ -142,6 +143,12 @@ func (s scriptedHandler) notified(_ string, params json.RawMessage) {
 	}
 	if s.onNotified != nil {
 		s.onNotified(p.N)
+	}
+}
+
+func (s scriptedHandler) said(chunk textChunk) {
+	if s.onSaid != nil {
+		s.onSaid(chunk.text)
 	}
 }
 
