@@ -1486,8 +1486,8 @@ type CreateExecution struct {
 	Instructions *string `json:"instructions,omitempty"`
 
 	// KeepOpen When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
-	// being completed. Without it: true for the kinds `assistant` and `inlineBlockGeneration`, false otherwise; of
-	// an `inlineBlockGeneration` false is 422.
+	// being completed. An error of its agent ends the turn and not the execution. Without it: true for the kinds
+	// `assistant` and `inlineBlockGeneration`, false otherwise; of an `inlineBlockGeneration` false is 422.
 	KeepOpen *bool `json:"keepOpen,omitempty"`
 
 	// Kind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by

@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -482,5 +483,111 @@ func TestMessageWithoutAnEnd(t *testing.T) {
 	}
 	if completed := payloads[domain.MessageCompleted](t, w.events(id)); completed[0].Length != 3*len(piece) {
 		t.Errorf("%+v", completed)
+	}
+}
+
+// broken is an agent whose first turn ends with err, after half a sentence; every later one is well.
+func broken(err error) sessionstest.Script {
+	var turns atomic.Int32
+	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if turns.Add(1) == 1 {
+			return "", joined(t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m0", Text: "half a sen"}), err)
+		}
+		return echo(ctx, t)
+	}
+}
+
+var (
+	errAnswered = domain.Errorf(domain.CodeAgentFailed, "The agent answered the prompt with an error: Internal error (code -32603)")
+	errExited   = domain.Errorf(domain.CodeAgentExited, "The agent exited with code 3.")
+)
+
+func TestAnErrorOfTheAgentEndsTheTurnAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		err     error
+		forgets bool
+		opened  []string // the sessions of the openings after the first
+		after   domain.Status
+	}{
+		"answered with an error":                {errAnswered, false, []string{"session-1"}, domain.StatusIdle},
+		"exited":                                {errExited, false, []string{"session-1"}, domain.StatusIdle},
+		"answered with an error, cannot load":   {errAnswered, true, nil, domain.StatusIdle},
+		"exited, cannot load: somebody chooses": {errExited, true, nil, domain.StatusInterrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+				w, external := abroad(t, s, broken(test.err))
+				external.Forgets = test.forgets
+				id := w.start(outside, keepOpen)
+				w.becomes(id, domain.StatusIdle, 1)
+				ended := payloads[domain.TurnEnded](t, w.events(id))
+				if len(ended) != 1 || ended[0].StopReason != domain.StopError || ended[0].Error == nil || ended[0].Error.Code != domain.CodeOf(test.err) {
+					t.Errorf("the turn ended as %+v", ended)
+				}
+				w.say(id, "two", "")
+				if test.after == domain.StatusInterrupted {
+					w.becomes(id, domain.StatusInterrupted, 1)
+					return
+				}
+				w.becomes(id, domain.StatusIdle, 2)
+				if end := w.close(id); end.Status != domain.StatusCompleted || !strings.HasPrefix(end.Output.Text, "two") {
+					t.Errorf("%s: %+v", end.Status, end.Output)
+				}
+				var opened []string
+				for len(external.Opened) > 0 {
+					opened = append(opened, (<-external.Opened).AgentSession)
+				}
+				if !slices.Equal(opened[1:], test.opened) {
+					t.Errorf("opened again with %q, want %q", opened[1:], test.opened)
+				}
+			})
+		})
+	}
+}
+
+// A prompt that was taken in has its turn also after one that failed, and the process that broke down is let go of first.
+func TestPromptsAfterATurnThatFailed(t *testing.T) {
+	fail := make(chan struct{})
+	var turns atomic.Int32
+	w, external := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		if n := turns.Add(1); n < 3 {
+			<-fail
+			return "", errExited
+		}
+		return echo(ctx, t)
+	})
+	id := w.start(outside, keepOpen)
+	w.until(id, domain.TurnStartedType)
+	w.say(id, "two", "")
+	w.say(id, "three", "")
+	close(fail)
+	w.becomes(id, domain.StatusIdle, 1)
+	end := w.close(id)
+	log := w.events(id)
+	ended := payloads[domain.TurnEnded](t, log)
+	if len(ended) != 3 || ended[0].Error == nil || ended[1].Error == nil || ended[2].Error != nil || len(external.Opened) != 3 {
+		t.Errorf("%d openings, turns ended as %+v", len(external.Opened), ended)
+	}
+	if discarded := payloads[domain.PromptDiscarded](t, log); len(discarded) != 0 || end.Status != domain.StatusCompleted {
+		t.Errorf("%s, discarded %+v", end.Status, discarded)
+	}
+}
+
+// An agent that crashes on every start is not started in a loop: each prompt starts it once, and then somebody chooses.
+func TestAgentThatNeverStartsAgain(t *testing.T) {
+	w, external := abroad(t, storetest.SQLite(t), broken(errExited))
+	external.Refuses = errExited
+	id := w.start(outside, keepOpen)
+	w.becomes(id, domain.StatusIdle, 1)
+	w.say(id, "two", "")
+	for n := 1; n < 3; n++ {
+		w.becomes(id, domain.StatusInterrupted, n)
+		if _, err := w.manager.Resume(context.Background(), tenant, id, domain.ResumeLoad, alice); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.becomes(id, domain.StatusInterrupted, 3)
+	if n := len(external.Opened); n != 4 {
+		t.Errorf("started %d times", n)
 	}
 }

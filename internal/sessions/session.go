@@ -71,7 +71,7 @@ type session struct {
 	begun        bool         // its first turn began with its creation
 	opening      *opening     // an agent that was on its way already when it was created
 	agent        domain.Agent // nil where its process is gone, or was not needed yet
-	exited       bool         // the agent's process has ended by itself
+	exited       bool         // the agent's process has ended by itself, or broke down: the next prompt starts it again
 	agentSession string       // as the agent calls it, where it can take it up again
 	loading      string       // the agent session that is taken up when the agent is opened
 	fresh        bool         // the agent was just opened and remembers nothing of earlier turns

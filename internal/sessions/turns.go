@@ -256,16 +256,23 @@ func (s *session) ending() outcome {
 	}
 }
 
-// goesOn tells whether a further turn makes sense after such an end. A limit or a refusal is an answer in a
-// conversation that stays open; an agent that broke down is not.
+// goesOn tells whether a further turn makes sense after such an end. A conversation that stays open survives every end of
+// a turn: a limit, a refusal, and an agent that broke down, since the next prompt may find it well again.
 func (s *session) goesOn(end outcome) bool {
-	switch {
-	case s.generates():
+	if s.generates() {
 		return s.keepsBlocks()
-	case end.status == domain.StatusCompleted:
-		return true
 	}
-	return s.execution.Request.KeepOpen && s.result.err == nil && end.stop != domain.StopCancelled
+	return end.status == domain.StatusCompleted || s.execution.Request.KeepOpen
+}
+
+// brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, and the next
+// prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
+// conversation would be lost.
+func (s *session) brokeDown() bool {
+	if !s.unaccounted() || s.result.err == nil {
+		return false
+	}
+	return s.agentSession != "" || domain.CodeOf(s.result.err) == domain.CodeAgentExited
 }
 
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
@@ -294,6 +301,7 @@ func (s *session) endTurn(end outcome, next domain.Status) state {
 			return s.abandon(err)
 		}
 	}
+	s.exited = s.exited || s.brokeDown()
 	s.forgetTurn()
 	if next != domain.StatusIdle {
 		return s.advance

@@ -257,6 +257,42 @@ func TestKeptOpenAfterALimit(t *testing.T) {
 	w.close(id)
 }
 
+// An error of our own agent ends the turn alone, too: what was said before is not lost with it, nor is the next prompt.
+func TestKeptOpenAfterAnError(t *testing.T) {
+	for name, first := range map[string]sessionstest.Script{
+		"an error": func(context.Context, *sessionstest.Turn) (domain.StopReason, error) {
+			return "", domain.Errorf(domain.CodeModelFailed, "the model said no to "+canary)
+		},
+		"a panic":           func(context.Context, *sessionstest.Turn) (domain.StopReason, error) { panic(canary) },
+		"stopped by itself": func(context.Context, *sessionstest.Turn) (domain.StopReason, error) { return domain.StopCancelled, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+				if t.Prompt.Turn == 1 {
+					return first(ctx, t)
+				}
+				return echo(ctx, t)
+			}, masking)
+			id := w.start(keepOpen)
+			w.becomes(id, domain.StatusIdle, 1)
+			w.say(id, "two", "")
+			w.becomes(id, domain.StatusIdle, 2)
+			if end := w.close(id); end.Status != domain.StatusCompleted || end.Output.Text != "two after u:go,u:two" {
+				t.Errorf("%s: %+v", end.Status, end.Output)
+			}
+			log := w.events(id)
+			if ended := payloads[domain.TurnEnded](t, log); ended[0].Error == nil {
+				t.Errorf("%+v", ended[0])
+			}
+			for _, event := range log {
+				if strings.Contains(string(event.Data), canary) {
+					t.Errorf("a secret is shown: %s", event.Data)
+				}
+			}
+		})
+	}
+}
+
 func TestIdleExpires(t *testing.T) {
 	onFakeTime(t, echo, func(t *testing.T, w *world) {
 		id := w.start(func(r *domain.Request) { r.KeepOpen, r.IdleTimeoutSeconds = true, 3600 })

@@ -246,6 +246,26 @@ var turnScenes = scenes{
 			v.t.Errorf("turns: %+v", turns)
 		}
 	}},
+	"an error is no end": {"scripted", func(v *visit) {
+		id := v.startAs(open, "say one", "whoami", `fail -32603 "no luck"`)
+		v.reach(id, domain.StatusIdle)
+		v.prompt(id, "whoami", "crash 3")
+		v.turns(id, 2)
+		v.reach(id, domain.StatusIdle)
+		v.prompt(id, "whoami", "say three")
+		log := v.turns(id, 3)
+		turns, who := of[domain.TurnEnded](v.t, log), whoamis(v.t, log)
+		if turns[0].Error == nil || turns[0].Error.Code != domain.CodeAgentFailed || turns[1].Error == nil ||
+			turns[1].Error.Code != domain.CodeAgentExited || turns[2].Error != nil {
+			v.t.Errorf("turns: %+v", turns)
+		}
+		if len(who) != 3 || who[0].Opened != "new" || who[1].Opened != "load" || who[2].Opened != "load" ||
+			who[2].SessionID != who[0].SessionID || strings.Count(text(v.t, log), "one") != 1 {
+			v.t.Errorf("who %+v, said %q", who, text(v.t, log))
+		}
+		v.reach(id, domain.StatusIdle)
+		v.closed(id)
+	}},
 	"cancelled while idle": {"scripted", func(v *visit) {
 		id := v.startAs(open, "say one")
 		v.reach(id, domain.StatusIdle)

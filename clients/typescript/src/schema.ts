@@ -1579,8 +1579,8 @@ export interface components {
             approvalTimeoutSeconds?: number;
             /**
              * @description When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
-             *     being completed. Without it: true for the kinds `assistant` and `inlineBlockGeneration`, false otherwise; of
-             *     an `inlineBlockGeneration` false is 422.
+             *     being completed. An error of its agent ends the turn and not the execution. Without it: true for the kinds
+             *     `assistant` and `inlineBlockGeneration`, false otherwise; of an `inlineBlockGeneration` false is 422.
              */
             keepOpen?: boolean;
             /**
