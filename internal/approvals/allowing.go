@@ -12,6 +12,9 @@ import (
 func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool) *domain.PermissionRule {
 	rules := slices.Concat(j.written, j.Rules)
 	for i := range rules {
+		if j.ctx.Err() != nil {
+			return nil // nothing that is found now is a judgement any more
+		}
 		if rules[i].Effect == effect && rules[i].Active(j.now) && covers(rules[i].Matcher) {
 			return &rules[i]
 		}

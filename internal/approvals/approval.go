@@ -21,7 +21,7 @@ func New(
 		AskedBy: string(judgement.By), Reason: judgement.Reason,
 	}
 	if question.Kind != domain.ApprovalQuestion && question.Kind != domain.ApprovalUnknownOutcome {
-		approval.RememberOptions = RememberOptions(execution.Request, question.Call, hash)
+		approval.RememberOptions = judgement.Options
 	}
 	if timeout > 0 {
 		expires := now.Add(timeout)

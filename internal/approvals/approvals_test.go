@@ -228,7 +228,9 @@ var alice, bob = domain.Actor{KeyID: "1", Name: "alice"}, domain.Actor{KeyID: "2
 func desk(t *testing.T) (*rows, *approvals.Desk, string) {
 	t.Helper()
 	h := hash(t, call(`{"command":"ls"}`), "")
-	r := &rows{approval: approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), h, asks, time.Hour, time.Now())}
+	question, because := toolCall(`{"command":"ls"}`), asks
+	because.Options = rememberOptions(t, domain.Request{}, question.Call, h)
+	r := &rows{approval: approvals.New(domain.Execution{}, question, h, because, time.Hour, time.Now())}
 	return r, approvals.NewDesk(r, r, r), h
 }
 

@@ -235,7 +235,7 @@ func (d *Desk) edited(ctx context.Context, approval domain.Approval, arguments j
 	policy, _ := NewPolicy(execution.Request) // one that cannot be read refuses
 	policy.Rules = rules
 	policy.unattended = false // somebody is there: it is their edit
-	if judgement := policy.Judge(call, hash, time.Now()); judgement.Verdict == domain.Deny {
+	if judgement := policy.Judge(ctx, call, hash, time.Now()); judgement.Verdict == domain.Deny {
 		return "", domain.Errorf(domain.CodePolicyDenied, "The policy refuses the edited call. %s", judgement.Reason)
 	}
 	return hash, nil

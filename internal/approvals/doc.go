@@ -2,8 +2,8 @@
 //
 // # Model
 //
-// [Judge] is the policy: a pure function from an action, the execution's capabilities and its remembered rules to
-// allow, ask or deny. An error never means allow.
+// [Policy.Judge] judges: from an action, the links that its paths lead over, the execution's capabilities and its remembered
+// rules to allow, ask or deny. It takes bounded work and bounded time; an error, and what takes longer, never mean allow.
 //
 // Where it says ask, the session writes an approval row and the event that shows it in one commit, and waits. The
 // [Desk] takes the answers: one conditional update decides, only while the row is pending and, by database time, not
@@ -37,7 +37,7 @@
 //
 // # Limits
 //
-// Patterns look at names, not at files: links are resolved by whoever describes the call. What a program does that is
+// Patterns look at names, and at where the links among them lead when the call is judged. What a program does that is
 // run is not seen, only what its line says. A ** in the middle of a path (/srv/**/.env) does not hold back a search that
 // begins below /srv; one at the end does. Of what an external agent does, there is only its word.
 package approvals

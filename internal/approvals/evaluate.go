@@ -46,7 +46,5 @@ func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.To
 	if err != nil {
 		return Judgement{}, call, domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
-	judgement := policy.Judge(call, hash, time.Now())
-	judgement.Options = RememberOptions(request, call, hash)
-	return judgement, call, nil
+	return policy.Judge(ctx, call, hash, time.Now()), call, nil
 }

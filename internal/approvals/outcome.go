@@ -79,9 +79,9 @@ func Repeated(judgement Judgement, wish domain.Decision) Judgement {
 		reason += ": " + wish.Reason
 	}
 	if judgement.Verdict == domain.Ask {
-		return Judgement{Verdict: domain.Ask, By: judgement.By, RuleID: judgement.RuleID, Reason: sentence(reason) + " " + judgement.Reason}
+		return Judgement{Verdict: domain.Ask, By: judgement.By, RuleID: judgement.RuleID, Reason: sentence(reason) + " " + judgement.Reason, Options: judgement.Options}
 	}
-	return Judgement{Verdict: domain.Ask, By: ByServer, Reason: sentence(reason)}
+	return Judgement{Verdict: domain.Ask, By: ByServer, Reason: sentence(reason), Options: judgement.Options}
 }
 
 func sentence(text string) string {

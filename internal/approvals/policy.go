@@ -1,7 +1,10 @@
 package approvals
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -84,7 +87,7 @@ type Judgement struct {
 	Rule    string                  // name of the rule of the bash policy, where one decided
 	Reason  string                  // a sentence, for people and for the model
 	Trace   []Step                  // what every step up to the deciding one found
-	Options []domain.RememberOption // of a dry run: what a decision could leave behind
+	Options []domain.RememberOption // what a decision about the call could leave behind
 }
 
 // Step is one line of a [Judgement]'s trace.
@@ -95,7 +98,44 @@ type Step struct {
 	Detail  string
 }
 
-// Judge is the policy. The order is fixed, the first step that applies decides:
+// JudgeTime is how long one call may be judged. An ordinary one takes less than a millisecond.
+const JudgeTime = 2 * time.Second
+
+// Judge says what becomes of a call, and what a decision about it could leave behind. It follows the links of the paths that the
+// call names, and returns when its context ends or [JudgeTime] is over, whatever the call is: what could not be judged by
+// then asks a person, or is refused where nobody is there. It may be called at once.
+func (p Policy) Judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
+	ctx, cancel := context.WithTimeout(ctx, JudgeTime)
+	defer cancel()
+	judged := make(chan Judgement, 1)
+	go func() { // neither a file system that hangs nor a bug in here may hold up who waits, or take the server down
+		defer func() {
+			if r := recover(); r != nil {
+				slog.Error("judging a call panicked", "tool", call.Tool, "panic", r, "stack", string(debug.Stack()))
+				judged <- p.undecided(call, hash, "The call could not be judged: judging it failed.")
+			}
+		}()
+		judged <- p.judge(ctx, call, hash, now)
+	}()
+	select {
+	case judgement := <-judged:
+		if judgement.Verdict != domain.Allow || ctx.Err() == nil {
+			return judgement
+		}
+	case <-ctx.Done():
+	}
+	return p.undecided(call, hash, "The call could not be judged in time.")
+}
+
+// undecided is the judgement of a call that could not be judged.
+func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
+	asked := asking(ByServer, "%s", why)
+	asked.Options = []domain.RememberOption{exactly(p.agent, call, hash)}
+	asked.Step, asked.Trace = 8, []Step{{Number: 8, Name: "otherwise ask", Applied: true, Detail: why}}
+	return (&judging{Policy: p}).attended(asked)
+}
+
+// judge is the policy. The order is fixed, the first step that applies decides:
 //
 //  1. refuse: the tool of the internal agent is off, a capability says deny, or the bash policy blocks;
 //  2. a catastrophic command always asks, whatever was remembered;
@@ -107,9 +147,9 @@ type Step struct {
 //  8. otherwise ask;
 //  9. where nobody can be asked, asking is refusing.
 //
-// It is a pure function of its arguments.
-func (p Policy) Judge(call domain.ToolCall, hash string, now time.Time) Judgement {
-	judged := p.look(call, hash, now)
+// It is a function of its arguments and of the links in the workspace.
+func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
+	judged := p.look(ctx, call, hash, now)
 	var trace []Step
 	for number, step := range steps {
 		judgement, detail := step.decide(judged)
@@ -120,6 +160,7 @@ func (p Policy) Judge(call domain.ToolCall, hash string, now time.Time) Judgemen
 		trace = append(trace, Step{Number: number + 1, Name: step.name, Applied: applied, Detail: detail})
 		if applied {
 			judgement.Step, judgement.Trace = number+1, trace
+			judgement.Options = judged.options(call)
 			return judged.attended(judgement)
 		}
 	}
@@ -153,19 +194,23 @@ var steps = []struct {
 // judging is one call under the policy.
 type judging struct {
 	Policy
-	call    domain.ToolCall
+	ctx     context.Context
+	call    domain.ToolCall // with the targets of its links among the paths
 	hash    string
 	now     time.Time
 	needs   []domain.Class // all powers that it takes, its own class first
 	script  shell.Script   // where it runs a command line
+	writes  []string       // files that the line writes, with the targets of their links
 	verdict shell.Verdict
 }
 
-func (p Policy) look(call domain.ToolCall, hash string, now time.Time) *judging {
-	j := &judging{Policy: p, call: call, hash: hash, now: now, needs: []domain.Class{call.Class}}
+func (p Policy) look(ctx context.Context, call domain.ToolCall, hash string, now time.Time) *judging {
+	call.Action.Paths = withTargets(p.directory, call.Action.Paths)
+	j := &judging{Policy: p, ctx: ctx, call: call, hash: hash, now: now, needs: []domain.Class{call.Class}}
 	if line := call.Action.Command; line != "" {
-		j.script = shell.Parse(line)
-		j.verdict = p.bash.Judge(j.script, line)
+		j.script = shell.Parse(ctx, line)
+		j.verdict = p.bash.Judge(ctx, j.script, line)
+		j.writes = withTargets(p.directory, j.script.Writes)
 		j.need(domain.ClassExecute) // whatever the call says that it is: it runs a command
 		if len(j.script.Writes) > 0 {
 			j.need(domain.ClassWrite)
@@ -263,6 +308,9 @@ func (j *judging) catastrophic() (Judgement, string) {
 	}
 	if why := j.script.Catastrophe(); why != "" {
 		return asking(ByCatastrophe, "%s", why), ""
+	}
+	if j.verdict.Incomplete { // a rule that blocks may be among those that it was not held against
+		return asking(ByBashPolicy, "It takes too long to hold the line against all rules of the bash policy."), ""
 	}
 	return Judgement{}, "the command line is not in the catastrophic set"
 }

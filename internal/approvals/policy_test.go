@@ -212,7 +212,7 @@ func TestTheNineSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			policy.Rules = test.rules
-			got := policy.Judge(test.call, hashed, now)
+			got := policy.Judge(t.Context(), test.call, hashed, now)
 			if got.Verdict != test.verdict || got.Step != test.step || got.By != test.by {
 				t.Errorf("%s at step %d by %s, want %s at %d by %s\n%s", got.Verdict, got.Step, got.By, test.verdict, test.step, test.by, got.Reason)
 			}
@@ -239,6 +239,16 @@ func traced(t *testing.T, got approvals.Judgement) {
 			t.Errorf("the trace has %+v at %d of %d", step, i, len(got.Trace))
 		}
 	}
+}
+
+// rememberOptions are what a decision about a call could leave behind.
+func rememberOptions(t *testing.T, request domain.Request, call domain.ToolCall, hash string) []domain.RememberOption {
+	t.Helper()
+	policy, err := approvals.NewPolicy(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.Judge(t.Context(), call, hash, now).Options
 }
 
 func TestRememberOptions(t *testing.T) {
@@ -280,7 +290,7 @@ func TestRememberOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]domain.Matcher{}
-			for i, option := range approvals.RememberOptions(requested(inSrv), test.call, hashed) {
+			for i, option := range rememberOptions(t, requested(inSrv), test.call, hashed) {
 				if m := &option.Matcher; m.Class != test.call.Class || m.Agent != "internal" {
 					t.Errorf("%s is of the class %q and the agent %q", option.PreviewID, m.Class, m.Agent)
 				}
@@ -319,7 +329,7 @@ func covered(t *testing.T, call domain.ToolCall, option domain.RememberOption) {
 		t.Fatal(err)
 	}
 	policy.Rules = []domain.PermissionRule{rule(domain.Allow, option.Matcher)}
-	if got := policy.Judge(call, "another", now); got.Verdict != domain.Allow || got.By != approvals.ByRule {
+	if got := policy.Judge(t.Context(), call, "another", now); got.Verdict != domain.Allow || got.By != approvals.ByRule {
 		t.Errorf("%s does not cover its own call: %s", option.PreviewID, got.Reason)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"signoff/internal/domain"
 )
@@ -13,20 +12,24 @@ import (
 // PreviewExact is the narrowest option, which every call has.
 const PreviewExact = "exact"
 
-// RememberOptions are the rules that a decision about a call of this request may leave behind, the narrowest first. They
-// are made here, from what would run, and stored with the question: what a person remembers is what was shown, and not
-// what a client sends.
+// exactly is the narrowest rule that a decision about a call may leave behind.
+func exactly(agent string, call domain.ToolCall, hash string) domain.RememberOption {
+	return domain.RememberOption{
+		PreviewID: PreviewExact, Matcher: domain.Matcher{Tool: call.Tool, ArgumentsHash: hash, Class: call.Class, Agent: agent},
+		Description: "This will also allow the same call with the same arguments in the same folder.",
+	}
+}
+
+// options are the rules that a decision about the call may leave behind, the narrowest first. They are made here, from what
+// would run, and stored with the question: what a person remembers is what was shown, and not what a client sends.
 //
 // Each is for one agent and one class: a yes to an edit is none to a command that an agent calls edit, and a yes to our
 // sandboxed bash none to a program that runs commands without a sandbox.
-func RememberOptions(request domain.Request, call domain.ToolCall, hash string) []domain.RememberOption {
-	agent := agentOf(request.Source)
-	options := []domain.RememberOption{{
-		PreviewID: PreviewExact, Matcher: domain.Matcher{Tool: call.Tool, ArgumentsHash: hash, Class: call.Class, Agent: agent},
-		Description: "This will also allow the same call with the same arguments in the same folder.",
-	}}
-	policy := Policy{agent: agent, directory: request.WorkingDirectory}
-	judged := policy.look(call, "", time.Time{}) // without a hash: an option must cover the call by what it says
+func (j *judging) options(call domain.ToolCall) []domain.RememberOption {
+	agent := j.agent
+	options := []domain.RememberOption{exactly(agent, call, j.hash)}
+	judged := *j
+	judged.hash = "" // an option must cover the call, with the targets of its links, by what it says
 	offer := func(id string, m domain.Matcher) {
 		m.Class, m.Agent = call.Class, agent
 		if judged.allows(m) {
@@ -38,7 +41,7 @@ func RememberOptions(request domain.Request, call domain.ToolCall, hash string) 
 	if pattern := repeatable(judged.script, call.Action); pattern != "" {
 		offer("command", domain.Matcher{Tool: call.Tool, Command: pattern})
 	}
-	offerPaths(call, request.WorkingDirectory, offer)
+	offerPaths(call, j.directory, offer)
 	if hosts := call.Action.Hosts; len(hosts) == 1 && call.Class == domain.ClassNetwork {
 		offer("host", domain.Matcher{Tool: call.Tool, Host: strings.ToLower(hosts[0])})
 	}

@@ -38,7 +38,7 @@ func (j *judging) onPath(pattern string) fit {
 	if j.hidesPaths() {
 		found = perhaps
 	}
-	for _, path := range slices.Concat(j.call.Action.Paths, j.script.Writes) {
+	for _, path := range slices.Concat(j.call.Action.Paths, j.writes) {
 		found = max(found, j.touches(path, pattern))
 	}
 	return found

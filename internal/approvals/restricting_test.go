@@ -18,7 +18,7 @@ func held(t *testing.T, call domain.ToolCall, r domain.PermissionRule, changes .
 		t.Fatal(err)
 	}
 	policy.Rules = []domain.PermissionRule{r}
-	got := policy.Judge(call, hashed, now)
+	got := policy.Judge(t.Context(), call, hashed, now)
 	if got.Verdict != domain.Allow && (got.Step != 3 || got.Decider == nil || got.Decider.ID != r.ID || got.RuleID != r.ID) {
 		t.Errorf("step %d, rule %q, decider %+v", got.Step, got.RuleID, got.Decider)
 	}
@@ -150,7 +150,7 @@ func TestCertainGoesBeforePerhaps(t *testing.T) {
 		"date $x":        {domain.Ask, "policy/rules/0"},
 		"git -C /x push": {domain.Ask, "policy/rules/0"},
 	} {
-		got := policy.Judge(running(line), hashed, now)
+		got := policy.Judge(t.Context(), running(line), hashed, now)
 		if got.Verdict != want.verdict || got.Decider == nil || got.Decider.ID != want.rule || got.Decider.By != (domain.Actor{}) {
 			t.Errorf("%s: %s by %+v", line, got.Verdict, got.Decider)
 		}
@@ -161,13 +161,13 @@ func TestCertainGoesBeforePerhaps(t *testing.T) {
 func TestOptionsCoverOneClassOfOneAgent(t *testing.T) {
 	calls := []domain.ToolCall{editing, reading, fetch, issueTool, running("git log -1"), {Tool: "task", Class: domain.ClassDelegate}, {Tool: "x", Class: domain.ClassOther}}
 	for _, call := range calls {
-		for _, option := range approvals.RememberOptions(requested(inSrv, external), call, hashed) {
+		for _, option := range rememberOptions(t, requested(inSrv, external), call, hashed) {
 			policy, err := approvals.NewPolicy(requested(inSrv, external))
 			if err != nil {
 				t.Fatal(err)
 			}
 			policy.Rules = []domain.PermissionRule{rule(domain.Allow, option.Matcher)}
-			if got := policy.Judge(call, hashed, now); got.Verdict != domain.Allow || got.Decider == nil {
+			if got := policy.Judge(t.Context(), call, hashed, now); got.Verdict != domain.Allow || got.Decider == nil {
 				t.Errorf("%s of %s does not cover its own call: %s", option.PreviewID, call.Tool, got.Reason)
 			}
 			for _, class := range append(domain.Classes, domain.ClassOther) {
@@ -175,7 +175,7 @@ func TestOptionsCoverOneClassOfOneAgent(t *testing.T) {
 				if other.Class = class; class == call.Class {
 					continue
 				}
-				if got := policy.Judge(other, hashed, now); got.By == approvals.ByRule {
+				if got := policy.Judge(t.Context(), other, hashed, now); got.By == approvals.ByRule {
 					t.Errorf("%s of %s covers it as %s", option.PreviewID, call.Tool, class)
 				}
 			}
@@ -184,7 +184,7 @@ func TestOptionsCoverOneClassOfOneAgent(t *testing.T) {
 				t.Fatal(err)
 			}
 			ours.Rules = policy.Rules
-			if got := ours.Judge(call, hashed, now); got.By == approvals.ByRule {
+			if got := ours.Judge(t.Context(), call, hashed, now); got.By == approvals.ByRule {
 				t.Errorf("%s of %s covers the internal agent", option.PreviewID, call.Tool)
 			}
 		}
@@ -217,7 +217,7 @@ func BenchmarkGlob(b *testing.B) {
 			policy.Rules = []domain.PermissionRule{rule(domain.Allow, domain.Matcher{Path: test[0]})}
 			call := domain.ToolCall{Tool: "x", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{test[1]}}}
 			for b.Loop() {
-				policy.Judge(call, hashed, now)
+				policy.Judge(b.Context(), call, hashed, now)
 			}
 		})
 	}
@@ -234,7 +234,7 @@ func FuzzMatchers(f *testing.F) {
 			for _, m := range []domain.Matcher{{Path: path}, {Command: command}, {Host: host}, {Path: path, Command: command, Host: host}} {
 				policy, _ := approvals.NewPolicy(requested())
 				policy.Rules = []domain.PermissionRule{rule(effect, m)}
-				policy.Judge(call, hashed, time.Time{})
+				policy.Judge(t.Context(), call, hashed, time.Time{})
 			}
 		}
 	})

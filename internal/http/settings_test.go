@@ -89,7 +89,7 @@ func TestAnOldRequestIsShownAsItIsJudged(t *testing.T) {
 		call := domain.ToolCall{Tool: "x", Class: class}
 		policy, err := approvals.NewPolicy(old)
 		must(t, err)
-		if judged := policy.Judge(call, "", time.Now()).Verdict; string(got) != string(judged) {
+		if judged := policy.Judge(t.Context(), call, "", time.Now()).Verdict; string(got) != string(judged) {
 			t.Errorf("%s is shown as %s and judged as %s", class, got, judged)
 		}
 	}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -10,9 +11,14 @@ import (
 	"signoff/internal/domain"
 )
 
-// How a call is judged: by the policy, with the rules as they are at that moment.
+// How a call is judged: by the policy, with the rules as they are at that moment. It is judged beside the session, which hears
+// of a cancellation, a time-out or the end of its lease meanwhile.
+
+// Judge is how calls are judged; see [approvals.Policy.Judge].
+type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement
 
 func (s *session) judge(d *draft, c *call) {
+	c.unjudged = false
 	if s.confines(c) == NoSandbox {
 		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: noSandboxMessage})
 		return
@@ -24,9 +30,12 @@ func (s *session) judge(d *draft, c *call) {
 		})
 		return
 	}
-	judgement, err := s.judgement(c, hash)
+	judgement, judged, err := s.judgement(c, hash)
 	if err != nil { // it is judged when the rules can be read; meanwhile it waits
 		s.postpone(err)
+	}
+	if !judged {
+		c.unjudged = true
 		return
 	}
 	if c.lost {
@@ -50,25 +59,89 @@ func (s *session) judge(d *draft, c *call) {
 }
 
 // judgement is what the policy says of a call, with the rules as they are now: one that was revoked a moment ago must
-// not allow, and one that was made a moment ago is not to be asked about again.
-func (s *session) judgement(c *call, hash string) (approvals.Judgement, error) {
+// not allow, and one that was made a moment ago is not to be asked about again. Where it takes a while it is not there yet,
+// and the session is woken when it is.
+func (s *session) judgement(c *call, hash string) (judgement approvals.Judgement, judged bool, err error) {
 	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
-		return approvals.JudgeQuestion(s.execution.Request), nil
+		return approvals.JudgeQuestion(s.execution.Request), true, nil
 	}
 	if err := s.readRules(); err != nil {
-		return approvals.Judgement{}, err
+		return approvals.Judgement{}, false, err
 	}
-	judgement := s.judgeByPolicy(c, hash)
+	if judgement, judged = s.judgeByPolicy(c, hash); !judged {
+		return approvals.Judgement{}, false, nil
+	}
 	if s.hides(c.Action.Command) { // cut to a sentence, it might show half of it
 		judgement.Reason = "The command holds a secret, so the reason is not shown; the rules decided as for any other."
 	}
-	return judgement, nil
+	return judgement, true, nil
 }
 
-func (s *session) judgeByPolicy(c *call, hash string) approvals.Judgement {
-	judged := c.ToolCall
-	judged.Action.Paths = withTargets(judged.Action.Paths)
-	return s.policy.Judge(judged, hash, time.Now())
+// judging is the judgement of one call, under way in a goroutine of its own.
+type judging struct {
+	ask       *ask
+	hash      string
+	rules     []string // ids of the rules that it is judged by
+	cancel    context.CancelFunc
+	done      chan struct{}
+	judgement approvals.Judgement // set when done closes
+}
+
+// judgeByPolicy goes on with the judgement that is under way, where it is of the same call by the same rules.
+func (s *session) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
+	rules := ids(s.policy.Rules)
+	if j := c.judging; j != nil && (j.ask != c.ask || j.hash != hash || !slices.Equal(j.rules, rules)) {
+		j.cancel()
+		c.judging = nil
+	}
+	if c.judging == nil {
+		c.judging = s.beginToJudge(c, hash, rules)
+	}
+	j := c.judging
+	if !j.soon() {
+		go func() {
+			<-j.done
+			ring(s.verdicts)
+		}()
+		return approvals.Judgement{}, false
+	}
+	c.judging, c.judgedBy = nil, rules
+	return j.judgement, true
+}
+
+func ids(rules []domain.PermissionRule) []string {
+	all := make([]string, len(rules))
+	for i, rule := range rules {
+		all[i] = rule.ID
+	}
+	return all
+}
+
+func (s *session) beginToJudge(c *call, hash string, rules []string) *judging {
+	ctx, cancel := context.WithCancel(s.lease)
+	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
+	judge, policy, toolCall := s.judges, s.policy, c.ToolCall
+	go func() {
+		defer cancel()
+		defer close(j.done)
+		j.judgement = judge(policy, ctx, toolCall, hash, time.Now())
+	}()
+	return j
+}
+
+// judgeAtOnce is how long a session waits for a judgement before it turns to whatever else there is. An ordinary one takes less
+// than a millisecond.
+const judgeAtOnce = 50 * time.Millisecond
+
+func (j *judging) soon() bool {
+	wait := time.NewTimer(judgeAtOnce)
+	defer wait.Stop()
+	select {
+	case <-j.done:
+		return true
+	case <-wait.C:
+		return false
+	}
 }
 
 func (s *session) readRules() error {
@@ -81,10 +154,10 @@ func (s *session) readRules() error {
 	return err
 }
 
-// judgePostponed judges what waits since the rules could not be read.
+// judgePostponed judges what waits since the rules could not be read, and what took a while to judge.
 func (s *session) judgePostponed(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
-		if c := s.calls[id]; c != nil && c.ask != nil && c.approval == nil && !c.running {
+		if c := s.calls[id]; c != nil && c.unjudged && c.ask != nil {
 			s.judge(d, c)
 		}
 	}

@@ -84,6 +84,7 @@ type Config struct {
 	Workspace  *Workspace
 	Vault      Vault
 	Masker     *secrets.Masker // of what is written; nil knows only the shapes of common keys
+	Judge      Judge           // nil = approvals.Policy.Judge
 
 	// Trust hears at each renewal until when this replica's lease is good (the zero time: for ever), and at its end, that
 	// it is over. What the replica runs must be dead by then, also when the replica itself stands still. nil tells nobody.
@@ -103,6 +104,7 @@ type Manager struct {
 	workspace  *Workspace
 	vault      Vault
 	masker     *secrets.Masker
+	judges     Judge
 	store      Store
 	log        *events.Log
 
@@ -133,13 +135,16 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace,
 		lookEvery: config.LookEvery, parkAfter: config.ParkAfter, limits: config.Limits.withDefaults(),
 		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, masker: config.Masker,
-		store: s, log: log,
+		judges: config.Judge, store: s, log: log,
 		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
 		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
 		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
+	}
+	if m.judges == nil {
+		m.judges = approvals.Policy.Judge
 	}
 	if m.ttl == 0 {
 		m.ttl = 10 * time.Second
@@ -365,7 +370,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 	return &session{
 		policy:  policy,
 		Manager: m, execution: execution, epoch: epoch, lease: lease,
-		inbox: newInbox(), watcher: watcher, stirred: watcher.Stirred(), departed: make(chan struct{}),
+		inbox: newInbox(), verdicts: make(chan struct{}, 1), watcher: watcher, stirred: watcher.Stirred(), departed: make(chan struct{}),
 		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},

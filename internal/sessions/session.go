@@ -59,6 +59,7 @@ type session struct {
 	warned     map[string]bool            // bounds of the budget that were warned of
 	began      domain.Usage               // of the execution when the turn began
 	stirred    int                        // the writes of others that have been read
+	verdicts   chan struct{}              // rings when a judgement that took a while is there
 	again      <-chan time.Time           // rings when a reading that failed is to be tried again; nil otherwise
 	flowing    bool                       // text arrives
 	closing    bool                       // the turn is being stopped: whoever asks is told that nobody will answer
@@ -92,6 +93,9 @@ type session struct {
 type call struct {
 	domain.ToolCall
 	ask        *ask             // the agent waits for an answer
+	unjudged   bool             // the policy has not said yet what becomes of it
+	judging    *judging         // it is being judged; nil otherwise
+	judgedBy   []string         // ids of the rules that it was judged by last
 	came       audit.Provenance // who or what let it run, or did not
 	sandbox    string           // what confines it, for a command of our own that runs
 	approval   *domain.Approval // a person is asked

@@ -19,10 +19,13 @@ func (s *session) answerByRules() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
-		if c.approval == nil || c.ask == nil || !c.answerable() {
+		if c.approval == nil || c.ask == nil || !c.answerable() || slices.Equal(c.judgedBy, ids(s.policy.Rules)) {
 			continue
 		}
-		judgement := s.judgeByPolicy(c, c.approval.ArgumentsHash)
+		judgement, judged := s.judgeByPolicy(c, c.approval.ArgumentsHash)
+		if !judged {
+			continue // the session is woken when it is
+		}
 		if c.lost {
 			judgement = approvals.Repeated(judgement, c.wished())
 		}

@@ -201,6 +201,8 @@ func (s *session) await(expiry, out <-chan time.Time, over state) state {
 	case <-s.again:
 		s.again = nil
 		return s.sync
+	case <-s.verdicts:
+		return s.sync
 	case <-s.draining:
 		return s.handOver
 	case <-s.lease.Done():

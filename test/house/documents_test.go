@@ -339,7 +339,7 @@ func TestTheExamplePolicyDoesWhatItsPageSays(t *testing.T) {
 	for _, row := range rows(t, page, heading) {
 		command := strings.ReplaceAll(code(row[0]), `\|`, "|")
 		call := domain.ToolCall{Tool: "bash", Class: domain.ClassExecute, Action: domain.Action{Command: command}}
-		got := policy.Judge(call, "", time.Now())
+		got := policy.Judge(t.Context(), call, "", time.Now())
 		if string(got.Verdict) != code(row[1]) || string(got.By) != code(row[2]) {
 			t.Errorf("%s: %s by %s, not %s by %s (%s)", command, got.Verdict, got.By, row[1], row[2], got.Reason)
 		}

@@ -21,16 +21,29 @@ var drops = regexp.MustCompile(`(?i)\b(drop\s+(database|schema|table|owned)|trun
 
 // piped notes a pipe from the network, or out of a disguise, into a shell, and SQL into a client.
 func (r *reading) piped(left, right []Command) {
+	if len(left) == 0 {
+		return
+	}
+	fetches, decodes := anyOf(left, fetchers), anyOf(left, decoders)
+	destroys := slices.ContainsFunc(right, func(c Command) bool { return sqlClients[c.name()] }) &&
+		slices.ContainsFunc(left, func(c Command) bool { return r.spend(len(c.Text)) && drops.MatchString(c.Text) })
 	for _, c := range right {
 		name := c.name()
 		switch {
-		case readsCode(c) && anyOf(left, fetchers):
-			r.alarms = append(r.alarms, "It runs what it downloads: "+name+" reads from the network.")
-		case readsCode(c) && anyOf(left, decoders):
-			r.alarms = append(r.alarms, "It runs what it decodes: "+name+" reads a hidden script.")
-		case sqlClients[name] && slices.ContainsFunc(left, func(c Command) bool { return drops.MatchString(c.Text) }):
-			r.alarms = append(r.alarms, "It drops data of a database.")
+		case readsCode(c) && fetches:
+			r.alarm("It runs what it downloads: " + name + " reads from the network.")
+		case readsCode(c) && decodes:
+			r.alarm("It runs what it decodes: " + name + " reads a hidden script.")
+		case sqlClients[name] && destroys:
+			r.alarm("It drops data of a database.")
 		}
+	}
+}
+
+// alarm notes, once, a catastrophe of structure.
+func (r *reading) alarm(why string) {
+	if len(r.alarms) < maxUnclear && !slices.Contains(r.alarms, why) {
+		r.alarms = append(r.alarms, why)
 	}
 }
 
@@ -55,7 +68,7 @@ func (r *reading) substituted(words []word, within []Command) {
 	}
 	for _, w := range words {
 		if shells[w.text] || w.text == "eval" || w.text == "source" || w.text == "." {
-			r.alarms = append(r.alarms, "It runs what it downloads: "+w.text+" gets it as its script.")
+			r.alarm("It runs what it downloads: " + w.text + " gets it as its script.")
 			return
 		}
 	}
@@ -74,12 +87,15 @@ func (r *reading) bomb(declared *syntax.FuncDecl, body []Command) {
 	}
 	background := false
 	syntax.Walk(declared.Body, func(node syntax.Node) bool {
+		if !r.spend(1) {
+			return false
+		}
 		if stmt, ok := node.(*syntax.Stmt); ok && stmt.Background {
 			background = true
 		}
 		return true
 	})
 	if calls > 1 || calls == 1 && background {
-		r.alarms = append(r.alarms, "It is a fork bomb: a function that starts itself over and over.")
+		r.alarm("It is a fork bomb: a function that starts itself over and over.")
 	}
 }

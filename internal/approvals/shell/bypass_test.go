@@ -73,8 +73,8 @@ func TestBypass(t *testing.T) {
 		policy := compiled(t, p)
 		allowed := 0
 		for _, line := range attempts {
-			script := Parse(line)
-			verdict := policy.Judge(script, line)
+			script := Parse(t.Context(), line)
+			verdict := policy.Judge(t.Context(), script, line)
 			if verdict.Action == domain.Allow && len(script.Writes) == 0 {
 				allowed++
 				t.Errorf("%s: allowed: %q\n%+v", name, line, verdict.Findings)

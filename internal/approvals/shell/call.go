@@ -21,10 +21,15 @@ func (c *call) name() string { return path.Base(c.words[0].text) }
 
 // call judges one command: what its program is, and what its arguments make of it.
 func (r *reading) call(c call) {
+	if r.over {
+		return
+	}
 	first := c.words[0]
 	if first.kind != plain || !speakable(first.text) {
 		r.unclear("It is not certain which program %s is.", quoted(first.text))
-		r.guess(unbraced.Replace(strings.Join(texts(c.words), " ")))
+		if r.spend(size(c.words)) {
+			r.guess(unbraced.Replace(strings.Join(texts(c.words), " ")))
+		}
 		c.runs = true
 		r.note(&c)
 		return
@@ -48,10 +53,14 @@ var unbraced = strings.NewReplacer("{", " ", "}", " ", ",", " ")
 
 // note adds the command as it was judged.
 func (r *reading) note(c *call) {
-	r.add(newCommand(texts(c.words), c.runs))
+	if !r.spend(size(c.words)) {
+		return
+	}
+	command := newCommand(texts(c.words), c.runs)
+	r.Commands = append(r.Commands, command)
 	if slices.ContainsFunc(c.words, func(w word) bool { return w.kind == opaque }) {
 		// What a variable holds is split at its blanks.
-		r.shade(strings.Fields(strings.Join(texts(c.words), " ")))
+		r.shadeText(command.Text)
 	}
 }
 
@@ -67,7 +76,7 @@ func (r *reading) through(c *call, unwrap wrapper) {
 	if c.runs {
 		r.note(c)
 	} else {
-		r.shade(texts(c.words))
+		r.shade(c.words)
 	}
 	unwrap(r, c)
 }

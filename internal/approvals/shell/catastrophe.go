@@ -118,8 +118,9 @@ func removal(args []string) string {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--no-pres") }) {
 		return "rm is told that the root folder may go."
 	}
+	deep := recursive(args)
 	for _, arg := range args {
-		if recursive(args) && (precious(arg) || here(arg)) {
+		if deep && (precious(arg) || here(arg)) {
 			return "It removes " + quoted(arg) + " with everything in it."
 		}
 		if system(arg) {
@@ -130,8 +131,9 @@ func removal(args []string) string {
 }
 
 func ownership(args []string) string {
+	deep := recursive(args)
 	for _, arg := range args {
-		if precious(arg) && (recursive(args) || path.Clean(arg) == "/") || recursive(args) && system(arg) {
+		if precious(arg) && (deep || path.Clean(arg) == "/") || deep && system(arg) {
 			return "It changes who may use " + quoted(arg) + ", with everything in it."
 		}
 	}

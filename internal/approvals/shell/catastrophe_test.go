@@ -8,7 +8,7 @@ func TestCatastrophe(t *testing.T) {
 		t.Errorf("there are %d catastrophes; the table promises 60", len(all))
 	}
 	for _, line := range all {
-		if Parse(line).Catastrophe() == "" {
+		if Parse(t.Context(), line).Catastrophe() == "" {
 			t.Errorf("not seen: %q", line)
 		}
 	}
@@ -20,7 +20,7 @@ func TestNoCatastrophe(t *testing.T) {
 		t.Errorf("there are %d near-misses; the table promises 40", len(all))
 	}
 	for _, line := range all {
-		if why := Parse(line).Catastrophe(); why != "" {
+		if why := Parse(t.Context(), line).Catastrophe(); why != "" {
 			t.Errorf("%q is none: %s", line, why)
 		}
 	}

@@ -56,7 +56,9 @@
 //
 //   - Nothing fails and nothing panics: what cannot be read is unclear.
 //   - More of a line never makes a verdict milder: a denied part denies the whole.
-//   - Time is bounded: 64 KiB of line, 50 commands, 200 rules of RE2 whose compiled size is bounded too.
+//   - Work is bounded, and counted: a line has one budget for all readings of it and of the scripts within it, and another one
+//     for holding it against 200 rules of RE2 whose compiled size is bounded too. What is not read to its end when a budget
+//     is used up, or the caller's context ends, always asks.
 //   - The files of the machine are not looked at. A program of a known name is taken for that program; a hostile PATH, a
 //     hostile configuration (of git, of the pager) or a hostile .bashrc is the sandbox's to keep away.
 //   - Writes holds what a line writes by itself, not what the programs that it Runs write.

@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzParse: nothing panics; and a clear line hides nothing behind it: whatever is appended to it is still a command of
-// its own, and denied.
+// its own, and denied. Whatever the line is, the work is bounded, by our count and by the memory that it takes.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"bypass.txt", "harmless.txt", "catastrophes.txt"} {
 		for i, line := range lines(f, name) {
@@ -17,11 +17,16 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	}
+	for _, line := range growing {
+		f.Add(line(3))
+		f.Add(line(60))
+	}
 	policy := compiled(f, Example)
 	f.Fuzz(func(t *testing.T, line string) {
-		script := Parse(line)
-		verdict := policy.Judge(script, line)
-		_ = script.Catastrophe()
+		script, verdict, memory := judged(t, policy, line)
+		if script.work > maxWork+maxLine || memory > maxMemory {
+			t.Errorf("%q: %d units of work, %d MB", line, script.work, memory>>20)
+		}
 		if len(script.Unclear) > 0 {
 			if verdict.Action == domain.Allow {
 				t.Errorf("allowed, though unclear: %q", line)
@@ -30,7 +35,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, tail := range []string{"\nrm -rf x", "\n( rm -rf x )", "\ntrue && rm -rf x"} {
 			longer := line + tail
-			if got := policy.Judge(Parse(longer), longer); got.Action != domain.Deny {
+			if got := policy.Judge(t.Context(), Parse(t.Context(), longer), longer); got.Action != domain.Deny {
 				t.Errorf("%q is %s\n%+v", longer, got.Action, got.Findings)
 			}
 		}

@@ -16,8 +16,8 @@ func TestHarmless(t *testing.T) {
 	policy := compiled(t, Example)
 	allowed := 0
 	for _, line := range all {
-		script := Parse(line)
-		verdict := policy.Judge(script, line)
+		script := Parse(t.Context(), line)
+		verdict := policy.Judge(t.Context(), script, line)
 		if why := script.Catastrophe(); why != "" {
 			t.Errorf("%q is no catastrophe: %s", line, why)
 		}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -10,10 +11,11 @@ import (
 )
 
 // Parse takes a line apart as bash -c would read it. It never fails: what cannot be read is [Script.Unclear], and what
-// cannot be parsed has no commands.
-func Parse(line string) Script {
+// cannot be parsed has no commands. It does a bounded amount of work, and ends soon after its context: what was not read
+// then is unclear as well.
+func Parse(ctx context.Context, line string) Script {
 	script := Script{line: line}
-	r := &reading{Script: &script, vars: map[string]string{}}
+	r := &reading{Script: &script, budget: &budget{ctx: ctx, limit: maxWork, guesses: map[guess]Script{}}, vars: map[string]string{}}
 	r.read(line)
 	r.finish()
 	return script
@@ -22,15 +24,19 @@ func Parse(line string) Script {
 // reading is one walk through a line, and through the scripts that are words of it.
 type reading struct {
 	*Script
-	source string            // what is being parsed: the line, or a script within it
-	depth  int               // scripts within scripts
-	vars   map[string]string // what was assigned on the way: to guess what a variable hides
-	moved  bool              // the folder changes on the way: relative names mean other files than they seem to
-	git    bool              // git runs: it obeys the configuration of the folder that it is started in
+	*budget                   // of the whole line, shared by all its readings
+	source  string            // what is being parsed: the line, or a script within it
+	depth   int               // scripts within scripts
+	vars    map[string]string // what was assigned on the way: to guess what a variable hides
+	moved   bool              // the folder changes on the way: relative names mean other files than they seem to
+	git     bool              // git runs: it obeys the configuration of the folder that it is started in
 }
 
 // read parses a source and walks through it.
 func (r *reading) read(source string) {
+	if !r.spend(perReading + len(source)) {
+		return
+	}
 	r.inspect(source)
 	if len(source) > maxLine || nesting(source) > maxNesting {
 		r.unclear("The command is too long, or nested too deeply, to be judged.")
@@ -108,10 +114,17 @@ func (r *reading) guess(source string) {
 	if r.depth >= maxDepth || strings.TrimSpace(source) == "" {
 		return
 	}
-	aside := Script{}
-	other := &reading{Script: &aside, vars: r.vars, depth: r.depth + 1}
-	other.read(source)
-	if len(r.shadows) < 4*maxCommands {
+	key := guess{source, r.depth + 1, r.assignments}
+	aside, known := r.guesses[key]
+	if !known {
+		other := &reading{Script: &aside, budget: r.budget, vars: r.vars, depth: key.depth}
+		other.read(source)
+		r.guesses[key] = aside
+	}
+	if !r.spend(len(aside.Commands) + len(aside.shadows) + len(aside.alarms) + len(aside.targets)) {
+		return
+	}
+	if len(r.shadows) < maxShadows {
 		r.shadows = append(r.shadows, aside.Readings()...)
 	}
 	r.alarms = append(r.alarms, aside.alarms...)
@@ -122,7 +135,7 @@ func (r *reading) guess(source string) {
 // before a syntax error runs.
 func (r *reading) crude(source string) {
 	pieces := strings.FieldsFunc(source[:min(len(source), maxLine)], func(c rune) bool { return strings.ContainsRune(";&|\n\r\x00()`<>{}$", c) })
-	for _, piece := range pieces[:min(len(pieces), 4*maxCommands)] {
+	for _, piece := range pieces[:min(len(pieces), maxShadows)] {
 		words := strings.Fields(strings.Map(dropQuotes, piece))
 		if len(words) > 0 {
 			r.shadows = append(r.shadows, newCommand(words, true))
@@ -139,6 +152,12 @@ func dropQuotes(c rune) rune {
 
 // finish draws the conclusions that need the whole line.
 func (r *reading) finish() {
+	if r.over {
+		r.unclear("The line takes too long to be judged.")
+		r.alarms = []string{"It takes too long to be judged, so it may hide anything."}
+		r.crude(r.line)
+	}
+	r.work = r.spent
 	if len(r.Commands) > maxCommands {
 		r.unclear("The line has more than %d commands.", maxCommands)
 	}

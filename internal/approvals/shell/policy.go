@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -17,6 +18,7 @@ const (
 	maxName    = 200     // bytes of a rule's name
 	maxPattern = 4 << 10 // bytes of a pattern
 	maxProgram = 4000    // instructions of a compiled pattern: a{1000} is short to write and long to run
+	maxMatch   = 1 << 27 // bytes of text times instructions of the pattern, over all matches of one line
 )
 
 // Policy is a compiled [domain.BashPolicy]. A nil policy has nothing to say but that somebody must look.
@@ -30,6 +32,7 @@ type Policy struct {
 type rule struct {
 	name   string
 	allows bool
+	size   int            // instructions of the compiled pattern
 	within *regexp.Regexp // finds a match anywhere: for deny
 	begins *regexp.Regexp // finds the longest match at the beginning: for allow
 }
@@ -45,8 +48,9 @@ type Finding struct {
 // Verdict is what a policy says of a line: deny where any part is denied; otherwise ask where anything is unclear, or
 // runs what it does not show without a rule that names it; otherwise allow. It is empty where nothing was said.
 type Verdict struct {
-	Action   domain.Verdict
-	Findings []Finding
+	Action     domain.Verdict
+	Findings   []Finding
+	Incomplete bool // the line takes too long to be held against all rules: a person must look, whatever was found
 }
 
 // Compile checks and compiles a policy. Without a default behavior it denies, without a deny behavior a person is asked.
@@ -93,28 +97,30 @@ func compileRule(from domain.BashRule, complain func(field, format string, args 
 		complain("pattern", "A pattern has at least one byte and at most %d.", maxPattern)
 		return compiled
 	}
-	if why := affordable(from.Pattern); why != "" {
+	size, why := affordable(from.Pattern)
+	if why != "" {
 		complain("pattern", "%s", why)
 		return compiled
 	}
+	compiled.size = size
 	compiled.within = regexp.MustCompile(from.Pattern)
 	compiled.begins = regexp.MustCompile(`\A(?:` + from.Pattern + `)`)
 	compiled.begins.Longest()
 	return compiled
 }
 
-// affordable returns why a pattern cannot be used. RE2 takes time in proportion to the line and to the compiled pattern,
+// affordable returns how many instructions a pattern has, or why it cannot be used. RE2 takes time in proportion to the line and to the compiled pattern,
 // and repetitions make the latter large.
-func affordable(pattern string) string {
+func affordable(pattern string) (size int, why string) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return "The pattern is no regular expression: " + err.Error()
+		return 0, "The pattern is no regular expression: " + err.Error()
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil || len(program.Inst) > maxProgram {
-		return "The pattern repeats too much."
+		return 0, "The pattern repeats too much."
 	}
-	return ""
+	return len(program.Inst), ""
 }
 
 // Denial says what becomes of what is denied.
@@ -125,25 +131,41 @@ func (p *Policy) Denial() domain.DenyBehavior {
 	return p.denial
 }
 
-// Judge judges a line that [Parse] took apart.
-func (p *Policy) Judge(s Script, line string) Verdict {
+// Judge judges a line that [Parse] took apart. It does a bounded amount of work, and ends soon after its context; then its
+// verdict is incomplete.
+func (p *Policy) Judge(ctx context.Context, s Script, line string) Verdict {
 	var v Verdict
 	if p != nil {
-		for _, c := range s.Commands {
-			v.add(p.command(c))
-		}
-		if len(s.Commands) == 0 {
-			v.add(p.otherwise(Command{Text: line}))
-		}
-		for _, c := range s.shadows {
-			v.addDenied(p.shadow(c))
-		}
-		v.addDenied(p.whole(s, line))
+		m := &matching{Policy: p, budget: &budget{ctx: ctx, limit: maxMatch}}
+		m.judge(&v, s, line)
+		v.Incomplete = m.over
+	}
+	if v.Incomplete {
+		v.add(Finding{Command: line, Action: domain.Ask, Reason: "It takes too long to hold the line against all rules."})
 	}
 	for _, why := range s.Unclear {
 		v.add(Finding{Command: line, Action: domain.Ask, Reason: why})
 	}
 	return v
+}
+
+// matching holds one line against the rules. What is not matched any more, because the work is used up, no rule allows.
+type matching struct {
+	*Policy
+	*budget
+}
+
+func (m *matching) judge(v *Verdict, s Script, line string) {
+	for _, c := range s.Commands {
+		v.add(m.command(c))
+	}
+	if len(s.Commands) == 0 {
+		v.add(m.otherwise(Command{Text: line}))
+	}
+	for _, c := range s.shadows {
+		v.addDenied(m.shadow(c))
+	}
+	v.addDenied(m.whole(s, line))
 }
 
 // maxFindings is how many findings are kept: they go into records, and a line can have twenty thousand commands.
@@ -169,16 +191,16 @@ func (v *Verdict) addDenied(f Finding, denied bool) {
 }
 
 // command judges one command: the first rule that matches decides.
-func (p *Policy) command(c Command) Finding {
-	for _, r := range p.rules {
-		if r.allows && r.grants(c) {
+func (m *matching) command(c Command) Finding {
+	for _, r := range m.rules {
+		if r.allows && m.grants(r, c) {
 			return Finding{c.Text, r.name, domain.Allow, "The rule allows it."}
 		}
-		if !r.allows && r.refuses(c) {
+		if !r.allows && m.refuses(r, c) {
 			return Finding{c.Text, r.name, domain.Deny, "The rule denies it."}
 		}
 	}
-	return p.otherwise(c)
+	return m.otherwise(c)
 }
 
 // otherwise judges a command that no rule matches.
@@ -193,12 +215,12 @@ func (p *Policy) otherwise(c Command) Finding {
 }
 
 // shadow judges a further reading of a part: it can only be denied.
-func (p *Policy) shadow(c Command) (Finding, bool) {
-	for _, r := range p.rules {
-		if r.allows && r.grants(c) {
+func (m *matching) shadow(c Command) (Finding, bool) {
+	for _, r := range m.rules {
+		if r.allows && m.grants(r, c) {
 			return Finding{}, false
 		}
-		if !r.allows && r.refuses(c) {
+		if !r.allows && m.refuses(r, c) {
 			return Finding{c.Text, r.name, domain.Deny, "The rule denies what it may run."}, true
 		}
 	}
@@ -207,10 +229,10 @@ func (p *Policy) shadow(c Command) (Finding, bool) {
 
 // whole judges the line as it was written: a deny rule may be about a whole pipeline. A rule that matches one of the
 // commands by itself was heard there, in its place among the rules, so those commands are taken out first.
-func (p *Policy) whole(s Script, line string) (Finding, bool) {
+func (m *matching) whole(s Script, line string) (Finding, bool) {
 	line = strings.TrimSpace(line[:min(len(line), maxLine)])
-	for _, r := range p.rules {
-		if !r.allows && r.within.MatchString(line) && r.within.MatchString(without(line, s.Commands, r)) {
+	for _, r := range m.rules {
+		if !r.allows && m.finds(r, line) && m.finds(r, m.without(line, s.Commands, r)) {
 			return Finding{line, r.name, domain.Deny, "The rule denies the line as a whole."}, true
 		}
 	}
@@ -218,9 +240,9 @@ func (p *Policy) whole(s Script, line string) (Finding, bool) {
 }
 
 // without takes the commands out of a line that a deny rule matches by themselves.
-func without(line string, commands []Command, r rule) string {
+func (m *matching) without(line string, commands []Command, r rule) string {
 	for _, c := range commands[:min(len(commands), maxCommands)] {
-		if r.refuses(c) {
+		if m.refuses(r, c) && m.spend(len(line)) {
 			line = strings.Replace(line, c.Text, "", 1)
 		}
 	}
@@ -228,16 +250,22 @@ func without(line string, commands []Command, r rule) string {
 }
 
 // refuses tells whether a deny rule matches a command, with or without the folder of its program.
-func (r rule) refuses(c Command) bool {
-	return r.within.MatchString(c.Text) || r.within.MatchString(c.bare())
+func (m *matching) refuses(r rule, c Command) bool {
+	bare := c.bare()
+	return m.finds(r, c.Text) || bare != c.Text && m.finds(r, bare)
+}
+
+// finds tells whether a pattern matches somewhere in a text.
+func (m *matching) finds(r rule, text string) bool {
+	return m.spend(r.size*(1+len(text))) && r.within.MatchString(text)
 }
 
 // grants tells whether an allow rule matches a command.
-func (r rule) grants(c Command) bool {
-	if !r.reaches(c, c.Words) {
+func (m *matching) grants(r rule, c Command) bool {
+	if !m.spend(r.size*(1+len(c.Text))) || !r.reaches(c, c.Words) {
 		return false
 	}
-	return !c.Runs || r.reaches(c, sealed(c.Words))
+	return !c.Runs || m.spend(r.size*(1+len(c.Text))) && r.reaches(c, sealed(c.Words))
 }
 
 // reaches tells whether the pattern matches from the first character on, and at least to the end of the program's name:

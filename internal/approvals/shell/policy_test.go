@@ -57,7 +57,7 @@ func TestCompileSaysWhere(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	policy := compiled(t, domain.BashPolicy{})
-	if got := policy.Judge(Parse("ls"), "ls").Action; got != domain.Deny {
+	if got := policy.Judge(t.Context(), Parse(t.Context(), "ls"), "ls").Action; got != domain.Deny {
 		t.Errorf("without a default, ls got %q", got)
 	}
 	if policy.Denial() != domain.DenyHITL {
@@ -71,7 +71,7 @@ func TestDefaults(t *testing.T) {
 func TestNoPolicy(t *testing.T) {
 	var none *Policy
 	for line, want := range map[string]domain.Verdict{"ls": "", "rm -rf x": "", "make": "", "ls $x": domain.Ask, "ls )": domain.Ask} {
-		if got := none.Judge(Parse(line), line).Action; got != want {
+		if got := none.Judge(t.Context(), Parse(t.Context(), line), line).Action; got != want {
 			t.Errorf("%q got %q, want %q", line, got, want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestJudge(t *testing.T) {
 		{"> x", domain.Deny, rules{allow(`.*`)}, domain.Deny},
 	} {
 		policy := compiled(t, domain.BashPolicy{DefaultBehavior: c.byDefault, Rules: c.rules})
-		if got := policy.Judge(Parse(c.line), c.line); got.Action != c.want {
+		if got := policy.Judge(t.Context(), Parse(t.Context(), c.line), c.line); got.Action != c.want {
 			t.Errorf("%q by default %s with %v: %s, want %s\n%+v", c.line, c.byDefault, c.rules, got.Action, c.want, got.Findings)
 		}
 	}
@@ -161,7 +161,7 @@ func TestJudge(t *testing.T) {
 // TestFindings: who reads a record must see which part was judged by which rule.
 func TestFindings(t *testing.T) {
 	line := "cat x; date; rm y; make; echo $z"
-	got := compiled(t, seeded(domain.Allow)).Judge(Parse(line), line)
+	got := compiled(t, seeded(domain.Allow)).Judge(t.Context(), Parse(t.Context(), line), line)
 	want := Verdict{Action: domain.Deny, Findings: []Finding{
 		{"cat x", "allow-read-commands", domain.Allow, "The rule allows it."},
 		{"date", "", domain.Allow, "No rule denies it."},
@@ -178,7 +178,7 @@ func TestFindings(t *testing.T) {
 // TestDeniedBeyondTheBound: a line with too many commands is still no place to hide one, nor a way to fill the records.
 func TestDeniedBeyondTheBound(t *testing.T) {
 	line := strings.Repeat("ls;", 20000) + "rm x"
-	got := compiled(t, seeded(domain.Allow)).Judge(Parse(line), line)
+	got := compiled(t, seeded(domain.Allow)).Judge(t.Context(), Parse(t.Context(), line), line)
 	if got.Action != domain.Deny {
 		t.Errorf("the last command got %q", got.Action)
 	}

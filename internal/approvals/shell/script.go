@@ -14,6 +14,7 @@ const (
 	maxNesting  = 300      // brackets and keywords that could open something: the parser recurses for each
 	maxDepth    = 6        // scripts within scripts: sh -c "sh -c …"
 	maxUnclear  = 20       // sentences; who has read twenty needs no more
+	maxShadows  = 4 * maxCommands
 )
 
 // Script is a command line, taken apart. See [Parse].
@@ -26,6 +27,7 @@ type Script struct {
 	shadows []Command // further readings that only deny rules and Catastrophe see: wrappers as written, guesses
 	targets []string  // Writes with the names that are not known, as written
 	alarms  []string  // catastrophes of structure, that no single command shows: a fork bomb, a download into a shell
+	work    int       // that the readings took; see maxWork
 }
 
 // Command is one simple command.
@@ -76,6 +78,9 @@ type extent struct{ commands, shadows int }
 func (s *Script) extent() extent { return extent{len(s.Commands), len(s.shadows)} }
 
 // since returns what was found since then.
-func (s *Script) since(e extent) []Command {
-	return slices.Concat(s.Commands[e.commands:], s.shadows[e.shadows:])
+func (r *reading) since(e extent) []Command {
+	if !r.spend(len(r.Commands) - e.commands + len(r.shadows) - e.shadows) {
+		return nil
+	}
+	return slices.Concat(r.Commands[e.commands:], r.shadows[e.shadows:])
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -20,7 +21,9 @@ func TestParse(t *testing.T) {
 		"cat 'a b' \"c\" d\\ e":               {commands: []string{"cat a b c d e"}},
 		"ls *.log ~/x":                        {commands: []string{"ls *.log ~/x"}},
 		"\\rm x":                              {commands: []string{"rm x"}, writes: []string{"x"}},
-		"a && b || c | d & e":                 {commands: []string{"*a", "*b", "*c", "*d", "*e"}},
+		"a && b || c | d; e":                  {commands: []string{"*a", "*b", "*c", "*d", "*e"}},
+		"date & uptime":                       {commands: []string{"date", "uptime"}, unclear: true},
+		"(sleep 9; date) & wait":              {commands: []string{"sleep 9", "date"}, unclear: true},
 		"(a; { b; })":                         {commands: []string{"*a", "*b"}},
 		"if a; then b; elif c; then d; fi":    {commands: []string{"*a", "*b", "*c", "*d"}},
 		"while a; do b; done":                 {commands: []string{"*a", "*b"}},
@@ -116,7 +119,7 @@ func TestParse(t *testing.T) {
 		"ls )":                                {unclear: true},
 		"":                                    {unclear: true},
 	} {
-		script := Parse(line)
+		script := Parse(t.Context(), line)
 		var commands []string
 		for _, c := range script.Commands {
 			star := ""
@@ -159,7 +162,7 @@ func TestParseBounds(t *testing.T) {
 		"arithmetic":  "echo $((" + strings.Repeat("1+", 30000) + "1))",
 		"bytes":       "ls \xff",
 	} {
-		script := Parse(line)
+		script := Parse(t.Context(), line)
 		if len(script.Unclear) == 0 {
 			t.Errorf("%s: clear", name)
 		}
@@ -168,7 +171,7 @@ func TestParseBounds(t *testing.T) {
 }
 
 func ExampleParse() {
-	script := Parse("cat a.log | timeout 5 grep -c x > count")
+	script := Parse(context.Background(), "cat a.log | timeout 5 grep -c x > count")
 	for _, c := range script.Commands {
 		fmt.Println(c.Text)
 	}
@@ -188,7 +191,7 @@ func TestReadings(t *testing.T) {
 		`rm -rf "x`:       {"rm -rf x"},
 	} {
 		var got []string
-		for _, c := range Parse(line).Readings() {
+		for _, c := range Parse(t.Context(), line).Readings() {
 			got = append(got, c.Text)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -17,8 +17,11 @@ func (r *reading) statements(all []*syntax.Stmt) {
 // statement walks through one statement. What is not in this small grammar is walked through as well, so that deny
 // rules see its commands, and is unclear.
 func (r *reading) statement(stmt *syntax.Stmt) {
-	if stmt.Coprocess || stmt.Disown {
-		r.unclear("The line starts a process that goes on by itself.")
+	if !r.spend(1) {
+		return
+	}
+	if stmt.Background || stmt.Coprocess || stmt.Disown {
+		r.unclear("The line starts a job in the background.")
 	}
 	for _, redirect := range stmt.Redirs {
 		r.redirect(redirect)
@@ -80,7 +83,7 @@ func (r *reading) binary(cmd *syntax.BinaryCmd) {
 	from := r.extent()
 	r.statement(cmd.X)
 	var left []Command
-	if len(r.Commands) <= 4*maxCommands { // a pipe holds all the pipes to its left: beyond this, copies of copies
+	if len(r.Commands) <= maxShadows { // a pipe holds all the pipes to its left: beyond this, copies of copies
 		left = r.since(from)
 	}
 	from = r.extent()
@@ -198,6 +201,7 @@ func (r *reading) assigned(assign *syntax.Assign) string {
 	value := r.word(assign.Value)
 	if assign.Name != nil {
 		r.vars[assign.Name.Value] = value.text
+		r.assignments++
 	}
 	return value.text
 }
@@ -222,15 +226,19 @@ func harmlessVariable(name, value string) bool {
 	return false
 }
 
-// add notes a command.
-func (r *reading) add(command Command) {
-	r.Commands = append(r.Commands, command)
+// shade notes a further reading of a part, for deny rules.
+func (r *reading) shade(words []word) {
+	if len(words) > 0 && len(r.shadows) < maxShadows && r.spend(size(words)) {
+		r.shadows = append(r.shadows, newCommand(texts(words), true))
+	}
 }
 
-// shade notes a further reading of a part, for deny rules.
-func (r *reading) shade(words []string) {
-	if len(words) > 0 && len(r.shadows) < 4*maxCommands {
-		r.shadows = append(r.shadows, newCommand(words, true))
+// shadeText is shade for words that are not taken apart yet.
+func (r *reading) shadeText(text string) {
+	if len(r.shadows) < maxShadows && r.spend(len(text)) {
+		if words := strings.Fields(text); len(words) > 0 {
+			r.shadows = append(r.shadows, newCommand(words, true))
+		}
 	}
 }
 

@@ -36,13 +36,22 @@ func texts(words []word) []string {
 	return out
 }
 
+// size is the work that it takes to handle words once.
+func size(words []word) int {
+	total := len(words)
+	for _, w := range words {
+		total += len(w.text)
+	}
+	return total
+}
+
 // wording builds a word from its parts.
 type wording struct {
 	*reading
-	text    strings.Builder
-	pattern bool // an unquoted * ? or [
-	tilde   bool // an unquoted ~ where bash expands it
-	brace   bool // an unquoted {
+	text    strings.Builder // grows by [wording.write], so that its growth is counted
+	pattern bool            // an unquoted * ? or [
+	tilde   bool            // an unquoted ~ where bash expands it
+	brace   bool            // an unquoted {
 	opaque  bool
 	// leading tells that what is first can be an option once the patterns are expanded.
 	leading bool
@@ -50,6 +59,9 @@ type wording struct {
 
 // word reads a word. Commands of substitutions within it are found on the way.
 func (r *reading) word(from *syntax.Word) word {
+	if !r.spend(1) {
+		return word{"", opaque}
+	}
 	w := &wording{reading: r}
 	for _, part := range from.Parts {
 		w.part(part)
@@ -79,6 +91,15 @@ func quoted(text string) string {
 	return strconv.Quote(strings.ToValidUTF8(text, "?"))
 }
 
+// write adds to the text. Variables that hold each other twice would double it with every assignment.
+func (w *wording) write(text string) {
+	if w.spend(len(text)) {
+		w.text.WriteString(text)
+	} else {
+		w.opaque = true
+	}
+}
+
 func (w *wording) part(part syntax.WordPart) {
 	switch part := part.(type) {
 	case *syntax.Lit:
@@ -86,15 +107,15 @@ func (w *wording) part(part syntax.WordPart) {
 	case *syntax.SglQuoted:
 		if part.Dollar {
 			w.opaque = true
-			w.text.WriteString(unescape(part.Value))
+			w.write(unescape(part.Value))
 			return
 		}
-		w.text.WriteString(part.Value)
+		w.write(part.Value)
 	case *syntax.DblQuoted:
 		w.opaque = w.opaque || part.Dollar
 		for _, inner := range part.Parts {
 			if lit, ok := inner.(*syntax.Lit); ok {
-				w.text.WriteString(unquote(lit.Value))
+				w.write(unquote(lit.Value))
 				continue
 			}
 			w.part(inner)
@@ -102,16 +123,21 @@ func (w *wording) part(part syntax.WordPart) {
 	case *syntax.ParamExp:
 		w.opaque = true
 		w.substitutions(part)
-		w.text.WriteString(w.variable(part))
+		w.write(w.variable(part))
 	default: // substitutions, arithmetic, extended patterns
 		w.opaque = true
 		w.substitutions(part)
-		w.text.WriteString(w.asWritten(part))
+		w.write(w.asWritten(part))
 	}
 }
 
 // bare takes an unquoted piece: here bash expands patterns, tildes and braces, and takes backslashes away.
 func (w *wording) bare(value string) {
+	if !w.spend(len(value)) {
+		w.opaque = true
+		return
+	}
+	closes := strings.LastIndexByte(value, ']')
 	for i := 0; i < len(value); i++ {
 		c := value[i]
 		first := w.text.Len() == 0
@@ -121,7 +147,7 @@ func (w *wording) bare(value string) {
 			if c = value[i]; c == '\n' {
 				continue
 			}
-		case c == '*', c == '?', c == '[' && strings.Contains(value[i:], "]"), c == '[' && i+1 == len(value) && !first:
+		case c == '*', c == '?', c == '[' && i < closes, c == '[' && i+1 == len(value) && !first:
 			w.pattern = true
 			w.leading = w.leading || first || strings.HasPrefix(w.text.String(), "-")
 		case c == '~' && (first || strings.HasSuffix(w.text.String(), "=") || strings.HasSuffix(w.text.String(), ":")):
@@ -182,6 +208,9 @@ func (w *wording) variable(exp *syntax.ParamExp) string {
 // substitutions walks through the commands that stand somewhere within a node.
 func (r *reading) substitutions(node syntax.Node) {
 	syntax.Walk(node, func(node syntax.Node) bool {
+		if !r.spend(1) {
+			return false
+		}
 		switch node := node.(type) {
 		case *syntax.CmdSubst:
 			r.statements(node.Stmts)

@@ -258,10 +258,13 @@ func justVersion(args []word) bool {
 // suspect shows deny rules every word that may begin a command, and every word that may be a script.
 func (r *reading) suspect(args []word) {
 	for i, arg := range args {
+		if r.over {
+			return // also to measure what is left takes its time
+		}
 		if strings.ContainsAny(arg.text, " \n;|&") {
 			r.guess(arg.text)
 		} else if speakable(arg.text) {
-			r.shade(texts(args[i:]))
+			r.shade(args[i:])
 		}
 	}
 }

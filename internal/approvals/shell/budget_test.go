@@ -1,0 +1,158 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+)
+
+// growing are lines that grow with n, each in a way that once was, or could be, read more often than its length.
+var growing = map[string]func(n int) string{
+	"substitutions in quotes":    func(n int) string { return strings.Repeat(`"$(`, n) + "ls" + strings.Repeat(`)"`, n) },
+	"substitutions":              func(n int) string { return strings.Repeat(`$(`, n) + "ls" + strings.Repeat(`)`, n) },
+	"process substitutions":      func(n int) string { return strings.Repeat(`cat <(`, n) + "ls" + strings.Repeat(`)`, n) },
+	"substitutions side by side": func(n int) string { return strings.Repeat(`"$(ls)" `, n) },
+	"expansions":                 func(n int) string { return "echo " + strings.Repeat(`${a:-`, n) + "x" + strings.Repeat(`}`, n) },
+	"eval":                       func(n int) string { return strings.Repeat("eval ", n) + "ls" },
+	"eval of an expansion":       func(n int) string { return strings.Repeat(`eval "$(`, n) + "ls" + strings.Repeat(`)"`, n) },
+	"eval of words":              func(n int) string { return "eval " + strings.Repeat("$a;ls ", n) },
+	"wrappers":                   func(n int) string { return strings.Repeat("sudo env ", n) + "ls" },
+	"carriers":                   func(n int) string { return strings.Repeat("ssh ", n) + "ls" },
+	"carried scripts":            func(n int) string { return "ssh " + strings.Repeat("'ls; $x y' ", n) },
+	"find in find":               func(n int) string { return strings.Repeat("find . -exec ", n) + "ls" },
+	"find and find":              func(n int) string { return "find . " + strings.Repeat(`-exec ls {} \; `, n) },
+	"xargs in xargs":             func(n int) string { return "ls | " + strings.Repeat("xargs -I% ", n) + "ls %" },
+	"awk that writes":            func(n int) string { return `awk '{print > "x"}' ` + strings.Repeat("a ", n) },
+	"words of a program":         func(n int) string { return "unheard-of " + strings.Repeat("a ", n) },
+	"words to remove":            func(n int) string { return "rm -f " + strings.Repeat("a ", n) },
+	"words to remove by pattern": func(n int) string { return "rm -f " + strings.Repeat("{a,b}*/{c,d}* ", n) },
+	"patterns in one word":       func(n int) string { return "rm -rf /" + strings.Repeat("{,a}*", n) },
+	"options":                    func(n int) string { return "tar " + strings.Repeat("-x ", n) },
+	"brackets":                   func(n int) string { return "ls " + strings.Repeat("[", n) },
+	"variables":                  func(n int) string { return strings.Repeat("a=$a$a;", n) + "ls $a" },
+	"variables, doubled":         func(n int) string { return "a=xxxx;" + strings.Repeat("a=$a$a;", n) + "$a" },
+	"pipes":                      func(n int) string { return strings.Repeat("ls | ", n) + "sh" },
+	"pipes in braces":            func(n int) string { return strings.Repeat("{ ", n) + "ls" + strings.Repeat(" | sort; }", n) },
+	"pipes of SQL": func(n int) string {
+		return "{ " + strings.Repeat("echo drop; ", n) + "} | { " + strings.Repeat("psql; ", n) + "}"
+	},
+	"functions":         func(n int) string { return strings.Repeat("f() { ", n) + "ls" + strings.Repeat("; }", n) },
+	"here-documents":    func(n int) string { return strings.Repeat("bash <<E\nls $x\nE\n", n) },
+	"quotes in scripts": func(n int) string { return "sh -c '" + strings.Repeat("sh -c \"ls $x\"; ", n) + "'" },
+	"commands":          func(n int) string { return strings.Repeat("unheard-of a;", n) },
+	"comments":          func(n int) string { return strings.Repeat("ls # a\n", n) },
+	"cases":             func(n int) string { return strings.Repeat("case x in a) ", n) + "ls" + strings.Repeat(";; esac", n) },
+	"scripts of sed":    func(n int) string { return "sed " + strings.Repeat("-e 's/[[:alpha:]]*/x/g;p' ", n) },
+	"syntax errors":     func(n int) string { return strings.Repeat("ls; ", n) + ")" },
+}
+
+// sizes of growing lines: up to beyond what is judged at all.
+var sizes = []int{1, 2, 4, 8, 16, 32, 60, 128, 256, 1024, 4096, 20_000}
+
+// maxMemory is what it may take to judge one line, with all that is given back meanwhile.
+const maxMemory = 64 << 20
+
+// TestWorkIsBounded: whatever a model writes, one line takes a bounded amount of work, by our own count and by what the
+// machine counts: each piece of work that could grow takes memory, and to count that needs no clock. What is not read to
+// its end is never allowed, also where everything is.
+func TestWorkIsBounded(t *testing.T) {
+	policy := compiled(t, domain.BashPolicy{DefaultBehavior: domain.Allow, Rules: []domain.BashRule{
+		{Name: "no rm", Pattern: `\brm\b`, Action: domain.Deny}, {Name: "all", Pattern: ".*", Action: domain.Allow},
+	}})
+	for name, line := range growing {
+		t.Run(name, func(t *testing.T) {
+			for _, n := range sizes {
+				script, verdict, memory := judged(t, policy, line(n))
+				if script.work > maxWork+maxLine {
+					t.Errorf("%d: %d units of work", n, script.work)
+				}
+				if memory > maxMemory {
+					t.Errorf("%d: it took %d MB of memory", n, memory>>20)
+				}
+				if script.work > maxWork && (verdict.Action == domain.Allow || script.Catastrophe() == "") {
+					t.Errorf("%d: what was not read to its end is %q, and no catastrophe", n, verdict.Action)
+				}
+			}
+		})
+	}
+}
+
+// judged also counts the memory that was taken, with all that was given back since.
+func judged(t *testing.T, policy *Policy, line string) (Script, Verdict, uint64) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	script := Parse(t.Context(), line)
+	verdict := policy.Judge(t.Context(), script, line)
+	_ = script.Catastrophe()
+	runtime.ReadMemStats(&after)
+	t.Logf("%d bytes: %d units, %d kB", len(line), script.work, (after.TotalAlloc-before.TotalAlloc)>>10)
+	return script, verdict, after.TotalAlloc - before.TotalAlloc
+}
+
+// TestOrdinaryLinesAreReadToTheirEnd: the bound is far away from all that anybody writes.
+func TestOrdinaryLinesAreReadToTheirEnd(t *testing.T) {
+	for _, name := range []string{"harmless.txt", "near.txt", "bypass.txt", "catastrophes.txt"} {
+		for _, line := range lines(t, name) {
+			if script := Parse(t.Context(), line); script.work > maxWork/4 && len(line) < 1000 {
+				t.Errorf("%q takes %d units of work, of %d", line, script.work, maxWork)
+			}
+		}
+	}
+	for name, line := range map[string]string{
+		"many files":           "rm -f " + strings.Repeat("some/path/of/a/file.txt ", 2000),
+		"a long here-document": "cat > a <<'E'\n" + strings.Repeat("a line of text; with $things `in it`\n", 1500) + "E",
+		"a long text":          "echo '" + strings.Repeat("words and words. ", 3000) + "'",
+		"a script":             strings.Repeat("test -f a && grep -q b a || echo none\n", 16),
+	} {
+		if script := Parse(t.Context(), line); script.work > maxWork || script.Catastrophe() != "" {
+			t.Errorf("%s: %d units of work, of %d: %s", name, script.work, maxWork, script.Catastrophe())
+		}
+	}
+}
+
+// TestMatchingIsBounded: the rules are many and long, and so is the line.
+func TestMatchingIsBounded(t *testing.T) {
+	rules := domain.BashPolicy{DefaultBehavior: domain.Allow, Rules: []domain.BashRule{{Name: "first", Pattern: `^shutdown\b`, Action: domain.Deny}}}
+	for i := range maxRules - 1 {
+		rules.Rules = append(rules.Rules, domain.BashRule{Name: fmt.Sprint(i), Pattern: "^" + strings.Repeat("abcdefgh", 200) + fmt.Sprint(i), Action: domain.Deny})
+	}
+	policy, line := compiled(t, rules), "echo "+strings.Repeat("x", 60<<10)
+	longest := maxProgram * (2 + maxLine)
+	for _, limit := range []int{1, 1 << 10, 1 << 20, maxMatch} {
+		m := &matching{Policy: policy, budget: &budget{ctx: t.Context(), limit: limit}}
+		var v Verdict
+		m.judge(&v, Parse(t.Context(), line), line)
+		if !m.over || m.spent > limit+longest {
+			t.Errorf("limit %d: over is %v after %d units", limit, m.over, m.spent)
+		}
+	}
+	if verdict := policy.Judge(t.Context(), Parse(t.Context(), line), line); verdict.Action != domain.Ask || !verdict.Incomplete {
+		t.Errorf("it is %q, incomplete %v", verdict.Action, verdict.Incomplete)
+	}
+	if verdict := policy.Judge(t.Context(), Parse(t.Context(), "shutdown"), "shutdown"); verdict.Action != domain.Deny || verdict.Incomplete {
+		t.Errorf("a short line is %q, incomplete %v", verdict.Action, verdict.Incomplete)
+	}
+	longLine := "cat '" + strings.Repeat("x", 60<<10) + "'"
+	if verdict := compiled(t, Example).Judge(t.Context(), Parse(t.Context(), longLine), longLine); verdict.Incomplete {
+		t.Error("a long line is not held against the rules of the example")
+	}
+}
+
+// TestNothingIsReadAfterTheDeadline: what nobody waits for any more is not worked on, and never allowed.
+func TestNothingIsReadAfterTheDeadline(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	script := Parse(ctx, "ls")
+	if len(script.Commands) != 0 || len(script.Unclear) == 0 || script.Catastrophe() == "" {
+		t.Errorf("it was read: %+v", script)
+	}
+	policy := compiled(t, domain.BashPolicy{DefaultBehavior: domain.Allow, Rules: []domain.BashRule{{Name: "all", Pattern: ".*", Action: domain.Allow}}})
+	if verdict := policy.Judge(ctx, Parse(t.Context(), "ls"), "ls"); verdict.Action != domain.Ask || !verdict.Incomplete {
+		t.Errorf("it was judged: %+v", verdict)
+	}
+}

@@ -1,0 +1,115 @@
+package sessions_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/sessions"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// slowJudge judges nothing before it is let go, and does not even hear that nobody waits for it any more.
+type slowJudge struct {
+	asked chan struct{} // closes with the first call
+	goOn  chan struct{}
+	once  sync.Once
+}
+
+func newSlowJudge(t *testing.T) *slowJudge {
+	t.Helper()
+	j := &slowJudge{asked: make(chan struct{}), goOn: make(chan struct{})}
+	t.Cleanup(j.letGo)
+	return j
+}
+
+func (j *slowJudge) letGo() {
+	select {
+	case <-j.goOn:
+	default:
+		close(j.goOn)
+	}
+}
+
+func (j *slowJudge) wire(c *sessions.Config) {
+	c.Judge = func(p approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement {
+		j.once.Do(func() { close(j.asked) })
+		<-j.goOn
+		return p.Judge(ctx, call, hash, now)
+	}
+}
+
+// TestNobodyWaitsForAJudge: a call that takes for ever to judge holds up neither a cancellation nor a time-out, a deletion or
+// the end of the server.
+func TestNobodyWaitsForAJudge(t *testing.T) {
+	for name, end := range map[string]func(*world, domain.ExecutionID){
+		"cancel": func(w *world, id domain.ExecutionID) {
+			if _, err := w.manager.Cancel(context.Background(), tenant, id, "enough", alice); err != nil {
+				w.t.Error(err)
+			}
+			if got := w.ended(id).Status; got != domain.StatusCancelled {
+				w.t.Errorf("it is %s", got)
+			}
+		},
+		"time out": func(w *world, id domain.ExecutionID) {
+			if got := w.ended(id).Status; got != domain.StatusTimedOut {
+				w.t.Errorf("it is %s", got)
+			}
+		},
+		"delete": func(w *world, id domain.ExecutionID) {
+			if err := w.manager.Delete(context.Background(), tenant, id, alice); err != nil {
+				w.t.Error(err)
+			}
+		},
+		"drain": func(w *world, id domain.ExecutionID) {
+			w.drain()
+			if status := w.execution(id).Status; status.Terminal() {
+				w.t.Errorf("it is %s, and the next server should go on with it", status)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+				judge := newSlowJudge(t)
+				w := newWorld(t, s, uses("ls"), judge.wire)
+				id := w.start(func(r *domain.Request) {
+					if name == "time out" {
+						r.TimeoutSeconds = 1
+					}
+				})
+				<-judge.asked
+				end(w, id)
+				judge.letGo()
+			})
+		})
+	}
+}
+
+// TestWhatTakesAWhileIsJudgedAllTheSame: the session goes on with other things meanwhile, and then with the call, by the rules
+// that hold then.
+func TestWhatTakesAWhileIsJudgedAllTheSame(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		judge := newSlowJudge(t)
+		w := newWorld(t, s, uses("ls", "date"), judge.wire)
+		id := w.start()
+		<-judge.asked
+		w.until(id, domain.ToolCallRequestedType)
+		rule := domain.PermissionRule{
+			Tenant: tenant, Scope: domain.RememberGlobal, Effect: domain.Deny, By: alice, Matcher: domain.Matcher{Command: "date"},
+		}
+		if _, _, err := w.desk.CreateRule(context.Background(), rule, "", "test"); err != nil {
+			t.Fatal(err)
+		}
+		judge.letGo()
+		w.decide(approvalFor(t, w.approvals(id, 1), "ls"))
+		w.ended(id)
+		got := fates(t, w.events(id))
+		if got["ls"] != domain.FateSucceeded || got["date"] != domain.FateDenied {
+			t.Errorf("the fates are %v", got)
+		}
+	})
+}
