@@ -79,6 +79,7 @@ const (
 	CodeDenied               Code = "denied"               // a person said no
 	CodePolicyDenied         Code = "policyDenied"         // the capabilities say no
 	CodeSandboxUnavailable   Code = "sandboxUnavailable"   // nothing can confine the command, so it is not run
+	CodeNotStarted           Code = "notStarted"           // the command did not begin; nothing of it ran, and it may be tried again
 	CodePathOutsideWorkspace Code = "pathOutsideWorkspace" // the path leaves the workspace
 	CodeToolFailed           Code = "toolFailed"           // it ran, and failed
 	CodeCancelled            Code = "cancelled"            // the execution was cancelled

@@ -1,9 +1,9 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -55,7 +55,7 @@ func confine(args []string) int {
 			_, _ = unix.Write(trouble, []byte(err.Error()))
 			return 1
 		}
-		environment = strings.Join(append(variables, environment), "\x00") // what the command is given counts more
+		environment = append(variables, environment...) // what the command is given counts more
 	}
 	unix.Umask(0o022)
 	_, _ = unix.Setsid() // fails where we lead a session already
@@ -63,7 +63,9 @@ func confine(args []string) int {
 		_, _ = unix.Write(trouble, []byte(err.Error()))
 		return 1
 	}
-	_, _ = unix.Write(trouble, []byte(ready))
+	if _, err := unix.Write(trouble, []byte(ready)); err != nil {
+		return 1 // the supervisor would say of a command that has run that it had not begun
+	}
 	adopt(environment)
 	err = become(p.Argv)
 	if p.Process {
@@ -73,17 +75,17 @@ func confine(args []string) int {
 	return explain(p.Argv[0], err)
 }
 
-func handedEnvironment() (string, error) {
+func handedEnvironment() (entries []string, err error) {
 	pipe := os.NewFile(environmentFD, "environment")
 	defer pipe.Close()
-	text, err := io.ReadAll(pipe)
-	return string(text), err
+	err = json.NewDecoder(pipe).Decode(&entries)
+	return entries, err
 }
 
 // adopt takes over the environment of what is to be run. That happens last, so that nothing in it has any say before.
-func adopt(environment string) {
+func adopt(environment []string) {
 	os.Clearenv()
-	for entry := range strings.SplitSeq(environment, "\x00") {
+	for _, entry := range environment {
 		if name, value, isPair := strings.Cut(entry, "="); isPair {
 			_ = os.Setenv(name, value)
 		}
@@ -207,8 +209,10 @@ func (p plan) offerToOOMKiller() {
 // giveWay puts the command behind the server and the supervisor on the processor. Among equals, the supervisor of a
 // fork bomb would get its turn after ten thousand others, and kill too late.
 func giveWay() {
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 10)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, commandNice)
 }
+
+const commandNice = 10
 
 // newKeyring leaves the session keyring that the server may have been started with.
 func newKeyring() error {

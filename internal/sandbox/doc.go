@@ -81,6 +81,8 @@
 //
 // # Promises
 //
+//   - The timeout counts from the moment in which the command begins. Where it does not begin, Run says so with
+//     [domain.CodeNotStarted], and that only where nothing of it has run.
 //   - Run returns within about two seconds of the timeout or the cancel, with the output so far.
 //   - When Run has returned, every process of the command is dead, also what called setsid or forked twice.
 //   - When the server dies, the same holds a moment later, and so it does when the moment that it gave to Trust has passed,

@@ -124,7 +124,7 @@ func TestNothingStartsWithoutTheLease(t *testing.T) {
 		argv := []string{"/bin/sh", "-c", "echo started > " + file}
 		s.Trust(time.Now().Add(-time.Second))
 		_, err := s.Run(t.Context(), domain.Command{Argv: argv, Dir: dir}, io.Discard)
-		if domain.CodeOf(err) != domain.CodeSandboxUnavailable || !strings.Contains(err.Error(), "lease") {
+		if domain.CodeOf(err) != domain.CodeNotStarted || !strings.Contains(err.Error(), "lease") {
 			t.Errorf("command: %v", err)
 		}
 		_, err = s.Start(t.Context(), Process{Argv: argv, Dir: dir})

@@ -225,7 +225,7 @@ func TestSupervisorKilled(t *testing.T) {
 			process, _ := os.FindProcess(pid)
 			must(t, process.Kill())
 		}
-		if err := <-failed; domain.CodeOf(err) != domain.CodeSandboxUnavailable {
+		if err := <-failed; domain.CodeOf(err) != domain.CodeToolFailed {
 			t.Errorf("error %v", err)
 		}
 		eventually(t, 5*time.Second, "all are dead", func() bool { return len(alive(m)) == 0 })

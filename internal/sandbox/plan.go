@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"signoff/internal/domain"
@@ -26,8 +28,10 @@ type plan struct {
 	Process  bool     // a [Process], not a command
 	Online   bool     // the last stage opens a door for a proxy
 
-	Proxy Proxy  `json:"-"` // that one; no stage needs to know it
-	Lease *lease `json:"-"` // a descriptor of the supervisor's
+	Proxy      Proxy         `json:"-"` // that one; no stage needs to know it
+	Lease      *lease        `json:"-"` // a descriptor of the supervisor's
+	Starts     starts        `json:"-"` // where it waits for its turn to start
+	StartLimit time.Duration `json:"-"` // how long it may take to begin after that
 }
 
 // tools is what was found on this machine.
@@ -115,6 +119,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
 		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
 		Online: proxy != nil && s.method.walled(), Proxy: proxy, Lease: s.lease,
+		Starts: s.starts, StartLimit: cmp.Or(s.startLimit, startLimit),
 	}, nil
 }
 

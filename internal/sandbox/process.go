@@ -60,6 +60,7 @@ func (s *Sandbox) planProcess(process Process) (plan, error) {
 	}
 	return plan{
 		Method: s.processes, Dir: process.Dir, Argv: process.Argv, Env: process.Env, Process: true, Lease: s.lease,
+		Starts: s.starts,
 	}, nil
 }
 

@@ -13,12 +13,18 @@ import (
 
 // converse starts the process that the plan describes, and returns when it runs.
 func (p plan) converse(ctx context.Context) (*Child, error) {
+	started, err := p.Starts.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var pipes pipes
 	in, out, errs := pipes.toChild(), pipes.fromChild(), pipes.fromChild()
 	r, err := p.start(&pipes, out, in, errs)
 	if err != nil {
+		started()
 		return nil, unavailable(err)
 	}
+	go r.awaitStart(started)
 	stdout, stderr := &stream{pipe: out.ours}, &stream{pipe: errs.ours}
 	c := &Child{
 		Stdin: in.ours, Stdout: stdout, Stderr: stderr, control: r.control,
@@ -51,7 +57,7 @@ func (c *Child) obey(r *running) {
 	for {
 		select {
 		case <-c.asked:
-			r.send(order{Terminate: true})
+			r.terminate()
 		case <-killed:
 			killed = nil
 			r.stop()

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,12 +24,17 @@ type order struct {
 	Terminate bool  `json:",omitempty"` // ask the program to end by itself
 }
 
-// begun is the line that a supervisor writes before its report as soon as a [Process] runs.
-const begun = "signoff: begun\n"
+// The lines that a supervisor writes before its report. Where it dies without a report, they tell whether the command
+// may have run.
+const (
+	starting = "signoff: starting\n" // it has its order; from now on the command may begin
+	begun    = "signoff: begun\n"    // the command or the [Process] runs
+)
 
 // report is the last thing that a supervisor says: everything below it is dead.
 type report struct {
 	ExitCode int
+	Begun    bool   // the command ran; where there was no report, it may have
 	Killed   bool   // by order or with the lease, not by itself
 	Lapsed   bool   // with the lease
 	Trouble  string // why the command was never started
@@ -42,38 +48,49 @@ const (
 
 var errLapsed = domain.Errorf(domain.CodeToolFailed, "The command was killed, because this server's lease is over.")
 
-var errTimeout = errors.New("sandbox: the command's time is up")
+// cutOff is the error of a command of which nobody knows how far it came.
+func cutOff(why error) error {
+	return domain.Errorf(domain.CodeToolFailed, "The command was cut off, and nobody knows how far it came. The sandbox says: %s", reason(why)).With(why)
+}
+
+var (
+	errTimeout  = errors.New("sandbox: the command's time is up")
+	errNotBegun = errors.New("sandbox: the time to start the command is up")
+)
 
 // running is one supervisor, seen from the server.
 type running struct {
 	supervisor *exec.Cmd
-	control    *os.File // closing it kills
+	control    *os.File   // closing it kills
+	orders     chan order // one writer sends them, however long the supervisor takes to read them
 	begun      chan struct{}
+	since      time.Time // when it began; to be read when begun is closed
 	report     chan string
+	launched   bool          // it may have begun; to be read when report has delivered
 	exited     chan struct{} // the supervisor is dead, and has been waited for
 }
 
 // job is a running command with its output.
 type job struct {
 	*running
-	output  *pump
-	proxy   Proxy // nil without network
-	started time.Time
+	output *pump
+	proxy  Proxy // nil without network
 }
 
 func (p plan) run(ctx context.Context, timeout time.Duration, output io.Writer) (domain.CommandResult, error) {
+	started, err := p.Starts.enter(ctx)
+	if err != nil {
+		return domain.CommandResult{}, err
+	}
 	j, err := p.begin(output)
 	if err != nil {
-		return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable,
-			"The command could not be started.").With(err)
+		started()
+		return domain.CommandResult{}, notStarted(err)
 	}
 	defer j.close()
-	limited := ctx
-	if timeout > 0 {
-		var stop context.CancelFunc
-		limited, stop = context.WithTimeoutCause(ctx, timeout, errTimeout)
-		defer stop()
-	}
+	go j.awaitStart(started)
+	limited, stop := j.limit(ctx, p.StartLimit, timeout)
+	defer stop()
 	end, err := j.wait(limited)
 	failpoint.Hit(failpoint.SandboxCommandEnded)
 	j.disconnect()
@@ -91,12 +108,40 @@ func (p plan) begin(output io.Writer) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{running: r, output: newPump(&stream{pipe: out.ours}, output), started: time.Now()}
+	j := &job{running: r, output: newPump(&stream{pipe: out.ours}, output)}
 	for _, one := range courier {
 		j.proxy = p.Proxy
 		j.proxy.Start(one.ours)
 	}
 	return j, nil
+}
+
+// limit returns a context that ends when the command has not begun in time, and when its own time is up, which counts from
+// the moment in which it began: a busy machine must not cost the command what is the command's. 0 is no timeout.
+func (j *job) limit(ctx context.Context, start, timeout time.Duration) (context.Context, context.CancelFunc) {
+	limited, end := context.WithCancelCause(ctx)
+	go func() {
+		timer := time.NewTimer(start)
+		defer timer.Stop()
+		select {
+		case <-j.begun:
+		case <-timer.C:
+			end(errNotBegun)
+			return
+		case <-limited.Done():
+			return
+		}
+		if timeout == 0 {
+			return
+		}
+		timer.Reset(timeout)
+		select {
+		case <-timer.C:
+			end(errTimeout)
+		case <-limited.Done():
+		}
+	}()
+	return limited, func() { end(nil) }
 }
 
 // disconnect ends the command's network, and says last what it was used for.
@@ -134,20 +179,42 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 	}
 	failpoint.Hit(failpoint.SandboxSpawned)
 	r := &running{
-		supervisor: supervisor, control: control.ours, begun: make(chan struct{}),
+		supervisor: supervisor, control: control.ours, orders: make(chan order, 2), begun: make(chan struct{}),
 		report: make(chan string, 1), exited: make(chan struct{}),
 	}
 	go r.listen(reports.ours)
 	go r.reap()
-	r.send(order{Start: &p})
+	r.orders <- order{Start: &p}
+	go r.giveOrders()
 	failpoint.Hit(failpoint.SandboxOrdered)
 	return r, nil
 }
 
-// send gives an order. Where that fails, the supervisor is dead or dying, and its report says more than the error would.
-func (r *running) send(next order) {
-	_ = r.control.SetWriteDeadline(time.Now().Add(killGrace))
-	_ = json.NewEncoder(r.control).Encode(next)
+// giveOrders writes the orders in turn. It has no deadline: a supervisor on a busy machine may not read for seconds, and the
+// pipe may be smaller than the order. Who gives up on a supervisor closes the pipe, which ends the writing. Half an order
+// must not leave a supervisor that waits for the rest, so where writing fails the pipe is closed, too; the supervisor then
+// says that it has no order, or is dead.
+func (r *running) giveOrders() {
+	encoder := json.NewEncoder(r.control)
+	for {
+		select {
+		case next := <-r.orders:
+			if encoder.Encode(next) != nil {
+				r.control.Close()
+				return
+			}
+		case <-r.exited:
+			return
+		}
+	}
+}
+
+// terminate asks the program to end by itself. One such order that waits to be read is enough.
+func (r *running) terminate() {
+	select {
+	case r.orders <- order{Terminate: true}:
+	default:
+	}
 }
 
 // listen reads the report, and drops what is beyond the limit rather than block the one who writes it.
@@ -155,13 +222,27 @@ func (r *running) listen(pipe *os.File) {
 	defer pipe.Close()
 	text := bufio.NewReader(io.LimitReader(pipe, reportLimit))
 	line, _ := text.ReadString('\n')
+	if line == starting {
+		r.launched = true
+		line, _ = text.ReadString('\n')
+	}
 	if line == begun {
+		r.since = time.Now()
 		close(r.begun)
 		line = ""
 	}
 	rest, _ := io.ReadAll(text)
 	_, _ = io.Copy(io.Discard, pipe)
 	r.report <- line + string(rest)
+}
+
+// awaitStart calls started when the command runs, or never will.
+func (r *running) awaitStart(started func()) {
+	select {
+	case <-r.begun:
+	case <-r.exited:
+	}
+	started()
 }
 
 func (r *running) reap() {
@@ -193,7 +274,7 @@ func (j *job) wait(ctx context.Context) (report, error) {
 	case <-j.exited:
 		return j.last()
 	case <-time.After(killGrace): // not even SIGKILL ends a process that waits for a dead disk
-		return report{}, errors.New("sandbox: the supervisor cannot be killed")
+		return report{Begun: true}, errors.New("sandbox: the supervisor cannot be killed")
 	}
 }
 
@@ -202,7 +283,7 @@ func (r *running) last() (report, error) {
 	var end report
 	text := <-r.report
 	if err := json.Unmarshal([]byte(text), &end); err != nil {
-		return end, fmt.Errorf("sandbox: the supervisor died without a report: %q", firstLine(text))
+		return report{Begun: r.launched}, fmt.Errorf("sandbox: the supervisor died without a report: %q", firstLine(text))
 	}
 	if end.Trouble != "" {
 		return end, errors.New(end.Trouble)
@@ -218,22 +299,45 @@ func firstLine(text string) string {
 // result decides the outcome, in this one place. A command that ended by itself has its result, also where the cancel
 // came in the same moment.
 func (j *job) result(ctx context.Context, end report, err error) (domain.CommandResult, error) {
-	result := domain.CommandResult{ExitCode: end.ExitCode, Duration: time.Since(j.started)}
+	result := domain.CommandResult{ExitCode: end.ExitCode, Duration: j.duration()}
 	stopped := ctx.Err() != nil && (end.Killed || err != nil)
+	why := context.Cause(ctx)
 	switch {
-	case stopped && errors.Is(context.Cause(ctx), errTimeout):
+	case stopped && errors.Is(why, errNotBegun) && !end.Begun:
+		return domain.CommandResult{}, notStarted(cmp.Or(err, why))
+	case stopped && errors.Is(why, errTimeout):
 		result.ExitCode, result.TimedOut = 128+int(syscall.SIGKILL), true
 		return result, nil
-	case stopped:
-		return result, context.Cause(ctx)
+	case stopped && !errors.Is(why, errNotBegun):
+		return result, why
+	case err != nil && !end.Begun:
+		return domain.CommandResult{}, notStarted(err)
 	case err != nil:
-		return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable,
-			"The sandbox could not run the command: %s", reason(err)).With(err)
-	}
-	if end.Lapsed {
+		return domain.CommandResult{}, cutOff(err)
+	case end.Lapsed && !end.Begun:
+		return domain.CommandResult{}, notStarted(errors.New("the server's lease is over"))
+	case end.Lapsed:
 		return domain.CommandResult{}, errLapsed
+	case stopped:
+		return domain.CommandResult{}, cutOff(why)
 	}
 	return result, j.output.failure()
+}
+
+// duration is how long the command has run; 0 where it has not begun.
+func (r *running) duration() time.Duration {
+	select {
+	case <-r.begun:
+		return time.Since(r.since)
+	default:
+		return 0
+	}
+}
+
+// notStarted says of a command for certain that nothing of it has run, so that whoever wanted it may try again.
+func notStarted(why error) error {
+	return domain.Errorf(domain.CodeNotStarted, "The command did not begin, so nothing of it has run; it may be tried again. "+
+		"The sandbox says: %s", reason(why)).With(why)
 }
 
 func (j *job) close() {

@@ -73,7 +73,10 @@ type Sandbox struct {
 	tools     tools
 	memory    uint64 // for the tree of one command
 	lease     *lease
+	starts    starts
 	reports   []Probe
+
+	startLimit time.Duration // 0 = [startLimit]
 }
 
 // Report tells what works on this machine, for people.
@@ -112,7 +115,13 @@ var ways = []struct {
 	{KindOff, []method{byPIDNamespace, bySubreaper}},
 }
 
-const probeTimeout = 10 * time.Second
+const (
+	probeTimeout = 10 * time.Second
+
+	// startLimit is how long a command may take from its supervisor's start until it runs. Only a machine that is badly
+	// overloaded takes longer, and there the command is better tried again later.
+	startLimit = time.Minute
+)
 
 // New tries out what works here. A kind asked for by name that does not work is an error; auto always succeeds, and
 // refuses every command where nothing works.
@@ -120,7 +129,7 @@ func New(ctx context.Context, config Config) (*Sandbox, error) {
 	if config.Mode == "" {
 		config.Mode = ModeAuto
 	}
-	s := &Sandbox{kind: KindNone, config: config, tools: findTools(), memory: usableMemory()}
+	s := &Sandbox{kind: KindNone, config: config, tools: findTools(), memory: usableMemory(), starts: newStarts()}
 	if err := s.settlePaths(); err != nil {
 		return nil, err
 	}
@@ -290,8 +299,11 @@ func (s *Sandbox) Trust(until time.Time) { s.lease.trust(until) }
 // takes the place of the sandbox's own, PATH included, and of two entries with one name the later counts.
 //
 // A program that does not exist is a result with exit code 127, one that cannot be executed 126, and output says so,
-// as a shell does it. An error without a result means that the command was not run, or that what became of it is
-// unknown.
+// as a shell does it. Other errors than the end of ctx say what became of the command: [domain.CodeNotStarted] means for
+// certain that nothing of it has run, so that it may be tried again, and [domain.CodeToolFailed] that it may have run in part.
+//
+// So many commands and processes start at once as there are processors; the others wait for that, and their time does not
+// run meanwhile. A command that has not begun a minute after its turn came is given up.
 //
 // A Write that blocks does not hold up the killing. Where one is still blocked two seconds after, Run returns without
 // it, and no other begins.

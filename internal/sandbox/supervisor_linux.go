@@ -1,13 +1,14 @@
 package sandbox
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,14 +21,15 @@ type supervisor struct {
 	plan    plan
 	child   int // what was started: bubblewrap, a warden or confine
 	life    *os.File
-	trouble chan string
+	trouble chan string // what the stages write; closed when the last of them has let go of the pipe
 	lease   *lease
 	status  syscall.WaitStatus
 	ended   bool // child has, and status is its own
 	killed  bool // by order, or with the lease
 	lapsed  bool // with the lease
 	excess  string
-	reached bool   // the walls stand, and the program was, or is about to be, executed
+	stands  bool   // the walls do, and only the exec is left
+	reached bool   // the program was, or is about to be, executed
 	problem string // why not
 }
 
@@ -53,7 +55,7 @@ func supervise() int {
 	if err != nil {
 		return complain(err)
 	}
-	s := &supervisor{plan: *first.Start, lease: lease, trouble: make(chan string, 1)}
+	s := &supervisor{plan: *first.Start, lease: lease, trouble: make(chan string, 2)}
 	_ = json.NewEncoder(os.Stderr).Encode(s.run(orders))
 	return 0
 }
@@ -73,6 +75,7 @@ func (s *supervisor) run(orders *json.Decoder) report {
 	if s.lease.isOver() {
 		return report{Trouble: "sandbox: the server's lease is over, so nothing is started"}
 	}
+	fmt.Fprint(os.Stderr, starting)
 	if err := s.launch(); err != nil {
 		return report{Trouble: err.Error()}
 	}
@@ -116,8 +119,8 @@ func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests, over <-chan s
 		case <-deaths:
 		case <-tick.C:
 			s.census()
-		case text := <-s.trouble:
-			s.heard(text)
+		case text, more := <-s.trouble:
+			s.heard(text, more)
 		case <-stop:
 			s.killed = true
 		case <-over:
@@ -139,15 +142,28 @@ func (s *supervisor) terminate() {
 	}
 }
 
-// heard takes in all that the stages have written. The pipe of a process ends in the moment when it is executed.
-func (s *supervisor) heard(text string) {
-	s.trouble = nil
-	before, after, isReady := strings.Cut(text, ready)
-	s.reached = isReady && after == ""
-	s.problem = firstLine(before + after)
-	if s.reached && s.plan.Process {
-		fmt.Fprint(os.Stderr, begun)
+// heard takes in what the stages have written. A command has begun when the walls stand: that its program cannot be
+// executed is for its output to say. A process has begun when its pipe ends and nothing follows, since the exec closes it.
+func (s *supervisor) heard(text string, more bool) {
+	switch {
+	case !more:
+		s.trouble = nil
+		if s.plan.Process && s.stands && s.problem == "" {
+			s.reach()
+		}
+	case text == ready:
+		s.stands = true
+		if !s.plan.Process {
+			s.reach()
+		}
+	default:
+		s.problem = cmp.Or(s.problem, firstLine(text))
 	}
+}
+
+func (s *supervisor) reach() {
+	s.reached = true
+	fmt.Fprint(os.Stderr, begun)
 }
 
 func (s *supervisor) killing() bool { return s.ended || s.killed || s.excess != "" }
@@ -194,8 +210,9 @@ func (s *supervisor) census() {
 
 func (s *supervisor) report() report {
 	s.life.Close()
-	if s.trouble != nil {
-		s.heard(<-s.trouble)
+	for s.trouble != nil {
+		text, more := <-s.trouble
+		s.heard(text, more)
 	}
 	if !s.reached && !s.killed {
 		if s.problem == "" {
@@ -205,9 +222,9 @@ func (s *supervisor) report() report {
 	}
 	if s.excess != "" {
 		fmt.Printf("\nsignoff: killed, because it used %s\n", s.excess)
-		return report{ExitCode: 128 + int(unix.SIGKILL)}
+		return report{ExitCode: 128 + int(unix.SIGKILL), Begun: true}
 	}
-	return report{ExitCode: exitCode(s.status), Killed: s.killed, Lapsed: s.lapsed}
+	return report{ExitCode: exitCode(s.status), Begun: s.reached, Killed: s.killed, Lapsed: s.lapsed}
 }
 
 // exitCode is as a shell tells it. The stages pass it on in this form.
@@ -244,6 +261,9 @@ func (s *supervisor) launch() error {
 	if s.child, err = s.plan.fork(files); err != nil {
 		return fmt.Errorf("sandbox: starting %s: %w", s.plan.Method, err)
 	}
+	if !s.plan.Process {
+		_ = unix.Setpriority(unix.PRIO_PGRP, s.child, commandNice) // the walls of hundreds are much work, too
+	}
 	go hear(trouble.ours, s.trouble)
 	go s.plan.handOver(environment.ours)
 	return nil
@@ -257,18 +277,31 @@ func letGo() {
 	_ = unix.Close(handedErrors)
 }
 
-// hear collects what the stages complain about, until the last of them that has the pipe open lets go of it.
+// hear passes on what the stages write, until the last of them that has the pipe open lets go of it: that the command is
+// ready as soon as it is so, however much was complained about before, and the complaints up to a limit.
 func hear(pipe *os.File, trouble chan<- string) {
-	text, _ := io.ReadAll(io.LimitReader(pipe, troubleLimit))
-	_, _ = io.Copy(io.Discard, pipe)
-	trouble <- string(text)
+	defer close(trouble)
+	text := bufio.NewReaderSize(pipe, troubleLimit)
+	for left := troubleLimit; ; {
+		line, err := text.ReadSlice('\n')
+		switch {
+		case string(line) == ready:
+			trouble <- ready
+		case len(line) > 0 && left > 0:
+			trouble <- string(line[:min(len(line), left)])
+			left -= len(line)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
 }
 
 // handOver writes the environment for the last stage. It does not travel among the arguments, which everybody on this
-// machine can read.
+// machine can read. Where it does not arrive whole, that stage finds half a list, and says so.
 func (p plan) handOver(pipe *os.File) {
 	defer pipe.Close()
-	_, _ = io.WriteString(pipe, strings.Join(p.environment(), "\x00"))
+	_ = json.NewEncoder(pipe).Encode(p.environment())
 }
 
 // fork starts what the method begins with.

@@ -2093,8 +2093,8 @@ export interface components {
              *     `modelUnreachable`, `modelStreamBroken`, `modelNotConfigured`, `recoveryLimit`, `agentFailed`,
              *     `agentUnavailable`, `agentUnauthorized`, `agentExited`, `agentProtocol`, `agentTimedOut`, `interrupted`,
              *     `quotaExceeded`, `outputInvalid`, `generationFailed`, `cancelled` for executions; `unknownTool`,
-             *     `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`, `sandboxUnavailable`, `pathOutsideWorkspace`,
-             *     `toolFailed`, `clientTimedOut`, `clientFailed`, `cancelled`, `outcomeUnknown` for tool calls.
+             *     `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`, `sandboxUnavailable`, `notStarted`,
+             *     `pathOutsideWorkspace`, `toolFailed`, `clientTimedOut`, `clientFailed`, `cancelled`, `outcomeUnknown` for tool calls.
              */
             code: string;
             /** @description For people. */

@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"signoff/internal/domain"
+)
+
+// Tests of the hand-over from the server to a supervisor that gets no processor time, as on a machine under load.
+
+// large is more than a pipe holds, so it cannot be handed over before somebody reads it.
+var large = "LARGE=" + strings.Repeat("x", 100_000)
+
+// stopsFirst stops the supervisor that is started next before it has read its order, and returns how to let it go on.
+func stopsFirst(t *testing.T) (goOn func()) {
+	t.Helper()
+	before := children(os.Getpid())
+	stopped := make(chan int, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), slack)
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			for _, pid := range children(os.Getpid()) {
+				if isNew := !slices.Contains(before, pid); isNew && isSupervisor(pid) && unix.Kill(pid, unix.SIGSTOP) == nil {
+					stopped <- pid
+					return
+				}
+			}
+		}
+		close(stopped)
+	}()
+	return func() {
+		if pid, ok := <-stopped; ok {
+			_ = unix.Kill(pid, unix.SIGCONT)
+		}
+	}
+}
+
+func isSupervisor(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return bytes.Contains(text, []byte(superviseArg))
+}
+
+// TestSupervisorThatReadsLateGetsItsWholeOrder leaves a supervisor without processor time for longer than the server once
+// waited. The command must run, and the wait must not count as its time.
+func TestSupervisorThatReadsLateGetsItsWholeOrder(t *testing.T) {
+	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+		goOn := stopsFirst(t)
+		go func() {
+			time.Sleep(3 * time.Second)
+			goOn()
+		}()
+		output, result := run(t, s, domain.Command{
+			Argv: []string{"sh", "-c", "echo ${#LARGE}"}, Dir: folder(t), Env: []string{large}, Timeout: 2500 * time.Millisecond,
+		})
+		if output != "100000\n" || result.TimedOut || result.ExitCode != 0 {
+			t.Errorf("%+v, output %q", result, output)
+		}
+		if result.Duration > 2500*time.Millisecond {
+			t.Errorf("the wait counts as the command's: %v", result.Duration)
+		}
+	})
+}
+
+// TestCommandThatNeverBeganIsNotCalledKilled gives up on a supervisor that gets no processor time at all.
+func TestCommandThatNeverBeganIsNotCalledKilled(t *testing.T) {
+	each(t, allMethods, func(t *testing.T, s *Sandbox) {
+		s.startLimit = time.Second
+		goOn := stopsFirst(t)
+		defer goOn()
+		dir := folder(t)
+		result, err := s.Run(t.Context(), domain.Command{
+			Argv: []string{"sh", "-c", "echo ran > ran"}, Dir: dir, Env: []string{large}, Timeout: 3 * time.Second,
+		}, io.Discard)
+		if domain.CodeOf(err) != domain.CodeNotStarted {
+			t.Errorf("%+v, %v", result, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "ran")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("it has run: %v", err)
+		}
+	})
+}
+
+// TestStartsTakeTurns holds the only turn: the next command waits for it, and a cancel ends the wait.
+func TestStartsTakeTurns(t *testing.T) {
+	s := open(byPIDNamespace)
+	s.starts = make(starts, 1)
+	done, err := s.starts.enter(t.Context())
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	command := domain.Command{Argv: []string{"true"}, Dir: folder(t)}
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if _, err := s.Run(ctx, command, io.Discard); !errors.Is(err, context.Canceled) {
+			t.Errorf("it did not wait: %v", err)
+		}
+	})
+	cancel()
+	waiting.Wait()
+	done()
+	for range 3 { // each gives its turn back when it has begun
+		run(t, s, command)
+	}
+	begin(t, s, "sleep 300")
+	run(t, s, command)
+}
+
+// TestCommandsGiveWay looks at the command and at who builds its walls, which is PID 1.
+func TestCommandsGiveWay(t *testing.T) {
+	each(t, walled, func(t *testing.T, s *Sandbox) {
+		if output, _ := shell(t, s, folder(t), "nice; cut -d ' ' -f 19 /proc/1/stat"); output != "10\n10\n" {
+			t.Errorf("%q", output)
+		}
+	})
+}

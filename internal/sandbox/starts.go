@@ -1,0 +1,26 @@
+package sandbox
+
+import (
+	"context"
+	"runtime"
+)
+
+// starts bounds how many commands and processes start at once. A start is work for a processor: three programs are loaded,
+// namespaces made, mounts built. Hundreds at once take the server's own share, of which its lease is kept, and each of them
+// takes so long that it looks dead. nil bounds nothing.
+type starts chan struct{}
+
+func newStarts() starts { return make(starts, max(2, runtime.GOMAXPROCS(0))) }
+
+// enter waits for a turn, in the order of the calls. The caller ends its turn with done when its program runs, or never will.
+func (s starts) enter(ctx context.Context) (done func(), err error) {
+	if s == nil {
+		return func() {}, nil
+	}
+	select {
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
