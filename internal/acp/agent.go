@@ -23,6 +23,7 @@ type agent struct {
 	launch    launch
 	execution domain.Execution
 	resuming  string // the agent's session that is to be taken up; empty for a new one
+	log       domain.AgentLog
 
 	life context.Context // ends with Close
 	stop context.CancelFunc
@@ -52,7 +53,7 @@ var (
 func newAgent(l launch, opening domain.Opening) *agent {
 	life, stop := context.WithCancel(context.Background())
 	a := &agent{
-		launch: l, execution: opening.Execution, resuming: opening.AgentSession, life: life, stop: stop,
+		launch: l, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
 		story: newStory(life, opening), named: make(chan struct{}), salt: randomName(20),
 	}
 	a.terminals = newTerminals(a)

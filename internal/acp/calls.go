@@ -93,6 +93,7 @@ func (s *story) announce(agentID string, update object) *toolCall {
 
 // request tells that somebody wants to run the call. It ends what is being said: what follows is said after it.
 func (s *story) request(c *toolCall) {
+	s.release()
 	s.hush(false)
 	s.emit(domain.ToolCallRequested{
 		ToolCallID: c.id, MessageID: s.roundID(), Turn: s.turn, Tool: c.tool, Class: c.class, Arguments: c.arguments,

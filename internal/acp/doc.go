@@ -30,7 +30,8 @@
 //     has not ended its turn after three seconds, it is killed. Who cancelled is known here and not read from the answer.
 //   - A process that ends is noticed at once, and told with the last words of its standard error: as the turn's failure,
 //     or between turns as a fact.
-//   - Taking up an earlier session tells nothing twice.
+//   - Taking up an earlier session tells nothing twice, whenever the agent tells it again: the log knows what is no news. What
+//     may be news is told.
 //   - Unknown usage stays unknown: zeros from an agent that does not count are not counted.
 //   - Secrets that the operator's configuration hands to the agent are hidden in everything that is kept or shown of what
 //     it sends. What is done is what was shown: a request to read, write or run something that holds one is refused.

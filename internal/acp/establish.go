@@ -51,7 +51,14 @@ func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
 		return domain.Errorf(domain.CodeNotResumable, "The agent cannot take up an earlier session.")
 	}
 	a.session = a.resuming
-	a.story.replay(a.shownID(a.session))
+	var told *replay
+	if a.continued == "load" && a.log != nil {
+		var err error
+		if told, err = readReplay(ctx, a.log); err != nil {
+			return err
+		}
+	}
+	a.story.takeUp(a.shownID(a.session), told)
 	close(a.named)
 	params["sessionId"] = a.session
 	answer, err := a.requestSession(ctx, "session/"+a.continued, params)
@@ -116,8 +123,12 @@ const (
 )
 
 // awaitQuiet waits for the end of a replay. It should be the answer, but there is an agent that answers first and then
-// tells everything again; without the pause, its tail would look like the next turn.
+// tells everything again. What comes later than this is recognised by the log; the pause is for what is not in there,
+// such as the commands that are available.
 func (a *agent) awaitQuiet(ctx context.Context) error {
+	if a.log != nil && a.story.toldAll() {
+		return nil
+	}
 	answered := time.Now()
 	for {
 		heard := a.story.lastHeard()

@@ -32,11 +32,20 @@ const (
 	foreignShown = 3       // updates of other sessions that are shown
 )
 
-// replay begins the replay of a session.
-func (s *story) replay(session string) {
+// takeUp begins what an agent tells when it takes up a session; r recognises what is told again, nil where that need not
+// be.
+func (s *story) takeUp(session string, r *replay) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.replay = r
 	s.intake.phase, s.intake.session, s.intake.heard = phaseReplaying, session, time.Now()
+}
+
+// toldAll tells whether everything that could be told again was.
+func (s *story) toldAll() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replay == nil || s.replay.exhausted()
 }
 
 // lastHeard is when the last update of the replay came.
@@ -58,6 +67,9 @@ func (s *story) live() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.intake.phase = phaseLive
+	if s.replay != nil && s.replay.exhausted() {
+		s.replay = nil
+	}
 	held, kept := s.intake.held, s.intake.kept
 	s.intake.held, s.intake.kept = nil, nil
 	for _, params := range held {
@@ -88,7 +100,7 @@ func (s *story) update(params json.RawMessage) {
 func (s *story) hear(chunk textChunk) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.intake.phase != phaseLive || chunk.session != s.intake.session {
+	if s.intake.phase != phaseLive || chunk.session != s.intake.session || s.replay != nil {
 		return false
 	}
 	s.say(chunk.thought, chunk.messageID, chunk.text)
@@ -106,6 +118,8 @@ func (s *story) sort(params json.RawMessage) {
 		s.strange(params)
 	case s.intake.phase == phaseReplaying:
 		s.learn(update)
+	case s.replay != nil:
+		s.recognise(update)
 	default:
 		s.take(update)
 	}
@@ -127,6 +141,7 @@ func (s *story) learn(update json.RawMessage) {
 	o := readObject(update)
 	kind := o.text("sessionUpdate")
 	s.settings.learn(kind, o)
+	s.replay.learn(kind, o)
 	for _, stateful := range statefulKinds {
 		if kind == stateful {
 			if s.intake.kept == nil {

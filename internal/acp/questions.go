@@ -16,6 +16,7 @@ import (
 func (s *story) ask(toolCall object, raw json.RawMessage) (*toolCall, domain.ToolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.release()
 	agentID := toolCall.text("toolCallId")
 	c := s.calls.known[agentID]
 	switch {

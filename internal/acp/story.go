@@ -24,6 +24,8 @@ type story struct {
 	turn     int         // 0 between turns
 	prompted bool        // a turn has begun
 	intake   intake
+	replay   *replay // nil where nothing can be told again
+	prompt   string  // of the turn, without white space
 	speech   speech
 	calls    calls
 	usage    account
@@ -49,7 +51,7 @@ func (s *story) begin(host domain.Host, prompt domain.Prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hush(false)
-	s.host, s.turn = host, prompt.Turn
+	s.host, s.turn, s.prompt = host, prompt.Turn, withoutSpace(prompt.Text)
 	s.speech.round = ""
 	if prompt.Turn > 1 && !s.prompted {
 		s.calls.distinguish()

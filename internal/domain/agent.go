@@ -33,7 +33,12 @@ type Opening struct {
 	Host         Host   // for what the agent says between turns; in a turn, it is the host of the turn
 	AgentSession string // the agent's own session that is to be taken up; empty for a new one
 	Earlier      bool   // an earlier process may have spoken for the execution
+	Log          AgentLog
 }
+
+// AgentLog reads what the log has of the agent's session that is to be taken up, from its first prompt on: event by event, each with
+// the request that its execution was made by. nil: it is not known.
+type AgentLog func(ctx context.Context, take func(of Request, event Event)) error
 
 // Introduction is what an agent says of itself. An internal one says nothing.
 type Introduction struct {

@@ -321,6 +321,14 @@ const (
 	FinishBudget        FinishReason = "budget"  // the request's budget is used up
 )
 
+// FirstPrompt is what the person says in the first turn: the prompt, or the last message of the conversation.
+func (r Request) FirstPrompt() string {
+	if n := len(r.Messages); r.Prompt == "" && n > 0 {
+		return r.Messages[n-1].Content
+	}
+	return r.Prompt
+}
+
 // Marshal encodes r as it is stored.
 func (r Request) Marshal() json.RawMessage { return Encode(r) }
 

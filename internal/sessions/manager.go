@@ -374,17 +374,9 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
-		promptText: firstText(execution.Request), agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,
+		promptText: execution.Request.FirstPrompt(), agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,
 		quiet: time.Now(),
 	}
-}
-
-// firstText is what the person says in the first turn: the prompt, or the last message of the conversation.
-func firstText(request domain.Request) string {
-	if n := len(request.Messages); request.Prompt == "" && n > 0 {
-		return request.Messages[n-1].Content
-	}
-	return request.Prompt
 }
 
 func (m *Manager) left(s *session) {

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -191,19 +192,8 @@ func (s *session) foldLog() (conversation domain.Conversation, broken bool, err 
 }
 
 func (s *session) readLog() (all []domain.Event, err error) {
-	for after := int64(0); ; {
-		ctx, cancel := s.reading()
-		page, err := s.store.Events(ctx, s.execution.ID, after, eventPage)
-		cancel()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if len(page) < eventPage {
-			return all, nil
-		}
-		after = page[len(page)-1].Seq
-	}
+	err = eachEvent(s.lease, s.store, s.execution.ID, func(event domain.Event) { all = append(all, event) })
+	return all, err
 }
 
 // recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
@@ -313,5 +303,52 @@ func (d *draft) closeText(turn int, open openText, key string) {
 		d.add(domain.ThoughtCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: !open.whole})
 	default:
 		d.add(domain.MessageCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: !open.whole})
+	}
+}
+
+// agentLog reads what was logged of the agent's session: by the executions that it was taken over from, and by this one.
+func (s *session) agentLog() domain.AgentLog {
+	logs, execution := s.store, s.execution
+	return func(ctx context.Context, take func(domain.Request, domain.Event)) error {
+		chain := []domain.Execution{execution}
+		for earlier := execution; earlier.Request.ResumeSession != "" && len(chain) < longestChain; {
+			var err error
+			earlier, err = logs.Execution(ctx, execution.Tenant, earlier.Request.ResumeFrom)
+			if domain.CodeOf(err) == domain.CodeNotFound {
+				break // it was deleted, and what it said cannot be recognised
+			}
+			if err != nil {
+				return err
+			}
+			chain = append(chain, earlier)
+		}
+		for _, of := range slices.Backward(chain) {
+			if err := eachEvent(ctx, logs, of.ID, func(event domain.Event) { take(of.Request, event) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// longestChain is how many executions that went on with one agent session are read.
+const longestChain = 100
+
+// eachEvent reads a log page by page.
+func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func(domain.Event)) error {
+	for after := int64(0); ; {
+		limited, cancel := context.WithTimeout(ctx, readTimeout)
+		page, err := logs.Events(limited, id, after, eventPage)
+		cancel()
+		if err != nil {
+			return err
+		}
+		for _, event := range page {
+			take(event)
+		}
+		if len(page) < eventPage {
+			return nil
+		}
+		after = page[len(page)-1].Seq
 	}
 }

@@ -428,6 +428,40 @@ func TestAgentThatExitsWhileIdleIsOpenedAgain(t *testing.T) {
 	}
 }
 
+// TestAgentLog: an agent that takes its session up is told what the log has of it, by whichever executions it was led.
+func TestAgentLog(t *testing.T) {
+	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
+	w := newWorld(t, storetest.SQLite(t), nil, externally(external))
+	var wanted []string
+	var last domain.ExecutionID
+	for _, prompt := range []string{"first", "second", "third"} {
+		id := w.start(outside, func(r *domain.Request) { r.ResumeFrom, r.Prompt = last, prompt })
+		w.ended(id)
+		opening := <-external.Opened
+		var heard []string
+		if err := opening.Log(t.Context(), func(of domain.Request, event domain.Event) {
+			switch payload, _ := event.Payload(); p := payload.(type) {
+			case domain.ExecutionCreated:
+				heard = append(heard, of.FirstPrompt())
+			case domain.MessageDelta:
+				heard = append(heard, p.Text)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for i, part := range heard { // the agent answers while the log is read
+			heard[i] = strings.TrimSpace(part)
+		}
+		wanted = append(wanted, prompt)
+		if got := strings.Join(heard, "|"); !strings.HasPrefix(got, strings.Join(wanted, "|")) {
+			t.Errorf("the log of %q has %q, want %q", prompt, got, wanted)
+		}
+		answer, _ := w.store.Execution(t.Context(), tenant, id)
+		wanted = append(wanted, strings.TrimSpace(answer.Output.Text))
+		last = id
+	}
+}
+
 func TestResumeFrom(t *testing.T) {
 	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
 	w := newWorld(t, storetest.SQLite(t), nil, externally(external))

@@ -1,0 +1,373 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"signoff/internal/domain"
+)
+
+// replay recognises what an agent tells again of a session that it has loaded. The protocol wants all of it before the
+// answer to session/load. Gemini CLI answers first and tells its history whenever it comes to it, also after the next
+// prompt: then only the log knows that it is no news.
+//
+// The log has the prompts, the messages and thoughts between them, and the calls by their ids. Between turns nobody has
+// asked the agent anything, so what is in the log is told again. In a turn the agent may just as well give an earlier answer once
+// more, or begin a new one with the same words. There a message is told again only behind a prompt that is told again, and only if the
+// log has it behind that prompt, whole. Until it is whole it is held back; as soon as it says something else it is told,
+// at the end of the turn at the latest. So nothing new is lost, and nothing waits for a replay that has not begun.
+type replay struct {
+	prompts  []string // in their order, without white space
+	messages transcript
+	thoughts transcript
+	calls    map[string]bool // ids of calls in the log that were not told again yet
+	repeated map[string]bool // calls of the agent that are being told again
+
+	running bool              // the last thing heard was told again
+	prompt  int               // the last prompt that was told again; -1: none
+	held    []json.RawMessage // chunks that may be told again
+	dropped []json.RawMessage // in this turn: the message behind the last prompt that was told again
+	news    bool              // the turn has said something of its own
+}
+
+// readReplay reads the log of the session that is taken up; nil says that nothing could be told again.
+func readReplay(ctx context.Context, log domain.AgentLog) (*replay, error) {
+	r := &replay{calls: map[string]bool{}, repeated: map[string]bool{}, prompt: -1}
+	if err := log(ctx, r.remember); err != nil {
+		return nil, err
+	}
+	if r.exhausted() {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// remember takes an event of the log. Other events tell of nothing that an agent would tell again.
+func (r *replay) remember(of domain.Request, event domain.Event) {
+	payload, err := event.Payload()
+	if err != nil {
+		return
+	}
+	at := len(r.prompts) - 1
+	switch p := payload.(type) {
+	case domain.ExecutionCreated:
+		r.prompts = append(r.prompts, withoutSpace(of.FirstPrompt()))
+	case domain.TurnStarted:
+		if p.Text != "" {
+			r.prompts = append(r.prompts, withoutSpace(p.Text))
+		}
+	case domain.TurnContinued:
+		r.prompts = append(r.prompts, withoutSpace(p.Text))
+	case domain.MessageDelta:
+		r.messages.add(at, p.MessageID, p.Text)
+	case domain.ThoughtDelta:
+		r.thoughts.add(at, p.MessageID, p.Text)
+	case domain.MessageCompleted:
+		r.messages.close(p.Interrupted)
+	case domain.ToolCallRequested:
+		r.calls[p.ToolCallID] = true
+	}
+}
+
+// exhausted tells whether all was told again. Thoughts come before the messages that they lead to.
+func (r *replay) exhausted() bool { return r.messages.over() && len(r.calls) == 0 }
+
+// transcript is what the log has of the agent's messages, or of its thoughts, one behind the other and without white
+// space: where one ends and the next begins, and how they are spaced, need not be the same when they are told again.
+type transcript struct {
+	text  strings.Builder
+	parts []transcriptPart
+	from  int // what is before it was told again
+
+	heard int   // bytes that were heard since then, and may be told again
+	at    []int // the beginnings from which they may be, the likeliest first
+}
+
+// transcriptPart is one message.
+type transcriptPart struct {
+	id     string
+	start  int
+	prompt int  // that it answers
+	cutOff bool // the agent may not remember it
+}
+
+func withoutSpace(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsSpace(c) {
+			return -1
+		}
+		return c
+	}, text)
+}
+
+func (t *transcript) add(prompt int, id, text string) {
+	if text = withoutSpace(text); text == "" {
+		return
+	}
+	if len(t.parts) == 0 || t.parts[len(t.parts)-1].id != id {
+		t.parts = append(t.parts, transcriptPart{id: id, start: t.text.Len(), prompt: prompt})
+	}
+	t.text.WriteString(text)
+}
+
+func (t *transcript) close(cutOff bool) {
+	if len(t.parts) > 0 {
+		t.parts[len(t.parts)-1].cutOff = cutOff
+	}
+}
+
+func (t *transcript) over() bool { return t.from >= t.text.Len() }
+
+// hear tells whether a further piece may be told again: whether all that was heard stands in the transcript from the
+// beginning of a message on that belongs to the prompt, or to any one. An agent may have forgotten messages in between.
+func (t *transcript) hear(piece string, belongs func(prompt int) bool) bool {
+	piece = withoutSpace(piece)
+	var at []int
+	for _, start := range t.beginnings(belongs) {
+		if strings.HasPrefix(t.text.String()[start+t.heard:], piece) {
+			at = append(at, start)
+		}
+	}
+	if len(at) == 0 {
+		return false
+	}
+	t.at, t.heard = at, t.heard+len(piece)
+	return true
+}
+
+// beginnings are where what is heard may begin.
+func (t *transcript) beginnings(belongs func(prompt int) bool) (starts []int) {
+	if t.heard > 0 {
+		return t.at
+	}
+	next, _ := t.find(t.from)
+	for _, part := range t.parts[next:] {
+		if belongs(part.prompt) {
+			starts = append(starts, part.start)
+		}
+	}
+	return starts
+}
+
+// find looks for the message that begins at a place, or else the first behind it.
+func (t *transcript) find(start int) (index int, found bool) {
+	return slices.BinarySearchFunc(t.parts, start, func(part transcriptPart, start int) int { return part.start - start })
+}
+
+// tellingBytes is the length from which on a text is not the same by chance.
+const tellingBytes = 20
+
+// whole tells whether what was heard ends where a message does. A message that was cut off may end anywhere, so a few
+// letters of it say nothing.
+func (t *transcript) whole() bool {
+	if t.heard == 0 {
+		return true
+	}
+	end := t.at[0] + t.heard
+	next, found := t.find(end)
+	if !found && end < t.text.Len() {
+		return false
+	}
+	return !t.parts[next-1].cutOff || t.heard >= tellingBytes
+}
+
+// settle notes that what was heard was told again.
+func (t *transcript) settle() {
+	if t.heard > 0 {
+		t.from = t.at[0] + t.heard
+	}
+	t.forget()
+}
+
+// forget notes that it was something else.
+func (t *transcript) forget() { t.heard, t.at = 0, nil }
+
+// find looks for a prompt behind the last one that was told again. An agent may have been given it with more around it, or
+// tell it in parts.
+func (r *replay) find(prompt string) (index int, found bool) {
+	prompt = withoutSpace(prompt)
+	for i := r.prompt + 1; i < len(r.prompts); i++ {
+		known := r.prompts[i]
+		part := len(known) >= tellingBytes && strings.Contains(prompt, known) ||
+			len(prompt) >= tellingBytes && strings.Contains(known, prompt)
+		if part || known == prompt && known != "" {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// findCall looks for a call by the id that the agent has for it. Ours may have an ending of its own.
+func (r *replay) findCall(agentID string) (id string, found bool) {
+	wanted := beginning(agentID, callIDBytes)
+	for id := range r.calls {
+		if id == wanted || strings.HasPrefix(id, wanted+"~") {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+func anyPrompt(int) bool { return true }
+
+// learn takes what is told again where it should be, before the answer.
+func (r *replay) learn(kind string, update object) {
+	if r == nil {
+		return
+	}
+	switch text := update.object("content").text("text"); kind {
+	case "user_message_chunk":
+		if prompt, found := r.find(text); found {
+			r.prompt = prompt
+		}
+	case "agent_message_chunk":
+		r.messages.learn(text)
+	case "agent_thought_chunk":
+		r.thoughts.learn(text)
+	case "tool_call", "tool_call_update":
+		id, _ := r.findCall(update.text("toolCallId"))
+		delete(r.calls, id)
+	}
+}
+
+// learn takes a piece that is told again.
+func (t *transcript) learn(piece string) {
+	switch {
+	case !t.hear(piece, anyPrompt):
+		t.forget() // the agent tells it in other words
+	case t.whole():
+		t.settle()
+	}
+}
+
+// recognise takes an update that may be told again, and tells one that is not.
+func (s *story) recognise(raw json.RawMessage) {
+	update := readObject(raw)
+	text := update.object("content").text("text")
+	switch kind := update.text("sessionUpdate"); kind {
+	case "user_message_chunk":
+		s.hearPrompt(raw, text)
+	case "agent_message_chunk":
+		s.hearText(&s.replay.messages, raw, text)
+	case "agent_thought_chunk":
+		s.hearText(&s.replay.thoughts, raw, text)
+	case "tool_call", "tool_call_update":
+		s.hearCall(kind, update.text("toolCallId"), raw)
+	case "plan":
+		if !s.repeating() {
+			s.tellNews(raw)
+		}
+	default:
+		s.take(raw)
+	}
+	if r := s.replay; r != nil && r.exhausted() && len(r.dropped) == 0 {
+		s.replay = nil
+	}
+}
+
+// repeating tells whether what is in the log is told again now.
+func (s *story) repeating() bool { return s.replay.running || s.host == nil }
+
+// hearText takes a chunk of a message or a thought.
+func (s *story) hearText(t *transcript, raw json.RawMessage, text string) {
+	r := s.replay
+	belongs := anyPrompt
+	if s.host != nil {
+		belongs = func(prompt int) bool { return prompt == r.prompt }
+	}
+	if text == "" || !s.repeating() || !t.hear(text, belongs) {
+		s.tellNews(raw)
+		return
+	}
+	r.held, r.running = append(r.held, raw), true
+	if !t.whole() {
+		return
+	}
+	if s.host != nil && t == &r.messages {
+		r.dropped = append(r.dropped, r.held...)
+	}
+	s.drop()
+}
+
+// hearPrompt takes what the user has said, as the agent tells it. It may be the prompt of this turn: one that is the same as an
+// earlier one begins no replay.
+func (s *story) hearPrompt(raw json.RawMessage, text string) {
+	r := s.replay
+	prompt, found := r.find(text)
+	switch {
+	case found && (s.repeating() || withoutSpace(text) != s.prompt):
+		s.drop()
+		r.running, r.prompt, r.dropped = true, prompt, nil
+	case s.repeating(): // of the agent's own making, such as the results of its tools
+	default:
+		s.take(raw)
+	}
+}
+
+// hearCall takes what the agent says of a call.
+func (s *story) hearCall(kind, agentID string, raw json.RawMessage) {
+	r := s.replay
+	id, found := r.findCall(agentID)
+	switch {
+	case kind == "tool_call" && found && s.repeating():
+		s.drop()
+		r.running, r.dropped = true, nil
+		delete(r.calls, id)
+		r.repeated[agentID] = true
+	case kind == "tool_call_update" && r.repeated[agentID] && s.calls.known[agentID] == nil:
+	default:
+		delete(r.repeated, agentID)
+		s.tellNews(raw)
+	}
+}
+
+// drop forgets what was held back: it was told again.
+func (s *story) drop() {
+	r := s.replay
+	r.held = nil
+	r.messages.settle()
+	r.thoughts.settle()
+	if next, _ := r.messages.find(r.messages.from); next > 0 {
+		r.prompt = max(r.prompt, r.messages.parts[next-1].prompt)
+	}
+}
+
+// tellNews tells an update that is not told again, and before it what was held back.
+func (s *story) tellNews(raw json.RawMessage) {
+	s.release()
+	s.take(raw)
+}
+
+// release ends what was told again, since something new comes, and tells what was held back.
+func (s *story) release() {
+	r := s.replay
+	if r == nil {
+		return
+	}
+	held := r.held
+	r.held, r.dropped, r.running, r.news = nil, nil, false, r.news || s.host != nil
+	r.messages.forget()
+	r.thoughts.forget()
+	for _, raw := range held {
+		s.take(raw)
+	}
+}
+
+// endReplay is the end of the first turn: what comes later is not told again. A turn that has said nothing of its own may
+// have given an earlier answer word for word. It is told rather twice than not at all.
+func (s *story) endReplay(answered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.replay
+	if r == nil {
+		return
+	}
+	if answered && !r.news {
+		r.held = append(r.dropped, r.held...)
+	}
+	s.release()
+	s.replay = nil
+}
