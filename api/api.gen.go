@@ -541,6 +541,27 @@ func (e InputMessageRole) Valid() bool {
 	}
 }
 
+// Defines values for InterruptCause.
+const (
+	InterruptCauseProcessGone InterruptCause = "processGone"
+	InterruptCauseProvider    InterruptCause = "provider"
+	InterruptCauseRecovery    InterruptCause = "recovery"
+)
+
+// Valid indicates whether the value is a known member of the InterruptCause enum.
+func (e InterruptCause) Valid() bool {
+	switch e {
+	case InterruptCauseProcessGone:
+		return true
+	case InterruptCauseProvider:
+		return true
+	case InterruptCauseRecovery:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MatcherClass.
 const (
 	MatcherClassDelegate MatcherClass = "delegate"
@@ -780,6 +801,7 @@ const (
 	ResumeModeFail  ResumeMode = "fail"
 	ResumeModeFresh ResumeMode = "fresh"
 	ResumeModeLoad  ResumeMode = "load"
+	ResumeModeRetry ResumeMode = "retry"
 )
 
 // Valid indicates whether the value is a known member of the ResumeMode enum.
@@ -790,6 +812,8 @@ func (e ResumeMode) Valid() bool {
 	case ResumeModeFresh:
 		return true
 	case ResumeModeLoad:
+		return true
+	case ResumeModeRetry:
 		return true
 	default:
 		return false
@@ -1804,7 +1828,10 @@ type Execution struct {
 
 	// Capabilities The capabilities with the defaults filled in.
 	Capabilities GrantedCapabilities `json:"capabilities"`
-	ContextFrom  []string            `json:"contextFrom"`
+
+	// Cause Null unless the status is `interrupted`.
+	Cause       *InterruptCause `json:"cause"`
+	ContextFrom []string        `json:"contextFrom"`
 
 	// CreatedAt RFC 3339, UTC, microseconds.
 	//
@@ -2073,6 +2100,11 @@ type InputMessage struct {
 
 // InputMessageRole defines model for InputMessage.Role.
 type InputMessageRole string
+
+// InterruptCause Why an execution is `interrupted`. `provider`: the model's provider did not serve a request, and may later.
+// `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
+// agent is gone. See `POST …/resume`.
+type InterruptCause string
 
 // ItemList defines model for ItemList.
 type ItemList struct {
@@ -2603,12 +2635,12 @@ type Resolution string
 // ResumeExecution defines model for ResumeExecution.
 type ResumeExecution struct {
 	// Mode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
-	// again. `fail`: the execution has failed.
+	// again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed.
 	Mode ResumeMode `json:"mode"`
 }
 
 // ResumeMode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
-// again. `fail`: the execution has failed.
+// again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed.
 type ResumeMode string
 
 // RotateSecret defines model for RotateSecret.

@@ -73,7 +73,7 @@ const (
 	CodeAgentExited          Code = "agentExited"          // the agent's process ended in the middle of its work
 	CodeAgentProtocol        Code = "agentProtocol"        // the agent does not speak the protocol as it should
 	CodeAgentTimedOut        Code = "agentTimedOut"        // the agent did not start, or did not take what it was sent
-	CodeInterrupted          Code = "interrupted"          // its process was lost, and nobody chose to go on
+	CodeInterrupted          Code = "interrupted"          // it was interrupted, and nobody chose to go on
 	CodeUnknownTool          Code = "unknownTool"          // the model named a tool that does not exist
 	CodeInvalidArguments     Code = "invalidArguments"     // the model's arguments do not fit the tool
 	CodeDenied               Code = "denied"               // a person said no

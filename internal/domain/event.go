@@ -92,6 +92,9 @@ type (
 		From   Status `json:"from"`
 		To     Status `json:"to"`
 		Reason string `json:"reason,omitempty"`
+
+		Cause InterruptCause `json:"cause,omitempty"` // where To is interrupted
+		Code  Code           `json:"code,omitempty"`  // of the failure that interrupted it, where there was one
 	}
 
 	// PromptQueued tells that a further prompt was taken in. Its turn comes when those before it have ended.
@@ -117,7 +120,7 @@ type (
 		Repair   int      `json:"repair,omitempty"` // from 1: the session asks again, since the answer did not fit the outputSchema
 	}
 
-	// TurnContinued tells that a turn that was cut off goes on in a new process, and what the agent was told of it.
+	// TurnContinued tells that a turn that was cut off or interrupted goes on, and what the agent was told of it.
 	TurnContinued struct {
 		Turn int        `json:"turn"`
 		Mode ResumeMode `json:"mode"`

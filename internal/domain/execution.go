@@ -32,6 +32,8 @@ type Execution struct {
 	Ended   *time.Time
 	ByKey   string // id of the API key that created it
 
+	Cause InterruptCause // why it is interrupted; empty in every other status
+
 	// AgentSession is the session as the agent itself calls it, where it can take it up again in another process.
 	AgentSession string
 	Recovery     int // how often a session had to take it up since it last made progress

@@ -25,17 +25,20 @@ const (
 	WhenBusyInterrupt WhenBusy = "interrupt" // the turn is cancelled, and it is the next
 )
 
-// ResumeMode says how an interrupted execution goes on.
+// ResumeMode says how an interrupted execution goes on. Which ones there are depends on its [InterruptCause].
 type ResumeMode string
 
 const (
 	ResumeLoad  ResumeMode = "load"  // the agent takes up its session where it was
 	ResumeFresh ResumeMode = "fresh" // a new session of the agent gets the turn's prompt again
+	ResumeRetry ResumeMode = "retry" // the request to the model that failed is repeated
 	ResumeFail  ResumeMode = "fail"  // it does not: the execution has failed
 )
 
 // Known tells whether m is one of the modes.
-func (m ResumeMode) Known() bool { return m == ResumeLoad || m == ResumeFresh || m == ResumeFail }
+func (m ResumeMode) Known() bool {
+	return m == ResumeLoad || m == ResumeFresh || m == ResumeRetry || m == ResumeFail
+}
 
 // Known tells whether w is one of the ways.
 func (w WhenBusy) Known() bool {

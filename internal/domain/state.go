@@ -14,7 +14,7 @@ const (
 	StatusPendingToolApproval Status = "pendingToolApproval" // at least one approval is open; the clock stands still
 	StatusExecutingTool       Status = "executingTool"       // at least one tool call runs
 	StatusIdle                Status = "idle"                // between the turns of an execution that stays open
-	StatusInterrupted         Status = "interrupted"         // its process is gone, and somebody must choose
+	StatusInterrupted         Status = "interrupted"         // it cannot go on by itself, and somebody must choose; see [InterruptCause]
 	StatusCompleted           Status = "completed"
 	StatusFailed              Status = "failed"
 	StatusCancelled           Status = "cancelled"
@@ -45,7 +45,7 @@ var transitions = map[Status][]Status{
 	StatusPendingToolApproval: join(ends, running, StatusInitializing, StatusIdle, StatusInterrupted),
 	StatusExecutingTool:       join(ends, running, StatusInitializing, StatusIdle, StatusInterrupted),
 	StatusIdle:                join(ends, StatusInitializing, StatusWaiting),
-	StatusInterrupted:         join(aborts, StatusInitializing),
+	StatusInterrupted:         join(aborts, StatusInitializing, StatusWaiting),
 }
 
 func join(parts ...any) []Status {

@@ -83,11 +83,20 @@ func value[T any](p *T, missing T) T {
 
 // ——— out ———
 
+func causeOrNull(cause domain.InterruptCause) *api.InterruptCause {
+	if cause == "" {
+		return nil
+	}
+	shown := api.InterruptCause(cause)
+	return &shown
+}
+
 func toExecution(e domain.Execution, waits waiting) api.Execution {
 	r := e.Request
 	out := api.Execution{
 		Id:                     string(e.ID),
 		Status:                 api.ExecutionStatus(e.Status),
+		Cause:                  causeOrNull(e.Cause),
 		Source:                 fromSource(r.Source),
 		Prompt:                 textOrNull(r.Prompt),
 		SystemPrompt:           textOrNull(r.SystemPrompt),

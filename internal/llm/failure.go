@@ -36,6 +36,21 @@ type failure struct {
 func (f *failure) Error() string { return f.shown.Error() }
 func (f *failure) Unwrap() error { return f.shown }
 
+// mendable tells whether the same request may be served later: the provider comes back, or somebody mends the key or the account.
+func (f *failure) mendable() bool {
+	switch f.shown.Code {
+	case domain.CodeModelUnauthorized, domain.CodeQuotaExceeded, domain.CodeModelNotConfigured:
+		return true
+	default:
+		return f.retry && !f.once
+	}
+}
+
+// unavailable is an error of the provider that does not end the execution, see [domain.ErrProviderUnavailable].
+func unavailable(shown *domain.Error) *domain.Error {
+	return domain.Errorf(shown.Code, "%s", shown.Message).With(errors.Join(domain.ErrProviderUnavailable, shown))
+}
+
 // failureOf returns err as a failure; a provider that returns another error has a bug.
 func failureOf(err error) *failure {
 	var known *failure

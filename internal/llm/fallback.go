@@ -58,7 +58,7 @@ func (t *turn) ask(ctx context.Context) (answer, *message, error) {
 			return got, said, err
 		}
 		if !worthAnother(trouble) || len(t.agent.lost)+1 == len(t.agent.candidates) {
-			return answer{}, nil, t.agent.gaveUp(trouble.shown)
+			return answer{}, nil, t.agent.gaveUp(trouble)
 		}
 		if err := t.next(ctx, trouble.shown); err != nil {
 			return answer{}, nil, err
@@ -96,16 +96,21 @@ func worthAnother(trouble *failure) bool {
 	}
 }
 
-// gaveUp is the failure that ends the turn; it names every model that was tried.
-func (a *agent) gaveUp(last *domain.Error) *domain.Error {
-	if len(a.lost) == 0 {
-		return last
+// gaveUp is the error that ends the turn; it names every model that was tried. The failure of the last one decides whether the request
+// may be served later.
+func (a *agent) gaveUp(last *failure) *domain.Error {
+	shown := last.shown
+	if len(a.lost) > 0 {
+		var tried []string
+		for _, model := range append(slices.Clone(a.lost), lost{name: a.asked().name, why: last.shown}) {
+			tried = append(tried, fmt.Sprintf("%q: %s", model.name, model.why.Message))
+		}
+		shown = domain.Errorf(last.shown.Code, "None of %d models could answer. %s", len(tried), strings.Join(tried, " ")).With(last)
 	}
-	var tried []string
-	for _, model := range append(slices.Clone(a.lost), lost{name: a.asked().name, why: last}) {
-		tried = append(tried, fmt.Sprintf("%q: %s", model.name, model.why.Message))
+	if last.mendable() {
+		return unavailable(shown)
 	}
-	return domain.Errorf(last.Code, "None of %d models could answer. %s", len(tried), strings.Join(tried, " ")).With(last)
+	return shown
 }
 
 // keyless stands for the provider of a model whose key is missing, where other models can do its work.

@@ -88,6 +88,43 @@ func TestWhatAnotherModelIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestWhatMayBeServedLater interrupts the execution; what cannot get better fails it. The last model's error decides.
+func TestWhatMayBeServedLater(t *testing.T) {
+	tests := []struct {
+		name  string
+		last  reply
+		later bool
+	}{
+		{"key not accepted", answers(401, nil, ""), true},
+		{"forbidden", answers(403, nil, ""), true},
+		{"payment required", answers(402, nil, ""), true},
+		{"empty account", answers(429, nil, `{"error":{"message":"quota","code":"insufficient_quota"}}`), true},
+		{"busy, again and again", answers(503, nil, ""), true},
+		{"too many requests, again and again", answers(429, nil, ""), true},
+		{"no connection", refusesConnection, true},
+		{"breaks off, again and again", streams(says("par")), true},
+		{"model not found", answers(404, nil, ""), false},
+		{"a wrong request", answers(400, nil, `{"error":{"message":"bad schema"}}`), false},
+		{"too long a conversation", answers(400, nil, tooLong), false},
+	}
+	for _, test := range tests {
+		for name, first := range map[string]reply{"alone": nil, "after one that is unknown": answers(404, nil, ""), "after one without a key": answers(401, nil, "")} {
+			t.Run(test.name+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m, e := market{"first": {replies: []reply{test.last}}}, execution()
+					if first != nil {
+						m, e = market{"first": {replies: []reply{first}}, "second": {replies: []reply{test.last}}}, fallbackTo("second")
+					}
+					_, err := open(t, m.config(), e).Prompt(t.Context(), &hosttest.Host{}, prompt("Go"))
+					if got := errors.Is(err, domain.ErrProviderUnavailable); err == nil || got != test.later {
+						t.Errorf("may be served later: %t, want %t: %v", got, test.later, err)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestASwitchHolds: for all that the agent is asked later.
 func TestASwitchHolds(t *testing.T) {
 	m := market{

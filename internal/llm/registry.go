@@ -119,7 +119,7 @@ func (r *Registry) candidatesOf(source domain.Source) ([]*candidate, error) {
 		}
 	}
 	if !usable {
-		return nil, missing
+		return nil, unavailable(missing)
 	}
 	return list, nil
 }

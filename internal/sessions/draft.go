@@ -79,9 +79,12 @@ func (d *draft) change(s *session) store.Change {
 		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed, Hits: d.hits,
 		AskClient: d.handed, CloseClient: d.closing, Generate: d.generated, Park: d.park,
 	}
+	if s.status == domain.StatusInterrupted {
+		update.Cause = s.cause
+	}
 	switch {
 	case d.ended != nil:
-		update.Status, update.Accepted = d.ended.Status, s.blocks.accepted
+		update.Status, update.Cause, update.Accepted = d.ended.Status, "", s.blocks.accepted
 	case d.textOnly():
 		change.Update = nil // the row does not change with every word
 	}

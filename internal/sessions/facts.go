@@ -82,16 +82,22 @@ func (s *session) anyCall(is func(*call) bool) bool {
 	return false
 }
 
-// to is the only place where the status changes.
+// to changes the status of a live execution.
 func (s *session) to(d *draft, status domain.Status, reason string) {
-	if s.status == status {
+	s.change(d, domain.StateChanged{To: status, Reason: reason})
+}
+
+// change is the only place where the status of a live execution changes, by itself or through [session.to].
+func (s *session) change(d *draft, changed domain.StateChanged) {
+	if s.status == changed.To {
 		return
 	}
-	if !s.status.CanBecome(status) {
-		panic("sessions: no transition from " + string(s.status) + " to " + string(status))
+	if !s.status.CanBecome(changed.To) {
+		panic("sessions: no transition from " + string(s.status) + " to " + string(changed.To))
 	}
-	d.add(domain.StateChanged{From: s.status, To: status, Reason: reason})
-	s.status = status
+	changed.From = s.status
+	d.add(changed)
+	s.status = changed.To
 }
 
 // flowed numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.

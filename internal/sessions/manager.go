@@ -371,7 +371,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 		policy:  policy,
 		Manager: m, execution: execution, epoch: epoch, lease: lease,
 		inbox: newInbox(), verdicts: make(chan struct{}, 1), watcher: watcher, stirred: watcher.Stirred(), departed: make(chan struct{}),
-		status: execution.Status, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
+		status: execution.Status, cause: execution.Cause, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
 		promptText: execution.Request.FirstPrompt(), agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,

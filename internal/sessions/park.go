@@ -60,7 +60,7 @@ func (s *session) wakes() *time.Time {
 	case domain.StatusIdle:
 		return resting(s.execution.Request.IdleTimeoutSeconds)
 	case domain.StatusInterrupted:
-		return resting(s.execution.Request.ApprovalTimeoutSeconds)
+		return resting(s.choosingSeconds())
 	default:
 		return s.firstExpiry()
 	}

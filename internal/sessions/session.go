@@ -37,6 +37,7 @@ type session struct {
 	// ———
 
 	status     domain.Status
+	cause      domain.InterruptCause // of the newest interruption
 	turn       int
 	inTurn     bool   // the turn has begun and not ended
 	promptText string // what the person says in this turn

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -123,7 +124,9 @@ func (s *session) opened(err error) state {
 	case s.reopened && s.turn == 1:
 		return s.finish(failed(domain.FailureOf(err))) // it never did anything but exit
 	case s.external() && s.turn > 0:
-		return s.interrupt(&draft{}, domain.FailureOf(err).Message)
+		return s.interrupt(&draft{}, processGone(domain.FailureOf(err).Message))
+	case errors.Is(err, domain.ErrProviderUnavailable):
+		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(err))
 	default:
 		return s.giveUp(failed(domain.FailureOf(err)))
 	}

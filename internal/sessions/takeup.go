@@ -72,7 +72,7 @@ func (s *session) goOnWithTurn() state {
 	s.closeLost(d)
 	d.progress = false // closing what is broken is no progress
 	if why != "" {
-		return s.interrupt(d, why)
+		return s.interrupt(d, processGone(why))
 	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)

@@ -39,7 +39,7 @@ func (s *session) advance() state {
 	}
 	s.to(d, domain.StatusInitializing, "")
 	if s.external() && s.agentSession == "" { // it would answer, and know nothing of what was said before
-		return s.interrupt(d, cannotLoad)
+		return s.interrupt(d, processGone(cannotLoad))
 	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
@@ -193,6 +193,9 @@ func (s *session) conclude() state {
 	if s.wishes.Cancel != nil {
 		return s.finish(s.cancellation())
 	}
+	if s.providerFailed() {
+		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.result.err))
+	}
 	end := s.ending()
 	s.unmeasured()
 	if wrong := s.unfit(end); wrong != "" && len(s.wishes.Prompts) == 0 {
@@ -283,9 +286,10 @@ func (s *session) endTurn(end outcome, next domain.Status) state {
 		return s.abandon(err)
 	}
 	before := s.status
-	if s.status == domain.StatusInitializing { // the agent could not be opened
+	if s.status == domain.StatusInitializing || s.status == domain.StatusInterrupted { // the agent could not be opened, or was not to go on
 		s.to(d, domain.StatusWaiting, "")
 	}
+	d.resumed = s.wishes.Resume != nil
 	s.to(d, next, "")
 	if err := s.commit(d); err != nil {
 		s.status = before
@@ -302,6 +306,7 @@ func (s *session) endTurn(end outcome, next domain.Status) state {
 		}
 	}
 	s.exited = s.exited || s.brokeDown()
+	s.wishes.Resume = nil
 	s.forgetTurn()
 	if next != domain.StatusIdle {
 		return s.advance
@@ -346,48 +351,12 @@ func (s *session) idle() state {
 	})
 }
 
-// interrupted: the agent's process is gone, what it was doing is not known to the end, and a person or a client chooses.
-func (s *session) interrupted() state {
-	chosen := s.wishes.Resume
-	switch {
-	case chosen != nil:
-	case s.wishes.Close != nil:
-		return s.finish(failed(domain.Failure{
-			Code: domain.CodeInterrupted, Message: "The agent's process was lost, and " + s.wishes.Close.Name + " closed the execution.",
-		}))
-	default:
-		return s.rest(s.execution.Request.ApprovalTimeoutSeconds, func() state {
-			return s.finish(failed(domain.Failure{
-				Code: domain.CodeInterrupted, Message: "The agent's process was lost, and nobody chose in time how to go on.",
-			}))
-		})
-	}
-	if chosen.Mode == domain.ResumeFail {
-		return s.finish(failed(domain.Failure{
-			Code: domain.CodeInterrupted, Message: "The agent's process was lost, and " + chosen.By.Name + " chose not to go on.",
-		}))
-	}
-	s.wishes.Resume = nil
-	s.loading = s.agentSession
-	if chosen.Mode == domain.ResumeFresh {
-		s.loading = ""
-	}
-	if s.inTurn {
-		s.continued = s.continuation(chosen.Mode)
-		s.continued.By = &chosen.By
-	}
-	d := &draft{resumed: true, progress: true}
-	s.to(d, domain.StatusInitializing, "resumed")
-	if err := s.commit(d); err != nil {
-		return s.abandon(err)
-	}
-	return s.initializing
-}
-
 // continuation is what the agent is told when its turn goes on.
 func (s *session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 	continued := &domain.TurnContinued{Turn: s.turn, Mode: mode, Text: s.promptText}
 	switch {
+	case mode == domain.ResumeRetry: // the request is repeated as it was
+		continued.Text = ""
 	case mode == domain.ResumeFresh:
 	case s.resumed == nil || s.resumed.Active:
 		continued.Text = goOn
@@ -400,16 +369,6 @@ func (s *session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
 	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
 	"anything, and then go on with the task."
-
-// interrupt leaves the choice to somebody.
-func (s *session) interrupt(d *draft, reason string) state {
-	s.to(d, domain.StatusInterrupted, reason)
-	if err := s.commit(d); err != nil {
-		return s.abandon(err)
-	}
-	s.since = time.Now()
-	return s.sync
-}
 
 // rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
 func (s *session) rest(seconds int, over state) state {

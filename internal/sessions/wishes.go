@@ -101,8 +101,8 @@ func (m *Manager) notPrompted(ctx context.Context, execution domain.Execution, e
 
 // Resume chooses how an interrupted execution goes on.
 //
-// Errors: CodeNotFound; CodeNotInterrupted; CodeConflict (somebody chose otherwise); CodeNotResumable (the agent has
-// no session that could be loaded).
+// Errors: CodeNotFound; CodeNotInterrupted; CodeConflict (somebody chose otherwise); CodeInvalid (its cause knows no such mode);
+// CodeNotResumable (the agent has no session that could be loaded).
 func (m *Manager) Resume(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, mode domain.ResumeMode, by domain.Actor,
 ) (domain.Execution, error) {
@@ -110,7 +110,7 @@ func (m *Manager) Resume(
 	if err != nil {
 		return domain.Execution{}, err
 	}
-	if mode == domain.ResumeLoad && execution.Status == domain.StatusInterrupted && execution.AgentSession == "" {
+	if mode == domain.ResumeLoad && execution.Cause == domain.CauseProcessGone && execution.AgentSession == "" {
 		return execution, domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up again; choose fresh or fail.")
 	}
 	failpoint.Hit(failpoint.WishBeforeResume)

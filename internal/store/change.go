@@ -163,6 +163,8 @@ type Update struct {
 	Output *domain.Output // with a terminal status
 	Ended  *time.Time     // with a terminal status; nil: now, by database time
 
+	Cause domain.InterruptCause // with the status interrupted; any other status clears it
+
 	AgentSession string // "" keeps it
 
 	// Accepted: the driver knows that its blocks were accepted. A change that ends the execution and does not know of an
@@ -185,8 +187,8 @@ type CancelRequest struct {
 }
 
 // ResumeRequest is somebody's choice for an interrupted execution. Where the status is another it is refused with
-// domain.CodeNotInterrupted, and where somebody has chosen otherwise with domain.CodeConflict. The same choice again
-// changes nothing and is no error.
+// domain.CodeNotInterrupted, where the cause knows no such mode with domain.CodeInvalid, and where somebody has chosen otherwise with
+// domain.CodeConflict. The same choice again changes nothing and is no error.
 type ResumeRequest struct {
 	Mode domain.ResumeMode `json:"mode"`
 	By   domain.Actor      `json:"by"`

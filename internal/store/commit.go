@@ -61,6 +61,8 @@ func checkBatch(changes []Change) error {
 			return broken(c, "it updates an execution without driving it")
 		case c.Update != nil && c.Update.Status != "" && !c.Update.Status.Known():
 			return broken(c, fmt.Sprintf("there is no status %q", c.Update.Status))
+		case c.Update != nil && c.Update.Cause != "" && (!c.Update.Cause.Known() || c.Update.Status != domain.StatusInterrupted):
+			return broken(c, fmt.Sprintf("it is not interrupted with the cause %q", c.Update.Cause))
 		}
 		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenClients(c), brokenRules(c.Remember), brokenAudit(c.Audit)); why != "" {
 			return broken(c, why)

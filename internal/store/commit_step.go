@@ -135,7 +135,7 @@ func (b *batch) updateExecutions() error {
 }
 
 const updateSpec = `target text, status text, turn bigint, rounds bigint, usage text, output text, ends bigint, ended bigint,
-		agent_session text, resumed bigint`
+		agent_session text, resumed bigint, cause text`
 
 const updateExecutions = `
 		update executions as e set
@@ -147,6 +147,7 @@ const updateExecutions = `
 			ended_us = case when v.ends = 1 then coalesce(v.ended, now_us()) else e.ended_us end,
 			agent_session = coalesce(v.agent_session, e.agent_session),
 			resume = case when v.resumed = 1 then null else e.resume end,
+			cause = case when v.status is null then e.cause else v.cause end,
 			updated_us = now_us()`
 
 // whereNotEnded: the head has already refused what comes after the end; asked again here, because this is the rule of the row.
@@ -155,7 +156,7 @@ const whereNotEnded = ` where id = v.target and e.status not in ('completed', 'f
 func updateValues(c *Change) ([]any, error) {
 	u := cmp.Or(c.Update, &Update{})
 	values := []any{string(c.Execution), optionalText(string(u.Status)), nil, nil, nil, nil, flag(u.Status.Terminal()), micros(u.Ended),
-		optionalText(u.AgentSession), flag(c.Resumed)}
+		optionalText(u.AgentSession), flag(c.Resumed), optionalText(string(u.Cause))}
 	if u.Turn != 0 {
 		values[2] = int64(u.Turn)
 	}

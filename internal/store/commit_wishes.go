@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"slices"
 
 	"signoff/internal/domain"
 )
@@ -19,26 +20,31 @@ func (b *batch) admitResumes() error {
 	type standing struct {
 		execution domain.ExecutionID
 		status    domain.Status
+		cause     domain.InterruptCause
 		chosen    *ResumeRequest
 	}
 	standings, err := ask(b, `id text`, rows, func(row scanner) (s standing, err error) {
-		var chosen sql.NullString
-		if err := row.Scan(&s.execution, &s.status, &chosen); err != nil {
+		var cause, chosen sql.NullString
+		if err := row.Scan(&s.execution, &s.status, &cause, &chosen); err != nil {
 			return s, err
 		}
+		s.cause = domain.InterruptCause(cause.String)
 		s.chosen, err = optional[ResumeRequest]("resume", chosen)
 		return s, err
-	}, ` select e.id, e.status, e.resume from v join executions e on e.id = v.id`)
+	}, ` select e.id, e.status, `+interruptCause+`, e.resume from v join executions e on e.id = v.id`)
 	if err != nil {
 		return err
 	}
 	for _, s := range standings {
 		i := resumes[s.execution]
+		mode := b.changes[i].Resume.Mode
 		switch {
 		case s.status != domain.StatusInterrupted:
 			b.refuse(i, domain.Errorf(domain.CodeNotInterrupted,
 				"The execution is not interrupted: there is nothing to choose."))
-		case s.chosen != nil && s.chosen.Mode != b.changes[i].Resume.Mode:
+		case !slices.Contains(s.cause.ResumeModes(), mode):
+			b.refuse(i, domain.Invalid("/mode", "An execution that was interrupted with the cause %s cannot be resumed with %s.", s.cause, mode))
+		case s.chosen != nil && s.chosen.Mode != mode:
 			b.refuse(i, domain.Errorf(domain.CodeConflict, "Somebody has already chosen otherwise: %s.", s.chosen.Mode))
 		}
 	}

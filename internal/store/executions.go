@@ -18,7 +18,11 @@ type ExecutionFilter struct {
 }
 
 const executionColumns = `e.id, e.tenant_id, e.request, e.status, e.turn, e.rounds, e.usage, e.output, h.last_seq,
-	e.created_us, e.updated_us, e.ended_us, e.created_by, e.agent_session, h.recoveries`
+	e.created_us, e.updated_us, e.ended_us, e.created_by, e.agent_session, h.recoveries, ` + interruptCause
+
+// interruptCause is null unless the execution is interrupted. What a binary of version 8 has interrupted has no cause: only processes of
+// external agents were lost then. And such a binary leaves the cause behind when the execution goes on.
+const interruptCause = `case when e.status = 'interrupted' then coalesce(e.cause, 'processGone') end`
 
 const executionTables = ` from executions e join execution_heads h on h.execution_id = e.id `
 
@@ -29,12 +33,14 @@ func scanExecution(row scanner) (domain.Execution, error) {
 		output           sql.NullString
 		created, updated int64
 		ended            sql.NullInt64
+		cause            sql.NullString
 	)
 	err := row.Scan(&e.ID, &e.Tenant, &request, &e.Status, &e.Turn, &e.Rounds, &usage, &output, &e.LastSeq,
-		&created, &updated, &ended, &e.ByKey, &e.AgentSession, &e.Recovery)
+		&created, &updated, &ended, &e.ByKey, &e.AgentSession, &e.Recovery, &cause)
 	if err != nil {
 		return e, err
 	}
+	e.Cause = domain.InterruptCause(cause.String)
 	e.Created, e.Updated, e.Ended = timeOf(created), timeOf(updated), optionalTime(ended)
 	if output.Valid {
 		e.Output = new(domain.Output)

@@ -393,12 +393,18 @@ export interface paths {
         put?: never;
         /**
          * Choose how an interrupted execution goes on
-         * @description An execution is `interrupted` when the process of its agent was lost in the middle of a turn and what the turn did
-         *     may have happened, so that it must not simply be done again; and where the agent cannot take up its session for the
-         *     next prompt. Unanswered for `approvalTimeoutSeconds`, it fails.
+         * @description An execution is `interrupted` when it cannot go on by itself. Its `cause` decides what there is to choose from:
+         *
+         *     - `processGone`: the process of an external agent was lost in the middle of a turn, and what the turn did may have
+         *       happened; or the agent cannot take up its session for the next prompt. `load`, `fresh` or `fail`. Unanswered for
+         *       `approvalTimeoutSeconds`, the execution fails.
+         *     - `provider`: the provider of the internal agent's model did not serve a request, or wants another key or more
+         *       credit. `retry` or `fail`. There is no deadline.
+         *     - `recovery`: the execution was recovered again and again without progress. `retry` or `fail`. There is no deadline.
          *
          *     The same choice again changes nothing; another one is 409 `conflict`. 409 `notInterrupted`: there is nothing to
-         *     choose. 422 `notResumable`: the agent cannot take its session up, so `load` is not to be had.
+         *     choose. 422 `invalid`: the cause has no such mode. 422 `notResumable`: the agent cannot take its session up, so
+         *     `load` is not available.
          */
         post: operations["resumeExecution"];
         delete?: never;
@@ -1889,10 +1895,17 @@ export interface components {
         };
         /**
          * @description `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
-         *     again. `fail`: the execution has failed.
+         *     again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed.
          * @enum {string}
          */
-        ResumeMode: "load" | "fresh" | "fail";
+        ResumeMode: "load" | "fresh" | "retry" | "fail";
+        /**
+         * @description Why an execution is `interrupted`. `provider`: the model's provider did not serve a request, and may later.
+         *     `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
+         *     agent is gone. See `POST …/resume`.
+         * @enum {string}
+         */
+        InterruptCause: "provider" | "recovery" | "processGone";
         DebugMessage: {
             /**
              * Format: int64
@@ -1929,6 +1942,8 @@ export interface components {
             /** Format: uuid */
             id: string;
             status: components["schemas"]["ExecutionStatus"];
+            /** @description Null unless the status is `interrupted`. */
+            cause: components["schemas"]["InterruptCause"] | null;
             kind: components["schemas"]["ExecutionKind"];
             source: components["schemas"]["Source"];
             /** @description Null where it was not started by one. */
@@ -3268,6 +3283,10 @@ export interface components {
             from: components["schemas"]["ExecutionStatus"];
             to: components["schemas"]["ExecutionStatus"];
             reason?: string;
+            /** @description Where `to` is `interrupted`. */
+            cause?: components["schemas"]["InterruptCause"];
+            /** @description Of the failure that interrupted the execution, where there was one. */
+            code?: string;
         };
         /** @description A further prompt was taken in. Its turn comes when those before it have ended. */
         PromptQueued: {
@@ -3299,11 +3318,11 @@ export interface components {
             /** @description Signoff itself asks again, for the how manieth time: the answer did not fit the `outputSchema`. */
             repair?: number;
         };
-        /** @description A turn that was cut off goes on in a new process of the agent. */
+        /** @description A turn that was cut off or interrupted goes on. */
         TurnContinued: {
             turn: number;
             mode: components["schemas"]["ResumeMode"];
-            /** @description What the agent is told. */
+            /** @description What the agent is told; empty with `retry`. */
             text: string;
             /** @description Null where nobody had to choose. */
             by: components["schemas"]["Actor"] | null;

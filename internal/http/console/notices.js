@@ -23,7 +23,8 @@ function failure(text, error, detail) {
   return { level: "error", text, detail: error ? `${error.code}: ${error.message}` : detail };
 }
 
-const goesOn = { load: "The agent took its session up again.", fresh: "A new session of the agent got the prompt again.", fail: "It was ended." };
+const goesOn = { load: "The agent took its session up again.", fresh: "A new session of the agent got the prompt again.",
+  retry: "The request that failed was repeated.", fail: "It was ended." };
 
 const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls" };
 

@@ -4,6 +4,7 @@
 export class Standing {
   status = "queued";
   statusReason = "";
+  cause; // why it is interrupted; undefined in every other status
   turn = 0;
   rounds = 0; // answers of the model with tool calls, in this turn
   usage; // undefined: nothing was told
@@ -26,6 +27,7 @@ export class Standing {
     "execution.stateChanged"(data) {
       this.status = data.to;
       this.statusReason = data.reason ?? "";
+      this.cause = data.cause;
     },
     "turn.started"(data) {
       this.turn = data.turn;

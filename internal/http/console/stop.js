@@ -46,27 +46,38 @@ export function closeButton(id, closing) {
 }
 
 const modes = [
+  ["retry", "Repeat the request", "The request to the model that failed is sent again. No tool call is repeated."],
   ["load", "Take its session up again", "The agent goes on where it was. It is told that it was stopped."],
   ["fresh", "Begin the turn anew", "A new session of the agent gets the turn's prompt again. What was done may be done twice."],
   ["fail", "End it", "The execution has failed."],
 ];
 
+// A server before causes were told interrupted only what had lost its process.
+const causes = {
+  provider: { modes: ["retry", "fail"], why: "The provider of its model did not answer." },
+  recovery: { modes: ["retry", "fail"], why: "It was recovered again and again without progress." },
+  processGone: { modes: ["load", "fresh", "fail"], why: "Its agent was lost in the middle of a turn." },
+};
+
 /** What to choose from where an execution is interrupted. */
 export class Interrupted {
   element = h("section", { class: "interrupted-choice notice warn stack", "aria-label": "Interrupted", hidden: true });
   #why = h("p");
+  #choices = new Map(); // mode → its elements
 
   constructor(id) {
     const path = `${executionPath(id)}/resume`;
-    const choice = ([mode, label, meaning]) => [
-      h("dt", {}, actButton(label, { className: mode === "fail" ? "danger" : "", doing: "Under way…", request: () => post(path, { mode }) }).element),
-        h("dd", { class: "small" }, meaning),
-    ];
-    this.element.append(h("h2", {}, "How is it to go on?"), this.#why, h("dl", { class: "choices" }, modes.map(choice)));
+    for (const [mode, label, meaning] of modes) {
+      const { element } = actButton(label, { className: mode === "fail" ? "danger" : "", doing: "Under way…", request: () => post(path, { mode }) });
+      this.#choices.set(mode, [h("dt", {}, element), h("dd", { class: "small" }, meaning)]);
+    }
+    this.element.append(h("h2", {}, "How is it to go on?"), this.#why, h("dl", { class: "choices" }, [...this.#choices.values()]));
   }
 
-  show({ status, statusReason }) {
+  show({ status, statusReason, cause }) {
     this.element.hidden = status !== "interrupted";
-    this.#why.textContent = statusReason || "Its agent was lost in the middle of a turn.";
+    const { modes: open, why } = causes[cause] ?? causes.processGone;
+    for (const [mode, elements] of this.#choices) for (const element of elements) element.hidden = !open.includes(mode);
+    this.#why.textContent = statusReason || why;
   }
 }

@@ -27,6 +27,7 @@ func Run(t *testing.T, open Replicas) {
 		{"wishes are read at one moment", wishesAtOneMoment},
 		{"an interrupted execution is resumed once", resume},
 		{"of those who choose at once one decides", oneChoiceStands},
+		{"the cause of an interruption decides what can be chosen", causesDecide},
 		{"a prompt is read back as it was written", promptRoundTrip},
 		{"prompts wait in order", promptOrder},
 		{"prompts are refused where they cannot be taken", promptRefusals},

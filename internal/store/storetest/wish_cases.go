@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,6 +129,41 @@ func oneChoiceStands(w *world) {
 				w.refused(outcome.Err, domain.CodeConflict)
 			}
 		}
+	}
+}
+
+// causesDecide: each mode is either taken or refused without a trace. The cause goes with the status.
+func causesDecide(w *world) {
+	modes := []domain.ResumeMode{domain.ResumeLoad, domain.ResumeFresh, domain.ResumeRetry, domain.ResumeFail}
+	for _, cause := range []domain.InterruptCause{domain.CauseProvider, domain.CauseRecovery, domain.CauseProcessGone, ""} {
+		shown := cause
+		if cause == "" {
+			shown = domain.CauseProcessGone // a binary of version 8 has written no cause
+		}
+		for _, mode := range modes {
+			id := w.create()
+			interrupted := became(id, domain.StatusInterrupted)
+			interrupted.Update.Cause = cause
+			w.accepted(interrupted)
+			w.accepted(said(id, 1, 1)) // a later change leaves the cause alone
+			w.causeIs(id, shown)
+			if slices.Contains(shown.ResumeModes(), mode) {
+				w.accepted(resumed(id, mode, "k"))
+			} else {
+				w.untouched(id, func() { w.refused(w.commit(resumed(id, mode, "k")).Err, domain.CodeInvalid) })
+			}
+			w.accepted(became(id, domain.StatusInitializing))
+			w.causeIs(id, "")
+		}
+	}
+}
+
+func (w *world) causeIs(id domain.ExecutionID, cause domain.InterruptCause) {
+	w.Helper()
+	e, err := w.s.Execution(w.ctx, tenant, id)
+	w.must(err)
+	if e.Cause != cause {
+		w.Errorf("%s with the cause %q, want %q", e.Status, e.Cause, cause)
 	}
 }
 
