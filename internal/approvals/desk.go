@@ -76,7 +76,8 @@ func (a Answer) preview() string {
 
 // Decide answers one approval and returns it as it then stands, also beside an error about its state.
 //
-// Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (what was seen is not what would run); CodeInvalid (an
+// Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (what was seen is not what would run: also where the tool has changed since, and
+// the approval is withdrawn); CodeInvalid (an
 // option or an answer that the question does not have) and CodePolicyDenied (edited arguments); CodeAlreadyDecided (somebody decided otherwise);
 // CodeApprovalExpired and CodeApprovalCancelled (nobody decided in time).
 func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer Answer) (domain.Approval, error) {
@@ -94,6 +95,12 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 	if err != nil {
 		return approval, err
 	}
+	switch why, err := d.changed(ctx, approval, answer); {
+	case err != nil:
+		return approval, err
+	case why != nil:
+		return d.askAnew(ctx, approval, answer, why)
+	}
 	rule := remembered(approval, decision, answer)
 	if rule != nil {
 		decision.RuleID = rule.ID
@@ -108,6 +115,46 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 		d.ring(ctx, *rule)
 	}
 	return d.afterwards(ctx, approval, answer)
+}
+
+// changed is why an approved call could not run as it was shown: this release has another version of its tool, or none. A
+// yes that was taken all the same would have to be judged again, and somebody who was answered 200 would see the call refused.
+func (d *Desk) changed(ctx context.Context, approval domain.Approval, answer Answer) (why *domain.Error, err error) {
+	if approval.Kind != domain.ApprovalToolCall || answer.Verb != domain.Approve {
+		return nil, nil
+	}
+	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
+	if err != nil {
+		return nil, err
+	}
+	now, err := d.tools.Describe(execution.Request, approval.Call.Tool, approval.Call.Arguments)
+	switch {
+	case domain.CodeOf(err) == domain.CodeUnknownTool:
+		return domain.Errorf(domain.CodeArgumentsHash, "This release has no tool %s any more, so the call does not run.", approval.Call.Tool), nil
+	case now.Version != approval.Call.Version:
+		return domain.Errorf(domain.CodeArgumentsHash,
+			"The call was shown for version %s of the tool %s, and this release has version %s. It is judged anew, and put to you again where the policy asks.",
+			approval.Call.Version, approval.Call.Tool, now.Version), nil
+	default: // arguments that the tool does not take are the agent's to hear about
+		return nil, nil
+	}
+}
+
+// askAnew withdraws a question that nobody can say yes to any more. Its session judges the call anew.
+func (d *Desk) askAnew(ctx context.Context, approval domain.Approval, answer Answer, why error) (domain.Approval, error) {
+	resolution, event := Ended(approval, domain.ApprovalCancelled)
+	_, err := d.log.Commit(ctx, store.Change{
+		Execution: approval.Execution, Resolve: []store.Resolution{resolution},
+		Events: []domain.Event{domain.NewEvent(approval.Execution, event)},
+	})
+	switch {
+	case domain.CodeOf(err) == domain.CodeStale: // somebody was faster
+		return d.afterwards(ctx, approval, answer)
+	case err != nil:
+		return approval, err
+	}
+	approval.Status = domain.ApprovalCancelled
+	return approval, why
 }
 
 // afterwards reads what the one conditional update made of the approval: our decision, or the one that was faster.

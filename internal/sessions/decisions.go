@@ -60,11 +60,11 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 		c.came = decidedBy(row)
 	}
 	switch {
+	case c.ask.ours() && outdated(row, c):
+		s.judge(d, c)
+		return
 	case row.Status != domain.ApprovalApproved:
 		s.turnDown(d, c, row)
-		return
-	case c.ask.ours() && row.Call.Version != c.Version: // a person approved what the tool did before this server was updated
-		s.judge(d, c)
 		return
 	}
 	arguments, err := approvals.Granted(row)
@@ -79,6 +79,12 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	s.start(d, c, domain.ToolCallStarted{
 		ToolCallID: c.ID, Arguments: arguments, ApprovalID: row.ID, AllowedBy: c.came.DecidedBy, RuleID: c.came.RuleID,
 	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
+}
+
+// outdated tells whether a question about one of our own calls was about what the tool did before this server was updated: it
+// was approved, or it was withdrawn when somebody tried to, see [approvals.Desk.Decide].
+func outdated(row domain.Approval, c *call) bool {
+	return row.Status == domain.ApprovalCancelled || (row.Status == domain.ApprovalApproved && row.Call.Version != c.Version)
 }
 
 // edited forgets what the call would have done: with the decider's arguments it does something else, which the record

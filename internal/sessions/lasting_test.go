@@ -297,7 +297,65 @@ func versioned(version string, runs *atomic.Int32) sessionstest.Script {
 	}
 }
 
-// TestAnApprovalIsOfOneVersion: what a person approved is what the tool did before the server was updated.
+// updated describes each tool as another version than the one that the calls of before were shown with.
+type updated struct{ sessionstest.AnyTool }
+
+func (u updated) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
+	call, err := u.AnyTool.Describe(request, tool, arguments)
+	call.Version = "2"
+	return call, err
+}
+
+// TestNoYesToAnOlderVersion: whoever says yes to a call whose tool has changed since is told so at once, and the call is put to
+// them anew. A yes that was taken would be judged again, and might end as a refusal.
+func TestNoYesToAnOlderVersion(t *testing.T) {
+	for name, change := range map[string]func(*sessions.Config){"live": func(*sessions.Config) {}, "parked": parks} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+				var runs atomic.Int32
+				first := newWorld(t, s, versioned("1", &runs))
+				id := first.start()
+				before := first.approvals(id, 1)[0]
+				first.killed()
+
+				second := newWorld(t, s, versioned("2", &runs), change)
+				second.desk = approvals.NewDesk(s, second.log, updated{})
+				yes := approvals.Answer{Verb: domain.Approve, ArgumentsHash: before.ArgumentsHash, By: alice}
+				shown, err := second.desk.Decide(context.Background(), tenant, before.ID, yes)
+				if domain.CodeOf(err) != domain.CodeArgumentsHash || shown.Status != domain.ApprovalCancelled {
+					t.Errorf("%s: %v", shown.Status, err)
+				}
+				again := pending(t, second.approvals(id, 2))
+				if runs.Load() != 0 || again.Call.Version != "2" {
+					t.Errorf("%d runs, asked anew about version %s", runs.Load(), again.Call.Version)
+				}
+				if _, err := second.desk.Decide(context.Background(), tenant, before.ID, yes); domain.CodeOf(err) != domain.CodeApprovalCancelled {
+					t.Errorf("the same again: %v", err)
+				}
+				second.decide(again)
+				if end := second.ended(id); end.Status != domain.StatusCompleted || runs.Load() != 1 {
+					t.Errorf("%s, %d runs", end.Status, runs.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestNoToAnOlderVersion: a no means the same whatever the tool does.
+func TestNoToAnOlderVersion(t *testing.T) {
+	s := storetest.SQLite(t)
+	var runs atomic.Int32
+	w := newWorld(t, s, versioned("1", &runs))
+	id := w.start()
+	w.desk = approvals.NewDesk(s, w.log, updated{})
+	w.decide(w.approvals(id, 1)[0], deny("no"))
+	if w.ended(id); runs.Load() != 0 {
+		t.Error("it ran")
+	}
+}
+
+// TestAnApprovalIsOfOneVersion: what a person approved is what the tool did before the server was updated. Their yes was taken by a
+// server that was not updated yet.
 func TestAnApprovalIsOfOneVersion(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var runs atomic.Int32
@@ -312,6 +370,7 @@ func TestAnApprovalIsOfOneVersion(t *testing.T) {
 		if runs.Load() != 0 || again.Call.Version != "2" {
 			t.Errorf("%d runs, asked anew about version %s", runs.Load(), again.Call.Version)
 		}
+		second.desk = approvals.NewDesk(s, second.log, updated{})
 		second.decide(again)
 		if end := second.ended(id); end.Status != domain.StatusCompleted || runs.Load() != 1 {
 			t.Errorf("%s, %d runs", end.Status, runs.Load())
