@@ -13,7 +13,8 @@
 // median, too; it judges the best round of a contender by the best one of the hub.
 //
 // The model is a script in a process of its own ([serveModel]); it stamps each chunk with the time at which it was sent, so a
-// latency is from the model's socket to the reader of the event stream. CPU and memory are those of the contender's process, and beside it of the
+// latency is from the model's socket to the reader of the event stream. An external agent is a process of this program that says the same
+// over its pipes; the hub starts it, too. CPU and memory are those of the contender's process, and beside it of the
 // database; the model's and the client's are not in them. Signoff runs as its users run it: the binary of
 // cmd/server, SQLite with synchronous=FULL or a Postgres with fsync and synchronous_commit.
 //

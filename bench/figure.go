@@ -17,6 +17,12 @@ type figure struct {
 	rounds     int // in place of the usual number
 }
 
+// isIdle tells whether the contender is a floor by which no row is judged: the relay, and the hub where all goals are for values.
+func (f figure) isIdle(contender string) bool {
+	judges := slices.ContainsFunc(f.rows, func(r row) bool { return !r.plain && r.reach != nil })
+	return contender == relay || contender == hub && !judges
+}
+
 // place is where a measurement is taken.
 type place struct {
 	*target

@@ -18,7 +18,7 @@ import (
 // hubServer is the reference of all figures: an honest small server that does what a service of this kind must do at least, with the
 // routes and frames of the real one, and stores nothing.
 //
-// An execution is a goroutine that reads the model and writes a log; a follower is the handler of its request, which sleeps until
+// An execution is a goroutine that reads the model, or an external agent, and writes a log; a follower is the handler of its request, which sleeps until
 // the log's bell rings; an approval is a channel that the execution waits on.
 type hubServer struct {
 	life    context.Context // of executions: they outlive the requests that start them
@@ -62,7 +62,7 @@ func (h *hubServer) routes() http.Handler {
 }
 
 func (h *hubServer) create(w http.ResponseWriter, r *http.Request) {
-	prompt, err := readPrompt(r)
+	request, err := readRequest(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -72,7 +72,7 @@ func (h *hubServer) create(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	h.logs[log.execution] = log
 	h.mu.Unlock()
-	h.running.Go(func() { h.run(log, prompt) })
+	h.running.Go(func() { h.run(log, request) })
 
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Location", "/executions/"+log.execution)

@@ -14,8 +14,12 @@ import (
 )
 
 // run drives an execution to its end. It is the one goroutine that an execution has, also while it waits for a person.
-func (h *hubServer) run(log *hubLog, prompt string) {
-	if err := h.turn(h.life, log, prompt); err != nil {
+func (h *hubServer) run(log *hubLog, request floorRequest) {
+	turn := h.turn
+	if request.Source.Type == "acp" {
+		turn = h.agentTurn
+	}
+	if err := turn(h.life, log, request.Prompt); err != nil {
 		log.tell(domain.ExecutionFailedType, map[string]any{"message": err.Error()})
 		return
 	}

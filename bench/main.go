@@ -111,7 +111,7 @@ func (o options) measure(ctx context.Context, book *book, chosen []figure) (err 
 }
 
 // guarded are the figures of the short form.
-var guarded = []string{"full64", "paced", "turns", "create", "decision", "replay", "waiting", "start"}
+var guarded = []string{"full64", "paced", "turns", "create", "decision", "replay", "waiting", "start", "acp"}
 
 func (o options) choose() ([]figure, error) {
 	all := figures()
@@ -127,7 +127,13 @@ func (o options) choose() ([]figure, error) {
 			return nil, fmt.Errorf("there is no figure %q; there are %s", name, strings.Join(names(all), ", "))
 		}
 	}
-	return slices.DeleteFunc(all, func(f figure) bool { return !slices.Contains(wanted, f.name) }), nil
+	chosen := slices.DeleteFunc(all, func(f figure) bool { return !slices.Contains(wanted, f.name) })
+	if o.short {
+		for i, f := range chosen {
+			chosen[i].contenders = slices.DeleteFunc(slices.Clone(f.contenders), f.isIdle) // figures share their lists
+		}
+	}
+	return chosen, nil
 }
 
 func names(all []figure) (names []string) {

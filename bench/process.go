@@ -76,12 +76,18 @@ func (p *process) pid() int { return p.command.Process.Pid }
 const tick = 10 * time.Millisecond
 
 // cpuTime is what the process, and those of its children that have ended, have used so far.
-func cpuTime(pid int) (used time.Duration, err error) {
+func cpuTime(pid int) (used time.Duration, err error) { return times(pid, 4) }
+
+// ownTime is what the process alone has used so far.
+func ownTime(pid int) (used time.Duration, err error) { return times(pid, 2) }
+
+// times sums the first of utime, stime, cutime, cstime.
+func times(pid, first int) (used time.Duration, err error) {
 	fields, err := status(pid)
 	if err != nil {
 		return 0, err
 	}
-	for _, field := range fields[11:15] { // utime, stime, cutime, cstime; proc(5) counts from 1 and from the pid
+	for _, field := range fields[11 : 11+first] { // proc(5) counts from 1 and from the pid
 		ticks, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
 			return 0, err

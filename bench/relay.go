@@ -19,12 +19,12 @@ func serveRelay(ctx context.Context, stdout io.Writer, modelURL string) error {
 }
 
 func relayStream(model modelClient, w http.ResponseWriter, r *http.Request) {
-	prompt, err := readPrompt(r)
+	request, err := readRequest(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	stream, err := model.ask(r.Context(), []chatMessage{{Role: "user", Content: prompt}})
+	stream, err := model.ask(r.Context(), []chatMessage{{Role: "user", Content: request.Prompt}})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -59,11 +59,13 @@ func pass(w http.ResponseWriter, stream io.Reader) error {
 	}
 }
 
-// readPrompt takes the prompt of a request for an execution. What else a client tells the real server means nothing to a floor.
-func readPrompt(r *http.Request) (string, error) {
-	var request struct {
-		Prompt string `json:"prompt"`
-	}
-	err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&request)
-	return request.Prompt, err
+// floorRequest is what a floor reads of a request for an execution. What else a client tells the real server means nothing to it.
+type floorRequest struct {
+	Prompt string
+	Source struct{ Type string }
+}
+
+func readRequest(r *http.Request) (request floorRequest, err error) {
+	err = json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&request)
+	return request, err
 }

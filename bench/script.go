@@ -24,6 +24,8 @@ type script struct {
 	bytes     int  // of each chunk's text; at least the stamp
 	alternate bool // every second chunk is reasoning, so that no server can merge two chunks into one event
 	call      bool // first asks for a command, and speaks when it has the result
+
+	gate string // a named pipe, for external agents: behind the first chunk they wait until its other end is closed
 }
 
 // withDefaults lets a script{chunks: 8} say no more than what it is about.
@@ -42,6 +44,9 @@ func (s script) String() string {
 	}
 	if s.call {
 		text += " call"
+	}
+	if s.gate != "" {
+		text += " gate=" + s.gate
 	}
 	return text
 }
@@ -70,6 +75,8 @@ func (s *script) take(word string) (err error) {
 		s.rate, err = number(word, value, 0, mostRate)
 	case name == "bytes":
 		s.bytes, err = number(word, value, leastBytes, mostBytes)
+	case name == "gate" && value != "":
+		s.gate = value
 	case word == "alternate":
 		s.alternate = true
 	case word == "call":

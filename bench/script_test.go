@@ -12,6 +12,7 @@ func TestScriptsSurviveThePrompt(t *testing.T) {
 		{chunks: 8, bytes: leastBytes, alternate: true},
 		{chunks: 8, bytes: leastBytes, call: true},
 		{chunks: mostChunks, rate: mostRate, bytes: mostBytes, alternate: true, call: true},
+		{chunks: 8, bytes: leastBytes, gate: "/tmp/gate"},
 	} {
 		if got, err := parseScript(s.String()); err != nil || got != s {
 			t.Errorf("%q is read as %+v, %v", s, got, err)
@@ -35,6 +36,7 @@ func TestOtherWordsAreRefused(t *testing.T) {
 		"bench chunk=3":                     `no word "chunk=3"`,
 		"bench call=yes":                    `no word "call=yes"`,
 		"bench alternate=1":                 `no word "alternate=1"`,
+		"bench gate=":                       `no word "gate="`,
 		"bench chunks":                      "not a number from 1",
 		"bench chunks=0":                    "not a number from 1",
 		"bench chunks=many":                 "not a number from 1",

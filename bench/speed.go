@@ -40,18 +40,18 @@ func speedFigures() []figure {
 }
 
 // streaming measures executions that run side by side, each with followers of its own.
-func streaming(executions int, s script, followers int, more ...object) func(context.Context, place) (sample, error) {
+func streaming(executions int, s script, followers int) func(context.Context, place) (sample, error) {
 	return func(ctx context.Context, at place) (sample, error) {
 		s := s
 		s.chunks = max(100, s.chunks/at.scale)
-		if err := at.warm(ctx, more...); err != nil {
+		if err := at.warm(ctx); err != nil {
 			return nil, err
 		}
 		m := &meter{at: at}
 		if err := m.start(); err != nil {
 			return nil, err
 		}
-		tallies, err := at.streams(ctx, executions, followers, s, more...)
+		tallies, err := at.streams(ctx, executions, followers, s)
 		if err != nil {
 			return nil, err
 		}

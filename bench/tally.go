@@ -18,8 +18,10 @@ type tally struct {
 	keep      bool   // latencies, which cost a parsing of each stamp
 	wire      int64  // bytes of the body
 	text      int    // bytes of the texts, up to those of the script: the last event has all of them once more
-	first     time.Time
+	begun     time.Time
 	latencies []time.Duration // from the model to here, of each chunk
+
+	first, last chan<- struct{} // get a signal when the first text has come, and when all has; nil: nobody waits for it
 
 	inside bool   // the next byte belongs to a text
 	stamp  []byte // the part of a stamp that has come
@@ -84,8 +86,12 @@ func (t *tally) take(p []byte, now time.Time) (rest []byte) {
 
 func (t *tally) note(text []byte, now time.Time) {
 	text = text[:min(len(text), t.script.chunks*t.script.bytes-t.text)]
-	if t.text == 0 && len(text) > 0 {
-		t.first = now
+	if len(text) == 0 {
+		return
+	}
+	if t.text == 0 {
+		t.begun = now
+		notify(t.first)
 	}
 	for len(text) > 0 {
 		in := t.text % t.script.bytes // of the chunk
@@ -95,6 +101,15 @@ func (t *tally) note(text []byte, now time.Time) {
 		}
 		t.text += len(piece)
 		text = text[len(piece):]
+	}
+	if t.text == t.script.chunks*t.script.bytes {
+		notify(t.last)
+	}
+}
+
+func notify(who chan<- struct{}) {
+	if who != nil {
+		who <- struct{}{}
 	}
 }
 

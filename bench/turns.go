@@ -81,7 +81,7 @@ func firstChunks(ctx context.Context, at place) (sample, error) {
 		if err := at.alone(ctx, t); err != nil {
 			return nil, err
 		}
-		waits = append(waits, t.first.Sub(begun))
+		waits = append(waits, t.begun.Sub(begun))
 	}
 	return sample{"p50": milliseconds(quantile(waits, 0.5)), "p99": milliseconds(quantile(waits, 0.99))}, nil
 }
