@@ -6,18 +6,39 @@ import (
 	"unicode"
 )
 
-// Reveal is text in which a person sees every character: what prints as nothing, as blank, or turns the reading direction
-// becomes its number, such as ⟨U+202E⟩. Lines and plain spaces stay.
-func Reveal(text string) string {
+// ShowUnseen is text in which no character is hidden: what prints as nothing, as blank, or turns the reading direction becomes its
+// number, such as ⟨U+202E⟩. Lines, plain spaces and words in any script stay: what is shown to models is to be of use to them.
+func ShowUnseen(text string) string {
 	var shown strings.Builder
 	for _, r := range text {
-		if r != '\n' && unseen(r) {
-			fmt.Fprintf(&shown, "⟨U+%04X⟩", r)
-			continue
-		}
-		shown.WriteRune(r)
+		show(&shown, r, unseen(r))
 	}
 	return shown.String()
+}
+
+// Reveal is text in which a person sees each character for what it is, for whoever decides on it. It marks what [ShowUnseen] marks; the
+// letters of scripts that run from right to left, which change the order in which their neighbours are read; and look-alikes of ASCII
+// characters. A look-alike stays where nobody can mistake it: in a word with other letters of its script and none of ASCII.
+func Reveal(text string) string {
+	var shown strings.Builder
+	begin := 0 // of the word under way
+	for i, r := range text {
+		if endsWord(r) {
+			revealWord(&shown, text[begin:i])
+			show(&shown, r, unseen(r) || leftward(r))
+			begin = i + len(string(r))
+		}
+	}
+	revealWord(&shown, text[begin:])
+	return shown.String()
+}
+
+func show(shown *strings.Builder, r rune, marked bool) {
+	if marked && r != '\n' {
+		fmt.Fprintf(shown, "⟨U+%04X⟩", r)
+		return
+	}
+	shown.WriteRune(r)
 }
 
 // unseen tells whether a person would not see r. Unicode calls some of them letters, marks or symbols: the Hangul fillers, the

@@ -43,7 +43,7 @@ func (s *Server) CreateApprovalLink(ctx context.Context, request api.CreateAppro
 // legible refuses a name that would not stand in the audit as it reads: one with a line of its own, or with characters that turn text
 // round or show nothing, could pass for another person's.
 func legible(pointer, name string) error {
-	if strings.TrimSpace(name) == "" || strings.Contains(name, "\n") || domain.Reveal(name) != name {
+	if strings.TrimSpace(name) == "" || strings.Contains(name, "\n") || domain.ShowUnseen(name) != name {
 		return domain.Invalid(pointer, "This is a name in one line, of characters that can be seen.")
 	}
 	return nil

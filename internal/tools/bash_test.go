@@ -268,6 +268,7 @@ func TestBashSummary(t *testing.T) {
 		{"backtick", "ls` in /tmp", "Run ``ls` in /tmp`` in /srv/run"},
 		{"newline", "ls\nrm -rf /", "Run `ls⏎rm -rf /` in /srv/run"},
 		{"escape", "echo \x1b[2K\r\t", "Run `echo ⟨U+001B⟩[2K⟨U+000D⟩⟨U+0009⟩` in /srv/run"},
+		{"look-alikes", "\u0441at\u037e echo \u05d0", "Run `⟨U+0441⟩at⟨U+037E⟩ echo ⟨U+05D0⟩` in /srv/run"},
 		{"bidi", "echo \u202Etxt.exe\u2066", "Run `echo ⟨U+202E⟩txt.exe⟨U+2066⟩` in /srv/run"},
 		{"invisible", "a\u200bb\u00a0c\u3164d\ufe0fe\u00ad\U000E0041", "Run `a⟨U+200B⟩b⟨U+00A0⟩c⟨U+3164⟩d⟨U+FE0F⟩e⟨U+00AD⟩⟨U+E0041⟩` in /srv/run"},
 		{"long", strings.Repeat("a", 1000) + "THE END", "Run `" + strings.Repeat("a", 200) +

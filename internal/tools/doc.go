@@ -17,7 +17,7 @@
 //   - What Check accepts is what Run does: both read the arguments with the same decoder, which refuses a field that
 //     is there twice. Otherwise a person could be shown one value while another one ran.
 //   - A summary is a single line of printable characters. A command cannot hide a newline, an escape sequence or a
-//     right-to-left override from the person who approves it.
+//     right-to-left override from the person who approves it, nor pass a look-alike off as a letter of ASCII.
 //   - What a tool holds in memory is bounded, whatever a file, a command or a web page says. What the model is not shown
 //     of a long output is in the log, up to a megabyte, and can be read from there by its call.
 //   - A web tool connects to the host that was judged, and to no other: a redirect elsewhere is told, not followed.

@@ -9,7 +9,12 @@ import (
 )
 
 // visible writes text as one line in which every character can be seen.
-func visible(text string) string { return strings.ReplaceAll(domain.Reveal(text), "\n", "⏎") }
+func visible(text string) string { return flat(domain.ShowUnseen(text)) }
+
+// revealed is text as one line for whoever decides: look-alikes are marked as well.
+func revealed(text string) string { return flat(domain.Reveal(text)) }
+
+func flat(text string) string { return strings.ReplaceAll(text, "\n", "⏎") }
 
 // shorten keeps the first head and the last tail characters of a long line and says how many it hides. The tail
 // matters: the end of a command is where the harm would be hidden.
@@ -24,12 +29,12 @@ func shorten(line string, head, tail int) string {
 }
 
 // folder is the name of a directory as it stands in a summary.
-func folder(dir string) string { return shorten(visible(dir), 100, 100) }
+func folder(dir string) string { return shorten(revealed(dir), 100, 100) }
 
 // code is text as it stands in a summary, between more backticks than it has in a row itself: a command must not be
 // able to end its own quotation and go on with a sentence of ours.
 func code(text string) string {
-	line := shorten(visible(text), 200, 100)
+	line := shorten(revealed(text), 200, 100)
 	fence := "`"
 	for strings.Contains(line, fence) {
 		fence += "`"

@@ -12,7 +12,8 @@ import { moment, words } from "./format.js";
 import { lookup } from "./lookup.js";
 import { outcomeView } from "./outcome.js";
 import { plainCard } from "./plain.js";
-import { reveal, revealed } from "./reveal.js";
+import { revealed } from "./reveal.js";
+import { revealCall, revealedCall } from "./suspect.js";
 
 /**
  * @param {object} approval as the API shows it
@@ -57,7 +58,7 @@ class Card {
 
   draw() {
     const { approval } = this;
-    fill(this.heading, revealed(approval.summary || approval.tool));
+    fill(this.heading, revealedCall(approval.summary || approval.tool));
     fill(this.shown, whyView(approval), contentView(approval), factsView(approval), identityView(approval));
     this.status();
   }
@@ -163,7 +164,7 @@ const kinds = { toolCall: "Tool call", agentPermission: "An agent's own call", q
 function whyView({ reason, askedBy }) {
   if (!reason && !askedBy) return null;
   const look = lookup(looks, askedBy) ?? "";
-  return h("p", { class: `notice ${look}` }, askedBy && h("strong", {}, `${lookup(asks, askedBy) ?? askedBy} `), reason && reveal(reason));
+  return h("p", { class: `notice ${look}` }, askedBy && h("strong", {}, `${lookup(asks, askedBy) ?? askedBy} `), reason && revealCall(reason));
 }
 
 const looks = { catastrophic: "error", bashPolicy: "warn", server: "warn" };
@@ -185,8 +186,8 @@ function contentView(approval) {
 function factsView({ tool, workingDirectory, kind, arguments: args, executionId }) {
   const walls = kind === "toolCall" && typeof args?.command === "string";
   return h("dl", { class: "facts" },
-    h("dt", {}, "Tool"), h("dd", {}, h("code", {}, revealed(tool))),
-    h("dt", {}, "Working directory"), h("dd", {}, h("code", {}, revealed(workingDirectory || "–"))),
+    h("dt", {}, "Tool"), h("dd", {}, h("code", {}, revealedCall(tool))),
+    h("dt", {}, "Working directory"), h("dd", {}, h("code", {}, revealedCall(workingDirectory || "–"))),
     walls && [h("dt", {}, "What confines it"), confinement(executionId)],
     kind === "agentPermission" && [h("dt", {}, "What confines it"), h("dd", {}, "nothing of Signoff's: the agent runs it itself")]);
 }
@@ -202,5 +203,5 @@ function identityView({ id, toolCallId, argumentsHash, requestedAt, expiresAt })
   const fact = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
   return h("details", { class: "identity" }, h("summary", {}, "Hash and ids"),
     h("dl", { class: "facts" }, fact("Arguments' hash", h("code", {}, argumentsHash)), fact("Approval", h("code", {}, id)),
-      fact("Call", h("code", {}, revealed(toolCallId))), fact("Asked", moment(requestedAt)), fact("Expires", expiresAt ? moment(expiresAt) : "never")));
+      fact("Call", h("code", {}, revealedCall(toolCallId))), fact("Asked", moment(requestedAt)), fact("Expires", expiresAt ? moment(expiresAt) : "never")));
 }

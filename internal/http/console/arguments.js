@@ -6,7 +6,8 @@ import { fill, h } from "./dom.js";
 import { wholeText } from "./fold.js";
 import { showJSON } from "./json.js";
 import { lookup } from "./lookup.js";
-import { escaped, reveal, revealed } from "./reveal.js";
+import { escaped } from "./reveal.js";
+import { revealCall, revealedCall } from "./suspect.js";
 
 /**
  * @param {string} tool
@@ -53,7 +54,7 @@ function withEnd(text) {
 }
 
 function memberView(name, value, twice) {
-  return h("div", {}, h("dt", {}, revealed(name), typeNote(value)), h("dd", {}, twice ? twiceView(value) : valueView(value)));
+  return h("div", {}, h("dt", {}, revealedCall(name), typeNote(value)), h("dd", {}, twice ? twiceView(value) : valueView(value)));
 }
 
 /** A text "5" and a number 5 look alike, and are not. */
@@ -70,7 +71,7 @@ function typeName(value) {
 
 function valueView(value) {
   if (value === "") return h("span", { class: "muted" }, "empty");
-  return wholeText(typeof value === "string" ? value : showJSON(value) ?? "–");
+  return wholeText(typeof value === "string" ? value : showJSON(value) ?? "–", { show: revealCall });
 }
 
 function twiceView(value) {
@@ -78,7 +79,7 @@ function twiceView(value) {
 }
 
 function asJSON(args) {
-  return later("All of it as JSON", () => h("pre", { class: "code exact", dir: "ltr" }, reveal(showJSON(args))));
+  return later("All of it as JSON", () => h("pre", { class: "code exact", dir: "ltr" }, revealCall(showJSON(args))));
 }
 
 /** Something that stands there already in another way, made when it is opened. */

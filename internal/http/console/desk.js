@@ -11,7 +11,8 @@ import { optionsOf, verbOf } from "./options.js";
 import { outcomeView } from "./outcome.js";
 import { questionForm } from "./question.js";
 import { rememberChoice } from "./remember.js";
-import { revealText, revealed } from "./reveal.js";
+import { revealText } from "./reveal.js";
+import { revealedCall } from "./suspect.js";
 
 const mostReason = 2000;
 
@@ -89,7 +90,7 @@ export class Desk {
   option(option, press) {
     const verb = verbOf(option.kind);
     const look = option.kind === "allow_once" ? "primary" : verb === "deny" ? "danger" : "";
-    const button = this.button(revealed(option.name), look, press);
+    const button = this.button(revealedCall(option.name), look, press);
     button.dataset.verb = verb;
     return { element: answer(button, option.meaning), button };
   }
@@ -226,7 +227,7 @@ export class Desk {
       this.send({ decision, optionId: option.optionId, ...(decision === "approve" ? { argumentsHash: this.hash } : {}), ...kept(remember) });
     const verb = verbOf(option.kind);
     if (verb !== "unclear") return void send(verb);
-    const note = h("p", {}, "The agent gets “", revealed(option.name), "” either way. Its kind does not tell whether that is a yes, ",
+    const note = h("p", {}, "The agent gets “", revealedCall(option.name), "” either way. Its kind does not tell whether that is a yes, ",
       "so say how it stands in the record:");
     this.form("It is an approval", "primary", [note], () => send("approve"));
     this.place.querySelector(".actions").append(this.button("It is a denial", "danger", () => send("deny")));

@@ -5,7 +5,7 @@ import { changesOf, fileDiff, reportedContent } from "./changes.js";
 import { h } from "./dom.js";
 import { fold, longest } from "./fold.js";
 import { plural } from "./format.js";
-import { reveal, revealed } from "./reveal.js";
+import { revealCall, revealedCall } from "./suspect.js";
 
 /**
  * @param {string} unified
@@ -15,7 +15,7 @@ import { reveal, revealed } from "./reveal.js";
 export function diffView(unified, { path, additions, deletions, note }) {
   const rows = rowsOf(unified, path);
   return h("figure", { class: "diff" },
-    h("figcaption", {}, h("span", { class: "path mono" }, revealed(path)),
+    h("figcaption", {}, h("span", { class: "path mono" }, revealedCall(path)),
       h("span", { class: "counts" }, h("span", { class: "plus" }, `+${additions}`), " ", h("span", { class: "minus" }, `−${deletions}`),
         h("span", { class: "spoken" }, ` ${plural(additions, "line")} added, ${plural(deletions, "line")} removed`))),
     note && h("p", { class: "hint" }, note),
@@ -55,7 +55,7 @@ function rowView({ kind, old, current, text }) {
   return h("div", { class: `line ${kind}` },
     h("span", { class: "number", "aria-hidden": "true" }, old ?? ""), h("span", { class: "number", "aria-hidden": "true" }, current ?? ""),
     h("span", { class: "sign", "aria-hidden": "true" }, signs[kind]),
-    h("span", { class: "text" }, spoken[kind] && h("span", { class: "spoken" }, spoken[kind]), reveal(text)));
+    h("span", { class: "text" }, spoken[kind] && h("span", { class: "spoken" }, spoken[kind]), revealCall(text)));
 }
 
 /**

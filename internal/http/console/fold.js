@@ -59,11 +59,11 @@ function amountOf(middle) {
 }
 
 /** An element with a text, letter by letter, in which all lines stand as they are. A long one is folded. */
-export function wholeText(text, className = "code exact") {
+export function wholeText(text, { className = "code exact", show = reveal } = {}) {
   const element = h("pre", { class: className, dir: "ltr" });
   const parts = foldOf(text);
-  if (parts === null) element.append(reveal(text));
-  else element.append(reveal(parts.head), fold(parts.amount, () => reveal(parts.middle)), reveal(parts.tail));
+  if (parts === null) element.append(show(text));
+  else element.append(show(parts.head), fold(parts.amount, () => show(parts.middle)), show(parts.tail));
   return element;
 }
 

@@ -60,7 +60,7 @@ class Stream {
 /** What a person wrote is shown letter by letter, since that is what the agent was told; what an agent says is Markdown. */
 function messageView(row, { sight }) {
   const isUser = row.message.role === "user";
-  const body = isUser ? wholeText(row.message.text, "said") : h("div");
+  const body = isUser ? wholeText(row.message.text, { className: "said" }) : h("div");
   const stream = isUser ? undefined : new Stream(body, sight);
   const note = cutNote(row.message.truncated);
   const state = h("span", { class: "small muted" });

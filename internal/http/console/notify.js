@@ -1,7 +1,7 @@
 // The bell: notifications of the browser about what waits, for who has asked for them in this tab. They come while nobody looks at the console, once each however
 // many tabs are open, and they go when the question is answered.
 
-import { revealText } from "./reveal.js";
+import { revealCallText } from "./suspect.js";
 
 const place = "signoff.bell";
 
@@ -64,9 +64,9 @@ class Bell {
   /** Rings for a new approval, unless somebody looks at this very tab. */
   ring({ id, tool, summary, kind }) {
     if (!this.mine() || (document.visibilityState === "visible" && document.hasFocus())) return;
-    const title = kind === "question" ? "An agent has a question" : `Signoff: ${revealText(tool).slice(0, 60)}`;
+    const title = kind === "question" ? "An agent has a question" : `Signoff: ${revealCallText(tool).slice(0, 60)}`;
     try {
-      const note = new Notification(title, { body: revealText(summary).slice(0, 200), tag: id });
+      const note = new Notification(title, { body: revealCallText(summary).slice(0, 200), tag: id });
       note.onclick = () => this.#open(note);
       this.#shown.set(id, note);
     } catch {

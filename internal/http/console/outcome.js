@@ -6,6 +6,7 @@ import { moment, words } from "./format.js";
 import { showJSON } from "./json.js";
 import { lookup } from "./lookup.js";
 import { reveal, revealText, revealed } from "./reveal.js";
+import { revealedCall } from "./suspect.js";
 
 /** One line, letters alone. */
 function outcomeText(approval) {
@@ -36,7 +37,7 @@ export function outcomeView(approval) {
 function details(approval, decision) {
   return [
     decision.reason && h("p", {}, "Reason: ", revealed(decision.reason)),
-    decision.optionId && h("p", {}, "The agent got: ", revealed(nameOf(approval, decision.optionId))),
+    decision.optionId && h("p", {}, "The agent got: ", revealedCall(nameOf(approval, decision.optionId))),
     decision.answer && h("pre", { class: "code exact" }, reveal(showJSON(decision.answer))),
     decision.arguments && h("details", {}, h("summary", {}, "It was approved with other arguments"), argumentsView(approval.tool, decision.arguments)),
     remembered(decision),

@@ -4,7 +4,7 @@
 import { attribute, fill, h } from "./dom.js";
 import { field } from "./field.js";
 import { lookup } from "./lookup.js";
-import { reveal, revealText } from "./reveal.js";
+import { revealCall, revealCallText } from "./suspect.js";
 
 const hour = 3600;
 const day = 24 * hour;
@@ -41,7 +41,7 @@ export function rememberChoice(approval, verb, { exactOnly = false } = {}) {
 
   function tell() {
     const choice = chosen();
-    fill(also, choice === undefined ? [] : [reveal(sentence(choice.option.description, verb)), " ", ending(choice.scope, long.control)]);
+    fill(also, choice === undefined ? [] : [revealCall(sentence(choice.option.description, verb)), " ", ending(choice.scope, long.control)]);
   }
 }
 
@@ -63,7 +63,7 @@ function shortName({ previewId, matcher = {} }, scope) {
     mcpServer: `all tools of ${matcher.mcpServer}`, class: `all that is “${matcher.class}”`,
   };
   const name = lookup(names, previewId) ?? previewId;
-  return `${scope === "global" ? "Always" : "This execution"}: ${revealText(name).slice(0, 80)}`;
+  return `${scope === "global" ? "Always" : "This execution"}: ${revealCallText(name).slice(0, 80)}`;
 }
 
 function chosenOf(value, options) {

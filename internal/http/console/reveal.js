@@ -1,8 +1,8 @@
 // Text in which a person sees every character. What prints as nothing, as blank, or turns the reading direction is shown by its number, and
 // so are long runs of blanks and of empty lines: a command, two hundred blanks, and "; rm -rf /" must not pass for the command alone.
 //
-// The server does the same for the pages of links (domain.Reveal), and a table that both are tested with holds the two
-// together. There are two differences: here a tab stays a tab, and runs of blanks and lines are marked as well.
+// The server does the same (domain.ShowUnseen), and a table that both are tested with holds the two together. There are two differences:
+// here a tab stays a tab, and runs of blanks and lines are marked as well. What somebody decides on passes through suspect.js, which marks more.
 
 import { h } from "./dom.js";
 
@@ -59,16 +59,20 @@ function characterMark(character, times) {
   return times === 1 ? { text: number, title } : { text: `${number} ×${times}`, title: `${title}, ${times} times` };
 }
 
-function numberOf(character) {
+/** A character's number, as Unicode writes it. */
+export function numberOf(character) {
   return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
 /** The text as nodes, its marks made visible. */
 export function reveal(text) {
+  return nodes(pieces(String(text)));
+}
+
+/** Pieces as nodes. */
+export function nodes(all) {
   const fragment = document.createDocumentFragment();
-  for (const piece of pieces(String(text))) {
-    fragment.append(piece.title === undefined ? piece.text : h("span", { class: "unseen", title: piece.title }, piece.text));
-  }
+  for (const { text, title } of all) fragment.append(title === undefined ? text : h("span", { class: "unseen", title }, text));
   return fragment;
 }
 
@@ -79,7 +83,12 @@ export function revealed(text) {
 
 /** The same in letters alone, for what takes no elements: names that are read aloud, notifications, titles. */
 export function revealText(text) {
-  return pieces(String(text)).map((piece) => (piece.title === undefined ? piece.text : `⟨${piece.text}⟩`)).join("");
+  return textOf(pieces(String(text)));
+}
+
+/** Pieces as a text. */
+export function textOf(all) {
+  return all.map(({ text, title }) => (title === undefined ? text : `⟨${text}⟩`)).join("");
 }
 
 /** A text as a JSON string in which nothing is hidden, for who wants to edit it. */

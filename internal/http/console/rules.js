@@ -8,6 +8,7 @@ import { showJSON } from "./json.js";
 import { busy, isBusy, loading, olderButton } from "./loading.js";
 import { consequence, matcherParts, stateOf } from "./matcher.js";
 import { revealText, revealed } from "./reveal.js";
+import { revealedCall } from "./suspect.js";
 
 /** Draws the rules; #/rules?scope=global&ended=true&executionId=… shows these alone. */
 export function showRules(page) {
@@ -89,7 +90,7 @@ class Rules {
 class RuleCard {
   constructor(rule, main) {
     this.main = main;
-    this.heading = h("h2", { id: uniqueId("rule"), tabindex: "-1" }, revealed(rule.description));
+    this.heading = h("h2", { id: uniqueId("rule"), tabindex: "-1" }, revealedCall(rule.description));
     this.element = h("article", { class: "card rule", "aria-labelledby": this.heading.id });
     this.draw(rule);
   }
@@ -103,7 +104,7 @@ class RuleCard {
       this.heading,
       h("ul", { class: "matcher" }, matcherParts(rule.matcher).map(drawPart)),
       this.facts(state),
-      h("details", {}, h("summary", {}, "Matcher as JSON"), h("pre", { class: "code" }, revealed(showJSON(rule.matcher)))),
+      h("details", {}, h("summary", {}, "Matcher as JSON"), h("pre", { class: "code" }, revealedCall(showJSON(rule.matcher)))),
       state === "holds" ? h("div", { class: "row" }, h("button", { type: "button", class: "danger", on: { click: () => this.ask() } }, "Revoke")) : null);
   }
 
@@ -134,7 +135,7 @@ class RuleCard {
     const dialog = h("dialog", { "aria-labelledby": title, on: { close: () => dialog.remove() } },
       h("div", { class: "stack" },
         h("h2", { id: title }, `Revoke this ${revealText(this.rule.effect)} rule?`),
-        h("p", {}, revealed(this.rule.description)),
+        h("p", {}, revealedCall(this.rule.description)),
         h("p", {}, consequence(this.rule.effect)),
         h("p", {}, `It has decided ${plural(this.rule.hits, "time")}. A rule that is revoked cannot be taken up again.`),
         error,
@@ -161,7 +162,7 @@ class RuleCard {
 }
 
 function drawPart({ text, value }) {
-  return h("li", {}, revealed(text), value === undefined ? null : [" ", h("code", {}, revealed(value))]);
+  return h("li", {}, revealedCall(text), value === undefined ? null : [" ", h("code", {}, revealedCall(value))]);
 }
 
 function badge(text, status) {

@@ -7,8 +7,9 @@ import { duration, measured, words } from "./format.js";
 import { showJSON } from "./json.js";
 import { lookup } from "./lookup.js";
 import { Printed } from "./printed.js";
-import { reveal, revealed } from "./reveal.js";
+import { reveal } from "./reveal.js";
 import { article, once, remembered, time } from "./rowparts.js";
+import { revealedCall } from "./suspect.js";
 
 /** The view of a call: {element, update(row)}. */
 export function toolView(row, scene) {
@@ -33,9 +34,9 @@ export function toolView(row, scene) {
 function updateTool(parts, { tool }, scene) {
   attribute(parts.badge, "data-status", tool.status);
   say(parts.badge, words(tool.status));
-  once(parts.about, tool.tool + tool.class, () => [h("strong", { class: "mono" }, revealed(tool.tool || "unknown tool")), tool.class && h("span",
+  once(parts.about, tool.tool + tool.class, () => [h("strong", { class: "mono" }, revealedCall(tool.tool || "unknown tool")), tool.class && h("span",
     { class: "badge class" }, words(tool.class))]);
-  once(parts.summary, tool.summary, () => revealed(tool.summary));
+  once(parts.summary, tool.summary, () => revealedCall(tool.summary));
   parts.summary.hidden = !tool.summary || tool.summary === tool.tool;
   updateTimer(parts.timer, tool);
   updateAsks(parts.asks, tool, scene);
