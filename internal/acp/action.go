@@ -14,12 +14,9 @@ import (
 // does not ask about is not seen at all. So what is said here can hold a call back, and lets it through only by a rule
 // that somebody made for what looks like this.
 
-// classOf is the power that a call needs. What nobody can classify is asked about.
+// classOf is the power that a call of a kind needs. What nobody can classify is asked about.
 // https://agentclientprotocol.com/protocol/tool-calls#param-kind
 func classOf(kind, tool string) domain.Class {
-	if strings.HasPrefix(tool, toolOfServer) { // also where it does not say of which server
-		return domain.ClassMCP
-	}
 	switch kind {
 	case "read", "search":
 		return domain.ClassRead
@@ -53,23 +50,19 @@ var severity = map[domain.Class]int{
 // mistake or not: the milder word must not decide. Only where nothing was said before, anything said is better.
 func (c *toolCall) classify(kind string) {
 	said := classOf(kind, c.tool)
-	if !c.classified || kind != "" && severity[said] > severity[c.class] {
-		c.class = said
+	if !c.classified || kind != "" && severity[said] > severity[c.ofKind] {
+		c.ofKind = said
 	}
 	c.classified = c.classified || kind != ""
-}
-
-// toolOfServer is what the names of the tools of MCP servers begin with, with most agents: mcp__server__tool.
-const toolOfServer = "mcp__"
-
-// serverOf is the MCP server whose tool it is.
-func serverOf(tool string) string {
-	rest, is := strings.CutPrefix(tool, toolOfServer)
-	server, _, named := strings.Cut(rest, "__")
-	if !is || !named {
-		return ""
+	if said != domain.ClassOther && severity[said] > severity[c.power] {
+		c.power = said
 	}
-	return server
+	switch c.class = c.ofKind; {
+	case c.byName, c.server != "" && severity[c.power] < severity[domain.ClassMCP]:
+		c.class = domain.ClassMCP
+	case c.server != "":
+		c.class = c.power
+	}
 }
 
 // action is what the call would touch, as far as its agent says. What its input holds counts whatever its kind is: some
@@ -79,7 +72,7 @@ func (c *toolCall) action() domain.Action {
 	if len(input) == 0 {
 		input = readObject(c.told["rawInput"])
 	}
-	return domain.Action{Server: serverOf(c.tool), Paths: c.paths(input), Command: c.line(input), Hosts: hostsOf(input)}
+	return domain.Action{Server: c.server, Paths: c.paths(input), Command: c.line(input), Hosts: hostsOf(input)}
 }
 
 // line is the command line of the call. One that starts in another folder begins with the way there: a > config means

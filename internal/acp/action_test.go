@@ -20,8 +20,10 @@ func TestClasses(t *testing.T) {
 		{"read", "mcp__files__read", domain.ClassMCP}, {"think", "Task", domain.ClassDelegate}, {"think", "think", domain.ClassOther},
 		{"", "mcp__", domain.ClassMCP}, {"read", "mcp____x", domain.ClassMCP}, {"read", "mcp__x", domain.ClassMCP}, {"switch_mode", "x", domain.ClassOther}, {"read", "task", domain.ClassRead},
 	} {
-		if got := classOf(test.kind, test.tool); got != test.want {
-			t.Errorf("%s %s is %s", test.kind, test.tool, got)
+		c := &toolCall{tool: test.tool}
+		c.learn(object{"kind": domain.Encode(test.kind), "name": domain.Encode(test.tool)})
+		if c.class != test.want {
+			t.Errorf("%s %s is %s", test.kind, test.tool, c.class)
 		}
 	}
 }
@@ -58,7 +60,8 @@ func TestActions(t *testing.T) {
 		"hostile":                 {"shell", "execute", `{"command":{"a":1},"args":"x","env":[1]}`, `{"locations":"x","rawInput":7}`, domain.Action{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &toolCall{tool: test.tool, class: classOf(test.kind, test.tool), folder: "/w", arguments: json.RawMessage(test.arguments)}
+			c := &toolCall{tool: test.tool, folder: "/w", arguments: json.RawMessage(test.arguments)}
+			c.learn(object{"kind": domain.Encode(test.kind), "name": domain.Encode(test.tool)})
 			if test.told != "" {
 				c.describe(readObject(json.RawMessage(test.told)))
 			}
@@ -92,7 +95,7 @@ func TestTheStricterKindCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &toolCall{tool: test.tool}
 			for _, kind := range test.kinds {
-				c.learn(object{"kind": domain.Encode(kind)})
+				c.learn(object{"kind": domain.Encode(kind), "name": domain.Encode(test.tool)})
 			}
 			if c.class != test.want {
 				t.Errorf("it is %s, want %s", c.class, test.want)

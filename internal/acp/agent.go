@@ -56,6 +56,9 @@ func newAgent(l launch, opening domain.Opening) *agent {
 		launch: l, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
 		story: newStory(life, opening), named: make(chan struct{}), salt: randomName(20),
 	}
+	for _, server := range l.mcpServers {
+		a.story.calls.servers = append(a.story.calls.servers, server.name)
+	}
 	a.terminals = newTerminals(a)
 	a.service.renew(life)
 	return a

@@ -14,9 +14,10 @@ import (
 // never end; its id may come again for another call. So whatever names a call makes it known, and an id that has come
 // to its end is free for the next.
 type calls struct {
-	process string // as in speech
-	folder  string // that relative paths are meant in
-	ending  string // of all ids; empty while no other process has spoken for the execution
+	process string   // as in speech
+	folder  string   // that relative paths are meant in
+	servers []string // MCP servers that the agent was handed
+	ending  string   // of all ids; empty while no other process has spoken for the execution
 	known   map[string]*toolCall
 	used    map[string]bool // ids of ours
 }
@@ -25,18 +26,24 @@ type calls struct {
 type toolCall struct {
 	id        string // ours
 	folder    string
+	servers   []string
 	tool      string
-	class     domain.Class // the strictest that was said
+	server    string       // the MCP server whose tool it is; empty: none, or not known
+	byName    bool         // the name that the agent has for the tool says that it is one of a server's
+	class     domain.Class // what policy is asked for
+	ofKind    domain.Class // the strictest that the agent has said
+	power     domain.Class // the same, but for what nobody can classify
 	arguments json.RawMessage
 	summary   string
 	told      object // what else is known of what it will do: the newest of each of descriptive
 
-	classified bool      // the agent has said of which kind it is
-	asking     bool      // a question about it waits for its answer
-	unanswered bool      // the last one got none
-	started    bool      // the log has it as running
-	begun      time.Time // since when
-	ended      bool      // the log has its fate
+	classified bool          // the agent has said of which kind it is
+	informed   chan struct{} // closed when the arguments are known; nil while no question waits for them
+	asking     bool          // a question about it waits for its answer
+	unanswered bool          // the last one got none
+	started    bool          // the log has it as running
+	begun      time.Time     // since when
+	ended      bool          // the log has its fate
 
 	output   string      // as last reported
 	exitCode *int        // of a command, where the agent tells
@@ -83,7 +90,7 @@ func (s *story) callUpdated(kind string, update object, raw json.RawMessage) {
 
 // announce makes a call known to the host.
 func (s *story) announce(agentID string, update object) *toolCall {
-	c := &toolCall{id: s.calls.newID(agentID), folder: s.calls.folder, tool: toolName(update), arguments: json.RawMessage("{}")}
+	c := &toolCall{id: s.calls.newID(agentID), folder: s.calls.folder, servers: s.calls.servers, tool: toolName(update), arguments: json.RawMessage("{}")}
 	c.summary = c.tool
 	c.learn(update)
 	s.calls.known[agentID] = c
@@ -106,12 +113,17 @@ const summaryBytes = 1000
 
 // learn keeps what a question about the call, or its fate, will need. A member that is absent is unchanged.
 func (c *toolCall) learn(update object) {
+	c.identify(update)
 	c.classify(update.text("kind"))
 	if title := update.text("title"); title != "" {
 		c.summary = beginning(title, summaryBytes)
 	}
-	if input := update["rawInput"]; readObject(input) != nil {
-		c.arguments = input
+	if input := readObject(update["rawInput"]); len(input) > 0 { // an empty one says nothing
+		c.arguments = update["rawInput"]
+		if c.informed != nil {
+			close(c.informed)
+			c.informed = nil
+		}
 	}
 	c.describe(update)
 	if output, told := outputOf(update); told {

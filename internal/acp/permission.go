@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -30,14 +31,17 @@ func (a *agent) permission(ctx context.Context, sent object, raw json.RawMessage
 	}
 	request := readObject(masked)
 	call := request["toolCall"]
-	c, shown := a.story.ask(readObject(call), call)
+	c := a.story.ask(readObject(call), call)
 	if !answerable(request) {
 		a.story.passOn("malformed", masked)
 		a.story.answered(c, domain.ApprovalCancelled)
 		return permissionCancelled, nil
 	}
+	if input := readObject(call)["rawInput"]; readObject(input) != nil && len(readObject(input)) == 0 {
+		a.story.awaitInput(ctx, c)
+	}
 	answer := a.ask(ctx, domain.Question{
-		Kind: domain.ApprovalAgentPermission, Call: shown, Options: request["options"],
+		Kind: domain.ApprovalAgentPermission, Call: a.story.inQuestion(c), Options: request["options"],
 	})
 	a.story.answered(c, answer.Status)
 	switch {
@@ -47,6 +51,31 @@ func (a *agent) permission(ctx context.Context, sent object, raw json.RawMessage
 		return permissionCancelled, nil
 	default:
 		return permissionAnswer{permissionOutcome{Outcome: "selected", OptionID: a.sentOption(sent, answer.OptionID)}}, nil
+	}
+}
+
+// inputGrace is how long a question waits for the input of its call. OpenCode asks about a tool of an MCP server with an
+// empty input, and tells the real one about 100 ms later; a tool without parameters has none.
+const inputGrace = time.Second
+
+// awaitInput waits until the agent has said what the call gets, at most for inputGrace.
+func (s *story) awaitInput(ctx context.Context, c *toolCall) {
+	s.mu.Lock()
+	if len(readObject(c.arguments)) > 0 {
+		s.mu.Unlock()
+		return
+	}
+	if c.informed == nil {
+		c.informed = make(chan struct{})
+	}
+	informed := c.informed
+	s.mu.Unlock()
+	late := time.NewTimer(inputGrace)
+	defer late.Stop()
+	select {
+	case <-informed:
+	case <-late.C:
+	case <-ctx.Done():
 	}
 }
 

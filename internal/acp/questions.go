@@ -11,9 +11,9 @@ import (
 
 // Questions are about calls: what a person is asked, and what becomes of the call by the answer.
 
-// ask returns the call that a question is about, as the host is to be asked about it. A call can have one open question;
-// another one about the same call goes by an id of its own.
-func (s *story) ask(toolCall object, raw json.RawMessage) (*toolCall, domain.ToolCall) {
+// ask returns the call that a question is about. A call can have one open question; another one about the same call goes
+// by an id of its own.
+func (s *story) ask(toolCall object, raw json.RawMessage) *toolCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.release()
@@ -32,7 +32,14 @@ func (s *story) ask(toolCall object, raw json.RawMessage) (*toolCall, domain.Too
 		s.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: s.turn, Update: raw})
 	}
 	c.asking = true
-	return c, c.inQuestion()
+	return c
+}
+
+// inQuestion is the call as the host is to be asked about it.
+func (s *story) inQuestion(c *toolCall) domain.ToolCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.inQuestion()
 }
 
 func agentIDOr(agentID, otherwise string) string {
@@ -84,7 +91,7 @@ func (c *toolCall) asHost() domain.ToolCall {
 // double announces a call once more, for a second question.
 func (s *story) double(c *toolCall, agentID string) *toolCall {
 	second := &toolCall{
-		id: s.calls.newID(agentID), folder: c.folder, tool: c.tool, class: c.class, arguments: c.arguments, summary: c.summary,
+		id: s.calls.newID(agentID), folder: c.folder, servers: c.servers, tool: c.tool, server: c.server, byName: c.byName, class: c.class, ofKind: c.ofKind, power: c.power, arguments: c.arguments, summary: c.summary,
 		told: maps.Clone(c.told),
 	}
 	c.others = append(c.others, second)

@@ -147,6 +147,9 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 	if err != nil {
 		return launch{}, err
 	}
+	if request.Capabilities.Of(domain.ClassMCP) == domain.Deny {
+		chosen = nil // most agents do not ask before they use a tool of theirs
+	}
 	servers, err := r.materialize(chosen)
 	if err != nil {
 		return launch{}, err

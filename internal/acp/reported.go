@@ -1,8 +1,10 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,17 +14,17 @@ import (
 // toolName is a short name that stays the same from call to call, so that rules can be made of it. The title is none:
 // it is the command, the path, or a sentence.
 func toolName(update object) string {
+	return beginning(append(toolNames(update), cmp.Or(update.text("kind"), "other"))[0], 100)
+}
+
+// toolNames are the names that the agent has for the tool, where it says one.
+func toolNames(update object) []string {
 	meta := update.object("_meta")
 	names := []string{meta.text("toolName"), update.text("name")}
 	for _, member := range sortedNames(meta) { // a vendor's own corner, such as _meta.claudeCode.toolName
 		names = append(names, meta.object(member).text("toolName"))
 	}
-	for _, name := range append(names, update.text("kind")) {
-		if name != "" {
-			return beginning(name, 100)
-		}
-	}
-	return "other"
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // outputOf is the result as text: what the report shows to people, else what the tool itself gave.
