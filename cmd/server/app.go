@@ -104,8 +104,12 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if err != nil {
 		return nil, err
 	}
+	desk := approvals.NewDesk(a.store, a.log, a.models)
+	if a.sandbox.Name() == sessions.NoSandbox {
+		desk.RefuseCommands()
+	}
 	a.server, err = http.NewServer(http.Config{
-		Sessions: a.manager, Approvals: approvals.NewDesk(a.store, a.log, a.models), Log: a.log, Reader: a.store,
+		Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store,
 		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
 		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
 		Templates: templates, Settings: settings, Webhooks: a.outbox.book,

@@ -42,6 +42,8 @@ type Desk struct {
 	store Store
 	log   Log
 	tools Tools
+
+	refusesCommands bool
 }
 
 // NewDesk returns a desk.

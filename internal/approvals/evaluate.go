@@ -17,7 +17,17 @@ type Evaluation struct {
 	Arguments json.RawMessage
 }
 
-// Evaluate judges a call that nobody makes. It writes nothing and asks nobody.
+// NoSandbox is what is said of a command on a server where nothing can confine it.
+const NoSandbox = "Commands are not run on this server: nothing that could confine them works here. " +
+	"Its operator can install bubblewrap or allow user namespaces; `signoff doctor` tells which sandbox works. " +
+	"SIGNOFF_SANDBOX=off runs commands unconfined."
+
+// RefuseCommands tells the desk that nothing on this server can confine commands, so that sessions refuse them. It is called
+// before the first evaluation.
+func (d *Desk) RefuseCommands() { d.refusesCommands = true }
+
+// Evaluate judges a call that nobody makes, as its session would: by the same code, through the links of the workspace as they
+// are now. It writes nothing and asks nobody.
 func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
 	request := e.Request
 	if e.Execution != "" {
@@ -46,5 +56,14 @@ func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.To
 	if err != nil {
 		return Judgement{}, call, domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
+	if d.refusesCommands && call.Class == domain.ClassExecute && policy.agent == internalAgent {
+		return withoutSandbox(), call, nil
+	}
 	return policy.Judge(ctx, call, hash, time.Now()), call, nil
+}
+
+func withoutSandbox() Judgement {
+	refused := refusal(ByServer, "%s", NoSandbox)
+	refused.Step, refused.Trace = 1, []Step{{Number: 1, Name: steps[0].name, Applied: true, Detail: NoSandbox}}
+	return refused
 }

@@ -20,7 +20,7 @@ type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCa
 func (s *session) judge(d *draft, c *call) {
 	c.unjudged = false
 	if s.confines(c) == NoSandbox {
-		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: noSandboxMessage})
+		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
 		return
 	}
 	hash, err := approvals.Hash(c.ToolCall, s.execution.Request.WorkingDirectory)
@@ -177,7 +177,3 @@ func (a *ask) option() string {
 	id, _ := approvals.AllowingOption(approvals.Options(a.Options))
 	return id
 }
-
-const noSandboxMessage = "Commands are not run on this server: nothing that could confine them works here. " +
-	"Its operator can install bubblewrap or allow user namespaces; `signoff doctor` tells which sandbox works. " +
-	"SIGNOFF_SANDBOX=off runs commands unconfined."

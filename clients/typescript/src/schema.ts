@@ -1049,7 +1049,8 @@ export interface paths {
         /**
          * What would become of this call, and why?
          * @description A dry run: nothing runs, nobody is asked, nothing is written. With `executionId` the settings and rules of that
-         *     execution count, otherwise those of the body and the global rules.
+         *     execution count, otherwise those of the body and the global rules. The call is judged as its session would judge it, through
+         *     the links of the workspace as they are now.
          */
         post: operations["evaluatePolicy"];
         delete?: never;

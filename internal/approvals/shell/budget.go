@@ -36,9 +36,13 @@ func (b *budget) spend(work int) bool {
 	if b.over {
 		return false
 	}
+	if b.over = work > b.limit-b.spent; b.over {
+		return false
+	}
 	before := b.spent / checkEvery
 	b.spent += work
-	looks := b.spent/checkEvery != before || b.spent == work
-	b.over = b.spent > b.limit || looks && b.ctx.Err() != nil
+	if b.spent/checkEvery != before || b.spent == work {
+		b.over = b.ctx.Err() != nil
+	}
 	return !b.over
 }

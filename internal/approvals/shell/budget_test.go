@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,9 +57,9 @@ var sizes = []int{1, 2, 4, 8, 16, 32, 60, 128, 256, 1024, 4096, 20_000}
 // maxMemory is what it may take to judge one line, with all that is given back meanwhile.
 const maxMemory = 64 << 20
 
-// TestWorkIsBounded: whatever a model writes, one line takes a bounded amount of work, by our own count and by what the
-// machine counts: each piece of work that could grow takes memory, and to count that needs no clock. What is not read to
-// its end is never allowed, also where everything is.
+// TestWorkIsBounded: whatever a model writes, one line takes a bounded amount of work. What is counted is the memory that all
+// of it takes: every piece of work that could grow takes some, and it does not hang on how busy the machine is. What is not
+// read to its end is never allowed, also where everything is.
 func TestWorkIsBounded(t *testing.T) {
 	policy := compiled(t, domain.BashPolicy{DefaultBehavior: domain.Allow, Rules: []domain.BashRule{
 		{Name: "no rm", Pattern: `\brm\b`, Action: domain.Deny}, {Name: "all", Pattern: ".*", Action: domain.Allow},
@@ -67,13 +68,10 @@ func TestWorkIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range sizes {
 				script, verdict, memory := judged(t, policy, line(n))
-				if script.work > maxWork+maxLine {
-					t.Errorf("%d: %d units of work", n, script.work)
-				}
 				if memory > maxMemory {
 					t.Errorf("%d: it took %d MB of memory", n, memory>>20)
 				}
-				if script.work > maxWork && (verdict.Action == domain.Allow || script.Catastrophe() == "") {
+				if over(script) && (verdict.Action == domain.Allow || script.Catastrophe() == "") {
 					t.Errorf("%d: what was not read to its end is %q, and no catastrophe", n, verdict.Action)
 				}
 			}
@@ -94,6 +92,11 @@ func judged(t *testing.T, policy *Policy, line string) (Script, Verdict, uint64)
 	return script, verdict, after.TotalAlloc - before.TotalAlloc
 }
 
+// over tells whether a line was not read to its end.
+func over(s Script) bool {
+	return slices.Contains(s.Unclear, "The line takes too long to be judged.")
+}
+
 // TestOrdinaryLinesAreReadToTheirEnd: the bound is far away from all that anybody writes.
 func TestOrdinaryLinesAreReadToTheirEnd(t *testing.T) {
 	for _, name := range []string{"harmless.txt", "near.txt", "bypass.txt", "catastrophes.txt"} {
@@ -109,7 +112,7 @@ func TestOrdinaryLinesAreReadToTheirEnd(t *testing.T) {
 		"a long text":          "echo '" + strings.Repeat("words and words. ", 3000) + "'",
 		"a script":             strings.Repeat("test -f a && grep -q b a || echo none\n", 16),
 	} {
-		if script := Parse(t.Context(), line); script.work > maxWork || script.Catastrophe() != "" {
+		if script := Parse(t.Context(), line); over(script) || script.Catastrophe() != "" {
 			t.Errorf("%s: %d units of work, of %d: %s", name, script.work, maxWork, script.Catastrophe())
 		}
 	}
@@ -122,12 +125,11 @@ func TestMatchingIsBounded(t *testing.T) {
 		rules.Rules = append(rules.Rules, domain.BashRule{Name: fmt.Sprint(i), Pattern: "^" + strings.Repeat("abcdefgh", 200) + fmt.Sprint(i), Action: domain.Deny})
 	}
 	policy, line := compiled(t, rules), "echo "+strings.Repeat("x", 60<<10)
-	longest := maxProgram * (2 + maxLine)
 	for _, limit := range []int{1, 1 << 10, 1 << 20, maxMatch} {
 		m := &matching{Policy: policy, budget: &budget{ctx: t.Context(), limit: limit}}
 		var v Verdict
 		m.judge(&v, Parse(t.Context(), line), line)
-		if !m.over || m.spent > limit+longest {
+		if !m.over || m.spent > limit {
 			t.Errorf("limit %d: over is %v after %d units", limit, m.over, m.spent)
 		}
 	}
