@@ -2909,6 +2909,9 @@ type IfNoneMatch = string
 // Limit defines model for Limit.
 type Limit = int
 
+// PreferWait defines model for PreferWait.
+type PreferWait = string
+
 // WebhookId defines model for WebhookId.
 type WebhookId = string
 
@@ -2994,13 +2997,27 @@ type CreateExecutionParams struct {
 
 	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
 	// stands. Other preferences are ignored, as RFC 7240 asks.
-	Prefer *string `json:"Prefer,omitempty"`
+	Prefer *PreferWait `json:"Prefer,omitempty"`
 }
 
 // GetExecutionParams defines parameters for GetExecution.
 type GetExecutionParams struct {
 	// Wait Wait up to so many seconds for the execution to end, then show it as it stands.
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
+}
+
+// CancelExecutionParams defines parameters for CancelExecution.
+type CancelExecutionParams struct {
+	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
+	// stands. Other preferences are ignored, as RFC 7240 asks.
+	Prefer *PreferWait `json:"Prefer,omitempty"`
+}
+
+// CloseExecutionParams defines parameters for CloseExecution.
+type CloseExecutionParams struct {
+	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
+	// stands. Other preferences are ignored, as RFC 7240 asks.
+	Prefer *PreferWait `json:"Prefer,omitempty"`
 }
 
 // ListDebugMessagesParams defines parameters for ListDebugMessages.
@@ -3353,10 +3370,10 @@ type ServerInterface interface {
 	ListExecutionApprovals(w http.ResponseWriter, r *http.Request, id ExecutionId)
 	// CancelExecution Cancel an execution
 	// (POST /executions/{id}/cancel)
-	CancelExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	CancelExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params CancelExecutionParams)
 	// CloseExecution Take no more prompts, and end as completed
 	// (POST /executions/{id}/close)
-	CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params CloseExecutionParams)
 	// ListDebugMessages The raw messages between Signoff and an external agent
 	// (GET /executions/{id}/debug)
 	ListDebugMessages(w http.ResponseWriter, r *http.Request, id ExecutionId, params ListDebugMessagesParams)
@@ -3563,13 +3580,13 @@ func (_ Unimplemented) ListExecutionApprovals(w http.ResponseWriter, r *http.Req
 
 // CancelExecution Cancel an execution
 // (POST /executions/{id}/cancel)
-func (_ Unimplemented) CancelExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (_ Unimplemented) CancelExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params CancelExecutionParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
 // CloseExecution Take no more prompts, and end as completed
 // (POST /executions/{id}/close)
-func (_ Unimplemented) CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (_ Unimplemented) CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params CloseExecutionParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -4332,7 +4349,7 @@ func (siw *ServerInterfaceWrapper) CreateExecution(w http.ResponseWriter, r *htt
 
 	// ------------- Optional header parameter "Prefer" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
-		var Prefer string
+		var Prefer PreferWait
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Prefer", Count: n})
@@ -4469,8 +4486,32 @@ func (siw *ServerInterfaceWrapper) CancelExecution(w http.ResponseWriter, r *htt
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CancelExecutionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer PreferWait
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Prefer", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Prefer", Err: err})
+			return
+		}
+
+		params.Prefer = &Prefer
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.CancelExecution(w, r, id)
+		siw.Handler.CancelExecution(w, r, id, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -4495,8 +4536,32 @@ func (siw *ServerInterfaceWrapper) CloseExecution(w http.ResponseWriter, r *http
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CloseExecutionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer PreferWait
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Prefer", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Prefer", Err: err})
+			return
+		}
+
+		params.Prefer = &Prefer
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.CloseExecution(w, r, id)
+		siw.Handler.CloseExecution(w, r, id, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -6683,37 +6748,58 @@ func (response ListExecutionApprovalsdefaultApplicationProblemPlusJSONResponse) 
 }
 
 type CancelExecutionRequestObject struct {
-	Id   ExecutionId `json:"id"`
-	Body *CancelExecutionJSONRequestBody
+	Id     ExecutionId `json:"id"`
+	Params CancelExecutionParams
+	Body   *CancelExecutionJSONRequestBody
 }
 
 type CancelExecutionResponseObject interface {
 	VisitCancelExecutionResponse(w http.ResponseWriter) error
 }
 
-type CancelExecution200JSONResponse Execution
+type CancelExecution200ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type CancelExecution200JSONResponse struct {
+	Body    Execution
+	Headers CancelExecution200ResponseHeaders
+}
 
 func (response CancelExecution200JSONResponse) VisitCancelExecutionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type CancelExecution202JSONResponse Execution
+type CancelExecution202ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type CancelExecution202JSONResponse struct {
+	Body    Execution
+	Headers CancelExecution202ResponseHeaders
+}
 
 func (response CancelExecution202JSONResponse) VisitCancelExecutionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -6737,36 +6823,57 @@ func (response CancelExecutiondefaultApplicationProblemPlusJSONResponse) VisitCa
 }
 
 type CloseExecutionRequestObject struct {
-	Id ExecutionId `json:"id"`
+	Id     ExecutionId `json:"id"`
+	Params CloseExecutionParams
 }
 
 type CloseExecutionResponseObject interface {
 	VisitCloseExecutionResponse(w http.ResponseWriter) error
 }
 
-type CloseExecution200JSONResponse Execution
+type CloseExecution200ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type CloseExecution200JSONResponse struct {
+	Body    Execution
+	Headers CloseExecution200ResponseHeaders
+}
 
 func (response CloseExecution200JSONResponse) VisitCloseExecutionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type CloseExecution202JSONResponse Execution
+type CloseExecution202ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type CloseExecution202JSONResponse struct {
+	Body    Execution
+	Headers CloseExecution202ResponseHeaders
+}
 
 func (response CloseExecution202JSONResponse) VisitCloseExecutionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8948,10 +9055,11 @@ func (sh *strictHandler) ListExecutionApprovals(w http.ResponseWriter, r *http.R
 }
 
 // CancelExecution operation middleware
-func (sh *strictHandler) CancelExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (sh *strictHandler) CancelExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params CancelExecutionParams) {
 	var request CancelExecutionRequestObject
 
 	request.Id = id
+	request.Params = params
 
 	var body CancelExecutionJSONRequestBody
 	if err := runtime.BindJSONBody(r, &body); err != nil {
@@ -8984,10 +9092,11 @@ func (sh *strictHandler) CancelExecution(w http.ResponseWriter, r *http.Request,
 }
 
 // CloseExecution operation middleware
-func (sh *strictHandler) CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (sh *strictHandler) CloseExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params CloseExecutionParams) {
 	var request CloseExecutionRequestObject
 
 	request.Id = id
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.CloseExecution(ctx, request.(CloseExecutionRequestObject))

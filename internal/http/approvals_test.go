@@ -130,7 +130,7 @@ func TestTooLateIs410(t *testing.T) {
 
 	id = h.create("ask df")
 	approval, hash = h.pending(id)
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).problem(410, domain.CodeApprovalCancelled)
 }
 

@@ -31,7 +31,7 @@ func TestEarlierConversationsGoInFront(t *testing.T) {
 	spoken := h.open("say one")
 	h.ask("POST", "/executions/"+spoken+"/prompts", `{"prompt":"say two"}`).want(202)
 	h.idle(spoken, 2)
-	h.ask("POST", "/executions/"+spoken+"/close", "").want(200)
+	h.ask("POST", "/executions/"+spoken+"/close", "", "Prefer", "wait=30").want(200)
 	asked := h.ask("POST", "/executions", `{"source":{"type":"internal"},"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"ask df"}]}`).want(201).text("id")
 	approval, hash := h.pending(asked)
 	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).want(200)
@@ -63,7 +63,7 @@ func TestEarlierOutputsAreThereByName(t *testing.T) {
 	block := h.ask("POST", "/executions", aBlock(`"name":"query","source":{"type":"internal"},"prompt":"say two"`)).want(201).text("id")
 	h.ended(block)
 	cancelled := h.create("hang")
-	h.ask("POST", "/executions/"+cancelled+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+cancelled+"/cancel", "", "Prefer", "wait=30").want(200)
 	for name, row := range map[string]struct{ template, more, want string }{
 		"the text":           {"text", `"outputsFrom":{"q":"` + first + `"}`, "done: one"},
 		"success":            {"success", `"outputsFrom":{"q":"` + first + `"}`, "true"},
@@ -115,7 +115,7 @@ func TestBadChains(t *testing.T) {
 		body := "{" + valid + "," + row[0] + "}"
 		h.wrong(badInput{name, body, 422, domain.CodeInvalid, row[1]}, h.ask("POST", "/executions", body))
 	}
-	h.ask("POST", "/executions/"+alive+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+alive+"/cancel", "", "Prefer", "wait=30").want(200)
 }
 
 func TestTooLongAContextIsRefused(t *testing.T) {

@@ -68,7 +68,7 @@ func TestAnAssistantHasToolsOfTheClientUnasked(t *testing.T) {
 	if list := h.ask("GET", "/executions", "").want(200); list.text("items", "0", "pendingToolCalls", "0", "tool") != "insert_blocks" {
 		t.Errorf("%s", list.body)
 	}
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 	a := h.ask("POST", "/executions", `{`+fields+`}`).problem(422, domain.CodeInvalid)
 	if a.text("errors", "0", "pointer") != "/tools/enabled/1" {
 		t.Errorf("%s", a.body)
@@ -78,7 +78,7 @@ func TestAnAssistantHasToolsOfTheClientUnasked(t *testing.T) {
 func TestACallThatWaitsForNobodyAnyMore(t *testing.T) {
 	h := newHouse(t)
 	id := h.inserting()
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 	gone := h.ask("POST", "/executions/"+id+"/tool-results", `{"toolCallId":"c1","output":"x"}`).problem(410, domain.CodeCallEnded)
 	if gone.text("toolCall", "status") != "cancelled" || gone.get("toolCall", "answer") != nil {
 		t.Errorf("%s", gone.body)

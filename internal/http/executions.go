@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
+	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -39,7 +39,7 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 		response.Headers.IdempotencyReplayed = new("true")
 	}
 	if wait > 0 {
-		response.Headers.PreferenceApplied = new(fmt.Sprintf("wait=%d", wait))
+		response.Headers.PreferenceApplied = new(waited(wait))
 		if execution, err = s.awaitEnd(ctx, execution, wait); err != nil {
 			return nil, err
 		}
@@ -121,17 +121,21 @@ func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutio
 	if request.Body != nil {
 		reason = value(request.Body.Reason, "")
 	}
+	wait, err := preferredWait(request.Params.Prefer)
+	if err != nil {
+		return nil, err
+	}
 	by := who(ctx)
 	execution, err := s.sessions.Cancel(ctx, by.Tenant, id, reason, by.Actor)
 	failpoint.Hit(failpoint.HTTPCancelled)
+	shown, applied, err := s.ending(ctx, id, execution, err, wait, domain.StatusCancelled)
 	if err != nil {
-		return nil, s.overExecution(ctx, id, err)
+		return nil, err
 	}
-	shown, err := s.shownTo(ctx, execution)
-	if execution.Status.Terminal() {
-		return api.CancelExecution200JSONResponse(shown), err
+	if domain.Status(shown.Status).Terminal() {
+		return api.CancelExecution200JSONResponse{Body: shown, Headers: api.CancelExecution200ResponseHeaders{PreferenceApplied: applied}}, nil
 	}
-	return api.CancelExecution202JSONResponse(shown), err
+	return api.CancelExecution202JSONResponse{Body: shown, Headers: api.CancelExecution202ResponseHeaders{PreferenceApplied: applied}}, nil
 }
 
 // CloseExecution lets an execution end when it has worked off what it has.
@@ -140,17 +144,40 @@ func (s *Server) CloseExecution(ctx context.Context, request api.CloseExecutionR
 	if err != nil {
 		return nil, err
 	}
+	wait, err := preferredWait(request.Params.Prefer)
+	if err != nil {
+		return nil, err
+	}
 	by := who(ctx)
 	execution, err := s.sessions.Close(ctx, by.Tenant, id, by.Actor)
 	failpoint.Hit(failpoint.HTTPClosed)
+	shown, applied, err := s.ending(ctx, id, execution, err, wait, domain.StatusCompleted)
 	if err != nil {
-		return nil, s.overExecution(ctx, id, err)
+		return nil, err
 	}
-	shown, err := s.shownTo(ctx, execution)
-	if execution.Status.Terminal() {
-		return api.CloseExecution200JSONResponse(shown), err
+	if domain.Status(shown.Status).Terminal() {
+		return api.CloseExecution200JSONResponse{Body: shown, Headers: api.CloseExecution200ResponseHeaders{PreferenceApplied: applied}}, nil
 	}
-	return api.CloseExecution202JSONResponse(shown), err
+	return api.CloseExecution202JSONResponse{Body: shown, Headers: api.CloseExecution202ResponseHeaders{PreferenceApplied: applied}}, nil
+}
+
+// ending shows an execution whose end was asked for, with asked as the error of that. It waits for the end only where the client
+// prefers that; one that ends otherwise than wanted is a conflict. applied is the preference that was honoured.
+func (s *Server) ending(
+	ctx context.Context, id domain.ExecutionID, execution domain.Execution, asked error, wait int, wanted domain.Status,
+) (shown api.Execution, applied *string, err error) {
+	if err = asked; err == nil && wait > 0 {
+		applied = new(waited(wait))
+		execution, err = s.awaitEnd(ctx, execution, wait)
+		if err == nil && execution.Status.Terminal() {
+			err = sessions.EndedOtherwise(execution, wanted)
+		}
+	}
+	if err != nil {
+		return api.Execution{}, nil, s.overExecution(ctx, id, err)
+	}
+	shown, err = s.shownTo(ctx, execution)
+	return shown, applied, err
 }
 
 // ResumeExecution chooses how an interrupted execution goes on.
@@ -302,6 +329,9 @@ func preferredWait(prefer *string) (seconds int, err error) {
 	}
 	return seconds, nil
 }
+
+// waited is the wait of preferredWait as Preference-Applied says it.
+func waited(seconds int) string { return "wait=" + strconv.Itoa(seconds) }
 
 var uuidText = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 

@@ -160,18 +160,18 @@ func TestListsAreComplete(t *testing.T) {
 	if a := h.ask("GET", "/executions?status=completed&status=waiting", "").want(200); a.count("items") != 6 {
 		t.Errorf("%d items", a.count("items"))
 	}
-	h.ask("POST", "/executions/"+hanging+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+hanging+"/cancel", "", "Prefer", "wait=30").want(200)
 }
 
 func TestCancel(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("hang")
-	a := h.ask("POST", "/executions/"+id+"/cancel", `{"reason":"wrong ticket"}`).want(200)
+	a := h.ask("POST", "/executions/"+id+"/cancel", `{"reason":"wrong ticket"}`, "Prefer", "wait=30").want(200)
 	if a.text("status") != "cancelled" || a.text("output", "finishReason") != "cancelled" {
 		t.Errorf("%s", a.body)
 	}
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
-	h.ask("POST", "/executions/"+id+"/cancel", "{}").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "{}", "Prefer", "wait=30").want(200)
 	frames := h.follow(id).all()
 	if last := frames[len(frames)-1]; !strings.Contains(last.data, "wrong ticket") {
 		t.Errorf("the last frame is %s", last.raw)
@@ -180,6 +180,45 @@ func TestCancel(t *testing.T) {
 	h.ended(done)
 	a = h.ask("POST", "/executions/"+done+"/cancel", "").problem(409, domain.CodeExecutionEnded)
 	if a.text("execution", "status") != "completed" || a.text("execution", "id") != done {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// An end that was asked for is answered at once with the execution as it is; with a preference the answer waits for it.
+func TestEndsAreWaitedForOnlyWhereThatIsPreferred(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("ask inner")
+	h.pending(id)
+	for range 2 {
+		a := h.ask("POST", "/executions/"+id+"/close", "").want(202)
+		if a.text("status") != "pendingToolApproval" || a.header.Get("Preference-Applied") != "" {
+			t.Errorf("%v %s", a.header, a.body)
+		}
+	}
+	a := h.ask("POST", "/executions/"+id+"/close", "", "Prefer", "respond-async, wait=1").want(202)
+	if a.text("status") != "pendingToolApproval" || a.header.Get("Preference-Applied") != "wait=1" {
+		t.Errorf("%v %s", a.header, a.body)
+	}
+	a = h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=60").want(200)
+	if a.text("status") != "cancelled" || a.header.Get("Preference-Applied") != "wait=60" {
+		t.Errorf("%v %s", a.header, a.body)
+	}
+	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	for _, wrong := range []string{"wait=61", "wait=-1", "wait=soon", "wait"} {
+		h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", wrong).problem(422, domain.CodeInvalid)
+		h.ask("POST", "/executions/"+id+"/close", "", "Prefer", wrong).problem(422, domain.CodeInvalid)
+	}
+}
+
+// Who waits for an end is told when it became another one.
+func TestWaitingForAnEndThatBecomesAnother(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("ask inner")
+	h.pending(id)
+	told := make(chan answer)
+	go func() { told <- h.ask("POST", "/executions/"+id+"/close", "", "Prefer", "wait=60") }()
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=60").want(200)
+	if a := (<-told).problem(409, domain.CodeExecutionEnded); a.text("execution", "status") != "cancelled" {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -378,7 +417,7 @@ func TestAClientThatGoesAwayCancelsNothing(t *testing.T) {
 	if a := h.ask("GET", "/executions/"+id, "").want(200); a.get("endedAt") != nil {
 		t.Errorf("%s", a.body)
 	}
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 }
 
 func TestAListShortensWhatWasAnswered(t *testing.T) {

@@ -34,7 +34,7 @@ func TestConflictsTellAWriterNothing(t *testing.T) {
 		{asking + "/resume", `{"mode":"load"}`, 409, domain.StatusPendingToolApproval},
 		{asking + "/cancel", `{}`, 200, domain.StatusCancelled},
 	} {
-		a := h.ask("POST", "/executions/"+row.path, row.body, "Authorization", writer).want(row.status)
+		a := h.ask("POST", "/executions/"+row.path, row.body, "Authorization", writer, "Prefer", "wait=30").want(row.status)
 		at := []string{"execution", "status"}
 		if row.status == 200 {
 			at = at[1:]

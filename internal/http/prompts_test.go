@@ -28,11 +28,11 @@ func TestAnExternalAgentStaysOpenForFurtherPrompts(t *testing.T) {
 		t.Errorf("%s", prompt.body)
 	}
 	h.idle(id, 2)
-	closed := h.ask("POST", "/executions/"+id+"/close", "").want(200)
+	closed := h.ask("POST", "/executions/"+id+"/close", "", "Prefer", "wait=30").want(200)
 	if closed.text("status") != "completed" || closed.text("output", "finishReason") != "endTurn" {
 		t.Errorf("%s", closed.body)
 	}
-	h.ask("POST", "/executions/"+id+"/close", "").want(200)
+	h.ask("POST", "/executions/"+id+"/close", "", "Prefer", "wait=30").want(200)
 	ended := h.ask("POST", path, `{"prompt":"say three"}`).problem(409, domain.CodeExecutionEnded)
 	if ended.text("execution", "status") != "completed" {
 		t.Errorf("%s", ended.body)
@@ -75,7 +75,7 @@ func TestAPromptThatComesWhileATurnRuns(t *testing.T) {
 	}
 	h.ask("POST", path, `{"prompt":"say four","whenBusy":"interrupt"}`).want(202)
 	h.idle(id, 3)
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 	ended := h.ask("POST", "/executions/"+id+"/close", "").problem(409, domain.CodeExecutionEnded)
 	if ended.text("execution", "status") != "cancelled" {
 		t.Errorf("%s", ended.body)

@@ -204,7 +204,7 @@ func TestStreamsAreCounted(t *testing.T) {
 	eventually(t, "the place is free again", func() bool { return h.server.streams.Load() == 0 })
 	h.ask("GET", "/executions/"+id+"/events?after=999", "").problem(409, domain.CodeCursorBeyondHead)
 	eventually(t, "no place is lost", func() bool { return h.server.streams.Load() == 0 })
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 }
 
 func TestDrain(t *testing.T) {
@@ -237,7 +237,7 @@ func TestDrain(t *testing.T) {
 	if frames := h.follow(id).all(); len(frames) != 3 || frames[1].retry == "" {
 		t.Errorf("a new stream says %v", frames)
 	}
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(200)
+	h.ask("POST", "/executions/"+id+"/cancel", "").want(202)
 	stop()
 	if err := <-served; err != nil {
 		t.Error(err)

@@ -49,9 +49,11 @@ func TestCancelInEveryState(t *testing.T) {
 				w := newWorld(t, s, script)
 				id := w.start()
 				w.reach(id, status)
-				end, err := w.manager.Cancel(context.Background(), tenant, id, "changed my mind", alice)
-				if err != nil || end.Status != domain.StatusCancelled {
-					t.Fatalf("cancel: %s, %v", end.Status, err)
+				if _, err := w.manager.Cancel(context.Background(), tenant, id, "changed my mind", alice); err != nil {
+					t.Fatal("cancel:", err)
+				}
+				if end := w.ended(id); end.Status != domain.StatusCancelled {
+					t.Fatalf("it ended as %s", end.Status)
 				}
 				last := payloads[domain.ExecutionEnded](t, w.events(id))
 				if len(last) != 1 || last[0].Reason != "changed my mind" || *last[0].CancelledBy != alice {
@@ -82,6 +84,74 @@ func (w *world) reach(id domain.ExecutionID, status domain.Status) {
 			w.t.Fatalf("%s is not reached, it is %s", status, w.execution(id).Status)
 		}
 	}
+}
+
+// Who asks for an end does not wait for it: not for the turn that runs, not for an agent that takes its time, and not for a person.
+func TestAskingForAnEndTakesNoTime(t *testing.T) {
+	stubborn := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		<-ctx.Done()
+		time.Sleep(4 * time.Second)
+		return "", context.Cause(ctx)
+	}
+	asks := map[string]func(*world, domain.ExecutionID) (domain.Execution, error){
+		"cancel": func(w *world, id domain.ExecutionID) (domain.Execution, error) {
+			return w.manager.Cancel(context.Background(), tenant, id, "enough", alice)
+		},
+		"close": func(w *world, id domain.ExecutionID) (domain.Execution, error) {
+			return w.manager.Close(context.Background(), tenant, id, alice)
+		},
+	}
+	scripts := map[string]sessionstest.Script{"a turn": stubborn, "an approval": one("ls")}
+	for what, ask := range asks {
+		for open, script := range scripts {
+			t.Run(what+" during "+open, func(t *testing.T) {
+				onFakeTime(t, script, func(t *testing.T, w *world) {
+					id := w.start(keepOpen)
+					synctest.Wait()
+					begun := time.Now()
+					execution, err := ask(w, id)
+					if took := time.Since(begun); took > 0 || err != nil {
+						t.Errorf("it took %s: %s, %v", took, execution.Status, err)
+					}
+					if execution.Status.Terminal() && what == "close" {
+						t.Errorf("it is %s while it works", execution.Status)
+					}
+					if again, err := ask(w, id); err != nil {
+						t.Errorf("asked again: %s, %v", again.Status, err)
+					}
+					w.cancel(id)
+				})
+			})
+		}
+	}
+}
+
+// What was answered is not lost with the server that answered it, which is killed at once.
+func TestAskingForAnEndSurvivesAKill(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		first := newWorld(t, s, stuck[domain.StatusStreaming])
+		idle := newWorld(t, s, echo)
+		cancelled, closed := first.start(keepOpen), idle.start(keepOpen)
+		first.reach(cancelled, domain.StatusStreaming)
+		idle.becomes(closed, domain.StatusIdle, 1)
+		first.killed()
+		idle.killed()
+		asked := newWorld(t, s, echo, func(c *sessions.Config) { c.LookEvery = ages }) // so it may not have taken them up by then
+		if _, err := asked.manager.Cancel(context.Background(), tenant, cancelled, "enough", alice); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := asked.manager.Close(context.Background(), tenant, closed, alice); err != nil {
+			t.Fatal(err)
+		}
+		asked.killed()
+		second := newWorld(t, s, stuck[domain.StatusStreaming])
+		if end := second.ended(cancelled); end.Status != domain.StatusCancelled {
+			t.Errorf("cancelled, it ended as %s", end.Status)
+		}
+		if end := second.ended(closed); end.Status != domain.StatusCompleted {
+			t.Errorf("closed, it ended as %s", end.Status)
+		}
+	})
 }
 
 func TestCancelOfAnEndedExecutionConflicts(t *testing.T) {

@@ -208,8 +208,8 @@ func (m *Manager) Edit(
 	return m.takePrompt(ctx, tenant, id, prompt, by, key)
 }
 
-// Accept takes the blocks of a generation, and closes the execution. It waits for its end like Close. Who accepts again what they have
-// accepted gets the same answer.
+// Accept takes the blocks of a generation, and closes the execution. It waits a few seconds for its end. Who accepts again what they
+// have accepted gets the same answer.
 //
 // Errors: CodeNotFound; CodeNoGeneration; CodeBusy; CodeDocumentChanged.
 func (m *Manager) Accept(
@@ -219,11 +219,6 @@ func (m *Manager) Accept(
 	if err != nil {
 		return domain.Execution{}, err
 	}
-	follower, err := m.log.Follow(ctx, id, execution.LastSeq)
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	defer follower.Close()
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Accept: &acceptance,
 		Events: []domain.Event{domain.NewEvent(id, domain.BlocksAccepted{Generation: acceptance.Generation, By: acceptance.By})},
@@ -232,8 +227,5 @@ func (m *Manager) Accept(
 	if err != nil || execution.Status.Terminal() {
 		return execution, err
 	}
-	if err := awaitEnd(ctx, follower); err != nil {
-		return execution, err
-	}
-	return m.store.Execution(ctx, tenant, id)
+	return m.awaitEnd(ctx, execution)
 }

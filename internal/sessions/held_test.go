@@ -88,9 +88,8 @@ func TestAWishThatWasTakenGoesBeforeTheEnd(t *testing.T) {
 	})
 	id := w.start()
 	w.until(id, domain.MessageCompletedType)
-	execution, err := w.manager.Cancel(context.Background(), tenant, id, "stop", alice)
-	if err != nil || execution.Status != domain.StatusCancelled {
-		t.Errorf("who has cancelled it is told: %s, %v", execution.Status, err)
+	if end := w.cancel(id); end.Status != domain.StatusCancelled {
+		t.Errorf("cancelled, it ended as %s", end.Status)
 	}
 }
 

@@ -416,6 +416,11 @@ func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.
 		return err
 	}
 	if !execution.Status.Terminal() {
+		if execution, err = m.awaitEnd(ctx, execution); err != nil {
+			return err
+		}
+	}
+	if !execution.Status.Terminal() {
 		return domain.Errorf(domain.CodeUnavailable, "The execution has not stopped yet; delete it again in a moment.")
 	}
 	if err := m.store.Delete(ctx, tenant, id, audit.Execution("execution.deleted", execution, by, audit.ByAPI)); err != nil {

@@ -251,11 +251,12 @@ func TestCloseOfAnInterruptedExecution(t *testing.T) {
 	w.killed()
 	w, _ = abroad(t, s, script)
 	w.becomes(id, domain.StatusInterrupted, 1)
-	if _, err := w.manager.Close(context.Background(), tenant, id, alice); domain.CodeOf(err) != domain.CodeExecutionEnded {
+	// The end may come before the answer, and is another one than was asked for.
+	if _, err := w.manager.Close(context.Background(), tenant, id, alice); err != nil && domain.CodeOf(err) != domain.CodeExecutionEnded {
 		t.Errorf("closed: %v", err)
 	}
-	if end := w.ended(id); end.Output.Error.Code != domain.CodeInterrupted {
-		t.Errorf("%+v", end.Output)
+	if end := w.ended(id); end.Status != domain.StatusFailed || end.Output.Error.Code != domain.CodeInterrupted {
+		t.Errorf("%s: %+v", end.Status, end.Output)
 	}
 }
 

@@ -186,18 +186,8 @@ func TestAnIdleExecutionIsParked(t *testing.T) {
 		w.prompted(prompted, "again")
 		w.becomes(prompted, domain.StatusIdle, 2)
 		w.parked(prompted)
-		for id, end := range map[domain.ExecutionID]func(context.Context, domain.TenantID, domain.ExecutionID) (domain.Execution, error){
-			closed: func(ctx context.Context, t domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
-				return w.manager.Close(ctx, t, id, alice)
-			},
-			cancelled: func(ctx context.Context, t domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
-				return w.manager.Cancel(ctx, t, id, "enough", alice)
-			},
-		} {
-			if ended, err := end(context.Background(), tenant, id); err != nil || !ended.Status.Terminal() {
-				t.Errorf("%s: %v", ended.Status, err)
-			}
-		}
+		w.close(closed)
+		w.cancel(cancelled)
 		if end := w.ended(expired); end.Output.FinishReason != domain.FinishExpired {
 			t.Errorf("%s: %+v", end.Status, end.Output)
 		}

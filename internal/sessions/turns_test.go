@@ -62,11 +62,10 @@ func (w *world) becomes(id domain.ExecutionID, status domain.Status, nth int) {
 
 func (w *world) close(id domain.ExecutionID) domain.Execution {
 	w.t.Helper()
-	execution, err := w.manager.Close(context.Background(), tenant, id, alice)
-	if err != nil {
+	if _, err := w.manager.Close(context.Background(), tenant, id, alice); err != nil {
 		w.t.Fatal("close:", err)
 	}
-	return execution
+	return w.ended(id)
 }
 
 func TestFurtherTurns(t *testing.T) {
@@ -221,8 +220,8 @@ func TestCancelDiscardsQueuedPrompts(t *testing.T) {
 	id := w.start(keepOpen)
 	w.until(id, domain.TurnStartedType)
 	queued := w.say(id, "never", "")
-	if end, err := w.manager.Cancel(context.Background(), tenant, id, "", alice); err != nil || end.Status != domain.StatusCancelled {
-		t.Fatal(end.Status, err)
+	if end := w.cancel(id); end.Status != domain.StatusCancelled {
+		t.Fatal(end.Status)
 	}
 	if discarded := payloads[domain.PromptDiscarded](t, w.events(id)); len(discarded) != 1 || discarded[0].PromptID != queued.ID {
 		t.Error(discarded)
@@ -233,9 +232,8 @@ func TestCancelWhileIdle(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), echo)
 	id := w.start(keepOpen)
 	w.becomes(id, domain.StatusIdle, 1)
-	end, err := w.manager.Cancel(context.Background(), tenant, id, "enough", alice)
-	if err != nil || end.Status != domain.StatusCancelled {
-		t.Fatal(end.Status, err)
+	if end := w.cancel(id); end.Status != domain.StatusCancelled {
+		t.Fatal(end.Status)
 	}
 	if ended := payloads[domain.TurnEnded](t, w.events(id)); len(ended) != 1 {
 		t.Errorf("turns ended %d times", len(ended))

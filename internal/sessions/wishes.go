@@ -8,7 +8,6 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
-	"signoff/internal/events"
 	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
@@ -154,12 +153,9 @@ func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request 
 	return nil
 }
 
-// cancelWait is how long Cancel waits for the end that it asked for.
-const cancelWait = 10 * time.Second
-
-// Cancel asks for the end of an execution, on whichever replica it is driven, and waits for it. The wish is in the
-// database before anybody acts on it. The execution is returned as it then stands: still live where its driver does
-// not answer. Cancelled again it is no error; ended otherwise it is CodeExecutionEnded.
+// Cancel asks for the end of an execution, on whichever replica it is driven, and does not wait for it: when it returns,
+// the request is in the database, and also survives the death of this server. The execution is returned as it then stands.
+// Cancelled again it is no error; ended otherwise it is CodeExecutionEnded.
 func (m *Manager) Cancel(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string, by domain.Actor,
 ) (domain.Execution, error) {
@@ -168,12 +164,12 @@ func (m *Manager) Cancel(
 }
 
 // Close asks for the ordinary end of an execution that stays open: it takes no more prompts, and ends as completed when
-// the turn that runs and those that wait have ended. It waits like Cancel.
+// the turn that runs and those that wait have ended. It does not wait for that, as Cancel does not.
 func (m *Manager) Close(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) (domain.Execution, error) {
 	return m.end(ctx, tenant, store.Change{Execution: id, Close: &by}, domain.StatusCompleted, "execution.closed", by)
 }
 
-// end writes the wish for an end and waits for it.
+// end writes the wish for an end.
 func (m *Manager) end(
 	ctx context.Context, tenant domain.TenantID, wish store.Change, wanted domain.Status, action string, by domain.Actor,
 ) (domain.Execution, error) {
@@ -182,57 +178,60 @@ func (m *Manager) end(
 		return domain.Execution{}, err
 	}
 	if execution.Status.Terminal() {
-		return execution, endedOtherwise(execution, wanted)
+		return execution, EndedOtherwise(execution, wanted)
 	}
-	follower, err := m.log.Follow(ctx, execution.ID, execution.LastSeq)
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	defer follower.Close()
 	wish.Audit = []domain.AuditRecord{audit.Execution(action, execution, by, audit.ByAPI)}
 	failpoint.Hit(failpoint.WishBeforeEnd)
-	if _, err := m.log.Commit(ctx, wish); err != nil && domain.CodeOf(err) != domain.CodeStale {
+	if _, err := m.log.Commit(ctx, wish); err != nil && (domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome)) {
 		return execution, err
 	}
 	failpoint.Hit(failpoint.WishEndWritten)
-	if err := awaitEnd(ctx, follower); err != nil {
-		return execution, err
-	}
 	execution, err = m.store.Execution(ctx, tenant, execution.ID)
 	if err == nil && execution.Status.Terminal() {
-		err = endedOtherwise(execution, wanted)
+		err = EndedOtherwise(execution, wanted)
 	}
 	return execution, err
 }
 
-// awaitEnd reads on until the terminal event, or until it has waited long enough.
-func awaitEnd(ctx context.Context, follower *events.Follower) error {
-	patience := time.NewTimer(cancelWait)
+// EndedOtherwise is CodeExecutionEnded where an execution has ended with another status than the one that was asked for.
+func EndedOtherwise(execution domain.Execution, wanted domain.Status) error {
+	if execution.Status == wanted {
+		return nil
+	}
+	return domain.Errorf(domain.CodeExecutionEnded, "The execution has already ended: it is %s.", execution.Status)
+}
+
+// endWait is how long awaitEnd waits at most.
+const endWait = 10 * time.Second
+
+// awaitEnd reads on until the terminal event, or until it has waited long enough, and reads the execution again.
+func (m *Manager) awaitEnd(ctx context.Context, execution domain.Execution) (domain.Execution, error) {
+	follower, err := m.log.Follow(ctx, execution.ID, execution.LastSeq)
+	if err != nil {
+		return execution, err
+	}
+	defer follower.Close()
+	patience := time.NewTimer(endWait)
 	defer patience.Stop()
 	for {
 		frames, err := follower.Next(ctx)
 		if err != nil {
-			return err
+			return execution, err
 		}
 		if follower.Ended() {
-			return nil
+			break
 		}
 		if len(frames) > 0 {
 			continue
 		}
 		select {
 		case <-follower.Bell():
+			continue
 		case <-patience.C:
-			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return execution, context.Cause(ctx)
 		}
+		break
 	}
-}
-
-func endedOtherwise(execution domain.Execution, wanted domain.Status) error {
-	if execution.Status == wanted {
-		return nil
-	}
-	return domain.Errorf(domain.CodeExecutionEnded, "The execution has already ended: it is %s.", execution.Status)
+	return m.store.Execution(ctx, execution.Tenant, execution.ID)
 }

@@ -38,19 +38,18 @@ func (v *visit) exited(id string, n int) (last domain.AgentExited) {
 // closed closes an execution and expects it to be completed.
 func (v *visit) closed(id string) execution {
 	v.t.Helper()
-	if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/close",
-		nil); end.Status != "completed" {
+	if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil, waits); end.Status != "completed" {
 		v.t.Errorf("closed as %s", end.Status)
 	}
 	return v.get(id)
 }
 
-// closing begins to close an execution, and tells when that was answered.
+// closing begins to close an execution, and tells when that was answered, which is after its end.
 func (v *visit) closing(id string) <-chan struct{} {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		if response, content := v.do("POST", "/executions/"+id+"/close", nil); response.StatusCode >= 300 {
+		if response, content := v.do("POST", "/executions/"+id+"/close", nil, waits); response.StatusCode >= 300 {
 			v.t.Errorf("close: %s: %s", response.Status, content)
 		}
 	}()

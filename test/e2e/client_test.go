@@ -202,8 +202,10 @@ func (c client) ended(id string) execution {
 	panic("unreachable")
 }
 
-// cancelled cancels an execution and returns it as it has ended. Where the agent listens to nobody, or the machine is busy, the answer may
-// come before the end, as 202.
+// waits has an answer wait for the end of an execution.
+var waits = headers{"Prefer": "wait=60"}
+
+// cancelled cancels an execution and returns it as it has ended, which the answer does not wait for.
 func (c client) cancelled(id string, body any) execution {
 	c.t.Helper()
 	response, content := c.do("POST", "/executions/"+id+"/cancel", body)

@@ -41,12 +41,12 @@ func TestParkedExecutionsWake(t *testing.T) {
 		s.cancelled(cancelled.ExecutionID, nil)
 		s.finishes(cancelled.ExecutionID, domain.StatusCancelled)
 		s.finishes(expired, domain.StatusCompleted)
-		want[execution](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil)
+		want[execution](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil, waits)
 		s.finishes(closed, domain.StatusCompleted)
 		want[object](s.client, http.StatusAccepted, "POST", "/executions/"+idle+"/prompts", object{"prompt": "more"})
 		s.decide(s.asking(idle), object{"decision": "deny"})
 		s.eventually("a second turn", func() bool { e := s.get(idle); return e.Turn == 2 && e.Status == "idle" })
-		want[execution](s.client, http.StatusOK, "POST", "/executions/"+idle+"/close", nil)
+		want[execution](s.client, http.StatusOK, "POST", "/executions/"+idle+"/close", nil, waits)
 		s.finishes(idle, domain.StatusCompleted)
 		if ledger := s.written(); ledger != "ran\n" {
 			t.Errorf("ran, of all that asked, and one was approved: %q", ledger)
@@ -170,7 +170,7 @@ func TestTheQueue(t *testing.T) {
 			t.Errorf("%d were refused", n)
 		}
 
-		want[execution](s.client, http.StatusOK, "POST", "/executions/"+ids[1]+"/cancel", nil)
+		want[execution](s.client, http.StatusOK, "POST", "/executions/"+ids[1]+"/cancel", nil, waits)
 		s.finishes(ids[1], domain.StatusCancelled)
 		s.places(ids, 1, 0, 2)
 		s.kill()

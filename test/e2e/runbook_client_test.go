@@ -85,7 +85,7 @@ func insertedBlocks(t *testing.T, stage *stage) {
 	}
 	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": "Thank you."})
 	s.rests(id, 2)
-	want[object](s.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil)
+	want[object](s.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil, waits)
 	if out := s.over(id, domain.StatusCompleted).Output; out.Text != "You are welcome." || len(out.ToolCallsExecuted) != 1 || !out.ToolCallsExecuted[0].Approved {
 		t.Errorf("%+v", out)
 	}

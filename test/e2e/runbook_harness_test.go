@@ -354,7 +354,7 @@ func (s *story) accept(id string, number int, revision string) generation {
 
 func (s *story) cancel(id string) {
 	s.t.Helper()
-	want[object](s.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", nil)
+	want[object](s.client, http.StatusOK, "POST", "/executions/"+id+"/cancel", nil, waits)
 }
 
 // blocks are the generations of an execution.

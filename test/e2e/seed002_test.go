@@ -668,7 +668,7 @@ func atOnce(t *testing.T, stage *stage) {
 			func() (*http.Response, []byte) {
 				return s.do("POST", path+"/generation/edits", object{"text": "x", "generation": 1})
 			},
-			func() (*http.Response, []byte) { return s.do("POST", path+"/cancel", nil) },
+			func() (*http.Response, []byte) { return s.do("POST", path+"/cancel", nil, waits) },
 			func() (*http.Response, []byte) {
 				return s.do("POST", path+"/generation/accept", object{"generation": 1, "documentRevision": "12"})
 			},
@@ -732,7 +732,7 @@ func undecided(t *testing.T, stage *stage) {
 	left := s.generate(object{"idleTimeoutSeconds": 1})
 	closed := s.generate()
 	s.rests(closed, 1)
-	want[object](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil)
+	want[object](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil, waits)
 	for _, id := range []string{left, closed} {
 		s.over(id, domain.StatusCompleted)
 		s.are(id, "cancelled")

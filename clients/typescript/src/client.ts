@@ -50,8 +50,7 @@ export class Signoff {
 
   /** Creates an execution and starts it. With `waitSeconds` the answer waits so long for its end. */
   createExecution(body: CreateExecution, options: MakeOptions & { waitSeconds?: number } = {}): Promise<Execution> {
-    const prefer = options.waitSeconds === undefined ? undefined : `wait=${options.waitSeconds}`;
-    return this.#make("/executions", body, options, { Prefer: prefer });
+    return this.#make("/executions", body, options, preferring(options));
   }
 
   getExecution(id: string, options: CallOptions & { waitSeconds?: number } = {}): Promise<Execution> {
@@ -63,14 +62,15 @@ export class Signoff {
     return this.#get("/executions", { status, cursor, limit }, options);
   }
 
-  cancelExecution(id: string, options: CallOptions & { reason?: string } = {}): Promise<Execution> {
+  /** Stops an execution. The answer shows it while it stops; with `waitSeconds` it waits so long for the end. */
+  cancelExecution(id: string, options: CallOptions & { reason?: string; waitSeconds?: number } = {}): Promise<Execution> {
     const body = options.reason === undefined ? {} : { reason: options.reason };
-    return this.#post(`/executions/${part(id)}/cancel`, body, options);
+    return this.#post(`/executions/${part(id)}/cancel`, body, options, preferring(options));
   }
 
-  /** No further prompts: the execution works off what it has and is completed. */
-  closeExecution(id: string, options: CallOptions = {}): Promise<Execution> {
-    return this.#post(`/executions/${part(id)}/close`, undefined, options);
+  /** No further prompts: the execution works off what it has and is completed. With `waitSeconds` the answer waits so long for that. */
+  closeExecution(id: string, options: CallOptions & { waitSeconds?: number } = {}): Promise<Execution> {
+    return this.#post(`/executions/${part(id)}/close`, undefined, options, preferring(options));
   }
 
   deleteExecution(id: string, options: CallOptions = {}): Promise<void> {
@@ -191,8 +191,8 @@ export class Signoff {
   }
 
   /** Sends what does no harm twice. */
-  #post<T>(path: string, body: unknown, options: CallOptions): Promise<T> {
-    return this.#http.json({ method: "POST", path, body, signal: options.signal });
+  #post<T>(path: string, body: unknown, options: CallOptions, headers: Record<string, string | undefined> = {}): Promise<T> {
+    return this.#http.json({ method: "POST", path, body, headers, signal: options.signal });
   }
 
   /** Sends what would make two things if it were sent twice without a key. */
@@ -205,6 +205,11 @@ export class Signoff {
     return (cursor: string | undefined, signal: AbortSignal) =>
       this.#http.open({ method: "GET", path, headers: { Accept: "text/event-stream", "Last-Event-ID": cursor }, signal });
   }
+}
+
+/** The headers of a request that is to wait for an end. */
+function preferring({ waitSeconds }: { waitSeconds?: number }): Record<string, string | undefined> {
+  return { Prefer: waitSeconds === undefined ? undefined : `wait=${waitSeconds}` };
 }
 
 /** An id within a path. One that would make the path another one is a mistake, and is not sent. */

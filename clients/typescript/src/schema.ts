@@ -304,9 +304,10 @@ export interface paths {
         put?: never;
         /**
          * Cancel an execution
-         * @description Stops the agent and every process below it. The answer waits a few seconds for the end: 200 shows the cancelled
-         *     execution, 202 one that is still stopping. Cancelling again is 200 and changes nothing; the first reason
-         *     stands. An execution that ended otherwise is 409 with the execution.
+         * @description Stops the agent and every process below it. The answer comes as soon as the cancellation is on disk, from where no
+         *     crash takes it back: 202 shows the execution as it is while it stops. With `Prefer: wait=N` the answer waits up to N
+         *     seconds for the end, and 200 shows the cancelled execution. Cancelling again is 200 or 202 and changes nothing; the
+         *     first reason stands. An execution that ended otherwise is 409 with the execution.
          */
         post: operations["cancelExecution"];
         delete?: never;
@@ -366,8 +367,10 @@ export interface paths {
         /**
          * Take no more prompts, and end as completed
          * @description An idle execution ends at once. One that works comes to the end of its turn and of the prompts that wait, and
-         *     then ends. The answer waits a few seconds for that: 200 shows the completed execution, 202 one that still works.
-         *     Closing again is 200 or 202 and changes nothing. An execution that ended otherwise is 409 with the execution.
+         *     then ends. The answer comes as soon as the wish is on disk, from where no crash takes it back: 202 shows the
+         *     execution as it is. With `Prefer: wait=N` the answer waits up to N seconds for the end, and 200 shows the completed
+         *     execution. Closing again is 200 or 202 and changes nothing. An execution that ended otherwise is 409 with the
+         *     execution.
          */
         post: operations["closeExecution"];
         delete?: never;
@@ -3876,6 +3879,12 @@ export interface components {
          * @example nightly-2026-07-01
          */
         IdempotencyKey: string;
+        /**
+         * @description `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
+         *     stands. Other preferences are ignored, as RFC 7240 asks.
+         * @example wait=30
+         */
+        PreferWait: string;
         /** @description The `nextCursor` of the page before. Opaque; one that this service did not make is 400. */
         Cursor: string;
         /** @description How many items a page holds at most. */
@@ -3885,6 +3894,8 @@ export interface components {
     headers: {
         /** @description Names this request in the server's log; problems repeat it as `requestId`. */
         RequestId: string;
+        /** @description The `wait` that was honoured. */
+        PreferenceApplied: string;
         /** @description `true` where the key had made this before. */
         IdempotencyReplayed: "true";
         /** @description Seconds after which another try makes sense. */
@@ -4266,7 +4277,7 @@ export interface operations {
                  *     stands. Other preferences are ignored, as RFC 7240 asks.
                  * @example wait=30
                  */
-                Prefer?: string;
+                Prefer?: components["parameters"]["PreferWait"];
             };
             path?: never;
             cookie?: never;
@@ -4284,8 +4295,7 @@ export interface operations {
                     /** @description The path of the execution. */
                     Location?: string;
                     "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
-                    /** @description The `wait` that was honoured. */
-                    "Preference-Applied"?: string;
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4372,7 +4382,14 @@ export interface operations {
     cancelExecution: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
+                 *     stands. Other preferences are ignored, as RFC 7240 asks.
+                 * @example wait=30
+                 */
+                Prefer?: components["parameters"]["PreferWait"];
+            };
             path: {
                 /**
                  * @description An execution's id. Whatever is not one is 404.
@@ -4397,6 +4414,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4407,6 +4425,7 @@ export interface operations {
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4478,7 +4497,14 @@ export interface operations {
     closeExecution: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
+                 *     stands. Other preferences are ignored, as RFC 7240 asks.
+                 * @example wait=30
+                 */
+                Prefer?: components["parameters"]["PreferWait"];
+            };
             path: {
                 /**
                  * @description An execution's id. Whatever is not one is 404.
@@ -4494,6 +4520,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4504,6 +4531,7 @@ export interface operations {
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -106,7 +106,7 @@ test("an answer that was lost is asked for again, and nothing is made twice", as
   assert.ok(keys[0] && keys[0] === keys[1]);
   const same = (await client.listExecutions({ limit: 200 })).items.filter((one) => one.metadata["test"] === "lost");
   assert.deepEqual(same.map((one) => one.id), [id]);
-  await client.cancelExecution(id);
+  assert.equal((await client.cancelExecution(id, { waitSeconds: 60 })).status, "cancelled");
 });
 
 test("problems have their fields", async () => {
