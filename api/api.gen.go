@@ -1751,6 +1751,12 @@ type Decision struct {
 	RuleId *string `json:"ruleId"`
 }
 
+// DeletedExecution defines model for DeletedExecution.
+type DeletedExecution struct {
+	// Id The execution that is deleted.
+	Id string `json:"id"`
+}
+
 // DeliveryState `failed`: every attempt has failed, or the target is gone.
 type DeliveryState string
 
@@ -3000,6 +3006,13 @@ type CreateExecutionParams struct {
 	Prefer *PreferWait `json:"Prefer,omitempty"`
 }
 
+// DeleteExecutionParams defines parameters for DeleteExecution.
+type DeleteExecutionParams struct {
+	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds until nothing is left of the execution. Other preferences are
+	// ignored, as RFC 7240 asks.
+	Prefer *string `json:"Prefer,omitempty"`
+}
+
 // GetExecutionParams defines parameters for GetExecution.
 type GetExecutionParams struct {
 	// Wait Wait up to so many seconds for the execution to end, then show it as it stands.
@@ -3361,7 +3374,7 @@ type ServerInterface interface {
 	CreateExecution(w http.ResponseWriter, r *http.Request, params CreateExecutionParams)
 	// DeleteExecution Delete an execution with everything that belongs to it
 	// (DELETE /executions/{id})
-	DeleteExecution(w http.ResponseWriter, r *http.Request, id ExecutionId)
+	DeleteExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params DeleteExecutionParams)
 	// GetExecution One execution
 	// (GET /executions/{id})
 	GetExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params GetExecutionParams)
@@ -3562,7 +3575,7 @@ func (_ Unimplemented) CreateExecution(w http.ResponseWriter, r *http.Request, p
 
 // DeleteExecution Delete an execution with everything that belongs to it
 // (DELETE /executions/{id})
-func (_ Unimplemented) DeleteExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (_ Unimplemented) DeleteExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params DeleteExecutionParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -4392,8 +4405,32 @@ func (siw *ServerInterfaceWrapper) DeleteExecution(w http.ResponseWriter, r *htt
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteExecutionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Prefer", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Prefer", Err: err})
+			return
+		}
+
+		params.Prefer = &Prefer
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.DeleteExecution(w, r, id)
+		siw.Handler.DeleteExecution(w, r, id, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -6636,17 +6673,50 @@ func (response CreateExecutiondefaultApplicationProblemPlusJSONResponse) VisitCr
 }
 
 type DeleteExecutionRequestObject struct {
-	Id ExecutionId `json:"id"`
+	Id     ExecutionId `json:"id"`
+	Params DeleteExecutionParams
 }
 
 type DeleteExecutionResponseObject interface {
 	VisitDeleteExecutionResponse(w http.ResponseWriter) error
 }
 
+type DeleteExecution202ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type DeleteExecution202JSONResponse struct {
+	Body    DeletedExecution
+	Headers DeleteExecution202ResponseHeaders
+}
+
+func (response DeleteExecution202JSONResponse) VisitDeleteExecutionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteExecution204ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
 type DeleteExecution204Response struct {
+	Headers DeleteExecution204ResponseHeaders
 }
 
 func (response DeleteExecution204Response) VisitDeleteExecutionResponse(w http.ResponseWriter) error {
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(204)
 	return nil
 }
@@ -8976,10 +9046,11 @@ func (sh *strictHandler) CreateExecution(w http.ResponseWriter, r *http.Request,
 }
 
 // DeleteExecution operation middleware
-func (sh *strictHandler) DeleteExecution(w http.ResponseWriter, r *http.Request, id ExecutionId) {
+func (sh *strictHandler) DeleteExecution(w http.ResponseWriter, r *http.Request, id ExecutionId, params DeleteExecutionParams) {
 	var request DeleteExecutionRequestObject
 
 	request.Id = id
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteExecution(ctx, request.(DeleteExecutionRequestObject))

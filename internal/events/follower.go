@@ -43,6 +43,9 @@ func (l *Log) FollowBy(id domain.ExecutionID, after int64, read func() (store.He
 	t := l.topics.join(id)
 	f := &Follower{log: l, topic: t, bell: t.subscribe(true), seq: after}
 	head, err := read()
+	if err == nil && head.Deleted {
+		err = errDeleted(id)
+	}
 	if err == nil && after > head.LastSeq {
 		err = domain.Errorf(domain.CodeCursorBeyondHead,
 			"The log of this execution ends at event %d; there is no event %d to go on from.", head.LastSeq, after)

@@ -297,7 +297,8 @@ func (l *Log) OnForeign(hear func(domain.ExecutionID)) { l.foreign = hear }
 // OnLetGo has hear called when another replica has let go of what it drove; it must not take long. It is set before Run.
 func (l *Log) OnLetGo(hear func()) { l.letGo = hear }
 
-// Forget tells followers that the execution has been deleted: their next read ends with domain.CodeNotFound.
+// Forget tells followers, here and on other replicas, that the execution has been deleted: their next read ends with domain.CodeNotFound. Its
+// driver, which is to end it, hears it as a write of somebody else. It is called again when the last row is gone, for whoever waits for that.
 func (l *Log) Forget(id domain.ExecutionID) {
 	l.tellOthers(id, "")
 	if t := l.topics.find(id); t != nil {

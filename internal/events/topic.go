@@ -191,6 +191,7 @@ func (t *topic) polled(head store.Head) (news bool) {
 		return false
 	}
 	news = head.LastSeq > t.head
+	t.gone = t.gone || head.Deleted
 	t.head = max(t.head, head.LastSeq)
 	if head.Bell != t.bell {
 		t.bell = head.Bell
@@ -200,10 +201,12 @@ func (t *topic) polled(head store.Head) (news bool) {
 	return news
 }
 
+// forget tells followers that they will read nothing more, and the driver that somebody else wrote.
 func (t *topic) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gone = true
+	t.stirred++
 	t.ringLocked()
 }
 

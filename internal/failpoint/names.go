@@ -115,6 +115,7 @@ const (
 	SessionHandingOver  Name = "session.handingOver"
 	SessionReleasing    Name = "session.releasing"
 	SessionLeft         Name = "session.left"
+	SessionRemoving     Name = "session.removing"
 
 	// The agent of a session.
 	AgentOpening  Name = "agent.opening"
@@ -184,7 +185,7 @@ var table = []Name{
 	AfterAsked, AfterResolved, AfterToolStarted, AfterToolOutput, AfterToolCompleted, AfterTurnEnded, AfterInterrupted,
 	AfterEnded,
 	SessionAdmitted, SessionCreated, SessionTakingUp, SessionRemembered, SessionSettling, SessionBeforeExpiry,
-	SessionExpired, SessionHandingOver, SessionReleasing, SessionLeft,
+	SessionExpired, SessionHandingOver, SessionReleasing, SessionLeft, SessionRemoving,
 	AgentOpening, AgentOpened, AgentPrompted, AgentReturned, AgentClosing, AgentClosed,
 	ToolBeforeRun, ToolRan, ToolBeforeFiles, ToolFilesChanged,
 	SandboxBeforeSpawn, SandboxSpawned, SandboxOrdered, SandboxCommandEnded, SandboxProcessRuns,

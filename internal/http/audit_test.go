@@ -58,7 +58,7 @@ func TestTheAuditOutlivesItsExecution(t *testing.T) {
 	h.decide(approval, hash, `"decision":"deny"`).want(200)
 	h.ended(id)
 	before := h.ask("GET", "/audit?executionId="+id, "").want(200)
-	h.ask("DELETE", "/executions/"+id, "").want(204)
+	h.ask("DELETE", "/executions/"+id, "").want(202)
 	h.ask("GET", "/approvals/"+approval, "").problem(404, domain.CodeNotFound)
 	after := h.ask("GET", "/audit?executionId="+id, "").want(200)
 	told := after.actions()

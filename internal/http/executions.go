@@ -199,8 +199,12 @@ func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutio
 	return api.ResumeExecution202JSONResponse(shown), err
 }
 
-// DeleteExecution removes an execution with everything that belongs to it.
+// DeleteExecution deletes an execution with everything that belongs to it. With Prefer: wait=N it stays until all of it is gone.
 func (s *Server) DeleteExecution(ctx context.Context, request api.DeleteExecutionRequestObject) (api.DeleteExecutionResponseObject, error) {
+	wait, err := preferredWait(request.Params.Prefer)
+	if err != nil {
+		return nil, err
+	}
 	id, err := executionID(request.Id)
 	if err != nil {
 		return nil, err
@@ -208,7 +212,17 @@ func (s *Server) DeleteExecution(ctx context.Context, request api.DeleteExecutio
 	by := who(ctx)
 	err = s.sessions.Delete(ctx, by.Tenant, id, by.Actor)
 	failpoint.Hit(failpoint.HTTPDeleted)
-	return api.DeleteExecution204Response{}, err
+	if err != nil || wait == 0 {
+		return api.DeleteExecution202JSONResponse{Body: api.DeletedExecution{Id: request.Id}}, err
+	}
+	applied := new(waited(wait))
+	gone, err := s.sessions.AwaitRemoval(ctx, id, time.Duration(wait)*time.Second)
+	if gone {
+		return api.DeleteExecution204Response{Headers: api.DeleteExecution204ResponseHeaders{PreferenceApplied: applied}}, err
+	}
+	return api.DeleteExecution202JSONResponse{
+		Body: api.DeletedExecution{Id: request.Id}, Headers: api.DeleteExecution202ResponseHeaders{PreferenceApplied: applied},
+	}, err
 }
 
 // execution reads the execution that a path names.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -282,9 +283,12 @@ func TestWhatBreaksInsideIsNotTold(t *testing.T) {
 func TestDeleteTakesEverythingAlong(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("ask df")
-	approval, _ := h.pending(id)
+	approval, hash := h.pending(id)
 	stream := h.follow(id)
-	h.ask("DELETE", "/executions/"+id, "").want(204)
+	h.ask("DELETE", "/executions/"+id, "", "Authorization", "Bearer "+h.key("other", everyScope()...)).problem(404, domain.CodeNotFound)
+	if a := h.ask("DELETE", "/executions/"+id, "").want(202); a.text("id") != id || a.header.Get("Preference-Applied") != "" {
+		t.Errorf("%s", a.body)
+	}
 	frames := stream.all()
 	if last := frames[len(frames)-1]; last.event != "execution.cancelled" && last.comment == "" {
 		t.Errorf("the stream ends with %q", last.raw)
@@ -292,10 +296,56 @@ func TestDeleteTakesEverythingAlong(t *testing.T) {
 	for _, path := range []string{"/executions/" + id, "/executions/" + id + "/events", "/executions/" + id + "/approvals", "/approvals/" + approval} {
 		h.ask("GET", path, "").problem(404, domain.CodeNotFound)
 	}
-	h.ask("DELETE", "/executions/"+id, "").problem(404, domain.CodeNotFound)
-	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
-		t.Errorf("%s", a.body)
+	for _, path := range []string{"/executions", "/approvals", "/approvals?status=pending"} {
+		if a := h.ask("GET", path, "").want(200); a.count("items") != 0 {
+			t.Errorf("%s", a.body)
+		}
 	}
+	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).problem(404, domain.CodeNotFound)
+	h.ask("POST", "/executions/"+id+"/prompts", `{"prompt":"x"}`).problem(404, domain.CodeNotFound)
+	h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"say x","contextFrom":["`+id+`"]}`).problem(422, domain.CodeInvalid)
+}
+
+// TestDeleteWaitsWhereItIsAskedTo: 204 says that nothing is left, 202 that it goes on; until it is over, to delete again says the same.
+func TestDeleteWaitsWhereItIsAskedTo(t *testing.T) {
+	busy := &busySessions{}
+	h := newHouse(t, func(c *Config) { busy.Sessions, c.Sessions = c.Sessions, busy })
+	id := h.create("ask df")
+	h.pending(id)
+	path := "/executions/" + id
+	h.ask("DELETE", path, "", "Prefer", "wait=61").problem(422, domain.CodeInvalid)
+	h.ask("GET", path, "").want(200)
+	busy.held.Store(true)
+	for range 2 {
+		if a := h.ask("DELETE", path, "", "Prefer", "wait=1").want(202); a.header.Get("Preference-Applied") != "wait=1" {
+			t.Errorf("%v", a.header)
+		}
+	}
+	busy.held.Store(false)
+	if a := h.ask("DELETE", path, "", "Prefer", "wait=60").want(204); a.header.Get("Preference-Applied") != "wait=60" {
+		t.Errorf("%v", a.header)
+	}
+	h.ask("DELETE", path, "", "Prefer", "wait=60").problem(404, domain.CodeNotFound)
+}
+
+// busySessions does not get round to deleting anything while it is held.
+type busySessions struct {
+	Sessions
+	held atomic.Bool
+}
+
+func (s *busySessions) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error {
+	if s.held.Load() {
+		return nil
+	}
+	return s.Sessions.Delete(ctx, tenant, id, by)
+}
+
+func (s *busySessions) AwaitRemoval(ctx context.Context, id domain.ExecutionID, wait time.Duration) (bool, error) {
+	if s.held.Load() {
+		return false, nil
+	}
+	return s.Sessions.AwaitRemoval(ctx, id, wait)
 }
 
 func TestWorkingDirectory(t *testing.T) {

@@ -68,8 +68,11 @@ type Sessions interface {
 	// domain.CodeBusy, domain.CodeDocumentChanged, domain.CodeExecutionEnded.
 	Accept(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, acceptance store.Acceptance) (domain.Execution, error)
 
-	// Delete cancels a live execution and removes it with all that belongs to it.
+	// Delete deletes an execution, and cancels a live one. From then on nothing shows it; its rows are removed afterwards.
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error
+
+	// AwaitRemoval waits until no row of a deleted execution is left, and tells whether that came in time.
+	AwaitRemoval(ctx context.Context, id domain.ExecutionID, wait time.Duration) (gone bool, err error)
 }
 
 // Approvals takes decisions, and keeps the rules that they leave behind.

@@ -41,6 +41,8 @@
 // then (claims.go). What a dead replica was waiting for is parked as soon as it is claimed, without an agent; so a start after a crash
 // costs a reading of each log, some at a time, and what somebody has just answered goes first.
 //
+// An execution is deleted by a mark, and a goroutine of the manager removes the rows of those that are marked, in portions (deletion.go).
+//
 // A server drives so many executions and no more (queue.go). What is created beyond that waits in the database, for whichever replica has
 // room; and beyond that it is refused.
 //

@@ -168,20 +168,6 @@ func TestCancelOfAnEndedExecutionConflicts(t *testing.T) {
 	}
 }
 
-func TestDelete(t *testing.T) {
-	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
-		w := newWorld(t, s, stuck[domain.StatusStreaming])
-		id := w.start()
-		w.reach(id, domain.StatusStreaming)
-		if err := w.manager.Delete(context.Background(), tenant, id, alice); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Execution(context.Background(), tenant, id); domain.CodeOf(err) != domain.CodeNotFound {
-			t.Errorf("still there: %v", err)
-		}
-	})
-}
-
 // onFakeTime runs a test on SQLite in a bubble whose clock jumps: its database time is the bubble's.
 func onFakeTime(t *testing.T, script sessionstest.Script, test func(t *testing.T, w *world)) {
 	onFakeTimeWith(t, func(c *sessions.Config) { c.Agents[domain.SourceInternal] = sessionstest.Open(script) }, test)

@@ -95,9 +95,10 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	ready()
-	var renewing sync.WaitGroup
-	defer renewing.Wait()
-	renewing.Go(func() { m.keepRenewing(ctx) })
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { m.keepRenewing(ctx) })
+	beside.Go(func() { m.keepRemoving(ctx) })
 	m.keepTakingUp(ctx)
 	return nil
 }

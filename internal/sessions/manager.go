@@ -38,6 +38,8 @@ type Store interface {
 	LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error)
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
+	Deleted(ctx context.Context, limit int) ([]store.Deleted, error)
+	Remove(ctx context.Context, id domain.ExecutionID) (store.Removal, error)
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
 	Claim(ctx context.Context, replica store.ReplicaID, limit int, but ...domain.ExecutionID) ([]store.Claimed, error)
 	ClaimNow(ctx context.Context, replica store.ReplicaID, ids []domain.ExecutionID) ([]store.Claimed, error)
@@ -113,8 +115,9 @@ type Manager struct {
 	draining chan struct{} // closes with the drain
 	running  sync.WaitGroup
 
-	bell   chan struct{} // there may be something to take up
-	giving chan struct{} // full while executions are given back
+	bell    chan struct{} // there may be something to take up
+	giving  chan struct{} // full while executions are given back
+	deleted chan struct{} // there may be something to remove
 
 	takeUps, refusals atomic.Int64 // for the metrics
 
@@ -138,7 +141,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		judges: config.Judge, store: s, log: log,
 		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
 		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
-		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), draining: make(chan struct{}),
+		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), draining: make(chan struct{}), deleted: make(chan struct{}, 1),
 	}
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
@@ -407,27 +410,6 @@ func (m *Manager) open(ctx context.Context, opening domain.Opening) (domain.Agen
 		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", source)
 	}
 	return open(ctx, opening)
-}
-
-// Delete removes an execution with everything that belongs to it. A live one is cancelled first.
-func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error {
-	execution, err := m.Cancel(ctx, tenant, id, "deleted", by)
-	if err != nil && domain.CodeOf(err) != domain.CodeExecutionEnded {
-		return err
-	}
-	if !execution.Status.Terminal() {
-		if execution, err = m.awaitEnd(ctx, execution); err != nil {
-			return err
-		}
-	}
-	if !execution.Status.Terminal() {
-		return domain.Errorf(domain.CodeUnavailable, "The execution has not stopped yet; delete it again in a moment.")
-	}
-	if err := m.store.Delete(ctx, tenant, id, audit.Execution("execution.deleted", execution, by, audit.ByAPI)); err != nil {
-		return err
-	}
-	m.log.Forget(id)
-	return nil
 }
 
 // TakenUp counts the executions that this replica went on with, and Refused those that it had no room for. They are for the metrics.

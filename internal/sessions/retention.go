@@ -31,8 +31,8 @@ type Expiring interface {
 	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
-// Sweeper removes executions that have ended and are not to be kept any longer, as DELETE would: with all that belongs to
-// them but the audit. Each replica has one; where two find the same execution, the second finds it gone.
+// Sweeper deletes executions that have ended and are not to be kept any longer, as DELETE would: the [Manager] of some replica removes
+// their rows. Each replica has a sweeper; where two find the same execution, the second finds it deleted.
 type Sweeper struct {
 	store   Expiring
 	log     *events.Log
@@ -45,7 +45,7 @@ func NewSweeper(s Expiring, log *events.Log, keep time.Duration) *Sweeper {
 	return &Sweeper{store: s, log: log, keep: keep}
 }
 
-// Removed counts the executions that this replica has removed since its start.
+// Removed counts the executions that this replica has deleted since its start.
 func (s *Sweeper) Removed() int64 { return s.removed.Load() }
 
 // Run removes what is due, at once and then each minute, until ctx ends.

@@ -55,14 +55,14 @@ func scanApproval(row scanner) (domain.Approval, error) {
 // Approval returns one approval. One of another tenant is not found.
 func (s *Store) Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error) {
 	a, err := one(ctx, s.read, scanApproval,
-		`select `+approvalColumns+` from approvals where id = $1 and tenant_id = $2`, text(string(id)), text(string(tenant)))
+		`select `+approvalColumns+` from approvals where id = $1 and tenant_id = $2 and `+keptIn("approvals"), text(string(id)), text(string(tenant)))
 	return a, s.found(err, "approval")
 }
 
 // Approvals lists the approvals of a tenant as an inbox: what has waited longest comes first.
 func (s *Store) Approvals(ctx context.Context, tenant domain.TenantID, filter ApprovalFilter) (Page[domain.Approval], error) {
 	var where conditions
-	where.add(`tenant_id = $%d`, text(string(tenant)))
+	where.add(`tenant_id = $%d and `+keptIn("approvals"), text(string(tenant)))
 	in(&where, `status`, filter.Status)
 	if filter.Execution != "" {
 		where.add(`execution_id = $%d`, text(string(filter.Execution)))

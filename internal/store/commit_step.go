@@ -66,7 +66,7 @@ const updateHeads = `
 			queued_us = case when v.ends = 0 then h.queued_us end,
 			feed_key = case when h.feed_key > change_key() then h.feed_key else change_key() end
 		from locked as v
-		where h.execution_id = v.id and (v.driver = 0 or v.driver = h.epoch) and (v.rung is null or v.rung = h.bell) and h.ended = 0
+		where h.execution_id = v.id and (v.driver = 0 and h.deleted_us is null or v.driver = h.epoch) and (v.rung is null or v.rung = h.bell) and h.ended = 0
 		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`
 
 // takenRow is a head that was taken, and whose it is.

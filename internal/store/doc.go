@@ -25,6 +25,9 @@
 // The audit is a chain of entries for each tenant, each with the hash of the one before it. Its end is a row of its own,
 // by which entries are numbered as events are by the head. A change brings its entries along.
 //
+// An execution is deleted by a mark on its head ([Store.Delete]): from then on no read with a tenant finds it, and only its driver writes to
+// it. Its rows are removed in portions ([Store.Remove]) once it has ended.
+//
 // All that sessions and approvals write goes through [Store.Commit]: a batch of [Change] values, each a transaction
 // as a value, in one transaction of the database. Everything else reads, or is about leases and keys, or is what people
 // do to rules, memory and ended executions: each of those brings one record for the audit.

@@ -9,7 +9,8 @@ import (
 )
 
 // Events reads the log of an execution from behind seq after on, at most limit events. It asks for no tenant: who calls
-// has read the execution. Past the end it returns none; a log is never read with a hole, also while it is written.
+// has read the execution. Past the end it returns none; a log is never read with a hole, also while it
+// is written, and one that is being removed is not found.
 func (s *Store) Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error) {
 	return s.EventPage(ctx, id, after, limit, math.MaxInt)
 }
@@ -40,6 +41,9 @@ func (s *Store) EventPage(ctx context.Context, id domain.ExecutionID, after int6
 	events, err := collect(ctx, s.read, within, selectEvents, text(string(id)), after, last)
 	if err != nil {
 		return nil, s.failed("read events", err)
+	}
+	if len(events) > 0 && events[0].Seq != after+1 { // the execution is deleted, and its first events are gone already
+		return nil, notFound("execution")
 	}
 	return events, nil
 }

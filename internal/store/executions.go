@@ -26,6 +26,14 @@ const interruptCause = `case when e.status = 'interrupted' then coalesce(e.cause
 
 const executionTables = ` from executions e join execution_heads h on h.execution_id = e.id `
 
+// kept leaves out what somebody has deleted, see [Store.Delete]: for all but its driver it is gone.
+const kept = `h.deleted_us is null`
+
+// keptIn is kept for a table whose rows belong to executions. No planner turns it into a join, so a page costs a look at the head of each of its rows.
+func keptIn(table string) string {
+	return `(select h.deleted_us from execution_heads h where h.execution_id = ` + table + `.execution_id) is null`
+}
+
 func scanExecution(row scanner) (domain.Execution, error) {
 	var (
 		e                domain.Execution
@@ -52,14 +60,14 @@ func scanExecution(row scanner) (domain.Execution, error) {
 // Execution returns one execution. One of another tenant is not found.
 func (s *Store) Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
 	e, err := one(ctx, s.read, scanExecution,
-		`select `+executionColumns+executionTables+`where e.id = $1 and e.tenant_id = $2`, text(string(id)), text(string(tenant)))
+		`select `+executionColumns+executionTables+`where e.id = $1 and e.tenant_id = $2 and `+kept, text(string(id)), text(string(tenant)))
 	return e, s.found(err, "execution")
 }
 
 // HeadOf is the head of an execution of a tenant: all that a reader of its log needs, without the request and the output.
 func (s *Store) HeadOf(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (Head, error) {
 	head, err := one(ctx, s.read, scanHead,
-		`select `+headColumns+` from execution_heads h where h.execution_id = $1 and h.tenant_id = $2`, text(string(id)), text(string(tenant)))
+		`select `+headColumns+` from execution_heads h where h.execution_id = $1 and h.tenant_id = $2 and `+kept, text(string(id)), text(string(tenant)))
 	return head, s.found(err, "execution")
 }
 
@@ -70,7 +78,7 @@ func (s *Store) ExecutionByKey(ctx context.Context, tenant domain.TenantID, key 
 	e, err := one(ctx, s.read, func(row scanner) (domain.Execution, error) {
 		return scanExecution(scanFirst{row, &bodyHash})
 	}, `select k.body_hash, `+executionColumns+executionTables+
-		`join idempotency_keys k on k.execution_id = e.id where k.tenant_id = $1 and k.key = $2`, text(string(tenant)), text(key))
+		`join idempotency_keys k on k.execution_id = e.id where k.tenant_id = $1 and k.key = $2 and `+kept, text(string(tenant)), text(key))
 	return e, bodyHash, s.found(err, "idempotency key")
 }
 
@@ -85,7 +93,7 @@ func (s scanFirst) Scan(into ...any) error { return s.row.Scan(append([]any{s.fi
 // Executions lists the executions of a tenant, the newest first.
 func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter ExecutionFilter) (Page[domain.Execution], error) {
 	var where conditions
-	where.add(`e.tenant_id = $%d`, text(string(tenant)))
+	where.add(`e.tenant_id = $%d and `+kept, text(string(tenant)))
 	in(&where, `e.status`, filter.Status)
 	if filter.SourceType != "" {
 		where.add(`e.source_type = $%d`, text(string(filter.SourceType)))
@@ -117,7 +125,7 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 // one there sees to it that they do not stay many.
 func (s *Store) LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error) {
 	live, err := collect(ctx, s.read, func(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }, `
-		select id from executions e where tenant_id = $1 and place = $2 and ended_us is null
+		select id`+executionTables+`where e.tenant_id = $1 and place = $2 and ended_us is null and `+kept+`
 			and not exists (select 1 from generations g where g.execution_id = e.id and g.state = 'accepted')
 		order by placed_us, id`,
 		text(string(tenant)), text(place))
@@ -127,33 +135,11 @@ func (s *Store) LiveAt(ctx context.Context, tenant domain.TenantID, place string
 	return live, nil
 }
 
-// Delete removes an execution that has ended, with all that belongs to it but the audit, to which it adds record. A live
-// one is a conflict.
-func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error {
-	return s.audited(ctx, "delete an execution", tenant, record, func(tx *sql.Tx) error {
-		// Approvals before the head, as in Commit, so that the two cannot deadlock.
-		_, err := collect(ctx, tx, scanText, `select id from approvals where execution_id = $1 order by id`+s.dialect.lock,
-			text(string(id)))
-		if err != nil {
-			return err
-		}
-		ended, err := s.lockHead(ctx, tx, tenant, id)
-		if err != nil {
-			return err
-		}
-		if !ended {
-			return domain.Errorf(domain.CodeConflict, "The execution has not ended; cancel it first.")
-		}
-		_, err = tx.ExecContext(ctx, `delete from executions where id = $1`, text(string(id)))
-		return err
-	})
-}
-
-// lockHead keeps others from writing to an execution, or removing it, until tx ends. One of another tenant is not found.
+// lockHead keeps others from writing to an execution, or deleting it, until tx ends. One of another tenant, or that was deleted, is not found.
 func (s *Store) lockHead(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, id domain.ExecutionID) (ended bool, err error) {
 	ended, err = one(ctx, tx, func(row scanner) (ended bool, err error) {
 		return ended, row.Scan(&ended)
-	}, `select ended = 1 from execution_heads where execution_id = $1 and tenant_id = $2`+s.dialect.lock,
+	}, `select ended = 1 from execution_heads h where execution_id = $1 and tenant_id = $2 and `+kept+s.dialect.lock,
 		text(string(id)), text(string(tenant)))
 	return ended, s.found(err, "execution")
 }

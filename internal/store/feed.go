@@ -87,16 +87,16 @@ func (s *Store) feedPage(ctx context.Context, tenant domain.TenantID, after Feed
 // selectChanges is one statement, so that all of it is of one moment. There is a row also where there is no change. The rest
 // of the cursor's key and the keys after it are looked for apart: of a condition on the pair SQLite uses the key alone, which
 // is the same everywhere there, and would walk through the whole feed.
-const selectChanges = `
+var selectChanges = `
 	with behind as (
 		select * from (
 			select key, position, execution_id, first_seq, last_seq from feed
-			where tenant_id = $1 and key = $2 and position >= $3
+			where tenant_id = $1 and key = $2 and position >= $3 and ` + keptIn("feed") + `
 			order by position limit $4) of_key
 		union all
 		select * from (
 			select key, position, execution_id, first_seq, last_seq from feed
-			where tenant_id = $1 and key > $2 and key < (select key from feed_end)
+			where tenant_id = $1 and key > $2 and key < (select key from feed_end) and ` + keptIn("feed") + `
 			order by key, position limit $4) of_later_keys
 		order by key, position limit $4
 	)

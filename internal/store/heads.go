@@ -15,16 +15,17 @@ type Head struct {
 	Owner     ReplicaID // empty: nobody drives it
 	Bell      int64     // grows with each change of somebody who does not drive it
 	Terminal  bool      // nothing is written any more
+	Deleted   bool      // somebody has deleted it; its driver may still be about to end it, see [Store.Delete]
 }
 
-const headColumns = `h.execution_id, h.last_seq, h.epoch, h.owner, h.bell, h.ended`
+const headColumns = `h.execution_id, h.last_seq, h.epoch, h.owner, h.bell, h.ended, h.deleted_us is not null`
 
 func scanHead(row scanner) (Head, error) {
 	var (
 		head  Head
 		owner sql.NullString
 	)
-	err := row.Scan(&head.Execution, &head.LastSeq, &head.Epoch, &owner, &head.Bell, &head.Terminal)
+	err := row.Scan(&head.Execution, &head.LastSeq, &head.Epoch, &owner, &head.Bell, &head.Terminal, &head.Deleted)
 	head.Owner = ReplicaID(owner.String)
 	return head, err
 }
@@ -64,7 +65,8 @@ func (s *Store) News(ctx context.Context, known []Known) ([]HeadNews, error) {
 		}
 		with, args := s.dialect.with(given)
 		found, err := collect(ctx, s.read, scanNews, with+`
-			select v.place, h.execution_id is null, v.id, coalesce(h.last_seq, 0), coalesce(h.epoch, 0), h.owner, coalesce(h.bell, 0), coalesce(h.ended, 0)
+			select v.place, h.execution_id is null, v.id, coalesce(h.last_seq, 0), coalesce(h.epoch, 0), h.owner, coalesce(h.bell, 0), coalesce(h.ended, 0),
+				h.deleted_us is not null
 			from v left join execution_heads h on h.execution_id = v.id
 			where h.execution_id is null or h.last_seq > v.seq or h.bell <> v.bell`, args...)
 		if err != nil {
@@ -80,7 +82,7 @@ func scanNews(row scanner) (HeadNews, error) {
 		news  HeadNews
 		owner sql.NullString
 	)
-	err := row.Scan(&news.Of, &news.Gone, &news.Execution, &news.LastSeq, &news.Epoch, &owner, &news.Bell, &news.Terminal)
+	err := row.Scan(&news.Of, &news.Gone, &news.Execution, &news.LastSeq, &news.Epoch, &owner, &news.Bell, &news.Terminal, &news.Deleted)
 	news.Owner = ReplicaID(owner.String)
 	return news, err
 }

@@ -87,6 +87,9 @@ func TestDeleteLeavesNothing(t *testing.T) {
 		if err := s.Delete(t.Context(), domain.DefaultTenant, "x", domain.AuditRecord{Action: "execution.deleted"}); err != nil {
 			t.Fatal(err)
 		}
+		if done, err := s.Remove(t.Context(), "x"); err != nil || done != store.RemovalComplete {
+			t.Fatal(done, err)
+		}
 		for table := range tables {
 			if got := rows(table); got != 0 {
 				t.Errorf("%s still has %d rows", table, got)

@@ -16,7 +16,7 @@ func retainMicros(request domain.Request) any {
 }
 
 // Expired returns up to limit executions of all tenants that ended longer ago than they are to be kept: as long as their
-// request says, or else for keep; 0 is for ever. Of one that has ended neither changes any more, so whoever removes
+// request says, or else for keep; 0 is for ever. What is deleted already is none of them. Of one that has ended neither changes any more, so whoever removes
 // them afterwards removes nothing else.
 func (s *Store) Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error) {
 	expired, err := s.expired(ctx, `e.retain_us > 0 and e.ended_us is not null and e.ended_us + e.retain_us <= now_us()
@@ -30,7 +30,7 @@ func (s *Store) Expired(ctx context.Context, keep time.Duration, limit int) ([]d
 }
 
 func (s *Store) expired(ctx context.Context, where string, args ...any) ([]domain.Execution, error) {
-	expired, err := collect(ctx, s.read, scanExecution, `select `+executionColumns+executionTables+`where `+where, args...)
+	expired, err := collect(ctx, s.read, scanExecution, `select `+executionColumns+executionTables+`where `+kept+` and `+where, args...)
 	if err != nil {
 		return nil, s.failed("read what is not to be kept any longer", err)
 	}

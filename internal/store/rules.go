@@ -61,12 +61,12 @@ func (s *Store) PermissionRule(ctx context.Context, tenant domain.TenantID, id s
 	return rule, s.found(err, "permission rule")
 }
 
-const selectRule = `select ` + ruleColumns + ` from permission_rules where id = $1 and tenant_id = $2`
+var selectRule = `select ` + ruleColumns + ` from permission_rules where id = $1 and tenant_id = $2 and ` + keptIn("permission_rules")
 
 // PermissionRules lists the rules of a tenant, the newest first.
 func (s *Store) PermissionRules(ctx context.Context, tenant domain.TenantID, filter RuleFilter) (Page[domain.PermissionRule], error) {
 	var where conditions
-	where.add(`tenant_id = $%d`, text(string(tenant)))
+	where.add(`tenant_id = $%d and `+keptIn("permission_rules"), text(string(tenant)))
 	if filter.Execution != "" {
 		where.add(`execution_id = $%d`, text(string(filter.Execution)))
 	}

@@ -240,7 +240,7 @@ func (k *walker) cancelAndDelete() {
 	k.mu.Lock()
 	delete(k.made, k.id)
 	k.mu.Unlock()
-	k.expected(k.w.insist(k.ctx, k.dice, http.MethodDelete, k.own(""), nil), "deleting", http.StatusNoContent, http.StatusNotFound)
+	k.expected(k.w.insist(k.ctx, k.dice, http.MethodDelete, k.own(""), nil), "deleting", http.StatusAccepted, http.StatusNotFound)
 }
 
 // answerAll plays the client that runs the tools.

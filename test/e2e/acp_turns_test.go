@@ -277,7 +277,7 @@ var turnScenes = scenes{
 		v.reach(id, domain.StatusIdle)
 		v.all[0].stop()
 		v.all = nil
-		want[object](v.client, http.StatusNoContent, "DELETE", "/executions/"+id, nil)
+		want[object](v.client, http.StatusAccepted, "DELETE", "/executions/"+id, nil)
 		v.refused(http.StatusNotFound, "notFound", "POST", "/executions/"+id+"/prompts", object{"prompt": "x"})
 	}},
 	"dies while idle":          diesWhileIdle("scripted", "load"),

@@ -135,7 +135,8 @@ func TestDelete(t *testing.T) {
 			closed <- err
 		}()
 		<-begun
-		want[object](s.client, http.StatusNoContent, "DELETE", "/executions/"+id, nil)
+		want[object](s.client, http.StatusAccepted, "DELETE", "/executions/"+id, nil)
+		s.refused(http.StatusNotFound, "notFound", "GET", "/executions/"+id, nil)
 		select {
 		case err := <-closed:
 			if err != nil {
@@ -146,7 +147,10 @@ func TestDelete(t *testing.T) {
 		}
 		s.refused(http.StatusNotFound, "notFound", "GET", "/executions/"+id, nil)
 		s.refused(http.StatusNotFound, "notFound", "GET", "/executions/"+id+"/events", nil)
-		s.refused(http.StatusNotFound, "notFound", "DELETE", "/executions/"+id, nil)
+		s.eventually("nothing is left of it", func() bool {
+			response, _ := s.do("DELETE", "/executions/"+id, nil)
+			return response.StatusCode == http.StatusNotFound
+		})
 	})
 }
 

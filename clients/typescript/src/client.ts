@@ -73,8 +73,13 @@ export class Signoff {
     return this.#post(`/executions/${part(id)}/close`, undefined, options, preferring(options));
   }
 
-  deleteExecution(id: string, options: CallOptions = {}): Promise<void> {
-    return this.#http.once({ method: "DELETE", path: `/executions/${part(id)}`, signal: options.signal });
+  /**
+   * Deletes an execution; nothing shows it any more once this resolves. With `wait`, up to 60 seconds, it resolves when nothing is left of it, or
+   * when that time is over.
+   */
+  async deleteExecution(id: string, options: CallOptions & { wait?: number } = {}): Promise<void> {
+    const headers = options.wait === undefined ? {} : { Prefer: `wait=${options.wait}` };
+    await this.#http.once({ method: "DELETE", path: `/executions/${part(id)}`, headers, signal: options.signal });
   }
 
   /** Sends a further prompt to an execution that takes them. */

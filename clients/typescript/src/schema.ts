@@ -279,7 +279,16 @@ export interface paths {
         post?: never;
         /**
          * Delete an execution with everything that belongs to it
-         * @description A live execution is cancelled first. Its events and approvals go with it, and its streams close.
+         * @description Answers 202 at once. From then on the execution is gone for every client: its routes and its approvals are 404, no list
+         *     and no stream of all executions shows it, its streams close, and its `Idempotency-Key` is free. That holds over a
+         *     restart of the server, too.
+         *
+         *     A live execution is cancelled first. Then its events, approvals, prompts and rules are removed in portions, so that a
+         *     long log holds up no other request. With `Prefer: wait=N` the answer waits up to N seconds for that: 204 says that
+         *     nothing is left, 202 that it goes on. While it does, another DELETE answers the same; afterwards it is 404.
+         *
+         *     The audit keeps its records of the execution, and webhooks that are due are still sent. An execution that goes on
+         *     with this one's agent session, or was given what it said, keeps what it has.
          */
         delete: operations["deleteExecution"];
         options?: never;
@@ -1928,6 +1937,10 @@ export interface components {
             items: components["schemas"]["DebugMessage"][];
             /** @description Send it back as `after`; null when there is nothing more now. */
             nextCursor: string | null;
+        };
+        DeletedExecution: {
+            /** @description The execution that is deleted. */
+            id: string;
         };
         CancelExecution: {
             /** @description Kept in the log. */
@@ -4352,7 +4365,14 @@ export interface operations {
     deleteExecution: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `wait=N`, 0 to 60: the answer waits up to N seconds until nothing is left of the execution. Other preferences are
+                 *     ignored, as RFC 7240 asks.
+                 * @example wait=30
+                 */
+                Prefer?: string;
+            };
             path: {
                 /**
                  * @description An execution's id. Whatever is not one is 404.
@@ -4364,10 +4384,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description Deleted; its rows are being removed. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    /** @description The `wait` that was honoured. */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedExecution"];
+                };
+            };
+            /** @description Deleted, and nothing is left. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    /** @description The `wait` that was honoured. */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;

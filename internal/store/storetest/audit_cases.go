@@ -222,12 +222,12 @@ func auditOutlivesItsExecution(w *world) {
 	deleted := told("execution.deleted")
 	deleted.Execution = c.Execution
 	w.unaudited(func() {
-		w.refused(w.s.Delete(w.ctx, tenant, c.Execution, deleted), domain.CodeConflict)
 		w.refused(w.s.Delete(w.ctx, "other", c.Execution, deleted), domain.CodeNotFound)
 	})
 	w.accepted(ending(c.Execution, 1))
 	w.untouched(c.Execution, func() { w.refused(w.s.Delete(w.ctx, tenant, c.Execution, domain.AuditRecord{}), domain.CodeInternal) })
 	w.must(w.s.Delete(w.ctx, tenant, c.Execution, deleted))
+	w.removed(c.Execution)
 	w.refused(w.s.Delete(w.ctx, tenant, c.Execution, deleted), domain.CodeNotFound)
 	entries, err := w.s.Audit(w.ctx, tenant, store.AuditFilter{Execution: c.Execution})
 	w.must(err)

@@ -318,6 +318,7 @@ func ruleUnderDelete(w *world) {
 		}) {
 			w.must(err)
 		}
+		w.removed(id)
 		w.hold(id)
 	}
 	w.chain(tenant)

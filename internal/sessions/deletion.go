@@ -1,0 +1,129 @@
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/failpoint"
+	"signoff/internal/store"
+)
+
+// An execution is deleted in two steps. The first is one short transaction: from then on the execution is gone for clients, whatever happens
+// to this server. The second removes its rows, a portion in each transaction, so that no other writer waits for more than one of them. It
+// begins when the execution has ended, and any replica goes on with it.
+
+// Delete deletes an execution; a live one is cancelled. When it returns, nothing shows the execution any more, and its rows are about to
+// go: see [Manager.AwaitRemoval]. Deleted again it is no error, until the last row is gone.
+func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error {
+	execution, err := m.store.Execution(ctx, tenant, id)
+	if domain.CodeOf(err) == domain.CodeNotFound { // the store knows whether it is on its way out
+		execution, err = domain.Execution{ID: id, Tenant: tenant}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.store.Delete(ctx, tenant, id, audit.Execution("execution.deleted", execution, by, audit.ByAPI)); err != nil {
+		return err
+	}
+	m.log.Forget(id)
+	m.call(id) // whoever drives it ends it, and somebody must
+	ring(m.deleted)
+	return nil
+}
+
+// AwaitRemoval waits until no row of a deleted execution is left, or for so long, or until this server drains, and tells which.
+func (m *Manager) AwaitRemoval(ctx context.Context, id domain.ExecutionID, wait time.Duration) (gone bool, err error) {
+	watcher := m.log.Watch(id)
+	defer watcher.Close()
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		_, err := m.store.Head(ctx, id)
+		switch {
+		case domain.CodeOf(err) == domain.CodeNotFound:
+			return true, nil
+		case ctx.Err() != nil:
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		select {
+		case <-watcher.Bell():
+		case <-m.draining:
+			return false, nil
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+}
+
+const (
+	// removeTicks is how many looks for what nobody drives come between two looks for what is deleted: nobody but a replica that died
+	// leaves any of that behind.
+	removeTicks = 10
+	// removeBatch is how many deleted executions take turns, a portion each: a large one does not hold up the small ones.
+	removeBatch = 50
+	// firstLook is how soon the remover looks again for an execution that has not ended, or that another replica removes. The pause doubles.
+	firstLook = 50 * time.Millisecond
+)
+
+// keepRemoving removes what is deleted: at once, also what an earlier server has left, and whenever somebody deletes something.
+func (m *Manager) keepRemoving(ctx context.Context) {
+	pause := firstLook
+	for {
+		left, err := m.removeDeleted(ctx)
+		if err != nil && ctx.Err() == nil {
+			slog.Warn("cannot remove deleted executions", "error", err)
+		}
+		if !left {
+			pause = removeTicks * m.lookEvery
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-m.deleted:
+			pause = firstLook
+		case <-again.C:
+			pause = min(2*pause, removeTicks*m.lookEvery)
+		case <-ctx.Done():
+		}
+		if again.Stop(); ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// removeDeleted removes portions in turn until none can be removed, and tells whether there are still executions that are deleted.
+func (m *Manager) removeDeleted(ctx context.Context) (left bool, err error) {
+	for {
+		deleted, err := m.store.Deleted(ctx, removeBatch)
+		if err != nil || len(deleted) == 0 {
+			return err == nil && len(deleted) > 0, err
+		}
+		progress := false
+		for _, d := range deleted {
+			if !d.Ended { // and so have none of those behind it
+				break
+			}
+			removed, err := m.removePortion(ctx, d.Execution)
+			if err != nil {
+				slog.Warn("cannot remove a deleted execution", "execution", d.Execution, "error", err)
+			}
+			progress = progress || removed
+		}
+		if !progress || ctx.Err() != nil {
+			return true, nil
+		}
+	}
+}
+
+func (m *Manager) removePortion(ctx context.Context, id domain.ExecutionID) (progress bool, err error) {
+	failpoint.Hit(failpoint.SessionRemoving)
+	removal, err := m.store.Remove(ctx, id)
+	if removal == store.RemovalComplete {
+		m.log.Forget(id) // whoever waits for it looks again
+	}
+	return removal != store.RemovalNone, err
+}
