@@ -27,6 +27,11 @@ func (r *reading) piped(left, right []Command) {
 	fetches, decodes := anyOf(left, fetchers), anyOf(left, decoders)
 	destroys := slices.ContainsFunc(right, func(c Command) bool { return sqlClients[c.name()] }) &&
 		slices.ContainsFunc(left, func(c Command) bool { return r.spend(len(c.Text)) && drops.MatchString(c.Text) })
+	if anyOf(right, feeders) {
+		for _, fed := range left {
+			r.feeds(produced(fed), right)
+		}
+	}
 	for _, c := range right {
 		name := c.name()
 		switch {
@@ -36,6 +41,58 @@ func (r *reading) piped(left, right []Command) {
 			r.alarm("It runs what it decodes: " + name + " reads a hidden script.")
 		case sqlClients[name] && destroys:
 			r.alarm("It drops data of a database.")
+		}
+	}
+}
+
+// feeders make arguments of what they read.
+var feeders = set("xargs parallel")
+
+// produced are the names that a command prints, as far as that can be told: those of echo, what find begins with, the folder
+// that pwd and ls are about.
+func produced(c Command) []string {
+	args := c.Words[1:]
+	switch c.name() {
+	case "echo", "printf":
+		var names []string
+		for _, arg := range args {
+			names = append(names, strings.Fields(strings.NewReplacer(`\n`, " ", `\0`, " ", "%s", " ").Replace(arg))...)
+		}
+		return names
+	case "find", "fd":
+		end := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })
+		if end < 0 {
+			return append([]string{"."}, args...)[min(1, len(args)):]
+		}
+		return slices.DeleteFunc(slices.Clone(args[:end]), here) // a part of this folder: which one is not known
+	case "pwd":
+		return []string{"."}
+	case "ls":
+		names := []string{}
+		for _, arg := range args {
+			if !strings.HasPrefix(arg, "-") {
+				names = append(names, strings.TrimSuffix(arg, "/")+"/*")
+			}
+		}
+		if len(names) == 0 {
+			names = append(names, "*")
+		}
+		return names
+	}
+	return nil
+}
+
+// feeds notes what commands do with names that they read as their arguments.
+func (r *reading) feeds(names []string, commands []Command) {
+	if len(names) == 0 {
+		return
+	}
+	for _, c := range commands {
+		if len(c.Words) == 0 || feeders[c.name()] || !r.spend(len(c.Text)+10*len(names)) {
+			continue
+		}
+		if why := disaster(newCommand(slices.Concat(c.Words, names), true)); why != "" {
+			r.alarm(why)
 		}
 	}
 }

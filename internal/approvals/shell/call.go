@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -41,6 +42,7 @@ func (r *reading) call(c call) {
 	}
 	if judge, known := programs[c.name()]; known {
 		r.literal(&c, c.name())
+		r.outputs(&c)
 		judge(r, &c)
 	} else {
 		c.runs = true
@@ -103,6 +105,27 @@ func (r *reading) literal(c *call, name string) {
 		if arg.kind == wild {
 			r.unclear("The pattern %s may become an option of %s.", quoted(arg.text), name)
 		}
+	}
+}
+
+// outputFile are options by which a program writes a file beside what it is asked for: its log, a trace, a profile.
+var outputFile = regexp.MustCompile(`^--?(log|out|output|trace|dump|report|profile|pid|metrics|audit|debug|error|stderr|stdout|cpu|mem|heap)[-_]?(file|dir|directory|path|profile)(=.*)?$`)
+
+// outputs notes the files that a program writes by such an option, whatever else is known of the program.
+func (r *reading) outputs(c *call) {
+	args := c.args()
+	for i, arg := range args {
+		if !outputFile.MatchString(arg.text) || arg.text == "-path" || inert[c.name()] {
+			continue
+		}
+		_, value, given := strings.Cut(arg.text, "=")
+		switch {
+		case given:
+			r.write(word{value, arg.kind})
+		case i+1 < len(args):
+			r.write(args[i+1])
+		}
+		r.unclear("%s may write a file by %s.", c.name(), quoted(arg.text))
 	}
 }
 

@@ -66,15 +66,14 @@ var disasters = map[string]func(args []string) string{
 	"fdisk":     unless("It changes partitions.", "-l", "--list", "-lu"),
 	"parted":    unless("It changes partitions.", "-l", "--list", "print"),
 	"iptables":  firewall, "ip6tables": firewall,
-	"nft":       anyArg("It takes the firewall down.", oneOf("flush")),
-	"ufw":       anyArg("It takes the firewall down.", oneOf("disable", "reset")),
-	"crontab":   anyArg("It removes all scheduled jobs.", func(a string) bool { return cluster(a, "r") }),
-	"kubectl":   cluster8s,
-	"terraform": infrastructure, "tofu": infrastructure, "terragrunt": infrastructure, "pulumi": infrastructure,
+	"nft":        anyArg("It takes the firewall down.", oneOf("flush")),
+	"ufw":        anyArg("It takes the firewall down.", oneOf("disable", "reset")),
+	"crontab":    anyArg("It removes all scheduled jobs.", func(a string) bool { return cluster(a, "r") }),
+	"kubectl":    cluster8s,
+	"oc":         cluster8s,
+	"rsync":      mirroring,
 	"mysqladmin": anyArg("It drops data of a database.", oneOf("drop")),
 	"redis-cli":  anyArg("It drops data of a database.", func(a string) bool { return oneOf("flushall", "flushdb")(strings.ToLower(a)) }),
-	"zpool":      anyArg("It destroys a pool of disks.", oneOf("destroy")),
-	"zfs":        anyArg("It destroys a file system.", oneOf("destroy")),
 	"cryptsetup": anyArg("It makes a disk unreadable.", oneOf("luksFormat", "erase", "luksErase")),
 	"mongosh":    anyArg("It drops data of a database.", func(a string) bool { return strings.Contains(a, "dropDatabase") }),
 }
@@ -189,7 +188,7 @@ func cluster8s(args []string) string {
 		return ""
 	}
 	return anyArg("It deletes a large part of a cluster.", oneOf("ns", "namespace", "namespaces", "--all", "--all=true", "-A",
-		"--all-namespaces", "node", "nodes", "no", "pv", "pvc", "crd", "persistentvolume", "persistentvolumeclaim"))(prefixed(args))
+		"--all-namespaces", "node", "nodes", "no", "pv", "pvc", "crd", "persistentvolume", "persistentvolumeclaim", "project", "projects"))(prefixed(args))
 }
 
 // prefixed cuts type/name into its type: namespace/prod is a namespace.
@@ -201,8 +200,16 @@ func prefixed(args []string) []string {
 	return out
 }
 
-func infrastructure(args []string) string {
-	return anyArg("It destroys infrastructure.", oneOf("destroy", "-destroy", "--destroy"))(args)
+// mirroring: rsync takes away what its source does not have.
+func mirroring(args []string) string {
+	deletes := slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--del") })
+	for i, arg := range args {
+		last := i == len(args)-1
+		if last && deletes && (precious(arg) || hereFolder(arg)) || precious(arg) && slices.Contains(args, "--remove-source-files") {
+			return "It removes what lies below " + quoted(arg) + "."
+		}
+	}
+	return ""
 }
 
 // rewriting: git forgets, or makes others forget.
@@ -226,57 +233,4 @@ func rewriting(args []string) string {
 		return cluster(a, "fd") || strings.HasPrefix(a, "--force") || a == "--mirror" || a == "--delete" || a == "--prune" ||
 			len(a) > 1 && (a[0] == '+' || a[0] == ':')
 	})(rest)
-}
-
-// homeless are the ways to write the home folder, and variables that may be empty: rm -rf "$DIR"/* is rm -rf /*.
-var homeless = regexp.MustCompile(`^(~[a-z0-9_-]*|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?)?(/+\.?)*(/\.?\*|/)?$`)
-
-// folders are the parts of a system.
-var folders = set("/ /etc /usr /bin /sbin /lib /lib32 /lib64 /boot /var /dev /proc /sys /root /home /opt /srv /mnt /media /run /data /Users /System /Library")
-
-// precious tells whether a folder is the root, a home, or a folder of the system, or all that is in one.
-func precious(arg string) bool {
-	if arg == "" || strings.HasPrefix(arg, "-") {
-		return false
-	}
-	if homeless.MatchString(arg) {
-		return true
-	}
-	if !strings.HasPrefix(arg, "/") {
-		return false
-	}
-	clean := path.Clean(arg)
-	if last := path.Base(clean); last == "*" || last == ".*" || last == "{*,.*}" {
-		clean = path.Dir(clean)
-	}
-	parent := path.Dir(clean)
-	return folders[clean] || parent == "/home" || parent == "/var" || parent == "/usr" || parent == "/Users"
-}
-
-// here tells whether an argument is the folder that the command runs in, one above it, or all that is in it.
-func here(arg string) bool {
-	clean := strings.TrimRight(path.Clean(strings.TrimSuffix(strings.TrimSuffix(arg, "*"), "/.")), "/")
-	return arg != "" && strings.Trim(clean, "./") == "" && (strings.HasPrefix(arg, ".") || strings.HasPrefix(arg, "*"))
-}
-
-var (
-	devices   = regexp.MustCompile(`^/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk|mapper/|dm-\d|md\d|loop\d|ram\d|mem$|kmem$|port$)`)
-	systemful = regexp.MustCompile(`^/(etc/(passwd|shadow|group|gshadow|sudoers|fstab|crypttab|hosts|resolv\.conf|nsswitch\.conf|ld\.so|pam\.d|ssh|ssl|systemd|profile|crontab|cron)|boot/|bin/|sbin/|lib(32|64)?/|usr/(bin|sbin|lib(32|64|exec)?)/|proc/sysrq|proc/sys/|sys/|root/\.ssh)`)
-)
-
-// device tells whether a file is a disk, or the memory.
-func device(name string) bool { return devices.MatchString(path.Clean(name)) }
-
-// system tells whether a machine does not start, or does not let anybody in, without this file.
-func system(name string) bool { return systemful.MatchString(path.Clean(name)) }
-
-// ruins returns why writing to a file is a catastrophe.
-func ruins(target string) string {
-	switch {
-	case device(target):
-		return "It writes to the device " + quoted(target) + "."
-	case system(target):
-		return "It overwrites a part of the system: " + quoted(target) + "."
-	}
-	return ""
 }

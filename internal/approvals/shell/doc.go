@@ -50,7 +50,10 @@
 // current folder or a folder of the system; formatting, partitioning and overwriting disks; stopping the machine; killing
 // everything; fork bombs; running what is downloaded or decoded; taking the firewall down; removing users or all
 // scheduled jobs; overwriting files that the system does not start without; forced pushes and rewritten history; dropping
-// databases; deleting namespaces, nodes, volumes or everything of a kind in a cluster; destroying infrastructure.
+// databases; deleting namespaces, nodes, volumes or everything of a kind in a cluster; what the command lines of clouds,
+// clusters, containers and backups call delete, destroy, uninstall or purge. A pattern or braces that may stand for one of
+// these names count as that name, a substitution as any, and xargs removes what it is fed with. Lines that take too much
+// work to be read count as catastrophic, too.
 //
 // # Promises and limits
 //

@@ -34,9 +34,18 @@ func (r *reading) statement(stmt *syntax.Stmt) {
 }
 
 // fed reads the here-documents of a shell as the scripts that they are, for deny rules; that a shell reads what it is
-// given is unclear anyway.
+// given is unclear anyway. Those of xargs are names.
 func (r *reading) fed(redirects []*syntax.Redirect, commands []Command) {
-	if !slices.ContainsFunc(commands, func(c Command) bool { return shells[c.name()] }) {
+	if anyOf(commands, feeders) {
+		for _, redirect := range redirects {
+			if redirect.Op == syntax.WordHdoc {
+				r.feeds(strings.Fields(r.word(redirect.Word).text), commands)
+			} else if redirect.Hdoc != nil {
+				r.feeds(strings.Fields(r.asWritten(redirect.Hdoc)), commands)
+			}
+		}
+	}
+	if !anyOf(commands, shells) {
 		return
 	}
 	for _, redirect := range redirects {
