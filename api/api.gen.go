@@ -238,6 +238,7 @@ const (
 	DecideByLinkDecisionDeny      DecideByLinkDecision = "deny"
 	DecideByLinkDecisionFailed    DecideByLinkDecision = "failed"
 	DecideByLinkDecisionRetry     DecideByLinkDecision = "retry"
+	DecideByLinkDecisionShow      DecideByLinkDecision = "show"
 	DecideByLinkDecisionSucceeded DecideByLinkDecision = "succeeded"
 )
 
@@ -251,6 +252,8 @@ func (e DecideByLinkDecision) Valid() bool {
 	case DecideByLinkDecisionFailed:
 		return true
 	case DecideByLinkDecisionRetry:
+		return true
+	case DecideByLinkDecisionShow:
 		return true
 	case DecideByLinkDecisionSucceeded:
 		return true
@@ -1704,14 +1707,15 @@ type Decide_Remember struct {
 
 // DecideByLink defines model for DecideByLink.
 type DecideByLink struct {
-	ArgumentsHash string `json:"argumentsHash"`
+	// ArgumentsHash Of the arguments that were shown. Required, but for `show`.
+	ArgumentsHash *string `json:"argumentsHash,omitempty"`
 
-	// Decision The button. The last three are for a call of which nobody knows what became of it.
+	// Decision The button. The last three are for a call of which nobody knows what became of it. `show` decides nothing.
 	Decision DecideByLinkDecision `json:"decision"`
 	Reason   *string              `json:"reason,omitempty"`
 }
 
-// DecideByLinkDecision The button. The last three are for a call of which nobody knows what became of it.
+// DecideByLinkDecision The button. The last three are for a call of which nobody knows what became of it. `show` decides nothing.
 type DecideByLinkDecision string
 
 // DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
@@ -3354,7 +3358,7 @@ type ServerInterface interface {
 	// ShowApprovalPage The page of a link
 	// (GET /approve/{token})
 	ShowApprovalPage(w http.ResponseWriter, r *http.Request, token string)
-	// DecideByLink Decide on the page of a link
+	// DecideByLink Show the card of a link, or decide on it
 	// (POST /approve/{token})
 	DecideByLink(w http.ResponseWriter, r *http.Request, token string)
 	// ListAudit What was done and decided, in order
@@ -3537,7 +3541,7 @@ func (_ Unimplemented) ShowApprovalPage(w http.ResponseWriter, r *http.Request, 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DecideByLink Decide on the page of a link
+// DecideByLink Show the card of a link, or decide on it
 // (POST /approve/{token})
 func (_ Unimplemented) DecideByLink(w http.ResponseWriter, r *http.Request, token string) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -8496,7 +8500,7 @@ type StrictServerInterface interface {
 	// ShowApprovalPage The page of a link
 	// (GET /approve/{token})
 	ShowApprovalPage(ctx context.Context, request ShowApprovalPageRequestObject) (ShowApprovalPageResponseObject, error)
-	// DecideByLink Decide on the page of a link
+	// DecideByLink Show the card of a link, or decide on it
 	// (POST /approve/{token})
 	DecideByLink(ctx context.Context, request DecideByLinkRequestObject) (DecideByLinkResponseObject, error)
 	// ListAudit What was done and decided, in order

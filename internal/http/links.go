@@ -49,26 +49,28 @@ func legible(pointer, name string) error {
 	return nil
 }
 
-// ShowApprovalPage changes nothing: programs open the links in mails before people do.
-func (s *Server) ShowApprovalPage(ctx context.Context, request api.ShowApprovalPageRequestObject) (api.ShowApprovalPageResponseObject, error) {
-	_, approval, err := s.linked(ctx, request.Token)
-	if err != nil {
-		return pageOr(err)
-	}
-	if approval.Status != domain.ApprovalPending {
-		return settledPage(http.StatusOK, approval), nil
-	}
-	return s.pendingPage(ctx, approval)
+// ShowApprovalPage answers the same to everyone and looks at no token: chat programs and scanners of mails open links before people do,
+// and would keep the command that they find there.
+func (s *Server) ShowApprovalPage(context.Context, api.ShowApprovalPageRequestObject) (api.ShowApprovalPageResponseObject, error) {
+	return linkShell{}, nil
 }
 
-// DecideByLink decides as whoever the link was made for. Behind the first decision a link shows, and decides no more.
+// DecideByLink shows the card of a link, or decides as whoever the link was made for. Behind the first decision a link shows, and decides no more.
 func (s *Server) DecideByLink(ctx context.Context, request api.DecideByLinkRequestObject) (api.DecideByLinkResponseObject, error) {
-	grant, approval, err := s.linked(ctx, request.Token)
-	if err != nil {
-		return pageOr(err)
+	isDecision := request.Body.Decision != api.DecideByLinkDecisionShow
+	if isDecision && request.Body.ArgumentsHash == nil {
+		return nil, domain.Invalid("/argumentsHash", "This is required: a decision is about the arguments that were shown.")
 	}
-	if approval.Status != domain.ApprovalPending {
+	grant, approval, err := s.linked(ctx, request.Token)
+	switch {
+	case err != nil:
+		return pageOr(err)
+	case approval.Status != domain.ApprovalPending && isDecision:
 		return settledPage(lateStatus(approval), approval), nil
+	case approval.Status != domain.ApprovalPending:
+		return settledPage(http.StatusOK, approval), nil
+	case !isDecision:
+		return s.pendingPage(ctx, approval)
 	}
 	answer := linkAnswer(*request.Body)
 	answer.By = domain.Actor{KeyID: grant.Key, Name: "link for " + grant.For}
@@ -92,7 +94,7 @@ func (s *Server) DecideByLink(ctx context.Context, request api.DecideByLinkReque
 
 // linkAnswer reads a button.
 func linkAnswer(body api.DecideByLink) approvals.Answer {
-	answer := approvals.Answer{ArgumentsHash: body.ArgumentsHash, Reason: value(body.Reason, ""), Channel: byLink}
+	answer := approvals.Answer{ArgumentsHash: value(body.ArgumentsHash, ""), Reason: value(body.Reason, ""), Channel: byLink}
 	switch body.Decision {
 	case api.DecideByLinkDecisionApprove, api.DecideByLinkDecisionDeny:
 		answer.Verb = domain.Verb(body.Decision)

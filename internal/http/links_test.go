@@ -1,10 +1,13 @@
 package http
 
 import (
+	"html"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/domain"
 	"signoff/internal/webhooks"
@@ -32,6 +35,9 @@ func (h *house) link(approval, body string) string {
 	return path
 }
 
+// show asks for the card.
+var show = url.Values{"decision": {"show"}}
+
 func decision(verb, hash string) url.Values {
 	return url.Values{"decision": {verb}, "argumentsHash": {hash}, "reason": {"<why>"}}
 }
@@ -41,8 +47,8 @@ func TestALinkDecidesOnce(t *testing.T) {
 	id := h.create("ask echo <b>\u202e\u200bx")
 	approval, hash := h.pending(id)
 	path := h.link(approval, `{"for":"ann"}`)
-	for range 3 { // as scanners of mails do, from anywhere
-		page := h.opened(path, nil, "Sec-Fetch-Site", "cross-site").want(200)
+	for range 3 {
+		page := h.opened(path, show).want(200)
 		for _, shown := range []string{"echo &lt;b&gt;⟨U&#43;202E⟩⟨U&#43;200B⟩x", hash, id, `<form method="post">`, h.root} {
 			if !strings.Contains(string(page.body), shown) {
 				t.Fatalf("the page lacks %q:\n%s", shown, page.body)
@@ -72,7 +78,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 			t.Errorf("%s", late.body)
 		}
 	}
-	if page := h.opened(path, nil).want(200); strings.Contains(string(page.body), "<form") || strings.Contains(string(page.body), "echo &lt;b&gt;") && strings.Contains(string(page.body), "<pre>") {
+	if page := h.opened(path, show).want(200); strings.Contains(string(page.body), "<form") || strings.Contains(string(page.body), "echo &lt;b&gt;") && strings.Contains(string(page.body), "<pre>") {
 		t.Errorf("%s", page.body)
 	}
 	audit := string(h.ask("GET", "/audit?action=approval.decided", "").want(200).body)
@@ -81,6 +87,66 @@ func TestALinkDecidesOnce(t *testing.T) {
 		t.Errorf("%s", audit)
 	}
 	h.ask("POST", "/approvals/"+approval+"/links", "").problem(409, domain.CodeConflict)
+}
+
+// Whoever opens a link without a click gets the same page, whatever the link leads to: programs that show a preview of it or look for
+// malware keep what they find, and could tell by any difference whether there is something to decide.
+func TestOpeningALinkTellsNothing(t *testing.T) {
+	h := newHouse(t)
+	open, _ := h.pending(h.create("ask echo my-command"))
+	decided, hash := h.pending(h.create("ask echo my-command"))
+	links := webhooks.NewLinks([]byte("key"), "")
+	over := links.URL(webhooks.Grant{Approval: domain.ApprovalID(open), Tenant: domain.DefaultTenant, Expires: time.Now().Add(-time.Second), Key: strings.Split(h.token, "_")[1]})
+	openPath, decidedPath := h.link(open, `{"for":"ann"}`), h.link(decided, `{"for":"bob"}`)
+	h.opened(decidedPath, decision("approve", hash)).want(200)
+	shell := h.opened(openPath, nil, "Sec-Fetch-Site", "cross-site").want(200)
+	for name, path := range map[string]string{
+		"again": openPath, "decided": decidedPath, "over": over, "cut": openPath[:len(openPath)-1], "unknown": "/approve/x", "long": "/approve/" + strings.Repeat("x", 3000),
+	} {
+		for _, agent := range []string{"", "Slackbot-LinkExpanding 1.0", "Mozilla/5.0"} {
+			page := h.opened(path, nil, "User-Agent", agent)
+			page.header.Del("X-Request-Id")
+			page.header.Del("Date")
+			shell.header.Del("X-Request-Id")
+			shell.header.Del("Date")
+			if page.status != 200 || string(page.body) != string(shell.body) || !cmp.Equal(page.header, shell.header) {
+				t.Errorf("%s for %q: %d, %s, %s", name, agent, page.status, cmp.Diff(shell.header, page.header), cmp.Diff(string(shell.body), string(page.body)))
+			}
+		}
+	}
+	for _, told := range []string{"my-command", "echo", "ann", "bash", "pending", "approved", open} {
+		if strings.Contains(string(shell.body), told) {
+			t.Errorf("the shell tells %q:\n%s", told, shell.body)
+		}
+	}
+	script := between(string(shell.body), "<script>", "</script>")
+	policy := shell.header.Get("Content-Security-Policy")
+	if script != shellScript || !strings.Contains(policy, "script-src "+hashOf(script)+"; connect-src 'self'") || !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
+		t.Errorf("the policy %s does not let this script run, or more than it:\n%s", policy, script)
+	}
+	if form := between(string(shell.body), "<form", "</form>"); !strings.Contains(form, `method="post"`) || !strings.Contains(form, `name="decision" value="show"`) || strings.Contains(form, "argumentsHash") {
+		t.Errorf("without script nothing can be shown: %s", form)
+	}
+	if a := h.ask("GET", "/approvals/"+open, "").want(200); a.text("status") != "pending" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// between is what stands between two texts.
+func between(text, before, behind string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, _ = strings.Cut(text, behind)
+	return text
+}
+
+// A command that looks like another one is not signed for by mistake.
+func TestTheCardOfALinkMarksLookAlikes(t *testing.T) {
+	h := newHouse(t)
+	approval, _ := h.pending(h.create("ask \u0441at /etc\u2215passwd\uff1b echo \u05d0"))
+	page := html.UnescapeString(string(h.opened(h.link(approval, ""), show).want(200).body))
+	if !strings.Contains(page, "⟨U+0441⟩at /etc⟨U+2215⟩passwd⟨U+FF1B⟩ echo ⟨U+05D0⟩") {
+		t.Errorf("%s", page)
+	}
 }
 
 func TestALinkIsRefused(t *testing.T) {
@@ -98,9 +164,9 @@ func TestALinkIsRefused(t *testing.T) {
 		"no key":    links.URL(webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: soon}),
 		"no hook":   links.URL(webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: soon, Webhook: someID}),
 		"unknown":   links.URL(webhooks.Grant{Approval: someID, Tenant: domain.DefaultTenant, Expires: soon, Key: key}),
-		"malformed": "/approve/x", "cut": path[:len(path)-1],
+		"malformed": "/approve/x", "cut": path[:len(path)-1], "long": "/approve/" + strings.Repeat("x", 3000),
 	} {
-		for _, form := range []url.Values{nil, decision("approve", hash)} {
+		for _, form := range []url.Values{show, decision("approve", hash)} {
 			a := h.opened(other, form)
 			if a.status != 404 {
 				t.Errorf("%s: %d", name, a.status)
@@ -115,12 +181,14 @@ func TestALinkIsRefused(t *testing.T) {
 	}
 	h.opened(path, decision("approve", "wrong")).want(409)
 	h.opened(path, url.Values{"decision": {"approve"}}).problem(422, domain.CodeInvalid)
+	h.opened(path, url.Values{"argumentsHash": {hash}}).problem(422, domain.CodeInvalid)
 	h.opened(path, url.Values{"decision": {"approve", "deny"}, "argumentsHash": {hash}}).problem(400, domain.CodeMalformed)
 	h.opened(path, url.Values{"decision": {"maybe"}, "argumentsHash": {hash}}).problem(422, domain.CodeInvalid)
 	h.opened(path, url.Values{"decision": {"approve"}, "argumentsHash": {hash}, "by": {"x"}}).problem(422, domain.CodeInvalid)
 	h.ask("POST", path, `{"decision":"approve"}`, "Authorization", "").problem(415, domain.CodeUnsupportedMedia)
 	for _, header := range [][]string{{"Origin", "https://evil.example"}, {"Origin", "null", "Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "cross-site"}} {
 		h.opened(path, decision("approve", hash), header...).problem(403, domain.CodeForeignOrigin)
+		h.opened(path, show, header...).problem(403, domain.CodeForeignOrigin)
 	}
 	h.opened(path, nil, "Host", "evil.example").problem(421, domain.CodeMisdirected)
 	if a := h.ask("GET", "/approvals/"+approval, "").want(200); a.text("status") != "pending" {
@@ -166,14 +234,14 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	key := strings.Split(h.key("", "approvals:decide"), "_")[1]
 	must(t, h.store.RevokeKey(t.Context(), domain.DefaultTenant, key))
 	grant := webhooks.Grant{Approval: domain.ApprovalID(approval), Tenant: domain.DefaultTenant, Expires: time.Now().Add(time.Hour), Key: key}
-	h.opened(webhooks.NewLinks([]byte("key"), "").URL(grant), nil).want(404)
+	h.opened(webhooks.NewLinks([]byte("key"), "").URL(grant), show).want(404)
 }
 
 func TestALinkToAQuestion(t *testing.T) {
 	h := newHouse(t)
 	approval, hash := h.pending(h.create(`question {"message":"Which <host>?"}`))
 	path := h.link(approval, "")
-	if page := string(h.opened(path, nil).want(200).body); !strings.Contains(page, "Which &lt;host&gt;?") || strings.Contains(page, `value="approve"`) {
+	if page := string(h.opened(path, show).want(200).body); !strings.Contains(page, "Which &lt;host&gt;?") || strings.Contains(page, `value="approve"`) {
 		t.Errorf("%s", page)
 	}
 	if page := h.opened(path, decision("approve", hash)).want(409); !strings.Contains(string(page.body), "needs an answer") {

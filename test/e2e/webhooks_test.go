@@ -133,11 +133,15 @@ func TestWebhookSurvivesAKill(t *testing.T) {
 		}
 
 		page, shown := s.do("GET", path, nil, headers{"Authorization": "", "Sec-Fetch-Site": "cross-site"})
-		if page.StatusCode != http.StatusOK || !strings.Contains(string(shown), "ledger.txt") || s.get(id).Status != "pendingToolApproval" {
+		if page.StatusCode != http.StatusOK || strings.Contains(string(shown), "ledger.txt") {
 			t.Fatalf("%s: %s", page.Status, shown)
 		}
-		form := url.Values{"decision": {"approve"}, "argumentsHash": {a.ArgumentsHash}, "reason": {""}}.Encode()
 		browser := headers{"Authorization": "", "Content-Type": "application/x-www-form-urlencoded", "Origin": "null"}
+		card, shown := s.do("POST", path, "decision=show", browser)
+		if card.StatusCode != http.StatusOK || !strings.Contains(string(shown), "ledger.txt") || s.get(id).Status != "pendingToolApproval" {
+			t.Fatalf("%s: %s", card.Status, shown)
+		}
+		form := url.Values{"decision": {"approve"}, "argumentsHash": {a.ArgumentsHash}, "reason": {""}}.Encode()
 		for i, status := range []int{http.StatusOK, http.StatusConflict} {
 			if response, content := s.do("POST", path, form, browser); response.StatusCode != status || !strings.Contains(string(content), "link for the phone") {
 				t.Errorf("POST %d: %s: %s", i+1, response.Status, content)

@@ -817,20 +817,22 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description What a link ends with. It is the credential. */
+                /** @description What a link ends with. It is the credential. One of any length is answered the same. */
                 token: string;
             };
             cookie?: never;
         };
         /**
          * The page of a link
-         * @description A page for people, without script. It shows what waits, and changes nothing: programs that open links in mails do no harm.
+         * @description The same page for every token, byte for byte, whether there is such a link or not: chat programs and scanners of mails open links, and
+         *     learn nothing. Its script fetches the card by POST with `decision=show`; without script the button *Show* sends the same.
          */
         get: operations["showApprovalPage"];
         put?: never;
         /**
-         * Decide on the page of a link
-         * @description What the form of the page sends. The decision is made in the name `link for …`; the first one wins, as everywhere.
+         * Show the card of a link, or decide on it
+         * @description What the forms of the page send. `show` decides nothing: the answer is the card, with what waits or how it was decided. Each other
+         *     `decision` is made in the name `link for …`; the first one wins, as everywhere.
          */
         post: operations["decideByLink"];
         delete?: never;
@@ -2678,11 +2680,12 @@ export interface components {
         };
         DecideByLink: {
             /**
-             * @description The button. The last three are for a call of which nobody knows what became of it.
+             * @description The button. The last three are for a call of which nobody knows what became of it. `show` decides nothing.
              * @enum {string}
              */
-            decision: "approve" | "deny" | "succeeded" | "failed" | "retry";
-            argumentsHash: string;
+            decision: "show" | "approve" | "deny" | "succeeded" | "failed" | "retry";
+            /** @description Of the arguments that were shown. Required, but for `show`. */
+            argumentsHash?: string;
             reason?: string;
         };
         /** @description Who did something, an API key by id and name. */
@@ -5213,26 +5216,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What a link ends with. It is the credential. */
+                /** @description What a link ends with. It is the credential. One of any length is answered the same. */
                 token: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What waits, or how it was decided. */
+            /** @description A page without a card. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description The link is forged, or does not hold any more. */
-            404: {
-                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -5247,7 +5241,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What a link ends with. It is the credential. */
+                /** @description What a link ends with. It is the credential. One of any length is answered the same. */
                 token: string;
             };
             cookie?: never;
@@ -5258,7 +5252,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Decided so. */
+            /** @description The card, or decided so. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
