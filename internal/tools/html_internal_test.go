@@ -102,6 +102,19 @@ func TestPagesThatCannotBeConverted(t *testing.T) {
 	}
 }
 
+// TestMarksAreNotConvertedWithoutEnd: two megabytes of them took the converter, which cannot be stopped, ten times as long as
+// the same number of letters.
+func TestMarksAreNotConvertedWithoutEnd(t *testing.T) {
+	for _, mark := range marks {
+		converted := false
+		page := "<p>" + html.EscapeString(strings.Repeat(string(mark), maxMarks+1))
+		text := pageMarkdown(page, somewhere, func(*html.Node) (string, error) { converted = true; return "", nil })
+		if converted || len(text) != maxMarks+1 {
+			t.Errorf("%q: converted is %v, and %d characters are left", mark, converted, len(text))
+		}
+	}
+}
+
 func FuzzPageMarkdown(f *testing.F) {
 	f.Add("<table><tr><td rowspan=2>a|b<th>c<ul><li>d</table><a href=x><pre>`")
 	f.Fuzz(func(t *testing.T, page string) {

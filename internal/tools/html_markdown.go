@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -16,7 +17,10 @@ import (
 const (
 	maxNodes     = 100_000
 	maxConverted = 2 << 20 // bytes of text
+	maxMarks     = 200_000 // characters that may mean something in Markdown: each is looked at with what is around it
 )
+
+const marks = "\\`*_[]#!|<>~"
 
 // pageMarkdown is a page as Markdown. Where the page is too large for convert, or convert fails, also by a panic, it is
 // the plain text of the page: a page that somebody made to break the converter must not break the server.
@@ -33,14 +37,17 @@ func pageMarkdown(page string, from *url.URL, convert func(*html.Node) (string, 
 }
 
 func tooLarge(tree *html.Node) bool {
-	nodes, text := 0, 0
+	nodes, text, marked := 0, 0, 0
 	for node := range tree.Descendants() {
 		nodes++
 		if node.Type == html.TextNode {
 			text += len(node.Data)
+			for _, mark := range marks {
+				marked += strings.Count(node.Data, string(mark))
+			}
 		}
 	}
-	return nodes > maxNodes || text > maxConverted
+	return nodes > maxNodes || text > maxConverted || marked > maxMarks
 }
 
 func guarded(convert func(*html.Node) (string, error), tree *html.Node) (text string, err error) {
