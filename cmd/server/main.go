@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"signoff/internal/acp/relay"
 	"signoff/internal/domain"
 	"signoff/internal/runbooks/template"
 	_ "signoff/internal/sandbox/early" // a process that was started as a stage of a command does not get past this import
@@ -30,6 +31,7 @@ const (
 )
 
 func main() {
+	relay.Intercept()    // what starts an MCP server for an agent is this same binary, too
 	template.Intercept() // what renders a template is this same binary, and does not get past this line
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

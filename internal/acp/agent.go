@@ -31,6 +31,7 @@ type agent struct {
 	story     *story
 	terminals *terminals
 	service   service
+	servers   servers
 	program   *program
 	peer      *peer
 
@@ -60,6 +61,7 @@ func newAgent(l launch, opening domain.Opening) *agent {
 		a.story.calls.servers = append(a.story.calls.servers, server.name)
 	}
 	a.terminals = newTerminals(a)
+	a.servers.tell = func(update domain.AgentMCPServerUpdated) { a.story.tell(update) }
 	a.service.renew(life)
 	return a
 }
@@ -97,6 +99,7 @@ func (a *agent) Close() error {
 	a.stop()             // first: it frees whoever waits for the host
 	a.exit.Do(func() {}) // nobody needs to be told any more
 	a.service.end(context.Canceled)
+	a.servers.close()
 	if a.program == nil {
 		return nil
 	}

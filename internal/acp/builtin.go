@@ -18,6 +18,15 @@ type builtin struct {
 type guard struct {
 	variable string // that tells the agent where the file is
 	content  string
+	servers  *serversGuard // nil: the guard does not keep MCP servers from the agent
+}
+
+// serversGuard is for an agent that uses no MCP server in a folder that it does not trust. It is started in an empty folder
+// of ours, which it may trust, and works in its workspace, which it still does not.
+type serversGuard struct {
+	variable string // that tells the agent where its list of folders is
+	trusted  string // what the list says of one that is trusted
+	env      map[string]string
 }
 
 // admission is a way to sign in that asks nobody: the agent takes its key from the variable.
@@ -113,6 +122,13 @@ var builtins = map[string]builtin{
 		guard: &guard{
 			variable: "QWEN_CODE_SYSTEM_SETTINGS_PATH",
 			content:  `{"security": {"folderTrust": {"enabled": true}}}`,
+			servers: &serversGuard{
+				variable: "QWEN_CODE_TRUSTED_FOLDERS_PATH",
+				trusted:  "TRUST_FOLDER",
+				// Subagents and skills of the workspace go by the folder in which it was started. One may bring a mode along in
+				// which nobody is asked.
+				env: map[string]string{"QWEN_CODE_SAFE_MODE": "true"},
+			},
 		},
 	},
 	"copilot": {

@@ -125,21 +125,41 @@ func (r *Registry) prepareHome(row *row) (string, error) {
 	return home, nil
 }
 
-// writeGuard writes the row's file of settings, where it has one, and tells of it in env, unless the operator does.
-func (r *Registry) writeGuard(row *row, env map[string]string) error {
+// writeGuard writes the row's file of settings, where it has one, and tells of it in env, unless the operator does. It
+// returns the folder that the agent has to be started in; empty: in its workspace.
+func (r *Registry) writeGuard(row *row, env map[string]string, servers bool) (folder string, err error) {
 	if row.guard == nil || env[row.guard.variable] != "" {
-		return nil
+		return "", nil
 	}
-	file := filepath.Join(r.config.DataDir, "agents", row.name, "settings.json")
-	if err := place(file, row.guard.content); err != nil {
-		return domain.Errorf(domain.CodeAgentUnavailable, "The settings of agent %q cannot be written.", row.name).With(err)
+	place := filepath.Join(r.config.DataDir, "agents", row.name)
+	env[row.guard.variable] = filepath.Join(place, "settings.json")
+	err = write(env[row.guard.variable], row.guard.content)
+	if err == nil && servers && row.guard.servers != nil {
+		folder = filepath.Join(place, "start")
+		err = r.allowServers(row.guard.servers, folder, env)
 	}
-	env[row.guard.variable] = file
-	return nil
+	if err != nil {
+		return "", domain.Errorf(domain.CodeAgentUnavailable, "The settings of agent %q cannot be written.", row.name).With(err)
+	}
+	return folder, nil
 }
 
-// place writes a file in one step: another agent may be reading it.
-func place(file, content string) error {
+// allowServers prepares the folder in which an agent is started that is to use MCP servers.
+func (r *Registry) allowServers(with *serversGuard, folder string, env map[string]string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return err
+	}
+	env[with.variable] = folder + ".json"
+	maps.Copy(env, with.env)
+	return write(env[with.variable], string(domain.Encode(map[string]string{real: with.trusted})))
+}
+
+// write writes a file in one step: another agent may be reading it.
+func write(file, content string) error {
 	if there, err := os.ReadFile(file); err == nil && string(there) == content {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/domain"
 	"signoff/internal/secrets"
 )
 
@@ -180,5 +181,42 @@ func TestAGuardStandsBesideTheHome(t *testing.T) {
 	}
 	if printed := run(t, l); printed != "/own.json\n" {
 		t.Errorf("the operator's own file is not used: %q", printed)
+	}
+}
+
+// TestAGuardLeavesTheServers: Qwen Code uses no MCP server in a folder that it does not trust, and must not trust the
+// workspace. It is started in an empty folder, which alone it trusts.
+func TestAGuardLeavesTheServers(t *testing.T) {
+	data := t.TempDir()
+	r := registry(t, Config{
+		Agents: map[string]Row{"qwen": {
+			Command: script(t, "qwen", `pwd; cat "$QWEN_CODE_TRUSTED_FOLDERS_PATH"; echo; echo "$QWEN_CODE_SAFE_MODE"; cat "$QWEN_CODE_SYSTEM_SETTINGS_PATH"`),
+		}},
+		MCPServers: map[string]MCPServer{"probe": {Command: "/bin/true"}},
+		Lookup:     environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": t.TempDir()}), DataDir: data, Starter: starterOf(t),
+	})
+	request := opening(t, "qwen").Execution.Request
+	request.Capabilities = domain.DefaultCapabilities
+	for _, servers := range [][]string{{"probe"}, nil} {
+		request.MCPServers = servers
+		l, err := r.launch(r.rows["qwen"], request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, err := filepath.EvalSymlinks(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start += "/agents/qwen/start"
+		wanted := start + "\n{\"" + start + "\":\"TRUST_FOLDER\"}\ntrue\n" + builtins["qwen"].guard.content
+		if servers == nil {
+			wanted = request.WorkingDirectory + "\n\n\n" + builtins["qwen"].guard.content
+		}
+		if printed := run(t, l); printed != wanted {
+			t.Errorf("with %v it sees %q, want %q", servers, printed, wanted)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Join(data, "agents/qwen/start")); err != nil || len(entries) > 0 {
+		t.Errorf("the folder has %v, %v", entries, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // establish gets a session: the one that is to be taken up, or a new one.
 func (a *agent) establish(ctx context.Context) error {
-	servers, err := a.mcpServers()
+	servers, err := a.handOver()
 	if err != nil {
 		return err
 	}

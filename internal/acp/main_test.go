@@ -8,11 +8,13 @@ import (
 	"go.uber.org/goleak"
 
 	"signoff/internal/acp/acptest"
+	"signoff/internal/acp/relay"
 	"signoff/internal/sandbox"
 )
 
 // TestMain serves the stages of the sandbox, as main does: the scripted agents run under its supervisor.
 func TestMain(m *testing.M) {
+	relay.Intercept()
 	sandbox.Intercept()
 	os.Exit(acptest.Main(leakFree{m}))
 }

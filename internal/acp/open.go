@@ -22,6 +22,7 @@ type launch struct {
 	files         bool   // the agent may use our reading and writing of files, as far as the execution may
 	terminals     bool   // the same for commands
 	mcpServers    []mcpServer
+	withheld      []string            // names of servers that the request wants and its capabilities deny
 	meta          json.RawMessage     // sent as _meta when a session begins or is taken up
 	admissions    []string            // methods to sign in by where the agent wants that first; it has their keys
 	silentAfter   time.Duration       // 0 is 30 s
@@ -82,6 +83,7 @@ func (a *agent) start(ctx context.Context) error {
 		return err
 	}
 	a.story.live()
+	a.tellServers()
 	return nil
 }
 

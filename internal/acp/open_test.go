@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,13 +169,69 @@ func TestMCPServersAreHandedOn(t *testing.T) {
 		{name: "near", command: "/bin/near", env: map[string]string{"B": "2", "A": "1"}},
 		{name: "far", transport: "http", url: "http://x", headers: map[string]string{"H": "v"}},
 	}
-	wanted := `[{"args":[],"command":"/bin/near","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"name":"near"},` +
-		`{"headers":[{"name":"H","value":"v"}],"name":"far","type":"http","url":"http://x"}]`
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := `[{"args":["mcp-relay","near","/bin/near"],"command":"` + binary + `","env":[{"name":"A","value":"1"},{"name":"B","value":"2"},` +
+		`{"name":"SIGNOFF_MCP_RELAY","value":"its own"}],"name":"near"},{"headers":[{"name":"H","value":"v"}],"name":"far","type":"http","url":"http://x"}]`
 	me := r.open().whoami()
-	want(t, "new", sorted(t, me.McpServers), wanted)
+	own := regexp.MustCompile(`@signoff-mcp-[A-Z0-9]+ [A-Z0-9]+`)
+	want(t, "new", own.ReplaceAllString(sorted(t, me.McpServers), "its own"), wanted)
 	again := r.again(me.SessionID)
 	again.launch.mcpServers = r.launch.mcpServers
-	want(t, "load", sorted(t, again.open().whoami().McpServers), wanted)
+	want(t, "load", own.ReplaceAllString(sorted(t, again.open().whoami().McpServers), "its own"), wanted)
+}
+
+// TestStartOfServersIsTold: agents say nothing of the servers that they were handed, and some start none of them.
+func TestStartOfServersIsTold(t *testing.T) {
+	r := newRig(t, "-mcp", "http")
+	r.launch.mcpServers = []mcpServer{
+		{name: "broken", command: "/no/such/server"}, {name: "far", transport: "http", url: "http://x"},
+		{name: "forgotten", command: "/bin/true"}, {name: "near", command: "/bin/true"},
+	}
+	r.launch.withheld = []string{"denied"}
+	me := r.open().whoami() // a turn, in which the agent starts nothing
+	start := func(name string) {
+		for _, server := range decoded[[]struct {
+			Name, Command string
+			Args          []string
+			Env           []pair
+		}](t, me.McpServers) {
+			if server.Name != name {
+				continue
+			}
+			process := exec.Command(server.Command, server.Args...)
+			for _, variable := range server.Env {
+				process.Env = append(process.Env, variable.Name+"="+variable.Value)
+			}
+			_ = process.Run() // how it ends is told by the event
+		}
+	}
+	status := func(name string, status domain.MCPServerStatus) func(domain.AgentMCPServerUpdated) bool {
+		return func(update domain.AgentMCPServerUpdated) bool {
+			return update.Server == name && update.Status == status
+		}
+	}
+	for _, name := range []string{"near", "broken", "forgotten"} {
+		await(r, r.host, status(name, domain.MCPServerNotStarted))
+	}
+	for _, name := range []string{"near", "near", "broken"} {
+		start(name)
+	}
+	await(r, r.outside, status("near", domain.MCPServerStarted))
+	failed := await(r, r.outside, status("broken", domain.MCPServerFailed))
+	want(t, "why", failed.Message, "Its program cannot be started: no such file or directory.")
+	await(r, r.outside, status("far", domain.MCPServerUnknown))
+	await(r, r.outside, status("denied", domain.MCPServerWithheld))
+	r.runs("say hello")
+	told := map[string]int{}
+	for _, update := range append(hosttest.Of[domain.AgentMCPServerUpdated](r.outside), hosttest.Of[domain.AgentMCPServerUpdated](r.host)...) {
+		told[update.Server]++
+	}
+	if diff := cmp.Diff(map[string]int{"near": 2, "broken": 2, "far": 1, "denied": 1, "forgotten": 1}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
 }
 
 // TestMetaGoesAlong: what keeps an agent asking has to hold in a session that is taken up, too.

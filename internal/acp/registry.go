@@ -147,8 +147,9 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 	if err != nil {
 		return launch{}, err
 	}
-	if request.Capabilities.Of(domain.ClassMCP) == domain.Deny {
-		chosen = nil // most agents do not ask before they use a tool of theirs
+	var withheld []string
+	if request.Capabilities.Of(domain.ClassMCP) == domain.Deny { // most agents do not ask before they use a tool of theirs
+		withheld, chosen = slices.Sorted(maps.Keys(chosen)), nil
 	}
 	servers, err := r.materialize(chosen)
 	if err != nil {
@@ -159,19 +160,21 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 		return launch{}, err
 	}
 	env := r.environment(row, home)
-	if err := r.writeGuard(row, env); err != nil {
+	folder, err := r.writeGuard(row, env, len(servers) > 0)
+	if err != nil {
 		return launch{}, err
 	}
 	return launch{
 		name: row.name,
 		process: sandbox.Process{
 			Argv: append([]string{program}, row.Args...),
-			Dir:  request.WorkingDirectory,
+			Dir:  cmp.Or(folder, request.WorkingDirectory),
 			Env:  lines(env),
 		},
 		starter: r.config.Starter,
 		files:   row.FileSystem, terminals: row.Terminal,
 		mcpServers:  servers,
+		withheld:    withheld,
 		meta:        json.RawMessage(row.meta),
 		admissions:  row.admissible(env),
 		silentAfter: row.SilentAfter, startTimeout: row.StartTimeout,

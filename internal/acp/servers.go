@@ -1,10 +1,11 @@
 package acp
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+	"sync"
 
+	"signoff/internal/acp/relay"
 	"signoff/internal/domain"
 )
 
@@ -19,25 +20,31 @@ type mcpServer struct {
 	headers   map[string]string
 }
 
-// mcpServers are the servers as the protocol writes them: a list also where there are none.
-func (a *agent) mcpServers() ([]any, error) {
+func (s mcpServer) isProgram() bool { return s.transport == "" || s.transport == "stdio" }
+
+// handOver returns the servers as the protocol writes them: a list also where there are none. Programs are started by way
+// of a relay, which tells that they have started.
+func (a *agent) handOver() ([]any, error) {
 	can := a.hello.object("agentCapabilities").object("mcpCapabilities")
 	servers := []any{}
 	for _, server := range a.launch.mcpServers {
-		transport := cmp.Or(server.transport, "stdio")
-		if transport == "stdio" {
+		if server.isProgram() {
+			start, err := a.servers.wrap(server)
+			if err != nil {
+				return nil, err
+			}
 			servers = append(servers, map[string]any{
-				"name": server.name, "command": server.command,
-				"args": append([]string{}, server.args...), "env": pairs(server.env),
+				"name": server.name, "command": start.Command,
+				"args": append([]string{}, start.Args...), "env": pairs(start.Env),
 			})
 			continue
 		}
-		if !can.has(transport) {
+		if !can.has(server.transport) {
 			return nil, domain.Invalid("/mcpServers",
-				"The agent cannot use the MCP server %q: it does not speak %s.", server.name, transport)
+				"The agent cannot use the MCP server %q: it does not speak %s.", server.name, server.transport)
 		}
 		servers = append(servers, map[string]any{
-			"type": transport, "name": server.name, "url": server.url, "headers": pairs(server.headers),
+			"type": server.transport, "name": server.name, "url": server.url, "headers": pairs(server.headers),
 		})
 	}
 	return servers, nil
@@ -55,4 +62,91 @@ func pairs(values map[string]string) []pair {
 		list = append(list, pair{name, values[name]})
 	}
 	return list
+}
+
+// servers tells what becomes of the servers that the agent was handed. An agent may start one late, or again.
+type servers struct {
+	tell func(domain.AgentMCPServerUpdated)
+
+	mu       sync.Mutex
+	listener *relay.Listener
+	told     map[string]domain.MCPServerStatus
+}
+
+// wrap returns how the agent starts a server.
+func (s *servers) wrap(server mcpServer) (relay.Start, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		listener, err := relay.Listen(s.heard)
+		if err != nil {
+			return relay.Start{}, domain.Errorf(domain.CodeAgentUnavailable,
+				"The MCP server %q cannot be handed over: nothing can listen for its start.", server.name).With(err)
+		}
+		s.listener = listener
+	}
+	return s.listener.Wrap(server.name, server.command, server.args, server.env), nil
+}
+
+func (s *servers) heard(report relay.Report) {
+	update := domain.AgentMCPServerUpdated{Server: report.Server, Status: domain.MCPServerStarted}
+	if report.Error != "" {
+		update.Status, update.Message = domain.MCPServerFailed, "Its program cannot be started: "+report.Error+"."
+	}
+	s.is(update)
+}
+
+// is tells a status that was not told yet.
+func (s *servers) is(update domain.AgentMCPServerUpdated) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told[update.Server] == update.Status {
+		return
+	}
+	if s.told == nil {
+		s.told = map[string]domain.MCPServerStatus{}
+	}
+	s.told[update.Server] = update.Status
+	s.tell(update)
+}
+
+// known tells whether something was told of a server.
+func (s *servers) known(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[name] != ""
+}
+
+func (s *servers) close() {
+	s.mu.Lock()
+	listener := s.listener
+	s.mu.Unlock()
+	if listener != nil {
+		listener.Close()
+	}
+}
+
+// tellServers tells of the servers whose start nobody will see.
+func (a *agent) tellServers() {
+	for _, name := range a.launch.withheld {
+		a.servers.is(domain.AgentMCPServerUpdated{
+			Server: name, Status: domain.MCPServerWithheld, Message: "The capability mcp is denied, so the agent was not handed the server.",
+		})
+	}
+	for _, server := range a.launch.mcpServers {
+		if !server.isProgram() {
+			a.servers.is(domain.AgentMCPServerUpdated{Server: server.name, Status: domain.MCPServerUnknown})
+		}
+	}
+}
+
+// tellMissing tells, at the end of a turn, of the servers that the agent has not started.
+func (a *agent) tellMissing() {
+	for _, server := range a.launch.mcpServers {
+		if server.isProgram() && !a.servers.known(server.name) {
+			a.servers.is(domain.AgentMCPServerUpdated{
+				Server: server.name, Status: domain.MCPServerNotStarted, Message: "The agent was handed the server and has not started it.",
+			})
+		}
+	}
 }

@@ -35,6 +35,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	if domain.CodeOf(err) == domain.CodeAgentExited {
 		a.exit.Do(func() {}) // the turn's failure says so
 	}
+	a.tellMissing()
 	a.story.endReplay(answer.err == nil && ctx.Err() == nil)
 	a.story.end(answer.err != nil)
 	if a.lost() {

@@ -40,6 +40,17 @@ type Opening struct {
 // the request that its execution was made by. nil: it is not known.
 type AgentLog func(ctx context.Context, take func(of Request, event Event)) error
 
+// MCPServerStatus is what became of an MCP server that an external agent was to use.
+type MCPServerStatus string
+
+const (
+	MCPServerStarted    MCPServerStatus = "started"
+	MCPServerFailed     MCPServerStatus = "failed"     // its program cannot be started
+	MCPServerNotStarted MCPServerStatus = "notStarted" // the agent has not tried to, until its first turn has ended
+	MCPServerUnknown    MCPServerStatus = "unknown"    // it is an address, and the agent does not say whether it reaches it
+	MCPServerWithheld   MCPServerStatus = "withheld"   // the capability mcp is denied
+)
+
 // Introduction is what an agent says of itself. An internal one says nothing.
 type Introduction struct {
 	Name         string // of the program, as it calls itself

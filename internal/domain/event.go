@@ -30,6 +30,7 @@ const (
 	AgentExitedType        EventType = "agent.exited"
 	AgentUpdatedType       EventType = "agent.updated"
 	AgentModeChangedType   EventType = "agent.modeChanged"
+	AgentMCPServerType     EventType = "agent.mcpServerUpdated"
 	CommandsUpdatedType    EventType = "agent.commandsUpdated"
 	AgentSilentType        EventType = "agent.silent"
 	AgentStderrType        EventType = "agent.stderr"
@@ -159,6 +160,14 @@ type (
 		Turn   int             `json:"turn"` // 0 between turns, here and below
 		Kind   string          `json:"kind"`
 		Update json.RawMessage `json:"update"`
+	}
+
+	// AgentMCPServerUpdated tells what became of an MCP server that the request names. The protocol does not say it: a
+	// program is started by way of Signoff, which sees the start; with an address nobody knows.
+	AgentMCPServerUpdated struct {
+		Server  string          `json:"server"`
+		Status  MCPServerStatus `json:"status"`
+		Message string          `json:"message,omitempty"` // why it has not started
 	}
 
 	// AgentModeChanged tells in which mode the agent works from here on.
@@ -403,40 +412,41 @@ type (
 	}
 )
 
-func (ExecutionCreated) EventType() EventType  { return ExecutionCreatedType }
-func (StateChanged) EventType() EventType      { return StateChangedType }
-func (PromptQueued) EventType() EventType      { return PromptQueuedType }
-func (PromptDiscarded) EventType() EventType   { return PromptDiscardedType }
-func (TurnContinued) EventType() EventType     { return TurnContinuedType }
-func (AgentExited) EventType() EventType       { return AgentExitedType }
-func (AgentUpdated) EventType() EventType      { return AgentUpdatedType }
-func (AgentModeChanged) EventType() EventType  { return AgentModeChangedType }
-func (CommandsUpdated) EventType() EventType   { return CommandsUpdatedType }
-func (AgentSilent) EventType() EventType       { return AgentSilentType }
-func (AgentStderr) EventType() EventType       { return AgentStderrType }
-func (ToolCallReported) EventType() EventType  { return ToolCallReportedType }
-func (PlanUpdated) EventType() EventType       { return PlanUpdatedType }
-func (RateLimitUpdated) EventType() EventType  { return RateLimitUpdatedType }
-func (TurnStarted) EventType() EventType       { return TurnStartedType }
-func (TurnEnded) EventType() EventType         { return TurnEndedType }
-func (AgentStarted) EventType() EventType      { return AgentStartedType }
-func (MessageDelta) EventType() EventType      { return MessageDeltaType }
-func (MessageCompleted) EventType() EventType  { return MessageCompletedType }
-func (ThoughtDelta) EventType() EventType      { return ThoughtDeltaType }
-func (ThoughtCompleted) EventType() EventType  { return ThoughtCompletedType }
-func (ToolCallRequested) EventType() EventType { return ToolCallRequestedType }
-func (ToolCallStarted) EventType() EventType   { return ToolCallStartedType }
-func (ToolCallUpdated) EventType() EventType   { return ToolCallUpdatedType }
-func (ToolCallCompleted) EventType() EventType { return ToolCallCompletedType }
-func (ApprovalRequested) EventType() EventType { return ApprovalRequestedType }
-func (ApprovalResolved) EventType() EventType  { return ApprovalResolvedType }
-func (UsageUpdated) EventType() EventType      { return UsageUpdatedType }
-func (ModelRetrying) EventType() EventType     { return ModelRetryingType }
-func (ModelSwitched) EventType() EventType     { return ModelSwitchedType }
-func (ContextCompacted) EventType() EventType  { return ContextCompactedType }
-func (BudgetWarned) EventType() EventType      { return BudgetWarnedType }
-func (BlocksGenerated) EventType() EventType   { return BlocksGeneratedType }
-func (BlocksAccepted) EventType() EventType    { return BlocksAcceptedType }
+func (ExecutionCreated) EventType() EventType      { return ExecutionCreatedType }
+func (StateChanged) EventType() EventType          { return StateChangedType }
+func (PromptQueued) EventType() EventType          { return PromptQueuedType }
+func (PromptDiscarded) EventType() EventType       { return PromptDiscardedType }
+func (TurnContinued) EventType() EventType         { return TurnContinuedType }
+func (AgentExited) EventType() EventType           { return AgentExitedType }
+func (AgentUpdated) EventType() EventType          { return AgentUpdatedType }
+func (AgentModeChanged) EventType() EventType      { return AgentModeChangedType }
+func (AgentMCPServerUpdated) EventType() EventType { return AgentMCPServerType }
+func (CommandsUpdated) EventType() EventType       { return CommandsUpdatedType }
+func (AgentSilent) EventType() EventType           { return AgentSilentType }
+func (AgentStderr) EventType() EventType           { return AgentStderrType }
+func (ToolCallReported) EventType() EventType      { return ToolCallReportedType }
+func (PlanUpdated) EventType() EventType           { return PlanUpdatedType }
+func (RateLimitUpdated) EventType() EventType      { return RateLimitUpdatedType }
+func (TurnStarted) EventType() EventType           { return TurnStartedType }
+func (TurnEnded) EventType() EventType             { return TurnEndedType }
+func (AgentStarted) EventType() EventType          { return AgentStartedType }
+func (MessageDelta) EventType() EventType          { return MessageDeltaType }
+func (MessageCompleted) EventType() EventType      { return MessageCompletedType }
+func (ThoughtDelta) EventType() EventType          { return ThoughtDeltaType }
+func (ThoughtCompleted) EventType() EventType      { return ThoughtCompletedType }
+func (ToolCallRequested) EventType() EventType     { return ToolCallRequestedType }
+func (ToolCallStarted) EventType() EventType       { return ToolCallStartedType }
+func (ToolCallUpdated) EventType() EventType       { return ToolCallUpdatedType }
+func (ToolCallCompleted) EventType() EventType     { return ToolCallCompletedType }
+func (ApprovalRequested) EventType() EventType     { return ApprovalRequestedType }
+func (ApprovalResolved) EventType() EventType      { return ApprovalResolvedType }
+func (UsageUpdated) EventType() EventType          { return UsageUpdatedType }
+func (ModelRetrying) EventType() EventType         { return ModelRetryingType }
+func (ModelSwitched) EventType() EventType         { return ModelSwitchedType }
+func (ContextCompacted) EventType() EventType      { return ContextCompactedType }
+func (BudgetWarned) EventType() EventType          { return BudgetWarnedType }
+func (BlocksGenerated) EventType() EventType       { return BlocksGeneratedType }
+func (BlocksAccepted) EventType() EventType        { return BlocksAcceptedType }
 
 // EventType is the terminal event of the status that the execution ended in.
 func (e ExecutionEnded) EventType() EventType {
@@ -471,6 +481,7 @@ var decoders = map[EventType]func(json.RawMessage) (Payload, error){
 	AgentExitedType:        decode[AgentExited],
 	AgentUpdatedType:       decode[AgentUpdated],
 	AgentModeChangedType:   decode[AgentModeChanged],
+	AgentMCPServerType:     decode[AgentMCPServerUpdated],
 	CommandsUpdatedType:    decode[CommandsUpdated],
 	AgentSilentType:        decode[AgentSilent],
 	AgentStderrType:        decode[AgentStderr],

@@ -2797,7 +2797,7 @@ export interface components {
          * @description One fact in the log of an execution. `seq` is 1, 2, 3 … without a hole. The list of types is open: pass over
          *     those that you do not know.
          */
-        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["BlocksGeneratedEvent"] | components["schemas"]["BlocksAcceptedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
+        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentMCPServerUpdatedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["BlocksGeneratedEvent"] | components["schemas"]["BlocksAcceptedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
         ExecutionCreatedEvent: {
             /** Format: int64 */
             seq: number;
@@ -2914,6 +2914,19 @@ export interface components {
             /** Format: uuid */
             executionId: string;
             data: components["schemas"]["AgentExited"];
+        };
+        AgentMCPServerUpdatedEvent: {
+            /** Format: int64 */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent.mcpServerUpdated";
+            time: components["schemas"]["Time"];
+            /** Format: uuid */
+            executionId: string;
+            data: components["schemas"]["AgentMCPServerUpdated"];
         };
         AgentUpdatedEvent: {
             /** Format: int64 */
@@ -3403,6 +3416,22 @@ export interface components {
             /** @description The agent's word for it. */
             kind: string;
             update: components["schemas"]["AgentUpdate"];
+        };
+        /**
+         * @description What became of an MCP server that the request names. Agents do not say it: they start a program by way of Signoff, which sees the
+         *     start. A server may start later than it was told that it has not.
+         */
+        AgentMCPServerUpdated: {
+            /** @description The name in the registry. */
+            server: string;
+            /**
+             * @description `failed`: its program cannot be started. `notStarted`: when the turn ended the agent had not tried to. `unknown`: it is an
+             *     address, and the agent does not say whether it reaches it. `withheld`: the capability `mcp` is denied.
+             * @enum {string}
+             */
+            status: "started" | "failed" | "notStarted" | "unknown" | "withheld";
+            /** @description Why it has not started. */
+            message?: string;
         };
         /** @description In which mode the agent works from here on. */
         AgentModeChanged: {

@@ -35,6 +35,8 @@ const notices = {
   "turn.ended": ({ turn, stopReason, error }) => (error ? failure(`Turn ${turn} broke down.`, error) : endedEarly(turn, stopReason)),
   "agent.started": ({ continued }) => (continued ? info("The agent was started again, and has taken its session up.") : undefined),
   "agent.exited": ({ message }) => warn("The agent's process has ended; the next prompt starts it again.", message),
+  "agent.mcpServerUpdated": ({ server, status, message }) =>
+    status === "failed" || status === "notStarted" ? warn(`The agent works without the MCP server ${server}.`, message) : undefined,
   "agent.modeChanged": ({ mode }) => info(`The agent works in the mode ${mode} from here on.`),
   "agent.silent": ({ seconds }) => warn(`Nothing has come from the agent for ${duration(seconds * 1000)}, although it is its turn.`),
   "model.retrying": ({ attempt, maxAttempts, delayMs, code, message }) =>
