@@ -165,9 +165,13 @@ var registryScenes = scenes{
 			v.t.Fatalf("who: %+v", who)
 		}
 		for _, one := range who {
-			if len(one.MCPServers) != 1 || one.MCPServers[0]["name"] != "tools" || one.MCPServers[0]["command"] != "/bin/true" {
+			if len(one.MCPServers) != 1 || one.MCPServers[0]["name"] != "tools" ||
+				!slices.Equal(one.MCPServers[0]["args"].([]any), []any{"mcp-relay", "tools", "/bin/true"}) {
 				v.t.Errorf("%s got %+v", one.Opened, one.MCPServers)
 			}
+		}
+		if told := of[domain.AgentMCPServerUpdated](v.t, v.page(id)); len(told) == 0 || told[0].Status != domain.MCPServerNotStarted {
+			v.t.Errorf("the scripted agent starts no server: %+v", told)
 		}
 		for _, event := range v.page(id) {
 			if strings.Contains(event.raw, toolSecret) {
