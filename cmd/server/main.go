@@ -31,8 +31,8 @@ const (
 )
 
 func main() {
-	relay.Intercept()    // what starts an MCP server for an agent is this same binary, too
-	template.Intercept() // what renders a template is this same binary, and does not get past this line
+	relay.Intercept(os.Args, os.Environ()) // what starts an MCP server for an agent is this same binary, and does not get past this line
+	template.Intercept()                   // nor does what renders a template
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -14,7 +14,7 @@ import (
 
 // TestMain serves the stages of the sandbox, as main does: the scripted agents run under its supervisor.
 func TestMain(m *testing.M) {
-	relay.Intercept()
+	relay.Intercept(os.Args, os.Environ())
 	sandbox.Intercept()
 	os.Exit(acptest.Main(leakFree{m}))
 }

@@ -19,7 +19,7 @@
 // # Use
 //
 //	func main() {
-//		relay.Intercept()
+//		relay.Intercept(os.Args, os.Environ())
 //		…
 //	}
 //
@@ -178,24 +178,23 @@ func (l *Listener) read(connection net.Conn) (Report, error) {
 	return Report{Server: first.Server, Error: strings.TrimSpace(string(reason))}, nil
 }
 
-// Intercept is the entry point of a relay: main calls it first. It returns at once in a process that was not started as
-// one, and never in one that was.
-func Intercept() {
-	if len(os.Args) < 2 || os.Args[1] != argument {
+// Intercept is the entry point of a relay: main calls it first, with the process's arguments and environment. It returns
+// at once in a process that was not started as one, and never in one that was.
+func Intercept(args, env []string) {
+	if len(args) < 2 || args[1] != argument {
 		return
 	}
-	if len(os.Args) < 4 {
+	if len(args) < 4 {
 		fmt.Fprintln(os.Stderr, "signoff: this argument is for internal use")
 		os.Exit(2)
 	}
-	os.Exit(become(os.Args[2], os.Args[3:]))
+	os.Exit(become(args[2], args[3:], env))
 }
 
 // become turns the process into the server, and returns only where that fails: with the exit code of a shell that
 // could not run a program.
-func become(server string, argv []string) int {
-	address, token, _ := strings.Cut(os.Getenv(variable), " ")
-	_ = os.Unsetenv(variable)
+func become(server string, argv, env []string) int {
+	env, address, token := takeAddress(env)
 	report := io.Discard
 	if connection, err := net.DialTimeout("unix", address, dialTimeout); err == nil { // closed by execve, or by the exit
 		_ = connection.SetWriteDeadline(time.Now().Add(dialTimeout))
@@ -203,11 +202,23 @@ func become(server string, argv []string) int {
 	}
 	line, _ := json.Marshal(hello{Token: token, Server: server})
 	_, _ = report.Write(append(line, '\n'))
-	err := syscall.Exec(argv[0], argv, os.Environ()) //nolint:gosec // it is the operator's program
+	err := syscall.Exec(argv[0], argv, env) //nolint:gosec // it is the operator's program
 	_, _ = fmt.Fprintln(report, err)
 	fmt.Fprintf(os.Stderr, "signoff: %s cannot be started: %v\n", argv[0], err)
 	if errors.Is(err, os.ErrNotExist) {
 		return 127
 	}
 	return 126
+}
+
+// takeAddress takes the address and the token of the listener out of an environment.
+func takeAddress(env []string) (rest []string, address, token string) {
+	for _, line := range env {
+		if value, of := strings.CutPrefix(line, variable+"="); of {
+			address, token, _ = strings.Cut(value, " ")
+		} else {
+			rest = append(rest, line)
+		}
+	}
+	return rest, address, token
 }

@@ -19,7 +19,7 @@ import (
 
 // TestMain serves as a relay, as main does.
 func TestMain(m *testing.M) {
-	relay.Intercept()
+	relay.Intercept(os.Args, os.Environ())
 	goleak.VerifyTestMain(m)
 }
 
