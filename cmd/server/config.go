@@ -198,7 +198,9 @@ func (c Config) limits() sessions.Limits {
 func (c Config) retention() time.Duration { return time.Duration(c.RetentionDays) * 24 * time.Hour }
 
 func (c Config) storeConfig() store.Config {
-	return store.Config{DatabaseURL: c.DatabaseURL, Path: filepath.Join(c.DataDir, "signoff.db")}
+	return store.Config{
+		DatabaseURL: c.DatabaseURL, Path: filepath.Join(c.DataDir, "signoff.db"), RecoveryDelay: sessions.RecoveryDelay,
+	}
 }
 
 // openStore opens the database, and makes the data folder where it lies in one.

@@ -66,7 +66,7 @@ const (
 	CodeModelUnreachable     Code = "modelUnreachable"     // no connection to the provider
 	CodeModelStreamBroken    Code = "modelStreamBroken"    // the stream ended without saying how
 	CodeModelNotConfigured   Code = "modelNotConfigured"   // the key's environment variable is empty
-	CodeRecoveryLimit        Code = "recoveryLimit"        // taken up again and again without progress
+	CodeRecoveryLimit        Code = "recoveryLimit"        // recovered again and again without progress
 	CodeAgentFailed          Code = "agentFailed"          // the agent gave up for a reason without a code
 	CodeAgentUnavailable     Code = "agentUnavailable"     // the agent's program is not there, or cannot be run
 	CodeAgentUnauthorized    Code = "agentUnauthorized"    // the agent wants to be signed in first

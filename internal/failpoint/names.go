@@ -59,6 +59,8 @@ const (
 	// The right to drive, and what is driven under it.
 	LeaseBeforeHeartbeat Name = "lease.beforeHeartbeat"
 	LeaseRenewed         Name = "lease.renewed"
+	LeaseBeforeSetAside  Name = "lease.beforeSetAside"
+	LeaseSetAside        Name = "lease.setAside"
 	LeaseBeforeClaim     Name = "lease.beforeClaim"
 	LeaseClaimed         Name = "lease.claimed"
 	LeaseBeforeRelease   Name = "lease.beforeRelease"
@@ -175,7 +177,7 @@ var table = []Name{
 	StoreBeforeCommit, StoreCommitted, StoreBeforePlain, StorePlainCommitted,
 	MigrateBegin, MigrateStatementsDone, MigrateFileDone, MigrateDone,
 	KeysBeforeFile, KeysBeforeRename, KeysFileWritten, KeysCreated,
-	LeaseBeforeHeartbeat, LeaseRenewed, LeaseBeforeClaim, LeaseClaimed, LeaseBeforeRelease, LeaseReleased,
+	LeaseBeforeHeartbeat, LeaseRenewed, LeaseBeforeSetAside, LeaseSetAside, LeaseBeforeClaim, LeaseClaimed, LeaseBeforeRelease, LeaseReleased,
 	LeaseBeforeGiveBack, LeaseGivenBack,
 	LogTaken, LogCommitted, LogPublished, LogAnswered,
 	BeforeInitializing, BeforeAgentStarted, BeforeTurnStarted, BeforeTurnContinued, BeforeText, BeforeCallRequested,

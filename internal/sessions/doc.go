@@ -43,6 +43,9 @@
 //
 // An execution is deleted by a mark, and a goroutine of the manager removes the rows of those that are marked, in portions (deletion.go).
 //
+// What a dead replica drove rests before it is recovered, the longer the more recoveries have come to nothing (recovery.go): so one that takes its
+// server down does not take the others with it each time.
+//
 // A server drives so many executions and no more (queue.go). What is created beyond that waits in the database, for whichever replica has
 // room; and beyond that it is refused.
 //

@@ -32,7 +32,9 @@ type draft struct {
 	executed  []domain.ExecutedToolCall // that got their fate
 }
 
-func (d *draft) empty() bool { return len(d.payloads) == 0 && len(d.debug) == 0 && d.park == nil }
+func (d *draft) empty() bool {
+	return len(d.payloads) == 0 && len(d.debug) == 0 && d.park == nil && !d.progress
+}
 
 // onlySays tells whether the draft has nothing but what the agent said: nobody waits for it, and no row but that of the execution changes.
 func (d *draft) onlySays() bool {

@@ -133,7 +133,8 @@ func (s *session) letGo(bell int64) state {
 		return s.giveBack()
 	}
 	s.closeAgent()
-	err := s.commit(&draft{park: &store.Park{Bell: bell, Until: s.wakes()}})
+	// Nobody can get any further before somebody answers: it has not been recovered in vain.
+	err := s.commit(&draft{progress: true, park: &store.Park{Bell: bell, Until: s.wakes()}})
 	switch {
 	case domain.CodeOf(err) == domain.CodeStale: // somebody has just written
 		return s.giveBack()

@@ -11,10 +11,6 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// maxRecoveries is how often an execution is taken up without getting any further: one that takes its server down
-// each time must not do so for ever.
-const maxRecoveries = 3
-
 // takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
 // a message that broke off is interrupted, and what became of a call that may have run is asked or unknown.
 func (s *session) takeUp() state {
@@ -34,12 +30,7 @@ func (s *session) takeUp() state {
 	case s.wishes.Cancel != nil:
 		return s.finish(s.cancellation())
 	case s.status == domain.StatusIdle || s.status == domain.StatusInterrupted:
-		return s.sync // no process belongs to it, and none is needed before somebody wants something
-	case s.execution.Recovery > maxRecoveries && !s.waitsForSomebody() && !s.rungSince():
-		return s.giveUp(failed(domain.Failure{
-			Code:    domain.CodeRecoveryLimit,
-			Message: "The execution was taken up three times without getting any further.",
-		}))
+		return s.rested
 	}
 	if s.turn == 0 { // its first driver may have left before it looked
 		return s.settling(s.goOnWithTurn)
@@ -47,12 +38,15 @@ func (s *session) takeUp() state {
 	return s.goOnWithTurn
 }
 
-// rungSince tells whether somebody has written since the execution was claimed: the count of recoveries has then begun anew.
-func (s *session) rungSince() bool {
-	ctx, cancel := s.reading()
-	defer cancel()
-	head, err := s.store.Head(ctx, s.execution.ID)
-	return err == nil && head.Bell != s.rung
+// rested goes on with an execution that has no process, and needs none before somebody wants something of it. It can get no further
+// until then, so no recovery of it is in vain.
+func (s *session) rested() state {
+	if s.execution.Recovery > 0 {
+		if err := s.commit(&draft{progress: true}); err != nil {
+			return s.abandon(err)
+		}
+	}
+	return s.sync
 }
 
 // waitsForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they
@@ -65,14 +59,14 @@ func (s *session) waitsForSomebody() bool {
 func (s *session) goOnWithTurn() state {
 	d := &draft{}
 	why := s.obstacle()
-	if why == "" {
+	if why == nil || s.status == domain.StatusQueued {
 		s.to(d, domain.StatusInitializing, s.takenUpAs())
 	}
 	s.closeBroken(d)
 	s.closeLost(d)
 	d.progress = false // closing what is broken is no progress
-	if why != "" {
-		return s.interrupt(d, processGone(why))
+	if why != nil {
+		return s.interrupt(d, *why)
 	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
@@ -107,10 +101,22 @@ func (s *session) closeBroken(d *draft) {
 	clear(s.texts)
 }
 
-// obstacle is why a turn of an external agent cannot simply go on. Our own agent asks before it repeats a call; an
+// obstacle is why the execution cannot simply go on; nil where it can.
+func (s *session) obstacle() *interruption {
+	if reason := s.processLost(); reason != "" {
+		why := processGone(reason)
+		return &why
+	}
+	if s.exhausted() {
+		return s.notRecovered()
+	}
+	return nil
+}
+
+// processLost is why a turn of an external agent cannot simply go on. Our own agent asks before it repeats a call; an
 // external one is asked nothing by anybody, so a person is. One that had not said a word may have heard its prompt all
 // the same, and have done half of it: some agents act unasked, and tell of it later.
-func (s *session) obstacle() string {
+func (s *session) processLost() string {
 	if !s.external() || !s.inTurn {
 		return ""
 	}

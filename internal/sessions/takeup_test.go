@@ -3,7 +3,6 @@ package sessions_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -229,31 +228,6 @@ func (w *world) takenUp(id domain.ExecutionID, n int) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("taken up %d times of %d", head.Epoch-1, n)
 		}
-	}
-}
-
-func TestRecoveryLimit(t *testing.T) {
-	s := storetest.SQLite(t)
-	var attempts atomic.Int32
-	script := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		id := fmt.Sprint("m", attempts.Add(1)) // a message id is used once
-		_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: id, Text: "half a sen"})
-		<-ctx.Done()
-		return "", context.Cause(ctx)
-	}
-	w := newWorld(t, s, script)
-	id := w.start()
-	w.reach(id, domain.StatusStreaming)
-	for n := range 3 {
-		w.killed()
-		w = newWorld(t, s, script)
-		w.takenUp(id, n+1)
-	}
-	w.killed()
-	w = newWorld(t, s, script)
-	end := w.ended(id)
-	if end.Status != domain.StatusFailed || end.Output.Error.Code != domain.CodeRecoveryLimit {
-		t.Errorf("%s: %+v", end.Status, end.Output)
 	}
 }
 

@@ -25,7 +25,7 @@ type Change struct {
 	Resolve  []Resolution            // pending approvals that end here
 	Remember []domain.PermissionRule // rules that a decision leaves behind, of the execution or of its tenant
 	Hits     []string                // the rules that decided; one that is gone is not counted, and no error
-	Progress bool                    // the execution got on: its count of take-overs starts again, as with every change under epoch 0
+	Progress bool                    // the execution got on: its count of recoveries starts again
 
 	// Audit goes to the end of the tenant's chain, see [Store.Audit]. Where a record names no execution it is the
 	// change's.

@@ -57,7 +57,7 @@ const updateHeads = `
 		update execution_heads as h set
 			last_seq = h.last_seq + v.events,
 			bell = h.bell + case when v.driver = 0 then 1 else 0 end,
-			recoveries = case when v.progress = 1 or v.driver = 0 then 0 else h.recoveries end,
+			recoveries = case when v.progress = 1 then 0 else h.recoveries end,
 			ended = v.ends,
 			owner = case when v.until is null then h.owner end,
 			epoch = case when v.until is null then h.epoch else h.epoch + 1 end,

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"strconv"
 	"time"
 
@@ -44,19 +43,61 @@ const lost = `h.ended = 0 and h.owner > '' and not exists (
 // Claim gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
 // cannot write any more. Two callers never get the same. A replica without a valid lease gets nothing: it would be
 // robbed at once. What was let go in good order comes before what was lost with its driver, which alone is counted as
-// a recovery. Some it does not want: they are for others.
+// a recovery, and which nobody gets before its delay is over: see [Config]. Some the replica does not want: they are for others.
 func (s *Store) Claim(ctx context.Context, replica ReplicaID, limit int, but ...domain.ExecutionID) ([]Claimed, error) {
-	const others = ` and h.execution_id not in (select id from v)`
-	claimed, err := s.claim(ctx, replica, left+others, asIndexed, limit, but...)
-	if err != nil || len(claimed) == limit {
-		return claimed, err
+	if err := s.setAside(ctx, replica); err != nil {
+		return nil, err
 	}
-	more, err := s.claim(ctx, replica, lost+others, asIndexed, limit-len(claimed), but...)
-	if err != nil && len(claimed) > 0 && !errors.Is(err, ErrUnknownOutcome) {
-		return claimed, nil // these are ours; of the others the next one will hear
-	}
-	return append(claimed, more...), err
+	return s.claim(ctx, replica, left+` and h.execution_id not in (select id from v)`, asIndexed, limit, but...)
 }
+
+// setAsideBatch is how many heads one transaction sets aside: on SQLite everybody else who writes waits for it.
+const setAsideBatch = 1000
+
+// setAside takes executions from drivers whose lease is over and counts a recovery for each. Nobody drives them until their delay is over. The delay is a
+// row, so it survives the replica that has set it, and whoever writes to the execution ends it.
+func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
+	const found = `select h.execution_id, h.recoveries from execution_heads h where ` + lost
+	for {
+		some, err := collect(ctx, s.read, scanLost, found+` limit 1`)
+		if err != nil {
+			return s.failed("look for what was lost", err)
+		}
+		if len(some) == 0 {
+			return nil
+		}
+		n := 0
+		failpoint.Hit(failpoint.LeaseBeforeSetAside)
+		err = s.transact(ctx, "set aside what was lost", func(tx *sql.Tx) error {
+			all, err := collect(ctx, tx, scanLost, found+` and exists (select 1 from replicas me where me.id = $1 and me.lease_until_us > now_us())
+				order by h.owner limit `+strconv.Itoa(setAsideBatch)+s.dialect.skipLocked, text(string(replica)))
+			if n = len(all); err != nil || n == 0 {
+				return err
+			}
+			given := list{columns: columns("id text, recoveries bigint, delay bigint")}
+			for _, one := range all {
+				given.rows = append(given.rows, []any{one.id, one.recoveries + 1, s.recoveryDelay(int(one.recoveries) + 1).Microseconds()})
+			}
+			with, args := s.dialect.with(given)
+			_, err = tx.ExecContext(ctx, with+`
+				update execution_heads as h set owner = null, recoveries = v.recoveries, wake_us = now_us() + v.delay
+				from v where h.execution_id = v.id`, args...)
+			return err
+		})
+		failpoint.Hit(failpoint.LeaseSetAside)
+		if err != nil || n < setAsideBatch {
+			return err
+		}
+	}
+}
+
+// lostHead is an execution whose driver's lease is over.
+type lostHead struct {
+	id         string
+	recoveries int64
+}
+
+func scanLost(row scanner) (l lostHead, err error) { return l, row.Scan(&l.id, &l.recoveries) }
 
 // ClaimNow is [Store.Claim] for some executions that somebody waits for.
 func (s *Store) ClaimNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Claimed, error) {

@@ -20,6 +20,10 @@ type Config struct {
 	MaxConns    int           // Postgres: connections of the pool. SQLite: readers beside the one writer
 	ConnTimeout time.Duration // how long Open and every later connect may take
 	BellPing    time.Duration // Postgres: how long a listener hears nothing before it asks, and then waits for the answer
+
+	// RecoveryDelay is how long an execution whose driver was lost rests before it is claimed, by how many recoveries in a row were
+	// without progress, this one included. nil: it does not rest.
+	RecoveryDelay func(recoveries int) time.Duration
 }
 
 const (
@@ -33,8 +37,10 @@ type Store struct {
 	write *sql.DB // SQLite: one connection, whose transactions take the write lock when they begin
 	read  readers // Postgres: the same as write
 
-	dialect *dialect
-	ear     ear
+	dialect       *dialect
+	ear           ear
+	recoveryDelay func(recoveries int) time.Duration
+
 	conns   int    // to a server, at most; 0 on SQLite
 	path    string // of the SQLite file
 	file    os.FileInfo
@@ -53,6 +59,9 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if config.BellPing <= 0 {
 		config.BellPing = defaultBellPing
 	}
+	if config.RecoveryDelay == nil {
+		config.RecoveryDelay = func(int) time.Duration { return 0 }
+	}
 	open := openSQLite
 	if config.DatabaseURL != "" {
 		open = openPostgres
@@ -61,6 +70,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.recoveryDelay = config.RecoveryDelay
 	ctx, cancel := context.WithTimeout(ctx, config.ConnTimeout)
 	defer cancel()
 	if err := s.Ping(ctx); err != nil {

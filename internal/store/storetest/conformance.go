@@ -106,7 +106,7 @@ func Run(t *testing.T, open Replicas) {
 		{"a parked execution is nobody's until somebody writes", parking},
 		{"what was not heard is not parked on", parkingUnheard},
 		{"a parked execution wakes in time", parkingUntil},
-		{"an answer is progress", answersCount},
+		{"a write of somebody else is no progress", writesAreNoProgress},
 		{"what somebody waits for is claimed at once", claimNow},
 		{"a claim leaves out what its replica does not want", claimBut},
 		{"a queue gives the tenants their turns", queue},

@@ -66,15 +66,15 @@ func parkingUnheard(w *world) {
 	w.claims("two", id)
 }
 
-// Whoever gets an answer has got further, also where each driver so far has died.
-func answersCount(w *world) {
+// Whoever writes to an execution is no progress of it: one that takes each of its drivers down would have new ones for ever.
+func writesAreNoProgress(w *world) {
 	w.heartbeat("two")
 	id := w.create()
 	if claimed := w.claims("two", id); claimed[0].Execution.Recovery != 1 {
 		w.Errorf("%+v", claimed[0])
 	}
 	w.accepted(store.Change{Execution: id, Ring: true})
-	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 0 {
+	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 1 {
 		w.Errorf("%d recoveries, %v", e.Recovery, err)
 	}
 }
