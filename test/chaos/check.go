@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"signoff/internal/domain"
@@ -34,6 +35,10 @@ func (w *world) check() {
 		w.run.count("executions", 1)
 		w.run.count("events", len(log))
 		w.report(h)
+		if end := h.givenUp(); end != "" {
+			w.run.count(givenUp, 1)
+			w.run.violate("%s: %s (%s) was given up: %s", w.name, t.plan.Key, t.id, end)
+		}
 		for _, text := range wrong {
 			w.run.violate("%s: %s (%s): %s", w.name, t.plan.Key, t.id, text)
 		}
@@ -100,6 +105,29 @@ type history struct {
 	seen, log []event
 	decisions map[string][]operation
 	ledger    []entry
+}
+
+// givenUp is what a report calls executions that did not come to their end through no fault of their own. The load does nothing
+// that could fail, and nobody of it cancels anything.
+const givenUp = "given up"
+
+// givenUp is the event by which the execution was given up; empty where it was not.
+func (h history) givenUp() string {
+	for _, e := range slices.Backward(h.log) {
+		var change struct{ To string }
+		switch {
+		case e.Type == "execution.completed":
+			return ""
+		case domain.EventType(e.Type).Terminal():
+			return e.raw
+		case e.Type == "execution.stateChanged" && e.into(&change) == nil:
+			if change.To == string(domain.StatusInterrupted) {
+				return e.raw
+			}
+			return "" // it goes on, and I3 tells that it has not ended
+		}
+	}
+	return ""
 }
 
 // broken lists how the history breaks the promises.

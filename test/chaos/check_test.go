@@ -275,3 +275,26 @@ func TestARetryIsNoDouble(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatWasGivenUpIsFound(t *testing.T) {
+	interrupted := domain.StateChanged{From: domain.StatusInitializing, To: domain.StatusInterrupted, Cause: domain.CauseRecovery}
+	resumed := domain.StateChanged{From: domain.StatusInterrupted, To: domain.StatusInitializing}
+	ended := func(status domain.Status) domain.Payload { return domain.ExecutionEnded{Status: status} }
+	for name, test := range map[string]struct {
+		last  []domain.Payload
+		given bool
+	}{
+		"completed":                     {[]domain.Payload{ended(domain.StatusCompleted)}, false},
+		"failed":                        {[]domain.Payload{ended(domain.StatusFailed)}, true},
+		"timed out":                     {[]domain.Payload{ended(domain.StatusTimedOut)}, true},
+		"interrupted":                   {[]domain.Payload{interrupted}, true},
+		"interrupted, failed":           {[]domain.Payload{interrupted, ended(domain.StatusFailed)}, true},
+		"interrupted, gone on with":     {[]domain.Payload{interrupted, resumed}, false},
+		"interrupted and a prompt came": {[]domain.Payload{interrupted, domain.PromptQueued{PromptID: "p"}}, true},
+	} {
+		h := history{log: written(append(begun(), test.last...)...)}
+		if end := h.givenUp(); (end != "") != test.given {
+			t.Errorf("%s: given up as %q", name, end)
+		}
+	}
+}

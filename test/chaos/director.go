@@ -183,19 +183,20 @@ func (d *director) sum(w io.Writer) error {
 func (d *director) table(w io.Writer) {
 	fmt.Fprintf(w, "commit %s on %s\n", d.book.commit, d.book.machine)
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "block\tcycle\treached\tgoal\toperations\tsucceeded\tchecks\tfailed goes")
+	fmt.Fprintln(columns, "block\tcycle\treached\tgoal\toperations\tsucceeded\tchecks\tgiven up\tfailed goes")
 	for _, b := range d.blocks {
-		var operations, succeeded, checks, failed int
+		var operations, succeeded, checks, lost, failed int
 		for _, line := range d.book.results {
 			if line.Block != b.name {
 				continue
 			}
 			operations, succeeded, checks = operations+line.Operations, succeeded+line.Succeeded, checks+line.Checks
+			lost += line.Counts[givenUp]
 			if !line.well() {
 				failed++
 			}
 		}
-		fmt.Fprintf(columns, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", b.name, b.cycle, d.book.reached(b.name), b.goal, operations, succeeded, checks, failed)
+		fmt.Fprintf(columns, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", b.name, b.cycle, d.book.reached(b.name), b.goal, operations, succeeded, checks, lost, failed)
 	}
 	_ = columns.Flush()
 }

@@ -165,7 +165,7 @@ func (w *world) starve(folder string, revive func()) {
 		w.run.count("full disks", 1)
 		watch.heal(time.Now())
 	}
-	w.load.settle(90 * time.Second)
+	w.load.settle(comeBack)
 	watch.close()
 	w.check()
 	w.completed()

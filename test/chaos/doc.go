@@ -22,10 +22,11 @@
 //   - I7 what the deciders were answered is explained by a register that takes one value (register.go), the log has the winner,
 //     and what ran is byte for byte what was approved;
 //   - I8 no process is left five seconds later;
+//   - no execution is given up: it neither fails nor waits for somebody to resume it, since nothing was wrong with it;
 //   - and the oracle of all other tests, package eventstest.
 //
 // A run in which fewer than four of five operations succeeded proves nothing, and fails. So does one that breaks off: a server does
-// not come back, nobody answers a request for three minutes, or it takes longer than twenty; then the logs of the servers say what every
+// not come back, nobody answers a request for three minutes, or it takes longer than twenty-five; then the logs of the servers say what every
 // goroutine waited for.
 //
 // # Use
@@ -54,7 +55,7 @@
 //			r.took("restart to ready", took)
 //			r.cycled()
 //		}
-//		w.load.settle(90 * time.Second)  // nothing new, and all that is there ends
+//		w.load.settle(comeBack)          // nothing new, and all that is there ends
 //		w.check()
 //	}
 //

@@ -39,7 +39,7 @@ func hostile(r *run) {
 		w.villains(d)
 		r.cycled()
 	}
-	w.load.settle(90 * time.Second)
+	w.load.settle(comeBack)
 	w.check()
 	w.completed()
 }

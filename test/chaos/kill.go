@@ -33,7 +33,7 @@ func (r *run) kills(s setup, cycles int) {
 		}
 		r.cycled()
 	}
-	w.load.settle(90 * time.Second)
+	w.load.settle(comeBack)
 	w.check()
 	w.completed()
 }

@@ -125,7 +125,7 @@ func (l *load) awaitLive(n int) {
 }
 
 // awaitProgress waits until most executions have come further, or for five seconds. Without it, a slow machine has them
-// killed three times before they get anywhere, and they end for that instead of being tested.
+// killed again and again before they get anywhere, and they rest for minutes instead of being tested.
 func (l *load) awaitProgress() {
 	before := map[*track]int64{}
 	for _, t := range l.all() {
@@ -143,6 +143,10 @@ func (l *load) awaitProgress() {
 		l.w.run.sleep(10 * time.Millisecond)
 	}
 }
+
+// comeBack is for how long a block waits for the ends: an execution that was killed again and again without progress rests for up to five
+// minutes before it is recovered.
+const comeBack = 7 * time.Minute
 
 // settle creates no more and waits until every execution has ended. What has not is left to the checks.
 func (l *load) settle(patience time.Duration) {

@@ -38,7 +38,7 @@ func network(r *run) {
 		r.cycled()
 	}
 	w.someInTime()
-	w.load.settle(90 * time.Second)
+	w.load.settle(comeBack)
 	w.watch.close()
 	w.check()
 	w.completed()

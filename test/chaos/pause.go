@@ -21,7 +21,7 @@ func pause(r *run) {
 		r.sleep(d.between(200*time.Millisecond, 900*time.Millisecond))
 		r.cycled()
 	}
-	w.load.settle(90 * time.Second)
+	w.load.settle(comeBack)
 	w.check()
 	w.completed()
 	takeOvers := w.recovered()

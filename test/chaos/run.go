@@ -173,8 +173,8 @@ func (r *run) sideBySide(parts ...func()) {
 	}
 }
 
-// goAtMost is when a go is given up, whose longest takes six minutes: whatever hangs must not hold up all that is checked after it.
-const goAtMost = 20 * time.Minute
+// goAtMost is when a go is given up, whose longest takes twenty minutes: whatever hangs must not hold up all that is checked after it.
+const goAtMost = 25 * time.Minute
 
 // play runs the block to its end and returns its line for the book.
 func (r *run) play() result {

@@ -149,8 +149,8 @@ func (s *scene) lane(name string, postgres bool, names []failpoint.Name) {
 	_, err := server.start()
 	s.run.must(err)
 	walks.enough.Store(true)
-	w.load.settle(180 * time.Second)
-	walks.settle(120 * time.Second)
+	w.load.settle(comeBack)
+	walks.settle(comeBack)
 	w.check()
 }
 
