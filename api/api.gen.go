@@ -1720,7 +1720,7 @@ type DecideByLinkDecision string
 
 // DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
 // `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
-// it could not be run, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
+// it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 type DecidedBy string
 
 // Decision defines model for Decision.
@@ -1892,6 +1892,9 @@ type Execution struct {
 	// PendingToolCalls What waits for the client now, oldest first; see `POST …/tool-results`.
 	PendingToolCalls []ClientCallSummary `json:"pendingToolCalls"`
 	Policy           ExecutionPolicy     `json:"policy"`
+
+	// PolicyWarnings Only in the answer of the creation, and only where there are some.
+	PolicyWarnings *PolicyWarnings `json:"policyWarnings,omitempty"`
 
 	// Progress How far the current turn is.
 	Progress Progress `json:"progress"`
@@ -2325,6 +2328,9 @@ type PermissionRule struct {
 	Matcher   Matcher   `json:"matcher"`
 	RevokedAt *Time     `json:"revokedAt"`
 	Scope     RuleScope `json:"scope"`
+
+	// Warnings What it covers besides what its author may think of, such as options that make a program run something else.
+	Warnings []string `json:"warnings"`
 }
 
 // PermissionRulePage defines model for PermissionRulePage.
@@ -2341,7 +2347,7 @@ type PolicyDecision struct {
 
 	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
 	// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
-	// it could not be run, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
+	// it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 	DecidedBy       DecidedBy         `json:"decidedBy"`
 	Decision        CapabilityVerdict `json:"decision"`
 	Reason          string            `json:"reason"`
@@ -2359,6 +2365,10 @@ type PolicyDecision struct {
 	// Summary What would happen, as an approval would say it.
 	Summary string       `json:"summary"`
 	Trace   []PolicyStep `json:"trace"`
+
+	// Warnings About the rules of the request, those of its bash policy included: what they allow besides what their author may think of. A
+	// rule such as `^npm test\b` allows every argument behind it, also `--script-shell`.
+	Warnings PolicyWarnings `json:"warnings"`
 }
 
 // PolicyStep defines model for PolicyStep.
@@ -2368,6 +2378,20 @@ type PolicyStep struct {
 	Name    string `json:"name"`
 	Step    int    `json:"step"`
 }
+
+// PolicyWarning defines model for PolicyWarning.
+type PolicyWarning struct {
+	Message string `json:"message"`
+
+	// Pointer To the rule in the request.
+	//
+	// Example: /tools/bashPolicy/rules/0
+	Pointer string `json:"pointer"`
+}
+
+// PolicyWarnings About the rules of the request, those of its bash policy included: what they allow besides what their author may think of. A
+// rule such as `^npm test\b` allows every argument behind it, also `--script-shell`.
+type PolicyWarnings = []PolicyWarning
 
 // Problem RFC 9457. Programs read `code`; people read `title` and `detail`.
 type Problem struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signoff/api"
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 	"signoff/internal/sessions"
@@ -45,6 +46,9 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 		}
 	}
 	response.Body, err = s.shown(ctx, execution)
+	if warnings := toWarnings(approvals.RequestWarnings(execution.Request)); warnings != nil {
+		response.Body.PolicyWarnings = &warnings
+	}
 	return response, err
 }
 

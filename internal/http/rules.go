@@ -80,7 +80,9 @@ func (s *Server) EvaluatePolicy(ctx context.Context, request api.EvaluatePolicyR
 	if err != nil {
 		return nil, err
 	}
-	return api.EvaluatePolicy200JSONResponse(toPolicyDecision(judgement, call)), nil
+	decision := toPolicyDecision(judgement, call)
+	decision.Warnings = listed(toWarnings(approvals.RequestWarnings(evaluation.Request)))
+	return api.EvaluatePolicy200JSONResponse(decision), nil
 }
 
 func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, error) {
@@ -131,7 +133,7 @@ func (f *faults) beside(body api.EvaluatePolicy) {
 func toRule(r domain.PermissionRule) api.PermissionRule {
 	return api.PermissionRule{
 		Id: r.ID, Scope: api.RuleScope(r.Scope), ExecutionId: textOrNull(string(r.Execution)), Effect: api.CapabilityVerdict(r.Effect),
-		Matcher: fromMatcher(r.Matcher), Description: approvals.Describe(r.Matcher), ApprovalId: textOrNull(string(r.Approval)),
+		Matcher: fromMatcher(r.Matcher), Description: approvals.Describe(r.Matcher), Warnings: listed(approvals.Warnings(r.Effect, r.Matcher)), ApprovalId: textOrNull(string(r.Approval)),
 		CreatedAt: api.Time(r.Created), CreatedBy: api.Actor{KeyId: r.By.KeyID, Name: r.By.Name}, ExpiresAt: timeOrNull(r.Expires),
 		RevokedAt: timeOrNull(r.Revoked), Hits: r.Hits, LastHitAt: timeOrNull(r.LastHit),
 	}
@@ -166,6 +168,22 @@ func toPolicyDecision(j approvals.Judgement, call domain.ToolCall) api.PolicyDec
 		out.Trace = append(out.Trace, api.PolicyStep{Step: step.Number, Name: step.Name, Applied: step.Applied, Detail: step.Detail})
 	}
 	return out
+}
+
+func toWarnings(details []domain.Detail) api.PolicyWarnings {
+	var warnings api.PolicyWarnings
+	for _, detail := range details {
+		warnings = append(warnings, api.PolicyWarning{Pointer: detail.Pointer, Message: detail.Message})
+	}
+	return warnings
+}
+
+// listed is a list that is empty rather than missing.
+func listed[S ~[]T, T any](list S) S {
+	if list == nil {
+		return S{}
+	}
+	return list
 }
 
 func toTool(t ToolInfo) api.Tool {

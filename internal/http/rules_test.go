@@ -337,3 +337,42 @@ func TestBadDryRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestARuleSaysWhatElseItCovers: who allows npm test allows all that npm makes of further arguments, too.
+func TestARuleSaysWhatElseItCovers(t *testing.T) {
+	h := newHouse(t)
+	warned := func(command, effect string) int {
+		a := h.ask("POST", "/permission-rules", `{"scope":"global","effect":"`+effect+`","matcher":{"command":"`+command+`"}}`).want(201)
+		if read := h.ask("GET", a.header.Get("Location"), "").want(200); string(read.body) != string(a.body) {
+			t.Errorf("made %s\nread %s", a.body, read.body)
+		}
+		if n := a.count("warnings"); n > 0 && !strings.Contains(a.text("warnings", "0"), "“npm test” as well, also those that make it run or write something else, such as --script-shell") {
+			t.Errorf("%s", a.body)
+		} else {
+			return n
+		}
+		return 0
+	}
+	for command, want := range map[string]int{"npm test *": 1, "npm test": 0, "git log *": 0, "ls *": 0} {
+		if got := warned(command, "allow"); got != want {
+			t.Errorf("%s: %d warnings", command, got)
+		}
+	}
+	if got := warned("npm test *", "deny"); got != 0 {
+		t.Errorf("a rule that denies has %d warnings", got)
+	}
+
+	const settings = `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"look","pattern":"^ls\\b","action":"allow"},{"name":"test","pattern":"^npm test\\b","action":"allow"}]}},
+		"policy":{"rules":[{"effect":"allow","matcher":{"command":"make *"}}]}`
+	evaluated := h.ask("POST", "/policy/evaluate", `{"tool":"bash","arguments":{"command":"ls"},`+settings+`}`).want(200)
+	created := h.ask("POST", "/executions", "{"+valid+","+settings+"}").want(201)
+	for at, answered := range map[string]answer{"warnings": evaluated, "policyWarnings": created} {
+		if answered.count(at) != 2 || answered.text(at, "0", "pointer") != "/policy/rules/0" || answered.text(at, "1", "pointer") != "/tools/bashPolicy/rules/1" ||
+			!strings.Contains(answered.text(at, "1", "message"), "--script-shell") {
+			t.Errorf("%s", answered.body)
+		}
+	}
+	if quiet := h.ask("POST", "/policy/evaluate", `{"tool":"bash","arguments":{"command":"npm test"}}`).want(200); quiet.count("warnings") != 0 {
+		t.Errorf("%s", quiet.body)
+	}
+}

@@ -1958,6 +1958,8 @@ export interface components {
         ExecutionStatus: "queued" | "initializing" | "waiting" | "streaming" | "pendingToolApproval" | "executingTool" | "idle" | "interrupted" | "completed" | "failed" | "cancelled" | "timedOut";
         /** @description The durable unit that a client creates, follows and cancels. */
         Execution: {
+            /** @description Only in the answer of the creation, and only where there are some. */
+            policyWarnings?: components["schemas"]["PolicyWarnings"];
             /** Format: uuid */
             id: string;
             status: components["schemas"]["ExecutionStatus"];
@@ -2456,6 +2458,8 @@ export interface components {
             matcher: components["schemas"]["Matcher"];
             /** @description What it covers. */
             description: string;
+            /** @description What it covers besides what its author may think of, such as options that make a program run something else. */
+            warnings: string[];
             /** @description The decision that it remembers. */
             approvalId: string | null;
             createdAt: components["schemas"]["Time"];
@@ -2511,6 +2515,20 @@ export interface components {
             class: string;
             trace: components["schemas"]["PolicyStep"][];
             rememberOptions: components["schemas"]["RememberOption"][];
+            warnings: components["schemas"]["PolicyWarnings"];
+        };
+        /**
+         * @description About the rules of the request, those of its bash policy included: what they allow besides what their author may think of. A
+         *     rule such as `^npm test\b` allows every argument behind it, also `--script-shell`.
+         */
+        PolicyWarnings: components["schemas"]["PolicyWarning"][];
+        PolicyWarning: {
+            /**
+             * @description To the rule in the request.
+             * @example /tools/bashPolicy/rules/0
+             */
+            pointer: string;
+            message: string;
         };
         PolicyStep: {
             step: number;
@@ -2521,7 +2539,7 @@ export interface components {
         /**
          * @description `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
          *     `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
-         *     it could not be run, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
+         *     it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
          * @enum {string}
          */
         DecidedBy: "capability" | "tools" | "bashPolicy" | "catastrophic" | "rule" | "safeModeOff" | "unattended" | "decision" | "agent" | "expiry" | "server" | "brokenPolicy";

@@ -17,7 +17,7 @@ var Example = domain.BashPolicy{
 		{Name: "allow-service-state", Action: domain.Allow, Pattern: `^systemctl( --(no-pager|all|failed|full|user|system))* (status|show|cat|is-active|is-enabled|is-failed|list-[a-z-]+)\b`},
 		{Name: "allow-git-reading", Action: domain.Allow, Pattern: `^git( --no-pager)? (status|log|diff|show|blame|rev-parse|rev-list|ls-files|ls-tree|describe|shortlog|grep|stash list|config --get)\b`},
 		{Name: "allow-git-lists", Action: domain.Allow, Pattern: `^git( --no-pager)? ((branch|tag|remote)( -[arlv]+| --list| --all| --show-current)*|reflog|config (-l|--list))$`},
-		{Name: "allow-container-state", Action: domain.Allow, Pattern: `^(docker|podman) (ps|images|logs|inspect|stats|version|info|top|port|(compose|container|image|network|volume) (ls|ps|logs|list|inspect))\b`},
+		{Name: "allow-container-state", Action: domain.Allow, Pattern: `^(docker|podman) (ps|images|logs|inspect|stats|version|info|top|port|compose (ls|ps|logs)|container (ls|list|ps|logs|inspect)|(image|network|volume) (ls|list|inspect))\b`},
 		{Name: "allow-cluster-state", Action: domain.Allow, Pattern: `^kubectl( (-n|--namespace|--context)[ =][a-z0-9-]+)* (get|describe|logs|top|version|cluster-info|api-resources|explain|events|rollout (status|history))\b`},
 	},
 }

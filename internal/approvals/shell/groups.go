@@ -42,7 +42,7 @@ var groups = map[string]group{
 var containers = group{
 	reading: set(`ps images logs inspect stats version info top port diff history events search
 		container:ls container:ps container:list container:inspect container:logs container:stats container:top container:port
-		image:ls image:list image:inspect image:history network:ls network:inspect volume:ls volume:inspect system:df system:info
+		image:ls image:list image:inspect image:history network:ls network:list network:inspect volume:ls volume:list volume:inspect system:df system:info
 		compose:ps compose:logs compose:top compose:ls compose:images compose:version context:ls node:ls node:ps
 		service:ls service:ps service:logs service:inspect stack:ls stack:ps stack:services`),
 }

@@ -30,11 +30,12 @@ type Policy struct {
 
 // rule is a compiled [domain.BashRule].
 type rule struct {
-	name   string
-	allows bool
-	size   int            // instructions of the compiled pattern
-	within *regexp.Regexp // finds a match anywhere: for deny
-	begins *regexp.Regexp // finds the longest match at the beginning: for allow
+	name    string
+	allows  bool
+	size    int // instructions of the compiled pattern
+	pattern *syntax.Regexp
+	within  *regexp.Regexp // finds a match anywhere: for deny
+	begins  *regexp.Regexp // finds the longest match at the beginning: for allow
 }
 
 // Finding is what became of one part of a line, and why.
@@ -97,30 +98,30 @@ func compileRule(from domain.BashRule, complain func(field, format string, args 
 		complain("pattern", "A pattern has at least one byte and at most %d.", maxPattern)
 		return compiled
 	}
-	size, why := affordable(from.Pattern)
+	parsed, size, why := affordable(from.Pattern)
 	if why != "" {
 		complain("pattern", "%s", why)
 		return compiled
 	}
-	compiled.size = size
+	compiled.size, compiled.pattern = size, parsed
 	compiled.within = regexp.MustCompile(from.Pattern)
 	compiled.begins = regexp.MustCompile(`\A(?:` + from.Pattern + `)`)
 	compiled.begins.Longest()
 	return compiled
 }
 
-// affordable returns how many instructions a pattern has, or why it cannot be used. RE2 takes time in proportion to the line and to the compiled pattern,
+// affordable returns a pattern with the number of its instructions, or why it cannot be used. RE2 takes time in proportion to the line and to the compiled pattern,
 // and repetitions make the latter large.
-func affordable(pattern string) (size int, why string) {
+func affordable(pattern string) (parsed *syntax.Regexp, size int, why string) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return 0, "The pattern is no regular expression: " + err.Error()
+		return nil, 0, "The pattern is no regular expression: " + err.Error()
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil || len(program.Inst) > maxProgram {
-		return 0, "The pattern repeats too much."
+		return nil, 0, "The pattern repeats too much."
 	}
-	return len(program.Inst), ""
+	return parsed, len(program.Inst), ""
 }
 
 // Denial says what becomes of what is denied.

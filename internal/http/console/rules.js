@@ -103,6 +103,7 @@ class RuleCard {
       h("div", { class: "row" }, badge(rule.effect, rule.effect), state === "holds" ? null : badge(state)),
       this.heading,
       h("ul", { class: "matcher" }, matcherParts(rule.matcher).map(drawPart)),
+      (rule.warnings ?? []).map((warning) => h("p", { class: "notice warn small" }, revealedCall(warning))),
       this.facts(state),
       h("details", {}, h("summary", {}, "Matcher as JSON"), h("pre", { class: "code" }, revealedCall(showJSON(rule.matcher)))),
       state === "holds" ? h("div", { class: "row" }, h("button", { type: "button", class: "danger", on: { click: () => this.ask() } }, "Revoke")) : null);
