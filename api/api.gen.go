@@ -2018,7 +2018,7 @@ type FeedPage struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
+// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
 type FinishReason string
 
 // Generation Blocks that the agent has handed in at once.
@@ -2259,7 +2259,7 @@ type Output struct {
 	// Error Null where it completed.
 	Error *Failure `json:"error"`
 
-	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
+	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
 	FinishReason FinishReason `json:"finishReason"`
 
 	// Structured The text as the value that fits the `outputSchema`; null where none was asked for, or where the text was cut.

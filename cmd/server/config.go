@@ -42,6 +42,7 @@ type Config struct {
 
 	ParkSeconds        int `split_words:"true" default:"60"`
 	MaxLive            int `split_words:"true" default:"1000"`
+	MaxEvents          int `split_words:"true" default:"2000000"`
 	MaxLivePerTenant   int `split_words:"true" default:"0"` // 0: as many as there may be in all
 	MaxQueued          int `split_words:"true" default:"10000"`
 	MaxQueuedPerTenant int `split_words:"true" default:"1000"`
@@ -83,7 +84,7 @@ func unsetEmpty() error {
 var settings = []string{
 	"ADDR", "DATA_DIR", "DATABASE_URL", "CONFIG", "WORKSPACE_ROOT", "SANDBOX", "LOG_LEVEL", "LOG_FORMAT",
 	"DRAIN_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
-	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT", "RETENTION_DAYS",
+	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT", "MAX_EVENTS", "RETENTION_DAYS",
 }
 
 // unknownVariables leaves SIGNOFF_TEST_* to the tests, SIGNOFF_TOKEN and SIGNOFF_URL to whoever writes clients.
@@ -142,6 +143,7 @@ func (c Config) validateLoad() error {
 		{"MAX_LIVE", c.MaxLive, 1, 100_000},
 		{"MAX_LIVE_PER_TENANT", c.MaxLivePerTenant, 0, 100_000},
 		{"MAX_QUEUED", c.MaxQueued, 0, 1_000_000},
+		{"MAX_EVENTS", c.MaxEvents, 1000, 1_000_000_000},
 		{"MAX_QUEUED_PER_TENANT", c.MaxQueuedPerTenant, 0, 1_000_000},
 		{"RETENTION_DAYS", c.RetentionDays, 0, 3650},
 	} {
@@ -191,6 +193,7 @@ func (c Config) limits() sessions.Limits {
 	return sessions.Limits{
 		Live: c.MaxLive, LivePerTenant: c.MaxLivePerTenant,
 		Queued: queue(c.MaxQueued), QueuedPerTenant: queue(c.MaxQueuedPerTenant),
+		Events: c.MaxEvents,
 	}
 }
 

@@ -14,6 +14,7 @@ func TestLoadHasBounds(t *testing.T) {
 		"SIGNOFF_MAX_LIVE":              {"0", "100001"},
 		"SIGNOFF_MAX_LIVE_PER_TENANT":   {"-1", "100001"},
 		"SIGNOFF_RETENTION_DAYS":        {"-1", "3651", "1.5"},
+		"SIGNOFF_MAX_EVENTS":            {"0", "999", "1000000001"},
 		"SIGNOFF_MAX_QUEUED":            {"-1", "1000001"},
 		"SIGNOFF_MAX_QUEUED_PER_TENANT": {"-1", "1000001", "many"},
 	} {

@@ -375,9 +375,9 @@ type (
 		After   int64  `json:"after"`
 	}
 
-	// BudgetWarned tells that four fifths of a bound of the budget are used up.
+	// BudgetWarned tells that four fifths of a bound of the budget are used up, or of the length that the server gives a log.
 	BudgetWarned struct {
-		Limit string  `json:"limit"` // tokens, cost, toolCalls
+		Limit string  `json:"limit"` // tokens, cost, toolCalls, events
 		Used  float64 `json:"used"`
 		Max   float64 `json:"max"`
 	}

@@ -320,7 +320,7 @@ const (
 	FinishTimeout       FinishReason = "timeout"
 	FinishError         FinishReason = "error"
 	FinishExpired       FinishReason = "expired" // idle for too long
-	FinishBudget        FinishReason = "budget"  // the request's budget is used up
+	FinishBudget        FinishReason = "budget"  // the request's budget is used up, or the length of the log
 )
 
 // FirstPrompt is what the person says in the first turn: the prompt, or the last message of the conversation.

@@ -23,6 +23,7 @@ func (s *session) used(d *draft, p domain.UsageUpdated) {
 
 // settleAccounts holds what is known before a turn against the budget: the server that knew of it may be gone.
 func (s *session) settleAccounts(d *draft) {
+	s.measure(d)
 	s.counted(d)
 	if s.usage != (domain.Usage{}) {
 		s.spend(d)

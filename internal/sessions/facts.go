@@ -12,7 +12,7 @@ import (
 )
 
 // takeIn writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
-// moment, the question is ended first, in a change of its own: a decision that was faster stands.
+// moment, the question is ended first, in a change of its own: a decision that was faster stands. What the log has no room for is lost.
 func (s *session) takeIn() error {
 	items, traces := s.inbox.take()
 	d := &draft{debug: traces}
@@ -26,7 +26,9 @@ func (s *session) takeIn() error {
 			}
 			d = &draft{}
 		}
-		s.absorb(d, i)
+		if s.measure(d) || i.closes() {
+			s.absorb(d, i)
+		}
 	}
 	if s.result != nil && d.onlySays() {
 		s.held = d

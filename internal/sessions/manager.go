@@ -378,7 +378,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
 		promptText: execution.Request.FirstPrompt(), agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,
-		quiet: time.Now(),
+		quiet: time.Now(), length: execution.LastSeq,
 	}
 }
 

@@ -18,6 +18,7 @@ type Limits struct {
 	LivePerTenant   int // of them, of one tenant; 0 = all
 	Queued          int // executions in the queue, which all replicas share; 0 = 10,000; see [NoQueue]
 	QueuedPerTenant int // of one tenant; 0 = 1000
+	Events          int // in the log of an execution; 0 = 2,000,000. Some hundreds of them are kept for its end
 }
 
 // NoQueue as a bound of the queue refuses what there is no room for at once.
@@ -33,6 +34,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.LivePerTenant, l.Live)
 	set(&l.Queued, 10_000)
 	set(&l.QueuedPerTenant, 1000)
+	set(&l.Events, 2_000_000)
 	return l
 }
 

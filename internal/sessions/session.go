@@ -37,6 +37,7 @@ type session struct {
 	// ———
 
 	status     domain.Status
+	length     int64                 // of the log, as far as this session knows
 	cause      domain.InterruptCause // of the newest interruption
 	turn       int
 	inTurn     bool   // the turn has begun and not ended
@@ -291,7 +292,10 @@ func (s *session) commit(d *draft) error {
 	change := d.change(s)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		d.passBefore()
-		_, err := s.log.Commit(s.lease, change)
+		outcome, err := s.log.Commit(s.lease, change)
+		if err == nil {
+			s.length = max(s.length, outcome.LastSeq)
+		}
 		if err == nil && s.lease.Err() != nil {
 			return context.Cause(s.lease) // it is written, but nothing may start under it any more
 		}

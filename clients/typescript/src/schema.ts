@@ -2119,7 +2119,7 @@ export interface components {
          */
         Fate: "succeeded" | "failed" | "denied" | "expired" | "cancelled" | "outcomeUnknown";
         /**
-         * @description `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget` is used up.
+         * @description `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
          * @enum {string}
          */
         FinishReason: "endTurn" | "maxTokens" | "maxIterations" | "refusal" | "cancelled" | "timeout" | "error" | "expired" | "budget";
@@ -3709,10 +3709,10 @@ export interface components {
             /** Format: int64 */
             after: number;
         };
-        /** @description Four fifths of a bound of the budget are used up. */
+        /** @description Four fifths of a bound of the budget are used up, or, as `events`, of the length that the server allows the log. */
         BudgetWarned: {
             /** @enum {string} */
-            limit: "tokens" | "cost" | "toolCalls";
+            limit: "tokens" | "cost" | "toolCalls" | "events";
             /** Format: double */
             used: number;
             /** Format: double */

@@ -26,7 +26,7 @@ function failure(text, error, detail) {
 const goesOn = { load: "The agent took its session up again.", fresh: "A new session of the agent got the prompt again.",
   retry: "The request that failed was repeated.", fail: "It was ended." };
 
-const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls" };
+const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls", events: "events of the log" };
 
 const notices = {
   "execution.stateChanged": ({ to, reason }) => (to === "interrupted" ? warn("Interrupted: somebody must choose how it goes on.", reason) : undefined),

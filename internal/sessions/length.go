@@ -1,0 +1,40 @@
+package sessions
+
+import (
+	"signoff/internal/domain"
+)
+
+// The log of an execution has a length that its driver keeps: whoever reads, folds or removes it can rely on that. The driver counts what is in
+// the log, whoever wrote it, and what it is about to add.
+
+// closingEvents is how much of the length is kept for what an end needs beside what is open: the prompts that wait, and are discarded, the
+// end of the turn, changes of the status. A call needs its decision, the rest of its output, its start and its fate; a text its rest and its end.
+const (
+	closingEvents     = 500
+	closingCallEvents = 5
+	closingTextEvents = 2
+)
+
+// measure holds the length of the log, with what is drafted, against its limit, and tells whether the agent may add to it.
+func (s *session) measure(d *draft) (room bool) {
+	limit := int64(s.limits.Events)
+	length := s.length + int64(len(d.payloads))
+	s.warn(d, "events", float64(length), float64(limit))
+	if length+closingEvents+closingCallEvents*int64(len(s.calls))+closingTextEvents*int64(len(s.texts)) < limit {
+		return true
+	}
+	s.overdraw("The log of the execution has reached its limit of %d events.", limit)
+	return false
+}
+
+// closes tells whether an item ends what is open, or has no event of its own: that is taken also when the log is full.
+func (i item) closes() bool {
+	switch i.payload.(type) {
+	case nil:
+		return i.delta == nil
+	case domain.MessageCompleted, domain.ThoughtCompleted, domain.ToolCallStarted, domain.ToolCallCompleted:
+		return true
+	default:
+		return false
+	}
+}
