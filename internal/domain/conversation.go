@@ -57,30 +57,20 @@ type OpenCall struct {
 	Printed    int     // UTF-8 bytes of output in the log
 }
 
-// Fold reads a log from its first event on. Events of types it does not know are passed over, so that an older
-// server can read a newer log.
+// Fold reads a log from its first event on; a long one is better read with a [Folder].
 func Fold(events []Event) (Conversation, error) {
-	f := folder{texts: map[string]*answer{}, calls: map[string]*foldedCall{}, warned: map[string]bool{}, clock: activeTime{here: map[string]bool{}}}
+	f := NewFolder()
 	for _, event := range events {
-		if _, known := decoders[event.Type]; !known {
-			continue
-		}
-		payload, err := event.Payload()
-		if err != nil {
+		if err := f.Take(event); err != nil {
 			return Conversation{}, err
 		}
-		f.at = event.Time
-		f.clock.take(event.Time, payload)
-		f.take(payload)
-		if event.Type == StateChangedType {
-			f.since = event.Time
-		}
 	}
-	return f.conversation(), nil
+	return f.Conversation(), nil
 }
 
-// folder collects answers in the order in which they began; a tool call belongs to the answer that asked for it.
-type folder struct {
+// Folder folds a log piece by piece, and keeps nothing of it but what the conversation needs. It collects answers in the order in which
+// they began; a tool call belongs to the answer that asked for it.
+type Folder struct {
 	turn    int
 	inTurn  bool
 	active  bool
@@ -129,7 +119,31 @@ type foldedCall struct {
 	generation        int
 }
 
-func (f *folder) take(payload Payload) {
+// NewFolder returns a folder that expects the beginning of a log.
+func NewFolder() *Folder {
+	return &Folder{texts: map[string]*answer{}, calls: map[string]*foldedCall{}, warned: map[string]bool{}, clock: activeTime{here: map[string]bool{}}}
+}
+
+// Take takes the next event. One of a type that it does not know is passed over, so that an older server can read a newer log. Where it
+// fails, the log is broken.
+func (f *Folder) Take(event Event) error {
+	if _, known := decoders[event.Type]; !known {
+		return nil
+	}
+	payload, err := event.Payload()
+	if err != nil {
+		return err
+	}
+	f.at = event.Time
+	f.clock.take(event.Time, payload)
+	f.take(payload)
+	if event.Type == StateChangedType {
+		f.since = event.Time
+	}
+	return nil
+}
+
+func (f *Folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
 		f.turn, f.inTurn, f.active, f.text, f.before = p.Turn, true, false, p.Text, f.usage
@@ -162,7 +176,7 @@ func (f *folder) take(payload Payload) {
 	}
 }
 
-func (f *folder) takeCall(payload Payload) {
+func (f *Folder) takeCall(payload Payload) {
 	switch p := payload.(type) {
 	case ToolCallRequested:
 		a := f.answer(p.MessageID)
@@ -207,13 +221,13 @@ func AppendExecuted(calls []ExecutedToolCall, more ExecutedToolCall) []ExecutedT
 }
 
 // said takes what a person says in a further turn.
-func (f *folder) said(text string) {
+func (f *Folder) said(text string) {
 	a := &answer{user: true, turn: f.turn}
 	a.text.WriteString(text)
 	f.answers = append(f.answers, a)
 }
 
-func (f *folder) answer(id string) *answer {
+func (f *Folder) answer(id string) *answer {
 	f.active = true
 	a, known := f.texts[id]
 	if !known {
@@ -223,7 +237,7 @@ func (f *folder) answer(id string) *answer {
 	return a
 }
 
-func (f *folder) call(id string) *foldedCall {
+func (f *Folder) call(id string) *foldedCall {
 	c, known := f.calls[id]
 	if !known { // unreachable while sessions write the request first; a fate without a request must not stop a recovery
 		c = &foldedCall{}
@@ -232,7 +246,8 @@ func (f *folder) call(id string) *foldedCall {
 	return c
 }
 
-func (f *folder) conversation() Conversation {
+// Conversation is what the events that were taken amount to.
+func (f *Folder) Conversation() Conversation {
 	conversation := Conversation{
 		Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since,
 		Repair: f.repair, Edits: f.edits, Generations: f.newest, Executed: f.ended, Warned: f.warned, ActiveTime: f.clock.sum,

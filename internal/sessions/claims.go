@@ -24,7 +24,7 @@ const (
 	// maxCalled bounds what a database that is away for long has called up.
 	maxCalled = 10_000
 	// eventPage is how much of a log is read at once when an execution is taken up.
-	eventPage = 1000
+	eventPage = 500
 )
 
 // keepTakingUp looks at every tick, and when the bell rings.

@@ -160,25 +160,19 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 func (h *host) ToolOutput(ctx context.Context, toolCallID string) (string, error) {
 	var output strings.Builder
 	known := false
-	for after := int64(0); ; {
-		page, err := h.store.Events(ctx, h.execution.ID, after, eventPage)
-		if err != nil {
-			return "", err
-		}
-		for _, event := range page {
-			switch payload, _ := event.Payload(); p := payload.(type) {
-			case domain.ToolCallRequested:
-				known = known || p.ToolCallID == toolCallID
-			case domain.ToolCallUpdated:
-				if p.ToolCallID == toolCallID {
-					output.WriteString(p.Output)
-				}
+	err := eachEvent(ctx, h.store, h.execution.ID, func(event domain.Event) error {
+		switch payload, _ := event.Payload(); p := payload.(type) {
+		case domain.ToolCallRequested:
+			known = known || p.ToolCallID == toolCallID
+		case domain.ToolCallUpdated:
+			if p.ToolCallID == toolCallID {
+				output.WriteString(p.Output)
 			}
 		}
-		if len(page) < eventPage {
-			break
-		}
-		after = page[len(page)-1].Seq
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
 	if !known {
 		return "", domain.Errorf(domain.CodeNotFound, "There is no tool call %q in this execution.", toolCallID)

@@ -187,19 +187,19 @@ func (s *session) remember() (broken bool, err error) {
 	return false, nil
 }
 
-// foldLog reads what the log tells of the conversation, and whether the log is broken where it tells nothing.
+// foldLog reads what the log tells of the conversation, and whether the log is broken where it tells nothing. None of its pages is kept: of a
+// million events they would be hundreds of megabytes.
 func (s *session) foldLog() (conversation domain.Conversation, broken bool, err error) {
-	all, err := s.readLog()
+	folder := domain.NewFolder()
+	err = eachEvent(s.lease, s.store, s.execution.ID, func(event domain.Event) error {
+		err := folder.Take(event)
+		broken = err != nil
+		return err
+	})
 	if err != nil {
-		return domain.Conversation{}, false, err
+		return domain.Conversation{}, broken, err
 	}
-	conversation, err = domain.Fold(all)
-	return conversation, err != nil, err
-}
-
-func (s *session) readLog() (all []domain.Event, err error) {
-	err = eachEvent(s.lease, s.store, s.execution.ID, func(event domain.Event) { all = append(all, event) })
-	return all, err
+	return folder.Conversation(), false, nil
 }
 
 // recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
@@ -329,7 +329,11 @@ func (s *session) agentLog() domain.AgentLog {
 			chain = append(chain, earlier)
 		}
 		for _, of := range slices.Backward(chain) {
-			if err := eachEvent(ctx, logs, of.ID, func(event domain.Event) { take(of.Request, event) }); err != nil {
+			err := eachEvent(ctx, logs, of.ID, func(event domain.Event) error {
+				take(of.Request, event)
+				return nil
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -340,8 +344,8 @@ func (s *session) agentLog() domain.AgentLog {
 // longestChain is how many executions that went on with one agent session are read.
 const longestChain = 100
 
-// eachEvent reads a log page by page.
-func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func(domain.Event)) error {
+// eachEvent reads a log page by page, to its end or to the first error of take.
+func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func(domain.Event) error) error {
 	for after := int64(0); ; {
 		limited, cancel := context.WithTimeout(ctx, readTimeout)
 		page, err := logs.Events(limited, id, after, eventPage)
@@ -350,7 +354,9 @@ func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func
 			return err
 		}
 		for _, event := range page {
-			take(event)
+			if err := take(event); err != nil {
+				return err
+			}
 		}
 		if len(page) < eventPage {
 			return nil

@@ -3,6 +3,8 @@ package sessions_test
 import (
 	"context"
 	"encoding/json"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/domain"
+	"signoff/internal/events"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -244,5 +247,61 @@ func TestCancelSurvivesAKill(t *testing.T) {
 	second := newWorld(t, s, stuck[domain.StatusWaiting])
 	if end := second.ended(id); end.Status != domain.StatusCancelled {
 		t.Errorf("ended as %s", end.Status)
+	}
+}
+
+// long is a store whose logs go on, behind what is in them, with what a call has printed: more of it than a server may hold.
+type long struct {
+	*store.Store
+	real   int64 // the length of the log
+	pages  atomic.Int64
+	most   atomic.Uint64 // bytes that were held while the log was read
+	widest atomic.Int64  // the largest page that was asked for
+}
+
+const (
+	longLog  = 60_000
+	longLine = 2 << 10
+)
+
+func (l *long) Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error) {
+	if l.pages.Add(1)%20 == 0 {
+		runtime.GC()
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		l.most.Store(max(l.most.Load(), memory.HeapAlloc))
+	}
+	l.widest.Store(max(l.widest.Load(), int64(limit)))
+	page, err := l.Store.Events(ctx, id, after, int(max(0, min(int64(limit), l.real-after))))
+	if err != nil {
+		return nil, err
+	}
+	for seq := max(after, l.real) + 1; seq <= min(after+int64(limit), longLog); seq++ {
+		event := domain.NewEvent(id, domain.ToolCallUpdated{ToolCallID: "c", Offset: int(seq-l.real-1) * longLine, Output: strings.Repeat("x", longLine)})
+		event.Seq = seq
+		page = append(page, event)
+	}
+	return page, nil
+}
+
+// Who takes an execution up reads its log page by page and holds none of them: not 120 MB of what a call has printed, of which a session
+// needs to know how much it was.
+func TestTakingUpALongLogHoldsLittle(t *testing.T) {
+	s := storetest.SQLite(t)
+	first := newWorld(t, s, stuck[domain.StatusStreaming])
+	id := first.start()
+	first.reach(id, domain.StatusStreaming)
+	first.killed()
+	l := &long{Store: s, real: int64(len(first.events(id)))}
+	second := newWorldThrough(t, l, s, stuck[domain.StatusStreaming])
+	second.follow(id, func(f events.Frame) bool { return f.Seq > l.real })
+	if pages := l.pages.Load(); pages < longLog/1000 {
+		t.Fatalf("the log was read in %d pages", pages)
+	}
+	if most := l.most.Load(); most > 40<<20 {
+		t.Errorf("%d MB were held of a log of %d MB", most>>20, longLog*longLine>>20)
+	}
+	if widest := l.widest.Load(); widest > 1000 {
+		t.Errorf("%d events are read at once", widest)
 	}
 }
