@@ -32,7 +32,7 @@ func TestLoadHasBounds(t *testing.T) {
 func TestLoadAsSessionsHearOfIt(t *testing.T) {
 	t.Run("defaults", func(t *testing.T) {
 		c, err := readConfig()
-		if want := (sessions.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
+		if want := (sessions.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000, Events: 2_000_000}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
 			t.Errorf("%+v, %s, %v", c.limits(), c.parkAfter(), err)
 		}
 	})

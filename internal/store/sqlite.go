@@ -53,13 +53,14 @@ func openSQLite(config Config) (*Store, error) {
 	}
 	read.SetMaxOpenConns(config.MaxConns)
 	read.SetMaxIdleConns(config.MaxConns)
-	write := sql.OpenDB(sqliteWriter{sqliteName(path, "journal_mode(wal)", "synchronous(full)"), read.Driver()})
+	write := sql.OpenDB(sqliteWriter{sqliteName(path, "journal_mode(wal)", "synchronous(full)", walLimit(config.WALBytes)), read.Driver()})
 	write.SetMaxOpenConns(1)
 	file, err := os.Stat(path)
 	if err != nil {
 		return nil, errors.Join(err, read.Close(), write.Close())
 	}
 	return &Store{write: write, read: readers{read, sqliteDialect.fault, attempts}, dialect: sqliteDialect, path: path, file: file,
+		wal:     wal{file: path + "-wal", most: config.WALBytes},
 		closing: []func() error{read.Close, write.Close}}, nil
 }
 
@@ -84,9 +85,12 @@ func createPrivate(path string) error {
 	return file.Close()
 }
 
+// busyTimeout is how long a connection waits for another program, in milliseconds.
+const busyTimeout = "10000"
+
 func sqliteName(path string, pragmas ...string) string {
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": append(pragmas,
-		"busy_timeout(10000)", "foreign_keys(1)", "fullfsync(1)")}
+		"busy_timeout("+busyTimeout+")", "foreign_keys(1)", "fullfsync(1)")}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
 }
 

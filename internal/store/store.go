@@ -19,6 +19,7 @@ type Config struct {
 
 	MaxConns    int           // Postgres: connections of the pool. SQLite: readers beside the one writer
 	ConnTimeout time.Duration // how long Open and every later connect may take
+	WALBytes    int64         // SQLite: how large the log beside the database file may become before it is begun anew
 	BellPing    time.Duration // Postgres: how long a listener hears nothing before it asks, and then waits for the answer
 
 	// RecoveryDelay is how long an execution whose driver was lost rests before it is claimed, by how many recoveries in a row were
@@ -44,6 +45,7 @@ type Store struct {
 	conns   int    // to a server, at most; 0 on SQLite
 	path    string // of the SQLite file
 	file    os.FileInfo
+	wal     wal // the connection's that writes
 	closing []func() error
 }
 
@@ -55,6 +57,9 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	if config.ConnTimeout <= 0 {
 		config.ConnTimeout = defaultConnTimeout
+	}
+	if config.WALBytes <= 0 {
+		config.WALBytes = walBytes
 	}
 	if config.BellPing <= 0 {
 		config.BellPing = defaultBellPing

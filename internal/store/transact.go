@@ -84,6 +84,7 @@ func (s *Store) once(ctx context.Context, do func(tx *sql.Tx) error) (fault, err
 	if err := committed(tx.Commit); err != nil {
 		return s.dialect.fault(err, true), err
 	}
+	s.wal.bound(whole, conn)
 	return permanent, nil
 }
 
