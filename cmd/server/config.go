@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -46,6 +47,7 @@ type Config struct {
 	MaxLivePerTenant   int `split_words:"true" default:"0"` // 0: as many as there may be in all
 	MaxQueued          int `split_words:"true" default:"10000"`
 	MaxQueuedPerTenant int `split_words:"true" default:"1000"`
+	MaxCommands        int `split_words:"true" default:"0"` // 0: by processors and memory
 	RetentionDays      int `split_words:"true" default:"0"` // 0: for ever
 }
 
@@ -84,7 +86,7 @@ func unsetEmpty() error {
 var settings = []string{
 	"ADDR", "DATA_DIR", "DATABASE_URL", "CONFIG", "WORKSPACE_ROOT", "SANDBOX", "LOG_LEVEL", "LOG_FORMAT",
 	"DRAIN_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
-	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT", "MAX_EVENTS", "RETENTION_DAYS",
+	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT", "MAX_EVENTS", "MAX_COMMANDS", "RETENTION_DAYS",
 }
 
 // unknownVariables leaves SIGNOFF_TEST_* to the tests, SIGNOFF_TOKEN and SIGNOFF_URL to whoever writes clients.
@@ -145,6 +147,7 @@ func (c Config) validateLoad() error {
 		{"MAX_QUEUED", c.MaxQueued, 0, 1_000_000},
 		{"MAX_EVENTS", c.MaxEvents, 1000, 1_000_000_000},
 		{"MAX_QUEUED_PER_TENANT", c.MaxQueuedPerTenant, 0, 1_000_000},
+		{"MAX_COMMANDS", c.MaxCommands, 0, 10_000},
 		{"RETENTION_DAYS", c.RetentionDays, 0, 3650},
 	} {
 		if s.value < s.least || s.value > s.most {
@@ -193,7 +196,8 @@ func (c Config) limits() sessions.Limits {
 	return sessions.Limits{
 		Live: c.MaxLive, LivePerTenant: c.MaxLivePerTenant,
 		Queued: queue(c.MaxQueued), QueuedPerTenant: queue(c.MaxQueuedPerTenant),
-		Events: c.MaxEvents,
+		Events:   c.MaxEvents,
+		Commands: cmp.Or(c.MaxCommands, sandbox.Commands()),
 	}
 }
 

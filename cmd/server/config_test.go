@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/sandbox"
 	"signoff/internal/sessions"
 )
 
@@ -17,6 +18,7 @@ func TestLoadHasBounds(t *testing.T) {
 		"SIGNOFF_MAX_EVENTS":            {"0", "999", "1000000001"},
 		"SIGNOFF_MAX_QUEUED":            {"-1", "1000001"},
 		"SIGNOFF_MAX_QUEUED_PER_TENANT": {"-1", "1000001", "many"},
+		"SIGNOFF_MAX_COMMANDS":          {"-1", "10001", "some"},
 	} {
 		for _, value := range values {
 			t.Run(name+"="+value, func(t *testing.T) {
@@ -32,7 +34,7 @@ func TestLoadHasBounds(t *testing.T) {
 func TestLoadAsSessionsHearOfIt(t *testing.T) {
 	t.Run("defaults", func(t *testing.T) {
 		c, err := readConfig()
-		if want := (sessions.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000, Events: 2_000_000}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
+		if want := (sessions.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000, Events: 2_000_000, Commands: sandbox.Commands()}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
 			t.Errorf("%+v, %s, %v", c.limits(), c.parkAfter(), err)
 		}
 	})

@@ -39,6 +39,7 @@ const (
 	ThoughtDeltaType       EventType = "thought.delta"
 	ThoughtCompletedType   EventType = "thought.completed"
 	ToolCallRequestedType  EventType = "toolCall.requested"
+	ToolCallQueuedType     EventType = "toolCall.queued"
 	ToolCallStartedType    EventType = "toolCall.started"
 	ToolCallUpdatedType    EventType = "toolCall.updated"
 	ToolCallReportedType   EventType = "toolCall.reported"
@@ -242,6 +243,11 @@ type (
 		Summary    string          `json:"summary"`
 	}
 
+	// ToolCallQueued tells that a command may run and waits for a slot, because as many run as the server runs at once.
+	ToolCallQueued struct {
+		ToolCallID string `json:"toolCallId"`
+	}
+
 	// ToolCallStarted is in the log before the call runs, so that a restart knows that it may have happened.
 	ToolCallStarted struct {
 		ToolCallID string          `json:"toolCallId"`
@@ -435,6 +441,7 @@ func (MessageCompleted) EventType() EventType      { return MessageCompletedType
 func (ThoughtDelta) EventType() EventType          { return ThoughtDeltaType }
 func (ThoughtCompleted) EventType() EventType      { return ThoughtCompletedType }
 func (ToolCallRequested) EventType() EventType     { return ToolCallRequestedType }
+func (ToolCallQueued) EventType() EventType        { return ToolCallQueuedType }
 func (ToolCallStarted) EventType() EventType       { return ToolCallStartedType }
 func (ToolCallUpdated) EventType() EventType       { return ToolCallUpdatedType }
 func (ToolCallCompleted) EventType() EventType     { return ToolCallCompletedType }
@@ -495,6 +502,7 @@ var decoders = map[EventType]func(json.RawMessage) (Payload, error){
 	ThoughtDeltaType:       decode[ThoughtDelta],
 	ThoughtCompletedType:   decode[ThoughtCompleted],
 	ToolCallRequestedType:  decode[ToolCallRequested],
+	ToolCallQueuedType:     decode[ToolCallQueued],
 	ToolCallStartedType:    decode[ToolCallStarted],
 	ToolCallUpdatedType:    decode[ToolCallUpdated],
 	ToolCallCompletedType:  decode[ToolCallCompleted],

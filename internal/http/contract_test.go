@@ -255,6 +255,7 @@ func payloads() []domain.Payload {
 		domain.ThoughtCompleted{MessageID: "m", Turn: 1, Length: 1, Interrupted: true, Thinking: json.RawMessage(`{"signature":"x"}`)},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Arguments: json.RawMessage(`"{broken"`)},
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: arguments, Summary: "Run df"},
+		domain.ToolCallQueued{ToolCallID: "c"},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "capability"},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, ApprovalID: domain.ApprovalID(id), AllowedBy: "rule", RuleID: id, Sandbox: "off", Reason: "A rule."},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: arguments, AllowedBy: "agent"},

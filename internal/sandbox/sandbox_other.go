@@ -27,6 +27,8 @@ func findTools() tools { return tools{} }
 
 func usableMemory() uint64 { return 0 }
 
+func machineMemory() uint64 { return 0 }
+
 func landlockABI() int { return 0 }
 
 func (s *Sandbox) probe(context.Context, method) (string, error) { return "", errNotLinux }

@@ -18,11 +18,24 @@ const maxProcesses = 512
 // usableMemory is what a whole tree may use: 8 GiB, or half of a machine that has less than twice that.
 func usableMemory() uint64 {
 	limit := uint64(8 << 30)
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		limit = min(limit, info.Totalram*uint64(info.Unit)/2)
+	if all := machineMemory(); all > 0 {
+		limit = min(limit, all/2)
 	}
 	return limit
+}
+
+// machineMemory is what this machine has, or what its container may use; 0 is unknown.
+func machineMemory() uint64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	all := info.Totalram * uint64(info.Unit)
+	text, _ := os.ReadFile("/sys/fs/cgroup/memory.max")
+	if limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
+		return min(all, limit)
+	}
+	return all
 }
 
 // count walks the tree below pid. It stops at one process too many: a fork bomb grows faster than it can be walked.

@@ -86,6 +86,7 @@ func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgem
 
 // put writes a question down.
 func (s *session) put(d *draft, c *call, approval domain.Approval) {
+	c.vacate()
 	c.approval = &approval
 	s.derive(d)
 	d.asked = append(d.asked, approval)
@@ -107,12 +108,15 @@ func (s *session) confines(c *call) string {
 	return ""
 }
 
-// start lets a call run, once its start is in the log. One that an external agent has begun before it asked has no
+// start lets a call run, once its start is in the log; a command waits for its place before that. One that an external agent has begun before it asked has no
 // second start.
 func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
 	started.Version = c.Version
 	if c.ask.client {
 		s.hand(d, c, started)
+		return
+	}
+	if s.delay(d, c, started, answer) {
 		return
 	}
 	if !c.running {

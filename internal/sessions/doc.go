@@ -46,6 +46,8 @@
 // What a dead replica drove rests before it is recovered, the longer the more recoveries have come to nothing (recovery.go): so one that takes its
 // server down does not take the others with it each time.
 //
+// A server runs so many commands at once and no more (commands.go): one that may run waits for a slot before its start is written.
+//
 // A server drives so many executions and no more (queue.go). What is created beyond that waits in the database, for whichever replica has
 // room; and beyond that it is refused.
 //

@@ -47,6 +47,8 @@ func (s *session) absorb(d *draft, i item) {
 		s.asked(d, i.ask)
 	case i.withdrawn != nil:
 		s.unasked(i.withdrawn)
+	case i.slotGiven != "":
+		s.slotGiven(d, i.slotGiven)
 	case i.submitted != nil:
 		s.handedIn(d, i.submitted)
 	case i.done != nil:
@@ -67,7 +69,7 @@ func (s *session) derive(d *draft) {
 	switch {
 	case s.anyCall(func(c *call) bool { return c.approval != nil }):
 		status = domain.StatusPendingToolApproval
-	case s.anyCall(func(c *call) bool { return c.running }):
+	case s.anyCall(func(c *call) bool { return c.running || c.awaitsSlot() }):
 		status = domain.StatusExecutingTool
 	case s.flowing:
 		status = domain.StatusStreaming
@@ -302,6 +304,7 @@ func (s *session) endOutput(d *draft, c *call) { s.endText(d, domain.ToolCallUpd
 
 // endCall forgets a call that has its fate; its id is never used again.
 func (s *session) endCall(c *call) {
+	c.vacate()
 	delete(s.calls, c.ID)
 	s.closed[c.ID] = true
 	delete(s.texts, textKey(domain.ToolCallUpdatedType, c.ID))

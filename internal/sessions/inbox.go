@@ -38,7 +38,8 @@ type item struct {
 	payload   domain.Payload
 	delta     *delta
 	ask       *ask
-	withdrawn *ask // nobody waits for its answer any more
+	withdrawn *ask   // nobody waits for its answer any more
+	slotGiven string // the id of a call that has got its slot
 	submitted *submission
 	done      *turnResult
 }

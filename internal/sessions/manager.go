@@ -110,7 +110,8 @@ type Manager struct {
 	store      Store
 	log        *events.Log
 
-	leases leaseholder
+	leases   leaseholder
+	commands *commandQueue
 
 	draining chan struct{} // closes with the drain
 	running  sync.WaitGroup
@@ -142,6 +143,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
 		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
 		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), draining: make(chan struct{}), deleted: make(chan struct{}, 1),
+		commands: newCommandQueue(config.Limits.withDefaults().Commands),
 	}
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())

@@ -31,7 +31,7 @@ func (s *session) parkable() bool {
 		return true
 	case s.status == domain.StatusIdle:
 		return !s.external() || s.agent == nil || s.agentSession != ""
-	case !s.inTurn || s.external() || s.result != nil || s.anyCall((*call).runsHere):
+	case !s.inTurn || s.external() || s.result != nil || s.anyCall((*call).runsHere) || s.anyCall((*call).awaitsSlot):
 		return false
 	default: // an agent that has not come back to its question yet may find it answered
 		return s.waitsForSomebody() && !s.anyCall(func(c *call) bool { return s.agent != nil && c.waits() && c.ask == nil })

@@ -19,6 +19,7 @@ type Limits struct {
 	Queued          int // executions in the queue, which all replicas share; 0 = 10,000; see [NoQueue]
 	QueuedPerTenant int // of one tenant; 0 = 1000
 	Events          int // in the log of an execution; 0 = 2,000,000. Some hundreds of them are kept for its end
+	Commands        int // that this server runs at once; 0 = 16
 }
 
 // NoQueue as a bound of the queue refuses what there is no room for at once.
@@ -35,6 +36,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Queued, 10_000)
 	set(&l.QueuedPerTenant, 1000)
 	set(&l.Events, 2_000_000)
+	set(&l.Commands, 16)
 	return l
 }
 

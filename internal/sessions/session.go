@@ -101,6 +101,8 @@ type call struct {
 	came       audit.Provenance // who or what let it run, or did not
 	sandbox    string           // what confines it, for a command of our own that runs
 	approval   *domain.Approval // a person is asked
+	slot       *slot            // of a command that runs, or waits for it
+	delayed    *delayed         // the start of a command that waits for its slot
 	running    bool
 	client     *domain.ClientCall // the client runs it
 	generation int                // that it has handed in; 0: none
@@ -214,15 +216,25 @@ var errCrashed = errors.New("sessions: panic")
 func (s *session) leave() {
 	s.inbox.close(errOver)
 	s.watcher.Close()
+	s.vacate((*call).awaitsSlot)
 	if s.stop != nil {
 		s.stop(errOver)
 		s.outlive()
 	}
 	s.closeAgent()
+	s.vacate(func(*call) bool { return true })
 	if s.released {
 		s.orphan(s.execution.ID, s.epoch)
 	}
 	s.left(s)
+}
+
+func (s *session) vacate(which func(*call) bool) {
+	for _, c := range s.calls {
+		if which(c) {
+			c.vacate()
+		}
+	}
 }
 
 func (s *session) closeAgent() {

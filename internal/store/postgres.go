@@ -52,9 +52,19 @@ func openPostgres(config Config) (*Store, error) {
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	closePool := func() error { pool.Close(); return nil }
+	alone := settings.Copy()
+	alone.MaxConns = 1
+	single, err := pgxpool.NewWithConfig(context.Background(), alone)
+	if err != nil {
+		pool.Close()
+		return nil, domain.Errorf(domain.CodeStorage, "The database cannot be opened.").With(err)
+	}
+	renewals := stdlib.OpenDBFromPool(single)
+	closeSingle := func() error { single.Close(); return nil }
 	return &Store{
-		write: db, read: readers{db, postgresFault, attempts + int(settings.MaxConns)}, dialect: postgresDialect, closing: []func() error{db.Close, closePool},
-		conns: int(settings.MaxConns) + 1,
+		lease: &Store{write: renewals, read: readers{renewals, postgresFault, attempts}, dialect: postgresDialect},
+		write: db, read: readers{db, postgresFault, attempts + int(settings.MaxConns)}, dialect: postgresDialect, closing: []func() error{db.Close, closePool, renewals.Close, closeSingle},
+		conns: int(settings.MaxConns) + 2,
 		ear:   ear{settings: settings.ConnConfig, connect: config.ConnTimeout, ping: config.BellPing},
 	}, nil
 }

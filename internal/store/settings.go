@@ -19,7 +19,7 @@ type Settings struct {
 	MaxConnections    int // without those that are kept for superusers
 }
 
-// MaxConns is how many connections to a server this store takes at most: those of its pool, and the ear for bells.
+// MaxConns is how many connections to a server this store takes at most: those of its pool, the ear for bells, and that of the lease.
 func (s *Store) MaxConns() int { return s.conns }
 
 // Settings reads how the server is set up.

@@ -37,6 +37,7 @@ const (
 type Store struct {
 	write *sql.DB // SQLite: one connection, whose transactions take the write lock when they begin
 	read  readers // Postgres: the same as write
+	lease *Store  // Postgres: one connection for renewals alone; nil on SQLite, where a lease ends with its server
 
 	dialect       *dialect
 	ear           ear

@@ -2216,7 +2216,7 @@ export interface components {
              * @description The last six are fates.
              * @enum {string}
              */
-            status: "requested" | "pendingApproval" | "running" | "waitingForClient" | "succeeded" | "failed" | "denied" | "expired" | "cancelled" | "outcomeUnknown";
+            status: "requested" | "pendingApproval" | "queued" | "running" | "waitingForClient" | "succeeded" | "failed" | "denied" | "expired" | "cancelled" | "outcomeUnknown";
             /** @description What it has printed so far, and once it has its fate, what the model is told. */
             output: string;
             truncated?: boolean;
@@ -2815,7 +2815,7 @@ export interface components {
          * @description One fact in the log of an execution. `seq` is 1, 2, 3 … without a hole. The list of types is open: pass over
          *     those that you do not know.
          */
-        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentMCPServerUpdatedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["BlocksGeneratedEvent"] | components["schemas"]["BlocksAcceptedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
+        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentMCPServerUpdatedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallQueuedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["BlocksGeneratedEvent"] | components["schemas"]["BlocksAcceptedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
         ExecutionCreatedEvent: {
             /** Format: int64 */
             seq: number;
@@ -3075,6 +3075,19 @@ export interface components {
             /** Format: uuid */
             executionId: string;
             data: components["schemas"]["ToolCallRequested"];
+        };
+        ToolCallQueuedEvent: {
+            /** Format: int64 */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "toolCall.queued";
+            time: components["schemas"]["Time"];
+            /** Format: uuid */
+            executionId: string;
+            data: components["schemas"]["ToolCallQueued"];
         };
         ToolCallStartedEvent: {
             /** Format: int64 */
@@ -3528,6 +3541,13 @@ export interface components {
             /** @description As the model wrote them; a string where they are not JSON, or nested over 64 levels. */
             arguments: unknown;
             summary: string;
+        };
+        /**
+         * @description A command that may run waits, because the server runs as many commands as it may (`SIGNOFF_MAX_COMMANDS`). It has not
+         *     started, and neither its own time nor that of the turn runs.
+         */
+        ToolCallQueued: {
+            toolCallId: string;
         };
         /**
          * @description Written before the call runs, so that a restart knows that it may have happened. A call whose outcome was unknown may

@@ -10,6 +10,7 @@ import (
 // call is a tool call and what it changes.
 type call struct {
 	*item
+	queued  bool // it may run, and waits for a slot
 	awaits  domain.Awaited
 	lost    bool        // its server stopped while it ran, and it has not started again
 	fate    domain.Fate // empty: it has none yet
@@ -27,6 +28,8 @@ func (r *Reducer) takeCall(payload domain.Payload) error {
 		r.askedAbout(p)
 	case domain.ApprovalResolved:
 		r.answered(p)
+	case domain.ToolCallQueued:
+		r.queued(p)
 	case domain.ToolCallStarted:
 		r.started(p)
 	case domain.ToolCallUpdated:
@@ -65,7 +68,7 @@ func (r *Reducer) requested(p domain.ToolCallRequested) {
 // askedAbout takes a question about a call. An external agent often says only now what the call is about.
 func (r *Reducer) askedAbout(p domain.ApprovalRequested) {
 	c := r.call(p.ToolCallID)
-	c.lost = c.lost || p.Kind == domain.ApprovalUnknownOutcome
+	c.queued, c.lost = false, c.lost || p.Kind == domain.ApprovalUnknownOutcome
 	c.Tool.Tool, c.Tool.Summary, c.Tool.Arguments = p.Tool, p.Summary, boundedJSON(p.Arguments)
 	c.Tool.Approvals = append(c.Tool.Approvals, Approval{ID: p.ApprovalID, Kind: p.Kind, Status: domain.ApprovalPending})
 	r.settle(c)
@@ -83,9 +86,15 @@ func (r *Reducer) answered(p domain.ApprovalResolved) {
 	r.settle(c)
 }
 
+func (r *Reducer) queued(p domain.ToolCallQueued) {
+	c := r.call(p.ToolCallID)
+	c.queued = true
+	r.settle(c)
+}
+
 func (r *Reducer) started(p domain.ToolCallStarted) {
 	c := r.call(p.ToolCallID)
-	c.awaits, c.lost, c.Tool.Arguments = p.Awaits, false, boundedJSON(p.Arguments)
+	c.queued, c.awaits, c.lost, c.Tool.Arguments = false, p.Awaits, false, boundedJSON(p.Arguments)
 	r.begun(c)
 	r.changesAskedFor(c)
 }
@@ -144,6 +153,8 @@ func (c *call) status() ToolStatus {
 		return ToolStatus(c.fate)
 	case asked:
 		return ToolPendingApproval
+	case c.queued:
+		return ToolQueued
 	case c.Tool.StartedAt == nil || c.lost:
 		return ToolRequested
 	case c.awaits == domain.AwaitsClient:

@@ -92,6 +92,7 @@ type ToolStatus string
 const (
 	ToolRequested        ToolStatus = "requested"
 	ToolPendingApproval  ToolStatus = "pendingApproval"
+	ToolQueued           ToolStatus = "queued"
 	ToolRunning          ToolStatus = "running"
 	ToolWaitingForClient ToolStatus = "waitingForClient"
 	ToolSucceeded        ToolStatus = ToolStatus(domain.FateSucceeded)

@@ -87,7 +87,7 @@ func (r *Reducer) Changed() []Item {
 var told = []domain.EventType{
 	domain.ExecutionCreatedType, domain.TurnStartedType, domain.TurnEndedType,
 	domain.MessageDeltaType, domain.MessageCompletedType, domain.ThoughtDeltaType, domain.ThoughtCompletedType,
-	domain.ToolCallRequestedType, domain.ToolCallStartedType, domain.ToolCallUpdatedType, domain.ToolCallReportedType,
+	domain.ToolCallRequestedType, domain.ToolCallQueuedType, domain.ToolCallStartedType, domain.ToolCallUpdatedType, domain.ToolCallReportedType,
 	domain.ToolCallCompletedType, domain.ApprovalRequestedType, domain.ApprovalResolvedType,
 	domain.BlocksGeneratedType, domain.BlocksAcceptedType,
 	domain.ExecutionCompletedType, domain.ExecutionFailedType, domain.ExecutionCancelledType, domain.ExecutionTimedOutType,

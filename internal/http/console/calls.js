@@ -44,6 +44,7 @@ export class Calls {
   /** An external agent often says only with its question what the call is about. */
   askedAbout(data, turn) {
     const call = this.#call(data.toolCallId, turn);
+    call.queued = false;
     call.lost ||= data.kind === "unknownOutcome";
     Object.assign(call.tool, { tool: data.tool, summary: data.summary, arguments: boundedJSON(data.arguments) });
     call.tool.approvals.push({ id: data.approvalId, kind: data.kind, status: "pending", decidedBy: null });
@@ -60,10 +61,16 @@ export class Calls {
     this.#settle(call);
   }
 
+  queued(data, turn) {
+    const call = this.#call(data.toolCallId, turn);
+    call.queued = true;
+    this.#settle(call);
+  }
+
   started(data, turn) {
     const call = this.#call(data.toolCallId, turn);
     const { allowedBy, ruleId, reason, sandbox, expiresAt } = data;
-    Object.assign(call, { awaits: data.awaits, lost: false, origin: { allowedBy, ruleId, reason, sandbox, expiresAt } });
+    Object.assign(call, { queued: false, awaits: data.awaits, lost: false, origin: { allowedBy, ruleId, reason, sandbox, expiresAt } });
     call.tool.arguments = boundedJSON(data.arguments);
     this.#begun(call);
     this.#readChanges(call);
@@ -184,9 +191,10 @@ function setOutput(tool, output, alsoCut = false) {
 }
 
 /** The first that holds. An external agent may ask about a call that it has begun already. */
-function statusOf({ tool, fate, lost, awaits }) {
+function statusOf({ tool, fate, queued, lost, awaits }) {
   if (fate !== undefined) return fate;
   if (tool.approvals.some((approval) => approval.status === "pending")) return "pendingApproval";
+  if (queued) return "queued";
   if (tool.startedAt === undefined || lost) return "requested";
   return awaits === "client" ? "waitingForClient" : "running";
 }

@@ -63,6 +63,7 @@ export class Conversation {
     "message.completed"(data) { this.#fellSilent("message", data); },
     "thought.completed"(data) { this.#fellSilent("reasoning", data); },
     "toolCall.requested"(data) { this.#calls.requested(data, this.#turn); },
+    "toolCall.queued"(data) { this.#calls.queued(data, this.#turn); },
     "toolCall.started"(data) { this.#calls.started(data, this.#turn); },
     "toolCall.updated"(data) { this.#calls.printed(data, this.#turn); },
     "toolCall.reported"(data) { this.#calls.reported(data, this.#turn); },

@@ -1,0 +1,168 @@
+package sessions
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"signoff/internal/domain"
+)
+
+// Commands are processes, and a server that ran all that are allowed at once would have no processor time and no memory left to
+// keep its own lease. So each command needs a slot. One that gets none waits, and has not started: no toolCall.started is
+// written, so whatever happens meanwhile, nobody has to ask what became of it. When it gets its slot it is judged once more,
+// because rules may have come; one that a person has approved starts as it was approved.
+
+// commandQueue shares out the slots of this server's commands.
+type commandQueue struct {
+	mu      sync.Mutex
+	slots   int
+	running []*slot
+	waiting []*slot // in the order in which they came
+	turns   int64   // how many slots were given
+	last    map[string]int64
+}
+
+// slot is what a command runs in, or waits for. A nil slot is none.
+type slot struct {
+	queue             *commandQueue
+	tenant, execution string
+	tell              func() // that it is given; nil where nobody had to wait
+	given             bool
+}
+
+func newCommandQueue(slots int) *commandQueue {
+	return &commandQueue{slots: slots, last: map[string]int64{}}
+}
+
+// request returns a slot, which may be given at once. Where it is not, tell is called when it is: it must not block.
+func (q *commandQueue) request(tenant domain.TenantID, execution domain.ExecutionID, tell func()) *slot {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := &slot{queue: q, tenant: "tenant " + string(tenant), execution: "execution " + string(execution)}
+	if len(q.running) < q.slots && len(q.waiting) == 0 {
+		q.give(p)
+		return p
+	}
+	p.tell = tell
+	q.waiting = append(q.waiting, p)
+	return p
+}
+
+func (q *commandQueue) give(p *slot) {
+	p.given = true
+	q.running = append(q.running, p)
+	q.turns++
+	q.last[p.tenant], q.last[p.execution] = q.turns, q.turns
+}
+
+// isGiven tells whether the command may start.
+func (p *slot) isGiven() bool {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	return p.given
+}
+
+// release gives the slot back, or stops waiting for one. It may be called more than once.
+func (p *slot) release() {
+	if p == nil {
+		return
+	}
+	q := p.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	is := func(other *slot) bool { return other == p }
+	q.running = slices.DeleteFunc(q.running, is)
+	q.waiting = slices.DeleteFunc(q.waiting, is)
+	for len(q.running) < q.slots && len(q.waiting) > 0 {
+		next := slices.MinFunc(q.waiting, q.sooner)
+		q.waiting = slices.DeleteFunc(q.waiting, func(other *slot) bool { return other == next })
+		q.give(next)
+		next.tell()
+	}
+	if len(q.waiting) == 0 {
+		clear(q.last) // nobody has waited for longer than anybody else
+	}
+}
+
+// sooner orders those who wait: the tenant that has the fewest commands running comes first, among equals the one whose last turn
+// is the longest ago, and of one tenant the same holds for its executions. So nobody waits behind another one's hundreds.
+func (q *commandQueue) sooner(a, b *slot) int {
+	count := func(same func(*slot) bool) (n int) {
+		for _, p := range q.running {
+			if same(p) {
+				n++
+			}
+		}
+		return n
+	}
+	ofTenant := func(one *slot) int { return count(func(p *slot) bool { return p.tenant == one.tenant }) }
+	ofExecution := func(one *slot) int { return count(func(p *slot) bool { return p.execution == one.execution }) }
+	if a.tenant != b.tenant {
+		return cmp.Or(cmp.Compare(ofTenant(a), ofTenant(b)), cmp.Compare(q.last[a.tenant], q.last[b.tenant]))
+	}
+	return cmp.Or(cmp.Compare(ofExecution(a), ofExecution(b)), cmp.Compare(q.last[a.execution], q.last[b.execution]))
+}
+
+func (q *commandQueue) counts() (running, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.running), len(q.waiting)
+}
+
+// Commands tells how many commands of this server run, and how many wait for a slot.
+func (m *Manager) Commands() (running, waiting int) { return m.commands.counts() }
+
+// delayed is a start that waits for a slot.
+type delayed struct {
+	started domain.ToolCallStarted
+	answer  domain.Answer
+}
+
+// awaitsSlot tells whether the call is allowed, and only a slot is missing.
+func (c *call) awaitsSlot() bool { return c.delayed != nil }
+
+// delay has a command wait for a slot, and tells whether it must. From here on it needs no answer any more.
+func (s *session) delay(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
+	if s.confines(c) == "" || c.running {
+		return false
+	}
+	if c.slot == nil {
+		id := c.ID
+		c.slot = s.commands.request(s.execution.Tenant, s.execution.ID, func() {
+			_ = s.inbox.put(item{slotGiven: id}) // refused only where the session is over, which gives the slot back
+		})
+	}
+	if c.slot.isGiven() {
+		return false
+	}
+	c.approval, c.delayed = nil, &delayed{started, answer}
+	d.add(domain.ToolCallQueued{ToolCallID: c.ID})
+	return true
+}
+
+// slotGiven starts a command that has got its slot. One that nobody had to be asked about is judged again: while it waited,
+// rules may have come that forbid it.
+func (s *session) slotGiven(d *draft, id string) {
+	c, open := s.calls[id]
+	if !open || !c.awaitsSlot() {
+		return
+	}
+	if s.closing || s.leaving { // it starts where the execution is driven next, or never
+		c.slot.release()
+		return
+	}
+	next := c.delayed
+	c.delayed = nil
+	if next.started.ApprovalID == "" {
+		s.judge(d, c)
+		return
+	}
+	s.start(d, c, next.started, next.answer)
+}
+
+// vacate gives back the slot of a call that does not run, or not any more.
+func (c *call) vacate() {
+	c.slot.release()
+	c.slot, c.delayed = nil, nil
+}
