@@ -56,12 +56,6 @@ var growing = map[string]func(n int) string{
 	"syntax errors":     func(n int) string { return strings.Repeat("ls; ", n) + ")" },
 }
 
-// sizes of growing lines: up to beyond what is judged at all.
-var sizes = []int{1, 2, 4, 8, 16, 32, 60, 128, 256, 1024, 4096, 20_000}
-
-// maxMemory is what it may take to judge one line, with all that is given back meanwhile.
-const maxMemory = 64 << 20
-
 // TestWorkIsBounded: whatever a model writes, one line takes a bounded amount of work. What is counted is the memory that all
 // of it takes: every piece of work that could grow takes some, and it does not hang on how busy the machine is. What is not
 // read to its end is never allowed, also where everything is.
@@ -93,7 +87,6 @@ func judged(t *testing.T, policy *Policy, line string) (Script, Verdict, uint64)
 	verdict := policy.Judge(t.Context(), script, line)
 	_ = script.Catastrophe()
 	runtime.ReadMemStats(&after)
-	t.Logf("%d bytes: %d units, %d kB", len(line), script.work, (after.TotalAlloc-before.TotalAlloc)>>10)
 	return script, verdict, after.TotalAlloc - before.TotalAlloc
 }
 
