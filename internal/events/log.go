@@ -45,6 +45,7 @@ type Log struct {
 
 	mu     sync.Mutex
 	queue  []*request // in the order of arrival
+	taken  []*request // the batch that is being committed
 	closed bool       // Run has ended: nothing is committed any more
 	bell   chan struct{}
 
@@ -61,6 +62,7 @@ type Log struct {
 // request is one waiting Commit.
 type request struct {
 	change store.Change
+	since  time.Time
 	quick  bool // its batch takes one round trip, where it has none of another kind
 	taken  bool // by the committer; from then on only it ends the request
 	done   chan struct{}
@@ -114,18 +116,55 @@ func (l *Log) close() {
 // has it, Commit stays for the answer whatever ctx says: a writer that does not know whether it has written could
 // write twice. Errors are those of [store.Outcome], or domain.CodeStorage for the whole batch.
 func (l *Log) Commit(ctx context.Context, change store.Change) (store.Outcome, error) {
-	r := &request{change: change, quick: l.store.Shared() && change.Plain(), done: make(chan struct{})}
+	r, err := l.await(ctx, change)
+	if err != nil {
+		return store.Outcome{}, err
+	}
+	<-r.done
+	return r.outcome()
+}
+
+// CommitOr is Commit for a writer that cannot wait: when ctx ends while the committer has the change, it returns ErrUnderWay, and
+// late is called, once and from another goroutine, with what comes of the change.
+func (l *Log) CommitOr(ctx context.Context, change store.Change, late func(store.Outcome, error)) (store.Outcome, error) {
+	r, err := l.await(ctx, change)
+	if err != nil {
+		return store.Outcome{}, err
+	}
+	select {
+	case <-r.done:
+		return r.outcome()
+	default:
+	}
+	go func() {
+		<-r.done
+		late(r.outcome())
+	}()
+	return store.Outcome{}, ErrUnderWay
+}
+
+// ErrUnderWay is of a change that is being written: nobody knows yet what comes of it.
+var ErrUnderWay = errors.New("events: the change is being written")
+
+// await queues change and waits until it is done, or until ctx has ended. In the second case the committer has it: one that still
+// waits in the queue is withdrawn.
+func (l *Log) await(ctx context.Context, change store.Change) (*request, error) {
+	r := &request{change: change, since: time.Now(), quick: l.store.Shared() && change.Plain(), done: make(chan struct{})}
 	if !l.enqueue(r) {
-		return store.Outcome{}, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
+		return nil, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
 	}
 	select {
 	case <-r.done:
 	case <-ctx.Done():
 		if l.withdraw(r) {
-			return store.Outcome{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
-		<-r.done
 	}
+	return r, nil
+}
+
+// outcome is what came of a request that is done.
+func (r *request) outcome() (store.Outcome, error) {
 	if r.result.err != nil {
 		return store.Outcome{}, r.result.err
 	}
@@ -166,6 +205,25 @@ func (l *Log) commitQueued(ctx context.Context) {
 	}
 }
 
+// Waiting is for how long the oldest change that is not written yet has waited, in the queue or for the database; 0 where there
+// is none.
+func (l *Log) Waiting() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var longest time.Duration
+	for _, r := range l.taken {
+		select {
+		case <-r.done:
+		default:
+			longest = max(longest, time.Since(r.since))
+		}
+	}
+	if len(l.queue) > 0 { // which is in the order of arrival
+		longest = max(longest, time.Since(l.queue[0].since))
+	}
+	return longest
+}
+
 // take removes the next batch from the queue, at most one change of each execution: the second change of an execution
 // often depends on what became of the first.
 //
@@ -190,7 +248,7 @@ func (l *Log) take() []*request {
 		r.taken = true
 		batch = append(batch, r)
 	}
-	l.queue = left
+	l.queue, l.taken = left, batch
 	return batch
 }
 

@@ -18,18 +18,18 @@ func (s *Server) GetHealth(context.Context, api.GetHealthRequestObject) (api.Get
 	return api.GetHealth200JSONResponse{Status: api.HealthStatusOk}, nil
 }
 
-// GetReadiness tells whether to send traffic here.
+// GetReadiness tells whether to send traffic here. Strangers may ask, so it writes nothing: what is written all the time tells enough.
 func (s *Server) GetReadiness(ctx context.Context, _ api.GetReadinessRequestObject) (api.GetReadinessResponseObject, error) {
 	if s.isDraining() {
 		return nil, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
+	}
+	if !s.sessions.Writable() {
+		return nil, domain.Errorf(domain.CodeStorage, "The database takes nothing in.")
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	if err := s.reader.Ping(ctx); err != nil {
 		return nil, domain.Errorf(domain.CodeStorage, "The database does not answer.").With(err)
-	}
-	if !s.sessions.Writable() {
-		return nil, domain.Errorf(domain.CodeStorage, "The database takes nothing in.")
 	}
 	return api.GetReadiness200JSONResponse{Status: api.HealthStatusReady}, nil
 }

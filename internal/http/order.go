@@ -12,6 +12,7 @@ import (
 	"signoff/api"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
+	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -27,7 +28,9 @@ const (
 // it was made of may be gone by now, and the first answer stands.
 func (s *Server) order(ctx context.Context, body api.CreateExecution, key *store.Idempotency) (domain.Request, error) {
 	if key != nil {
-		first, _, err := s.reader.ExecutionByKey(ctx, who(ctx).Tenant, key.Key)
+		reading, cancel := sessions.WithCreationTime(ctx)
+		defer cancel()
+		first, _, err := s.reader.ExecutionByKey(reading, who(ctx).Tenant, key.Key)
 		if err == nil {
 			return first.Request, nil
 		}

@@ -18,6 +18,7 @@ type leaseholder struct {
 	ctx     context.Context // nil while there is no lease
 	lose    context.CancelCauseFunc
 	until   time.Time             // when it is over; zero: it lasts
+	written time.Time             // when the newest renewal that worked was sent
 	over    *time.Timer           // ends the lease when it is not renewed in time; nil where nobody else could take over
 	retired bool                  // given back for good
 	trust   func(until time.Time) // tells the supervisors of commands; see [Config.Trust]
@@ -34,11 +35,11 @@ func (l *leaseholder) current() context.Context {
 
 // renewed trusts the lease until then; it begins a new one where there is none. A lease that nobody else could take
 // (the zero time) lasts: on SQLite there is one server, and a slow disk must not cost it what it drives.
-func (l *leaseholder) renewed(until time.Time) {
+func (l *leaseholder) renewed(sent, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trust(until)
-	l.until = until
+	l.written, l.until = sent, until
 	trusted := max(time.Until(until), time.Nanosecond)
 	if l.ctx == nil {
 		l.ctx, l.lose = context.WithCancelCause(context.Background())
@@ -123,9 +124,22 @@ func (m *Manager) beginLease(ctx context.Context) error {
 // firstRenewals is how often that is tried.
 const firstRenewals = 10
 
-// Writable tells whether the database takes in what is written, the lease's renewals and the log's changes: a full disk
-// answers every reading.
-func (m *Manager) Writable() bool { return !m.leases.failing.Load() && !m.log.Failing() }
+// age is how long ago the newest renewal that worked was sent.
+func (l *leaseholder) age() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.written)
+}
+
+// slowCommit is how long a change may wait before the server counts as one that cannot write.
+const slowCommit = 2 * time.Second
+
+// Writable tells whether the database takes in what is written: it answers every reading while a disk is full or slow, or a table is
+// locked. It is asked by anybody, so it writes nothing itself, and goes by what is written all the time: the newest renewal of
+// the lease is younger than half of it, no renewal or commit has just failed, and none waits for two seconds.
+func (m *Manager) Writable() bool {
+	return m.leases.age() < m.ttl/2 && !m.leases.failing.Load() && !m.log.Failing() && m.log.Waiting() < slowCommit
+}
 
 // keepRenewing has a rhythm of its own: what taking up waits for must not cost the lease.
 func (m *Manager) keepRenewing(ctx context.Context) {
@@ -163,6 +177,6 @@ func (m *Manager) renew(ctx context.Context) error {
 	if m.store.Shared() {
 		trusted = sent.Add(m.ttl - m.ttl/5)
 	}
-	m.leases.renewed(trusted)
+	m.leases.renewed(sent, trusted)
 	return nil
 }

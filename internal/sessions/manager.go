@@ -174,6 +174,10 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 // Start creates an execution and begins to drive it, or queues it where there is no room. When it returns, the execution and its first event are in the
 // database. With an idempotency key that was used before, it returns the first answer again (replayed), or
 // CodeIdempotencyMismatch where that came with another body.
+//
+// Where the database takes longer than [WithCreationTime] allows, it is CodeUnavailable or CodeStorage, and the creation is not in the
+// database, or on its way there. What gets there all the same goes on with an idempotency key, since who repeats the request gets it;
+// without one it is cancelled before its agent is asked anything.
 func (m *Manager) Start(
 	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
 ) (execution domain.Execution, replayed bool, err error) {
@@ -185,10 +189,12 @@ func (m *Manager) Start(
 	}
 	execution = m.created(tenant, by, request)
 	m.awaitDeparture(ctx, execution)
+	ctx, cancel := WithCreationTime(ctx)
+	defer cancel()
 	creation := m.creation(execution, by, key)
 	s, err := m.admit(execution, 1)
 	if errors.Is(err, errNoRoom) {
-		execution, err = m.enqueue(ctx, execution, creation)
+		execution, err = m.enqueue(ctx, execution, creation, key)
 		if err != nil {
 			return m.notStarted(ctx, tenant, key, err)
 		}
@@ -200,7 +206,11 @@ func (m *Manager) Start(
 	failpoint.Hit(failpoint.SessionAdmitted)
 	beginning := s.beginWith(&creation)
 	beginning.passBefore()
-	if _, err = m.log.Commit(ctx, creation); err != nil {
+	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
+	switch {
+	case errors.Is(err, events.ErrUnderWay):
+		return domain.Execution{}, false, underWay(ctx)
+	case err != nil:
 		m.dismiss(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}

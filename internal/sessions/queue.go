@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"signoff/internal/domain"
+	"signoff/internal/events"
 	"signoff/internal/store"
 )
 
@@ -54,7 +55,9 @@ func (m *Manager) room(tenant domain.TenantID) bool {
 // enqueue creates an execution that waits for room.
 //
 // Errors: CodeTooMany where the tenant's part of the queue is full, CodeOverloaded where all of it is.
-func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creation store.Change) (domain.Execution, error) {
+func (m *Manager) enqueue(
+	ctx context.Context, execution domain.Execution, creation store.Change, key *store.Idempotency,
+) (domain.Execution, error) {
 	own, all, err := m.store.Waiting(ctx, execution.Tenant)
 	switch {
 	case err != nil:
@@ -70,15 +73,24 @@ func (m *Manager) enqueue(ctx context.Context, execution domain.Execution, creat
 		return execution, domain.Errorf(domain.CodeOverloaded, "All room is taken, and the queue of all replicas is full; try again later.")
 	}
 	creation.Create.Owner, creation.Create.Queued = "", true
-	if _, err := m.log.Commit(ctx, creation); err != nil {
+	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.queuedLate(ctx, execution, key, err) })
+	if errors.Is(err, events.ErrUnderWay) {
+		return execution, underWay(ctx)
+	}
+	if err != nil {
 		return execution, err
 	}
+	m.enqueued()
+	execution.LastSeq = 1
+	return execution, nil
+}
+
+// enqueued has the queue looked at: somebody may have left meanwhile.
+func (m *Manager) enqueued() {
 	m.mu.Lock()
 	m.backlog++
 	m.mu.Unlock()
-	ring(m.bell) // somebody may have left meanwhile
-	execution.LastSeq = 1
-	return execution, nil
+	ring(m.bell)
 }
 
 // admitQueued takes up executions that wait for room, as far as there is any.

@@ -18,6 +18,8 @@ func (s *session) queued() state {
 	switch {
 	case s.takenUp:
 		return s.takeUp
+	case s.wishes.Cancel != nil: // it was created too late for its answer
+		return s.finish(s.cancellation())
 	case s.begun:
 		return s.goOn
 	}

@@ -132,7 +132,9 @@ func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request 
 	if request.ResumeFrom == "" {
 		return nil
 	}
-	earlier, err := m.store.Execution(ctx, tenant, request.ResumeFrom)
+	reading, cancel := WithCreationTime(ctx)
+	defer cancel()
+	earlier, err := m.store.Execution(reading, tenant, request.ResumeFrom)
 	if domain.CodeOf(err) == domain.CodeNotFound {
 		return domain.Invalid("/resumeFrom", "There is no such execution.").With(err)
 	}

@@ -185,6 +185,11 @@ func (s *Store) FeedHead(ctx context.Context, tenant domain.TenantID) (FeedCurso
 // and among equal keys the positions are in order.
 func (s *Store) adoptFeed(ctx context.Context) error {
 	return s.transact(ctx, "adopt the feed of another server", func(tx *sql.Tx) error {
+		if s.Shared() { // it goes through the whole feed, at a start
+			if _, err := tx.ExecContext(ctx, `set local statement_timeout = 0`); err != nil {
+				return err
+			}
+		}
 		for _, statement := range []string{
 			`update execution_heads set feed_key = change_key() where execution_id in (
 				select execution_id from execution_heads where feed_key > change_key()

@@ -39,7 +39,7 @@ func newMigrator(ctx context.Context, s *Store) (*migrator, error) {
 func (m *migrator) Lock() error {
 	if m.dialect.shared {
 		// Another replica may take minutes over a large table, and so may whoever holds one that is to be altered.
-		if _, err := m.conn.ExecContext(m.ctx, `set lock_timeout = 0`); err != nil {
+		if _, err := m.conn.ExecContext(m.ctx, `select set_config('lock_timeout', '0', false), set_config('statement_timeout', '0', false)`); err != nil {
 			return err
 		}
 		if _, err := m.conn.ExecContext(m.ctx, `select pg_advisory_lock($1)`, int64(advisoryLock)); err != nil {
@@ -58,7 +58,8 @@ func (m *migrator) Unlock() error {
 		return nil
 	}
 	_, err := m.conn.ExecContext(context.WithoutCancel(m.ctx),
-		`select pg_advisory_unlock($1), set_config('lock_timeout', '`+lockTimeout+`', false)`, int64(advisoryLock))
+		`select pg_advisory_unlock($1), set_config('lock_timeout', '`+lockTimeout+`', false),
+			set_config('statement_timeout', '`+statementTimeout+`', false)`, int64(advisoryLock))
 	return err
 }
 

@@ -69,18 +69,26 @@ func openPostgres(config Config) (*Store, error) {
 	}, nil
 }
 
-// lockTimeout is how long a statement waits for a lock before it is given up, and tried again.
-const lockTimeout = "5s"
+const (
+	// lockTimeout is how long a statement waits for a lock before it is given up, and tried again.
+	lockTimeout = "2s"
+
+	// statementTimeout is how long a statement takes at most, its waiting included. It is the server that ends one whose client is gone
+	// or asked in vain, so that its locks do not stay. It is longer than a client waits for anything: a commit for half a minute, a
+	// reading for ten seconds. Migrations have none.
+	statementTimeout = "60s"
+)
 
 // setSession makes sure of what the promises rest on, whatever the defaults of the server are: that a commit is on the
 // disk when it returns, that a statement sees what was committed before it, that a replica which froze in the
-// middle of a transaction does not keep its locks, and that nobody waits for those of somebody else for ever: a row that an
-// operator holds must not become an outcome that nobody knows.
+// middle of a transaction does not keep its locks, that nobody waits for those of somebody else for ever, since a row that an
+// operator holds must not become an outcome that nobody knows, and that no statement runs on for nobody.
 func setSession(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		select set_config('default_transaction_isolation', 'read committed', false),
 			set_config('idle_in_transaction_session_timeout', '3s', false),
 			set_config('lock_timeout', '`+lockTimeout+`', false),
+			set_config('statement_timeout', '`+statementTimeout+`', false),
 			set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), false)`)
 	return err
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"signoff/internal/store"
@@ -101,4 +102,38 @@ func TestOldestTransaction(t *testing.T) {
 	if age, err := s.OldestTransaction(t.Context()); err != nil || age < 200*time.Millisecond || age > time.Hour {
 		t.Errorf("%s, %v", age, err)
 	}
+}
+
+// A statement waits neither for a lock nor for itself for ever, but a migration does.
+func TestTimeoutsOfSessions(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		s := open()
+		if !s.Shared() {
+			return
+		}
+		conn, err := s.DB().Conn(t.Context()) // the last of the pool comes first
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(when string) {
+			t.Helper()
+			var lock, statement string
+			if err := conn.QueryRowContext(t.Context(), `select current_setting('lock_timeout'), current_setting('statement_timeout')`).
+				Scan(&lock, &statement); err != nil || lock != "2s" || statement != "1min" {
+				t.Errorf("%s, a session waits %s for a lock and %s for a statement: %v", when, lock, statement, err)
+			}
+		}
+		check("at first")
+		_ = conn.Close()
+		// The migration fails where a timeout holds for it.
+		if err := s.MigrateFrom(t.Context(), fstest.MapFS{"postgres/0001_none.up.sql": &fstest.MapFile{Data: []byte(`
+			do $$ begin if current_setting('lock_timeout') || current_setting('statement_timeout') <> '00' then raise 'timeouts'; end if; end $$`)}}); err != nil {
+			t.Error(err)
+		}
+		if conn, err = s.DB().Conn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		check("after a migration")
+	})
 }

@@ -76,7 +76,9 @@ export interface paths {
         };
         /**
          * Should it get traffic?
-         * @description 503 while it drains and while the database does not answer. For readiness probes.
+         * @description 503 while it drains, while the database does not answer, and while it takes nothing in: the replica's lease, which is
+         *     written all the time, is older than half its length, or a commit has waited for two seconds. The request itself writes
+         *     nothing. For readiness probes.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -251,7 +253,9 @@ export interface paths {
          *     blocks written with the kind `inlineBlockGeneration`; docs/runbooks.md tells how. `contextFrom` and `outputsFrom`
          *     show what other executions said, so they need the scope `executions:read`, too.
          *
-         *     Send `Idempotency-Key` so that a repeated request cannot start a second execution.
+         *     Send `Idempotency-Key` so that a repeated request cannot start a second execution. Where the database hangs, the answer
+         *     is 503 within two seconds. Its `detail` says whether nothing was created, or nobody knows yet: then the same key gives the
+         *     one execution, should it come through, and one that was asked for without a key is cancelled before it begins.
          */
         post: operations["createExecution"];
         delete?: never;

@@ -1,0 +1,99 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// A creation is answered within two seconds, also where the database hangs. What still waits in the queue then is withdrawn. What the
+// database has begun to write cannot be: it may come through after the answer, and must not become an execution that runs and that
+// nobody knows of.
+
+// creationTime leaves the answer a tenth of the two seconds.
+const creationTime = 1900 * time.Millisecond
+
+var (
+	errNotCreated = domain.Errorf(domain.CodeUnavailable, "The database takes too long. Nothing was created; try again in a moment.")
+	errMayCreate  = domain.Errorf(domain.CodeUnavailable, "The database takes too long, and has not said yet whether it was created. "+
+		"Send the request again in a moment: with the same Idempotency-Key you get the one execution. "+
+		"Without such a key, one that comes through now is cancelled before it begins.")
+)
+
+// WithCreationTime bounds what the database does for the answer to a creation. The caller cancels it when it has been answered.
+func WithCreationTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, creationTime, errNotCreated)
+}
+
+// isLate tells whether ctx has ended since the database took too long, and not since the client is gone: a client that leaves
+// cancels nothing.
+func isLate(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errNotCreated) }
+
+// underWay is the answer to a creation that is being written.
+func underWay(ctx context.Context) error {
+	if isLate(ctx) {
+		return errMayCreate
+	}
+	return context.Cause(ctx)
+}
+
+// createdLate drives a session, or lets it go, whose creation has come through, or not, after its answer.
+func (m *Manager) createdLate(ctx context.Context, s *session, key *store.Idempotency, err error) {
+	if err != nil {
+		m.dismiss(s)
+		m.notCreatedLate(ctx, s.execution, key, err)
+		return
+	}
+	if isLate(ctx) && key == nil {
+		s.wishes.Cancel = retraction()
+	}
+	m.drive(s)
+}
+
+// queuedLate is createdLate for an execution that waits for room.
+func (m *Manager) queuedLate(ctx context.Context, execution domain.Execution, key *store.Idempotency, err error) {
+	if err != nil {
+		m.notCreatedLate(ctx, execution, key, err)
+		return
+	}
+	if isLate(ctx) && key == nil {
+		m.retract(execution)
+	}
+	m.enqueued()
+}
+
+func (m *Manager) notCreatedLate(ctx context.Context, execution domain.Execution, key *store.Idempotency, err error) {
+	slog.Warn("an execution was not created after its request had been answered", "execution", execution.ID, "error", err)
+	if !errors.Is(err, store.ErrUnknownOutcome) {
+		return
+	}
+	m.wonder()
+	if isLate(ctx) && key == nil {
+		m.retract(execution)
+	}
+}
+
+// retraction is the wish for the end of an execution that nobody knows of.
+func retraction() *store.CancelRequest {
+	return &store.CancelRequest{Reason: "Its request was answered with 503 before the database had created it.", By: domain.Actor{Name: "server"}}
+}
+
+// retract cancels an execution that this server does not drive, if it is there. It tries again while the database is away.
+func (m *Manager) retract(execution domain.Execution) {
+	for {
+		_, err := m.log.Commit(context.Background(), store.Change{Execution: execution.ID, Cancel: retraction()})
+		if err == nil || domain.CodeOf(err) != domain.CodeStorage {
+			return // also where it is not there
+		}
+		slog.Warn("cannot cancel an execution that was created too late, trying again", "execution", execution.ID, "error", err)
+		select {
+		case <-time.After(readPause):
+		case <-m.draining:
+			return
+		}
+	}
+}
