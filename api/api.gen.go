@@ -1126,6 +1126,9 @@ type Approval struct {
 	ExpiresAt *Time  `json:"expiresAt"`
 	Id        string `json:"id"`
 
+	// Isolation What confines the call; null where it runs no program, as far as Signoff knows.
+	Isolation *Isolation `json:"isolation"`
+
 	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
 	// `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
@@ -2118,6 +2121,16 @@ type InputMessageRole string
 // `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
 // agent is gone. See `POST …/resume`.
 type InterruptCause string
+
+// Isolation What confines a call that runs a program.
+type Isolation struct {
+	// Name `bubblewrap` or `namespaces`; `none`: the program has the files and the network of the server's user, as everything that an
+	// external agent runs itself. The list is open.
+	//
+	//
+	// Example: none
+	Name string `json:"name"`
+}
 
 // ItemList defines model for ItemList.
 type ItemList struct {

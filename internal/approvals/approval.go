@@ -36,7 +36,7 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
 		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
-		AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
+		Isolation: approval.Isolation, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
 	}
 }
 

@@ -44,6 +44,7 @@ type Approval struct {
 	ArgumentsHash    string          // see approvals.Hash
 	Options          json.RawMessage // agentPermission: the agent's options as it sent them, a list; nil otherwise
 	Question         json.RawMessage // question: {message, schema}; nil otherwise
+	Isolation        *Isolation      // nil: the call runs no program, or that was not written down
 	AskedBy          string          // what of the policy asks; see approvals.Source
 	Reason           string          // why a person is asked, in a sentence
 	RememberOptions  []RememberOption
@@ -53,6 +54,14 @@ type Approval struct {
 	Decision         *Decision  // nil while pending, and where no person decided
 	Resolved         *time.Time // by database time; nil while pending
 }
+
+// Isolation is what confines a call that runs a program.
+type Isolation struct {
+	Name string `json:"name"` // IsolationNone, or the kind of the sandbox
+}
+
+// IsolationNone is nothing: the program has the files and the network of the server's user.
+const IsolationNone = "none"
 
 // Verb is the word of a decision.
 type Verb string

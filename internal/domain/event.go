@@ -304,7 +304,8 @@ type (
 		ExpiresAt        *time.Time      `json:"expiresAt"`
 		AskedBy          string          `json:"askedBy,omitempty"` // what of the policy asks; see approvals.Source
 		Reason           string          `json:"reason,omitempty"`  // why a person is asked
-		Sandbox          string          `json:"sandbox,omitempty"` // what would confine it, for a command
+		Sandbox          string          `json:"sandbox,omitempty"` // what would confine it, for a command of ours
+		Isolation        *Isolation      `json:"isolation,omitempty"`
 		// RememberOptions are the rules that the decision may leave behind.
 		RememberOptions []RememberOption `json:"rememberOptions,omitempty"`
 	}

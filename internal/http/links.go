@@ -193,12 +193,27 @@ func (s *Server) pendingPage(ctx context.Context, approval domain.Approval) (pag
 	if approval.Reason != "" {
 		p.Facts = append(p.Facts, fact{Name: "Why somebody is asked", Text: domain.Reveal(approval.Reason)})
 	}
+	if isolation := toIsolation(approval); isolation != nil {
+		p.Facts = append(p.Facts, fact{Name: "What confines it", Text: confinement(approval.Kind, isolation.Name)})
+	}
 	p.Facts = append(p.Facts,
 		fact{Name: "Working directory", Text: domain.Reveal(approval.WorkingDirectory), Code: true},
 		fact{Name: "Asked by", Text: asker(execution)}, fact{Name: "Asked at", Text: moment(approval.Requested)},
 		fact{Name: "Expires", Text: expires}, fact{Name: "Hash", Text: approval.ArgumentsHash},
 	)
 	return p, nil
+}
+
+// confinement is what confines a call, in words.
+func confinement(kind domain.ApprovalKind, isolation string) string {
+	switch {
+	case isolation != domain.IsolationNone:
+		return isolation
+	case kind == domain.ApprovalAgentPermission:
+		return "Nothing: the agent runs it itself, with the files and the network of the server's user."
+	default:
+		return "Nothing: the operator has switched the sandbox off."
+	}
 }
 
 func asker(execution domain.Execution) string {

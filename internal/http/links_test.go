@@ -49,7 +49,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 	path := h.link(approval, `{"for":"ann"}`)
 	for range 3 {
 		page := h.opened(path, show).want(200)
-		for _, shown := range []string{"echo &lt;b&gt;⟨U&#43;202E⟩⟨U&#43;200B⟩x", hash, id, `<form method="post">`, h.root} {
+		for _, shown := range []string{"echo &lt;b&gt;⟨U&#43;202E⟩⟨U&#43;200B⟩x", hash, id, `<form method="post">`, h.root, "What confines it", "Nothing: the operator has switched the sandbox off."} {
 			if !strings.Contains(string(page.body), shown) {
 				t.Fatalf("the page lacks %q:\n%s", shown, page.body)
 			}
@@ -263,5 +263,19 @@ func TestWhatIsShownIsSeen(t *testing.T) {
 		if got := readable([]byte(in)); got != want {
 			t.Errorf("%s is shown as %s", in, got)
 		}
+	}
+}
+
+// TestWhatConfinesACall: nothing has ever confined the calls of an external agent, also where an approval is older than the column.
+func TestWhatConfinesACall(t *testing.T) {
+	agents := domain.Approval{Kind: domain.ApprovalAgentPermission}
+	if got := toIsolation(agents); got == nil || got.Name != "none" || !strings.Contains(confinement(agents.Kind, got.Name), "runs it itself") {
+		t.Errorf("of an agent: %+v", got)
+	}
+	if got := toIsolation(domain.Approval{Kind: domain.ApprovalToolCall}); got != nil {
+		t.Errorf("of an older release: %+v", got)
+	}
+	if got := confinement(domain.ApprovalToolCall, "bubblewrap"); got != "bubblewrap" {
+		t.Errorf("in a sandbox: %q", got)
 	}
 }

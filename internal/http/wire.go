@@ -228,9 +228,21 @@ func toApproval(a domain.Approval) api.Approval {
 		Status: api.ApprovalStatus(a.Status), Tool: a.Call.Tool, ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
 		ArgumentsHash: a.ArgumentsHash, Summary: a.Call.Summary, WorkingDirectory: a.WorkingDirectory,
 		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
-		AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: toRememberOptions(a.RememberOptions),
+		Isolation: toIsolation(a), AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: toRememberOptions(a.RememberOptions),
 		RequestedAt: api.Time(a.Requested), ExpiresAt: timeOrNull(a.Expires), ResolvedAt: timeOrNull(a.Resolved),
 		Decision: toDecision(a.Decision),
+	}
+}
+
+// toIsolation tells what confines a call. Nothing has ever confined those of an external agent; older rows do not say it.
+func toIsolation(a domain.Approval) *api.Isolation {
+	switch {
+	case a.Isolation != nil:
+		return &api.Isolation{Name: a.Isolation.Name}
+	case a.Kind == domain.ApprovalAgentPermission:
+		return &api.Isolation{Name: domain.IsolationNone}
+	default:
+		return nil
 	}
 }
 

@@ -87,6 +87,7 @@ func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgem
 // put writes a question down.
 func (s *session) put(d *draft, c *call, approval domain.Approval) {
 	c.vacate()
+	approval.Isolation = s.isolation(c, approval.Kind)
 	c.approval = &approval
 	s.derive(d)
 	d.asked = append(d.asked, approval)
@@ -106,6 +107,19 @@ func (s *session) confines(c *call) string {
 		return s.sandbox.Name()
 	}
 	return ""
+}
+
+// isolation is what would confine the call, for a person to see; nil where it runs no program.
+func (s *session) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation {
+	name := s.confines(c)
+	switch {
+	case kind == domain.ApprovalAgentPermission, name == unconfined: // an agent runs what it asks about itself
+		return &domain.Isolation{Name: domain.IsolationNone}
+	case name == "":
+		return nil
+	default:
+		return &domain.Isolation{Name: name}
+	}
 }
 
 // start lets a call run, once its start is in the log; a command waits for its place before that. One that an external agent has begun before it asked has no

@@ -10,8 +10,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
+	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -590,4 +593,29 @@ func TestAgentThatNeverStartsAgain(t *testing.T) {
 	if n := len(external.Opened); n != 4 {
 		t.Errorf("started %d times", n)
 	}
+}
+
+// TestApprovalsTellWhatConfines: who decides sees whether anything confines the call, in the approval and in the event.
+func TestApprovalsTellWhatConfines(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		check := func(w *world, id domain.ExecutionID, wanted *domain.Isolation) {
+			t.Helper()
+			approval := w.approvals(id, 1)[0]
+			requested := payloads[domain.ApprovalRequested](t, w.events(id))
+			if diff := cmp.Diff(wanted, approval.Isolation); diff != "" {
+				t.Error("the approval: ", diff)
+			}
+			if diff := cmp.Diff(wanted, requested[0].Isolation); diff != "" {
+				t.Error("the event: ", diff)
+			}
+			w.cancel(id)
+		}
+		for kind, wanted := range map[string]string{"bubblewrap": "bubblewrap", "namespaces": "namespaces", "off": domain.IsolationNone} {
+			w := newWorld(t, s, one("ls"), func(c *sessions.Config) { c.Sandbox = sessionstest.Sandbox{Kind: kind} })
+			check(w, w.start(), &domain.Isolation{Name: wanted})
+			external := &sessionstest.External{Script: asking, Opened: make(chan domain.Opening, 20)}
+			w = newWorld(t, s, nil, externally(external), func(c *sessions.Config) { c.Sandbox = sessionstest.Sandbox{Kind: kind} })
+			check(w, w.start(outside), &domain.Isolation{Name: domain.IsolationNone})
+		}
+	})
 }

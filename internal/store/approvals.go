@@ -18,7 +18,7 @@ type ApprovalFilter struct {
 
 const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments,
-	decided_answer, resolved_us, options, question, asked_by, reason, remember_options`
+	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation`
 
 func scanApproval(row scanner) (domain.Approval, error) {
 	var (
@@ -28,16 +28,21 @@ func scanApproval(row scanner) (domain.Approval, error) {
 		expires, resolved           sql.NullInt64
 		options, question, decision sql.NullString
 		decidedArguments, answer    sql.NullString
-		remember                    sql.NullString
+		remember, isolation         sql.NullString
 	)
 	err := row.Scan(&a.ID, &a.Tenant, &a.Execution, &a.Kind, &a.Call.ID, &a.Call.Tool, &a.Call.Version, &a.Call.Class,
 		&arguments, &a.Call.Summary, &a.WorkingDirectory, &a.ArgumentsHash, &a.Status, &requested, &expires,
-		&decision, &decidedArguments, &answer, &resolved, &options, &question, &a.AskedBy, &a.Reason, &remember)
+		&decision, &decidedArguments, &answer, &resolved, &options, &question, &a.AskedBy, &a.Reason, &remember, &isolation)
 	if err != nil {
 		return a, err
 	}
 	if remember.Valid {
 		if err := decode("remember_options", remember.String, &a.RememberOptions); err != nil {
+			return a, err
+		}
+	}
+	if isolation.Valid {
+		if err := decode("isolation", isolation.String, &a.Isolation); err != nil {
 			return a, err
 		}
 	}

@@ -69,12 +69,13 @@ func (b *batch) askApprovals() error {
 	}
 	asked, err := b.run(`id text, kind text, call_id text, tool text, tool_version text, class text, arguments text,
 		summary text, working_directory text, arguments_hash text, requested bigint, expires bigint, options text,
-		question text, asked_by text, reason text, remember text, tenant text, execution text`, rows, `
+		question text, asked_by text, reason text, remember text, isolation text, tenant text, execution text`, rows, `
 		insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 			working_directory, arguments_hash, status, requested_us, expires_us, options, question, asked_by, reason,
-			remember_options)
+			remember_options, isolation)
 		select id, tenant, execution, kind, call_id, tool, tool_version, class, arguments, summary,
-			working_directory, arguments_hash, 'pending', requested, expires, options, question, asked_by, reason, remember
+			working_directory, arguments_hash, 'pending', requested, expires, options, question, asked_by, reason, remember,
+			isolation
 		from v where true on conflict (id) do nothing returning id`)
 	if err != nil {
 		return err
@@ -88,9 +89,13 @@ func approvalValues(a *domain.Approval) ([]any, error) {
 		text(string(a.Call.Class)), text(string(a.Call.Arguments)), text(a.Call.Summary), text(a.WorkingDirectory),
 		text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires), optionalText(string(a.Options)),
 		optionalText(string(a.Question)), text(a.AskedBy), text(a.Reason)}
-	if len(a.RememberOptions) == 0 {
-		return append(values, nil), nil
+	var remember, isolation any
+	var err error
+	if len(a.RememberOptions) > 0 {
+		remember, err = encode(a.RememberOptions)
 	}
-	remember, err := encode(a.RememberOptions)
-	return append(values, remember), err
+	if a.Isolation != nil && err == nil {
+		isolation, err = encode(a.Isolation)
+	}
+	return append(values, remember, isolation), err
 }

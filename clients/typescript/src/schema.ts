@@ -2357,6 +2357,8 @@ export interface components {
             optionsNote: string | null;
             /** @description Of a `question`, what is asked; null otherwise. */
             question: components["schemas"]["Question"] | null;
+            /** @description What confines the call; null where it runs no program, as far as Signoff knows. */
+            isolation: components["schemas"]["Isolation"] | null;
             /** @description What of the policy asks: `capability`, `bashPolicy`, `catastrophic`, `rule`; `server` where it stopped while the call ran. */
             askedBy: string | null;
             /** @description Why a person is asked, in a sentence. */
@@ -3616,6 +3618,15 @@ export interface components {
             sandbox?: string;
             error?: components["schemas"]["Failure"];
         };
+        /** @description What confines a call that runs a program. */
+        Isolation: {
+            /**
+             * @description `bubblewrap` or `namespaces`; `none`: the program has the files and the network of the server's user, as everything that an
+             *     external agent runs itself. The list is open.
+             * @example none
+             */
+            name: string;
+        };
         /** @description Something waits for a person; all that is needed to decide. */
         ApprovalRequested: {
             /** Format: uuid */
@@ -3637,8 +3648,9 @@ export interface components {
             askedBy?: components["schemas"]["DecidedBy"];
             /** @description Why a person is asked. */
             reason?: string;
-            /** @description What would confine it, for a command. */
+            /** @description What would confine it, for a command that Signoff runs. */
             sandbox?: string;
+            isolation?: components["schemas"]["Isolation"];
             rememberOptions?: components["schemas"]["RememberOption"][];
         };
         /** @description How an approval ended. */

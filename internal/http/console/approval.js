@@ -3,7 +3,7 @@
 
 import { executionPath } from "./api.js";
 import { argumentsView } from "./arguments.js";
-import { askerView, confinementText, executionOf, sandboxOf } from "./asker.js";
+import { askerView, confinementText, executionOf } from "./asker.js";
 import { age, expiry } from "./clock.js";
 import { Desk } from "./desk.js";
 import { diffView, diffsOf } from "./diff.js";
@@ -183,19 +183,11 @@ function contentView(approval) {
   ];
 }
 
-function factsView({ tool, workingDirectory, kind, arguments: args, executionId }) {
-  const walls = kind === "toolCall" && typeof args?.command === "string";
+function factsView({ tool, workingDirectory, kind, isolation }) {
   return h("dl", { class: "facts" },
     h("dt", {}, "Tool"), h("dd", {}, h("code", {}, revealedCall(tool))),
     h("dt", {}, "Working directory"), h("dd", {}, h("code", {}, revealedCall(workingDirectory || "–"))),
-    walls && [h("dt", {}, "What confines it"), confinement(executionId)],
-    kind === "agentPermission" && [h("dt", {}, "What confines it"), h("dd", {}, "nothing of Signoff's: the agent runs it itself")]);
-}
-
-function confinement(executionId) {
-  const place = h("dd", { class: "confinement" }, "–");
-  sandboxOf(executionId).then((sandbox) => say(place, confinementText(sandbox)));
-  return place;
+    isolation && [h("dt", {}, "What confines it"), h("dd", { class: "confinement" }, confinementText(isolation.name, kind))]);
 }
 
 /** What names this approval for whoever looks into a log. */

@@ -20,14 +20,6 @@ export function executionOf(id) {
   return once(`execution ${id}`, () => get(executionPath(id)));
 }
 
-/** The name of what confines its commands, or null where it is not known. */
-export function sandboxOf(id) {
-  return once(`sandbox ${id}`, async () => {
-    const { items } = await get(`${executionPath(id)}/events`, { limit: 20 });
-    return items.find((event) => event.type === "agent.started")?.data.sandbox ?? null;
-  });
-}
-
 function once(key, ask) {
   if (!known.has(key)) known.set(key, inTurn(ask).catch(() => (known.delete(key), null)));
   if (known.size > most) known.delete(known.keys().next().value);
@@ -75,11 +67,11 @@ const within = "it writes only below the working directory, and reaches only hos
 const walls = {
   bubblewrap: `bubblewrap: ${within}`,
   namespaces: `namespaces: ${within}`,
-  off: "nothing: the operator has switched the sandbox off",
-  none: "nothing can on this server, so commands are refused",
+  none: "nothing: the operator has switched the sandbox off",
 };
 
-/** What confines a command, in words; a name that is not known stands for itself. */
-export function confinementText(sandbox) {
-  return sandbox === null ? "not known" : lookup(walls, sandbox) ?? sandbox;
+/** What confines a call, in words; a name that is not known stands for itself. */
+export function confinementText(isolation, kind) {
+  if (kind === "agentPermission" && isolation === "none") return "nothing: the agent runs it itself, with the files and the network of the server's user";
+  return lookup(walls, isolation) ?? isolation;
 }

@@ -47,6 +47,7 @@ func roundTrip(w *world) {
 	expires := now().Add(time.Hour)
 	a.Expires = &expires
 	a.AskedBy, a.Reason = "capability", "It runs a <command>."
+	a.Isolation = &domain.Isolation{Name: "bubblewrap"}
 	a.RememberOptions = []domain.RememberOption{{PreviewID: "p", Matcher: domain.Matcher{Path: "/w/<**>"}, Description: "d"}}
 	step := said(id, 1, 2)
 	step.Ask = []domain.Approval{a}
