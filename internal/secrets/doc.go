@@ -4,7 +4,8 @@
 // # Model
 //
 // A [Masker] is made of the values that must not be seen. It finds each value as it is, and as texts carry it on the
-// way: in JSON, also in a string within a string; in URLs; in HTML; in base64, also as a part of a longer text; in hex.
+// way: in JSON, also in a string within a string; in URLs; in HTML; in base64, also as a part of a longer text; in hex, also as xxd,
+// od and hexdump print it: in groups, in little-endian words, over several rows with their offsets and columns of letters.
 // Besides, it knows the shapes of common keys (GitHub, OpenAI, Anthropic, Google, AWS, Slack, GitLab, our own, JWTs, bearer
 // tokens), private keys in PEM, and the passwords of addresses, since an agent may print keys that the server never gave
 // it. Each find becomes [Masked]; finds that overlap become one, so that no rest of one shows beside the other.
@@ -20,8 +21,8 @@
 //   - A text without a find is returned as it is, without an allocation.
 //   - The time is linear in the text, whatever the text is: it is written by those who are being watched.
 //   - A stream releases what Mask makes of the whole text, wherever the cuts are. It holds back the end alone, and only
-//     what may be the beginning of something: at most as many bytes as the longest form has, or 8 KiB of what looks
-//     like a key.
+//     what may be the beginning of something: at most as many bytes as the longest form has, 32 times as many of what looks like
+//     rows of hex and a few rows more, or 8 KiB of what looks like a key.
 //   - What [Masker.JSON] returns is valid JSON; nothing that begins in one string takes a part of the next. [Masker.Mask]
 //     keeps JSON valid where a find lies within a string.
 //   - A vault prints its names, never its values, by whatever verb.
@@ -37,7 +38,7 @@
 // no such key has in it. What the runtime prints when the process crashes goes past every handler.
 //
 // Who wants to smuggle a secret out can always write it in a form that nobody thought of: reversed, one letter a line,
-// escaped where no program escapes. Masking is against accidents.
+// in rows of hex with one byte each, escaped where no program escapes. Masking is against accidents.
 //
 // # Use
 //

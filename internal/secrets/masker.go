@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ type Masker struct {
 	pairs   [1 << 16]bool    // the first two bytes of everything that is looked for: nearly all texts end their search here
 	firsts  [1 << 8]bool     // the first one, for a text that ends there
 	needles [1 << 8][]string // by their first byte, the longest first
+	dumps   [1 << 8][]dump   // by the first byte that is printed
 }
 
 // plain knows the shapes alone.
@@ -36,6 +38,7 @@ func NewMasker(values ...string) *Masker {
 			m.expect(form)
 			m.needles[form[0]] = append(m.needles[form[0]], form)
 		}
+		m.expectDumps(strings.TrimSpace(value))
 	}
 	for i, bucket := range m.needles {
 		slices.SortFunc(bucket, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
@@ -47,6 +50,19 @@ func NewMasker(values ...string) *Masker {
 func (m *Masker) expect(text string) {
 	m.pairs[pair(text)] = true
 	m.firsts[text[0]] = true
+}
+
+func (m *Masker) expectDumps(value string) {
+	if len(value) < MinLength {
+		return
+	}
+	for _, d := range dumps(value) {
+		first := byte(d[0])
+		m.dumps[first] = append(m.dumps[first], d)
+		for _, digits := range []string{"%02x", "%02X"} {
+			m.expect(fmt.Sprintf(digits, first))
+		}
+	}
 }
 
 func pair[T string | []byte](text T) int { return int(text[0])<<8 | int(text[1]) }
@@ -96,9 +112,11 @@ func (m *Masker) next(text []byte, i int, end bool) int {
 func (m *Masker) find(text []byte, i int, afresh, end bool) (f find, more bool) {
 	f, more = key(text, i, afresh || free(text, i), end)
 	to, cut := m.needle(text, i)
-	if more || cut && !end {
+	last, open := m.dumped(text, i, end)
+	if more || open || cut && !end {
 		return find{}, true
 	}
+	to = max(to, last)
 	if to > 0 {
 		f.from, f.to = i, max(f.to, to)
 	}

@@ -1,0 +1,244 @@
+package secrets
+
+import "slices"
+
+// A dump is a value as xxd, od and hexdump print it: in hex, byte by byte or by little-endian words, in groups with blanks between them, in
+// rows that may begin with an offset and end with a column of letters.
+
+// anyByte stands in a dump for a byte beside the value, in a word that holds the first or the last of it.
+const anyByte = -1
+
+// dump is the bytes of a value in the order in which they are printed.
+type dump []int16
+
+// What a dump may have between two of its bytes. Wider rows than any program prints are none.
+const (
+	mostBlanks = 16  // also before an offset, and behind it
+	mostOffset = 16  // digits
+	mostColumn = 160 // bytes to the end of a row
+)
+
+// dumps are the orders in which the bytes of value may be printed: one by one, and by words of 2, 4 and 8 bytes. Where a word begins within
+// the value depends on what stands before it. Where a row has the first byte alone, it is not taken for a beginning; so the rest is looked for, too.
+func dumps(value string) (all []dump) {
+	for _, part := range []string{value, value[1:]} {
+		for _, word := range []int{1, 2, 4, 8} {
+			for before := range word {
+				all = append(all, inWords(part, word, before))
+			}
+		}
+	}
+	return all
+}
+
+// tells says whether the bytes before at are more than a number that stands in some text: only then it is worth looking for a next row.
+func (d dump) tells(at int) bool {
+	known := 0
+	for _, b := range d[:at] {
+		if b != anyByte {
+			known++
+		}
+	}
+	return known >= 2
+}
+
+func inWords(value string, word, before int) dump {
+	d := slices.Repeat(dump{anyByte}, before)
+	for i := range len(value) {
+		d = append(d, int16(value[i]))
+	}
+	for len(d)%word != 0 {
+		d = append(d, anyByte)
+	}
+	for words := range slices.Chunk(d, word) {
+		slices.Reverse(words)
+	}
+	isKnown := func(b int16) bool { return b != anyByte }
+	d = d[slices.IndexFunc(d, isKnown):]
+	for !isKnown(d[len(d)-1]) {
+		d = d[:len(d)-1]
+	}
+	return d
+}
+
+// dumped returns where the longest dump that begins at i ends, or 0; cut says that the text ends before that is known.
+func (m *Masker) dumped(text []byte, i int, end bool) (to int, cut bool) {
+	first, isByte := hexByte(text[i:])
+	if !isByte {
+		return 0, !end && i+1 == len(text) && m.mayBegin(text[i])
+	}
+	for _, d := range m.dumps[first] {
+		r := dumpReader{text: text, whole: end, dump: d, budget: 32*len(d) + 4*mostColumn}
+		last, fits := r.read(i, 0)
+		if fits {
+			to = max(to, last)
+		}
+		cut = cut || r.cut
+	}
+	return to, cut
+}
+
+// mayBegin tells whether a dump begins with this digit.
+func (m *Masker) mayBegin(digit byte) bool {
+	high := hexDigit(digit)
+	return high >= 0 && slices.ContainsFunc(m.dumps[high<<4:(high+1)<<4], func(begin []dump) bool { return len(begin) > 0 })
+}
+
+// dumpReader reads one dump. Where it is not clear what a row goes on with, it tries one thing after the other, within its budget.
+type dumpReader struct {
+	text   []byte
+	whole  bool // nothing follows the text
+	dump   dump
+	rows   int  // ends of rows that were passed
+	cut    bool // the text ends before it is clear
+	budget int  // bytes that may still be looked at, some of them several times
+}
+
+// read reads the dump from its byte at on, which begins at i.
+func (r *dumpReader) read(i, at int) (to int, fits bool) {
+	for r.fits(i, at) {
+		i += 2
+		if at++; at == len(r.dump) {
+			return r.end(i)
+		}
+	}
+	if at == 0 || r.cut {
+		return 0, false
+	}
+	return r.readOn(i, at)
+}
+
+// readOn reads on behind a gap: blanks, or the end of a row and what the next one begins with.
+func (r *dumpReader) readOn(i, at int) (to int, fits bool) {
+	if next := r.blanks(i); next > i {
+		if to, fits = r.tryAt(next, at); fits {
+			return to, true
+		}
+	}
+	row := 0
+	if r.budget > 0 && r.dump.tells(at) {
+		row = r.rowEnd(i)
+	}
+	if r.cut || row == 0 {
+		return 0, false
+	}
+	r.rows++
+	row = r.blanks(row)
+	for _, next := range [2]int{row, r.offset(row)} {
+		if r.cut || next == 0 {
+			continue
+		}
+		if to, fits = r.tryAt(next, at); fits {
+			return to, true
+		}
+	}
+	r.rows--
+	return 0, false
+}
+
+// tryAt reads on at i, where a byte of the dump stands there. A word that the data end in may have blanks in the place of its missing bytes.
+func (r *dumpReader) tryAt(i, at int) (to int, fits bool) {
+	for ; r.budget > 0 && r.fits(i, at); at++ {
+		if to, fits = r.read(i, at); fits || r.dump[at] != anyByte {
+			return to, fits
+		}
+	}
+	return 0, false
+}
+
+// fits tells whether what stands at i is the byte at of the dump.
+func (r *dumpReader) fits(i, at int) bool {
+	r.budget -= 2
+	if r.budget < 0 || r.ends(i) || hexDigit(r.text[i]) < 0 || r.ends(i+1) {
+		return false
+	}
+	got, isByte := hexByte(r.text[i:])
+	return isByte && (r.dump[at] == anyByte || r.dump[at] == int16(got))
+}
+
+// ends tells whether the text has no byte at i, and notes where one may still come.
+func (r *dumpReader) ends(i int) bool {
+	if i < len(r.text) {
+		return false
+	}
+	r.cut = r.cut || !r.whole
+	return true
+}
+
+// blanks returns what follows the blanks at i.
+func (r *dumpReader) blanks(i int) int {
+	last := i + mostBlanks
+	for i < last && !r.ends(i) && (r.text[i] == ' ' || r.text[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// rowEnd returns where the row behind that of i begins, or 0: a row goes on with a column of letters behind a blank, or is over.
+func (r *dumpReader) rowEnd(i int) (next int) {
+	if r.ends(i) || !slices.Contains([]byte(" \t\r\n"), r.text[i]) {
+		return 0
+	}
+	last := r.lineEnd(i)
+	if r.ends(last) || r.text[last] != '\n' {
+		return 0
+	}
+	return last + 1
+}
+
+// lineEnd returns where the line of i ends, or how far one may reach that is a row.
+func (r *dumpReader) lineEnd(i int) int {
+	last := i + mostColumn
+	for ; i < last && !r.ends(i) && r.text[i] != '\n'; i++ {
+		r.budget--
+	}
+	return i
+}
+
+// offset returns what follows the offset at i and its blanks, or 0 where none stands there.
+func (r *dumpReader) offset(i int) (next int) {
+	begin := i
+	for i < begin+mostOffset && !r.ends(i) && hexDigit(r.text[i]) >= 0 {
+		i++
+	}
+	if i == begin || r.ends(i) {
+		return 0
+	}
+	if r.text[i] == ':' {
+		i++
+	}
+	if next = r.blanks(i); next == i {
+		return 0
+	}
+	return next
+}
+
+// end returns where a dump ends whose last byte ends at i. In its last row of several the column of letters shows the end of the value, so it
+// ends with that row; in a single one the column has all of the value, and it is found there by itself.
+func (r *dumpReader) end(i int) (to int, fits bool) {
+	if r.rows == 0 {
+		return i, true
+	}
+	last := r.lineEnd(i)
+	return last, !r.cut
+}
+
+func hexByte(text []byte) (b byte, isByte bool) {
+	if len(text) < 2 || hexDigit(text[0]) < 0 || hexDigit(text[1]) < 0 {
+		return 0, false
+	}
+	return byte(hexDigit(text[0])<<4 | hexDigit(text[1])), true
+}
+
+// hexDigit is the value of a digit, or -1.
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -1,0 +1,22 @@
+package secrets
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestADumpIsReadWithinItsBudget: the text is written by those who are being watched, so what one place of it costs must not grow with it.
+func TestADumpIsReadWithinItsBudget(t *testing.T) {
+	value := strings.Repeat("a", 60) + "b"
+	for name, text := range map[string]string{
+		"bytes": strings.Repeat("61", 2000), "one a row": strings.Repeat("61\n", 2000), "blanks": strings.Repeat("61  ", 2000),
+		"columns": strings.Repeat("61 61 "+strings.Repeat("x", 100)+"\n", 200), "offsets": strings.Repeat("61616161 61\n", 500),
+	} {
+		for _, d := range dumps(value) {
+			r := dumpReader{text: []byte(text), whole: true, dump: d, budget: 32*len(d) + 4*mostColumn}
+			if _, fits := r.read(0, 0); fits || r.budget < -2*mostColumn-2*len(d) {
+				t.Errorf("%s: %d bytes were looked at beyond the budget", name, -r.budget)
+			}
+		}
+	}
+}

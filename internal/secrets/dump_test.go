@@ -1,0 +1,135 @@
+package secrets_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"signoff/internal/secrets"
+)
+
+const dumped = "hunter-2:Bj93_kd0/xQ" // longer than a row, and half as long as two
+
+// printers are the ways in which people print bytes in hex.
+var printers = map[string][]string{
+	"xxd": {"xxd"}, "xxd plain": {"xxd", "-p"}, "xxd in capitals": {"xxd", "-u"}, "xxd in narrow rows": {"xxd", "-c", "5"},
+	"xxd byte by byte": {"xxd", "-g1"}, "xxd by little words": {"xxd", "-e"}, "xxd two a row": {"xxd", "-c", "2"},
+	"od by bytes": {"od", "-An", "-tx1"}, "od with offsets": {"od", "-tx1"}, "od in hex offsets": {"od", "-Ax", "-tx1"}, "od with letters": {"od", "-tx1z"},
+	"od by words": {"od", "-x"}, "od by four": {"od", "-tx4"}, "od by eight": {"od", "-tx8"}, "od in narrow rows": {"od", "-tx1", "-w4"},
+	"hexdump": {"hexdump"}, "hexdump with letters": {"hexdump", "-C"},
+}
+
+// TestDumpsAreMasked has the programs themselves print a value at each place of a row. Where one is not installed, its rows are made here.
+func TestDumpsAreMasked(t *testing.T) {
+	masker := secrets.NewMasker(dumped)
+	for name, printer := range printers {
+		program, err := exec.LookPath(printer[0])
+		if err != nil {
+			t.Logf("NOT TESTED, there is no %s: %s", printer[0], name)
+			continue
+		}
+		for before := range 20 {
+			printing := exec.Command(program, printer[1:]...)
+			printing.Stdin = strings.NewReader(strings.Repeat("~", before) + dumped + "!\n")
+			said, err := printing.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			masked := masker.MaskString(string(said))
+			checkDump(t, fmt.Sprintf("%s, after %d bytes", name, before), string(said), masked)
+			sameInPieces(t, masker, string(said), func(left int) int { return min(left, 7) })
+		}
+	}
+}
+
+// checkDump expects that no more than a byte is left of what a row showed of the value, in hex or in letters.
+func checkDump(t *testing.T, what, said, masked string) {
+	t.Helper()
+	left := strings.ReplaceAll(masked, secrets.Masked, "\x00")
+	digits := strings.NewReplacer(" ", "", "\n", "").Replace(strings.ToLower(left))
+	for i := range len(dumped) - 3 {
+		part := dumped[i : i+3]
+		reversed := []byte{part[2], part[1], part[0]}
+		if strings.Contains(left, part) || strings.Contains(digits, hex.EncodeToString([]byte(part))) || strings.Contains(digits, hex.EncodeToString(reversed)) {
+			t.Errorf("%s: %q is left:\n%s\nof\n%s", what, part, masked, said)
+			return
+		}
+	}
+	if !strings.Contains(masked, secrets.Masked) {
+		t.Errorf("%s: nothing is masked:\n%s", what, masked)
+	}
+}
+
+// rows prints bytes as xxd and hexdump do, without either.
+func rows(content string, width, group int, offset, bar string) string {
+	var all strings.Builder
+	for at := 0; at < len(content); at += width {
+		row := content[at:min(len(content), at+width)]
+		if offset != "" {
+			fmt.Fprintf(&all, offset, at)
+		}
+		for i := range len(row) {
+			fmt.Fprintf(&all, "%02x", row[i])
+			if (i+1)%group == 0 {
+				all.WriteByte(' ')
+			}
+		}
+		fmt.Fprintf(&all, "  %s%s%s\n", bar, row, bar)
+	}
+	return all.String()
+}
+
+func TestRowsAreMasked(t *testing.T) {
+	masker := secrets.NewMasker(dumped)
+	for before := range 20 {
+		content := strings.Repeat("~", before) + dumped + "!"
+		for _, said := range []string{
+			rows(content, 16, 2, "%08x: ", ""), rows(content, 16, 8, "%08x  ", "|"), rows(content, 16, 1, "%07o ", ">"), rows(content, 5, 1, "", ""),
+		} {
+			checkDump(t, fmt.Sprintf("after %d bytes", before), said, masker.MaskString(said))
+		}
+	}
+}
+
+// TestWhatIsNoDumpStays: numbers and hashes are what logs are made of.
+func TestWhatIsNoDumpStays(t *testing.T) {
+	masker := secrets.NewMasker(dumped)
+	for _, text := range []string{
+		"68 bottles, 75 left", "00000000: 6875 6e00  hun.\n", "commit 6875ae1", "68\n75\n6e\n00\n", hex.EncodeToString([]byte("hunter-3")),
+	} {
+		if got := masker.MaskString(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// TestADumpHoldsBackLittle: numbers stand in many answers, and these are to be seen while they are said.
+func TestADumpHoldsBackLittle(t *testing.T) {
+	stream := secrets.NewStream(secrets.NewMasker(dumped))
+	for _, c := range [][2]string{{"There are 68", "There are "}, {" bottles", "68 bottles"}, {" of 75", " of "}, {".", "75."}} {
+		if got := stream.Write(c[0]); got != c[1] {
+			t.Errorf("%q released %q, want %q", c[0], got, c[1])
+		}
+	}
+}
+
+// TestDumpsInPieces: a dump is masked wherever a stream is cut, and so is what only begins like one.
+func TestDumpsInPieces(t *testing.T) {
+	masker := secrets.NewMasker(dumped, "aaaaaaaa", "0000000")
+	random := rand.New(rand.NewPCG(3, 4))
+	parts := []string{" ", "  ", "\n", "68", "75", "6e", "61", "30", "3", "6", "00000010: ", "0000020 ", "|hunter|", "x", rows(dumped, 16, 2, "%08x: ", ""), rows("aaaaaaaaaaaa", 4, 1, "%07x ", "")}
+	for range 5000 {
+		var text strings.Builder
+		for range 1 + random.IntN(10) {
+			text.WriteString(parts[random.IntN(len(parts))])
+		}
+		sameInPieces(t, masker, text.String(), func(left int) int { return 1 + random.IntN(left) })
+		sameInPieces(t, masker, text.String(), func(left int) int { return 1 + random.IntN(min(left, 3)) })
+		if t.Failed() {
+			return
+		}
+	}
+}
