@@ -22,7 +22,10 @@ func (s *session) beginWith(creation *store.Change) (d *draft) {
 			slog.Error("the beginning panicked", "execution", s.execution.ID, "panic", r, "stack", string(debug.Stack()))
 			s.closeAgent()
 			s.watcher.Close()
-			*s, d = *s.session(s.execution, s.epoch, s.lease), &draft{}
+			anew := s.session(s.execution, s.epoch, s.lease)
+			s.mu.Lock() // the manager looks at the sessions that live
+			*s, d = *anew, &draft{}
+			s.mu.Unlock()
 		}
 	}()
 	if s.external() || place(s.execution.Request) != "" { // a process takes its time; another execution may have to make room
