@@ -176,9 +176,9 @@ func TestDeployment(t *testing.T) {
 	settings := at(t, manifests(t)["ConfigMap/signoff"], "data").(object)
 	grace := number(t, at(t, pod, "terminationGracePeriodSeconds"))
 	drain := number(t, settings["SIGNOFF_DRAIN_SECONDS"])
-	preStop := number(t, at(t, server, "lifecycle", "preStop", "exec", "command", 1))
-	if grace <= drain+preStop {
-		t.Errorf("killed after %d s, but stopping takes %d s + %d s", grace, preStop, drain)
+	delay := number(t, settings["SIGNOFF_DRAIN_DELAY_SECONDS"])
+	if grace <= drain+delay || delay < 5 {
+		t.Errorf("killed after %d s, but stopping takes %d s + %d s", grace, delay, drain)
 	}
 
 	// What the sandbox needs comes together or not at all.
@@ -194,7 +194,7 @@ func TestDeployment(t *testing.T) {
 func TestSettingsAreKnown(t *testing.T) {
 	known := []string{
 		"SIGNOFF_ADDR", "SIGNOFF_DATA_DIR", "SIGNOFF_DATABASE_URL", "SIGNOFF_CONFIG", "SIGNOFF_WORKSPACE_ROOT",
-		"SIGNOFF_SANDBOX", "SIGNOFF_LOG_LEVEL", "SIGNOFF_DRAIN_SECONDS", "SIGNOFF_ALLOWED_HOSTS",
+		"SIGNOFF_SANDBOX", "SIGNOFF_LOG_LEVEL", "SIGNOFF_DRAIN_SECONDS", "SIGNOFF_DRAIN_DELAY_SECONDS", "SIGNOFF_ALLOWED_HOSTS",
 		"SIGNOFF_MAX_LIVE", "SIGNOFF_PARK_SECONDS",
 	}
 	check := func(where, name string) {
@@ -279,8 +279,9 @@ func TestCompose(t *testing.T) {
 	if _, err := fmt.Sscanf(at(t, common, "stop_grace_period").(string), "%ds", &grace); err != nil {
 		t.Fatal(err)
 	}
-	if drain := number(t, at(t, common, "environment", "SIGNOFF_DRAIN_SECONDS")); grace <= drain {
-		t.Errorf("killed after %d s, but the drain takes %d s", grace, drain)
+	drain := number(t, at(t, common, "environment", "SIGNOFF_DRAIN_SECONDS"))
+	if delay := number(t, at(t, common, "environment", "SIGNOFF_DRAIN_DELAY_SECONDS")); grace <= drain+delay || delay < 5 {
+		t.Errorf("killed after %d s, but stopping takes %d s + %d s", grace, delay, drain)
 	}
 	options := fmt.Sprint(at(t, common, "security_opt"))
 	if !strings.Contains(options, "no-new-privileges:true") || strings.Contains(options, "seccomp=unconfined") {

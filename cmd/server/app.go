@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -202,8 +203,7 @@ func (a *App) openSandbox(ctx context.Context) (err error) {
 }
 
 func (a *App) listen(ctx context.Context) (err error) {
-	var config net.ListenConfig
-	if a.listener, err = config.Listen(ctx, "tcp", a.config.Addr); err != nil {
+	if a.listener, err = http.Listen(ctx, a.config.Addr); err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", a.config.Addr, err)
 	}
 	return nil
@@ -240,8 +240,9 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	served := make(chan error, 1)
 	running.Go(func() { served <- a.server.Serve(serving, a.listener) })
 	ready()
+	leave := a.toldToLeave(ctx)
 	select {
-	case <-ctx.Done():
+	case <-leave:
 	case err := <-served:
 		return errors.Join(err, a.drain())
 	case err := <-failed:
@@ -250,6 +251,18 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	err := a.drain()
 	stopServing()
 	return errors.Join(err, <-served)
+}
+
+// toldToLeave closes when ctx has ended and the pause after it is over. In between the server says that it takes no more traffic, and
+// takes it: whoever sends it hears of that only at the next look.
+func (a *App) toldToLeave(ctx context.Context) <-chan struct{} {
+	leave := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		slog.Info("told to stop", "serving for", a.config.drainDelay())
+		a.server.StepAside()
+		time.AfterFunc(a.config.drainDelay(), func() { close(leave) })
+	})
+	return leave
 }
 
 // drain tells clients first, then lets sessions hand over.

@@ -41,6 +41,7 @@ type Config struct {
 	MaxStreams    int      `split_words:"true" default:"20000"`
 	AllowedHosts  []string `split_words:"true"`
 
+	DrainDelaySeconds  int `split_words:"true" default:"0"`
 	ParkSeconds        int `split_words:"true" default:"60"`
 	MaxLive            int `split_words:"true" default:"1000"`
 	MaxEvents          int `split_words:"true" default:"2000000"`
@@ -85,7 +86,7 @@ func unsetEmpty() error {
 // settings lists the variables, for the check, the documentation's test and doctor.
 var settings = []string{
 	"ADDR", "DATA_DIR", "DATABASE_URL", "CONFIG", "WORKSPACE_ROOT", "SANDBOX", "LOG_LEVEL", "LOG_FORMAT",
-	"DRAIN_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
+	"DRAIN_SECONDS", "DRAIN_DELAY_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
 	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT", "MAX_EVENTS", "MAX_COMMANDS", "RETENTION_DAYS",
 }
 
@@ -120,6 +121,8 @@ func (c Config) validate() error {
 		return usagef("SIGNOFF_LOG_FORMAT is auto, text or json, not %q", c.LogFormat)
 	case c.DrainSeconds < 1 || c.DrainSeconds > 3600:
 		return usagef("SIGNOFF_DRAIN_SECONDS is 1 to 3600, not %d", c.DrainSeconds)
+	case c.DrainDelaySeconds < 0 || c.DrainDelaySeconds > 3600:
+		return usagef("SIGNOFF_DRAIN_DELAY_SECONDS is 0 to 3600, not %d", c.DrainDelaySeconds)
 	case c.LeaseSeconds < 1 || c.LeaseSeconds > 300:
 		return usagef("SIGNOFF_LEASE_SECONDS is 1 to 300, not %d", c.LeaseSeconds)
 	case c.MaxStreams < 1:
@@ -180,6 +183,9 @@ func (c Config) loopback() bool {
 func (c Config) tokenFile() string { return filepath.Join(c.DataDir, "token") }
 
 func (c Config) drain() time.Duration { return time.Duration(c.DrainSeconds) * time.Second }
+
+// drainDelay is how long the server goes on to serve once it has said that it leaves.
+func (c Config) drainDelay() time.Duration { return time.Duration(c.DrainDelaySeconds) * time.Second }
 
 func (c Config) lease() time.Duration { return time.Duration(c.LeaseSeconds) * time.Second }
 

@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -19,6 +21,7 @@ func serve(ctx context.Context, args []string, std stdio) error {
 	if err := noArguments("serve", args, std); err != nil {
 		return err
 	}
+	defer ignoreHangups()()
 	config, models, err := settle(std, Config.makeConfig)
 	if err != nil {
 		return err
@@ -33,6 +36,27 @@ func serve(ctx context.Context, args []string, std stdio) error {
 		}
 	}()
 	return app.Run(ctx, func() { app.welcome(std) })
+}
+
+// ignoreHangups keeps SIGHUP from ending the server, as it would: of a daemon, operators and tools expect that it reads its configuration
+// again, which this one does not do. The function that it returns ends that.
+func ignoreHangups() (stop func()) {
+	hangups, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-hangups:
+				slog.Warn("SIGHUP is ignored: to read the configuration again, start the server anew")
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(over)
+	}
 }
 
 // settle reads all that the operator says, and sets up logging as they want it. Before the file is read, prepare may

@@ -20,7 +20,7 @@ func (s *Server) GetHealth(context.Context, api.GetHealthRequestObject) (api.Get
 
 // GetReadiness tells whether to send traffic here. Strangers may ask, so it writes nothing: what is written all the time tells enough.
 func (s *Server) GetReadiness(ctx context.Context, _ api.GetReadinessRequestObject) (api.GetReadinessResponseObject, error) {
-	if s.isDraining() {
+	if s.leaving.Load() || s.isDraining() {
 		return nil, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
 	}
 	if !s.sessions.Writable() {

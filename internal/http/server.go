@@ -275,6 +275,7 @@ type Server struct {
 	shutdown   time.Duration
 	router     chi.Router
 
+	leaving  atomic.Bool // set by StepAside
 	streams  atomic.Int64
 	taken    connections
 	tellings chan struct{} // a place for each conversation that is being made of its log
@@ -415,7 +416,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// Drain makes the server step aside: /readyz says no, streams end with a hint to come back, waits return. It takes
+// StepAside has /readyz say no, and changes nothing else: requests and streams are served until those who send them have heard of it.
+func (s *Server) StepAside() { s.leaving.Store(true) }
+
+// Drain makes the server step aside for good: /readyz says no, streams end with a hint to come back, waits return. It takes
 // requests as before, so that those who have not heard of it yet are served; call it first, some time before the
 // context of Serve ends.
 func (s *Server) Drain() { s.drain.Do(func() { close(s.draining) }) }

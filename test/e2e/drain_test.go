@@ -84,6 +84,42 @@ func TestDrainUnderLoad(t *testing.T) {
 	}
 }
 
+// A server that is told to stop says so, and goes on to serve until those who send it traffic have heard of it. A second signal ends the pause.
+func TestDrainDelay(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, func(a *answer, _ []message) { a.say("hello") })
+	s := up(t, engine{}, m, "SIGNOFF_DRAIN_DELAY_SECONDS=600")
+	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	s.eventually("not ready", func() bool {
+		response, _ := s.do("GET", "/readyz", nil)
+		return response.StatusCode == http.StatusServiceUnavailable
+	})
+	if e := s.ended(s.create().ID); e.Status != "completed" {
+		t.Errorf("during the pause an execution ends as %s", e.Status)
+	}
+	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	<-s.exited
+
+	short := up(t, engine{}, m, "SIGNOFF_DRAIN_DELAY_SECONDS=1")
+	must(t, short.process.Process.Signal(syscall.SIGTERM))
+	<-short.exited
+	if code := short.process.ProcessState.ExitCode(); code != 0 || !strings.Contains(short.stderr.String(), "draining") {
+		t.Errorf("after the pause it exits with %d", code)
+	}
+}
+
+func TestHangupIsIgnored(t *testing.T) {
+	t.Parallel()
+	s := up(t, engine{}, newModel(t, func(a *answer, _ []message) { a.say("hello") }))
+	for range 2 {
+		must(t, s.process.Process.Signal(syscall.SIGHUP))
+	}
+	s.eventually("a line of the log", func() bool { return strings.Contains(s.stderr.String(), "SIGHUP is ignored") })
+	if e := s.ended(s.create().ID); e.Status != "completed" {
+		t.Errorf("ended as %s", e.Status)
+	}
+}
+
 // unready tells whether the server said, before it went, that it takes no more traffic.
 func (s *server) unready() bool {
 	for s.running() {
