@@ -393,7 +393,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- server.Serve(problemListener{listener, s}) }()
 	select {
 	case err := <-served:
 		s.Drain()
