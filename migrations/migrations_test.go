@@ -177,7 +177,7 @@ func onlyAdds(content string) string {
 	return ""
 }
 
-// versions are the files of an engine by their numbers.
+// versions are the files of an engine by their numbers, which each one has for itself: with two of the same no database can be opened.
 func versions(t *testing.T, engine string) map[int]string {
 	t.Helper()
 	names, err := fs.Glob(Files, engine+"/*.up.sql")
@@ -193,6 +193,9 @@ func versions(t *testing.T, engine string) map[int]string {
 		version, err := strconv.Atoi(strings.TrimPrefix(name, engine+"/")[:4])
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, taken := all[version]; taken {
+			t.Fatalf("%s has the number of another migration", name)
 		}
 		all[version] = string(content)
 	}

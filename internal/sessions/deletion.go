@@ -113,8 +113,8 @@ func (m *Manager) removeDeleted(ctx context.Context) (left bool, err error) {
 			}
 			progress = progress || removed
 		}
-		if !progress || ctx.Err() != nil {
-			return true, nil
+		if err := ctx.Err(); err != nil || !progress {
+			return true, err
 		}
 	}
 }

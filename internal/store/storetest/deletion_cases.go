@@ -7,13 +7,6 @@ import (
 	"signoff/internal/store"
 )
 
-// deleted deletes an execution that has ended, and removes all of it.
-func (w *world) deleted(id domain.ExecutionID) {
-	w.Helper()
-	w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")))
-	w.removed(id)
-}
-
 // removed removes all of a deleted execution and tells in how many portions.
 func (w *world) removed(id domain.ExecutionID) (portions int) {
 	w.Helper()
