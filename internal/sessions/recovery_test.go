@@ -131,7 +131,7 @@ func TestIdleIsNotRecoveredInVain(t *testing.T) {
 func resting(t *testing.T, s *store.Store, script sessionstest.Script) *world {
 	t.Helper()
 	w := newWorld(t, s, script, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = ages, 100*time.Millisecond })
-	w.patience = ages
+	w.patience = time.Hour // longer than all delays, and soon over where something never comes
 	return w
 }
 
