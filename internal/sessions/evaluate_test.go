@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"signoff/internal/approvals"
@@ -78,7 +77,7 @@ func attempts(dir string) (all []attempt) {
 	}
 	for _, command := range []string{
 		"ls sl", "cat sl/n | tee docs/way/n", "cd sl && echo x > n", "cp src/n file", "rm -rf sl/n", "rm -rf /e*", "sleep 9 & ls", "ln -s secret s; echo x > s/n",
-		"sort -o sl/n src/n", strings.Repeat(`"$(`, 60) + "ls" + strings.Repeat(`)"`, 60),
+		"sort -o sl/n src/n", `ls "$(ls "$(ls)")"`,
 	} {
 		all = append(all, attempt{"bash", map[string]any{"command": command}})
 	}
