@@ -28,6 +28,7 @@ var blocks = []block{
 	{name: "disk", cycle: "full or slow disk", short: 5, long: 10, goal: 100, run: disk},
 	{name: "hostile", cycle: "round of hostile models and agents", short: 2, long: 5, goal: 50, run: hostile},
 	{name: "takeover", cycle: "death at the default lease", short: 1, long: 2, goal: 20, run: takeover},
+	{name: "burst", cycle: "command among hundreds at once", short: 100, long: 500, goal: 1000, run: burst},
 	{name: "deciders", cycle: "round of 32 deciders", short: 20, long: 100, goal: 1000, run: deciders},
 	{name: "pending", cycle: "restart under open questions", short: 1, long: 1, goal: 10, alone: true, run: pending},
 }
