@@ -26,8 +26,10 @@ func TestNobodyWaitsBehindAnotherOnesHundreds(t *testing.T) {
 		for i := range 10 {
 			request("few", "few", fmt.Sprint("few", i))
 		}
-		for done := 0; done < len(order); done++ {
+		done := 0
+		for done < len(order) { // which grows with each slot that is given back
 			running[order[done]].release()
+			done++
 		}
 		if len(order) != 310 {
 			t.Fatalf("%d slots: %d of 310 had a slot", slots, len(order))
