@@ -30,6 +30,7 @@ package relay
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
@@ -196,13 +197,14 @@ func Intercept(args, env []string) {
 func become(server string, argv, env []string) int {
 	env, address, token := takeAddress(env)
 	report := io.Discard
-	if connection, err := net.DialTimeout("unix", address, dialTimeout); err == nil { // closed by execve, or by the exit
+	dialer := net.Dialer{Timeout: dialTimeout}
+	if connection, err := dialer.DialContext(context.Background(), "unix", address); err == nil { // closed by execve, or by the exit
 		_ = connection.SetWriteDeadline(time.Now().Add(dialTimeout))
 		report = connection
 	}
 	line, _ := json.Marshal(hello{Token: token, Server: server})
 	_, _ = report.Write(append(line, '\n'))
-	err := syscall.Exec(argv[0], argv, env) //nolint:gosec // it is the operator's program
+	err := syscall.Exec(argv[0], argv, env)
 	_, _ = fmt.Fprintln(report, err)
 	fmt.Fprintf(os.Stderr, "signoff: %s cannot be started: %v\n", argv[0], err)
 	if errors.Is(err, os.ErrNotExist) {

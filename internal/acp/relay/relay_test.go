@@ -91,7 +91,7 @@ func TestTheServerIsAlone(t *testing.T) {
 
 func TestFailureIsReported(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(broken, []byte("no program"), 0o700); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(broken, []byte("no program"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for command, code := range map[string]int{"/no/such/server": 127, broken: 126, t.TempDir(): 126} {
