@@ -1569,6 +1569,10 @@ type CreateExecution struct {
 	// it: as the server is set up.
 	RetentionDays *int `json:"retentionDays,omitempty"`
 
+	// Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 429, 5xx, or an
+	// answer that breaks off. Of the internal agent only.
+	Retry *Retry `json:"retry,omitempty"`
+
 	// RunbookId The runbook that it belongs to; its notes are those of `memory`.
 	RunbookId *string `json:"runbookId,omitempty"`
 
@@ -1911,9 +1915,12 @@ type Execution struct {
 	ResumeFrom    *string `json:"resumeFrom"`
 
 	// RetentionDays Null where the request did not say; 0 is for ever.
-	RetentionDays *int    `json:"retentionDays"`
-	RunbookId     *string `json:"runbookId"`
-	SafeMode      bool    `json:"safeMode"`
+	RetentionDays *int `json:"retentionDays"`
+
+	// Retry Null where an older server has created it; then the `defaultRetryForSeconds` of `GET /settings` holds.
+	Retry     *Retry  `json:"retry"`
+	RunbookId *string `json:"runbookId"`
+	SafeMode  bool    `json:"safeMode"`
 
 	// Secrets Names.
 	Secrets []string `json:"secrets"`
@@ -2690,6 +2697,14 @@ type ResumeExecution struct {
 // again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed.
 type ResumeMode string
 
+// Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 429, 5xx, or an
+// answer that breaks off. Of the internal agent only.
+type Retry struct {
+	// ForSeconds Counted from the first failure of the request. 0: it is not repeated. After that the execution is `interrupted` with the
+	// cause `provider`. Without it the `defaultRetryForSeconds` of `GET /settings`.
+	ForSeconds int `json:"forSeconds"`
+}
+
 // RotateSecret defines model for RotateSecret.
 type RotateSecret struct {
 	// Secret `whsec_` and the base64 of 24 to 64 bytes. Left out, the server makes one.
@@ -2724,6 +2739,9 @@ type Settings struct {
 	// DefaultModel What answers where `source.model` is left out.
 	DefaultModel *string `json:"defaultModel"`
 
+	// DefaultRetryForSeconds Where `retry` is left out.
+	DefaultRetryForSeconds int `json:"defaultRetryForSeconds"`
+
 	// DefaultShell Where `defaultShell` is left out; null is unknown.
 	DefaultShell *string `json:"defaultShell"`
 
@@ -2747,8 +2765,9 @@ type Source struct {
 	// is run; a request cannot name another.
 	Command *string `json:"command,omitempty"`
 
-	// Fallbacks Only for `internal`: models from `GET /models` that are asked, in this order, where the one before fails for
-	// good. Each switch is an event, `model.switched`.
+	// Fallbacks Only for `internal`: models from `GET /models` that are asked, in this order, where the one before cannot get
+	// better (401, 402, 403, an unknown model), or its provider is away for longer than a minute, or what the operator
+	// says. Each switch is an event, `model.switched`.
 	Fallbacks *[]string `json:"fallbacks,omitempty"`
 
 	// Mode Only for `acp`: a mode as the agent itself calls it, in place of the registry's. In some modes an agent does

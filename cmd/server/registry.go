@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -227,6 +228,7 @@ func yamlPath(steps []string) *yaml.Path {
 func (r registry) openModels(known *tools.Registry, masker *secrets.Masker) (*llm.Registry, error) {
 	config := llm.Config{
 		Default: r.Models.Default, Models: map[string]llm.Model{}, DemoPace: llm.DefaultDemoPace, Masker: masker,
+		Retry: orNone(r.Settings.DefaultRetry), Patience: orNone(r.Settings.FallbackAfter),
 	}
 	for name, m := range r.Models.Models {
 		entry := llm.Model{
@@ -271,4 +273,16 @@ func (m models) Models(ctx context.Context) []http.ModelInfo {
 		})
 	}
 	return infos
+}
+
+// orNone is a setting in seconds as package llm takes it, where 0 is the default and what is below 0 is none at all.
+func orNone(seconds *int) time.Duration {
+	switch {
+	case seconds == nil:
+		return 0
+	case *seconds == 0:
+		return -1
+	default:
+		return time.Duration(*seconds) * time.Second
+	}
 }

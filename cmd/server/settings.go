@@ -16,6 +16,8 @@ import (
 type settingSection struct {
 	DefaultTimeout         *int              `yaml:"defaultTimeout"`         // seconds of active time per turn; 0 = none
 	DefaultApprovalTimeout *int              `yaml:"defaultApprovalTimeout"` // seconds; 0 = for ever
+	DefaultRetry           *int              `yaml:"defaultRetry"`           // seconds for which a request to a model is repeated; 0 = it is not
+	FallbackAfter          *int              `yaml:"fallbackAfter"`          // seconds until a model that is away makes room for a fallback; 0 = at once
 	DefaultCapabilities    map[string]string `yaml:"defaultCapabilities"`    // class: deny, ask or allow
 	DefaultShell           string            `yaml:"defaultShell"`
 	BlockGeneration        *bool             `yaml:"blockGeneration"`
@@ -32,12 +34,15 @@ type blockType struct {
 func (r registry) openSettings() (http.Settings, error) {
 	s := r.Settings
 	shown := http.Settings{
-		TimeoutSeconds: s.DefaultTimeout, ApprovalTimeoutSeconds: s.DefaultApprovalTimeout, Shell: s.DefaultShell,
+		TimeoutSeconds: s.DefaultTimeout, ApprovalTimeoutSeconds: s.DefaultApprovalTimeout, RetryForSeconds: s.DefaultRetry, Shell: s.DefaultShell,
 		BlockGenerationOff: s.BlockGeneration != nil && !*s.BlockGeneration,
 	}
-	for name, seconds := range map[string]*int{"defaultTimeout": s.DefaultTimeout, "defaultApprovalTimeout": s.DefaultApprovalTimeout} {
+	for name, seconds := range map[string]*int{
+		"defaultTimeout": s.DefaultTimeout, "defaultApprovalTimeout": s.DefaultApprovalTimeout,
+		"defaultRetry": s.DefaultRetry, "fallbackAfter": s.FallbackAfter,
+	} {
 		if seconds != nil && *seconds < 0 {
-			return shown, r.mistake(domain.Invalid("/settings/"+name, "This is a number of seconds; 0 is no limit."))
+			return shown, r.mistake(domain.Invalid("/settings/"+name, "This is a number of seconds, at least 0."))
 		}
 	}
 	capabilities, err := s.capabilities()

@@ -22,6 +22,7 @@ func TestSettingsOfTheFile(t *testing.T) {
 settings:
   defaultTimeout: 0
   defaultApprovalTimeout: 60
+  defaultRetry: 90
   defaultCapabilities: {read: ask, write: deny}
   defaultShell: zsh
   blockGeneration: false
@@ -34,7 +35,7 @@ blockTypes:
 	}
 	want := domain.DefaultCapabilities
 	want.Read, want.Write = domain.Ask, domain.Deny
-	if *s.TimeoutSeconds != 0 || *s.ApprovalTimeoutSeconds != 60 || *s.Capabilities != want || s.Shell != "zsh" || !s.BlockGenerationOff {
+	if *s.TimeoutSeconds != 0 || *s.ApprovalTimeoutSeconds != 60 || *s.RetryForSeconds != 90 || *s.Capabilities != want || s.Shell != "zsh" || !s.BlockGenerationOff {
 		t.Errorf("%+v", s)
 	}
 	if len(s.BlockTypes) != 2 || s.BlockTypes[0].Type != "editor" || string(s.BlockTypes[1].PropsSchema) != `{"required":["code"],"type":"object"}` {
@@ -52,6 +53,8 @@ func TestNoSettings(t *testing.T) {
 func TestSettingsThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"settings: {defaultTimeout: -1}":                               "settings.defaultTimeout",
+		"settings: {defaultRetry: -1}":                                 "settings.defaultRetry",
+		"settings: {fallbackAfter: -1}":                                "settings.fallbackAfter",
 		"settings: {defaultTimeout: soon}":                             "signoff.yaml",
 		"settings: {defaultCapabilities: {fly: allow}}":                "settings.defaultCapabilities.fly",
 		"settings: {defaultCapabilities: {read: sometimes}}":           "deny, ask, allow",

@@ -72,6 +72,14 @@ type Prompt struct {
 	Rounds  int // model rounds already spent in this turn
 	Text    string
 	History []Message
+
+	Retrying *Retrying // the request to a model with which the turn goes on, where an earlier process has made it; nil: none failed
+}
+
+// Retrying is a request to a model that has failed and is to be repeated.
+type Retrying struct {
+	ModelRetrying
+	Switched []ModelSwitched // from the models that were given up before in this turn, in their order
 }
 
 // Host is what a session offers its agent. All methods may be called at once from several goroutines; what one

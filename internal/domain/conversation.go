@@ -29,6 +29,8 @@ type Conversation struct {
 
 	Since time.Time // of the newest change of status: how long it has been idle, or interrupted
 
+	Retrying *Retrying // the request that the turn has come to; nil: it has not failed, or has been answered
+
 	Open  []OpenMessage // begun and not completed: what a broken stream left
 	Calls []OpenCall    // requested and without a fate
 }
@@ -85,6 +87,7 @@ type Folder struct {
 	edits   int
 	newest  int // generation
 	ended   []ExecutedToolCall
+	retries retrying
 	answers []*answer
 	texts   map[string]*answer
 	calls   map[string]*foldedCall
@@ -136,6 +139,7 @@ func (f *Folder) Take(event Event) error {
 	}
 	f.at = event.Time
 	f.clock.take(event.Time, payload)
+	f.retries.take(payload)
 	f.take(payload)
 	if event.Type == StateChangedType {
 		f.since = event.Time
@@ -251,6 +255,7 @@ func (f *Folder) Conversation() Conversation {
 	conversation := Conversation{
 		Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since,
 		Repair: f.repair, Edits: f.edits, Generations: f.newest, Executed: f.ended, Warned: f.warned, ActiveTime: f.clock.sum,
+		Retrying: f.retries.now(),
 	}
 	for _, a := range f.answers {
 		if a.user {

@@ -9,6 +9,7 @@ type activeTime struct {
 	before time.Duration // the sum before the newest instant
 	newest time.Time     // of which the driver has told something
 	status Status
+	retry  time.Time       // when a failed request to a model is repeated; until then no time passes
 	here   map[string]bool // calls that run, and not only at the client
 }
 
@@ -19,7 +20,9 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 	a.pass(at)
 	switch p := payload.(type) {
 	case TurnStarted:
-		a.sum, a.before = 0, 0
+		a.sum, a.before, a.retry = 0, 0, time.Time{}
+	case ModelRetrying:
+		a.retry = p.At
 	case StateChanged:
 		if takesUp(p) {
 			a.sum = a.before
@@ -53,8 +56,12 @@ func (a *activeTime) pass(at time.Time) {
 		return
 	}
 	a.before = a.sum
-	if a.runs() && at.After(a.newest) {
-		a.sum += at.Sub(a.newest)
+	from := a.newest
+	if a.retry.After(from) {
+		from = a.retry
+	}
+	if a.runs() && at.After(from) {
+		a.sum += at.Sub(from)
 	}
 	a.newest = at
 }

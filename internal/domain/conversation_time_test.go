@@ -16,6 +16,10 @@ func at(second int, payloads ...domain.Payload) []domain.Event {
 	return events
 }
 
+func retryAt(second int64) domain.ModelRetrying {
+	return domain.ModelRetrying{Attempt: 1, At: time.Unix(second, 0)}
+}
+
 func changed(from, to domain.Status) domain.StateChanged {
 	return domain.StateChanged{From: from, To: to}
 }
@@ -57,6 +61,12 @@ func TestActiveTimeOfATurn(t *testing.T) {
 			at(58, said)}, 13},
 		"what was parked goes on": {[][]domain.Event{at(105, changed(waiting, asking)), at(900, domain.ApprovalResolved{ApprovalID: "a"}),
 			at(901, changed(asking, initializing)), at(905, changed(initializing, waiting)), at(909, said)}, 9},
+		"the wait for a repetition does not": {[][]domain.Event{at(110, retryAt(700)), at(705, said)}, 15},
+		"also where it was parked": {[][]domain.Event{at(110, retryAt(700)), at(701, changed(waiting, initializing)), at(704, changed(initializing, waiting)),
+			at(706, said)}, 12},
+		"nor each of several":       {[][]domain.Event{at(110, retryAt(120)), at(121, retryAt(200)), at(203, said)}, 14},
+		"a cut wait passes no time": {[][]domain.Event{at(110, retryAt(700)), at(300, domain.UsageUpdated{}), at(400, changed(waiting, initializing))}, 10},
+		"an older log has no time":  {[][]domain.Event{at(110, domain.ModelRetrying{Attempt: 1}), at(120, said)}, 20},
 		"each turn has its own": {[][]domain.Event{at(150, domain.TurnEnded{Turn: 1}, changed(waiting, domain.StatusIdle)),
 			at(300, domain.TurnStarted{Turn: 2}, changed(domain.StatusIdle, waiting)), at(303, said)}, 3},
 	} {
@@ -77,5 +87,45 @@ func TestWarningsOfABudgetAreKnown(t *testing.T) {
 	c, err := domain.Fold(log(domain.TurnStarted{Turn: 1}, domain.BudgetWarned{Limit: "tokens"}, domain.TurnStarted{Turn: 2}))
 	if err != nil || !c.Warned["tokens"] || c.Warned["cost"] {
 		t.Errorf("%v, %v", c.Warned, err)
+	}
+}
+
+// TestTheRequestThatIsRepeated is known from its first failure until it is answered or given up.
+func TestTheRequestThatIsRepeated(t *testing.T) {
+	failed := func(attempt int) domain.ModelRetrying {
+		return domain.ModelRetrying{Model: "m", Attempt: attempt, At: time.Unix(700, 0).UTC(), Until: time.Unix(900, 0).UTC()}
+	}
+	switched := domain.ModelSwitched{From: "l", To: "m"}
+	half := domain.MessageCompleted{MessageID: "m1", Interrupted: true}
+	begun := domain.TurnStarted{Turn: 1}
+	for name, test := range map[string]struct {
+		log     []domain.Payload
+		attempt int // 0: none
+		lost    int
+	}{
+		"none has failed":          {[]domain.Payload{begun}, 0, 0},
+		"the newest counts":        {[]domain.Payload{begun, failed(1), half, failed(2)}, 2, 0},
+		"with another model":       {[]domain.Payload{begun, failed(4), switched, failed(1)}, 1, 1},
+		"another model was asked":  {[]domain.Payload{begun, failed(4), switched}, 0, 0},
+		"it was answered":          {[]domain.Payload{begun, failed(1), domain.MessageCompleted{MessageID: "m1"}}, 0, 0},
+		"it was answered by calls": {[]domain.Payload{begun, failed(1), domain.ToolCallRequested{ToolCallID: "c", MessageID: "m1"}}, 0, 0},
+		"half an answer is none":   {[]domain.Payload{begun, failed(1), half}, 1, 0},
+		"somebody resumes it": {[]domain.Payload{begun, failed(9), domain.StateChanged{From: domain.StatusWaiting, To: domain.StatusInterrupted},
+			domain.StateChanged{From: domain.StatusInterrupted, To: domain.StatusInitializing}}, 0, 0},
+		"a restart forgets nothing": {[]domain.Payload{begun, failed(3), domain.StateChanged{From: domain.StatusWaiting, To: domain.StatusInitializing}}, 3, 0},
+		"each turn has its own":     {[]domain.Payload{begun, switched, failed(3), domain.TurnEnded{Turn: 1}, domain.TurnStarted{Turn: 2}, failed(1)}, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := domain.Fold(log(test.log...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case test.attempt == 0 && c.Retrying != nil:
+				t.Errorf("%+v", c.Retrying)
+			case test.attempt > 0 && (c.Retrying == nil || c.Retrying.ModelRetrying != failed(test.attempt) || len(c.Retrying.Switched) != test.lost):
+				t.Errorf("%+v", c.Retrying)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,7 +68,7 @@ var all = []domain.Payload{
 	domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateFailed, Output: "x", Error: &domain.Failure{Code: domain.CodeToolFailed, Message: "m"}},
 	domain.ApprovalRequested{ApprovalID: "a", ToolCallID: "c", Kind: domain.ApprovalToolCall, Arguments: json.RawMessage(`{}`)},
 	domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalDenied, DecidedBy: &domain.Actor{KeyID: "k", Name: "n"}},
-	domain.UsageUpdated{}, domain.ModelRetrying{Attempt: 1, MaxAttempts: 5, Code: domain.CodeModelFailed},
+	domain.UsageUpdated{}, domain.ModelRetrying{Attempt: 1, Model: "m", At: time.Unix(1, 0).UTC(), Code: domain.CodeModelFailed},
 	domain.ExecutionEnded{Status: domain.StatusCompleted}, domain.ExecutionEnded{Status: domain.StatusFailed},
 	domain.ExecutionEnded{Status: domain.StatusCancelled}, domain.ExecutionEnded{Status: domain.StatusTimedOut},
 }

@@ -355,16 +355,18 @@ type (
 		Model   string `json:"model,omitempty"`   // that was asked
 	}
 
-	// ModelRetrying tells that a model request failed and will be sent again.
+	// ModelRetrying tells that a request to a model failed and will be sent again, and when. Until then the clock of the turn stands still.
 	ModelRetrying struct {
-		Attempt     int    `json:"attempt"` // the one that failed, from 1
-		MaxAttempts int    `json:"maxAttempts"`
-		DelayMs     int64  `json:"delayMs"`
-		Code        Code   `json:"code"`
-		Message     string `json:"message"`
+		Model   string    `json:"model,omitempty"`
+		Attempt int       `json:"attempt"` // of this request to this model; the one that failed, from 1
+		DelayMs int64     `json:"delayMs"`
+		At      time.Time `json:"at,omitzero"`    // when the next attempt begins
+		Until   time.Time `json:"until,omitzero"` // no attempt begins later, but for one that a stopped server has missed
+		Code    Code      `json:"code"`
+		Message string    `json:"message"`
 	}
 
-	// ModelSwitched tells that a model failed for good and another one of the request's list is asked from here on.
+	// ModelSwitched tells that a model was given up and another one of the request's list is asked from here on.
 	ModelSwitched struct {
 		From    string `json:"from"`
 		To      string `json:"to"`

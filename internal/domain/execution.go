@@ -58,6 +58,7 @@ type Request struct {
 	MaxIterations          int                    `json:"maxIterations"`
 	TimeoutSeconds         int                    `json:"timeoutSeconds"`         // active time per turn; 0 = none
 	ApprovalTimeoutSeconds int                    `json:"approvalTimeoutSeconds"` // 0 = never
+	Retry                  *Retry                 `json:"retry,omitempty"`        // nil = as long as the server says
 	WorkingDirectory       string                 `json:"workingDirectory"`       // absolute, symlinks resolved, inside the root
 	Tools                  ToolSettings           `json:"tools,omitzero"`
 	Rules                  []RequestRule          `json:"rules,omitempty"`       // permission rules of this execution alone
@@ -76,6 +77,11 @@ type Request struct {
 	ClientTools            []ClientTool           `json:"clientTools,omitempty"` // that the client runs
 	Metadata               map[string]string      `json:"metadata,omitempty"`
 	RetentionDays          *int                   `json:"retentionDays,omitempty"` // how long it is kept after its end; 0 = for ever, nil = as long as the server says
+}
+
+// Retry says for how long a request to a model that fails is repeated.
+type Retry struct {
+	ForSeconds int `json:"forSeconds"` // counted from the first failure of the request; 0 = it is not repeated
 }
 
 // InputMessage is one message of a conversation that the client brings along.

@@ -292,7 +292,7 @@ func payloads() []domain.Payload {
 		domain.BlocksGenerated{Generation: 1, Turn: 1, ToolCallID: "c", Blocks: json.RawMessage(`[]`)},
 		domain.BlocksGenerated{Generation: 2, Turn: 1, ToolCallID: "c", Blocks: json.RawMessage(`[{"type":"a","props":{"x":1},"id":"b"}]`), InsertAfter: "b1", DocumentRevision: "12"},
 		domain.BlocksAccepted{Generation: 2, By: *someone},
-		domain.ModelRetrying{Attempt: 1, MaxAttempts: 3, DelayMs: 10, Code: domain.CodeModelUnreachable, Message: "m"},
+		domain.ModelRetrying{Attempt: 1, Model: "m", At: time.Now(), Until: time.Now(), DelayMs: 10, Code: domain.CodeModelUnreachable, Message: "m"},
 	}
 	none := domain.Output{FinishReason: domain.FinishEndTurn, ToolCallsExecuted: []domain.ExecutedToolCall{}}
 	full := domain.Output{

@@ -12,6 +12,7 @@ import (
 type Settings struct {
 	TimeoutSeconds         *int                 // nil: 300; 0: none
 	ApprovalTimeoutSeconds *int                 // nil: 3600; 0: for ever
+	RetryForSeconds        *int                 // nil: 3600; 0: nothing is repeated
 	Capabilities           *domain.Capabilities // nil: [domain.DefaultCapabilities]
 	Shell                  string               // empty: unknown
 	BlockTypes             []domain.BlockType
@@ -21,12 +22,14 @@ type Settings struct {
 const (
 	defaultTimeout         = 300
 	defaultApprovalTimeout = 3600
+	defaultRetryFor        = 3600
 )
 
 // filled has the defaults in the place of zero values.
 func (d Settings) filled() Settings {
 	d.TimeoutSeconds = cmp.Or(d.TimeoutSeconds, new(defaultTimeout))
 	d.ApprovalTimeoutSeconds = cmp.Or(d.ApprovalTimeoutSeconds, new(defaultApprovalTimeout))
+	d.RetryForSeconds = cmp.Or(d.RetryForSeconds, new(defaultRetryFor))
 	if d.Capabilities == nil {
 		d.Capabilities = &domain.DefaultCapabilities
 	}
@@ -40,7 +43,8 @@ func (s *Server) GetSettings(ctx context.Context, _ api.GetSettingsRequestObject
 	out := api.GetSettings200JSONResponse{
 		Agents: []string{}, Models: append([]string{}, s.models.Names()...), DefaultModel: textOrNull(s.models.Default()),
 		DefaultTimeoutSeconds: *d.TimeoutSeconds, DefaultApprovalTimeoutSeconds: *d.ApprovalTimeoutSeconds,
-		DefaultCapabilities: fromCapabilities(*d.Capabilities), DefaultShell: textOrNull(d.Shell),
+		DefaultRetryForSeconds: *d.RetryForSeconds,
+		DefaultCapabilities:    fromCapabilities(*d.Capabilities), DefaultShell: textOrNull(d.Shell),
 		Features: api.Features{BlockGeneration: !d.BlockGenerationOff}, BlockTypes: []api.BlockType{},
 		Limits: api.Limits{
 			BodyBytes: maxBody, ContextFrom: maxContextFrom, ContextBytes: maxContext, OutputsFrom: maxOutputsFrom,

@@ -193,12 +193,12 @@ func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
 	granted := domain.Capabilities{Read: domain.Ask, Write: domain.Deny, Execute: domain.Deny, Network: domain.Deny, MCP: domain.Deny, Delegate: domain.Deny}
 	h := newHouse(t, func(c *Config) {
 		c.Settings = Settings{
-			TimeoutSeconds: new(0), ApprovalTimeoutSeconds: new(60), Capabilities: &granted, Shell: "zsh",
+			TimeoutSeconds: new(0), ApprovalTimeoutSeconds: new(60), RetryForSeconds: new(7), Capabilities: &granted, Shell: "zsh",
 			BlockTypes: []domain.BlockType{{Type: "script", Description: "d", Docs: "# d", PropsSchema: []byte(`{"type":"object"}`)}},
 		}
 	})
 	shown := h.ask("GET", "/settings", "").want(200)
-	if shown.get("defaultTimeoutSeconds") != 0.0 || shown.get("defaultApprovalTimeoutSeconds") != 60.0 || shown.text("defaultShell") != "zsh" ||
+	if shown.get("defaultTimeoutSeconds") != 0.0 || shown.get("defaultApprovalTimeoutSeconds") != 60.0 || shown.get("defaultRetryForSeconds") != 7.0 || shown.text("defaultShell") != "zsh" ||
 		shown.text("defaultCapabilities", "write") != "deny" || shown.text("defaultModel") != "demo" || shown.get("features", "blockGeneration") != true ||
 		shown.text("blockTypes", "0", "docs") != "# d" || shown.text("blockTypes", "0", "propsSchema", "type") != "object" {
 		t.Errorf("%s", shown.body)
@@ -214,6 +214,10 @@ func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
 	a := h.ask("POST", "/executions", "{"+valid+`,"capabilities":{"readFiles":true}}`).want(201)
 	if a.get("timeoutSeconds") != 0.0 || a.get("approvalTimeoutSeconds") != 60.0 || a.text("capabilities", "read") != "allow" || a.text("capabilities", "write") != "deny" {
 		t.Errorf("%s", a.body)
+	}
+	own := h.ask("POST", "/executions", "{"+valid+`,"retry":{"forSeconds":0}}`).want(201)
+	if a.get("retry", "forSeconds") != 7.0 || own.get("retry", "forSeconds") != 0.0 {
+		t.Errorf("repeated for %v and for %v seconds", a.get("retry"), own.get("retry"))
 	}
 	dry := h.ask("POST", "/policy/evaluate", `{"tool":"bash","arguments":{"command":"df"}}`).want(200)
 	if dry.text("decision") != "deny" {

@@ -100,6 +100,7 @@ func (s *Server) filled(body api.CreateExecution) domain.Request {
 		MaxIterations:          value(body.MaxIterations, defaultMaxIterations),
 		TimeoutSeconds:         value(body.TimeoutSeconds, *s.defaults.TimeoutSeconds),
 		ApprovalTimeoutSeconds: value(body.ApprovalTimeoutSeconds, *s.defaults.ApprovalTimeoutSeconds),
+		Retry:                  &domain.Retry{ForSeconds: *s.defaults.RetryForSeconds},
 		Metadata:               value(body.Metadata, nil),
 		RunbookID:              value(body.RunbookId, ""),
 		Block:                  blockName(body),
@@ -110,6 +111,9 @@ func (s *Server) filled(body api.CreateExecution) domain.Request {
 	said.into(&request, *s.defaults.Capabilities)
 	if body.Memory != nil {
 		request.Memory = value(body.Memory.Enabled, false)
+	}
+	if body.Retry != nil {
+		request.Retry.ForSeconds = body.Retry.ForSeconds
 	}
 	if b := body.Budget; b != nil {
 		request.Budget = domain.Budget{Tokens: value(b.Tokens, 0), Cost: value(b.Cost, 0), ToolCalls: value(b.ToolCalls, 0)}

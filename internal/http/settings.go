@@ -110,6 +110,9 @@ func showSettings(out *api.Execution, r domain.Request) {
 	}
 	out.Memory = api.MemorySettings{Enabled: &r.Memory}
 	out.RunbookId, out.Secrets = textOrNull(r.RunbookID), append([]string{}, r.Secrets...)
+	if r.Retry != nil {
+		out.Retry = &api.Retry{ForSeconds: r.Retry.ForSeconds}
+	}
 	if b := r.Budget; b != (domain.Budget{}) {
 		out.Budget = &api.Budget{Tokens: numberOrNull(b.Tokens), Cost: numberOrNull(b.Cost), ToolCalls: numberOrNull(b.ToolCalls)}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 	"unique"
 
 	"signoff/internal/domain"
@@ -20,6 +21,8 @@ type agent struct {
 	mask       mask
 	logger     *slog.Logger
 	task       task
+	retry      time.Duration // how long a request that fails is repeated, and
+	patience   time.Duration // where another model may be asked
 
 	// What follows belongs to Prompt, of which there is one at a time.
 	bill      bill            // of the execution so far
@@ -74,6 +77,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 func (a *agent) turn(host domain.Host, prompt domain.Prompt) *turn {
 	t := &turn{agent: a, host: host, number: prompt.Turn, rounds: prompt.Rounds, history: prompt.History}
 	t.edits = prompt.Edits > 0 || prompt.Turn > 1
+	t.takeUp(prompt.Retrying)
 	a.bill.takeUp(prompt)
 	if prompt.Rounds == 0 {
 		t.bill = &bill{}
@@ -96,6 +100,9 @@ type turn struct {
 	system  unique.Handle[string] // the text before the conversation, which many executions have in common
 	rounds  int                   // answers with tool calls, those before a restart included
 	attempt int                   // at the answer that is asked for, over all models
+
+	retrying *domain.Retrying // the request that an earlier process has made, until it is repeated
+
 	history []domain.Message
 	bill    *bill // of this turn; nil where a restart came between
 

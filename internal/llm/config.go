@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -16,6 +17,8 @@ type Config struct {
 	Default string // may be empty where there is only one model
 
 	IdleTimeout time.Duration // between two bytes of a provider; 0 = [DefaultIdleTimeout]
+	Retry       time.Duration // how long a failing request is repeated where the execution does not say; 0 = [DefaultRetry], below 0 = not at all
+	Patience    time.Duration // how long it is repeated where another model of the execution may be asked; 0 = [DefaultPatience], below 0 = not at all
 	DemoPace    time.Duration // the demo model's pause between two chunks; 0 = none
 
 	// Masker hides the values of secrets; nil = there are none. What a model is sent, what it asks for, and what a provider
@@ -63,6 +66,11 @@ const leastThinkingTokens = 1024
 // DefaultIdleTimeout is long, because a model on a small machine reads its prompt for a while before the first byte.
 const DefaultIdleTimeout = 120 * time.Second
 
+const (
+	DefaultRetry    = time.Hour
+	DefaultPatience = time.Minute
+)
+
 // DefaultDemoPace is about the pace of a fast model.
 const DefaultDemoPace = 25 * time.Millisecond
 
@@ -77,6 +85,7 @@ func (c Config) normalized() (Config, error) {
 	if c.IdleTimeout <= 0 {
 		c.IdleTimeout = DefaultIdleTimeout
 	}
+	c.Retry, c.Patience = cmp.Or(c.Retry, DefaultRetry), cmp.Or(c.Patience, DefaultPatience)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -28,7 +28,8 @@
 //   - A tool call is acted upon only after its answer has come to its end, so an attempt that breaks is always safe to
 //     repeat. What it had said is closed as interrupted, and the next attempt speaks in a new message.
 //   - A stream that just stops is a failure, not an end. Only a finish reason ends an answer.
-//   - Every wait before a repetition is announced first. Nothing is repeated that cannot get better.
+//   - Every wait before a repetition is announced first, with its time, which another process obeys (retry.go). Nothing is repeated that
+//     cannot get better. What somebody may mend, and a provider that is away for too long, is domain.ErrProviderUnavailable.
 //   - An answer of nothing, and one that asks for hundreds of calls, is asked for once more. The first is then taken as it
 //     is, the second is a failure.
 //   - All calls of an answer have a result before the model is asked again, in the order in which it asked.

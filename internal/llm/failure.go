@@ -219,14 +219,14 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 		return bounded(time.Second, seconds)
 	}
 	if date, err := http.ParseTime(value); err == nil && date.After(now) {
-		return min(date.Sub(now), longestWait)
+		return min(date.Sub(now), longestAfter)
 	}
 	return 0
 }
 
 func bounded(unit time.Duration, n float64) time.Duration {
-	if n >= float64(longestWait/unit) {
-		return longestWait
+	if n >= float64(longestAfter/unit) {
+		return longestAfter
 	}
 	return time.Duration(n * float64(unit))
 }

@@ -41,6 +41,9 @@ func refusesConnection(*http.Request) (*http.Response, error) {
 	return nil, errors.New("dial: refused")
 }
 
+// untilPatienceEnds are the tries of a model that makes room for another one after a minute.
+const untilPatienceEnds = -1
+
 func TestWhatAnotherModelIsAskedFor(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -52,9 +55,9 @@ func TestWhatAnotherModelIsAskedFor(t *testing.T) {
 		{"model not found", answers(404, nil, ""), domain.CodeModelFailed, 1},
 		{"empty account", answers(429, nil, `{"error":{"message":"quota","code":"insufficient_quota"}}`), domain.CodeQuotaExceeded, 1},
 		{"an account that is empty by a wrong request", answers(400, nil, `{"error":{"message":"Your credit balance is too low"}}`), domain.CodeQuotaExceeded, 1},
-		{"busy, again and again", answers(503, nil, ""), domain.CodeModelFailed, 5},
-		{"no connection", refusesConnection, domain.CodeModelUnreachable, 5},
-		{"breaks off, again and again", streams(says("par")), domain.CodeModelStreamBroken, 5},
+		{"busy, again and again", answers(503, nil, ""), domain.CodeModelFailed, untilPatienceEnds},
+		{"no connection", refusesConnection, domain.CodeModelUnreachable, untilPatienceEnds},
+		{"breaks off, again and again", streams(says("par")), domain.CodeModelStreamBroken, untilPatienceEnds},
 		{"a wrong request", answers(400, nil, `{"error":{"message":"bad schema"}}`), "", 1},
 		{"another wrong request", answers(422, nil, `{"detail":"bad schema"}`), "", 1},
 		{"too large a request", answers(413, nil, ""), "", 1},
@@ -66,9 +69,16 @@ func TestWhatAnotherModelIsAskedFor(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := market{"first": {replies: []reply{test.first}}, "second": {replies: []reply{saysOnly("ok")}}}
-				host := &hosttest.Host{}
+				host, begun := &hosttest.Host{}, time.Now()
 				_, err := open(t, m.config(), fallbackTo("second")).Prompt(t.Context(), host, prompt("Go"))
 				host.Finish(t, true)
+				retries := hosttest.Of[domain.ModelRetrying](host)
+				if test.tries == untilPatienceEnds {
+					test.tries = len(retries) + 1
+					if last := retries[len(retries)-1]; last.Model != "first" || !last.At.Equal(last.Until) || last.At.Sub(begun).Round(time.Second) != time.Minute {
+						t.Errorf("the last of %d waits: %+v", len(retries), last)
+					}
+				}
 				want(t, "requests of the first", len(m["first"].requests()), test.tries)
 				switches := hosttest.Of[domain.ModelSwitched](host)
 				if test.code == "" {

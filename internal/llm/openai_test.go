@@ -40,8 +40,8 @@ func TestVendors(t *testing.T) {
 		{name: "nothing within the token limit", replies: []reply{streams(ends("length"), done)}, stop: "maxTokens"},
 		{name: "nothing, between troubles", replies: []reply{answers(500, nil, ""), streams(ends("stop"), done), answers(500, nil, ""), streams(ends("stop"), done)},
 			stop: "endTurn", retries: 3},
-		{name: "nothing, at the end of all attempts", replies: []reply{answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), streams(ends("stop"), done)},
-			stop: "endTurn", retries: 4},
+		{name: "nothing, after many attempts", replies: []reply{answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), streams(ends("stop"), done)},
+			stop: "endTurn", retries: 5},
 		{name: "no [DONE]", replies: []reply{streams(says("Hi"), ends("stop"))}, text: "Hi", stop: "endTurn"},
 		{name: "token limit", replies: []reply{streams(says("Hi"), ends("length"), done)}, text: "Hi", stop: "maxTokens"},
 		{name: "token limit within a call", replies: []reply{streams(callsBash(0, "rm -rf build"), ends("length"), done)}, stop: "maxTokens"},
@@ -108,10 +108,10 @@ func TestVendors(t *testing.T) {
 			calls: []string{`bash {"command":"a"}`}, text: "ok", stop: "endTurn"},
 		{name: "error chunk", replies: []reply{streams(says("par"), `{"error":{"message":"overloaded","code":502}}`), saysOnly("ok")}, text: "parok", stop: "endTurn", retries: 1},
 		{name: "error chunk of a kind that stays", replies: []reply{streams(`{"error":{"message":"context too long","code":400}}`)}, code: domain.CodeModelFailed, says: "context too long"},
-		{name: "error chunk without a code", replies: []reply{streams(`{"error":"boom"}`)}, code: domain.CodeModelFailed, says: "boom", retries: 4},
+		{name: "error chunk without a code", replies: []reply{streams(`{"error":"boom"}`)}, code: domain.CodeModelFailed, says: "boom", retries: forAnHour},
 		{name: "error chunk after the end", replies: []reply{streams(says("ok"), ends("stop"), `{"error":"boom"}`)}, text: "ok", stop: "endTurn"},
 		{name: "finish reason error", replies: []reply{streams(says("par"), ends("error"), done), saysOnly("ok")}, text: "parok", stop: "endTurn", retries: 1},
-		{name: "cut short", replies: []reply{streams(says("par"))}, text: "parparparparpar", code: domain.CodeModelStreamBroken, retries: 4},
+		{name: "cut short", replies: []reply{streams(says("par"))}, text: "par", code: domain.CodeModelStreamBroken, retries: forAnHour},
 		{name: "cut short in a call, then well", replies: []reply{
 			streams(says("par"), calls(`{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":\"x\"}"}}`)), saysOnly("ok"),
 		}, text: "parok", stop: "endTurn", retries: 1},
@@ -123,14 +123,14 @@ func TestVendors(t *testing.T) {
 		{name: "payment is wanted", replies: []reply{answers(402, nil, "")}, code: domain.CodeQuotaExceeded, says: "nothing left"},
 		{name: "empty account, in the stream", replies: []reply{streams(`{"error":{"message":"quota","code":"insufficient_quota"}}`)}, code: domain.CodeQuotaExceeded, says: "quota"},
 		{name: "500 then well", replies: []reply{answers(500, nil, ""), answers(503, nil, ""), answers(529, nil, ""), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 3},
-		{name: "500 for ever", replies: []reply{answers(500, nil, `{"error":{"message":"oh"}}`)}, code: domain.CodeModelFailed, says: "answered 500: oh", retries: 4},
+		{name: "500 for ever", replies: []reply{answers(500, nil, `{"error":{"message":"oh"}}`)}, code: domain.CodeModelFailed, says: "answered 500: oh", retries: forAnHour},
 		{name: "401", replies: []reply{answers(401, nil, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`)}, code: domain.CodeModelUnauthorized, says: "does not accept the key"},
 		{name: "403", replies: []reply{answers(403, nil, ``)}, code: domain.CodeModelUnauthorized},
 		{name: "404", replies: []reply{answers(404, nil, `{"error":{"message":"model 'x' not found"}}`)}, code: domain.CodeModelFailed, says: "answered 404: model 'x' not found"},
 		{name: "HTML error", replies: []reply{answers(400, http.Header{"Content-Type": {"text/html"}}, "<html>Bad</html>")}, code: domain.CodeModelFailed, says: "answered 400: Bad Request"},
-		{name: "HTML with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Log in</html>")}, code: domain.CodeModelFailed, says: "did not send a stream", retries: 4},
+		{name: "HTML with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Log in</html>")}, code: domain.CodeModelFailed, says: "did not send a stream", retries: forAnHour},
 		{name: "HTML with 200, then well", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html"}}, "<html>Wait</html>"), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
-		{name: "JSON with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, `{"error":"no such model"}`)}, code: domain.CodeModelFailed, says: "no such model", retries: 4},
+		{name: "JSON with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, `{"error":"no such model"}`)}, code: domain.CodeModelFailed, says: "no such model", retries: forAnHour},
 		{name: "too long, told with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, tooLong)}, code: domain.CodeContextOverflow},
 		{name: "a flood of calls", replies: []reply{flood(201), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
 		{name: "a flood of calls, again", replies: []reply{flood(201)}, code: domain.CodeModelFailed, says: "more than 200 tool calls at once", retries: 1},
@@ -152,6 +152,13 @@ func TestVendors(t *testing.T) {
 			v := &vendor{replies: test.replies}
 			host := &hosttest.Host{Command: prints("done\n")}
 			stop, err := ask(t, v, host)
+			retries := hosttest.Of[domain.ModelRetrying](host)
+			if test.retries == forAnHour {
+				test.retries, test.text = len(retries), strings.Repeat(test.text, len(retries)+1)
+				if last := retries[len(retries)-1]; !last.At.Equal(last.Until) || last.Attempt != len(retries) || len(retries) < 15 {
+					t.Errorf("the last of %d waits: %+v", len(retries), last)
+				}
+			}
 			want(t, "stop reason", stop, test.stop)
 			want(t, "text", host.Text(), test.text)
 			if host.Thought() != test.thought {
@@ -160,11 +167,14 @@ func TestVendors(t *testing.T) {
 			if diff := cmp.Diff(test.calls, requested(host)); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			want(t, "retries", len(hosttest.Of[domain.ModelRetrying](host)), test.retries)
+			want(t, "retries", len(retries), test.retries)
 			checkError(t, err, test.code, test.says)
 		})
 	}
 }
+
+// forAnHour are the retries of what does not get better; a text comes with each attempt.
+const forAnHour = -1
 
 // flood is an answer with so many calls.
 func flood(n int) reply {
@@ -306,8 +316,8 @@ func TestRetryAfter(t *testing.T) {
 		{"seconds", http.Header{"Retry-After": {"7"}}, 7 * time.Second, 8 * time.Second},
 		{"fraction", http.Header{"Retry-After": {"2.5"}}, 2500 * time.Millisecond, 3 * time.Second},
 		{"milliseconds", http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"9"}}, 1500 * time.Millisecond, 2 * time.Second},
-		{"an hour", http.Header{"Retry-After": {"3600"}}, time.Minute, time.Minute},
-		{"an age", http.Header{"Retry-After": {"1e300"}}, time.Minute, time.Minute},
+		{"ten minutes", http.Header{"Retry-After": {"600"}}, 10 * time.Minute, 11 * time.Minute},
+		{"an hour", http.Header{"Retry-After": {"3600"}}, time.Hour, 61 * time.Minute},
 		{"nonsense", http.Header{"Retry-After": {"soon"}}, 500 * time.Millisecond, 1500 * time.Millisecond},
 		{"nothing", nil, 500 * time.Millisecond, 1500 * time.Millisecond},
 		{"a date", nil, 29 * time.Second, 34 * time.Second},
@@ -329,7 +339,7 @@ func TestRetryAfter(t *testing.T) {
 					t.Errorf("waited %v", waited)
 				}
 				told := hosttest.Of[domain.ModelRetrying](host)[0]
-				if told.Attempt != 1 || told.MaxAttempts != 5 || told.Code != domain.CodeModelFailed || told.DelayMs != waited.Milliseconds() {
+				if told.Attempt != 1 || told.Model == "" || told.Code != domain.CodeModelFailed || told.DelayMs != waited.Milliseconds() {
 					t.Errorf("told %+v, waited %v", told, waited)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/runbooks"
@@ -76,8 +77,18 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 		mask:       mask{r.config.Masker},
 		logger:     r.config.Logger,
 		task:       newTask(execution),
+		retry:      r.retryOf(execution.Request),
+		patience:   r.config.Patience,
 		bill:       bill{usage: execution.Usage},
 	}, nil
+}
+
+// retryOf is how long a request that fails is repeated. What was created before there was such a setting does not say.
+func (r *Registry) retryOf(request domain.Request) time.Duration {
+	if request.Retry == nil {
+		return r.config.Retry
+	}
+	return time.Duration(request.Retry.ForSeconds) * time.Second
 }
 
 // Describe tells what a call of an execution would do: of a tool that every execution may have, or of one that its request declares

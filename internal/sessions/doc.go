@@ -25,7 +25,8 @@
 //
 // An external agent keeps a history of its own and runs its calls itself. It asks a person through [domain.Host.Ask],
 // may take its question back, and after a crash it goes on only where no call was running: otherwise the execution is
-// interrupted, and somebody chooses.
+// interrupted, and somebody chooses. So does our own agent where the provider of its model is away for too long, or wants another
+// key (interruption.go).
 //
 // # Others who answer
 //
@@ -36,7 +37,7 @@
 //
 // # Waiting
 //
-// What waits for somebody holds nothing for long (park.go): after a while the session lets its agent go and leaves a row behind, with the
+// What waits for somebody, or for the time at which a request to its model is repeated, holds nothing for long (park.go): after a while the session lets its agent go and leaves a row behind, with the
 // time at which it wakes by itself. Whoever writes to it wakes it at once, on the replica where they do, since that claims it there and
 // then (claims.go). What a dead replica was waiting for is parked as soon as it is claimed, without an agent; so a start after a crash
 // costs a reading of each log, some at a time, and what somebody has just answered goes first.

@@ -214,6 +214,9 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 	case domain.AgentExited:
 		s.exited = true
 		d.add(p)
+	case domain.ModelRetrying:
+		s.retryAt, s.flowing = p.At, false
+		d.add(p)
 	default:
 		d.add(s.dated(payload))
 	}

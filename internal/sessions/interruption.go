@@ -50,7 +50,7 @@ func (s *session) letAgentGo() {
 
 // interrupt leaves the choice to somebody.
 func (s *session) interrupt(d *draft, why interruption) state {
-	s.cause = why.cause
+	s.cause, s.retryAt = why.cause, time.Time{}
 	s.change(d, domain.StateChanged{To: domain.StatusInterrupted, Reason: why.reason, Cause: why.cause, Code: why.code})
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)

@@ -10,18 +10,26 @@ import (
 )
 
 // An execution that waits for somebody needs neither a goroutine nor a process. After a while in which nothing has happened
-// it is parked: a row that whoever writes to it wakes, or its next expiry, on any replica.
+// it is parked: a row that whoever writes to it wakes, or its next expiry, on any replica. One that waits to repeat a request to its model
+// is parked at once, where that is not soon.
 
-var errPark = errors.New("sessions: the execution is parked until somebody answers")
+var errPark = errors.New("sessions: the execution is parked")
 
 // parking rings when the session has been quiet for long enough; never where it cannot be parked, or would wake at once.
 func (s *session) parking() (<-chan time.Time, func() bool) {
 	if !s.parkable() || s.wakesSoon() {
 		return nil, func() bool { return false }
 	}
-	timer := time.NewTimer(time.Until(s.quiet.Add(s.parkAfter)))
+	quiet := s.parkAfter
+	if s.awaitsRetry() { // for how long is known
+		quiet = 0
+	}
+	timer := time.NewTimer(time.Until(s.quiet.Add(quiet)))
 	return timer.C, timer.Stop
 }
+
+// shortRetry is a wait for a request to the model that is not worth reading the log again.
+const shortRetry = 10 * time.Second
 
 // parkable tells whether another session could go on from the log alone, without anybody noticing. What an external agent
 // asks lives in its process, and so does a session that no other process can take up.
@@ -34,7 +42,8 @@ func (s *session) parkable() bool {
 	case !s.inTurn || s.external() || s.result != nil || s.anyCall((*call).runsHere) || s.anyCall((*call).awaitsSlot):
 		return false
 	default: // an agent that has not come back to its question yet may find it answered
-		return s.waitsForSomebody() && !s.anyCall(func(c *call) bool { return s.agent != nil && c.waits() && c.ask == nil })
+		waits := s.waitsForSomebody() || s.awaitsRetry()
+		return waits && !s.anyCall(func(c *call) bool { return s.agent != nil && c.waits() && c.ask == nil })
 	}
 }
 
@@ -43,8 +52,12 @@ func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
 
 // wakesSoon tells whether parking is not worth it.
 func (s *session) wakesSoon() bool {
+	soon := s.parkAfter
+	if s.awaitsRetry() {
+		soon = min(soon, shortRetry)
+	}
 	wakes := s.wakes()
-	return wakes != nil && time.Until(*wakes) < s.parkAfter
+	return wakes != nil && time.Until(*wakes) < soon
 }
 
 // wakes is when the session has something to do by itself; nil: never.
@@ -61,9 +74,11 @@ func (s *session) wakes() *time.Time {
 		return resting(s.execution.Request.IdleTimeoutSeconds)
 	case domain.StatusInterrupted:
 		return resting(s.choosingSeconds())
-	default:
-		return s.firstExpiry()
 	}
+	if s.awaitsRetry() {
+		return &s.retryAt
+	}
+	return s.firstExpiry()
 }
 
 // park lets the agent and then the execution go. The bell is read first: what was written before that is read here, and what
@@ -150,11 +165,11 @@ func (s *session) cameToItsEnd() bool {
 	return s.result != nil && s.result.err == nil && s.result.stop != domain.StopCancelled
 }
 
-// onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, so that no agent is needed before they
-// have answered.
+// onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, or for the time at which a request to the model
+// is repeated, so that no agent is needed before that.
 func (s *session) onlyWaits() bool {
-	asking := s.status == domain.StatusPendingToolApproval || s.status == domain.StatusExecutingTool
-	if !asking || !s.parkable() || s.wanted() || len(s.decided) > 0 {
+	waits := s.status == domain.StatusPendingToolApproval || s.status == domain.StatusExecutingTool || s.awaitsRetry()
+	if !waits || !s.parkable() || s.wanted() || len(s.decided) > 0 {
 		return false
 	}
 	return !s.wakesSoon() && !s.anyCall(func(c *call) bool { return !c.waits() && c.generation == 0 })

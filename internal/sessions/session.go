@@ -64,6 +64,7 @@ type session struct {
 	verdicts   chan struct{}              // rings when a judgement that took a while is there
 	again      <-chan time.Time           // rings when a reading that failed is to be tried again; nil otherwise
 	flowing    bool                       // text arrives
+	retryAt    time.Time                  // when a request to the model that failed is repeated; in the past: none is waited for
 	closing    bool                       // the turn is being stopped: whoever asks is told that nobody will answer
 	leaving    bool                       // the execution is handed over: whoever asks waits for the next driver
 	clock      *clock

@@ -134,11 +134,20 @@ func (s *session) opened(err error) state {
 	}
 }
 
-// waiting: the agent thinks, nothing has arrived.
+// waiting: the agent thinks, nothing has arrived. While it waits to repeat a request to its model, the clock stands still.
 func (s *session) waiting() state {
-	s.clock.run()
-	return s.listen()
+	if !s.awaitsRetry() {
+		s.clock.run()
+		return s.listen()
+	}
+	s.clock.pause()
+	due := time.NewTimer(time.Until(s.retryAt))
+	defer due.Stop()
+	return s.await(nil, due.C, s.current)
 }
+
+// awaitsRetry tells whether the turn waits for the time at which a request to the model is repeated.
+func (s *session) awaitsRetry() bool { return s.inTurn && time.Now().Before(s.retryAt) }
 
 // streaming: text or thought arrives.
 func (s *session) streaming() state {

@@ -240,6 +240,9 @@ func (s *session) recall(c domain.Conversation) {
 		s.promptText = c.Text
 	}
 	s.began, s.warned = c.UsageBefore, c.Warned
+	if c.Retrying != nil {
+		s.retryAt = c.Retrying.At
+	}
 	s.clock = newClock(s.execution.Request.TimeoutSeconds, c.ActiveTime)
 	s.repairs, s.executed = c.Repair, c.Executed
 	s.blocks.edits, s.blocks.newest = c.Edits, c.Generations

@@ -121,7 +121,7 @@ func (s *session) forgetTurn() {
 	if s.stop != nil {
 		s.stop(errOver) // its context would otherwise hang on to the lease, one for each turn
 	}
-	s.rounds, s.round, s.flowing = 0, "", false
+	s.rounds, s.round, s.flowing, s.retryAt = 0, "", false, time.Time{}
 	s.stop, s.result, s.continued, s.resumed = nil, nil, nil, nil
 	s.closing, s.interrupting, s.toldNo, s.reopened, s.inTurn = false, false, false, false, false
 }
@@ -149,6 +149,9 @@ func (s *session) prompt() error {
 		if prompt.History, err = s.history(); err != nil {
 			return err
 		}
+	}
+	if s.resumed != nil {
+		prompt.Retrying = s.resumed.Retrying
 	}
 	s.fresh = false
 	ctx, stop := context.WithCancelCause(s.lease)

@@ -92,19 +92,40 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// TestModelThatFails: a key can be mended, and a model that the provider does not know cannot.
 func TestModelThatFails(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
+		var status atomic.Int32
+		status.Store(http.StatusUnauthorized)
 		s := up(t, e, newModel(t, func(a *answer, _ []message) {
-			a.w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprint(a.w, `{"error":{"message":"no such key","type":"invalid_request_error"}}`)
-			a.broken = true
+			if code := int(status.Load()); code != http.StatusOK {
+				a.w.WriteHeader(code)
+				fmt.Fprint(a.w, `{"error":{"message":"no such key","type":"invalid_request_error"}}`)
+				a.broken = true
+				return
+			}
+			a.say("Here I am.")
 		}))
-		end := s.ended(s.create().ID)
-		if end.Status != "failed" || end.Output.Error.Code != "modelUnauthorized" {
+		id := s.create().ID
+		s.reach(id, domain.StatusInterrupted)
+		if cause := want[struct{ Cause string }](s.client, http.StatusOK, "GET", "/executions/"+id, nil).Cause; cause != "provider" {
+			t.Errorf("interrupted with the cause %q", cause)
+		}
+		for _, mode := range []string{"load", "fresh"} {
+			s.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions/"+id+"/resume", object{"mode": mode})
+		}
+		status.Store(http.StatusOK)
+		want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "retry"})
+		if end := s.ended(id); end.Status != "completed" || end.Output.Text != "Here I am." {
 			t.Errorf("ended: %+v %+v", end, end.Output)
 		}
-		s.sound(end.ID)
+		s.sound(id)
+
+		status.Store(http.StatusNotFound)
+		if end := s.ended(s.create().ID); end.Status != "failed" || end.Output.Error.Code != "modelFailed" {
+			t.Errorf("ended: %+v %+v", end, end.Output)
+		}
 	})
 }
 

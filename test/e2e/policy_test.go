@@ -142,6 +142,7 @@ func TestFallback(t *testing.T) {
 				sound := newModel(t, inTurn(calls("list", object{}), finally("from the second")))
 				s := newServer(t, e, broken)
 				s.models(object{"default": "first", "first": entry(broken), "second": entry(sound)})
+				s.section("settings", object{"fallbackAfter": 1})
 				s.start()
 				id := s.create(object{"source": object{"type": "internal", "fallbacks": []string{"second"}}}).ID
 				if end := s.ended(id); end.Status != "completed" || end.Output.Text != "from the second" {

@@ -237,7 +237,7 @@ func templateAccess(t *testing.T, stage *stage) {
 }
 
 func templateAccessToAFailure(t *testing.T, stage *stage) {
-	failing := stage.story(t, refuses(http.StatusUnauthorized, "invalid_api_key"))
+	failing := stage.story(t, refuses(http.StatusBadRequest, "invalid_request"))
 	first := failing.runs(object{"name": "analyze"})
 	failing.over(first, domain.StatusFailed)
 	s := stage.story(t, finally("I see."))
@@ -274,7 +274,7 @@ func sameOutput(t *testing.T, stage *stage) {
 	}{
 		{[]script{calls("read", object{"path": "none"}), finally("There is no such file.")}, object{}},
 		{[]script{stalls}, object{"timeoutSeconds": 1}},
-		{[]script{refuses(http.StatusUnauthorized, "invalid_api_key")}, object{}},
+		{[]script{refuses(http.StatusBadRequest, "invalid_request")}, object{}},
 	} {
 		s := stage.story(t, row.steps...)
 		id := s.runs(row.props)

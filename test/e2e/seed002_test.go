@@ -334,7 +334,12 @@ func toasts(t *testing.T, stage *stage) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stage.story(t, row.step)
-			id := s.generate(object{"source": object{"type": "internal", "model": row.model}})
+			id := s.generate(object{"source": object{"type": "internal", "model": row.model}, "retry": object{"forSeconds": 0}})
+			if row.code != "generationFailed" {
+				s.interruptedBy(id, row.code)
+				s.are(id)
+				return
+			}
 			shown := s.over(id, domain.StatusFailed)
 			if shown.Output.Success || shown.Output.Error == nil || string(shown.Output.Error.Code) != row.code || shown.Output.Error.Message == "" {
 				t.Errorf("%+v %+v", shown.Output, shown.Output.Error)
@@ -344,6 +349,25 @@ func toasts(t *testing.T, stage *stage) {
 			}
 			s.are(id)
 		})
+	}
+}
+
+// interruptions are how often the execution was interrupted, and why.
+func (s *story) interruptions(id string) (all []domain.StateChanged) {
+	for _, changed := range of[domain.StateChanged](s.t, s.log(id)) {
+		if changed.To == domain.StatusInterrupted {
+			all = append(all, changed)
+		}
+	}
+	return all
+}
+
+// interruptedBy waits until the provider has interrupted the execution, with the code of its failure.
+func (s *story) interruptedBy(id, code string) {
+	s.t.Helper()
+	s.eventually("the interruption", func() bool { return s.see(id).Status == string(domain.StatusInterrupted) })
+	if all := s.interruptions(id); len(all) != 1 || all[0].Cause != domain.CauseProvider || string(all[0].Code) != code || all[0].Reason == "" {
+		s.t.Errorf("%+v", all)
 	}
 }
 
@@ -433,14 +457,18 @@ func networkErrors(t *testing.T, stage *stage) {
 
 // networkErrorsOfAnEdit: what the edit was to change can still be accepted, or edited again.
 func networkErrorsOfAnEdit(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"), breaks, breaks, breaks, breaks, breaks, hands("df -h"))
-	id := s.generate()
+	s := stage.story(t, hands("df"), breaks, breaks, hands("df -h"))
+	id := s.generate(object{"retry": object{"forSeconds": 0}})
 	s.rests(id, 1)
 	s.edit(id, "with units")
+	s.interruptedBy(id, "modelStreamBroken")
+	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "retry"})
+	s.eventually("another interruption", func() bool { return len(s.interruptions(id)) == 2 })
+	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "fail"})
 	s.rests(id, 2)
-	s.heardOf(6)
+	s.heardOf(3)
 	ends := of[domain.TurnEnded](t, s.log(id))
-	if len(ends) != 2 || ends[1].StopReason != domain.StopError || ends[1].Error == nil || ends[1].Error.Code != domain.CodeModelStreamBroken {
+	if len(ends) != 2 || ends[1].StopReason != domain.StopError || ends[1].Error == nil || ends[1].Error.Code != domain.CodeInterrupted {
 		t.Errorf("ended: %+v", ends)
 	}
 	s.are(id, "submitted")

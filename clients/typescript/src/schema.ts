@@ -1324,6 +1324,8 @@ export interface components {
             defaultTimeoutSeconds: number;
             /** @description Where `approvalTimeoutSeconds` is left out. */
             defaultApprovalTimeoutSeconds: number;
+            /** @description Where `retry` is left out. */
+            defaultRetryForSeconds: number;
             defaultCapabilities: components["schemas"]["GrantedCapabilities"];
             /** @description Where `defaultShell` is left out; null is unknown. */
             defaultShell: string | null;
@@ -1380,8 +1382,9 @@ export interface components {
              */
             args?: string[];
             /**
-             * @description Only for `internal`: models from `GET /models` that are asked, in this order, where the one before fails for
-             *     good. Each switch is an event, `model.switched`.
+             * @description Only for `internal`: models from `GET /models` that are asked, in this order, where the one before cannot get
+             *     better (401, 402, 403, an unknown model), or its provider is away for longer than a minute, or what the operator
+             *     says. Each switch is an event, `model.switched`.
              */
             fallbacks?: string[];
             /**
@@ -1602,6 +1605,7 @@ export interface components {
              *     nobody answered and goes on. 0 is for ever. Calls that the client runs wait just as long.
              */
             approvalTimeoutSeconds?: number;
+            retry?: components["schemas"]["Retry"];
             /**
              * @description When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
              *     being completed. An error of its agent ends the turn and not the execution. Without it: true for the kinds
@@ -1919,6 +1923,17 @@ export interface components {
          */
         ResumeMode: "load" | "fresh" | "retry" | "fail";
         /**
+         * @description For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 429, 5xx, or an
+         *     answer that breaks off. Of the internal agent only.
+         */
+        Retry: {
+            /**
+             * @description Counted from the first failure of the request. 0: it is not repeated. After that the execution is `interrupted` with the
+             *     cause `provider`. Without it the `defaultRetryForSeconds` of `GET /settings`.
+             */
+            forSeconds: number;
+        };
+        /**
          * @description Why an execution is `interrupted`. `provider`: the model's provider did not serve a request, and may later.
          *     `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
          *     agent is gone. See `POST …/resume`.
@@ -1990,6 +2005,8 @@ export interface components {
             maxIterations: number;
             timeoutSeconds: number;
             approvalTimeoutSeconds: number;
+            /** @description Null where an older server has created it; then the `defaultRetryForSeconds` of `GET /settings` holds. */
+            retry: components["schemas"]["Retry"] | null;
             keepOpen: boolean;
             idleTimeoutSeconds: number;
             /** @description Null where the request did not say; 0 is for ever. */
@@ -3710,17 +3727,25 @@ export interface components {
             turn: number;
             update: components["schemas"]["AgentUpdate"];
         };
-        /** @description A model request failed and will be sent again. */
+        /**
+         * @description A request to a model failed and will be sent again. Until then the turn's clock stands still, and an execution that waits for
+         *     long is parked.
+         */
         ModelRetrying: {
-            /** @description The one that failed. */
+            /** @description Its name in the registry. Events of servers before this field existed have none, nor `at`. */
+            model?: string;
+            /** @description The one that failed, of this request to this model. */
             attempt: number;
-            maxAttempts: number;
             /** Format: int64 */
             delayMs: number;
+            /** @description When the next attempt begins. */
+            at?: components["schemas"]["Time"];
+            /** @description When the request is given up; absent where it is repeated once only, since the answer was empty or asked for too much. */
+            until?: components["schemas"]["Time"];
             code: string;
             message: string;
         };
-        /** @description A model failed for good, and another one of `source.fallbacks` is asked from here on. */
+        /** @description A model was given up, and another one of `source.fallbacks` is asked from here on. */
         ModelSwitched: {
             from: string;
             to: string;

@@ -5,7 +5,7 @@ import { curl } from "./curl.js";
 const members = [
   "source", "messages", "prompt", "systemPrompt", "instructions", "contextFrom", "outputSchema", "capabilities", "tools", "policy", "safeMode", "memory",
     "runbookId",
-  "secrets", "budget", "maxIterations", "timeoutSeconds", "approvalTimeoutSeconds", "keepOpen", "idleTimeoutSeconds", "retentionDays", "mcpServers",
+  "secrets", "budget", "maxIterations", "timeoutSeconds", "approvalTimeoutSeconds", "retry", "keepOpen", "idleTimeoutSeconds", "retentionDays", "mcpServers",
     "resumeFrom",
   "debug", "workingDirectory", "metadata",
 ];

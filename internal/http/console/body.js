@@ -107,6 +107,7 @@ export function defaultsOf(settings) {
     model: settings?.defaultModel ?? undefined,
     timeoutSeconds: settings?.defaultTimeoutSeconds,
     approvalTimeoutSeconds: settings?.defaultApprovalTimeoutSeconds,
+    retryForSeconds: settings?.defaultRetryForSeconds,
   };
 }
 

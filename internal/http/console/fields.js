@@ -53,6 +53,10 @@ export const fields = [
     hint: "Then nobody has answered, which is no human no. 0 is for ever.",
   },
   {
+    name: "retryForSeconds", pointer: "/retry/forSeconds", kind: "number", only: "internal", label: "Ask a failing model again for, in seconds",
+    hint: "Then the execution is interrupted, and somebody chooses. 0 is not at all.",
+  },
+  {
     name: "idleTimeoutSeconds", pointer: "/idleTimeoutSeconds", kind: "number", label: "Idle for at most, in seconds",
     hint: "Of one that is kept open. 0 is for ever.",
   },

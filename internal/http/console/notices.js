@@ -1,6 +1,6 @@
 // What is no item of the API and yet to be seen in its place: a model that fails, an agent that is silent, the end. Pure: words for events.
 
-import { amount, duration, plural, words } from "./format.js";
+import { amount, duration, moment, plural, words } from "./format.js";
 import { lookup } from "./lookup.js";
 
 /** The words of an event that is a notice: {level: "info" | "warn" | "error", text, detail?}; undefined: it is none. */
@@ -39,9 +39,9 @@ const notices = {
     status === "failed" || status === "notStarted" ? warn(`The agent works without the MCP server ${server}.`, message) : undefined,
   "agent.modeChanged": ({ mode }) => info(`The agent works in the mode ${mode} from here on.`),
   "agent.silent": ({ seconds }) => warn(`Nothing has come from the agent for ${duration(seconds * 1000)}, although it is its turn.`),
-  "model.retrying": ({ attempt, maxAttempts, delayMs, code, message }) =>
-    warn(`The model failed, attempt ${attempt} of ${maxAttempts}; asked again after ${duration(delayMs)}.`, `${code}: ${message}`),
-  "model.switched": ({ from, to, code, message }) => warn(`The model ${from} failed for good; ${to} is asked from here on.`, `${code}: ${message}`),
+  "model.retrying": ({ attempt, delayMs, at, code, message }) =>
+    warn(`The model failed, attempt ${attempt}; asked again after ${duration(delayMs)}${at && delayMs >= 60_000 ? `, ${moment(at)}` : ""}.`, `${code}: ${message}`),
+  "model.switched": ({ from, to, code, message }) => warn(`The model ${from} was given up; ${to} is asked from here on.`, `${code}: ${message}`),
   "context.compacted": ({ results, before, after }) =>
     info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
   "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${lookup(limits, limit) ?? limit}).`),

@@ -8,7 +8,7 @@ import { fields } from "../../../internal/http/console/fields.js";
 import { place } from "../../../internal/http/console/form.js";
 
 const settings = {
-  defaultModel: "demo", defaultTimeoutSeconds: 300, defaultApprovalTimeoutSeconds: 3600,
+  defaultModel: "demo", defaultTimeoutSeconds: 300, defaultApprovalTimeoutSeconds: 3600, defaultRetryForSeconds: 3600,
   defaultCapabilities: { read: "allow", write: "ask", execute: "ask", network: "ask", mcp: "ask", delegate: "ask" },
 };
 
@@ -16,7 +16,7 @@ const settings = {
 const plain = {
   kind: "agent", source: { type: "internal", model: "demo" }, block: null, prompt: "Look.", messages: null, systemPrompt: null, instructions: null,
   capabilities: settings.defaultCapabilities, tools: {}, policy: { unattended: false }, safeMode: true, memory: { enabled: false }, runbookId: null,
-  secrets: [], budget: null, maxIterations: 50, timeoutSeconds: 300, approvalTimeoutSeconds: 3600, keepOpen: false, idleTimeoutSeconds: 86400,
+  secrets: [], budget: null, maxIterations: 50, timeoutSeconds: 300, approvalTimeoutSeconds: 3600, retry: { forSeconds: 3600 }, keepOpen: false, idleTimeoutSeconds: 86400,
   retentionDays: null, mcpServers: [], resumeFrom: null, debug: false, workingDirectory: "/srv/work", metadata: {},
   contextFrom: [], outputsFrom: {}, outputSchema: null,
 };

@@ -121,13 +121,13 @@ test("the end", () => {
 });
 
 test("notices stand in their place, and the newest of those that repeat says it all", () => {
-  const retry = (attempt) => ["model.retrying", { attempt, maxAttempts: 3, delayMs: 2000, code: "modelFailed", message: "busy" }];
+  const retry = (attempt) => ["model.retrying", { attempt, delayMs: 2000, code: "modelFailed", message: "busy" }];
   const rows = heard(delta(0, "a"), retry(1), retry(2), ["agent.silent", { turn: 1, seconds: 60 }], delta(1, "b"), retry(3)).rows();
   assert.deepEqual(rows.map((row) => row.notice?.text ?? row.id), [
     "prompt:1", "message:m",
-    "The model failed, attempt 2 of 3; asked again after 2 s.",
+    "The model failed, attempt 2; asked again after 2 s.",
     "Nothing has come from the agent for 1 min, although it is its turn.",
-    "The model failed, attempt 3 of 3; asked again after 2 s.",
+    "The model failed, attempt 3; asked again after 2 s.",
   ]);
 });
 

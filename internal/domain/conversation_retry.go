@@ -1,0 +1,35 @@
+package domain
+
+// retrying follows the request to a model that a turn has come to, and its repetitions.
+type retrying struct {
+	newest   *ModelRetrying
+	switched []ModelSwitched
+}
+
+func (r *retrying) take(payload Payload) {
+	switch p := payload.(type) {
+	case TurnStarted:
+		*r = retrying{}
+	case ModelRetrying:
+		r.newest = &p
+	case ModelSwitched:
+		r.newest, r.switched = nil, append(r.switched, p)
+	case MessageCompleted:
+		if !p.Interrupted {
+			r.newest = nil
+		}
+	case ToolCallRequested, TurnEnded:
+		r.newest = nil
+	case StateChanged:
+		if p.To == StatusInterrupted { // whoever resumes it begins with the first model, and counts anew
+			*r = retrying{}
+		}
+	}
+}
+
+func (r *retrying) now() *Retrying {
+	if r.newest == nil {
+		return nil
+	}
+	return &Retrying{ModelRetrying: *r.newest, Switched: r.switched}
+}
