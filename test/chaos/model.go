@@ -19,6 +19,7 @@ import (
 type model struct {
 	server   *httptest.Server
 	requests atomic.Int64
+	away     atomic.Pointer[absent] // nil: it serves; see provider.go
 }
 
 func newModel() *model {
@@ -45,6 +46,10 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.requests.Add(1)
+	if a := m.away.Load(); a != nil {
+		a.turnAway(w)
+		return
+	}
 	var request struct {
 		Messages []message `json:"messages"`
 	}
