@@ -263,8 +263,16 @@ var departures = map[string]fault{
 // deafness: the agent does not read any more. A pipe takes 64 KiB before anybody notices.
 var deafness = map[string]fault{
 	"deaf-prompt": {run: func(v *visit) {
-		end, _ := v.endsAs(v.toDeafEars(), domain.StatusFailed)
-		v.failed(end, domain.CodeAgentTimedOut, "does not read")
+		id := v.toDeafEars()
+		ended := of[domain.TurnEnded](v.t, v.turns(id, 2))[1]
+		if ended.Error == nil || ended.Error.Code != domain.CodeAgentTimedOut || !strings.Contains(ended.Error.Message, "does not read") {
+			v.t.Errorf("the turn ended with %+v", ended.Error)
+		}
+		v.reach(id, domain.StatusIdle)
+		v.prompt(id, "say I hear you") // to a process that the prompt starts
+		v.eventually("an answer", func() bool { return strings.HasSuffix(text(v.t, v.page(id)), "I hear you") })
+		v.reach(id, domain.StatusIdle)
+		v.closed(id)
 	}},
 	"deaf-prompt-cancel": {run: func(v *visit) {
 		id := v.toDeafEars()
