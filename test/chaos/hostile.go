@@ -18,8 +18,8 @@ import (
 )
 
 // hostile has models and agents do whatever they like, among good executions on the same server, which is killed now and then. Only
-// those fail that have to, with an error that says so, soon after each is cancelled nothing of them is left, and the good
-// ones are unharmed.
+// those fail or are interrupted that have to, with an error or a cause that says so, soon after each is cancelled nothing of them is left,
+// and the good ones are unharmed.
 func hostile(r *run) {
 	folder, err := os.MkdirTemp(r.stage.folder, "hostile-")
 	r.must(err)
@@ -44,8 +44,8 @@ func hostile(r *run) {
 	w.completed()
 }
 
-// villainModels are the models. Each does the same at every attempt, so the server gives up in the end, but for those that
-// go on for ever.
+// villainModels are the models. Each does the same at every attempt, so the server stops repeating the request in the end, but for those
+// that go on for ever.
 func villainModels() map[string]story {
 	status := func(code int) story {
 		return func(s speaker, _ string, _ int) {
@@ -104,18 +104,18 @@ type villain struct {
 	name  string
 	model string // a story, or
 	agent []string
-	ends  string // failed or completed by itself; cancelled: it would go on for ever
+	ends  string // failed, interrupted or completed by itself; cancelled: it would go on for ever
 }
 
 // villains are all of them. Those that never end are cancelled after a while.
 var villains = []villain{
-	{name: "429", model: "status429", ends: "failed"},
-	{name: "503", model: "status503", ends: "failed"},
-	{name: "an error behind 200", model: "errorEvent", ends: "failed"},
-	{name: "a stream that is torn", model: "truncated", ends: "failed"},
-	{name: "a stream without an end", model: "unended", ends: "failed"},
-	{name: "invalid JSON", model: "invalidJSON", ends: "failed"},
-	{name: "noise", model: "noise", ends: "failed"},
+	{name: "429", model: "status429", ends: "interrupted"},
+	{name: "503", model: "status503", ends: "interrupted"},
+	{name: "an error behind 200", model: "errorEvent", ends: "interrupted"},
+	{name: "a stream that is torn", model: "truncated", ends: "interrupted"},
+	{name: "a stream without an end", model: "unended", ends: "interrupted"},
+	{name: "invalid JSON", model: "invalidJSON", ends: "interrupted"},
+	{name: "noise", model: "noise", ends: "interrupted"},
 	{name: "a huge chunk", model: "hugeChunk", ends: "failed"},
 	{name: "wild calls", model: "wildCall", ends: "completed"},
 	{name: "a byte a second", model: "slow", ends: "cancelled"},
@@ -133,8 +133,10 @@ var villains = []villain{
 }
 
 const (
-	// villainsEndWithin is how long those may take that end by themselves: five attempts, with the pauses between.
+	// villainsEndWithin is how long those may take that end by themselves.
 	villainsEndWithin = 5 * time.Minute
+	// villainsRetryForSeconds is for how long the request to a hostile model is repeated: some attempts, with the pauses between.
+	villainsRetryForSeconds = 5
 	// cancelledWithin is until a cancelled one has ended, whatever it does.
 	cancelledWithin = 15 * time.Second
 )
@@ -164,9 +166,12 @@ func (w *world) villain(v villain, d *dice, killed *atomic.Bool) {
 	}
 	through := !killed.Load()
 	k := &walker{walks: &walks{w: w, ctx: w.load.ctx}, dice: d, key: "villain-" + strconv.Itoa(d.below(math.MaxInt32))}
-	body := object{"source": object{"type": "internal"}, "prompt": "story " + v.model + " " + k.key, "metadata": object{"key": k.key}}
+	body := object{"metadata": object{"key": k.key}}
 	if v.agent != nil {
 		body["source"], body["prompt"] = object{"type": "acp", "command": "scripted"}, acptest.Prompt(v.agent...)
+	} else {
+		body["source"], body["prompt"] = object{"type": "internal"}, "story "+v.model+" "+k.key
+		body["retry"] = object{"forSeconds": villainsRetryForSeconds}
 	}
 	a := k.post("/executions", body)
 	var created struct{ ID string }
@@ -184,6 +189,14 @@ func (w *world) villain(v villain, d *dice, killed *atomic.Bool) {
 	w.outcome(k, v, villainsEndWithin, through)
 }
 
+// interruptedBy is the cause where it ends as interrupted.
+func (v villain) interruptedBy() domain.InterruptCause {
+	if v.agent != nil {
+		return domain.CauseProcessGone
+	}
+	return domain.CauseProvider
+}
+
 // outcome waits for the end and looks whether it is the right one. For one that goes through the death of the server a cancel may take
 // some time, and an agent may be interrupted, or behave well when it is told to go on.
 func (w *world) outcome(k *walker, v villain, within time.Duration, through bool) {
@@ -192,6 +205,7 @@ func (w *world) outcome(k *walker, v villain, within time.Duration, through bool
 		a := w.insist(k.ctx, k.dice, http.MethodGet, k.own(""), nil)
 		var e struct {
 			Status domain.Status
+			Cause  domain.InterruptCause
 			Output *struct {
 				Error *struct{ Code, Message string }
 			}
@@ -200,6 +214,7 @@ func (w *world) outcome(k *walker, v villain, within time.Duration, through bool
 			status = e.Status
 			w.run.expect(status != domain.StatusFailed || e.Output != nil && e.Output.Error != nil && e.Output.Error.Code != "" &&
 				e.Output.Error.Code != string(domain.CodeInternal), "%s: %s failed without saying why: %s", w.name, v.name, a)
+			w.run.expect(status != domain.StatusInterrupted || e.Cause == v.interruptedBy(), "%s: %s is interrupted for another cause: %s", w.name, v.name, a)
 		}
 		rest(k.ctx, 50*time.Millisecond)
 	}
