@@ -1,6 +1,7 @@
 package http
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -150,7 +151,7 @@ func TestEditedArgumentsMustFitTheClientsTool(t *testing.T) {
 	models, err := llm.NewRegistry(llm.Config{Models: map[string]llm.Model{"demo": {Provider: llm.ProviderDemo}}, Default: "demo"}, tools.NewRegistry())
 	must(t, err)
 	h := newHouse(t, func(c *Config) {
-		c.Approvals = approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), models) //nolint:forcetypeassert // see newHouse
+		c.Approvals = approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), ofTheScript{models}) //nolint:forcetypeassert // see newHouse
 	})
 	const own = `{"name":"insert_blocks","description":"Inserts blocks.","class":"write","schema":{"type":"object",` +
 		`"required":["after"],"additionalProperties":false,"properties":{"after":{"type":"string","pattern":"^b[0-9]$"}}}}`
@@ -169,6 +170,15 @@ func TestEditedArgumentsMustFitTheClientsTool(t *testing.T) {
 		waiting := h.ask("GET", "/executions/"+id, "").want(200)
 		return waiting.count("pendingToolCalls") == 1 && waiting.text("pendingToolCalls", "0", "arguments", "after") == "b2"
 	})
+}
+
+// ofTheScript describes a call with the version that the scripted agent gives to all of its tools.
+type ofTheScript struct{ *llm.Registry }
+
+func (o ofTheScript) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
+	call, err := o.Registry.Describe(request, tool, arguments)
+	call.Version = "1"
+	return call, err
 }
 
 // TestASecretThatCannotBeMasked is an input like any other: 422, and not a bug of ours.
