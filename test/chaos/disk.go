@@ -224,20 +224,22 @@ func (w *world) smallFile() string {
 	return string(content)
 }
 
-// write has an execution write the file, and looks what became of the call.
+// write has an execution write the file, and looks what became of the call. A busy machine may turn a creation away, or say nothing on a
+// stream for a while.
 func (w *world) write(key, fate string) {
-	a := w.ask(w.run.ctx, w.servers[0], http.MethodPost, "/executions", object{"source": object{"type": "internal"},
-		"prompt": "story write " + key, "capabilities": object{"read": "allow", "write": "allow"}, "metadata": object{"key": key}})
+	a := w.insist(w.run.ctx, &w.run.dice, http.MethodPost, "/executions", object{"source": object{"type": "internal"},
+		"prompt": "story write " + key, "capabilities": object{"read": "allow", "write": "allow"}, "metadata": object{"key": key}}, "Idempotency-Key", key)
 	var created struct{ ID string }
 	w.run.must(a.into(&created))
-	got := ""
-	_, err := w.follow(w.run.ctx, w.servers[0], created.ID, 0, func(e event) {
-		var call struct{ Fate string }
-		if e.Type == "toolCall.completed" && e.into(&call) == nil {
-			got = call.Fate
-		}
-	})
-	w.run.must(err)
+	got, last, ended := "", int64(0), false
+	for end := time.Now().Add(time.Minute); !ended && time.Now().Before(end); w.run.sleep(50 * time.Millisecond) {
+		ended, _ = w.follow(w.run.ctx, w.servers[0], created.ID, last, func(e event) {
+			var call struct{ Fate string }
+			if last = e.Seq; e.Type == "toolCall.completed" && e.into(&call) == nil {
+				got = call.Fate
+			}
+		})
+	}
 	w.run.operation(got == fate)
 	w.run.expect(got == fate, "%s: F17: the call %s is %q, not %s", w.name, key, got, fate)
 }
