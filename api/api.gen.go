@@ -2689,12 +2689,14 @@ type Resolution string
 // ResumeExecution defines model for ResumeExecution.
 type ResumeExecution struct {
 	// Mode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
-	// again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed.
+	// again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed; where it
+	// generated blocks before, only the turn has, and the execution is `idle`.
 	Mode ResumeMode `json:"mode"`
 }
 
 // ResumeMode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
-// again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed.
+// again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed; where it
+// generated blocks before, only the turn has, and the execution is `idle`.
 type ResumeMode string
 
 // Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 429, 5xx, or an

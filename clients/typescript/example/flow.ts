@@ -16,7 +16,9 @@ export type State =
   | { status: "cancelled" }
   | ({ status: "postGeneration"; promptBlockId: string } & Proposal)
   | ({ status: "editing"; promptBlockId: string; text: string } & Proposal)
-  | ({ status: "submittingEdit"; promptBlockId: string; text: string } & Proposal);
+  | ({ status: "submittingEdit"; promptBlockId: string; text: string } & Proposal)
+  /** It cannot go on by itself; `proposed` tells whether blocks of before are shown. A person chooses: retry, giveUp or cancel. */
+  | { status: "interrupted"; promptBlockId: string; executionId: string; reason: string; proposed: boolean };
 
 export interface FlowOptions {
   signoff: Signoff;
@@ -29,6 +31,9 @@ export interface FlowOptions {
   onProgress?: (text: string) => void;
   follow?: FollowOptions;
 }
+
+/** For how long a model that does not answer is asked again before the person, who sits there and waits, chooses. */
+const patienceSeconds = 60;
 
 /**
  * Generates blocks behind a block of a runbook: a person writes a prompt, the blocks appear as proposals, and the person
@@ -98,6 +103,7 @@ export class GenerationFlow {
     if (state.status !== "editing" || state.text.trim() === "") return;
     const { signoff, runbook } = this.#options;
     const { executionId, generation, text } = state;
+    if (this.#run !== undefined) this.#run.edit = text;
     this.#become({ ...state, status: "submittingEdit" });
     try {
       await signoff.editGeneration(executionId, { text, generation, document: runbook.snapshot() });
@@ -105,6 +111,16 @@ export class GenerationFlow {
       if (this.#state.status === "submittingEdit" && this.#state.executionId === executionId) this.#become(state);
       this.#complain(error);
     }
+  }
+
+  /** After an interruption: repeats the request to the model that failed. */
+  retry(): Promise<void> {
+    return this.#resume("retry");
+  }
+
+  /** After an interruption: ends the edit, and the blocks are as they were. Where there are none yet, the generation has failed. */
+  giveUp(): Promise<void> {
+    return this.#resume("fail");
   }
 
   /** Takes the blocks away, or stops what would bring them. In the field for changes it only closes the field. */
@@ -131,6 +147,7 @@ export class GenerationFlow {
       document: runbook.snapshot(),
       insertAfter: run.promptBlockId,
       blockTypes,
+      retry: { forSeconds: patienceSeconds },
     });
   }
 
@@ -145,6 +162,8 @@ export class GenerationFlow {
         return this.#options.onProgress?.(event.data.text);
       case "toolCall.requested":
         return this.#options.onProgress?.(event.data.summary);
+      case "model.retrying":
+        return this.#options.onProgress?.(`${event.data.message} Trying again. `);
       case "blocks.generated":
         return this.#propose(run, event);
       case "turn.ended":
@@ -152,6 +171,8 @@ export class GenerationFlow {
         return;
       case "execution.stateChanged":
         if (event.data.to === "idle") this.#rest(run);
+        else if (event.data.to === "interrupted") this.#interrupt(run, event);
+        else if (event.data.from === "interrupted") this.#goOn(run, event.executionId); // perhaps somebody else had it retried
         return;
       case "blocks.accepted":
         return this.#keep(run); // perhaps somebody else did
@@ -175,8 +196,22 @@ export class GenerationFlow {
   #rest(run: Run): void {
     if (run.proposal === undefined) return;
     this.#become({ status: "postGeneration", promptBlockId: run.promptBlockId, ...run.proposal });
-    if (run.error !== undefined) this.#complain(run.error);
+    if (run.error !== undefined) this.#complainOfEnd(run.error);
     run.error = undefined;
+  }
+
+  /** Nothing is lost: the blocks stay, and so does the edit, until a person has chosen. */
+  #interrupt(run: Run, event: Extract<Event, { type: "execution.stateChanged" }>): void {
+    const { reason = "The execution cannot go on by itself.", code } = event.data;
+    const { promptBlockId, proposal } = run;
+    this.#become({ status: "interrupted", promptBlockId, executionId: event.executionId, reason, proposed: proposal !== undefined });
+    this.#complain({ code, message: reason });
+  }
+
+  #goOn(run: Run, executionId: string): void {
+    const { promptBlockId, prompt, proposal, edit = "" } = run;
+    if (proposal === undefined) this.#become({ status: "generating", promptBlockId, prompt, executionId });
+    else this.#become({ status: "submittingEdit", promptBlockId, text: edit, ...proposal });
   }
 
   #keep(run: Run): void {
@@ -198,10 +233,21 @@ export class GenerationFlow {
     if (this.#run !== run) return;
     this.#discard(run);
     this.#become({ status: "idle" });
-    this.#complain(error);
+    this.#complainOfEnd(error);
   }
 
   // ——— what goes to the server ———
+
+  /** The state changes when the stream tells that the choice has taken effect. */
+  async #resume(mode: "retry" | "fail"): Promise<void> {
+    const state = this.#state;
+    if (state.status !== "interrupted") return;
+    try {
+      await this.#options.signoff.resumeExecution(state.executionId, { mode });
+    } catch (error) {
+      if (!(error instanceof SignoffError && error.code === "notInterrupted")) this.#complain(error); // somebody else chose before
+    }
+  }
 
   /** Ends a generation that nobody wants any more. The page does not wait for that. */
   #leave(run: Run): void {
@@ -228,6 +274,11 @@ export class GenerationFlow {
     this.#options.onState?.(state);
   }
 
+  /** An end that somebody chose after an interruption is no news: the interruption itself was told. */
+  #complainOfEnd(error: unknown): void {
+    if ((error as { code?: unknown } | undefined)?.code !== "interrupted") this.#complain(error);
+  }
+
   #complain(error: unknown): void {
     this.#options.onError?.(message(error), error);
   }
@@ -239,6 +290,8 @@ interface Run {
   prompt: string;
   executionId?: string;
   proposal: Proposal | undefined;
+  /** The changes that were asked for last. */
+  edit?: string;
   /** Why its last turn broke down. */
   error: unknown;
   /** Nobody is interested any more. */

@@ -92,19 +92,22 @@ const keys: Record<State["status"], string> = {
   postGeneration: "Tab accepts · E edits · Escape takes the blocks away",
   editing: "Enter asks for the change · Escape closes the field",
   submittingEdit: "Escape takes the blocks away.",
+  interrupted: "R tries again · G gives up · Escape stops it.",
 };
+
+const keysOfInterruptedEdit = "R tries again · G gives the edit up and keeps the blocks · Escape takes the blocks away";
 
 let status: State["status"] = "idle";
 
 function show(state: State): void {
   if (state.status === "generating" || state.status === "submittingEdit") part("error").textContent = part("progress").textContent = "";
-  part("keys").textContent = keys[state.status];
+  part("keys").textContent = state.status === "interrupted" && state.proposed ? keysOfInterruptedEdit : keys[state.status];
   document.body.dataset["status"] = state.status;
   part("edit").hidden = state.status !== "editing";
   if (state.status === "editing" && status !== "editing") {
     part<HTMLInputElement>("text").value = state.text;
     part("text").focus();
-  } else if (state.status === "postGeneration") {
+  } else if (state.status === "postGeneration" || state.status === "interrupted") {
     (document.activeElement as HTMLElement | null)?.blur(); // so that E is a key and not a letter
   }
   status = state.status;
@@ -118,13 +121,17 @@ part("edit").addEventListener("submit", (event) => {
 });
 part("text").addEventListener("input", () => flow.edit(part<HTMLInputElement>("text").value));
 
+const acts: Partial<Record<State["status"], Record<string, () => void>>> = {
+  postGeneration: { tab: () => void flow.accept(), e: () => flow.edit() },
+  interrupted: { r: () => void flow.retry(), g: () => void flow.giveUp() },
+};
+
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") return flow.cancel();
-  if (flow.state.status !== "postGeneration" || event.ctrlKey || event.metaKey || event.altKey) return;
-  if ((event.target as HTMLElement).closest("textarea, input")) return;
-  if (event.key === "Tab") void flow.accept();
-  else if (event.key.toLowerCase() === "e") flow.edit();
-  else return;
+  if (event.ctrlKey || event.metaKey || event.altKey || (event.target as HTMLElement).closest("textarea, input")) return;
+  const act = acts[flow.state.status]?.[event.key.toLowerCase()];
+  if (act === undefined) return;
+  act();
   event.preventDefault();
 });
 

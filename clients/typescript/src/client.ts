@@ -19,6 +19,7 @@ import type {
   PromptExecution,
   RenderTemplate,
   RenderedTemplate,
+  ResumeExecution,
   Schemas,
   Settings,
   ToolResult,
@@ -71,6 +72,14 @@ export class Signoff {
   /** No further prompts: the execution works off what it has and is completed. With `waitSeconds` the answer waits so long for that. */
   closeExecution(id: string, options: CallOptions & { waitSeconds?: number } = {}): Promise<Execution> {
     return this.#post(`/executions/${part(id)}/close`, undefined, options, preferring(options));
+  }
+
+  /**
+   * Chooses how an `interrupted` execution goes on: what there is to choose from depends on its `cause`. The same choice again changes
+   * nothing; where there is nothing to choose any more, the error's `execution` tells how it stands.
+   */
+  resumeExecution(id: string, choice: ResumeExecution, options: CallOptions = {}): Promise<Execution> {
+    return this.#post(`/executions/${part(id)}/resume`, choice, options);
   }
 
   /**

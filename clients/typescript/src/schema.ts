@@ -1918,7 +1918,8 @@ export interface components {
         };
         /**
          * @description `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
-         *     again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed.
+         *     again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed; where it
+         *     generated blocks before, only the turn has, and the execution is `idle`.
          * @enum {string}
          */
         ResumeMode: "load" | "fresh" | "retry" | "fail";

@@ -25,6 +25,7 @@ export type Prompt = Schemas["Prompt"];
 export type PromptExecution = Schemas["PromptExecution"];
 export type RenderTemplate = Schemas["RenderTemplate"];
 export type RenderedTemplate = Schemas["RenderedTemplate"];
+export type ResumeExecution = Schemas["ResumeExecution"];
 export type RunbookDocument = Schemas["RunbookDocument"];
 export type Settings = Schemas["Settings"];
 export type ToolResult = Schemas["ToolResult"];

@@ -75,7 +75,7 @@ class Desk {
       },
       onError: (text) => this.errors.push(text),
       onProgress: (text) => (this.progress += text),
-      follow: { backoff: () => 5 },
+      follow: { backoff: () => 5, maxFailures: 200 }, // a test that failed does not follow a server that is gone
     });
   }
 
@@ -88,10 +88,12 @@ class Desk {
     void this.flow.generate(this.prompt);
   }
 
-  /** Waits until the flow is there, and returns the state. */
+  /** Waits until the flow is there, and returns the state. An interruption that was not waited for is an error at once. */
   async until<S extends State["status"]>(status: S, when: (state: Extract<State, { status: S }>) => boolean = () => true) {
+    const before = this.flow.state;
     for (;;) {
       const state = this.flow.state;
+      if (state.status === "interrupted" && status !== "interrupted" && state !== before) throw new Error(`${status} was waited for: ${state.reason}`);
       if (state.status === status && when(state as Extract<State, { status: S }>)) return state as Extract<State, { status: S }>;
       await new Promise<void>((resolve, reject) => {
         const late = () => reject(new Error(`${status} was waited for; ${this.trace}; ${this.errors}`));
@@ -265,17 +267,104 @@ test("a model that hands in bad blocks is told so; one that hands in none has fa
   assert.equal(talkative.errors.length, 1);
 });
 
-test("an edit that fails leaves the blocks as they are", async () => {
+test("an edit that the provider refuses leaves the blocks as they are: the person gives it up", async () => {
   const desk = new Desk("blocks a");
   desk.generate();
-  await desk.until("postGeneration");
+  const { executionId } = await desk.until("postGeneration");
   desk.flow.edit("refuse");
   await desk.flow.submitEdit();
-  await desk.until("postGeneration");
-  assert.equal(desk.errors.length, 1);
+  const { reason, proposed } = await desk.until("interrupted");
+  assert.ok(proposed);
+  assert.match(reason, /does not accept the key \(401\)/);
+  assert.deepEqual(desk.errors, [reason]);
+  assert.equal(desk.shown, "a?");
+  const { revision: documentRevision } = desk.runbook;
+  await assert.rejects(desk.signoff.acceptGeneration(executionId, { generation: 1, documentRevision }), { code: "busy" });
+  await assert.rejects(desk.signoff.editGeneration(executionId, { text: "blocks c" }), { code: "busy" });
+  await Promise.all([desk.flow.giveUp(), desk.flow.giveUp()]);
+  const { generation } = await desk.until("postGeneration");
+  assert.equal(generation, 1);
+  assert.deepEqual(desk.errors, [reason], "it was told once");
   assert.equal(desk.shown, "a?");
   await desk.flow.accept();
   assert.equal(desk.shown, "a");
+  assert.equal(await desk.end(executionId), "completed");
+});
+
+test("an edit that the provider refuses goes on when it is retried, and is cancelled while it waits for that", async (t) => {
+  t.after(() => (model.script = obedient));
+  const desk = new Desk("blocks a");
+  desk.generate();
+  const { executionId } = await desk.until("postGeneration");
+  model.script = (answer) => answer.refuse(401);
+  desk.flow.edit("blocks b");
+  await desk.flow.submitEdit();
+  await desk.until("interrupted");
+  await desk.flow.retry();
+  await desk.until("interrupted", () => desk.errors.length === 2);
+  assert.equal(desk.shown, "a?");
+  model.script = obedient; // the operator has mended the key
+  await desk.flow.retry();
+  await desk.until("postGeneration", ({ generation }) => generation === 2);
+  assert.equal(desk.shown, "b?");
+  const ways = "submittingEdit interrupted submittingEdit interrupted submittingEdit postGeneration";
+  assert.equal(desk.trace, `generating generating postGeneration editing ${ways}`);
+  desk.flow.edit("refuse");
+  await desk.flow.submitEdit();
+  await desk.until("interrupted");
+  desk.flow.cancel();
+  assert.equal(desk.flow.state.status, "cancelled");
+  assert.equal(desk.shown, "");
+  assert.equal(await desk.end(executionId), "cancelled");
+});
+
+test("a generation that the provider refuses is retried, or has failed when it is given up", async (t) => {
+  t.after(() => (model.script = obedient));
+  model.script = (answer) => answer.refuse(401);
+  const patient = new Desk("blocks a");
+  patient.generate();
+  const { proposed } = await patient.until("interrupted");
+  assert.ok(!proposed);
+  model.script = obedient;
+  await patient.flow.retry();
+  await patient.until("postGeneration");
+  assert.equal(patient.shown, "a?");
+  assert.equal(patient.trace, "generating generating interrupted generating postGeneration");
+  patient.flow.cancel();
+
+  const hasty = new Desk("refuse");
+  hasty.generate();
+  const { executionId } = await hasty.until("interrupted");
+  await hasty.flow.giveUp();
+  await hasty.until("idle");
+  assert.equal(hasty.errors.length, 1, hasty.errors.join("\n"));
+  assert.equal(await hasty.end(executionId), "failed");
+});
+
+test("a person is told that a model is away for a moment, and waits", async (t) => {
+  t.after(() => (model.script = obedient));
+  model.script = (answer) => {
+    model.script = obedient;
+    answer.refuse(503);
+  };
+  const desk = new Desk("blocks a");
+  desk.generate();
+  await desk.until("postGeneration");
+  assert.match(desk.progress, /503.* Trying again\./);
+  assert.deepEqual(desk.errors, []);
+});
+
+test("a retry in another window is seen in this one", async (t) => {
+  t.after(() => (model.script = obedient));
+  model.script = (answer) => answer.refuse(401);
+  const desk = new Desk("blocks a");
+  desk.generate();
+  const { executionId } = await desk.until("interrupted");
+  model.script = obedient;
+  await desk.signoff.resumeExecution(executionId, { mode: "retry" });
+  await desk.flow.retry(); // too late, and no error
+  await desk.until("postGeneration");
+  assert.equal(desk.errors.length, 1, desk.errors.join("\n"));
 });
 
 test("what the server does not take is said, and the flow is where it was", async () => {

@@ -49,7 +49,7 @@ const modes = [
   ["retry", "Repeat the request", "The request to the model that failed is sent again. No tool call is repeated."],
   ["load", "Take its session up again", "The agent goes on where it was. It is told that it was stopped."],
   ["fresh", "Begin the turn anew", "A new session of the agent gets the turn's prompt again. What was done may be done twice."],
-  ["fail", "End it", "The execution has failed."],
+  ["fail", "End it", "The execution has failed. Where it wrote blocks before, only this turn has, and they can still be accepted."],
 ];
 
 // A server before causes were told interrupted only what had lost its process.
