@@ -166,7 +166,7 @@ var registryScenes = scenes{
 		}
 		for _, one := range who {
 			if len(one.MCPServers) != 1 || one.MCPServers[0]["name"] != "tools" ||
-				!slices.Equal(one.MCPServers[0]["args"].([]any), []any{"mcp-relay", "tools", "/bin/true"}) {
+				!slices.Equal(one.MCPServers[0]["args"].([]any), []any{"mcp-relay", "tools", "/bin/true", "serve"}) {
 				v.t.Errorf("%s got %+v", one.Opened, one.MCPServers)
 			}
 		}
