@@ -121,6 +121,7 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 
 // changed is why an approved call could not run as it was shown: this release has another version of its tool, or none. A
 // yes that was taken all the same would have to be judged again, and somebody who was answered 200 would see the call refused.
+// The tools by which Signoff works for an external agent, such as its terminals, have no versions and are in no registry.
 func (d *Desk) changed(ctx context.Context, approval domain.Approval, answer Answer) (why *domain.Error, err error) {
 	if approval.Kind != domain.ApprovalToolCall || answer.Verb != domain.Approve {
 		return nil, nil
@@ -128,6 +129,9 @@ func (d *Desk) changed(ctx context.Context, approval domain.Approval, answer Ans
 	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
 	if err != nil {
 		return nil, err
+	}
+	if execution.Request.Source.Type == domain.SourceACP {
+		return nil, nil
 	}
 	now, err := d.tools.Describe(execution.Request, approval.Call.Tool, approval.Call.Arguments)
 	switch {

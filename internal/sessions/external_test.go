@@ -489,6 +489,28 @@ func TestMessageWithoutAnEnd(t *testing.T) {
 	}
 }
 
+// noTools are the tools of a registry that has none.
+type noTools struct{}
+
+func (noTools) Describe(_ domain.Request, tool string, _ json.RawMessage) (domain.ToolCall, error) {
+	return domain.ToolCall{}, domain.Errorf(domain.CodeUnknownTool, "There is no tool %s.", tool)
+}
+
+// TestYesToACallForAnExternalAgent: the terminals and files of external agents are calls of ours that no registry describes. A
+// yes to one of them runs it.
+func TestYesToACallForAnExternalAgent(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		var runs atomic.Int32
+		w, _ := abroad(t, s, versioned("", &runs))
+		w.desk = approvals.NewDesk(s, w.log, noTools{})
+		id := w.start(outside)
+		w.decide(w.approvals(id, 1)[0])
+		if end := w.ended(id); end.Status != domain.StatusCompleted || runs.Load() != 1 {
+			t.Errorf("%s, %d runs", end.Status, runs.Load())
+		}
+	})
+}
+
 // broken is an agent whose first turn ends with err, after half a sentence; every later one is well.
 func broken(err error) sessionstest.Script {
 	var turns atomic.Int32
