@@ -308,7 +308,7 @@ func (w *world) suffer(t *testing.T, one attempt) (worked []string, output strin
 		if script == "" {
 			continue
 		}
-		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(w.env, "MARK="+m), Hosts: one.hosts, Timeout: 20 * time.Second}
+		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(w.env, "MARK="+m), Hosts: one.hosts, Timeout: ample}
 		text, result := run(t, w.sandbox, command)
 		output += text
 		if result.TimedOut {

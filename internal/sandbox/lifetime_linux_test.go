@@ -236,7 +236,7 @@ func TestForkBomb(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
 		m := mark()
 		script := fmt.Sprintf("while :; do (setsid sleep %s &); done", m)
-		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: folder(t), Timeout: 30 * time.Second}
+		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: folder(t), Timeout: ample}
 		output, result := run(t, s, command)
 		if result.ExitCode != 137 || !strings.Contains(output, "more than 512 processes") {
 			t.Errorf("%+v, output %.300q", result, output)

@@ -160,10 +160,14 @@ func content(t testing.TB, path string) string {
 	return string(text)
 }
 
+// ample is the timeout of a command that is to end by itself. Commands are niced: beside work of ordinary priority they get so
+// little of the processors that they take minutes for what is done in a second.
+const ample = 5 * time.Minute
+
 // shell runs a script that must at least be run.
 func shell(t testing.TB, s *Sandbox, dir, script string) (string, domain.CommandResult) {
 	t.Helper()
-	return run(t, s, domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Timeout: time.Minute})
+	return run(t, s, domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Timeout: ample})
 }
 
 func run(t testing.TB, s *Sandbox, command domain.Command) (string, domain.CommandResult) {
@@ -176,9 +180,10 @@ func run(t testing.TB, s *Sandbox, command domain.Command) (string, domain.Comma
 	return output.String(), result
 }
 
-// mark returns an argument for sleep that no other process has, to find it again from outside.
+// mark returns an argument for sleep that no other process has, to find it again from outside. Its parts have a fixed width:
+// no mark is the beginning of another, also where these tests run twice at once.
 func mark() string {
-	return fmt.Sprintf("300.%d%d", os.Getpid(), marks.Add(1))
+	return fmt.Sprintf("300.%07d%06d", os.Getpid(), marks.Add(1))
 }
 
 var marks atomic.Int64

@@ -41,7 +41,7 @@ func online(t testing.TB, s *Sandbox, script string, hosts ...string) (string, d
 	t.Helper()
 	dir := folder(t)
 	binary(t, dir)
-	return run(t, s, domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Hosts: hosts, Timeout: time.Minute})
+	return run(t, s, domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Hosts: hosts, Timeout: ample})
 }
 
 func TestNetworkWhereGranted(t *testing.T) {
