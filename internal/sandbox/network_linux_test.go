@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/egress"
