@@ -51,8 +51,8 @@ var ways = map[string]struct {
 	}}}, (*walker).answerAll},
 	"accept": {blocksWanted, (*walker).acceptBlocks},
 	"drop":   {blocksWanted, (*walker).dropBlocks},
-	// Its call runs for most of the time, so that a server that dies leaves an agent behind in the middle of one, on a busy machine, too.
-	"call": {agentPlays("say one", "call c1 kind=execute status=in_progress", "silence 15000", "update c1 completed", "stderr aside", "say two"),
+	// Its call runs for longer than a server lives, so that each death leaves an agent behind in the middle of one.
+	"call": {agentPlays("say one", "stderr aside", "call c1 kind=execute status=in_progress", "silence 30000", "update c1 completed", "say two"),
 		(*walker).resumeAgent},
 	"text": {agentPlays("say one", "silence 3000", "say two"), (*walker).resumeAgent},
 }
