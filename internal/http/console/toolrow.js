@@ -41,13 +41,15 @@ function updateTool(parts, { tool }, scene) {
   updateTimer(parts.timer, tool);
   updateAsks(parts.asks, tool, scene);
   parts.printed.show(tool.error && tool.output === tool.error.message ? "" : tool.output);
-  say(parts.note, unsure(tool));
-  parts.note.hidden = unsure(tool) === "";
+  say(parts.note, noteOf(tool));
+  parts.note.hidden = noteOf(tool) === "";
   once(parts.error, showJSON(tool.error ?? null), () => (tool.error ? reveal(`${tool.error.code}: ${tool.error.message}`) : ""));
   once(parts.facts, factsOf(tool, scene.originOf(tool.toolCallId)), (text) => reveal(text));
 }
 
-function unsure(tool) {
+/** What a person should know of a call besides its status. */
+function noteOf(tool) {
+  if (tool.status === "queued") return "It has not begun: it waits until other commands of this server have ended.";
   if (tool.status === "outcomeUnknown") return "Nobody knows what became of this call: it may have run when the server stopped.";
   return tool.truncated ? "Of the output a part is missing here; the raw events have the rest." : "";
 }

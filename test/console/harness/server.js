@@ -34,17 +34,19 @@ export class Server {
   #child;
   #said = "";
   #port = 0;
+  #more;
   #sandbox = process.env.SIGNOFF_SANDBOX || "auto";
 
-  constructor(home) {
+  constructor(home, env = {}) {
     this.home = home;
+    this.#more = env;
     this.workspace = join(home, "workspace");
     folders.add(home);
   }
 
-  /** Starts a server over a scripted model; without one it has the demo's. More goes into signoff.yaml as it stands. */
-  static async up({ model, ...more } = {}) {
-    const server = new Server(await mkdtemp(join(tmpdir(), "signoff-console-")));
+  /** Starts a server over a scripted model; without one it has the demo's. env is added to its environment, more goes into signoff.yaml as it stands. */
+  static async up({ model, env, ...more } = {}) {
+    const server = new Server(await mkdtemp(join(tmpdir(), "signoff-console-")), env);
     const demo = { provider: "demo" };
     const models =
       model === undefined
@@ -112,6 +114,7 @@ export class Server {
       SIGNOFF_SANDBOX: this.#sandbox,
       SIGNOFF_LEASE_SECONDS: "2",
       SIGNOFF_DRAIN_SECONDS: "5",
+      ...this.#more,
     };
   }
 
