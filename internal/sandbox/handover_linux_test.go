@@ -1,14 +1,11 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,41 +21,24 @@ import (
 // large is more than a pipe holds, so it cannot be handed over before somebody reads it.
 var large = "LARGE=" + strings.Repeat("x", 100_000)
 
-// stopsFirst stops the supervisor that is started next before it has read its order, and returns how to let it go on.
-func stopsFirst(t *testing.T) (goOn func()) {
+// stopsFirst stops the next supervisor before it has its order, and returns how to let it go on.
+func stopsFirst(t *testing.T, s *Sandbox) (goOn func()) {
 	t.Helper()
-	before := children(os.Getpid())
 	stopped := make(chan int, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), slack)
-	go func() {
-		defer cancel()
-		for ctx.Err() == nil {
-			for _, pid := range children(os.Getpid()) {
-				if isNew := !slices.Contains(before, pid); isNew && isSupervisor(pid) && unix.Kill(pid, unix.SIGSTOP) == nil {
-					stopped <- pid
-					return
-				}
-			}
+	s.spawned = func(pid int) {
+		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+			t.Error(err)
 		}
-		close(stopped)
-	}()
-	return func() {
-		if pid, ok := <-stopped; ok {
-			_ = unix.Kill(pid, unix.SIGCONT)
-		}
+		stopped <- pid
 	}
-}
-
-func isSupervisor(pid int) bool {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return bytes.Contains(text, []byte(superviseArg))
+	return func() { _ = unix.Kill(<-stopped, unix.SIGCONT) }
 }
 
 // TestSupervisorThatReadsLateGetsItsWholeOrder leaves a supervisor without processor time for longer than the server once
 // waited. The command must run, and the wait must not count as its time.
 func TestSupervisorThatReadsLateGetsItsWholeOrder(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
-		goOn := stopsFirst(t)
+		goOn := stopsFirst(t, s)
 		go func() {
 			time.Sleep(3 * time.Second)
 			goOn()
@@ -79,7 +59,7 @@ func TestSupervisorThatReadsLateGetsItsWholeOrder(t *testing.T) {
 func TestCommandThatNeverBeganIsNotCalledKilled(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
 		s.startLimit = time.Second
-		goOn := stopsFirst(t)
+		goOn := stopsFirst(t, s)
 		defer goOn()
 		dir := folder(t)
 		result, err := s.Run(t.Context(), domain.Command{

@@ -32,6 +32,7 @@ type plan struct {
 	Lease      *lease        `json:"-"` // a descriptor of the supervisor's
 	Starts     starts        `json:"-"` // where it waits for its turn to start
 	StartLimit time.Duration `json:"-"` // how long it may take to begin after that
+	Spawned    func(pid int) `json:"-"` // see [Sandbox]
 }
 
 // tools is what was found on this machine.
@@ -119,7 +120,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
 		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
 		Online: proxy != nil && s.method.walled(), Proxy: proxy, Lease: s.lease,
-		Starts: s.starts, StartLimit: cmp.Or(s.startLimit, startLimit),
+		Starts: s.starts, StartLimit: cmp.Or(s.startLimit, startLimit), Spawned: s.spawned,
 	}, nil
 }
 

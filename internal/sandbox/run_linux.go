@@ -178,6 +178,9 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 		return nil, err
 	}
 	failpoint.Hit(failpoint.SandboxSpawned)
+	if p.Spawned != nil {
+		p.Spawned(supervisor.Process.Pid)
+	}
 	r := &running{
 		supervisor: supervisor, control: control.ours, orders: make(chan order, 2), begun: make(chan struct{}),
 		report: make(chan string, 1), exited: make(chan struct{}),

@@ -77,6 +77,7 @@ type Sandbox struct {
 	reports   []Probe
 
 	startLimit time.Duration // 0 = [startLimit]
+	spawned    func(pid int) // nil, but in tests: a supervisor is there and has no order yet
 }
 
 // Report tells what works on this machine, for people.

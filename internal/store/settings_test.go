@@ -46,7 +46,7 @@ func TestSettingsOfPostgres(t *testing.T) {
 			s := storetest.Open(t, store.Config{DatabaseURL: url, MaxConns: 4})
 			set, err := s.Settings(t.Context())
 			if err != nil || set.FsyncOff == fsync || set.FullPageWritesOff == fsync || set.Version < 120000 || set.MaxConnections != 297 ||
-				set.SynchronousCommit != "on" || s.MaxConns() != 5 {
+				set.SynchronousCommit != "on" || s.MaxConns() != 6 {
 				t.Errorf("%+v, %d, %v", set, s.MaxConns(), err)
 			}
 		})
