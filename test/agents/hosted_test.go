@@ -36,10 +36,10 @@ type execution struct {
 	leave   context.CancelFunc
 
 	turns   map[int]*hostedTurn
-	running int       // the number of the newest turn
-	pending []string  // approvals
-	ended   time.Time // when the terminal event came; zero before
-	failure domain.Code
+	running int         // the number of the newest turn
+	pending []string    // approvals
+	ended   time.Time   // when the terminal event came; zero before
+	failure domain.Code // of the last turn or of the execution
 }
 
 type hostedTurn struct {
@@ -207,7 +207,12 @@ func (h *hosted) take(e *execution, event wireEvent) {
 	case domain.ApprovalResolved:
 		e.pending = slices.DeleteFunc(e.pending, func(id string) bool { return id == string(p.ApprovalID) })
 	case domain.TurnEnded:
-		e.end(p.Turn, map[domain.StopReason]outcome{domain.StopEndTurn: completed, domain.StopCancelled: cancelled}[p.StopReason])
+		if p.Error != nil {
+			e.failure = p.Error.Code
+		}
+		e.end(p.Turn, map[domain.StopReason]outcome{
+			domain.StopEndTurn: completed, domain.StopCancelled: cancelled, domain.StopError: failed,
+		}[p.StopReason])
 	case domain.ExecutionEnded:
 		e.ended = time.Now()
 		if p.Error != nil {
@@ -269,15 +274,14 @@ func (h *hosted) ends() turn {
 	return h.now().turn().turn
 }
 
-// crash kills what Signoff has started, as a fault of the agent would, and nothing that this has started itself.
+// crash kills the agent's process, as a fault of the agent would, and no process that the agent has started. The turn ends with
+// the error; the execution stays open, and its next prompt starts the agent again.
 func (h *hosted) crash() {
 	h.Helper()
 	begun := time.Now()
 	h.killAgent()
-	h.until("the failure", func(e *execution) bool { return !e.ended.IsZero() })
-	e := h.now()
-	if e.turn().outcome != failed || e.failure != domain.CodeAgentExited {
-		h.Fatalf("it is %s, with the code %q", e.turn().outcome, e.failure)
+	if h.ends(); h.now().turn().outcome != failed || h.now().failure != domain.CodeAgentExited {
+		h.Fatalf("the turn is %s, with the code %q", h.now().turn().outcome, h.now().failure)
 	}
 	if took := time.Since(begun); took > leftAlone {
 		h.Errorf("the failure was told after %v", took)
