@@ -1,12 +1,18 @@
 package secrets
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A dump is a value as xxd, od and hexdump print it: in hex, byte by byte or by little-endian words, in groups with blanks between them, in
 // rows that may begin with an offset and end with a column of letters.
 
-// anyByte stands in a dump for a byte beside the value, in a word that holds the first or the last of it.
-const anyByte = -1
+// What stands in a dump for a byte of other data, in a word that the value has a part of.
+const (
+	anyByte  = -1 - iota // in the word with the value's first byte
+	lastByte             // in the word with its last one; where the data end with the value, blanks may stand in its place
+)
 
 // dump is the bytes of a value in the order in which they are printed.
 type dump []int16
@@ -35,7 +41,7 @@ func dumps(value string) (all []dump) {
 func (d dump) tells(at int) bool {
 	known := 0
 	for _, b := range d[:at] {
-		if b != anyByte {
+		if isKnown(b) {
 			known++
 		}
 	}
@@ -48,12 +54,11 @@ func inWords(value string, word, before int) dump {
 		d = append(d, int16(value[i]))
 	}
 	for len(d)%word != 0 {
-		d = append(d, anyByte)
+		d = append(d, lastByte)
 	}
 	for words := range slices.Chunk(d, word) {
 		slices.Reverse(words)
 	}
-	isKnown := func(b int16) bool { return b != anyByte }
 	d = d[slices.IndexFunc(d, isKnown):]
 	for !isKnown(d[len(d)-1]) {
 		d = d[:len(d)-1]
@@ -61,27 +66,27 @@ func inWords(value string, word, before int) dump {
 	return d
 }
 
+func isKnown(b int16) bool { return b >= 0 }
+
 // dumped returns where the longest dump that begins at i ends, or 0; cut says that the text ends before that is known.
 func (m *Masker) dumped(text []byte, i int, end bool) (to int, cut bool) {
-	first, isByte := hexByte(text[i:])
-	if !isByte {
-		return 0, !end && i+1 == len(text) && m.mayBegin(text[i])
-	}
-	for _, d := range m.dumps[first] {
-		r := dumpReader{text: text, whole: end, dump: d, budget: 32*len(d) + 4*mostColumn}
-		last, fits := r.read(i, 0)
-		if fits {
-			to = max(to, last)
+	for start, known := range m.dumps.starts(text, i) {
+		if !known {
+			return to, !end
 		}
-		cut = cut || r.cut
+		for _, d := range m.dumps.dumps[start] {
+			last, open := d.read(text, i, end)
+			to, cut = max(to, last), cut || open
+		}
 	}
 	return to, cut
 }
 
-// mayBegin tells whether a dump begins with this digit.
-func (m *Masker) mayBegin(digit byte) bool {
-	high := hexDigit(digit)
-	return high >= 0 && slices.ContainsFunc(m.dumps[high<<4:(high+1)<<4], func(begin []dump) bool { return len(begin) > 0 })
+// read returns where the dump ends if it begins at i, or 0; cut says that the text ends before that is known.
+func (d dump) read(text []byte, i int, end bool) (to int, cut bool) {
+	r := dumpReader{text: text, whole: end, dump: d, budget: 32*len(d) + 4*mostColumn}
+	to, _ = r.read(i, 0)
+	return to, r.cut
 }
 
 // dumpReader reads one dump. Where it is not clear what a row goes on with, it tries one thing after the other, within its budget.
@@ -139,7 +144,7 @@ func (r *dumpReader) readOn(i, at int) (to int, fits bool) {
 // tryAt reads on at i, where a byte of the dump stands there. A word that the data end in may have blanks in the place of its missing bytes.
 func (r *dumpReader) tryAt(i, at int) (to int, fits bool) {
 	for ; r.budget > 0 && r.fits(i, at); at++ {
-		if to, fits = r.read(i, at); fits || r.dump[at] != anyByte {
+		if to, fits = r.read(i, at); fits || r.dump[at] != lastByte {
 			return to, fits
 		}
 	}
@@ -153,7 +158,7 @@ func (r *dumpReader) fits(i, at int) bool {
 		return false
 	}
 	got, isByte := hexByte(r.text[i:])
-	return isByte && (r.dump[at] == anyByte || r.dump[at] == int16(got))
+	return isByte && (!isKnown(r.dump[at]) || r.dump[at] == int16(got))
 }
 
 // ends tells whether the text has no byte at i, and notes where one may still come.
@@ -167,11 +172,11 @@ func (r *dumpReader) ends(i int) bool {
 
 // blanks returns what follows the blanks at i.
 func (r *dumpReader) blanks(i int) int {
-	last := i + mostBlanks
-	for i < last && !r.ends(i) && (r.text[i] == ' ' || r.text[i] == '\t') {
-		i++
+	last := behindBlanks(r.text, i)
+	if last < i+mostBlanks {
+		r.ends(last)
 	}
-	return i
+	return last
 }
 
 // rowEnd returns where the row behind that of i begins, or 0: a row goes on with a column of letters behind a blank, or is over.
@@ -224,21 +229,20 @@ func (r *dumpReader) end(i int) (to int, fits bool) {
 }
 
 func hexByte(text []byte) (b byte, isByte bool) {
-	if len(text) < 2 || hexDigit(text[0]) < 0 || hexDigit(text[1]) < 0 {
+	if len(text) < 2 {
 		return 0, false
 	}
-	return byte(hexDigit(text[0])<<4 | hexDigit(text[1])), true
+	high, low := hexDigits[text[0]], hexDigits[text[1]]
+	return byte(high<<4 | low), high|low >= 0
 }
 
 // hexDigit is the value of a digit, or -1.
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
+func hexDigit(c byte) int8 { return hexDigits[c] }
+
+var hexDigits = func() (values [1 << 8]int8) {
+	for c := range values {
+		values[c] = int8(strings.IndexByte("0123456789abcdef", byte(c)))
 	}
-	return -1
-}
+	copy(values['A':], values['a':'f'+1])
+	return values
+}()

@@ -20,3 +20,23 @@ func TestADumpIsReadWithinItsBudget(t *testing.T) {
 		}
 	}
 }
+
+// Dumped is what the masker finds at i, for the tests of the package from outside.
+func (m *Masker) Dumped(text []byte, i int, end bool) (to int, cut bool) {
+	return m.dumped(text, i, end)
+}
+
+// DumpedPlainly reads every dump of the values at i, without the index.
+func DumpedPlainly(values []string, text []byte, i int, end bool) (to int, cut bool) {
+	for _, value := range values {
+		for _, d := range dumps(value) {
+			if i+1 == len(text) {
+				cut = cut || !end && hexDigit(text[i]) == int8(d[0]>>4)
+				continue
+			}
+			last, open := d.read(text, i, end)
+			to, cut = max(to, last), cut || open
+		}
+	}
+	return to, cut
+}

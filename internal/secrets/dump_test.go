@@ -3,8 +3,10 @@ package secrets_test
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,21 +28,14 @@ var printers = map[string][]string{
 func TestDumpsAreMasked(t *testing.T) {
 	masker := secrets.NewMasker(dumped)
 	for name, printer := range printers {
-		program, err := exec.LookPath(printer[0])
-		if err != nil {
+		if _, err := exec.LookPath(printer[0]); err != nil {
 			t.Logf("NOT TESTED, there is no %s: %s", printer[0], name)
 			continue
 		}
 		for before := range 20 {
-			printing := exec.Command(program, printer[1:]...)
-			printing.Stdin = strings.NewReader(strings.Repeat("~", before) + dumped + "!\n")
-			said, err := printing.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			masked := masker.MaskString(string(said))
-			checkDump(t, fmt.Sprintf("%s, after %d bytes", name, before), string(said), masked)
-			sameInPieces(t, masker, string(said), func(left int) int { return min(left, 7) })
+			said := string(printed(t, printer, strings.Repeat("~", before)+dumped+"!\n"))
+			checkDump(t, fmt.Sprintf("%s, after %d bytes", name, before), said, masker.MaskString(said))
+			sameInPieces(t, masker, said, func(left int) int { return min(left, 7) })
 		}
 	}
 }
@@ -61,6 +56,82 @@ func checkDump(t *testing.T, what, said, masked string) {
 	if !strings.Contains(masked, secrets.Masked) {
 		t.Errorf("%s: nothing is masked:\n%s", what, masked)
 	}
+}
+
+// TestTheIndexOfDumpsLosesNone prints values of all lengths, alone and within other data, in every way that the masker follows, cuts the texts where
+// rows and pieces of a stream end, and compares each place with what reading every dump there finds.
+func TestTheIndexOfDumpsLosesNone(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	found, open := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(printers)) {
+		printer := printers[name]
+		if _, err := exec.LookPath(printer[0]); err != nil {
+			t.Logf("NOT TESTED, there is no %s: %s", printer[0], name)
+			continue
+		}
+		for range 3 {
+			values := likeValues(random)
+			text := printed(t, printer, dataWith(random, values))
+			masker := secrets.NewMasker(values...)
+			for begin := range text {
+				end := min(len(text), begin+1+random.IntN(400)) // a piece of a stream ends anywhere
+				for _, last := range []bool{false, true} {
+					to, cut := masker.Dumped(text[:end], begin, last)
+					wantTo, wantCut := secrets.DumpedPlainly(values, text[:end], begin, last)
+					if cut != wantCut || !cut && to != wantTo {
+						t.Fatalf("%s, values %q: a dump at %d of %q ends at %d (cut: %v), want %d (%v)", name, values, begin, text[:end], to, cut, wantTo, wantCut)
+					}
+					found, open = found+min(to, 1), open+count(cut)
+				}
+			}
+		}
+	}
+	if found < 300 || open < 1000 {
+		t.Errorf("this proves little: %d dumps were found, and %d were cut", found, open)
+	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// likeValues are values of few letters, some of which begin alike, so that many dumps begin where only one goes on.
+func likeValues(random *rand.Rand) (values []string) {
+	for _, begin := range []string{"", "", "", "ab", "abab"} {
+		value := []byte(begin)
+		for range secrets.MinLength + random.IntN(15) {
+			value = append(value, "abc7~"[random.IntN(5)])
+		}
+		values = append(values, string(value))
+	}
+	return values
+}
+
+// dataWith has each of the values, whole or in part, behind and before other data; one of them ends it.
+func dataWith(random *rand.Rand, values []string) string {
+	var data strings.Builder
+	for _, i := range random.Perm(len(values)) {
+		value := values[i]
+		data.WriteString(strings.Repeat("abc", 4)[:random.IntN(12)])
+		data.WriteString(value[:len(value)-random.IntN(2)*random.IntN(len(value))])
+		data.WriteString(strings.Repeat("\x00~", 8)[:random.IntN(16)])
+	}
+	return data.String() + values[random.IntN(len(values))]
+}
+
+// printed is what a program prints of data.
+func printed(t *testing.T, printer []string, data string) []byte {
+	t.Helper()
+	printing := exec.Command(printer[0], printer[1:]...)
+	printing.Stdin = strings.NewReader(data)
+	said, err := printing.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
 }
 
 // rows prints bytes as xxd and hexdump do, without either.

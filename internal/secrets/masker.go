@@ -18,18 +18,26 @@ const MinLength = 6
 // Masker replaces secrets. It never changes, and may be used by any number of goroutines at once. A nil Masker knows no
 // values, but the shapes of common keys.
 type Masker struct {
-	pairs   [1 << 16]bool    // the first two bytes of everything that is looked for: nearly all texts end their search here
+	pairs   [1 << 16]lookFor // the first two bytes of everything that is looked for: nearly all texts end their search here
 	firsts  [1 << 8]bool     // the first one, for a text that ends there
 	needles [1 << 8][]string // by their first byte, the longest first
-	dumps   [1 << 8][]dump   // by the first byte that is printed
+	dumps   *dumpIndex
 }
+
+// lookFor is what may begin with two bytes.
+type lookFor uint8
+
+const (
+	lookForText lookFor = 1 << iota // a value, or a key by its shape
+	lookForDump
+)
 
 // plain knows the shapes alone.
 var plain = NewMasker()
 
 // NewMasker returns a masker of values. Those that are too short are left out.
 func NewMasker(values ...string) *Masker {
-	m := &Masker{}
+	m := &Masker{dumps: newDumpIndex()}
 	for _, shape := range shapes {
 		m.expect(shape.prefix)
 	}
@@ -48,7 +56,7 @@ func NewMasker(values ...string) *Masker {
 }
 
 func (m *Masker) expect(text string) {
-	m.pairs[pair(text)] = true
+	m.pairs[pair(text)] |= lookForText
 	m.firsts[text[0]] = true
 }
 
@@ -57,10 +65,11 @@ func (m *Masker) expectDumps(value string) {
 		return
 	}
 	for _, d := range dumps(value) {
-		first := byte(d[0])
-		m.dumps[first] = append(m.dumps[first], d)
+		m.dumps.add(d)
 		for _, digits := range []string{"%02x", "%02X"} {
-			m.expect(fmt.Sprintf(digits, first))
+			printed := fmt.Sprintf(digits, d[0])
+			m.pairs[pair(printed)] |= lookForDump
+			m.firsts[printed[0]] = true
 		}
 	}
 }
@@ -97,7 +106,7 @@ func (m *Masker) MaskString(text string) string {
 // next is the next place from i on where something may begin, or the end of the text.
 func (m *Masker) next(text []byte, i int, end bool) int {
 	for ; i+1 < len(text); i++ {
-		if m.pairs[pair(text[i:])] {
+		if looks := m.pairs[pair(text[i:])]; looks&lookForText != 0 || looks != 0 && m.dumps.mayStart(text, i) {
 			return i
 		}
 	}
