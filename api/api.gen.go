@@ -930,12 +930,13 @@ func (e Verb) Valid() bool {
 
 // Defines values for WebhookType.
 const (
-	WebhookTypeApprovalRequested  WebhookType = "approval.requested"
-	WebhookTypeApprovalResolved   WebhookType = "approval.resolved"
-	WebhookTypeExecutionCancelled WebhookType = "execution.cancelled"
-	WebhookTypeExecutionCompleted WebhookType = "execution.completed"
-	WebhookTypeExecutionFailed    WebhookType = "execution.failed"
-	WebhookTypeExecutionTimedOut  WebhookType = "execution.timedOut"
+	WebhookTypeApprovalRequested    WebhookType = "approval.requested"
+	WebhookTypeApprovalResolved     WebhookType = "approval.resolved"
+	WebhookTypeExecutionCancelled   WebhookType = "execution.cancelled"
+	WebhookTypeExecutionCompleted   WebhookType = "execution.completed"
+	WebhookTypeExecutionFailed      WebhookType = "execution.failed"
+	WebhookTypeExecutionInterrupted WebhookType = "execution.interrupted"
+	WebhookTypeExecutionTimedOut    WebhookType = "execution.timedOut"
 )
 
 // Valid indicates whether the value is a known member of the WebhookType enum.
@@ -950,6 +951,8 @@ func (e WebhookType) Valid() bool {
 	case WebhookTypeExecutionCompleted:
 		return true
 	case WebhookTypeExecutionFailed:
+		return true
+	case WebhookTypeExecutionInterrupted:
 		return true
 	case WebhookTypeExecutionTimedOut:
 		return true
@@ -2944,7 +2947,8 @@ type WebhookPage struct {
 // WebhookSecret `whsec_` and the base64 of 24 to 64 bytes. Left out, the server makes one.
 type WebhookSecret = string
 
-// WebhookType An event that webhooks are told of.
+// WebhookType An event that webhooks are told of. `execution.interrupted` is an `execution.stateChanged` to `interrupted`: somebody must
+// choose how the execution goes on.
 type WebhookType string
 
 // WebhookWithSecret defines model for WebhookWithSecret.

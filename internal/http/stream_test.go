@@ -237,7 +237,9 @@ func TestDrain(t *testing.T) {
 	if frames := h.follow(id).all(); len(frames) != 3 || frames[1].retry == "" {
 		t.Errorf("a new stream says %v", frames)
 	}
-	h.ask("POST", "/executions/"+id+"/cancel", "").want(202)
+	if a := h.ask("POST", "/executions/"+id+"/cancel", ""); a.status != 202 && a.status != 200 { // 200 where it has ended by then
+		t.Errorf("a cancel is answered %d: %s", a.status, a.body)
+	}
 	stop()
 	if err := <-served; err != nil {
 		t.Error(err)

@@ -9,15 +9,34 @@ import (
 	"signoff/internal/domain"
 )
 
-// ToldTypes are the events that webhooks are told of.
+// InterruptedType is the type of the delivery for an execution.stateChanged to interrupted. Webhooks are told of no other change of
+// status: this one waits for a person, mostly without a deadline.
+const InterruptedType domain.EventType = "execution.interrupted"
+
+// ToldTypes are the types of deliveries. All but [InterruptedType] are those of the event that they tell of.
 var ToldTypes = []domain.EventType{
-	domain.ApprovalRequestedType, domain.ApprovalResolvedType, domain.ExecutionCompletedType, domain.ExecutionFailedType,
-	domain.ExecutionCancelledType, domain.ExecutionTimedOutType,
+	domain.ApprovalRequestedType, domain.ApprovalResolvedType, InterruptedType, domain.ExecutionCompletedType,
+	domain.ExecutionFailedType, domain.ExecutionCancelledType, domain.ExecutionTimedOutType,
 }
 
 // Told tells whether webhooks are told of the change.
 func (c *Change) Told() bool {
-	return slices.ContainsFunc(c.Events, func(e domain.Event) bool { return slices.Contains(ToldTypes, e.Type) })
+	return slices.ContainsFunc(c.Events, func(e domain.Event) bool { return toldAs(&e) != "" })
+}
+
+// toldAs is the type of the delivery for an event; empty where webhooks are not told of it.
+func toldAs(event *domain.Event) domain.EventType {
+	if event.Type == domain.StateChangedType {
+		var change domain.StateChanged
+		if json.Unmarshal(event.Data, &change) == nil && change.To == domain.StatusInterrupted {
+			return InterruptedType
+		}
+		return ""
+	}
+	if slices.Contains(ToldTypes, event.Type) {
+		return event.Type
+	}
+	return ""
 }
 
 // tellWebhooks writes a delivery for each webhook that an event is for, in the transaction of the event: what is in the log
@@ -29,12 +48,13 @@ func (b *batch) tellWebhooks() error {
 		head := b.heads[c.Execution]
 		for j := range c.Events {
 			event := &c.Events[j]
-			if !slices.Contains(ToldTypes, event.Type) {
+			as := toldAs(event)
+			if as == "" {
 				continue
 			}
 			seq := head.lastSeq - int64(len(c.Events)) + int64(j) + 1
 			rows = append(rows, row{i, []any{string(c.Execution), fmt.Sprintf("msg_%s_%d", c.Execution, seq), head.tenant,
-				string(event.Type), told(event, seq)}})
+				string(as), told(event, as, seq)}})
 		}
 	}
 	return b.insert(`execution text, message text, tenant text, type text, body text`, rows, `
@@ -68,14 +88,20 @@ type NoticeData struct {
 	DecidedBy    *domain.Actor       `json:"decidedBy,omitempty"`
 	FinishReason domain.FinishReason `json:"finishReason,omitempty"`
 
+	Cause domain.InterruptCause `json:"cause,omitempty"` // why an execution is interrupted
+	Code  domain.Code           `json:"code,omitempty"`  // of the failure that interrupted it, where there was one
+
 	Webhook string `json:"webhookId,omitempty"` // of a test
 	Link    string `json:"link,omitempty"`      // put in when it is sent, and never stored
 }
 
 // told is the body that tells of an event. Data that cannot be read tells of nothing but the event's place.
-func told(event *domain.Event, seq int64) string {
-	notice := Notice{Type: event.Type, Timestamp: event.Time}
+func told(event *domain.Event, as domain.EventType, seq int64) string {
+	notice := Notice{Type: as, Timestamp: event.Time}
 	_ = json.Unmarshal(event.Data, &notice.Data)
+	if as == InterruptedType {
+		notice.Data.Status = string(domain.StatusInterrupted)
+	}
 	notice.Data.Execution, notice.Data.Seq, notice.Data.Webhook, notice.Data.Link = event.Execution, seq, "", ""
 	return string(domain.Encode(notice))
 }

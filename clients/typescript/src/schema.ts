@@ -2630,10 +2630,11 @@ export interface components {
             nextCursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description An event that webhooks are told of.
+         * @description An event that webhooks are told of. `execution.interrupted` is an `execution.stateChanged` to `interrupted`: somebody must
+         *     choose how the execution goes on.
          * @enum {string}
          */
-        WebhookType: "approval.requested" | "approval.resolved" | "execution.completed" | "execution.failed" | "execution.cancelled" | "execution.timedOut";
+        WebhookType: "approval.requested" | "approval.resolved" | "execution.interrupted" | "execution.completed" | "execution.failed" | "execution.cancelled" | "execution.timedOut";
         CreateWebhook: {
             /** @description Where requests go. Absolute, https, without name, password and fragment. */
             url: string;

@@ -120,7 +120,7 @@ func webhooksAreBounded(w *world) {
 
 // What is told stands in the transaction of its event, for whom it is for, and holds what may be told and nothing else.
 func toldWithTheEvent(w *world) {
-	all, some := w.hooked(webhook(tenant)), w.hooked(webhook(tenant, domain.ExecutionCompletedType))
+	all, some := w.hooked(webhook(tenant)), w.hooked(webhook(tenant, domain.ExecutionCompletedType, store.InterruptedType))
 	foreign := w.hooked(webhook("another"))
 	id := w.create()
 	requested := event(id, domain.ApprovalRequested{
@@ -131,6 +131,12 @@ func toldWithTheEvent(w *world) {
 	w.accepted(store.Change{Execution: id, Epoch: 1, Events: []domain.Event{event(id, domain.ApprovalResolved{
 		ApprovalID: "a", Status: domain.ApprovalApproved, Resolution: domain.ResolutionRetry, Reason: "secret", Answer: json.RawMessage(`"secret"`), DecidedBy: &someone,
 	})}})
+	w.accepted(store.Change{Execution: id, Epoch: 1, Events: []domain.Event{
+		event(id, domain.StateChanged{From: domain.StatusWaiting, To: domain.StatusStreaming}),
+		event(id, domain.StateChanged{From: domain.StatusStreaming, To: domain.StatusInterrupted, Reason: "secret",
+			Cause: domain.CauseProvider, Code: domain.CodeModelUnreachable}),
+		event(id, domain.StateChanged{From: domain.StatusInterrupted, To: domain.StatusWaiting}),
+	}})
 	end := ending(id, 1)
 	end.Events = []domain.Event{event(id, domain.ExecutionEnded{
 		Status: domain.StatusCompleted, FinishReason: domain.FinishEndTurn, Output: domain.Output{Text: "secret"}, Reason: "secret",
@@ -139,23 +145,25 @@ func toldWithTheEvent(w *world) {
 	stale := end
 	stale.Epoch = 7
 	w.refused(w.commit(stale).Err, domain.CodeStale)
-	if got := len(w.deliveries(all)); got != 2 {
-		w.Fatalf("%d deliveries of two events and a refused one", got)
+	if got := len(w.deliveries(all)); got != 3 {
+		w.Fatalf("%d deliveries of three events and a refused one", got)
 	}
 	w.accepted(end)
 
 	got := w.deliveries(all)
-	if len(got) != 3 || len(w.deliveries(some)) != 1 || len(w.deliveries(foreign)) != 0 {
+	if len(got) != 4 || len(w.deliveries(some)) != 2 || len(w.deliveries(foreign)) != 0 {
 		w.Fatalf("%d, %d and %d deliveries", len(got), len(w.deliveries(some)), len(w.deliveries(foreign)))
 	}
-	if id := w.deliveries(some)[0].ID; id != got[2].ID {
-		w.Errorf("one event is %s and %s", id, got[2].ID)
+	if id := w.deliveries(some)[1].ID; id != got[3].ID {
+		w.Errorf("one event is %s and %s", id, got[3].ID)
 	}
 	for i, want := range []store.Notice{
 		{Type: domain.ApprovalRequestedType, Timestamp: requested.Time, Data: store.NoticeData{Execution: id, Seq: 3, Approval: "a",
 			Kind: domain.ApprovalToolCall, Tool: "bash"}},
 		{Type: domain.ApprovalResolvedType, Data: store.NoticeData{Execution: id, Seq: 4, Approval: "a", Status: "approved", Resolution: domain.ResolutionRetry, DecidedBy: &someone}},
-		{Type: domain.ExecutionCompletedType, Data: store.NoticeData{Execution: id, Seq: 5, Status: "completed", FinishReason: domain.FinishEndTurn}},
+		{Type: store.InterruptedType, Data: store.NoticeData{Execution: id, Seq: 6, Status: "interrupted", Cause: domain.CauseProvider,
+			Code: domain.CodeModelUnreachable}},
+		{Type: domain.ExecutionCompletedType, Data: store.NoticeData{Execution: id, Seq: 8, Status: "completed", FinishReason: domain.FinishEndTurn}},
 	} {
 		var notice store.Notice
 		w.must(json.Unmarshal(got[i].Body, &notice))
@@ -170,7 +178,7 @@ func toldWithTheEvent(w *world) {
 		}
 	}
 	w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")))
-	if len(w.deliveries(all)) != 3 {
+	if len(w.deliveries(all)) != 4 {
 		w.Error("what was told is gone with its execution")
 	}
 }
