@@ -603,6 +603,7 @@ func (e MatcherClass) Valid() bool {
 
 // Defines values for ProblemCode.
 const (
+	ProblemCodeAgentUnavailable      ProblemCode = "agentUnavailable"
 	ProblemCodeAlreadyAnswered       ProblemCode = "alreadyAnswered"
 	ProblemCodeAlreadyDecided        ProblemCode = "alreadyDecided"
 	ProblemCodeApprovalCancelled     ProblemCode = "approvalCancelled"
@@ -656,6 +657,8 @@ const (
 // Valid indicates whether the value is a known member of the ProblemCode enum.
 func (e ProblemCode) Valid() bool {
 	switch e {
+	case ProblemCodeAgentUnavailable:
+		return true
 	case ProblemCodeAlreadyAnswered:
 		return true
 	case ProblemCodeAlreadyDecided:
@@ -1375,6 +1378,15 @@ type Capabilities struct {
 // CapabilityVerdict defines model for CapabilityVerdict.
 type CapabilityVerdict string
 
+// ChosenOptions Only for `acp`: what the agent lets its user choose, such as how much it thinks, each by its id or by its category, which
+// is `mode`, `model`, `thought_level` or what else the agent says. A value is chosen by itself or by its name. The event
+// `agent.optionsUpdated` tells what there is, and what is chosen. What an agent does not offer is 422 where that is known
+// before, and otherwise ends the start, or the turn, with `invalid` and a list of the offers. `mode` and `model` of the
+// source are the same as the options of these categories, and must not contradict them.
+//
+// Example: {"thought_level":"high"}
+type ChosenOptions map[string]string
+
 // ClientAnswer defines model for ClientAnswer.
 type ClientAnswer struct {
 	// AnsweredBy Who did something, an API key by id and name.
@@ -1587,8 +1599,8 @@ type CreateExecution struct {
 	// never pass through the model, and are masked wherever they show.
 	Secrets *[]string `json:"secrets,omitempty"`
 
-	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
-	// of the other type is 422.
+	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?, options?}`. A
+	// field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
 	Source *Source `json:"source,omitempty"`
 
 	// SystemPrompt Replaces the persona of the internal agent, never its safety rules.
@@ -1928,8 +1940,8 @@ type Execution struct {
 	// Secrets Names.
 	Secrets []string `json:"secrets"`
 
-	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
-	// of the other type is 422.
+	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?, options?}`. A
+	// field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
 	Source Source `json:"source"`
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
@@ -2457,6 +2469,7 @@ type Problem struct {
 	// | `unknownModel` | 422 | the registry does not have this model |
 	// | `modelNotConfigured` | 422 | the model's key is not set on the server |
 	// | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
+	// | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 	// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
 	// | `notResumable` | 422 | the agent's session cannot be taken up |
 	// | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
@@ -2548,6 +2561,7 @@ type Problem struct {
 // | `unknownModel` | 422 | the registry does not have this model |
 // | `modelNotConfigured` | 422 | the model's key is not set on the server |
 // | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
+// | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 // | `unknownMcpServer` | 422 | the registry does not have this MCP server |
 // | `notResumable` | 422 | the agent's session cannot be taken up |
 // | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
@@ -2759,8 +2773,8 @@ type Settings struct {
 	Models []string `json:"models"`
 }
 
-// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
-// of the other type is 422.
+// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?, options?}`. A
+// field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
 type Source struct {
 	// Args Only for `acp`, and never needed. What is sent must be equal to the arguments of the registry; other ones
 	// are refused, not run.
@@ -2782,6 +2796,16 @@ type Source struct {
 	// Model For `internal` a name from `GET /models`; without it the default of the registry. For `acp` a model as the
 	// agent itself calls it; without it the agent's default. Only the agent knows whether there is such a one.
 	Model *string `json:"model,omitempty"`
+
+	// Options Only for `acp`: what the agent lets its user choose, such as how much it thinks, each by its id or by its category, which
+	// is `mode`, `model`, `thought_level` or what else the agent says. A value is chosen by itself or by its name. The event
+	// `agent.optionsUpdated` tells what there is, and what is chosen. What an agent does not offer is 422 where that is known
+	// before, and otherwise ends the start, or the turn, with `invalid` and a list of the offers. `mode` and `model` of the
+	// source are the same as the options of these categories, and must not contradict them.
+	//
+	//
+	// Example: {"thought_level":"high"}
+	Options *ChosenOptions `json:"options,omitempty"`
 
 	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
 	// speaks the Agent Client Protocol.

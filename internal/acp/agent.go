@@ -35,12 +35,13 @@ type agent struct {
 	program   *program
 	peer      *peer
 
-	hello     object        // the answer to initialize
-	session   string        // as the agent calls it
-	salt      string        // of the stand-ins for ids that nobody may see
-	named     chan struct{} // closes when session is known
-	continued string        // how it was taken up: load or resume; empty for a new one
-	fresh     bool          // the session has not been prompted, and knows nothing
+	hello     object               // the answer to initialize
+	session   string               // as the agent calls it
+	salt      string               // of the stand-ins for ids that nobody may see
+	named     chan struct{}        // closes when session is known
+	continued string               // how it was taken up: load or resume; empty for a new one
+	fresh     bool                 // the session has not been prompted, and knows nothing
+	unset     domain.ChosenOptions // of prompts whose turn ended before they were set
 
 	exit    sync.Once // that the process has ended is told once
 	watched chan struct{}
@@ -86,7 +87,7 @@ func (a *agent) Introduction() domain.Introduction {
 	return domain.Introduction{
 		Name: beginning(info.text("name"), 200), Version: beginning(info.text("version"), 200), AgentSession: a.session,
 		Resumable: can.has("loadSession") || can.object("sessionCapabilities").has("resume"),
-		Continued: a.continued, Mode: a.story.setting(settingMode), Model: a.story.setting(settingModel),
+		Continued: a.continued, Mode: a.story.setting(categoryMode), Model: a.story.setting(categoryModel),
 	}
 }
 

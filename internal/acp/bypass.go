@@ -287,10 +287,28 @@ func bypassMode(mode string) bool {
 	}, modeWord(mode))
 }
 
-// bypassRefused tells that a mode is not to be had.
-func bypassRefused(agent, mode string) error {
-	return domain.Invalid("/source/mode", "In the mode %q, agent %q acts without asking anybody, and the registry does "+
-		"not allow that.", beginning(mode, 100), agent)
+// bypassOption is bypassMode for the value of any option: agents could list what they have flags for among their options.
+func bypassOption(agent string, argv []string, option domain.AgentOption, value string) bool {
+	if option.Category == categoryMode {
+		return bypassModeOf(agent, argv, value)
+	}
+	for _, name := range []string{option.ID, option.Name} {
+		flag := "--" + name
+		if bypassValue(flag, value) || (bypassFlag(flag) || bypassGrant(flag)) && !off(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// bypassRefused tells that a value is not to be had.
+func bypassRefused(wanted selection, agent, value string) error {
+	with := "In the mode"
+	if wanted.option != categoryMode {
+		with = "With " + strconv.Quote(beginning(wanted.option, 100)) + " set to"
+	}
+	return domain.Invalid(wanted.pointer, "%s %q, agent %q acts without asking anybody, and the registry does "+
+		"not allow that.", with, beginning(value, 100), agent)
 }
 
 // bypassVariable knows variables that do the same as the flags.

@@ -34,9 +34,17 @@ func (a *agent) establish(ctx context.Context) error {
 	}
 	a.fresh = true
 	a.story.name(a.shownID(a.session))
-	a.story.established(answer)
+	a.story.established(a.withoutSecrets(answer))
 	close(a.named)
 	return nil
+}
+
+// withoutSecrets is an answer without the values of secrets that the agent was given.
+func (a *agent) withoutSecrets(answer object) object {
+	if sent := domain.Encode(answer); a.hides(sent) {
+		return readObject(a.launch.masked(sent))
+	}
+	return answer
 }
 
 // takeUp goes on with a session of an earlier process, by the way that does not tell everything again, where there is
@@ -65,7 +73,7 @@ func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
 	if err != nil {
 		return a.explainLoss(ctx, err)
 	}
-	a.story.established(answer)
+	a.story.established(a.withoutSecrets(answer))
 	if a.continued == "load" {
 		return a.awaitQuiet(ctx)
 	}

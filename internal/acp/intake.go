@@ -72,6 +72,7 @@ func (s *story) live() {
 	}
 	held, kept := s.intake.held, s.intake.kept
 	s.intake.held, s.intake.kept = nil, nil
+	s.tellOptions()
 	for _, params := range held {
 		s.sort(params)
 	}

@@ -17,10 +17,10 @@ type launch struct {
 	name          string // in the registry
 	process       sandbox.Process
 	starter       starter
-	mode, model   string // to be set before the first prompt; empty: the agent's own
-	allowBypass   bool   // the mode may be one in which it acts without asking
-	files         bool   // the agent may use our reading and writing of files, as far as the execution may
-	terminals     bool   // the same for commands
+	selections    []selection // of options, to be set before the first prompt; the others stay as the agent has them
+	allowBypass   bool        // the mode may be one in which it acts without asking
+	files         bool        // the agent may use our reading and writing of files, as far as the execution may
+	terminals     bool        // the same for commands
 	mcpServers    []mcpServer
 	withheld      []string            // names of servers that the request wants and its capabilities deny
 	meta          json.RawMessage     // sent as _meta when a session begins or is taken up
@@ -53,7 +53,7 @@ func (l launch) masked(text []byte) []byte {
 	return text
 }
 
-// open starts the agent's process, gets a session of it and brings that into the wanted mode. When it fails, nothing of
+// open starts the agent's process, gets a session of it and sets the options that were selected. When it fails, nothing of
 // the process is left.
 func open(ctx context.Context, l launch, opening domain.Opening) (domain.Agent, error) {
 	a := newAgent(l, opening)

@@ -109,9 +109,9 @@ func TestStartsThatFail(t *testing.T) {
 			r.launch.process.Argv = []string{"/usr/bin/env", "no-such-agent"}
 		}, domain.CodeAgentUnavailable, "cannot be run"},
 		{"no program", nil, func(r *rig) { r.launch.process.Argv = []string{"/no/such/agent"} }, domain.CodeAgentUnavailable, ""},
-		{"a mode that is not there", []string{"-modes", "code,plan"}, func(r *rig) { r.launch.mode = "yolo" }, domain.CodeInvalid, `The agent does not offer the mode "yolo". It offers: code, plan.`},
-		{"no modes", nil, func(r *rig) { r.launch.mode = "yolo" }, domain.CodeInvalid, "offers no choice of mode"},
-		{"a model that is not there", []string{"-models", "m1,m2"}, func(r *rig) { r.launch.model = "m3" }, domain.CodeInvalid, "m1, m2"},
+		{"a mode that is not there", []string{"-modes", "code,plan"}, func(r *rig) { r.launch.selections = selects(categoryMode, "yolo") }, domain.CodeInvalid, `The agent does not offer the mode "yolo". It offers: code, plan.`},
+		{"no modes", nil, func(r *rig) { r.launch.selections = selects(categoryMode, "yolo") }, domain.CodeInvalid, "offers no choice of mode"},
+		{"a model that is not there", []string{"-models", "m1,m2"}, func(r *rig) { r.launch.selections = selects(categoryModel, "m3") }, domain.CodeInvalid, "m1, m2"},
 		{"an MCP server it cannot use", nil, func(r *rig) {
 			r.launch.mcpServers = []mcpServer{{name: "far", transport: "http", url: "http://x"}}
 		}, domain.CodeInvalid, `The agent cannot use the MCP server "far": it does not speak http.`},
@@ -153,7 +153,7 @@ func TestModeAndModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, arguments...)
-			r.launch.mode, r.launch.model = "plan", "m2"
+			r.launch.selections = append(selects(categoryMode, "plan"), selects(categoryModel, "m2")...)
 			r.open()
 			intro := r.agent.Introduction()
 			want(t, "introduced", intro.Mode+" "+intro.Model, "plan m2")
@@ -325,7 +325,7 @@ func TestLoadTellsNothingTwice(t *testing.T) {
 			want(t, "text", next.host.Text(), "second")
 			for _, payload := range next.outside.Payloads() {
 				switch payload.(type) {
-				case domain.CommandsUpdated, domain.UsageUpdated, domain.AgentUpdated: // what still holds
+				case domain.CommandsUpdated, domain.UsageUpdated, domain.AgentUpdated, domain.AgentOptionsUpdated: // what still holds
 				default:
 					t.Errorf("told again: %#v", payload)
 				}

@@ -116,33 +116,67 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 	if row == nil {
 		return nil, unknown("/source/command", "There is no agent %q; %s", source.Command, among(r.Names()))
 	}
-	mode := cmp.Or(source.Mode, row.mode())
-	if err := r.Mode(row.name, mode); err != nil {
+	selections := append(row.selections(), sourceSelections(source)...)
+	for i, options := range opening.Options {
+		selections = append(selections, selectionsOf(options, "/options", levelPrompts+i)...)
+	}
+	if err := row.checkWords(selections); err != nil {
 		return nil, err
 	}
 	l, err := r.launch(row, opening.Execution.Request)
 	if err != nil {
 		return nil, err
 	}
-	l.mode, l.model, l.allowBypass = mode, cmp.Or(source.Model, row.Model), row.AllowBypass
+	l.selections, l.allowBypass = selections, row.AllowBypass
 	return open(ctx, l, opening)
 }
 
-// Mode tells whether a request may ask for a mode of a registered agent. Whether the agent has such a mode shows when it
-// is opened; that it would ask nobody is known here.
-func (r *Registry) Mode(name, mode string) error {
-	if row := r.rows[canonical(name)]; row != nil && !row.AllowBypass && bypassModeOf(row.name, row.argv(), mode) {
-		return bypassRefused(row.name, mode)
+// selections are those of the registry, for an execution that does not say otherwise.
+func (r *row) selections() (all []selection) {
+	for _, said := range []struct{ option, value string }{{categoryMode, r.mode()}, {categoryModel, r.Model}} {
+		if said.value != "" {
+			all = append(all, selection{option: said.option, value: said.value, pointer: "/source/" + said.option, level: levelRegistry})
+		}
 	}
-	return nil
+	return all
+}
+
+// Check tells whether an execution may have this source, as far as that is known without starting its agent, whose name
+// is resolved: its program is there, and what the request selects is no mode that asks nobody.
+func (r *Registry) Check(source domain.Source) error {
+	if err := r.Installed(source.Command); err != nil {
+		return err
+	}
+	row := r.rows[canonical(source.Command)]
+	selections := sourceSelections(source)
+	if _, err := (&settings{}).effective(selections); err != nil {
+		return err
+	}
+	return row.checkWords(selections)
+}
+
+// Installed is [domain.CodeAgentUnavailable] where the program of a registered agent is not there; the message says how
+// to install it, where that is known.
+func (r *Registry) Installed(name string) error {
+	if row := r.rows[canonical(name)]; row != nil {
+		return r.installed(row)
+	}
+	return unknown("/source/command", "There is no agent %q; %s", name, among(r.Names()))
+}
+
+func (r *Registry) installed(row *row) error {
+	if r.findProgram(row.Command) != "" {
+		return nil
+	}
+	return domain.Errorf(domain.CodeAgentUnavailable, "Agent %q cannot be started. %s", row.name, row.notInstalled())
 }
 
 // launch gathers what the agent is started with.
 func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
-	program := r.findProgram(row.Command)
-	if program == "" {
-		return launch{}, domain.Errorf(domain.CodeAgentUnavailable, "Agent %q cannot be started. %s", row.name, row.notInstalled())
+	if err := r.installed(row); err != nil {
+		return launch{}, err
 	}
+	program := r.findProgram(row.Command)
 	chosen, err := r.servers(request.MCPServers)
 	if err != nil {
 		return launch{}, err

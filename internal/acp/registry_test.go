@@ -99,12 +99,13 @@ func TestModeOfARequest(t *testing.T) {
 		{"claude", "acceptEdits", false}, {"qwen", "auto", false}, {"codex", "auto", false}, {"gemini", "autoEdit", false},
 		{"qwen", "auto-edit", false}, {"copilot", "https://agentclientprotocol.com/protocol/session-modes#autopilot", false},
 		{"codex", "agent", false}, {"copilot", "agent", true}, {"codex", "workspace-write", false}, {"bold", "yolo", true}} {
-		if err := r.Mode(c.name, c.mode); (err == nil) != c.allowed {
+		err := r.rows[canonical(c.name)].checkWords(sourceSelections(domain.Source{Mode: c.mode}))
+		if (err == nil) != c.allowed {
 			t.Errorf("%s in %q: %v", c.name, c.mode, err)
 		}
 	}
 	for name, b := range builtins {
-		if b.row.Mode != nil && r.Mode(name, *b.row.Mode) != nil {
+		if r.rows[name].checkWords((&row{Row: b.row}).selections()) != nil {
 			t.Errorf("%s may not be in its own mode", name)
 		}
 	}

@@ -56,6 +56,11 @@ func newRig(t testing.TB, arguments ...string) *rig {
 	return r
 }
 
+// selects is what a request selects.
+func selects(option, value string) []selection {
+	return []selection{{option: option, value: value, pointer: "/source/" + option, level: levelRequest}}
+}
+
 // open opens the agent; the end of the test closes it.
 func (r *rig) open() *rig {
 	r.Helper()

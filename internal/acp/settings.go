@@ -2,41 +2,45 @@ package acp
 
 import (
 	"cmp"
-	"context"
+	"reflect"
+	"slices"
 	"strings"
 
 	"signoff/internal/domain"
 )
 
-// setting is what can be chosen before the first prompt.
-type setting string
-
+// Categories of options that Signoff knows. An agent may have others, such as thought_level.
 const (
-	settingMode  setting = "mode"
-	settingModel setting = "model"
+	categoryMode  = "mode"
+	categoryModel = "model"
 )
 
 // settings are the choices that the agent offers. The protocol has had three ways to offer them, and agents use all:
 // modes, models (gone from the schema, still sent), and config options, which are preferred where there are several.
 type settings struct {
 	modes, models offer
-	options       []offer // each with its category
+	options       []offer // config options
 }
 
 // offer is one list to choose from.
 type offer struct {
-	id       string // of a config option; empty for modes and models
-	category string
-	current  string
-	choices  []choice
+	domain.AgentOption
+	legacy bool // it was listed as modes or models, and is set by a method of its own
 }
 
-type choice struct{ value, name string }
+// An agent can list whatever it likes. What is kept and told of it is bounded.
+const (
+	offeredOptions   = 50
+	offeredChoices   = 1000 // of one option
+	offeredName      = 200  // bytes
+	offeredText      = 1000 // bytes of a description
+	offeredValueSize = 500  // a longer id or value cannot be chosen
+)
 
 // established takes the answer that made the session or took it up.
 func (s *settings) established(answer object) {
-	s.modes.read(answer.object("modes"), "currentModeId", "availableModes", "id")
-	s.models.read(answer.object("models"), "currentModelId", "availableModels", "modelId")
+	s.modes.readLegacy(categoryMode, answer.object("modes"), "currentModeId", "availableModes", "id")
+	s.models.readLegacy(categoryModel, answer.object("models"), "currentModelId", "availableModels", "modelId")
 	s.readOptions(answer)
 }
 
@@ -44,11 +48,11 @@ func (s *settings) established(answer object) {
 func (s *settings) learn(kind string, update object) {
 	switch kind {
 	case "current_mode_update":
-		mode := cmp.Or(update.text("currentModeId"), update.text("modeId"), s.modes.current)
-		s.modes.current = mode
+		mode := cmp.Or(update.text("currentModeId"), update.text("modeId"), s.modes.Current)
+		s.modes.legacy, s.modes.ID, s.modes.Category, s.modes.Current = true, categoryMode, categoryMode, mode
 		for i := range s.options {
-			if option := &s.options[i]; option.of(settingMode) && option.find(mode) != "" {
-				option.current = mode
+			if option := &s.options[i]; option.Category == categoryMode && option.choice(mode).Value != "" {
+				option.Current = mode
 			}
 		}
 	case "config_option_update":
@@ -56,14 +60,25 @@ func (s *settings) learn(kind string, update object) {
 	}
 }
 
-func (o *offer) read(from object, current, list, id string) {
+func (o *offer) readLegacy(category string, from object, current, list, id string) {
 	if from == nil {
 		return
 	}
-	o.current, o.choices = from.text(current), nil
+	o.legacy = true
+	o.ID, o.Category, o.Current, o.Choices = category, category, from.text(current), nil
 	for _, entry := range from.objects(list) {
-		o.choices = append(o.choices, choice{value: entry.text(id), name: entry.text("name")})
+		o.add(entry.text(id), entry)
 	}
+}
+
+// add takes a choice in.
+func (o *offer) add(value string, entry object) {
+	if value == "" || len(value) > offeredValueSize || len(o.Choices) == offeredChoices {
+		return
+	}
+	o.Choices = append(o.Choices, domain.AgentChoice{
+		Value: value, Name: beginning(entry.text("name"), offeredName), Description: beginning(entry.text("description"), offeredText),
+	})
 }
 
 // readOptions takes the full list of config options, where there is one. Types other than a list to choose from are
@@ -73,170 +88,157 @@ func (s *settings) readOptions(from object) {
 		return
 	}
 	s.options = nil
-	for _, option := range from.objects("configOptions") {
-		if option.text("type") != "select" {
+	for _, entry := range from.objects("configOptions") {
+		id := entry.text("id")
+		if entry.text("type") != "select" || id == "" || len(id) > offeredValueSize || len(s.options) == offeredOptions {
 			continue
 		}
-		s.options = append(s.options, offer{
-			id: option.text("id"), category: cmp.Or(option.text("category"), option.text("id")),
-			current: option.text("currentValue"), choices: choicesOf(option),
-		})
+		option := offer{AgentOption: domain.AgentOption{
+			ID: id, Name: beginning(entry.text("name"), offeredName), Description: beginning(entry.text("description"), offeredText),
+			Category: beginning(cmp.Or(entry.text("category"), id), offeredName), Current: entry.text("currentValue"),
+		}}
+		option.addAll(entry)
+		s.options = append(s.options, option)
 	}
 }
 
-// choicesOf flattens the groups that choices may come in.
-func choicesOf(from object) (choices []choice) {
+// addAll flattens the groups that choices may come in.
+func (o *offer) addAll(from object) {
 	for _, entry := range from.objects("options") {
 		if entry.has("options") {
-			choices = append(choices, choicesOf(entry)...)
+			o.addAll(entry)
 			continue
 		}
-		choices = append(choices, choice{value: entry.text("value"), name: entry.text("name")})
+		o.add(entry.text("value"), entry)
 	}
-	return choices
 }
 
-func (o offer) of(what setting) bool { return o.category == string(what) }
-
-// find returns the value that is wanted, by value or by name; empty: it is not offered.
-func (o offer) find(wanted string) string { return o.choice(wanted).value }
-
-func (o offer) choice(wanted string) choice {
-	for _, c := range o.choices {
-		if c.value == wanted {
+// choice finds a value, by itself or by its name; the empty one is not offered.
+func (o offer) choice(wanted string) domain.AgentChoice {
+	for _, c := range o.Choices {
+		if c.Value == wanted {
 			return c
 		}
 	}
-	for _, c := range o.choices {
-		if strings.EqualFold(c.name, wanted) {
+	for _, c := range o.Choices {
+		if strings.EqualFold(c.Name, wanted) {
 			return c
 		}
 	}
-	return choice{}
+	return domain.AgentChoice{}
 }
 
-// offers lists where a setting can be chosen, in the order of preference.
-func (s *settings) offers(what setting) (offers []offer) {
-	for _, option := range s.options {
-		if option.of(what) {
-			offers = append(offers, option)
+// offers lists where an option can be chosen, in the order of preference. It is named by its id, or by its category where
+// that says which one is meant: what an agent calls its thought_level is its own affair.
+func (s *settings) offers(option string) []offer {
+	at := slices.IndexFunc(s.options, func(o offer) bool { return o.ID == option })
+	if at >= 0 && s.options[at].Category != option {
+		return []offer{s.options[at]}
+	}
+	found := s.ofCategory(option)
+	if len(found) > 1 && option != categoryMode && option != categoryModel {
+		return nil
+	}
+	return found
+}
+
+// ofCategory lists the options of a category; what an agent lists as modes or models comes last.
+func (s *settings) ofCategory(category string) (offers []offer) {
+	for _, o := range s.options {
+		if o.Category == category {
+			offers = append(offers, o)
 		}
 	}
-	legacy := s.modes
-	if what == settingModel {
-		legacy = s.models
-	}
-	if len(legacy.choices) > 0 || legacy.current != "" {
-		offers = append(offers, legacy)
+	if legacy := s.legacy(category); legacy != nil {
+		offers = append(offers, *legacy)
 	}
 	return offers
 }
 
+// legacy is what the agent lists as modes or models; nil where it does not.
+func (s *settings) legacy(category string) *offer {
+	legacy := map[string]*offer{categoryMode: &s.modes, categoryModel: &s.models}[category]
+	if legacy == nil || !legacy.legacy || len(legacy.Choices) == 0 && legacy.Current == "" {
+		return nil
+	}
+	return legacy
+}
+
+// listed lists all that can be chosen. Modes and models that are a config option as well are listed as that.
+func (s *settings) listed() []domain.AgentOption {
+	var all []domain.AgentOption
+	for _, o := range s.options {
+		all = append(all, o.shown())
+	}
+	for _, category := range []string{categoryMode, categoryModel} {
+		if offers := s.ofCategory(category); len(offers) > 0 && offers[0].legacy {
+			all = append(all, offers[0].shown())
+		}
+	}
+	return all
+}
+
+// shown is the option as it is told: its list is never null, and is not changed any more.
+func (o offer) shown() domain.AgentOption {
+	option := o.AgentOption
+	option.Current = beginning(option.Current, offeredValueSize)
+	option.Choices = append([]domain.AgentChoice{}, o.Choices...)
+	return option
+}
+
 // current is what the agent works with; empty where it does not say.
-func (s *settings) current(what setting) string {
-	for _, offer := range s.offers(what) {
-		if offer.current != "" {
-			return offer.current
+func (s *settings) current(category string) string {
+	for _, offer := range s.ofCategory(category) {
+		if offer.Current != "" {
+			return offer.Current
 		}
 	}
 	return ""
 }
 
 // chosen notes what the agent has accepted.
-func (s *settings) chosen(what setting, from offer, value string) {
-	switch {
-	case from.id == "" && what == settingMode:
-		s.modes.current = value
-	case from.id == "":
-		s.models.current = value
+func (s *settings) chosen(from offer, value string) {
+	if from.legacy {
+		s.legacy(from.ID).Current = value
+		return
 	}
 	for i := range s.options {
-		if from.id != "" && s.options[i].id == from.id {
-			s.options[i].current = value
+		if s.options[i].ID == from.ID {
+			s.options[i].Current = value
 		}
 	}
 }
 
-// configure brings the session into the wanted mode and to the wanted model, before anything is asked of it.
-func (a *agent) configure(ctx context.Context) error {
-	if err := a.choose(ctx, settingMode, a.launch.mode); err != nil {
-		return err
+// tellOptions tells what can be chosen, where that is not as it was told before.
+func (s *story) tellOptions() {
+	if options := s.settings.listed(); !reflect.DeepEqual(options, s.options) {
+		s.options = options
+		s.emit(domain.AgentOptionsUpdated{Turn: s.turn, Options: append([]domain.AgentOption{}, options...)})
 	}
-	return a.choose(ctx, settingModel, a.launch.model)
 }
 
-func (a *agent) choose(ctx context.Context, what setting, wanted string) error {
-	if wanted == "" {
-		return nil
-	}
-	offers := a.story.offers(what)
-	for _, from := range offers {
-		found := from.choice(wanted)
-		if found.value == "" {
-			continue
-		}
-		if err := a.judge(what, found); err != nil || found.value == from.current {
-			return err
-		}
-		return a.set(ctx, what, from, found.value)
-	}
-	return notOffered(what, wanted, offers)
-}
-
-// judge looks at the mode that the wanted word stands for with this agent. The word alone was judged before the agent
-// was started, and "Agent (full access)" seemed to be none of the modes that ask nobody.
-func (a *agent) judge(what setting, found choice) error {
-	if what != settingMode || a.launch.allowBypass {
-		return nil
-	}
-	for _, word := range []string{found.value, found.name} {
-		if bypassModeOf(a.launch.name, a.launch.process.Argv, word) {
-			return bypassRefused(a.launch.name, found.value)
-		}
-	}
-	return nil
-}
-
-func (a *agent) set(ctx context.Context, what setting, from offer, value string) error {
-	method, params := "session/set_config_option", map[string]any{"sessionId": a.session, "configId": from.id, "value": value}
-	if from.id == "" {
-		method, params = "session/set_"+string(what), map[string]any{"sessionId": a.session, string(what) + "Id": value}
-	}
-	answer, err := a.request(ctx, a.launch.sessionTimeout(), method, params)
-	if err != nil {
-		return err
-	}
-	a.story.chosen(what, from, value, answer)
-	return nil
-}
-
-func notOffered(what setting, wanted string, offers []offer) error {
-	var names []string
-	for _, from := range offers {
-		for _, c := range from.choices {
-			names = append(names, c.value)
-		}
-	}
-	pointer := "/source/" + string(what)
-	if len(names) == 0 {
-		return domain.Invalid(pointer, "The agent offers no choice of %s, so %q cannot be set.", what, beginning(wanted, 100))
-	}
-	return domain.Invalid(pointer, "The agent does not offer the %s %q. It offers: %s.",
-		what, beginning(wanted, 100), beginning(strings.Join(names, ", "), 2000))
-}
-
-func (s *story) offers(what setting) []offer {
+// listed lists all that can be chosen.
+func (s *story) listed() []domain.AgentOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.offers(what)
+	return s.settings.listed()
+}
+
+func (s *story) offers(option string) []offer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settings.offers(option)
 }
 
 // chosen notes an accepted choice, and what the answer says of the others: a model may lack a mode.
-func (s *story) chosen(what setting, from offer, value string, answer object) {
+func (s *story) chosen(from offer, value string, answer object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settings.chosen(what, from, value)
+	s.settings.chosen(from, value)
 	s.settings.readOptions(answer)
+	if s.intake.phase == phaseLive {
+		s.tellOptions()
+	}
 }
 
 // established takes the answer that made the session or took it up.
@@ -247,8 +249,8 @@ func (s *story) established(answer object) {
 }
 
 // setting is what the agent works with.
-func (s *story) setting(what setting) string {
+func (s *story) setting(category string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.current(what)
+	return s.settings.current(category)
 }

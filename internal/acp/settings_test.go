@@ -1,11 +1,23 @@
 package acp
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	difference "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
+	"signoff/internal/tools/hosttest"
 )
 
 const oddOptions = `{"configOptions":[
@@ -36,21 +48,19 @@ func TestTheModeBehindAWordIsJudged(t *testing.T) {
 		{bypassingModes, "at my own risk", "bypassPermissions"}, // in which it is already
 	} {
 		for _, allowed := range []bool{false, true} {
-			a := &agent{story: newTale(t, domain.Opening{}).story, launch: launch{name: "mine", mode: c.wanted, allowBypass: allowed}}
+			a := &agent{story: newTale(t, domain.Opening{}).story, launch: launch{name: "mine", allowBypass: allowed}}
 			a.launch.process.Argv = []string{"/opt/codex-acp"}
 			a.story.established(readObject(json.RawMessage("{" + c.offered + "}")))
-			found := a.story.offers(settingMode)[0].choice(c.wanted)
-			err := a.judge(settingMode, found)
+			wanted := selection{option: categoryMode, value: c.wanted, pointer: "/source/mode"}
 			if allowed || c.mode == "" {
-				want(t, c.wanted, err, nil)
-				continue
+				continue // it would be set
 			}
+			err := a.choose(t.Context(), []selection{wanted})
 			e := problem(t, err)
 			want(t, c.wanted, e.Code, domain.CodeInvalid)
 			want(t, "place", e.Details[0].Pointer, "/source/mode")
 			want(t, "words", e.Message, `In the mode "`+c.mode+`", agent "mine" acts without asking anybody, and the registry `+
 				`does not allow that.`)
-			want(t, "before it is set", a.choose(t.Context(), settingMode, c.wanted).Error(), err.Error())
 		}
 	}
 }
@@ -59,14 +69,180 @@ func TestTheModeBehindAWordIsJudged(t *testing.T) {
 func TestSettingsAreReadLeniently(t *testing.T) {
 	s := newTale(t, domain.Opening{}).story
 	s.established(readObject(json.RawMessage(oddOptions)))
-	want(t, "current", s.setting(settingMode)+" "+s.setting(settingModel), "code m1")
-	offers := s.offers(settingMode)
+	want(t, "current", s.setting(categoryMode)+" "+s.setting(categoryModel), "code m1")
+	offers := s.offers(categoryMode)
 	want(t, "offers", len(offers), 2)
-	want(t, "found", fmt.Sprint(offers[0].find("plan"), offers[0].find("PLAN IT"), offers[0].find("x"), offers[1].find("Old")), "planplanlegacy")
+	want(t, "found", fmt.Sprint(offers[0].choice("plan").Value, offers[0].choice("PLAN IT").Value, offers[0].choice("x").Value,
+		offers[1].choice("Old").Value), "planplanlegacy")
 	// The answer to a choice lists all options anew: one may change another.
-	s.chosen(settingMode, offers[0], "plan", readObject(json.RawMessage(`{"configOptions":[
+	s.chosen(offers[0], "plan", readObject(json.RawMessage(`{"configOptions":[
 		{"id":"model","type":"select","currentValue":"m2","options":[]}]}`)))
-	want(t, "model", s.setting(settingModel), "m2")
-	s.chosen(settingMode, offers[1], "legacy", nil)
-	want(t, "mode", s.setting(settingMode), "legacy")
+	want(t, "model", s.setting(categoryModel), "m2")
+	s.chosen(offers[1], "legacy", nil)
+	want(t, "mode", s.setting(categoryMode), "legacy")
+}
+
+// TestOffersAreTold: what can be chosen is told when the session begins, and again when it has changed; once each.
+func TestOffersAreTold(t *testing.T) {
+	r := newRig(t, "-modes", "code,plan", "-models", "m1,m2")
+	r.launch.selections = selects(categoryMode, "plan")
+	r.open()
+	option := func(id, current string, values ...string) domain.AgentOption {
+		all := domain.AgentOption{ID: id, Category: id, Current: current}
+		for _, value := range values {
+			all.Choices = append(all.Choices, domain.AgentChoice{Value: value})
+		}
+		return all
+	}
+	tellsOptions := func(host *hosttest.Host, wanted ...domain.AgentOption) {
+		t.Helper()
+		told := hosttest.Of[domain.AgentOptionsUpdated](host)
+		if len(told) != 1 {
+			t.Fatalf("told %d times: %+v", len(told), told)
+		}
+		unnamed := cmpopts.IgnoreFields(domain.AgentChoice{}, "Name", "Description")
+		if diff := difference.Diff(wanted, told[0].Options, unnamed); diff != "" {
+			t.Errorf("options (-want +got):\n%s", diff)
+		}
+	}
+	tellsOptions(r.outside, option("mode", "plan", "code", "plan"), option("model", "m1", "m1", "m2"))
+	r.runs("mode code", "mode code", "say hello")
+	tellsOptions(r.host, option("mode", "code", "code", "plan"), option("model", "m1", "m1", "m2"))
+}
+
+// TestOptionsAreChosen: by their ids or categories, the model first, and what is chosen later goes before what was chosen earlier.
+func TestOptionsAreChosen(t *testing.T) {
+	request := func(source domain.Source, prompts ...map[string]string) (all []selection) {
+		all = append((&row{Row: Row{Mode: new("ask"), Model: "m1"}}).selections(), sourceSelections(source)...)
+		for i, options := range prompts {
+			all = append(all, selectionsOf(options, "/options", levelPrompts+i)...)
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		selections []selection
+		set        string // mode, model and effort
+		refused    string // the pointer, and what the message has
+	}{
+		"of the registry":          {selections: request(domain.Source{}), set: "ask m1 low"},
+		"by id":                    {selections: request(domain.Source{Options: map[string]string{"effort": "high", "mode": "plan"}}), set: "plan m1 high"},
+		"by category and name":     {selections: request(domain.Source{Options: map[string]string{"thought_level": "the HIGH"}}), set: "ask m1 high"},
+		"only with another model":  {selections: request(domain.Source{Model: "m2", Options: map[string]string{"effort": "max"}}), set: "ask m2 max"},
+		"twice the same":           {selections: request(domain.Source{Mode: "plan", Options: map[string]string{"mode": "The plan"}}), set: "plan m1 low"},
+		"prompts go before":        {selections: request(domain.Source{Mode: "code"}, map[string]string{"mode": "plan"}), set: "plan m1 low"},
+		"the later prompt":         {selections: request(domain.Source{}, map[string]string{"effort": "high"}, map[string]string{"thought_level": "low"}), set: "ask m1 low"},
+		"contradictory":            {selections: request(domain.Source{Mode: "plan", Options: map[string]string{"mode": "code"}}), refused: "/source/mode It contradicts /source/options/mode"},
+		"contradictory by meaning": {selections: request(domain.Source{Options: map[string]string{"thought_level": "low", "effort": "high"}}), refused: "/source/options/thought_level It contradicts"},
+		"an unknown value":         {selections: request(domain.Source{Options: map[string]string{"effort": "max"}}), refused: `/source/options/effort The agent does not offer the value "max" of the option "effort". It offers: low, high.`},
+		"an unknown option":        {selections: request(domain.Source{}, map[string]string{"temper/ature": "1"}), refused: `/options/temper~1ature The agent has no option "temper/ature". It has: mode, model, effort.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "-modes", "ask,code,plan", "-models", "m1,m2", "-config", "effort")
+			r.launch.selections = c.selections
+			err := r.tryOpen()
+			if c.refused != "" {
+				e := problem(t, err)
+				want(t, "code", e.Code, domain.CodeInvalid)
+				if got := e.Details[0].Pointer + " " + e.Message; !strings.HasPrefix(got, c.refused) {
+					t.Errorf("refused with %s, want %s", got, c.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "set", r.chosen(), c.set)
+		})
+	}
+}
+
+// chosen is what the agent itself says of its settings.
+func (r *rig) chosen() string {
+	settings := r.whoami().Settings
+	return settings["mode"] + " " + settings["model"] + " " + cmp.Or(settings["effort"], "low")
+}
+
+// TestOptionsOfAPrompt: they are set before its turn, stay afterwards, and are set all or none.
+func TestOptionsOfAPrompt(t *testing.T) {
+	r := newRig(t, "-modes", "ask,code", "-models", "m1,m2", "-config", "effort",
+		"-script", `config: once refused fail -32603 "not now"`)
+	r.open()
+	say := func(options map[string]string) error {
+		r.turns++
+		_, err := r.agent.Prompt(t.Context(), r.host, domain.Prompt{Turn: r.turns, Text: acptest.Prompt("say hello"), Options: options})
+		return err
+	}
+	message := r.fails(say(map[string]string{"mode": "code"}), domain.CodeInvalid)
+	if wanted := `The agent refuses the mode "code". It answered: not now (code -32603). It offers: ask, code.`; message != wanted {
+		t.Errorf("got %s\nwant %s", message, wanted)
+	}
+	want(t, "after the refusal of one", r.chosen(), "ask m1 low")
+	r.fails(say(map[string]string{"model": "m2", "effort": "loud"}), domain.CodeInvalid)
+	want(t, "what came before a wrong one is set back", r.chosen(), "ask m1 low")
+	if err := say(map[string]string{"model": "m2", "effort": "max"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "options", r.chosen(), "ask m2 max")
+	if err := say(nil); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "they stay", r.chosen(), "ask m2 max")
+	told := hosttest.Of[domain.AgentOptionsUpdated](r.host)
+	newest := told[len(told)-1]
+	want(t, "told", newest.Options[1].Current+" "+newest.Options[2].Current, "m2 max")
+}
+
+// TestOptionsOfACancelledTurn: who cancels a turn has not taken its options back.
+func TestOptionsOfACancelledTurn(t *testing.T) {
+	r := newRig(t, "-modes", "ask,code", "-config", "plain", "-script", "config: once first await go")
+	r.open()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errTurnCancelled) })
+	_, err := r.agent.Prompt(ctx, r.host, domain.Prompt{Turn: 1, Text: acptest.Prompt("say hello"), Options: map[string]string{"mode": "code"}})
+	if !errors.Is(err, errTurnCancelled) {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.launch.process.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "in the next turn", r.whoami().Settings["mode"], "code")
+}
+
+// TestOptionsThatAskNobodyAreRefused: whichever option they hide in.
+func TestOptionsThatAskNobodyAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		id, category, value string
+		allowed             bool
+	}{
+		{"mode", "mode", "yolo", false}, {"m", "mode", "accept-edits", false}, {"approval_policy", "other", "never", false},
+		{"approval_policy", "other", "on-request", true}, {"sandbox", "other", "danger-full-access", false}, {"yolo", "toggle", "on", false},
+		{"yolo", "toggle", "off", true}, {"model", "model", "auto", true}, {"effort", "thought_level", "auto", true},
+	} {
+		option := domain.AgentOption{ID: c.id, Category: c.category, Choices: []domain.AgentChoice{{Value: c.value}}}
+		wanted := []selection{{option: c.id, value: c.value, pointer: "/options/" + c.id}}
+		for _, free := range []bool{false, true} {
+			err := (&row{name: "mine", Row: Row{Command: "agent", AllowBypass: free}}).checkOffered(wanted, []domain.AgentOption{option})
+			if (err == nil) != (c.allowed || free) {
+				t.Errorf("%+v, free %v: %v", c, free, err)
+			}
+		}
+	}
+}
+
+// TestOptionsAreListed: an option stands for the mode or model that the agent lists in the older way as well.
+func TestOptionsAreListed(t *testing.T) {
+	s := newTale(t, domain.Opening{}).story
+	s.established(readObject(json.RawMessage(`{"configOptions":[
+		{"id":"m","name":"Mode","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Asks."}]},
+		{"id":"thinking","name":"Thinking","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"high"},{"value":"low"}]}],
+		"modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"}]},
+		"models":{"currentModelId":"m1","availableModels":[{"modelId":"m1","name":"One"}]}}`)))
+	wanted := []domain.AgentOption{
+		{ID: "m", Name: "Mode", Category: "mode", Current: "ask", Choices: []domain.AgentChoice{{Value: "ask", Name: "Ask", Description: "Asks."}}},
+		{ID: "thinking", Name: "Thinking", Category: "thought_level", Current: "high", Choices: []domain.AgentChoice{{Value: "high"}, {Value: "low"}}},
+		{ID: "model", Category: "model", Current: "m1", Choices: []domain.AgentChoice{{Value: "m1", Name: "One"}}},
+	}
+	if diff := difference.Diff(wanted, s.settings.listed()); diff != "" {
+		t.Error(diff)
+	}
 }

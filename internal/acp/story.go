@@ -30,6 +30,7 @@ type story struct {
 	calls    calls
 	usage    account
 	settings settings
+	options  []domain.AgentOption // as they were told last
 }
 
 // newStory begins the story of one process. Where other processes have spoken for the same execution,

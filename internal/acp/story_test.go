@@ -137,8 +137,11 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 			`{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","category":"mode","type":"select","currentValue":"plan","options":[]},{"type":"new"}]}`,
 		}, []string{
 			`agent.modeChanged {"mode":"plan","update":{"currentModeId":"plan","sessionUpdate":"current_mode_update"}}`,
+			`agent.optionsUpdated {"options":[{"category":"mode","choices":[],"current":"plan","id":"mode"}]}`,
 			`agent.modeChanged {"mode":"code","update":{"modeId":"code","sessionUpdate":"current_mode_update"}}`,
+			`agent.optionsUpdated {"options":[{"category":"mode","choices":[],"current":"code","id":"mode"}]}`,
 			`agent.modeChanged {"mode":"plan","update":{"configOptions":[{"category":"mode","currentValue":"plan","id":"mode","options":[],"type":"select"}],"sessionUpdate":"config_option_update"}}`,
+			`agent.optionsUpdated {"options":[{"category":"mode","choices":[],"current":"plan","id":"mode"}]}`,
 			`agent.updated {"kind":"config_option_update","update":{"configOptions":[{"category":"mode","currentValue":"plan","id":"mode","options":[],"type":"select"},{"type":"new"}],"sessionUpdate":"config_option_update"}}`,
 		}},
 		{"commands, and kinds that are passed on", []string{

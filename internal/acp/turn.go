@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -30,18 +31,31 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	}
 	a.service.renew(a.life)
 	a.story.begin(host, prompt)
-	answer := a.turn(ctx, prompt)
-	stop, err := a.outcome(ctx, answer)
+	stop, answered, err := a.take(ctx, prompt)
 	if domain.CodeOf(err) == domain.CodeAgentExited {
 		a.exit.Do(func() {}) // the turn's failure says so
 	}
 	a.tellMissing()
-	a.story.endReplay(answer.err == nil && ctx.Err() == nil)
-	a.story.end(answer.err != nil)
+	a.story.endReplay(answered && ctx.Err() == nil)
+	a.story.end(!answered)
 	if a.lost() {
 		a.tellExit()
 	}
 	return stop, err
+}
+
+// take has the agent take the prompt and its options, and tells whether it has answered the prompt.
+func (a *agent) take(ctx context.Context, prompt domain.Prompt) (stop domain.StopReason, answered bool, err error) {
+	if err := a.takeOptions(ctx, prompt.Options); err != nil {
+		var failure *domain.Error
+		if errors.As(err, &failure) && failure.Code == domain.CodeAgentExited {
+			err = failure.With(domain.ErrNotPrompted)
+		}
+		return "", false, err
+	}
+	answer := a.turn(ctx, prompt)
+	stop, err = a.outcome(ctx, answer)
+	return stop, answer.err == nil, err
 }
 
 // lost tells whether the process is dead, or of no use any more.

@@ -70,9 +70,10 @@ func (s *story) settingChanged(kind string, update object, raw json.RawMessage) 
 		s.malformed(raw)
 		return
 	}
-	before := s.settings.current(settingMode)
+	before := s.settings.current(categoryMode)
 	s.settings.learn(kind, update)
-	mode := s.settings.current(settingMode)
+	mode := s.settings.current(categoryMode)
+	defer s.tellOptions() // behind the change that they follow from
 	if kind == "current_mode_update" || mode != before {
 		s.emit(domain.AgentModeChanged{Turn: s.turn, Mode: mode, Update: raw})
 		return

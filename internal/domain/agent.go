@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 )
 
 // Agent answers the prompts of one execution. A session opens it, asks it one turn at a time and closes it.
@@ -33,6 +34,7 @@ type Opening struct {
 	Host         Host   // for what the agent says between turns; in a turn, it is the host of the turn
 	AgentSession string // the agent's own session that is to be taken up; empty for a new one
 	Earlier      bool   // an earlier process may have spoken for the execution
+	Options      ChosenOptions
 	Log          AgentLog
 }
 
@@ -50,6 +52,44 @@ const (
 	MCPServerUnknown    MCPServerStatus = "unknown"    // it is an address, and the agent does not say whether it reaches it
 	MCPServerWithheld   MCPServerStatus = "withheld"   // the capability mcp is denied
 )
+
+// AgentOption is something that an external agent lets its user choose. Ids, values and names are the agent's own.
+type AgentOption struct {
+	ID          string        `json:"id"` // mode and model where the agent has no id for them
+	Name        string        `json:"name,omitempty"`
+	Description string        `json:"description,omitempty"`
+	Category    string        `json:"category"` // mode, model, thought_level, or whatever the agent calls it
+	Current     string        `json:"current"`  // empty: the agent does not say
+	Choices     []AgentChoice `json:"choices"`
+}
+
+// ChosenOptions are the options that prompts have set, in the order of the prompts. They go before those of the request, and
+// a later one before an earlier one: an option may be named by its id or by its category, and only the agent knows that
+// both are one.
+type ChosenOptions []map[string]string
+
+// With returns the options as they are after a further prompt has set some.
+func (c ChosenOptions) With(options map[string]string) ChosenOptions {
+	if len(options) == 0 {
+		return c
+	}
+	var all ChosenOptions
+	for _, earlier := range c {
+		left := maps.Clone(earlier)
+		maps.DeleteFunc(left, func(id, _ string) bool { _, again := options[id]; return again })
+		if len(left) > 0 {
+			all = append(all, left)
+		}
+	}
+	return append(all, options)
+}
+
+// AgentChoice is one value of an option.
+type AgentChoice struct {
+	Value       string `json:"value"`
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+}
 
 // Introduction is what an agent says of itself. An internal one says nothing.
 type Introduction struct {
@@ -72,6 +112,8 @@ type Prompt struct {
 	Rounds  int // model rounds already spent in this turn
 	Text    string
 	History []Message
+
+	Options map[string]string // of an external agent, to be set before the turn; [CodeInvalid] where it does not take them
 
 	Retrying *Retrying // the request to a model with which the turn goes on, where an earlier process has made it; nil: none failed
 }

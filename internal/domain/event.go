@@ -31,6 +31,7 @@ const (
 	AgentUpdatedType       EventType = "agent.updated"
 	AgentModeChangedType   EventType = "agent.modeChanged"
 	AgentMCPServerType     EventType = "agent.mcpServerUpdated"
+	AgentOptionsType       EventType = "agent.optionsUpdated"
 	CommandsUpdatedType    EventType = "agent.commandsUpdated"
 	AgentSilentType        EventType = "agent.silent"
 	AgentStderrType        EventType = "agent.stderr"
@@ -169,6 +170,13 @@ type (
 		Server  string          `json:"server"`
 		Status  MCPServerStatus `json:"status"`
 		Message string          `json:"message,omitempty"` // why it has not started
+	}
+
+	// AgentOptionsUpdated tells what can be chosen with the agent, and what is chosen: its modes, its models and its other options.
+	// It replaces what was told before.
+	AgentOptionsUpdated struct {
+		Turn    int           `json:"turn"`
+		Options []AgentOption `json:"options"`
 	}
 
 	// AgentModeChanged tells in which mode the agent works from here on.
@@ -430,6 +438,7 @@ func (AgentExited) EventType() EventType           { return AgentExitedType }
 func (AgentUpdated) EventType() EventType          { return AgentUpdatedType }
 func (AgentModeChanged) EventType() EventType      { return AgentModeChangedType }
 func (AgentMCPServerUpdated) EventType() EventType { return AgentMCPServerType }
+func (AgentOptionsUpdated) EventType() EventType   { return AgentOptionsType }
 func (CommandsUpdated) EventType() EventType       { return CommandsUpdatedType }
 func (AgentSilent) EventType() EventType           { return AgentSilentType }
 func (AgentStderr) EventType() EventType           { return AgentStderrType }
@@ -492,6 +501,7 @@ var decoders = map[EventType]func(json.RawMessage) (Payload, error){
 	AgentUpdatedType:       decode[AgentUpdated],
 	AgentModeChangedType:   decode[AgentModeChanged],
 	AgentMCPServerType:     decode[AgentMCPServerUpdated],
+	AgentOptionsType:       decode[AgentOptionsUpdated],
 	CommandsUpdatedType:    decode[CommandsUpdated],
 	AgentSilentType:        decode[AgentSilent],
 	AgentStderrType:        decode[AgentStderr],

@@ -105,6 +105,8 @@ type Source struct {
 	Model   string     `json:"model,omitempty"`   // of an external agent: as the agent calls it; empty: its default
 	Command string     `json:"command,omitempty"` // of an external agent: its name in the registry
 	Mode    string     `json:"mode,omitempty"`    // of an external agent: in place of the registry's
+	// Options of an external agent, by their id, as the agent itself calls both; the others stay as the agent has them.
+	Options map[string]string `json:"options,omitempty"`
 	// Fallbacks are models that are asked, in this order, where the one before fails for good.
 	Fallbacks []string `json:"fallbacks,omitempty"`
 }

@@ -46,6 +46,7 @@ func TestBadBlocks(t *testing.T) {
 	beside := func(field string) string { return strings.Replace(fine, "{", "{"+field+",", 1) }
 	rows := []badInput{
 		{"unknown agent", aBlock(`"source":{"type":"acp","command":"rm"},"prompt":"x"`), 422, domain.CodeUnknownAgent, "/block/props/source/command"},
+		{"an agent that is not installed", aBlock(`"source":{"type":"acp","command":"absent"},"prompt":"x"`), 422, domain.CodeAgentUnavailable, "/block/props/source/command"},
 		{"arguments that ask nobody", aBlock(`"source":{"type":"acp","command":"mock","args":["--yolo"]},"prompt":"x"`), 422, domain.CodeUnknownAgent, "/block/props/source/args"},
 		{"unknown model", aBlock(`"source":{"type":"internal","model":"gpt-9"},"prompt":"x"`), 422, domain.CodeUnknownModel, "/block/props/source/model"},
 	}

@@ -244,6 +244,7 @@ func payloads() []domain.Payload {
 		domain.AgentExited{Message: "It ended with code 1."},
 		domain.AgentMCPServerUpdated{Server: "github", Status: domain.MCPServerFailed, Message: "Its program cannot be started."},
 		domain.AgentMCPServerUpdated{Server: "github", Status: domain.MCPServerWithheld},
+		domain.AgentOptionsUpdated{Options: []domain.AgentOption{{ID: "mode", Category: "mode", Current: "ask", Choices: []domain.AgentChoice{{Value: "ask", Name: "Ask"}, {Value: "plan"}}}}},
 		domain.AgentUpdated{Kind: "x", Update: update}, domain.AgentUpdated{Turn: 1, Kind: "x", Update: update},
 		domain.AgentModeChanged{Mode: "plan", Update: update}, domain.CommandsUpdated{Turn: 1, Update: update},
 		domain.AgentSilent{Turn: 1, Seconds: 60}, domain.AgentStderr{Text: "x"},

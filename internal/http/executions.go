@@ -191,6 +191,9 @@ func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutio
 		return nil, err
 	}
 	by := who(ctx)
+	if err := s.resumable(ctx, id, domain.ResumeMode(request.Body.Mode)); err != nil {
+		return nil, err
+	}
 	execution, err := s.sessions.Resume(ctx, by.Tenant, id, domain.ResumeMode(request.Body.Mode), by.Actor)
 	failpoint.Hit(failpoint.HTTPResumed)
 	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is not to be had
@@ -201,6 +204,20 @@ func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutio
 	}
 	shown, err := s.shownTo(ctx, execution)
 	return api.ResumeExecution202JSONResponse(shown), err
+}
+
+// resumable refuses to start an agent whose program is gone: the execution would only be interrupted again. Whether there is
+// something to resume, the sessions tell.
+func (s *Server) resumable(ctx context.Context, id domain.ExecutionID, mode domain.ResumeMode) error {
+	execution, err := s.reader.Execution(ctx, who(ctx).Tenant, id)
+	if err != nil && domain.CodeOf(err) != domain.CodeNotFound {
+		return err
+	}
+	source := execution.Request.Source
+	if execution.Status != domain.StatusInterrupted || source.Type != domain.SourceACP || mode == domain.ResumeFail {
+		return nil
+	}
+	return s.agents.Installed(source.Command)
 }
 
 // DeleteExecution deletes an execution with everything that belongs to it. With Prefer: wait=N it stays until all of it is gone.

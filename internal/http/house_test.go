@@ -191,11 +191,21 @@ func (cupboard) Resolve(command string, args []string) (string, error) {
 	return command, nil
 }
 
-func (cupboard) Mode(_, mode string) error {
-	if mode == "yolo" {
-		return domain.Invalid("/source/mode", "In this mode nobody is asked.")
+func (cupboard) Installed(name string) error {
+	if name == "absent" {
+		return domain.Errorf(domain.CodeAgentUnavailable, "absent is not installed; type: npm install -g absent")
 	}
 	return nil
+}
+
+func (c cupboard) Check(source domain.Source) error {
+	if source.Mode == "yolo" {
+		return domain.Invalid("/source/mode", "In this mode nobody is asked.")
+	}
+	if effort := source.Options["effort"]; effort == "max" {
+		return domain.Invalid("/source/options/effort", "The agent does not offer it. It offers: low, high.")
+	}
+	return c.Installed(source.Command)
 }
 
 func (cupboard) MCPServers(names []string) error {

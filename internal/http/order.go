@@ -135,7 +135,10 @@ func (s *Server) registered(request *domain.Request, wanted api.Source) error {
 			return err
 		}
 		request.Source.Command = name
-		if err := pointed("/source/mode", s.agents.Mode(name, request.Source.Mode)); err != nil {
+		if err := s.literal("/source/options", request.Source.Options); err != nil {
+			return err
+		}
+		if err := pointed("/source/command", s.agents.Check(request.Source)); err != nil {
 			return err
 		}
 		return pointed("/mcpServers", s.agents.MCPServers(request.MCPServers))
@@ -272,7 +275,7 @@ func (f *faults) source(body api.CreateExecution) {
 	for _, field := range []struct {
 		name string
 		sent bool
-	}{{"command", source.Command != nil}, {"args", source.Args != nil}, {"mode", source.Mode != nil}} {
+	}{{"command", source.Command != nil}, {"args", source.Args != nil}, {"mode", source.Mode != nil}, {"options", source.Options != nil}} {
 		if field.sent {
 			f.add("/source/"+field.name, "belongs to the type acp; the internal agent takes none")
 		}

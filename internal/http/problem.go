@@ -55,6 +55,7 @@ var answers = map[domain.Code]struct {
 	domain.CodeUnknownModel:         {422, "There is no such model."},
 	domain.CodeModelNotConfigured:   {422, "The model is not configured."},
 	domain.CodeUnknownAgent:         {422, "There is no such agent."},
+	domain.CodeAgentUnavailable:     {422, "The agent is not installed."},
 	domain.CodeUnknownMCPServer:     {422, "There is no such MCP server."},
 	domain.CodeNotResumable:         {422, "There is no agent session to take up."},
 	domain.CodeSandboxUnavailable:   {422, "Nothing on this server can confine commands."},

@@ -124,6 +124,35 @@ func TestWishesThatTakeLongerAre202(t *testing.T) {
 	}
 }
 
+// halted reads an execution that is interrupted.
+type halted struct {
+	Reader
+	agent string
+}
+
+func (h halted) Execution(_ context.Context, _ domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
+	return domain.Execution{ID: id, Status: domain.StatusInterrupted, Cause: domain.CauseProcessGone, Request: domain.Request{
+		Source: domain.Source{Type: domain.SourceACP, Command: h.agent}, Capabilities: domain.DefaultCapabilities,
+	}}, nil
+}
+
+// TestAnAgentThatIsGoneIsNotResumed: it would be interrupted again. Giving up needs no agent.
+func TestAnAgentThatIsGoneIsNotResumed(t *testing.T) {
+	for agent, status := range map[string]int{"mock": 202, "absent": 422} {
+		f := &fixed{execution: domain.Execution{ID: someID, Status: domain.StatusInterrupted, Request: domain.Request{
+			Source: domain.Source{Type: domain.SourceACP, Command: agent}, Capabilities: domain.DefaultCapabilities,
+		}}}
+		h := newHouse(t, func(c *Config) { f.Sessions, c.Sessions, c.Reader = c.Sessions, f, halted{c.Reader, agent} })
+		for _, mode := range []string{"load", "fresh"} {
+			a := h.ask("POST", "/executions/"+someID+"/resume", `{"mode":"`+mode+`"}`).want(status)
+			if status == 422 && (a.text("code") != "agentUnavailable" || !strings.Contains(a.text("detail"), "npm install -g absent") || f.mode != "") {
+				t.Errorf("%s: %s", mode, a.body)
+			}
+		}
+		h.ask("POST", "/executions/"+someID+"/resume", `{"mode":"fail"}`).want(202)
+	}
+}
+
 func TestConflictsShowTheExecution(t *testing.T) {
 	f := &fixed{}
 	h := newHouse(t, func(c *Config) { f.Sessions, c.Sessions = c.Sessions, f })

@@ -179,8 +179,11 @@ type Agents interface {
 	// Resolve returns the registered name of what a request wants to be run; no arguments are the registry's. Whatever
 	// is not in the registry word for word is domain.CodeUnknownAgent, and the message lists the names.
 	Resolve(command string, args []string) (name string, err error)
-	// Mode tells whether a request may ask for a mode of a registered agent.
-	Mode(name, mode string) error
+	// Check tells whether an execution may have this source, whose command is resolved: an agent whose program is not there is
+	// domain.CodeAgentUnavailable, what it selects and cannot have domain.CodeInvalid with the offers, where these are known.
+	Check(source domain.Source) error
+	// Installed is domain.CodeAgentUnavailable where the program of a registered agent is not there.
+	Installed(name string) error
 	// MCPServers is domain.CodeUnknownMCPServer where a name is not in the registry; the message lists those that are.
 	MCPServers(names []string) error
 }

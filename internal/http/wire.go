@@ -18,7 +18,8 @@ import (
 func toSource(body api.Source) domain.Source {
 	return domain.Source{
 		Type: domain.SourceType(body.Type), Model: value(body.Model, ""),
-		Command: value(body.Command, ""), Mode: value(body.Mode, ""), Fallbacks: value(body.Fallbacks, nil),
+		Command: value(body.Command, ""), Mode: value(body.Mode, ""), Options: value(body.Options, nil),
+		Fallbacks: value(body.Fallbacks, nil),
 	}
 }
 
@@ -152,8 +153,15 @@ func toExecution(e domain.Execution, waits waiting) api.Execution {
 func fromSource(s domain.Source) api.Source {
 	return api.Source{
 		Type: api.SourceType(s.Type), Model: textOrNull(s.Model), Command: textOrNull(s.Command), Mode: textOrNull(s.Mode),
-		Fallbacks: listOrNull(s.Fallbacks),
+		Options: optionsOrNull(s.Options), Fallbacks: listOrNull(s.Fallbacks),
 	}
+}
+
+func optionsOrNull(options map[string]string) *api.ChosenOptions {
+	if len(options) == 0 {
+		return nil
+	}
+	return (*api.ChosenOptions)(&options)
 }
 
 func listOrNull[T any](list []T) *[]T {

@@ -240,6 +240,9 @@ func (s *session) dated(payload domain.Payload) domain.Payload {
 	case domain.AgentModeChanged:
 		p.Turn = s.now()
 		return p
+	case domain.AgentOptionsUpdated:
+		p.Turn = s.now()
+		return p
 	case domain.CommandsUpdated:
 		p.Turn = s.now()
 		return p

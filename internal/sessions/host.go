@@ -52,7 +52,8 @@ func tellable(payload domain.Payload) bool {
 		domain.ToolCallRequested, domain.ToolCallUpdated, domain.ToolCallReported, domain.ToolCallCompleted,
 		domain.PlanUpdated, domain.UsageUpdated, domain.RateLimitUpdated, domain.ModelRetrying, domain.ModelSwitched,
 		domain.ContextCompacted,
-		domain.AgentUpdated, domain.AgentModeChanged, domain.AgentMCPServerUpdated, domain.CommandsUpdated, domain.AgentSilent, domain.AgentStderr,
+		domain.AgentUpdated, domain.AgentModeChanged, domain.AgentMCPServerUpdated,
+		domain.AgentOptionsUpdated, domain.CommandsUpdated, domain.AgentSilent, domain.AgentStderr,
 		domain.AgentExited:
 		return true
 	case domain.ToolCallStarted:

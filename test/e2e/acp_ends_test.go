@@ -114,7 +114,6 @@ var endScenes = scenes{
 	"sign in": failsSoon("locked", "agentUnauthorized", "Sign in with browser",
 		"Sign in with the agent's own command"),
 	"another protocol":    failsSoon("ancient", "agentProtocol", "version 2"),
-	"not installed":       failsSoon("missing", "agentUnavailable", "no-such-program-anywhere"),
 	"hangs at initialize": failsSoon("slow", "agentTimedOut", "initialize"),
 	"crash at load": {"amnesiac", func(v *visit) {
 		id := v.startAs(open, "say one", "late 50 crash 3")

@@ -94,6 +94,33 @@ var registryScenes = scenes{
 		v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions",
 			v.request(object{"source": object{"type": "internal", "command": "scripted"}}))
 	}},
+	"not installed": {"missing", func(v *visit) {
+		p := v.refused(http.StatusUnprocessableEntity, "agentUnavailable", "POST", "/executions", v.request(nil))
+		if !strings.Contains(p.Detail, "no-such-program-anywhere") || p.Errors[0].Pointer != "/source/command" {
+			v.t.Errorf("%+v", p)
+		}
+	}},
+	"options": {"choosy", func(v *visit) {
+		id := v.startAs(object{"source": object{"type": "acp", "command": "choosy", "model": "large",
+			"options": object{"mode": "code", "thought_level": "max"}}}, "whoami")
+		v.ended(id)
+		log := v.page(id)
+		if set := whoamis(v.t, log)[0].Settings; set["mode"] != "code" || set["model"] != "large" || set["effort"] != "max" {
+			v.t.Errorf("the agent has %v", set)
+		}
+		told := of[domain.AgentOptionsUpdated](v.t, log)
+		if len(told) != 1 || len(told[0].Options) != 3 || told[0].Options[2].Current != "max" ||
+			told[0].Options[2].Description != "How long it thinks." || len(told[0].Options[2].Choices) != 3 {
+			v.t.Errorf("told: %+v", told)
+		}
+	}},
+	"options that contradict": {"choosy", func(v *visit) {
+		p := v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions", v.request(object{"source": object{
+			"type": "acp", "command": "choosy", "mode": "ask", "options": object{"mode": "code"}}}))
+		if len(p.Errors) != 1 || p.Errors[0].Pointer != "/source/mode" {
+			v.t.Errorf("%+v", p)
+		}
+	}},
 	"mode and model": {"modal", func(v *visit) {
 		for _, agent := range []string{"modal", "oldfashion"} {
 			id := v.startAs(object{"source": object{"type": "acp", "command": agent, "mode": "code", "model": "large"}},

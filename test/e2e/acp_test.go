@@ -56,6 +56,7 @@ func cast() map[string]object {
 		"resuming":    with("-resume"),
 		"late":        with("-replay", "after"),
 		"modal":       with("-modes", "ask,code", "-models", "small,large", "-config", "plain"),
+		"choosy":      with("-modes", "ask,code", "-models", "small,large", "-config", "effort", "-forget"),
 		"oldfashion":  with("-modes", "ask,code", "-models", "small,large"),
 		"preset":      {"args": []string{"-modes", "code,ask"}, "mode": "ask"},
 		"handy":       {"fileSystem": true, "terminal": true},

@@ -1222,6 +1222,7 @@ export interface components {
          *     | `unknownModel` | 422 | the registry does not have this model |
          *     | `modelNotConfigured` | 422 | the model's key is not set on the server |
          *     | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
+         *     | `agentUnavailable` | 422 | the agent's program is not installed on the server |
          *     | `unknownMcpServer` | 422 | the registry does not have this MCP server |
          *     | `notResumable` | 422 | the agent's session cannot be taken up |
          *     | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
@@ -1240,7 +1241,7 @@ export interface components {
          *     | `overloaded` | 503 | all room is taken, and as many executions of all tenants are queued as may be |
          * @enum {string}
          */
-        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "secretExposed" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "tooMany" | "internal" | "storageFailed" | "unavailable" | "overloaded";
+        ProblemCode: "malformed" | "unauthenticated" | "forbidden" | "foreignOrigin" | "featureDisabled" | "notFound" | "methodNotAllowed" | "notAcceptable" | "conflict" | "stale" | "alreadyDecided" | "argumentsHashDiffer" | "executionEnded" | "busy" | "closed" | "notInterrupted" | "idempotencyKeyReused" | "cursorBeyondHead" | "documentChanged" | "noGeneration" | "alreadyAnswered" | "approvalExpired" | "approvalCancelled" | "toolCallEnded" | "payloadTooLarge" | "uriTooLong" | "unsupportedMedia" | "misdirectedHost" | "invalid" | "unknownModel" | "modelNotConfigured" | "unknownAgent" | "agentUnavailable" | "unknownMcpServer" | "notResumable" | "sandboxUnavailable" | "pathOutsideWorkspace" | "policyDenied" | "unknownSecret" | "secretExposed" | "templateFailed" | "argumentsHashRequired" | "revisionRequired" | "headersTooLarge" | "tooMany" | "internal" | "storageFailed" | "unavailable" | "overloaded";
         Index: {
             /** @enum {string} */
             service: "signoff";
@@ -1361,8 +1362,8 @@ export interface components {
          */
         SourceType: "internal" | "acp";
         /**
-         * @description What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?}`. A field
-         *     of the other type is 422.
+         * @description What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?, options?}`. A
+         *     field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
          */
         Source: {
             type: components["schemas"]["SourceType"];
@@ -1392,6 +1393,20 @@ export interface components {
              *     not ask before it acts.
              */
             mode?: string;
+            options?: components["schemas"]["ChosenOptions"];
+        };
+        /**
+         * @description Only for `acp`: what the agent lets its user choose, such as how much it thinks, each by its id or by its category, which
+         *     is `mode`, `model`, `thought_level` or what else the agent says. A value is chosen by itself or by its name. The event
+         *     `agent.optionsUpdated` tells what there is, and what is chosen. What an agent does not offer is 422 where that is known
+         *     before, and otherwise ends the start, or the turn, with `invalid` and a list of the offers. `mode` and `model` of the
+         *     source are the same as the options of these categories, and must not contradict them.
+         * @example {
+         *       "thought_level": "high"
+         *     }
+         */
+        ChosenOptions: {
+            [key: string]: string;
         };
         InputMessage: {
             /** @enum {string} */
@@ -2840,7 +2855,7 @@ export interface components {
          * @description One fact in the log of an execution. `seq` is 1, 2, 3 … without a hole. The list of types is open: pass over
          *     those that you do not know.
          */
-        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentMCPServerUpdatedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallQueuedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["BlocksGeneratedEvent"] | components["schemas"]["BlocksAcceptedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
+        Event: components["schemas"]["ExecutionCreatedEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["PromptQueuedEvent"] | components["schemas"]["PromptDiscardedEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnContinuedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentExitedEvent"] | components["schemas"]["AgentMCPServerUpdatedEvent"] | components["schemas"]["AgentOptionsUpdatedEvent"] | components["schemas"]["AgentUpdatedEvent"] | components["schemas"]["AgentModeChangedEvent"] | components["schemas"]["CommandsUpdatedEvent"] | components["schemas"]["AgentSilentEvent"] | components["schemas"]["AgentStderrEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageCompletedEvent"] | components["schemas"]["ThoughtDeltaEvent"] | components["schemas"]["ThoughtCompletedEvent"] | components["schemas"]["ToolCallRequestedEvent"] | components["schemas"]["ToolCallQueuedEvent"] | components["schemas"]["ToolCallStartedEvent"] | components["schemas"]["ToolCallUpdatedEvent"] | components["schemas"]["ToolCallReportedEvent"] | components["schemas"]["ToolCallCompletedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["PlanUpdatedEvent"] | components["schemas"]["UsageUpdatedEvent"] | components["schemas"]["RateLimitUpdatedEvent"] | components["schemas"]["ModelRetryingEvent"] | components["schemas"]["ModelSwitchedEvent"] | components["schemas"]["ContextCompactedEvent"] | components["schemas"]["BudgetWarnedEvent"] | components["schemas"]["BlocksGeneratedEvent"] | components["schemas"]["BlocksAcceptedEvent"] | components["schemas"]["ExecutionCompletedEvent"] | components["schemas"]["ExecutionFailedEvent"] | components["schemas"]["ExecutionCancelledEvent"] | components["schemas"]["ExecutionTimedOutEvent"];
         ExecutionCreatedEvent: {
             /** Format: int64 */
             seq: number;
@@ -2970,6 +2985,19 @@ export interface components {
             /** Format: uuid */
             executionId: string;
             data: components["schemas"]["AgentMCPServerUpdated"];
+        };
+        AgentOptionsUpdatedEvent: {
+            /** Format: int64 */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent.optionsUpdated";
+            time: components["schemas"]["Time"];
+            /** Format: uuid */
+            executionId: string;
+            data: components["schemas"]["AgentOptionsUpdated"];
         };
         AgentUpdatedEvent: {
             /** Format: int64 */
@@ -3488,6 +3516,31 @@ export interface components {
             status: "started" | "failed" | "notStarted" | "unknown" | "withheld";
             /** @description Why it has not started. */
             message?: string;
+        };
+        /**
+         * @description What can be chosen with the external agent, and what is chosen: its modes, its models, and its other options, such as how much it
+         *     thinks. Replaces what was told before.
+         */
+        AgentOptionsUpdated: {
+            /** @description 0 between turns. */
+            turn: number;
+            options: components["schemas"]["AgentOption"][];
+        };
+        /** @description Something that an external agent lets its user choose, in the agent's own words. */
+        AgentOption: {
+            /** @description The id that the agent has for it; `mode` and `model` where it has none. */
+            id: string;
+            name?: string;
+            description?: string;
+            /** @description `mode`, `model`, `thought_level`, or what else the agent says. */
+            category: string;
+            /** @description The value that is chosen; empty where the agent does not say. */
+            current: string;
+            choices: {
+                value: string;
+                name?: string;
+                description?: string;
+            }[];
         };
         /** @description In which mode the agent works from here on. */
         AgentModeChanged: {

@@ -188,7 +188,7 @@
 //
 // # Command line
 //
-// Run the agent with -help for all flags. They choose what is offered (-no-load, -resume, -modes, -models, -config,
+// Run the agent with -help for all flags. They choose what is offered (-no-load, -resume, -forget, -modes, -models, -config,
 // -prompts, -mcp, -auth), where sessions are kept (-state, by default below $HOME, so that a new process finds them),
 // and what goes wrong (-crash and -hang at a phase, -protocol, -load-fails, -replay after, -busy, -reexec). What a flag
 // does not bring, `initialize: result {…}` and its like do.

@@ -19,6 +19,7 @@ type options struct {
 	noLoad    bool
 	resume    bool
 	loadFails bool
+	forget    bool
 	replay    string
 	protocol  int
 	auth      string
@@ -54,12 +55,13 @@ func readOptions(flags *flag.FlagSet, arguments []string) (*options, error) {
 	flags.BoolVar(&o.noLoad, "no-load", false, "do not offer session/load")
 	flags.BoolVar(&o.resume, "resume", false, "offer session/resume")
 	flags.BoolVar(&o.loadFails, "load-fails", false, "offer session/load and refuse it")
+	flags.BoolVar(&o.forget, "forget", false, "a session that is taken up has lost its settings")
 	flags.StringVar(&o.replay, "replay", "before", "replay a loaded session `before` its answer or after it")
 	flags.IntVar(&o.protocol, "protocol", 1, "`VERSION` to answer initialize with")
 	flags.StringVar(&o.auth, "auth", "", "`METHOD` of authentication that sessions require")
 	flags.Var(&o.modes, "modes", "modes to offer, `A,B`; the first one is current")
 	flags.Var(&o.models, "models", "models to offer, `A,B`; the first one is current")
-	flags.StringVar(&o.config, "config", "", "offer configOptions, too: `plain` or odd, with types that nobody knows")
+	flags.StringVar(&o.config, "config", "", "offer configOptions, too: `plain`, or with an effort, or odd, with types that nobody knows")
 	flags.Var(&o.prompts, "prompts", "prompt capabilities, of `image,audio,embeddedContext`")
 	flags.Var(&o.mcp, "mcp", "MCP capabilities, of `http,sse`")
 	flags.StringVar(&o.busy, "busy", "queue", "what a second prompt does: `queue`, cancel (the first) or fail")

@@ -67,13 +67,18 @@ func (t *turn) newSession() error {
 	}
 	id := "ses_" + rand.Text()
 	t.result["sessionId"] = id
+	return t.open(id, t.agent.settings())
+}
+
+// settings are those of a new session.
+func (a *agent) settings() map[string]json.RawMessage {
 	settings := map[string]json.RawMessage{}
-	for name, offered := range map[string]words{"mode": t.agent.modes, "model": t.agent.models} {
+	for name, offered := range map[string]words{"mode": a.modes, "model": a.models} {
 		if len(offered) > 0 {
 			settings[name] = mustJSON(offered[0])
 		}
 	}
-	return t.open(id, settings)
+	return settings
 }
 
 func (t *turn) loadSession() error {
@@ -123,6 +128,9 @@ func (t *turn) restore() (history []json.RawMessage, err error) {
 		} else {
 			history = append(history, e.Update)
 		}
+	}
+	if t.agent.forget {
+		facts.Settings = t.agent.settings()
 	}
 	return history, t.open(t.sessionID, facts.Settings)
 }

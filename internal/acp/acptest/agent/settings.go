@@ -43,12 +43,26 @@ func (t *turn) configOptions() []object {
 			})
 		}
 	}
+	if t.agent.config == "effort" {
+		list = append(list, object{
+			"id": "effort", "name": "Effort", "description": "How long it thinks.", "category": "thought_level", "type": "select",
+			"currentValue": t.session.or("effort", "low"), "options": named("value", t.efforts()),
+		})
+	}
 	if t.agent.config == "odd" {
 		list = append(list,
 			object{"id": "verbose", "name": "Verbose", "type": "boolean", "currentValue": t.session.or("verbose", false)},
 			object{"id": "speed", "name": "Speed", "type": "slider", "currentValue": t.session.or("speed", 3), "max": 5})
 	}
 	return list
+}
+
+// efforts are those of the current model: the first one cannot think for long.
+func (t *turn) efforts() words {
+	if len(t.agent.models) > 1 && string(t.session.setting("model")) != string(mustJSON(t.agent.models[0])) {
+		return words{"low", "high", "max"}
+	}
+	return words{"low", "high"}
 }
 
 func (s *session) setting(id string) json.RawMessage { return s.or(id, nil) }
@@ -114,6 +128,10 @@ func (t *turn) setConfigOption() error {
 	case "mode", "model":
 		choices := map[string]words{"mode": t.agent.modes, "model": t.agent.models}[asked.ConfigID]
 		if err := among(choices, asked.Value); err != nil {
+			return err
+		}
+	case "effort":
+		if err := among(t.efforts(), asked.Value); err != nil {
 			return err
 		}
 	case "verbose", "speed":
