@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -199,10 +200,13 @@ func (f *Folder) takeCall(payload Payload) {
 		f.call(p.ToolCallID).generation, f.newest = p.Generation, p.Generation
 	case ToolCallCompleted:
 		c := f.call(p.ToolCallID)
-		c.done, c.result = true, p.Output
+		c.done, c.result = true, p.ForModel()
 		f.ended = AppendExecuted(f.ended, Executed(c.call, p, c.started))
 	}
 }
+
+// ForModel is the tool result that the model gets, live and after a recovery.
+func (c ToolCallCompleted) ForModel() string { return cmp.Or(c.ModelOutput, c.Output) }
 
 // Executed is a call with its fate, as an output lists it.
 func Executed(call ToolCall, done ToolCallCompleted, started bool) ExecutedToolCall {

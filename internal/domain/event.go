@@ -285,16 +285,17 @@ type (
 		Update     json.RawMessage `json:"update"`
 	}
 
-	// ToolCallCompleted is the one fate of a call. Output is the tool result that the model gets.
+	// ToolCallCompleted is the one fate of a call.
 	ToolCallCompleted struct {
-		ToolCallID string   `json:"toolCallId"`
-		Fate       Fate     `json:"fate"`
-		Output     string   `json:"output"`
-		Truncated  bool     `json:"truncated,omitempty"` // Output leaves out the middle
-		ExitCode   *int     `json:"exitCode,omitempty"`  // of a command
-		DurationMs int64    `json:"durationMs,omitempty"`
-		Sandbox    string   `json:"sandbox,omitempty"` // what confined it, for a command that ran
-		Error      *Failure `json:"error,omitempty"`   // nil for succeeded
+		ToolCallID  string   `json:"toolCallId"`
+		Fate        Fate     `json:"fate"`
+		Output      string   `json:"output"`                // the tool result as people see it
+		ModelOutput string   `json:"modelOutput,omitempty"` // the tool result that the model gets, where it is not Output
+		Truncated   bool     `json:"truncated,omitempty"`   // Output leaves out the middle
+		ExitCode    *int     `json:"exitCode,omitempty"`    // of a command
+		DurationMs  int64    `json:"durationMs,omitempty"`
+		Sandbox     string   `json:"sandbox,omitempty"` // what confined it, for a command that ran
+		Error       *Failure `json:"error,omitempty"`   // nil for succeeded
 	}
 
 	// ApprovalRequested carries all that a person needs to decide.

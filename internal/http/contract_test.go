@@ -266,7 +266,7 @@ func payloads() []domain.Payload {
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "x"},
 		domain.ToolCallReported{ToolCallID: "c", Update: update}, domain.ToolCallReported{ToolCallID: "c", Turn: 1, Update: update},
 		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
-		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", Truncated: true, ExitCode: &one, DurationMs: 1, Sandbox: "off", Error: failure},
+		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", ModelOutput: "y", Truncated: true, ExitCode: &one, DurationMs: 1, Sandbox: "off", Error: failure},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", Isolation: &domain.Isolation{Name: "bubblewrap"}},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", ExpiresAt: &soon, AskedBy: "bashPolicy", Reason: "No rule allows it.", Sandbox: "off", RememberOptions: []domain.RememberOption{
 			{PreviewID: "exact", Matcher: domain.Matcher{Tool: "bash", ArgumentsHash: "h"}, Description: "d"},

@@ -17,6 +17,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/llm"
+	"signoff/internal/secrets"
 	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
 )
@@ -149,6 +150,31 @@ func TestAWalkInOrder(t *testing.T) {
 	want(t, "rounds", conversation.Rounds, 1)
 	want(t, "open calls", len(conversation.Calls), 0)
 	want(t, "thought", conversation.Messages[0].Thought, "Hm.")
+}
+
+// TestALongOutputIsOneForPeopleAndOneForTheModel: people see all of it, the model is told how to read the rest, and after a restart it gets
+// the same text from the log, with its secrets masked in both.
+func TestALongOutputIsOneForPeopleAndOneForTheModel(t *testing.T) {
+	v := &vendor{replies: []reply{streams(callsBash(0, "seq"), ends("tool_calls"), done), saysOnly("ok")}}
+	said := "s3cret-value\n" + strings.Repeat("one line of many\n", 5000) + "s3cret-value\n"
+	host := &hosttest.Host{Command: prints(said)}
+	masking := config(v)
+	masking.Masker = secrets.NewMasker("s3cret-value")
+	if _, err := open(t, masking, execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
+		t.Fatal(err)
+	}
+	completed := hosttest.Of[domain.ToolCallCompleted](host)[0]
+	if completed.Output != strings.ReplaceAll(said, "s3cret-value", domain.Masked) {
+		t.Errorf("people see %d bytes: %.100q", len(completed.Output), completed.Output)
+	}
+	told := v.requests()[1].body.Messages[3].Content
+	if !strings.Contains(told, "use the tool read with the path") || strings.Contains(told, "s3cret") || len(told) > 33<<10 {
+		t.Errorf("the model is told %d bytes: %.100q", len(told), told)
+	}
+	messages := host.Fold(t).Messages
+	if after := messages[1]; after.Role != domain.RoleTool || after.Text != told {
+		t.Errorf("after a restart the model gets %d bytes of %d: %.100q", len(after.Text), len(told), after.Text)
+	}
 }
 
 // A server that dies between an answer and its calls would find an answer that asks for nothing: the end of the turn.

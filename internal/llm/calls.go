@@ -238,18 +238,19 @@ func (t *turn) run(ctx context.Context, call domain.ToolCall, work func() tools.
 		return "", err
 	}
 	completed := domain.ToolCallCompleted{
-		ToolCallID: call.ID,
-		Fate:       domain.FateSucceeded,
-		Output:     result.Output,
-		Truncated:  result.Truncated,
-		ExitCode:   result.ExitCode,
-		DurationMs: time.Since(begun).Milliseconds(),
-		Error:      result.Failure,
+		ToolCallID:  call.ID,
+		Fate:        domain.FateSucceeded,
+		Output:      result.Output,
+		ModelOutput: result.ModelOutput,
+		Truncated:   result.Truncated,
+		ExitCode:    result.ExitCode,
+		DurationMs:  time.Since(begun).Milliseconds(),
+		Error:       result.Failure,
 	}
 	if result.Failure != nil {
 		completed.Fate = domain.FateFailed
 	}
-	return result.Output, t.host.Emit(ctx, completed)
+	return completed.ForModel(), t.host.Emit(ctx, completed)
 }
 
 // guarded turns a panic into a failed call: a bug in one tool must not end the execution, much less the server.

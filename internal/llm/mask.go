@@ -48,7 +48,7 @@ func (m mask) messages(list []domain.Message) []domain.Message {
 
 // result returns what a tool has found as anybody may read it.
 func (m mask) result(result tools.Result) tools.Result {
-	result.Output = m.MaskString(result.Output)
+	result.Output, result.ModelOutput = m.MaskString(result.Output), m.MaskString(result.ModelOutput)
 	if result.Failure != nil {
 		result.Failure = &domain.Failure{Code: result.Failure.Code, Message: m.MaskString(result.Failure.Message)}
 	}

@@ -135,7 +135,7 @@ func weight(payload domain.Payload) int {
 	case domain.ToolCallRequested:
 		return len(p.Arguments) + len(p.Summary)
 	case domain.ToolCallCompleted:
-		return len(p.Output)
+		return len(p.Output) + len(p.ModelOutput)
 	case domain.ToolCallStarted:
 		return len(p.Arguments)
 	case domain.ToolCallReported:

@@ -59,7 +59,7 @@ func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {
 		why = *p.Error
 	}
 	failure := approvals.NotRepeated(why)
-	p.Fate, p.Output, p.Error = domain.FateOutcomeUnknown, failure.Message, &failure
+	p.Fate, p.Output, p.ModelOutput, p.Error = domain.FateOutcomeUnknown, failure.Message, "", &failure
 	return p
 }
 

@@ -103,10 +103,7 @@ func (Bash) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 		Hosts: parsed.hosts, Secrets: parsed.secrets,
 	}
 	ended, err := host.Run(ctx, command, output)
-	text, truncated := output.close()
-	result := bashResult(text, ended, parsed.timeout, err)
-	result.Truncated = truncated
-	return result
+	return output.close().result(func(text string) Result { return bashResult(text, ended, parsed.timeout, err) })
 }
 
 // bashResult tells the model how the command ended, on the last line, where the model looks first. A command that ran

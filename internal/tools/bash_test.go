@@ -157,8 +157,8 @@ func TestBashShowsOutputLive(t *testing.T) {
 		if events := len(host.Payloads()); events > 40 {
 			t.Errorf("writes of %d bytes: %d events", size, events)
 		}
-		if !result.Truncated || !utf8.ValidString(result.Output) {
-			t.Errorf("writes of %d bytes: truncated %v", size, result.Truncated)
+		if result.Output != text || result.Truncated || !utf8.ValidString(result.ModelOutput) {
+			t.Errorf("writes of %d bytes: people get %d bytes of %d, truncated %v", size, len(result.Output), len(text), result.Truncated)
 		}
 	}
 }
@@ -206,13 +206,47 @@ func TestBashBoundsWhatItKeeps(t *testing.T) {
 	if n := len(live(t, host)); n > 1<<20 || n < 1023<<10 {
 		t.Errorf("%d bytes were shown live", n)
 	}
-	if len(result.Output) > 33<<10 || !strings.HasPrefix(result.Output, "BEGIN") || !strings.HasSuffix(result.Output, "END\n") {
-		t.Errorf("the model gets %d bytes", len(result.Output))
+	if len(result.ModelOutput) > 33<<10 || !strings.HasPrefix(result.ModelOutput, "BEGIN") || !strings.HasSuffix(result.ModelOutput, "END\n") {
+		t.Errorf("the model gets %d bytes", len(result.ModelOutput))
 	}
 	note := `bytes left out here. To see them, use the tool read with the path "output:c" and the offset 7.` +
 		" Only the first 1048576 bytes of all were kept; the rest is lost.]"
-	if !result.Truncated || !strings.Contains(result.Output, note) {
-		t.Errorf("the model is not told that something is left out: %.200q", result.Output[16<<10:])
+	if !strings.Contains(result.ModelOutput, note) {
+		t.Errorf("the model is not told that something is left out: %.200q", result.ModelOutput[16<<10:])
+	}
+}
+
+// TestPeopleSeeTheWholeOutput: words that are meant for the model are not in the text that people see, and of a text beyond the bound they
+// are told how much is missing.
+func TestPeopleSeeTheWholeOutput(t *testing.T) {
+	for _, lines := range []int{10, 3000, 80_000, 200_000} {
+		said := numbered(lines)
+		result := bash(t, &hosttest.Host{Command: prints(domain.CommandResult{ExitCode: 3}, said)}, "x")
+		if strings.Contains(result.Output, "use the tool") || len(result.Output) > 1<<20 {
+			t.Errorf("%d lines: people see words for the model, or too much, in %d bytes", lines, len(result.Output))
+		}
+		if (result.ModelOutput == "") != (len(said) <= 32<<10) {
+			t.Errorf("%d lines: the model gets %d bytes of its own", lines, len(result.ModelOutput))
+		}
+		text := strings.TrimSuffix(result.Output, "exit code 3")
+		begin, rest, cut := strings.Cut(text, "\n[… ")
+		if cut != result.Truncated || cut != (len(said) > 1<<20) {
+			t.Errorf("%d lines: cut: %v, truncated: %v", lines, cut, result.Truncated)
+		}
+		if !cut {
+			if text != said {
+				t.Errorf("%d lines: people see %d bytes of %d", lines, len(text), len(said))
+			}
+			continue
+		}
+		notice, end, _ := strings.Cut(rest, "]\n")
+		var missing, all int
+		if _, err := fmt.Sscanf(notice, "%d bytes are missing here: the output had %d bytes,", &missing, &all); err != nil {
+			t.Fatalf("%d lines: %q: %v", lines, notice, err)
+		}
+		if all != len(said) || len(begin)+missing+len(end) != all || !strings.HasPrefix(said, begin) || !strings.HasSuffix(said, end) {
+			t.Errorf("%d lines: %d bytes, a notice of %d of %d, and %d bytes, of %d", lines, len(begin), missing, all, len(end), len(said))
+		}
 	}
 }
 
@@ -221,15 +255,15 @@ func TestWhatIsLeftOutCanBeRead(t *testing.T) {
 	host := &hosttest.Host{Command: prints(domain.CommandResult{}, numbered(10_000))}
 	result := bash(t, host, "x")
 	note := regexp.MustCompile(`\[… (\d+) bytes left out here\. To see them, use the tool read with the path "(.*)" and the offset (\d+)\.\]`)
-	found := note.FindStringSubmatch(result.Output)
+	found := note.FindStringSubmatch(result.ModelOutput)
 	if found == nil {
-		t.Fatalf("no note in %.200q", result.Output[16<<10:])
+		t.Fatalf("no note in %.200q", result.ModelOutput)
 	}
 	host.Outputs = map[string]string{"c": live(t, host)}
 	arguments := fmt.Sprintf(`{"path": %q, "offset": %s, "limit": 1}`, found[2], found[3])
 	read := tools.Read{}.Run(t.Context(), host, domain.ToolCall{Arguments: json.RawMessage(arguments)})
 	line, _, _ := strings.Cut(read.Output, "\n")
-	before, _, _ := strings.Cut(result.Output, "\n[…")
+	before, _, _ := strings.Cut(result.ModelOutput, "\n[…")
 	if broken := before[strings.LastIndex(before, "\n")+1:]; read.Failure != nil || !strings.HasPrefix(line, broken) {
 		t.Errorf("the head ends with %q, and the rest begins with %q", broken, line)
 	}

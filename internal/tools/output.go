@@ -16,11 +16,15 @@ const (
 	maxLiveBytes   = 1 << 20
 	livePieceBytes = 8 << 10
 	livePieceEvery = 50 * time.Millisecond
+
+	// What people get of an output at its end. The two together leave room in an item of the conversation for a notice and a last line.
+	shownHead = maxLiveBytes - 32<<10
+	shownTail = 16 << 10
 )
 
-// output takes what a call prints and serves two readers: people follow it live, in pieces, up to a bound; the model
-// gets head and tail at the end, and may read in the log what was shown live. Bytes that are not UTF-8 become U+FFFD before anything is counted, so offsets
-// count what is really sent.
+// output takes the text that a call prints and serves two readers. People follow it live, in pieces, up to a bound, and get all of it at
+// the end; of a text beyond the bound, they get the beginning and the end. The model gets less, head and tail, and may read in the log
+// the text that was shown live. Bytes that are not UTF-8 become U+FFFD before anything is counted, so offsets count what is really sent.
 //
 // Pieces wait for 8 KiB or 50 ms, whichever is first: a program that prints byte by byte must not cost an event each.
 type output struct {
@@ -34,7 +38,16 @@ type output struct {
 	silent  bool       // the live bound is reached, or nobody listens any more
 	timer   *time.Timer
 	closed  bool
-	kept    headTail
+	shown   headTail // for people
+	kept    headTail // for the model
+}
+
+// printed is the text that a call has printed, for each of its readers.
+type printed struct {
+	shown   string // to people
+	cut     bool   // shown lacks something
+	model   string
+	reduced bool // model is not shown
 }
 
 // newOutput returns the output of a call, of which the model gets up to head bytes from the beginning and tail from the
@@ -43,7 +56,10 @@ func newOutput(ctx context.Context, host domain.Host, callID string, head, tail 
 	emit := func(offset int, text string) error {
 		return host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: callID, Offset: offset, Output: text})
 	}
-	return &output{emit: emit, callID: callID, kept: headTail{headBytes: head, tailBytes: tail}}
+	return &output{
+		emit: emit, callID: callID,
+		shown: headTail{headBytes: shownHead, tailBytes: shownTail}, kept: headTail{headBytes: head, tailBytes: tail},
+	}
 }
 
 // Write implements io.Writer. It never fails: a command is not to die of what becomes of its output.
@@ -56,14 +72,31 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close emits what waits, and returns what the model gets. Nothing is emitted after it has returned.
-func (o *output) close() (text string, truncated bool) {
+// close emits what waits, and returns what was printed. Nothing is emitted after it has returned.
+func (o *output) close() (all printed) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	o.takeLocked(strings.ToValidUTF8(string(o.partial), "\uFFFD"))
 	o.flushLocked()
-	return o.kept.text(o.noteLocked)
+	all.shown, all.cut = o.shown.text(o.noticeLocked)
+	all.model, all.reduced = o.kept.text(o.noteLocked)
+	return all
+}
+
+// result is the result of a call, which of makes of a text: for people, and for the model where it gets another text.
+func (p printed) result(of func(text string) Result) Result {
+	result := of(p.shown)
+	result.Truncated = p.cut
+	if p.reduced {
+		result.ModelOutput = of(p.model).Output
+	}
+	return result
+}
+
+// noticeLocked tells people that something is missing. Nothing can be done about that, so it does not tell how.
+func (o *output) noticeLocked(left int) string {
+	return fmt.Sprintf("[… %d bytes are missing here: the output had %d bytes, and only its beginning and its end are kept.]", left, o.shown.total())
 }
 
 // noteLocked tells the model how to read what is left out: the log has all that was shown live.
@@ -100,6 +133,7 @@ func begunRune(data []byte) int {
 }
 
 func (o *output) takeLocked(text string) {
+	o.shown.write(text)
 	o.kept.write(text)
 	if o.silent || text == "" {
 		return

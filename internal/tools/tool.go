@@ -55,10 +55,11 @@ type Intent struct {
 
 // Result is what became of a run.
 type Result struct {
-	Output    string // for the model
-	Truncated bool   // Output leaves something out, and says so
-	ExitCode  *int   // of a command that came to its own end
-	Failure   *domain.Failure
+	Output      string // for people, and for the model where ModelOutput is empty
+	ModelOutput string // for the model alone, where it gets other words: how to read the text that it does not get
+	Truncated   bool   // Output leaves something out, and says so
+	ExitCode    *int   // of a command that came to its own end
+	Failure     *domain.Failure
 }
 
 // absolute is a path of the arguments as policy judges it. The host, not this, holds it inside the workspace.

@@ -95,8 +95,7 @@ func (w WebFetch) Run(ctx context.Context, host domain.Host, call domain.ToolCal
 	}
 	output := newOutput(ctx, host, call.ID, parsed.maxBytes/2, parsed.maxBytes/2)
 	_, _ = output.Write([]byte(content)) // into the log, where the rest can be read
-	text, truncated := output.close()
-	return Result{Output: text, Truncated: truncated}
+	return output.close().result(func(text string) Result { return Result{Output: text} })
 }
 
 func (w WebFetch) fetch(ctx context.Context, target *url.URL) (webPage, error) {

@@ -192,13 +192,13 @@ func TestWebFetchBoundsWhatItReads(t *testing.T) {
 	}})
 	host := &hosttest.Host{}
 	result := fetch(t, host, server+"/bomb", 2000)
-	if result.Failure != nil || !result.Truncated || len(result.Output) > 2400 {
-		t.Fatalf("%d bytes, %v", len(result.Output), result.Failure)
+	if result.Failure != nil || !result.Truncated || len(result.ModelOutput) > 2400 {
+		t.Fatalf("%d bytes, %v", len(result.ModelOutput), result.Failure)
 	}
 	for _, part := range []string{"Data from ", "\n[… ", `use the tool read with the path "output:c"`, "Only the first 1048576 bytes of all were kept",
 		"[The page has more than 5242880 bytes; the rest was not fetched.]"} {
-		if !strings.Contains(result.Output, part) {
-			t.Errorf("there is no %q in %q", part, result.Output)
+		if !strings.Contains(result.ModelOutput, part) {
+			t.Errorf("there is no %q in %q", part, result.ModelOutput)
 		}
 	}
 	if text := live(t, host); len(text) != 1<<20 || !strings.HasPrefix(text, "Data from ") {

@@ -3678,9 +3678,17 @@ export interface components {
         ToolCallCompleted: {
             toolCallId: string;
             fate: components["schemas"]["Fate"];
-            /** @description The tool result that the model gets. */
+            /**
+             * @description The tool result as people see it. Of an output of more than one MiB it has the beginning and the end, and between them a line that says how
+             *     many bytes are missing.
+             */
             output: string;
-            /** @description `output` leaves out the middle. */
+            /**
+             * @description The tool result that the model gets, where it is not `output`: the beginning and the end of a long output, and between them how to read
+             *     the rest.
+             */
+            modelOutput?: string;
+            /** @description `output` leaves out the middle, and says how much. */
             truncated?: boolean;
             /** @description Of a command. */
             exitCode?: number;

@@ -75,7 +75,7 @@ type Tool struct {
 	// Arguments are the newest that are known: as asked for, then as a person was shown them, then as they ran.
 	Arguments json.RawMessage `json:"arguments"` // null where they are longer than [TextBytes]
 	Status    ToolStatus      `json:"status"`
-	// Output is what the call has printed so far. Once it has its fate, it is the result that the model gets; but where that
+	// Output is what the call has printed so far. Once it has its fate, it is the result as people see it; but where that
 	// only repeats the error, it stays what was printed.
 	Output     string          `json:"output"`
 	Truncated  bool            `json:"truncated,omitempty"` // the output lacks something

@@ -51,7 +51,7 @@ function updateTool(parts, { tool }, scene) {
 function noteOf(tool) {
   if (tool.status === "queued") return "It has not begun: it waits until other commands of this server have ended.";
   if (tool.status === "outcomeUnknown") return "Nobody knows what became of this call: it may have run when the server stopped.";
-  return tool.truncated ? "Of the output a part is missing here; the raw events have the rest." : "";
+  return tool.truncated ? "A part of the output is missing here. The raw events have all that is kept." : "";
 }
 
 function updateTimer(timer, tool) {
