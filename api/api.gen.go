@@ -1035,6 +1035,15 @@ type Agent struct {
 	// Example: internal
 	Name string `json:"name"`
 
+	// Offers Only in `GET /agents/{name}`: what an external agent lets its user choose, where that is known.
+	Offers *AgentOffers `json:"offers,omitempty"`
+
+	// ProbeFailure Only in `GET /agents/{name}`: why the last probe has brought nothing, where it did not.
+	ProbeFailure *Failure `json:"probeFailure,omitempty"`
+
+	// Probing Only in `GET /agents/{name}`: the agent is being probed; ask again in a moment.
+	Probing *bool `json:"probing,omitempty"`
+
 	// Reason Why it is not available: what is missing, with the command that installs it.
 	Reason *string `json:"reason"`
 
@@ -1100,6 +1109,37 @@ type AgentBlockSource struct {
 	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
 	// speaks the Agent Client Protocol.
 	Type SourceType `json:"type"`
+}
+
+// AgentOffers defines model for AgentOffers.
+type AgentOffers struct {
+	// At When the agent told it.
+	At Time `json:"at"`
+
+	// Options What can be chosen, with the values that a new session has by itself.
+	Options []AgentOption `json:"options"`
+
+	// Version That the agent says it has.
+	Version *string `json:"version"`
+}
+
+// AgentOption Something that an external agent lets its user choose, in the agent's own words.
+type AgentOption struct {
+	// Category `mode`, `model`, `thought_level`, or what else the agent says.
+	Category string `json:"category"`
+	Choices  []struct {
+		Description *string `json:"description,omitempty"`
+		Name        *string `json:"name,omitempty"`
+		Value       string  `json:"value"`
+	} `json:"choices"`
+
+	// Current The value that is chosen; empty where the agent does not say.
+	Current     string  `json:"current"`
+	Description *string `json:"description,omitempty"`
+
+	// Id The id that the agent has for it; `mode` and `model` where it has none.
+	Id   string  `json:"id"`
+	Name *string `json:"name,omitempty"`
 }
 
 // AgentPage defines model for AgentPage.
@@ -3429,6 +3469,9 @@ type ServerInterface interface {
 	// ListAgents The agents that can answer prompts
 	// (GET /agents)
 	ListAgents(w http.ResponseWriter, r *http.Request)
+	// GetAgent One agent, and what it lets its user choose
+	// (GET /agents/{name})
+	GetAgent(w http.ResponseWriter, r *http.Request, name string)
 	// ListApprovals The inbox, what waits for a person
 	// (GET /approvals)
 	ListApprovals(w http.ResponseWriter, r *http.Request, params ListApprovalsParams)
@@ -3594,6 +3637,12 @@ func (_ Unimplemented) GetIndex(w http.ResponseWriter, r *http.Request, params G
 // ListAgents The agents that can answer prompts
 // (GET /agents)
 func (_ Unimplemented) ListAgents(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetAgent One agent, and what it lets its user choose
+// (GET /agents/{name})
+func (_ Unimplemented) GetAgent(w http.ResponseWriter, r *http.Request, name string) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -3952,6 +4001,32 @@ func (siw *ServerInterfaceWrapper) ListAgents(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAgents(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAgent operation middleware
+func (siw *ServerInterfaceWrapper) GetAgent(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "name" -------------
+	var name string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", chi.URLParam(r, "name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAgent(w, r, name)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -5875,6 +5950,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/agents", wrapper.ListAgents)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/agents/{name}", wrapper.GetAgent)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/approvals", wrapper.ListApprovals)
 	})
 	r.Group(func(r chi.Router) {
@@ -6154,6 +6232,45 @@ type ListAgentsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListAgentsdefaultApplicationProblemPlusJSONResponse) VisitListAgentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAgentRequestObject struct {
+	Name string `json:"name"`
+}
+
+type GetAgentResponseObject interface {
+	VisitGetAgentResponse(w http.ResponseWriter) error
+}
+
+type GetAgent200JSONResponse Agent
+
+func (response GetAgent200JSONResponse) VisitGetAgentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAgentdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAgentdefaultApplicationProblemPlusJSONResponse) VisitGetAgentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -8571,6 +8688,9 @@ type StrictServerInterface interface {
 	// ListAgents The agents that can answer prompts
 	// (GET /agents)
 	ListAgents(ctx context.Context, request ListAgentsRequestObject) (ListAgentsResponseObject, error)
+	// GetAgent One agent, and what it lets its user choose
+	// (GET /agents/{name})
+	GetAgent(ctx context.Context, request GetAgentRequestObject) (GetAgentResponseObject, error)
 	// ListApprovals The inbox, what waits for a person
 	// (GET /approvals)
 	ListApprovals(ctx context.Context, request ListApprovalsRequestObject) (ListApprovalsResponseObject, error)
@@ -8805,6 +8925,32 @@ func (sh *strictHandler) ListAgents(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAgentsResponseObject); ok {
 		if err := validResponse.VisitListAgentsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAgent operation middleware
+func (sh *strictHandler) GetAgent(w http.ResponseWriter, r *http.Request, name string) {
+	var request GetAgentRequestObject
+
+	request.Name = name
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAgent(ctx, request.(GetAgentRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAgent")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAgentResponseObject); ok {
+		if err := validResponse.VisitGetAgentResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

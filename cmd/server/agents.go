@@ -102,10 +102,24 @@ var _ http.Agents = agents{}
 func (a agents) Agents(ctx context.Context) []http.AgentInfo {
 	var infos []http.AgentInfo
 	for _, info := range a.Registry.Agents(ctx) {
-		infos = append(infos, http.AgentInfo{
-			Name: info.Name, Description: info.Description, Available: info.Available, Reason: info.Reason,
-			Version: info.Version, Mode: info.Mode,
-		})
+		infos = append(infos, shownAgent(info))
 	}
 	return infos
+}
+
+// Agent shows one.
+func (a agents) Agent(ctx context.Context, name string, probe bool) (http.AgentDetails, bool) {
+	found, known := a.Registry.Agent(ctx, name, probe)
+	details := http.AgentDetails{AgentInfo: shownAgent(found.AgentInfo), Probing: found.Probing, Failure: found.Failure}
+	if found.Offers != nil {
+		details.Offers = (*http.AgentOffers)(found.Offers)
+	}
+	return details, known
+}
+
+func shownAgent(info acp.AgentInfo) http.AgentInfo {
+	return http.AgentInfo{
+		Name: info.Name, Description: info.Description, Available: info.Available, Reason: info.Reason,
+		Version: info.Version, Mode: info.Mode,
+	}
 }

@@ -32,10 +32,17 @@
 //     or between turns as a fact.
 //   - Taking up an earlier session tells nothing twice, whenever the agent tells it again: the log knows what is no news. What
 //     may be news is told.
+//   - What the agent offers to choose from is told when its session begins, and after each change. What is chosen is set before
+//     the first prompt, or before the prompt that chooses it; an agent that does not take it is asked nothing.
 //   - Unknown usage stays unknown: zeros from an agent that does not count are not counted.
 //   - Secrets that the operator's configuration hands to the agent are hidden in everything that is kept or shown of what
 //     it sends. What is done is what was shown: a request to read, write or run something that holds one is refused.
 //   - Close ends the process and all that it has started, in about five seconds at the most.
+//
+// # Offers
+//
+// The registry remembers what a new session of each agent has offered, of an execution or of a probe, for ten minutes and as long as the
+// agent's program is the same. It shows that, and holds requests against it before anything is started.
 //
 // # Use
 //

@@ -17,10 +17,11 @@ type launch struct {
 	name          string // in the registry
 	process       sandbox.Process
 	starter       starter
-	selections    []selection // of options, to be set before the first prompt; the others stay as the agent has them
-	allowBypass   bool        // the mode may be one in which it acts without asking
-	files         bool        // the agent may use our reading and writing of files, as far as the execution may
-	terminals     bool        // the same for commands
+	selections    []selection  // of options, to be set before the first prompt; the others stay as the agent has them
+	offered       func(Offers) // hears what a new session offers; nil: nobody wants to know
+	allowBypass   bool         // the mode may be one in which it acts without asking
+	files         bool         // the agent may use our reading and writing of files, as far as the execution may
+	terminals     bool         // the same for commands
 	mcpServers    []mcpServer
 	withheld      []string            // names of servers that the request wants and its capabilities deny
 	meta          json.RawMessage     // sent as _meta when a session begins or is taken up
@@ -78,6 +79,9 @@ func (a *agent) start(ctx context.Context) error {
 	}
 	if err := a.establish(ctx); err != nil {
 		return err
+	}
+	if a.fresh && a.launch.offered != nil {
+		a.launch.offered(Offers{Options: a.story.listed(), Version: a.Introduction().Version, At: time.Now().UTC()})
 	}
 	if err := a.configure(ctx); err != nil {
 		return err

@@ -49,16 +49,21 @@ func (r *Registry) AgentsInFull(ctx context.Context) []AgentInfo {
 	infos := make([]AgentInfo, len(all))
 	var asking sync.WaitGroup
 	for i, row := range all {
-		reason := r.missing(row)
-		infos[i] = AgentInfo{
-			Name: row.name, Description: row.describe(), Configured: row.said, Available: reason == "", Reason: reason, Mode: row.mode(),
-		}
-		if program := r.findProgram(row.Command); program != "" {
-			asking.Go(func() { infos[i].Version = r.version(ctx, row, program) })
-		}
+		asking.Go(func() { infos[i] = r.info(ctx, row) })
 	}
 	asking.Wait()
 	return infos
+}
+
+func (r *Registry) info(ctx context.Context, row *row) AgentInfo {
+	reason := r.missing(row)
+	info := AgentInfo{
+		Name: row.name, Description: row.describe(), Configured: row.said, Available: reason == "", Reason: reason, Mode: row.mode(),
+	}
+	if program := r.findProgram(row.Command); program != "" {
+		info.Version = r.version(ctx, row, program)
+	}
+	return info
 }
 
 func (r *row) describe() string {
@@ -131,14 +136,56 @@ func (r *Registry) maySignIn(row *row, home string) bool {
 	})
 }
 
-// versionProbe remembers what a program said of its version. Whoever comes while it is being asked waits for that
-// answer.
-type versionProbe struct {
+// probe remembers what was found out about a program. Whoever comes while that is being found out waits for the same answer.
+type probe[T any] struct {
 	mu     sync.Mutex
-	found  string
+	found  T
 	of     identity
 	until  time.Time
 	asking chan struct{} // closed when the answer is there; nil where nobody asks
+}
+
+// last is what was found out last about the program, and whether it still holds.
+func (p *probe[T]) last(of identity) (found T, holds bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of != of {
+		return found, false
+	}
+	return p.found, time.Now().Before(p.until)
+}
+
+// underWay tells whether it is being found out.
+func (p *probe[T]) underWay() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asking != nil
+}
+
+// ask has begin run find, unless that is under way; the channel closes when its answer is there.
+func (p *probe[T]) ask(begin func(func()), of identity, find func() (found T, holds time.Duration)) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asking == nil {
+		asking := make(chan struct{})
+		p.asking = asking
+		begin(func() {
+			found, holds := find()
+			p.learn(of, found, holds)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.asking = nil
+			close(asking)
+		})
+	}
+	return p.asking
+}
+
+// learn takes what was found out, and for how long it holds.
+func (p *probe[T]) learn(of identity, found T, holds time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.found, p.of, p.until = found, of, time.Now().Add(holds)
 }
 
 // identity changes when a program is updated.
@@ -162,37 +209,23 @@ func (r *Registry) version(ctx context.Context, row *row, program string) string
 		return "" // it would tell its own
 	}
 	p, of := r.probes[row.name], identify(program)
-	p.mu.Lock()
-	if p.of == of && time.Now().Before(p.until) {
-		defer p.mu.Unlock()
-		return p.found
+	if found, holds := p.last(of); holds {
+		return found
 	}
-	if p.asking == nil {
-		p.asking = make(chan struct{})
-		r.probing.Go(func() { p.learn(of, r.askVersion(program)) })
-	}
-	answered := p.asking
-	p.mu.Unlock()
+	answered := p.ask(r.probing.Go, of, func() (string, time.Duration) {
+		found := r.askVersion(program)
+		if found == "" {
+			return "", noVersionHolds
+		}
+		return found, versionHolds
+	})
 	select {
 	case <-answered:
 	case <-ctx.Done():
 		return ""
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.found
-}
-
-func (p *versionProbe) learn(of identity, found string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	holds := versionHolds
-	if found == "" {
-		holds = noVersionHolds
-	}
-	p.found, p.of, p.until = found, of, time.Now().Add(holds)
-	close(p.asking)
-	p.asking = nil
+	found, _ := p.last(of)
+	return found
 }
 
 // askVersion runs `program --version`, without the variables that the row passes on: what it prints is shown.

@@ -18,8 +18,9 @@ import (
 // Registry knows the external agents and opens them. Its methods may be called at once from several goroutines.
 type Registry struct {
 	config  Config
-	rows    map[string]*row // by canonical name
-	probes  map[string]*versionProbe
+	rows    map[string]*row           // by canonical name
+	probes  map[string]*probe[string] // for the versions
+	offers  map[string]*probe[offered]
 	ctx     context.Context // of the probes
 	cancel  context.CancelFunc
 	probing sync.WaitGroup
@@ -42,13 +43,13 @@ func NewRegistry(config Config) (*Registry, error) {
 	if config.DataDir, err = filepath.Abs(config.DataDir); err != nil {
 		return nil, err
 	}
-	r := &Registry{config: config, rows: all, probes: map[string]*versionProbe{}}
+	r := &Registry{config: config, rows: all, probes: map[string]*probe[string]{}, offers: map[string]*probe[offered]{}}
 	for _, row := range r.sorted() {
 		if err := row.judgeBypasses(config.Lookup, config.Logger); err != nil {
 			return nil, err
 		}
 		row.warnOfOwnMode(config.Logger)
-		r.probes[row.name] = &versionProbe{}
+		r.probes[row.name], r.offers[row.name] = &probe[string]{}, &probe[offered]{}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r, nil
@@ -128,6 +129,7 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 		return nil, err
 	}
 	l.selections, l.allowBypass = selections, row.AllowBypass
+	l.offered = func(offers Offers) { r.learnOffers(row, l.process.Argv[0], offers) }
 	return open(ctx, l, opening)
 }
 
@@ -142,7 +144,8 @@ func (r *row) selections() (all []selection) {
 }
 
 // Check tells whether an execution may have this source, as far as that is known without starting its agent, whose name
-// is resolved: its program is there, and what the request selects is no mode that asks nobody.
+// is resolved: its program is there, and what the request selects is no mode that asks nobody, and is offered where the
+// offers are known.
 func (r *Registry) Check(source domain.Source) error {
 	if err := r.Installed(source.Command); err != nil {
 		return err
@@ -152,7 +155,13 @@ func (r *Registry) Check(source domain.Source) error {
 	if _, err := (&settings{}).effective(selections); err != nil {
 		return err
 	}
-	return row.checkWords(selections)
+	if err := row.checkWords(selections); err != nil {
+		return err
+	}
+	if offers := r.knownOffers(row); offers != nil {
+		return row.checkOffered(append(row.selections(), selections...), offers.Options)
+	}
+	return nil
 }
 
 // Installed is [domain.CodeAgentUnavailable] where the program of a registered agent is not there; the message says how

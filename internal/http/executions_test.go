@@ -386,6 +386,20 @@ func TestRegistriesAndOperations(t *testing.T) {
 		agents.get("items", "1", "reason") != nil || agents.get("items", "2", "available") != false || agents.text("items", "2", "reason") == "" {
 		t.Errorf("%s", agents.body)
 	}
+	h.ask("GET", "/agents/nobody", "").problem(404, domain.CodeNotFound)
+	if a := h.ask("GET", "/agents/internal", "").want(200); a.text("version") != "test" || strings.Contains(string(a.body), "offers") {
+		t.Errorf("%s", a.body)
+	}
+	if a := h.ask("GET", "/agents/mock", "").want(200); a.text("name") != "mock" || a.text("offers", "at") != "2026-01-02T03:04:05.000000Z" ||
+		a.text("offers", "version") != "7" || a.text("offers", "options", "0", "choices", "1", "name") != "[masked]" || strings.Contains(string(a.body), "prob") {
+		t.Errorf("%s", a.body)
+	}
+	reader := h.key("default", "agents:read") // who may not start an agent does not have it started
+	if a := h.ask("GET", "/agents/mock", "", "Authorization", "Bearer "+reader).want(200); strings.Contains(string(a.body), "offers") || a.get("probing") != true ||
+		a.text("probeFailure", "code") != "agentExited" || a.text("probeFailure", "message") != "It wrote: [masked]" {
+		t.Errorf("%s", a.body)
+	}
+	h.ask("GET", "/agents/mock", "", "Authorization", "Bearer "+h.key("default", "executions:write")).problem(403, domain.CodeForbidden)
 	if a := h.ask("GET", "/models", "").want(200); a.text("items", "0", "name") != "demo" || a.get("items", "0", "contextWindow") != 4096.0 {
 		t.Errorf("%s", a.body)
 	}

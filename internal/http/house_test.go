@@ -181,6 +181,24 @@ func (cupboard) Agents(context.Context) []AgentInfo {
 	}
 }
 
+func (cupboard) Agent(_ context.Context, name string, probe bool) (AgentDetails, bool) {
+	switch {
+	case name == "absent":
+		return AgentDetails{AgentInfo: AgentInfo{Name: name}}, true
+	case name != "mock":
+		return AgentDetails{}, false
+	case !probe:
+		return AgentDetails{
+			AgentInfo: AgentInfo{Name: name}, Probing: true, Failure: &domain.Failure{Code: domain.CodeAgentExited, Message: "It wrote: " + canary},
+		}, true
+	}
+	return AgentDetails{AgentInfo: AgentInfo{Name: name, Available: true}, Offers: &AgentOffers{
+		At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "7", Options: []domain.AgentOption{{
+			ID: "effort", Category: "thought_level", Current: "low", Choices: []domain.AgentChoice{{Value: "low"}, {Value: "high", Name: canary}},
+		}},
+	}}, true
+}
+
 func (cupboard) Resolve(command string, args []string) (string, error) {
 	if command != "mock" && command != "absent" {
 		return "", domain.Errorf(domain.CodeUnknownAgent, "There is no such agent; there are mock, absent.")

@@ -2,14 +2,25 @@ package http
 
 import (
 	"context"
+	"encoding/json"
 
 	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/keys"
 )
 
 // ListAgents shows what can answer prompts: first our own loop over a model, then the agents of the registry.
 func (s *Server) ListAgents(ctx context.Context, _ api.ListAgentsRequestObject) (api.ListAgentsResponseObject, error) {
+	items := []api.Agent{s.internalAgent(ctx)}
+	for _, external := range s.agents.Agents(ctx) {
+		items = append(items, toAgent(external))
+	}
+	return api.ListAgents200JSONResponse{Items: items}, nil
+}
+
+func (s *Server) internalAgent(ctx context.Context) api.Agent {
 	agent := api.Agent{
-		Name:         "internal",
+		Name:         string(domain.SourceInternal),
 		Type:         api.SourceTypeInternal,
 		Description:  "The built-in agent: a loop over a model of the registry, with tools that people sign off.",
 		Version:      textOrNull(s.version),
@@ -21,11 +32,34 @@ func (s *Server) ListAgents(ctx context.Context, _ api.ListAgentsRequestObject) 
 	if !agent.Available {
 		agent.Reason = new("No model of the registry is available.")
 	}
-	items := []api.Agent{agent}
-	for _, external := range s.agents.Agents(ctx) {
-		items = append(items, toAgent(external))
+	return agent
+}
+
+// GetAgent shows one agent with what it offers. To learn that, the agent may have to be started, which is for those who may
+// create executions.
+func (s *Server) GetAgent(ctx context.Context, request api.GetAgentRequestObject) (api.GetAgentResponseObject, error) {
+	if request.Name == string(domain.SourceInternal) {
+		return api.GetAgent200JSONResponse(s.internalAgent(ctx)), nil
 	}
-	return api.ListAgents200JSONResponse{Items: items}, nil
+	found, known := s.agents.Agent(ctx, request.Name, who(ctx).May(keys.ExecutionsWrite))
+	if !known {
+		return nil, domain.Errorf(domain.CodeNotFound, "There is no such agent.")
+	}
+	agent := toAgent(found.AgentInfo)
+	if found.Probing {
+		agent.Probing = &found.Probing
+	}
+	if found.Failure != nil {
+		agent.ProbeFailure = &api.Failure{Code: string(found.Failure.Code), Message: s.masker.MaskString(found.Failure.Message)}
+	}
+	if offers := found.Offers; offers != nil {
+		agent.Offers = &api.AgentOffers{Version: textOrNull(offers.Version), At: api.Time(offers.At)}
+		options := domain.Encode(append([]domain.AgentOption{}, offers.Options...))
+		if err := json.Unmarshal(s.masker.JSON(options), &agent.Offers.Options); err != nil {
+			return nil, err
+		}
+	}
+	return api.GetAgent200JSONResponse(agent), nil
 }
 
 // ListTools shows what the internal agent can do.

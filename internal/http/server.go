@@ -176,6 +176,9 @@ type ModelInfo struct {
 // Agents is the registry of external agents, and of the MCP servers that they may be given.
 type Agents interface {
 	Agents(ctx context.Context) []AgentInfo
+	// Agent shows one agent; false: there is none of this name. With probe, its program is started to learn what it offers,
+	// where that is not known.
+	Agent(ctx context.Context, name string, probe bool) (details AgentDetails, known bool)
 	// Resolve returns the registered name of what a request wants to be run; no arguments are the registry's. Whatever
 	// is not in the registry word for word is domain.CodeUnknownAgent, and the message lists the names.
 	Resolve(command string, args []string) (name string, err error)
@@ -195,6 +198,21 @@ type AgentInfo struct {
 	Reason            string // what is missing, with the command that installs it
 	Version           string // empty: unknown
 	Mode              string // in which it asks people; empty: it has no modes
+}
+
+// AgentDetails is what may be shown of one external agent.
+type AgentDetails struct {
+	AgentInfo
+	Offers  *AgentOffers    // nil: not known
+	Probing bool            // it is being started to learn them
+	Failure *domain.Failure // why the last attempt has brought nothing; nil: it went well, or there was none
+}
+
+// AgentOffers is what an external agent offers to choose from in a new session.
+type AgentOffers struct {
+	Options []domain.AgentOption
+	Version string // that the agent says it has; may be empty
+	At      time.Time
 }
 
 // Workspace finds the folder that a request names. An empty name is the root.
@@ -329,7 +347,8 @@ func NewServer(config Config) (*Server, error) {
 //	GET  / /console/{release}/{file}    console.go      GET    /executions/{id}                      executions.go
 //	GET  /healthz /readyz               operations.go   DELETE /executions/{id}                      executions.go
 //	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel               executions.go
-//	GET  /agents /models /tools         registry.go     POST   /executions/{id}/close                executions.go
+//	GET  /agents /agents/{name}         registry.go     POST   /executions/{id}/close                executions.go
+//	GET  /models /tools                 registry.go
 //	GET  /settings                      defaults.go     POST   /executions/{id}/resume               executions.go
 //	POST /executions                    executions.go   POST   /executions/{id}/prompts              prompts.go
 //	GET  /executions                    executions.go   GET    /executions/{id}/events               events.go, sse.go

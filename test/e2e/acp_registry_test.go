@@ -144,17 +144,42 @@ var registryScenes = scenes{
 			v.t.Errorf("the mode is %+v", whoamis(v.t, log))
 		}
 	}},
-	"mode that is not offered": {"modal", func(v *visit) {
-		for field, offered := range map[string]string{"mode": "ask, code", "model": "small, large"} {
-			id := v.startAs(object{"source": object{"type": "acp", "command": "modal", field: "nonsense"}})
-			end := v.ended(id)
-			if end.Status != "failed" || end.Output.Error.Code != "invalid" || !strings.Contains(end.Output.Error.Message,
-				offered) {
-				v.t.Errorf("%s: %s %+v", field, end.Status, end.Output)
+	"mode that is not offered": {"unheard", func(v *visit) {
+		wrong := func(field string) object {
+			return v.request(object{"source": object{"type": "acp", "command": "unheard", field: "nonsense"}})
+		}
+		id := want[execution](v.client, http.StatusCreated, "POST", "/executions", wrong("mode")).ID
+		end := v.ended(id)
+		if end.Status != "failed" || end.Output.Error.Code != "invalid" || !strings.Contains(end.Output.Error.Message, "ask, code") {
+			v.t.Errorf("%s %+v", end.Status, end.Output)
+		}
+		if len(of[domain.TurnStarted](v.t, v.page(id))) > 0 {
+			v.t.Error("the agent was prompted in another mode")
+		}
+		for field, offered := range map[string]string{"mode": "ask, code", "model": "small, large"} { // by now it is known
+			p := v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions", wrong(field))
+			if len(p.Errors) != 1 || p.Errors[0].Pointer != "/source/"+field || !strings.Contains(p.Detail, offered) {
+				v.t.Errorf("%s: %+v", field, p)
 			}
-			if len(of[domain.TurnStarted](v.t, v.page(id))) > 0 {
-				v.t.Errorf("the agent was prompted in another %s", field)
+		}
+	}},
+	"probed": {"curious", func(v *visit) {
+		type details struct {
+			Name, Version string
+			Probing       bool
+			Offers        struct {
+				Version string
+				Options []domain.AgentOption
 			}
+		}
+		a := want[details](v.client, http.StatusOK, "GET", "/agents/Curious", nil)
+		if a.Name != "curious" || a.Probing || a.Offers.Version != "1" || len(a.Offers.Options) != 3 || a.Offers.Options[2].Category != "thought_level" {
+			v.t.Fatalf("%+v", a)
+		}
+		p := v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions",
+			v.request(object{"source": object{"type": "acp", "command": "curious", "options": object{"effort": "max"}}}))
+		if !strings.Contains(p.Detail, "low, high") || p.Errors[0].Pointer != "/source/options/effort" {
+			v.t.Errorf("%+v", p)
 		}
 	}},
 	"mode that asks nobody": {"modal", func(v *visit) {

@@ -57,6 +57,8 @@ func cast() map[string]object {
 		"late":        with("-replay", "after"),
 		"modal":       with("-modes", "ask,code", "-models", "small,large", "-config", "plain"),
 		"choosy":      with("-modes", "ask,code", "-models", "small,large", "-config", "effort", "-forget"),
+		"curious":     with("-modes", "ask,code", "-models", "small,large", "-config", "effort"),
+		"unheard":     with("-modes", "ask,code", "-models", "small,large", "-config", "plain"),
 		"oldfashion":  with("-modes", "ask,code", "-models", "small,large"),
 		"preset":      {"args": []string{"-modes", "code,ask"}, "mode": "ask"},
 		"handy":       {"fileSystem": true, "terminal": true},

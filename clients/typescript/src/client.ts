@@ -2,6 +2,7 @@ import { manyLogs, oneLog, readEvents, type FollowOptions, type Received } from 
 import { Transport, type Call, type ClientOptions } from "./http.js";
 import type {
   AcceptGeneration,
+  Agent,
   Approval,
   ApprovalStatus,
   ClientCall,
@@ -110,6 +111,11 @@ export class Signoff {
   /** What a frontend needs to know before it asks for anything: names, defaults, types of blocks. */
   settings(options: CallOptions = {}): Promise<Settings> {
     return this.#get("/settings", {}, options);
+  }
+
+  /** An agent, and what it lets its user choose. To learn that, a key with `executions:write` has the agent started for a moment. */
+  agent(name: string, options: CallOptions = {}): Promise<Agent> {
+    return this.#get(`/agents/${part(name)}`, {}, options);
   }
 
   /** What would become of a template; nothing is created. */

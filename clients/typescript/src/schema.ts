@@ -144,6 +144,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/agents/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One agent, and what it lets its user choose
+         * @description `offers` are the modes, models and other options of an external agent, for `source.mode`, `source.model` and
+         *     `source.options`. They are what a new session of the agent told last: of an execution, or of a probe, which starts the
+         *     agent's program in an empty folder, asks it for a session and ends it. Where what is known is older than ten minutes, or
+         *     the program has changed, this request starts a probe and waits for it, ten seconds at most; that takes the scope
+         *     `executions:write`, too, since it starts the agent. Without it the request shows what is known.
+         */
+        get: operations["getAgent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/models": {
         parameters: {
             query?: never;
@@ -1280,6 +1304,20 @@ export interface components {
              *     has its own.
              */
             defaultModel: string | null;
+            /** @description Only in `GET /agents/{name}`: what an external agent lets its user choose, where that is known. */
+            offers?: components["schemas"]["AgentOffers"];
+            /** @description Only in `GET /agents/{name}`: the agent is being probed; ask again in a moment. */
+            probing?: boolean;
+            /** @description Only in `GET /agents/{name}`: why the last probe has brought nothing, where it did not. */
+            probeFailure?: components["schemas"]["Failure"];
+        };
+        AgentOffers: {
+            /** @description What can be chosen, with the values that a new session has by itself. */
+            options: components["schemas"]["AgentOption"][];
+            /** @description That the agent says it has. */
+            version: string | null;
+            /** @description When the agent told it. */
+            at: components["schemas"]["Time"];
         };
         AgentPage: {
             items: components["schemas"]["Agent"][];
@@ -4288,6 +4326,37 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A name of `GET /agents`, in any spelling that `source.command` takes. Whatever is none is 404.
+                 * @example claude
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The agent as it stands. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             default: components["responses"]["Problem"];
         };
     };

@@ -4,6 +4,7 @@ import type { components } from "./schema.js";
 export type Schemas = components["schemas"];
 
 export type AcceptGeneration = Schemas["AcceptGeneration"];
+export type Agent = Schemas["Agent"];
 export type Approval = Schemas["Approval"];
 export type ApprovalStatus = Schemas["ApprovalStatus"];
 export type BlockType = Schemas["BlockType"];

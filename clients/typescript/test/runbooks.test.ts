@@ -76,6 +76,13 @@ test("templates are rendered, and what is wrong with one is said", async () => {
   assert.match(error.message, /columns/);
 });
 
+test("an agent is shown with what it offers, where it offers something", async () => {
+  const agent = await client.agent("internal");
+  assert.deepEqual([agent.type, agent.available, agent.offers], ["internal", true, undefined]);
+  const error = await refused(client.agent("no/body"));
+  assert.deepEqual([error.status, error.code], [404, "notFound"]);
+});
+
 test("settings tell what a request may name", async () => {
   const settings = await client.settings();
   assert.deepEqual(settings.models, ["test"]);
