@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,6 +13,13 @@ import (
 const (
 	maxMemory  = 256 << 20 // beyond what the process has when it starts
 	maxSeconds = 1         // of processor time
+)
+
+// The work of a child is bounded by its processor time. The clock is the last stop, for a child that gets no processor: on a busy machine
+// it stands for seconds before it does a millisecond's work, and that is no fault of its template.
+const (
+	boundsWork   = true
+	usualTimeout = 30 * time.Second
 )
 
 // confine takes the limits of a child. Where the soft limit of time is the hard one, too, the kernel kills; Go ignores

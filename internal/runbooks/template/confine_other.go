@@ -5,6 +5,13 @@ package template
 import (
 	"os"
 	"syscall"
+	"time"
+)
+
+// Here the clock alone bounds the work of a child.
+const (
+	boundsWork   = false
+	usualTimeout = 2 * time.Second
 )
 
 // confine has no limits to take here: the memory limit of Linux has no match. What remains is the bound on the stack, and

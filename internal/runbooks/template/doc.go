@@ -30,6 +30,8 @@
 // # Promises
 //
 //   - Whatever a template does, Render returns within the timeout and the wait for a place, and nothing of it is left.
+//   - A template is refused for the work that it does, and not for the time that a busy machine takes for it, where the
+//     system bounds processor time.
 //   - A template reads its variables and nothing else: no file, no environment, no Go value, no other template.
 //   - Errors name the line, what is wrong, and names that the template itself spells; never a value of a variable.
 //   - What is not defined is an error, where MiniJinja's strict mode makes it one.

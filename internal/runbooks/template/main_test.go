@@ -20,15 +20,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// newRenderer has more time by the clock than the server gives: on a busy machine the limit of processor time is the one
-// that counts.
+// newRenderer has no limit by the clock that a busy machine reaches: the limit of processor time is the one that counts.
 func newRenderer(t *testing.T) *Renderer {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewRenderer(Config{Executable: executable, Timeout: 20 * time.Second, Patience: time.Hour})
+	return NewRenderer(Config{Executable: executable, Timeout: time.Hour, Patience: time.Hour})
 }
 
 // render renders one template of the syntax Jinja.

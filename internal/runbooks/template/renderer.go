@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Executable string        // the binary whose main calls Intercept: the server itself
 	AtOnce     int           // children that run side by side, each for another tenant; 2 where 0
-	Timeout    time.Duration // of one child, by the clock on the wall; 2 s where 0
+	Timeout    time.Duration // of one child, by the clock; where 0, it is 30 s on Linux, which bounds processor time as well, and else 2 s
 	Patience   time.Duration // how long a call waits for its child to start; 5 s where 0
 }
 
@@ -33,7 +33,7 @@ func NewRenderer(c Config) *Renderer {
 		c.AtOnce = 2
 	}
 	if c.Timeout <= 0 {
-		c.Timeout = 2 * time.Second
+		c.Timeout = usualTimeout
 	}
 	if c.Patience <= 0 {
 		c.Patience = 5 * time.Second
@@ -106,6 +106,11 @@ func complaint(t Template, f fault) error {
 // errDied is a child that gave no answer: killed by a limit, or by its own stack.
 var errDied = errors.New("the child ended without an answer")
 
+// tooBusy is a child that has done less work than it may, and whose time is up all the same.
+func tooBusy(cause error) error {
+	return domain.Errorf(domain.CodeUnavailable, "The server is too busy to render templates; try again in a moment.").With(cause)
+}
+
 // blame says what a child died of. Which of several templates it was, nobody can tell.
 func blame(err error, templates []Template, sent []int) error {
 	if !errors.Is(err, errDied) {
@@ -140,6 +145,9 @@ func (r *Renderer) run(ctx context.Context, tenant domain.TenantID, o order) (re
 	}
 	var answer report
 	if ended != nil || json.Unmarshal(out.written, &answer) != nil || !answer.complete(o) {
+		if boundsWork && limited.Err() != nil {
+			return report{}, tooBusy(ended)
+		}
 		return report{}, fmt.Errorf("%w: %w", errDied, errors.Join(ended, limited.Err()))
 	}
 	return answer, nil

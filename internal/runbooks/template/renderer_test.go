@@ -92,7 +92,11 @@ func script(t *testing.T, text string) string {
 func TestAHangingChildIsKilledWithItsGroup(t *testing.T) {
 	renderer := NewRenderer(Config{Executable: script(t, "sleep 1000 &\nwait\n"), Timeout: 50 * time.Millisecond})
 	_, err := render(t, renderer, `{{ 1 }}`, `{}`)
-	if got := domain.FailureOf(err); got.Code != domain.CodeInvalid || got.Message != "The template uses too much memory or time." {
+	want := domain.CodeInvalid
+	if boundsWork { // it has done none: the machine is slow, and its template is not to blame
+		want = domain.CodeUnavailable
+	}
+	if got := domain.FailureOf(err); got.Code != want {
 		t.Errorf("a child that hangs gives %+v", got)
 	}
 	if strings.Contains(err.Error(), "WaitDelay") {
@@ -100,9 +104,21 @@ func TestAHangingChildIsKilledWithItsGroup(t *testing.T) {
 	}
 }
 
+// TestASlowMachineBlamesNoTemplate stops the child before it does its work, as a machine under load does, for longer than the server once waited.
+func TestASlowMachineBlamesNoTemplate(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer := NewRenderer(Config{Executable: script(t, "sleep 3\nexec "+executable+" "+renderArg+"\n")})
+	if text, err := render(t, renderer, `{{ 1 + 1 }}`, `{}`); boundsWork && (err != nil || text != "2") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 func TestAChildThatTalksNonsense(t *testing.T) {
 	for _, text := range []string{"echo hello", "echo '{}'", `echo '{"rendered": [], "fault": {"index": 7}}'`, "exit 3", "cat /dev/zero"} {
-		_, err := render(t, NewRenderer(Config{Executable: script(t, text+"\n"), Timeout: 20 * time.Second}), `{{ 1 }}`, `{}`)
+		_, err := render(t, NewRenderer(Config{Executable: script(t, text+"\n"), Timeout: time.Hour}), `{{ 1 }}`, `{}`)
 		if domain.CodeOf(err) != domain.CodeInvalid {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -111,7 +127,7 @@ func TestAChildThatTalksNonsense(t *testing.T) {
 
 func TestAChildHasNoEnvironment(t *testing.T) {
 	t.Setenv("SIGNOFF_SECRET", "hunter2")
-	renderer := NewRenderer(Config{Executable: script(t, `printf '{"rendered": [{"Text": "%s"}]}' "$SIGNOFF_SECRET"`), Timeout: 20 * time.Second})
+	renderer := NewRenderer(Config{Executable: script(t, `printf '{"rendered": [{"Text": "%s"}]}' "$SIGNOFF_SECRET"`), Timeout: time.Hour})
 	if text, err := render(t, renderer, `{{ 1 }}`, `{}`); err != nil || text != "" {
 		t.Errorf("%q, %v", text, err)
 	}
