@@ -122,17 +122,21 @@ type source interface {
 	Bell() <-chan struct{}
 }
 
+// silence is how long nothing may come. A busy machine takes minutes for hundreds of commits, but not for one.
+const silence = time.Minute
+
 // reads takes n frames, waiting for the bell where there are none.
 func (w *world) reads(f source, n int) []events.Frame {
 	w.t.Helper()
 	var all []events.Frame
-	patience := time.After(time.Minute)
+	patience := time.After(silence)
 	for len(all) < n {
 		frames, err := f.Next(context.Background())
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if all = append(all, frames...); len(frames) > 0 {
+			patience = time.After(silence)
 			continue
 		}
 		select {

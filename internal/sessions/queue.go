@@ -13,7 +13,8 @@ import (
 // A server drives so many executions at once and no more. What is created beyond that is queued: a row that whichever replica
 // has room takes up. So overload costs disk, and then it is refused; it never becomes memory.
 
-// Limits bounds what a server takes on. 0 is the default.
+// Limits bounds the load that a server takes on. 0 is the default. Sessions that begin while the queue is read may exceed the bounds of
+// sessions for a moment, and so may those that wake.
 type Limits struct {
 	Live            int // sessions of this server; 0 = 1000
 	LivePerTenant   int // of them, of one tenant; 0 = all

@@ -92,13 +92,31 @@ func TestBeyondTheLimitExecutionsAreQueued(t *testing.T) {
 	})
 }
 
+// watched is a store that tells of each look at the queue when the look is over.
+type watched struct {
+	*store.Store
+	looked chan struct{}
+}
+
+func (s *watched) ClaimQueued(
+	ctx context.Context, replica store.ReplicaID, limit, each int, live map[domain.TenantID]int,
+) ([]store.Claimed, error) {
+	defer func() { s.looked <- struct{}{} }()
+	return s.Store.ClaimQueued(ctx, replica, limit, each, live)
+}
+
+// A look at the queue that began before the first session did would still find room for the second one. So none is under way when it
+// begins: the first look is over, and the bell alone brings another one.
 func TestATenantLeavesRoomForOthers(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	w := newWorld(t, storetest.SQLite(t), busyUntil(release), limited(sessions.Limits{Live: 5, LivePerTenant: 1}))
+	s := &watched{Store: storetest.SQLite(t), looked: make(chan struct{}, 100)}
+	w := newWorldThrough(t, s, s.Store, busyUntil(release), limited(sessions.Limits{Live: 5, LivePerTenant: 1}), func(c *sessions.Config) { c.LookEvery = ages })
+	<-s.looked
 	busy := w.start()
-	w.until(busy, domain.MessageDeltaType) // a look at the queue that began before it would see room for the next one
+	w.until(busy, domain.MessageDeltaType)
 	waiting := w.start()
+	<-s.looked // and found no room for it
 	other, err := w.begin("another", "")
 	if err != nil {
 		t.Fatal(err)
