@@ -601,6 +601,24 @@ func (e MatcherClass) Valid() bool {
 	}
 }
 
+// Defines values for NextAttemptReason.
+const (
+	NextAttemptReasonModel    NextAttemptReason = "model"
+	NextAttemptReasonRecovery NextAttemptReason = "recovery"
+)
+
+// Valid indicates whether the value is a known member of the NextAttemptReason enum.
+func (e NextAttemptReason) Valid() bool {
+	switch e {
+	case NextAttemptReasonModel:
+		return true
+	case NextAttemptReasonRecovery:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ProblemCode.
 const (
 	ProblemCodeAgentUnavailable      ProblemCode = "agentUnavailable"
@@ -1943,6 +1961,10 @@ type Execution struct {
 	// Example: {"ticket":"OPS-1234"}
 	Metadata Metadata `json:"metadata"`
 
+	// NextAttempt When the server goes on by itself with an execution that waits for nobody else. Null for one that does not wait so. Only
+	// `GET /executions/{id}` tells it; lists and other answers have null.
+	NextAttempt *NextAttempt `json:"nextAttempt"`
+
 	// Output Null until the execution has ended.
 	Output       *Output           `json:"output"`
 	OutputSchema *json.RawMessage  `json:"outputSchema"`
@@ -2322,6 +2344,22 @@ type ModelPage struct {
 	// NextCursor Send it back as `cursor` for the next page; null on the last one.
 	NextCursor *NextCursor `json:"nextCursor"`
 }
+
+// NextAttempt What the server tries again by itself, and when.
+type NextAttempt struct {
+	// At RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	At Time `json:"at"`
+
+	// Reason `model`: a request to the model failed, and is repeated, as `model.retrying` told. `recovery`: the server that drove the execution is
+	// gone, and another one goes on with it after a delay.
+	Reason NextAttemptReason `json:"reason"`
+}
+
+// NextAttemptReason `model`: a request to the model failed, and is repeated, as `model.retrying` told. `recovery`: the server that drove the execution is
+// gone, and another one goes on with it after a delay.
+type NextAttemptReason string
 
 // NextCursor Send it back as `cursor` for the next page; null on the last one.
 type NextCursor = string

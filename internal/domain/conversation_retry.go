@@ -1,5 +1,22 @@
 package domain
 
+import "time"
+
+// RetryAt is when a request to a model is repeated, as the newest events of a log tell; zero where none is to be repeated. What is no event of
+// ours is passed over.
+func RetryAt(newest []Event) time.Time {
+	var r retrying
+	for _, event := range newest {
+		if payload, err := event.Payload(); err == nil {
+			r.take(payload)
+		}
+	}
+	if r.newest == nil {
+		return time.Time{}
+	}
+	return r.newest.At
+}
+
 // retrying follows the request to a model that a turn has come to, and its repetitions.
 type retrying struct {
 	newest   *ModelRetrying

@@ -37,6 +37,10 @@ type Execution struct {
 	// AgentSession is the session as the agent itself calls it, where it can take it up again in another process.
 	AgentSession string
 	Recovery     int // how often a session had to take it up since it last made progress
+
+	// RecoversAt is when an execution is taken up whose driver was lost; it may be in the past. Nil where somebody drives it, and where no
+	// driver was lost since it last made progress. Of one that is parked, it is when it wakes.
+	RecoversAt *time.Time
 }
 
 // Request is what the client asked for, with the server's defaults filled in. It is stored as it stands and never

@@ -103,6 +103,9 @@ func (s *Server) GetExecution(ctx context.Context, request api.GetExecutionReque
 	if err == nil && execution.Status == domain.StatusQueued {
 		shown.QueuePosition, err = s.queuePosition(ctx, execution)
 	}
+	if err == nil && goesOnByItself(shown) {
+		shown.NextAttempt, err = s.nextAttempt(ctx, execution)
+	}
 	return api.GetExecution200JSONResponse(shown), err
 }
 

@@ -93,7 +93,7 @@ func (s *session) notGoneOn(why string) state {
 }
 
 var whatHappened = map[domain.InterruptCause]string{
-	domain.CauseProvider:    "The provider of the model did not answer",
+	domain.CauseProvider:    "The request to the model failed",
 	domain.CauseRecovery:    "The execution was recovered again and again without progress",
 	domain.CauseProcessGone: "The agent's process was lost",
 }

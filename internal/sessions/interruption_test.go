@@ -174,7 +174,7 @@ func TestEndsOfAnInterruptedExecution(t *testing.T) {
 		status domain.Status
 		says   string
 	}{
-		"fail":   {func(w *world, id domain.ExecutionID) { w.resume(id, domain.ResumeFail) }, domain.StatusFailed, "alice chose not to go on"},
+		"fail":   {func(w *world, id domain.ExecutionID) { w.resume(id, domain.ResumeFail) }, domain.StatusFailed, "The request to the model failed, and alice chose not to go on"},
 		"close":  {func(w *world, id domain.ExecutionID) { _, _ = w.manager.Close(context.Background(), tenant, id, alice) }, domain.StatusFailed, "alice closed"},
 		"cancel": {func(w *world, id domain.ExecutionID) { w.cancel(id) }, domain.StatusCancelled, ""},
 	} {

@@ -18,7 +18,10 @@ type ExecutionFilter struct {
 }
 
 const executionColumns = `e.id, e.tenant_id, e.request, e.status, e.turn, e.rounds, e.usage, e.output, h.last_seq,
-	e.created_us, e.updated_us, e.ended_us, e.created_by, e.agent_session, h.recoveries, ` + interruptCause
+	e.created_us, e.updated_us, e.ended_us, e.created_by, e.agent_session, h.recoveries, ` + interruptCause + `, ` + recoversAt
+
+// recoversAt is null unless a driver was lost and nobody drives the execution.
+const recoversAt = `case when h.owner is null and h.ended = 0 and h.queued_us is null and h.recoveries > 0 then h.wake_us end`
 
 // interruptCause is null unless the execution is interrupted. What a binary of version 8 has interrupted has no cause: only processes of
 // external agents were lost then. And such a binary leaves the cause behind when the execution goes on.
@@ -42,14 +45,16 @@ func scanExecution(row scanner) (domain.Execution, error) {
 		created, updated int64
 		ended            sql.NullInt64
 		cause            sql.NullString
+		recovers         sql.NullInt64
 	)
 	err := row.Scan(&e.ID, &e.Tenant, &request, &e.Status, &e.Turn, &e.Rounds, &usage, &output, &e.LastSeq,
-		&created, &updated, &ended, &e.ByKey, &e.AgentSession, &e.Recovery, &cause)
+		&created, &updated, &ended, &e.ByKey, &e.AgentSession, &e.Recovery, &cause, &recovers)
 	if err != nil {
 		return e, err
 	}
 	e.Cause = domain.InterruptCause(cause.String)
 	e.Created, e.Updated, e.Ended = timeOf(created), timeOf(updated), optionalTime(ended)
+	e.RecoversAt = optionalTime(recovers)
 	if output.Valid {
 		e.Output = new(domain.Output)
 		err = decode("output", output.String, e.Output)

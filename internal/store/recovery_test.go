@@ -77,10 +77,17 @@ func TestLostExecutionsRest(t *testing.T) {
 			if _, parked, err := s.Undriven(t.Context()); err != nil || parked != 1 {
 				t.Errorf("%d parked, %v", parked, err)
 			}
+			resting, err := other.Execution(t.Context(), domain.DefaultTenant, "x")
+			if at := resting.RecoversAt; err != nil || at == nil || time.Until(*at).Round(time.Hour) != time.Hour {
+				t.Errorf("the recovery %d is at %v, %v", recovery, at, err)
+			}
 			commit(t, other, store.Change{Execution: "x", Ring: true})
 			claimed := claim(t, s, live)
 			if len(claimed) != 1 || claimed[0].Execution.Recovery != recovery || claimed[0].Epoch != int64(recovery+1) {
 				t.Fatalf("recovery %d: %+v", recovery, claimed)
+			}
+			if at := claimed[0].Execution.RecoversAt; at != nil {
+				t.Errorf("somebody drives it, and it is recovered at %v", at)
 			}
 			if recovery < 3 {
 				lose(t, s, live)

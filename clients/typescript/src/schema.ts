@@ -1987,6 +1987,16 @@ export interface components {
              */
             forSeconds: number;
         };
+        /** @description What the server tries again by itself, and when. */
+        NextAttempt: {
+            /**
+             * @description `model`: a request to the model failed, and is repeated, as `model.retrying` told. `recovery`: the server that drove the execution is
+             *     gone, and another one goes on with it after a delay.
+             * @enum {string}
+             */
+            reason: "model" | "recovery";
+            at: components["schemas"]["Time"];
+        };
         /**
          * @description Why an execution is `interrupted`. `provider`: the model's provider did not serve a request, and may later.
          *     `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
@@ -2082,6 +2092,11 @@ export interface components {
              *     `GET /executions/{id}` counts it; lists and other answers have null.
              */
             queuePosition: number | null;
+            /**
+             * @description When the server goes on by itself with an execution that waits for nobody else. Null for one that does not wait so. Only
+             *     `GET /executions/{id}` tells it; lists and other answers have null.
+             */
+            nextAttempt: components["schemas"]["NextAttempt"] | null;
             /** @description The current turn, from 1; 0 before the first. */
             turn: number;
             progress: components["schemas"]["Progress"];

@@ -14,7 +14,7 @@ export class Line {
   #asked = h("span", { class: "spoken", role: "status" });
 
   constructor(execution) {
-    this.element = h("p", { class: "facts-line row" }, this.#badge, this.#asked, this.#fact("queue", ""), this.#fact("round", ""), this.#fact("turn",
+    this.element = h("p", { class: "facts-line row" }, this.#badge, this.#asked, this.#fact("queue", ""), this.#fact("next", ""), this.#fact("round", ""), this.#fact("turn",
       "turn "), this.#timer(execution), this.#fact("tokens", "tokens "), this.#fact("cost", "cost "));
   }
 
@@ -37,6 +37,7 @@ export class Line {
     say(this.#badge, words(status));
     say(this.#asked, standing.asked.size === 0 ? "" : `${standing.asked.size} to decide`);
     say(this.#texts.queue, status === "queued" && execution.queuePosition ? `number ${amount(execution.queuePosition)} in the queue` : "");
+    say(this.#texts.next, nextOf(execution.nextAttempt));
     const most = execution.progress?.maxIterations ?? execution.maxIterations;
     say(this.#texts.round, turn === 0 ? "" : `round ${amount(rounds)} of ${amount(most)}`);
     say(this.#texts.turn, turn === 0 ? "–" : amount(turn));
@@ -45,6 +46,12 @@ export class Line {
     say(this.#texts.cost, cost(usage?.cost));
     for (const text of Object.values(this.#texts)) text.parentElement.hidden = text.textContent === "";
   }
+}
+
+/** When the server goes on by itself, as long as that has not come. */
+function nextOf(next) {
+  if (!next || Date.parse(next.at) <= Date.now()) return "";
+  return `${next.reason === "recovery" ? "its server is gone; another one goes on" : "the model is asked again"} ${moment(next.at)}`;
 }
 
 /** All the rest, folded: tokens by kind, capabilities, metadata, settings. */
@@ -77,7 +84,7 @@ const tokens = [
 
 /** What stands elsewhere on the page is not repeated; what a newer server adds is shown as well. */
 const elsewhere = new Set([
-  "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "pendingApprovals", "pendingToolCalls", "generation",
+  "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "nextAttempt", "pendingApprovals", "pendingToolCalls", "generation",
     "lastSeq", "createdAt",
   "updatedAt", "endedAt", "agentSession",
 ]);

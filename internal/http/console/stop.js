@@ -54,7 +54,7 @@ const modes = [
 
 // A server before causes were told interrupted only what had lost its process.
 const causes = {
-  provider: { modes: ["retry", "fail"], why: "The provider of its model did not answer." },
+  provider: { modes: ["retry", "fail"], why: "The request to its model failed." },
   recovery: { modes: ["retry", "fail"], why: "It was recovered again and again without progress." },
   processGone: { modes: ["load", "fresh", "fail"], why: "Its agent was lost in the middle of a turn." },
 };
