@@ -110,6 +110,16 @@ type Command struct {
 	Secrets []string      // names of secrets that the host puts into Env; a sandbox sees none of these
 	Hosts   []string      // that the child may connect to: names, *.names, or * for every public one; empty: no network
 	Timeout time.Duration // 0 = until the context ends
+
+	Tool     string   // whose call runs it; empty: permission rules about any tool hold for it
+	Approved bool     // a person has said yes to the call that runs it
+	Denied   []Denied // what the sandbox keeps it from; the host fills it in
+}
+
+// Denied is a file, or a folder with all that is in it, that a command is kept from.
+type Denied struct {
+	Path   string // absolute
+	Hidden bool   // it cannot be read either
 }
 
 // CommandResult is how a command ended.

@@ -54,15 +54,23 @@ func (p plan) tmpfs(target string, size int) []string {
 }
 
 func (p plan) guardArgs(g guard) []string {
-	path := filepath.Join(p.Dir, g.Path)
+	path := p.pathOf(g)
 	switch g.As {
 	case pinned:
 		return []string{"--bind", path, path}
 	case readOnly:
 		return []string{"--ro-bind", path, path}
 	}
-	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() { //nolint:gosec // a path of the plan
 		return []string{"--tmpfs", path, "--remount-ro", path}
 	}
 	return []string{"--ro-bind", "/dev/null", path}
+}
+
+// pathOf is where a guard is, inside and outside.
+func (p plan) pathOf(g guard) string {
+	if filepath.IsAbs(g.Path) {
+		return g.Path
+	}
+	return filepath.Join(p.Dir, g.Path)
 }

@@ -173,6 +173,7 @@ func (p plan) restrict() error {
 	}{
 		{"leaving the server's keyring", newKeyring},
 		{"setting limits", p.limits},
+		{"looking at what is guarded", p.checkGuards},
 		{"restricting files (Landlock)", p.landlock},
 		{"dropping capabilities", dropCapabilities},
 		{"forbidding new privileges", noNewPrivileges},
@@ -195,6 +196,55 @@ func (p plan) inPlace() error {
 		return errors.New("sandbox: the working directory was replaced while the command was started")
 	}
 	return nil
+}
+
+// checkGuards makes sure that each guard is where it was to be. bubblewrap goes by names, and what has been at a name when the plan was
+// made may have been moved away since by a command that runs beside this one.
+func (p plan) checkGuards() error {
+	for _, g := range p.Guards {
+		if g.As == pinned {
+			continue
+		}
+		if err := g.check(p.pathOf(g)); err != nil {
+			return fmt.Errorf("%s is not guarded: %w", g.Path, err)
+		}
+	}
+	return nil
+}
+
+func (g guard) check(path string) error {
+	fd, err := openPlain(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var mount unix.Statfs_t
+	var file unix.Stat_t
+	if err := errors.Join(unix.Fstatfs(fd, &mount), unix.Fstat(fd, &file)); err != nil {
+		return err
+	}
+	if mount.Flags&unix.ST_RDONLY == 0 {
+		return errors.New("it can be written")
+	}
+	empty := mount.Type == unix.TMPFS_MAGIC || file.Mode&unix.S_IFMT == unix.S_IFCHR
+	if g.As == hidden && !empty {
+		return errors.New("it can be read")
+	}
+	return nil
+}
+
+// openPlain opens an absolute path that no link is part of.
+func openPlain(path string) (int, error) {
+	fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if err != nil {
+			break
+		}
+		outer := fd
+		fd, err = unix.Openat(outer, part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		unix.Close(outer)
+	}
+	return fd, err
 }
 
 // offerToOOMKiller has the kernel kill commands first when memory runs out, agents next, and the server last.

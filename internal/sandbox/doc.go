@@ -96,6 +96,8 @@
 //     moved away: .git/hooks and .git/config, .claude/settings.json and their like. Where it was not there before, it is
 //     put away when the command is over, also when the server is dead. A repository that git init or git clone has made
 //     stays, without hooks and without settings that run programs.
+//   - What [domain.Command.Denied] lists is not written, and where it is hidden not read, by whatever name the command tries, nor is it
+//     moved away. Where that cannot be done, [Sandbox.Keeps] says so, and the command does not begin.
 //   - A [Child] is done within about two seconds of Kill, of its program's own exit, and of the server's death, and then
 //     nothing of it is left. What it had written can be read to its end, which then comes, whoever holds the pipe.
 //   - Start returns when the program runs, or with an error that names what could not be run; then nothing is left of it.

@@ -41,10 +41,10 @@ type tools struct {
 	SizedTmpfs bool   // bubblewrap can limit a tmpfs
 }
 
-// guard is a part of the workspace that is not simply writable. A mount point cannot be renamed or removed, which is
+// guard is a part of the workspace that is not simply writable, or a part of the system that is not to be seen. A mount point cannot be renamed or removed, which is
 // all that pinned is for: without it, `mv .git x` would carry the read-only hooks away and make room for new ones.
 type guard struct {
-	Path string // relative to the workspace
+	Path string // relative to the workspace, "." is all of it; absolute where it is a part of the system
 	As   guardKind
 }
 
@@ -112,7 +112,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	if err != nil {
 		return plan{}, domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
 	}
-	guards, err := s.config.guards(dir)
+	guards, err := s.guards(dir, command.Denied)
 	if err != nil {
 		return plan{}, err
 	}
@@ -213,31 +213,75 @@ func within(root, path string) bool {
 }
 
 // guards lists the mounts inside the workspace, parents first, so that what is built later lies on top.
-func (c Config) guards(dir string) ([]guard, error) {
-	var all []guard
-	add := func(path string, as guardKind) {
+func (s *Sandbox) guards(dir string, denied []domain.Denied) ([]guard, error) {
+	var all guards
+	for _, path := range s.config.ReadOnly {
+		if err := protect(dir, path, readOnly, all.add); err != nil {
+			return nil, err
+		}
+	}
+	protectGit(dir, all.add)
+	protectTrusted(dir, all.add)
+	for _, path := range s.config.Hidden {
+		if err := protect(dir, path, hidden, all.add); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range denied {
+		if err := s.deny(dir, one, all.add); err != nil {
+			return nil, err
+		}
+	}
+	return all.needed(), nil
+}
+
+// guards collects those of one command.
+type guards []guard
+
+// add guards a path, as strictly as anybody wants.
+func (all *guards) add(path string, as guardKind) {
+	if !filepath.IsAbs(path) { // nobody can rename a folder of the system
 		for _, parent := range parents(path) {
-			if !slices.ContainsFunc(all, func(g guard) bool { return g.Path == parent }) {
-				all = append(all, guard{parent, pinned})
-			}
-		}
-		all = slices.DeleteFunc(all, func(g guard) bool { return g.Path == path })
-		all = append(all, guard{path, as})
-	}
-	for _, path := range c.ReadOnly {
-		if err := protect(dir, path, readOnly, add); err != nil {
-			return nil, err
+			all.addOne(parent, pinned)
 		}
 	}
-	protectGit(dir, add)
-	protectTrusted(dir, add)
-	for _, path := range c.Hidden {
-		if err := protect(dir, path, hidden, add); err != nil {
-			return nil, err
+	all.addOne(path, as)
+}
+
+func (all *guards) addOne(path string, as guardKind) {
+	i := slices.IndexFunc(*all, func(g guard) bool { return g.Path == path })
+	switch {
+	case i < 0:
+		*all = append(*all, guard{path, as})
+	case strictness[as] > strictness[(*all)[i].As]:
+		(*all)[i].As = as
+	}
+}
+
+var strictness = map[guardKind]int{pinned: 0, readOnly: 1, hidden: 2}
+
+// needed drops what an outer guard does already. What would be mounted in a hidden folder has no place there, and what is pinned in a
+// read-only one would be writable again.
+func (all guards) needed() []guard {
+	slices.SortStableFunc(all, func(a, b guard) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+	var kept []guard
+	for _, g := range all {
+		if !slices.ContainsFunc(kept, func(outer guard) bool { return outer.covers(g) }) {
+			kept = append(kept, g)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b guard) int { return strings.Compare(a.Path, b.Path) })
-	return all, nil
+	return kept
+}
+
+func (g guard) sortKey() string {
+	if g.Path == "." { // there are names that sort before it
+		return ""
+	}
+	return g.Path
+}
+
+func (g guard) covers(inner guard) bool {
+	return within(g.Path, inner.Path) && (g.As == hidden || g.As == readOnly && inner.As != hidden)
 }
 
 // parents lists the folders between the workspace and path: "a/b/c" has "a" and "a/b".

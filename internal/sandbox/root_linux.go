@@ -252,36 +252,48 @@ func (r *root) seal(target string) {
 	}
 }
 
-// guard gives parts of the workspace mounts of their own. Another command may work in the same workspace right now
+// guard gives parts of the workspace, and of the system, mounts of their own. Another command may work in the same workspace right now
 // and put links in the way: so the path is resolved once, to a descriptor, and no link is followed.
 func (r *root) guard(dir string, guards []guard) {
 	for _, g := range guards {
 		if r.err != nil {
 			return
 		}
-		r.fail("guarding "+g.Path+" of the workspace", guardOne(staging+dir, g))
+		if filepath.IsAbs(g.Path) {
+			r.fail("hiding "+g.Path, guardOne(staging, strings.TrimPrefix(g.Path, "/"), g.As))
+		} else {
+			r.fail("guarding "+g.Path+" of the workspace", guardOne(staging+dir, g.Path, g.As))
+		}
 	}
 }
 
-func guardOne(workspace string, g guard) error {
-	base, err := unix.Open(workspace, unix.O_PATH|unix.O_CLOEXEC, 0)
+func guardOne(folder, path string, as guardKind) error {
+	base, err := unix.Open(folder, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(base)
-	spot, err := unix.Openat2(base, g.Path, &unix.OpenHow{
+	spot, err := unix.Openat2(base, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	})
 	if err != nil {
 		return err
 	}
 	defer unix.Close(spot)
-	cover, err := coverFor(spot, g.As)
+	if isLink(spot) { // no link is followed, but one at the very end is opened itself
+		return unix.ELOOP
+	}
+	cover, err := coverFor(spot, as)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(cover)
 	return unix.MoveMount(cover, "", spot, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+func isLink(fd int) bool {
+	var stat unix.Stat_t
+	return unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 // coverFor returns what to mount on spot: itself, or where it is to be hidden, something empty.

@@ -47,11 +47,36 @@ func TestNew(t *testing.T) {
 
 func TestGuards(t *testing.T) {
 	dir := t.TempDir()
-	none, err := Config{Hidden: []string{dir, "/", dir + "/missing"}, ReadOnly: []string{dir + "-twin"}}.guards(dir)
+	s := &Sandbox{config: Config{Hidden: []string{dir, "/", dir + "/missing"}, ReadOnly: []string{dir + "-twin"}}}
+	none, err := s.guards(dir, nil)
 	if err != nil || len(none) > 0 {
 		t.Errorf("%v, %v", none, err)
 	}
 	if got, want := parents("a/b/c"), []string{"a", "a/b"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("parents: %v", got)
+	}
+}
+
+// TestGuardsWithinGuards: what is mounted later must not undo what was mounted before, nor miss the place that it is to lie on.
+func TestGuardsWithinGuards(t *testing.T) {
+	for name, test := range map[string]struct{ added, want []guard }{
+		"parents are pinned":          {[]guard{{"a/b/c", readOnly}}, []guard{{"a", pinned}, {"a/b", pinned}, {"a/b/c", readOnly}}},
+		"the stricter one counts":     {[]guard{{"a", hidden}, {"a", readOnly}}, []guard{{"a", hidden}}},
+		"whatever the order":          {[]guard{{"a", readOnly}, {"a", hidden}}, []guard{{"a", hidden}}},
+		"a parent that is read-only":  {[]guard{{"a/b", readOnly}, {"a", readOnly}}, []guard{{"a", readOnly}}},
+		"nothing in a hidden folder":  {[]guard{{"a/b/c", readOnly}, {"a", hidden}, {"a/d", hidden}}, []guard{{"a", hidden}}},
+		"hidden in a read-only one":   {[]guard{{"a/b/c", hidden}, {"a", readOnly}}, []guard{{"a", readOnly}, {"a/b/c", hidden}}},
+		"all of the workspace":        {[]guard{{"-x/y", readOnly}, {".", readOnly}, {"b/c", hidden}}, []guard{{".", readOnly}, {"b/c", hidden}}},
+		"a part of the system":        {[]guard{{"/etc/ssl", hidden}, {"a", readOnly}}, []guard{{"/etc/ssl", hidden}, {"a", readOnly}}},
+		"the system in the system":    {[]guard{{"/etc/ssl", hidden}, {"/etc", hidden}}, []guard{{"/etc", hidden}}},
+		"a name that begins the same": {[]guard{{"a", hidden}, {"a-b", readOnly}}, []guard{{"a", hidden}, {"a-b", readOnly}}},
+	} {
+		var all guards
+		for _, g := range test.added {
+			all.add(g.Path, g.As)
+		}
+		if got := all.needed(); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
 	}
 }

@@ -108,6 +108,12 @@ func attackRole(args []string) int {
 			return 1
 		}
 		return 0
+	case "write":
+		if err := os.WriteFile(args[1], []byte("evil"), 0o600); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
 	case "get":
 		return attackGet(os.Getenv("HTTP_PROXY"), args[1])
 	case "tunnel":
