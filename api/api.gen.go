@@ -2442,7 +2442,8 @@ type PermissionRule struct {
 	RevokedAt *Time     `json:"revokedAt"`
 	Scope     RuleScope `json:"scope"`
 
-	// Warnings What it covers besides what its author may think of, such as options that make a program run something else.
+	// Warnings What it does besides what its author may think of: options that make a program run something else are covered, too, or
+	// commands ask, because they cannot be kept from what a pattern denies.
 	Warnings []string `json:"warnings"`
 }
 
@@ -2479,8 +2480,9 @@ type PolicyDecision struct {
 	Summary string       `json:"summary"`
 	Trace   []PolicyStep `json:"trace"`
 
-	// Warnings About the rules of the request, those of its bash policy included: what they allow besides what their author may think of. A
-	// rule such as `^npm test\b` allows every argument behind it, also `--script-shell`.
+	// Warnings About the rules of the request, those of its bash policy included: what they do besides what their author may think of. A
+	// rule such as `^npm test\b` allows every argument behind it, also `--script-shell`; one that denies a path with a pattern makes
+	// commands ask.
 	Warnings PolicyWarnings `json:"warnings"`
 }
 
@@ -2502,8 +2504,9 @@ type PolicyWarning struct {
 	Pointer string `json:"pointer"`
 }
 
-// PolicyWarnings About the rules of the request, those of its bash policy included: what they allow besides what their author may think of. A
-// rule such as `^npm test\b` allows every argument behind it, also `--script-shell`.
+// PolicyWarnings About the rules of the request, those of its bash policy included: what they do besides what their author may think of. A
+// rule such as `^npm test\b` allows every argument behind it, also `--script-shell`; one that denies a path with a pattern makes
+// commands ask.
 type PolicyWarnings = []PolicyWarning
 
 // Problem RFC 9457. Programs read `code`; people read `title` and `detail`.

@@ -106,6 +106,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		return nil, err
 	}
 	desk := approvals.NewDesk(a.store, a.log, a.models)
+	desk.IsolateCommands(a.sandbox)
 	if a.sandbox.Name() == sessions.NoSandbox {
 		desk.RefuseCommands()
 	}

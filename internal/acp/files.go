@@ -32,11 +32,11 @@ func (a *agent) readTextFile(ctx context.Context, request object, _ json.RawMess
 	if wanted.Path == "" {
 		return nil, invalid("The path is missing.")
 	}
-	host, c, granted, err := a.authorize(ctx, "readTextFile", domain.ClassRead, domain.Encode(wanted), "Read "+wanted.Path)
+	host, c, grant, err := a.authorize(ctx, "readTextFile", domain.ClassRead, domain.Encode(wanted), "Read "+wanted.Path)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(granted, &wanted); err != nil {
+	if err := json.Unmarshal(grant.Arguments, &wanted); err != nil {
 		return nil, a.fail(c, domain.Errorf(domain.CodeInvalidArguments, "The arguments do not fit.").With(err))
 	}
 	text, err := readText(ctx, host, wanted)
@@ -97,11 +97,11 @@ func (a *agent) writeTextFile(ctx context.Context, request object, _ json.RawMes
 		return nil, invalid("The path or the content is missing.")
 	}
 	summary := fmt.Sprintf("Write %d bytes to %s", len(wanted.Content), wanted.Path)
-	host, c, granted, err := a.authorize(ctx, "writeTextFile", domain.ClassWrite, domain.Encode(wanted), summary)
+	host, c, grant, err := a.authorize(ctx, "writeTextFile", domain.ClassWrite, domain.Encode(wanted), summary)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(granted, &wanted); err != nil {
+	if err := json.Unmarshal(grant.Arguments, &wanted); err != nil {
 		return nil, a.fail(c, domain.Errorf(domain.CodeInvalidArguments, "The arguments do not fit.").With(err))
 	}
 	if err := host.WriteFiles(ctx, domain.FileChange{Path: wanted.Path, Content: []byte(wanted.Content)}); err != nil {
@@ -116,22 +116,22 @@ func (a *agent) writeTextFile(ctx context.Context, request object, _ json.RawMes
 // announced has its fate then. The host is the one that the call was announced to, and runs it.
 func (a *agent) authorize(
 	ctx context.Context, tool string, class domain.Class, arguments json.RawMessage, summary string,
-) (domain.Host, *toolCall, json.RawMessage, error) {
+) (domain.Host, *toolCall, domain.Grant, error) {
 	if a.hides(arguments) || a.hides([]byte(summary)) {
-		return nil, nil, nil, a.unshowable(tool, summary)
+		return nil, nil, domain.Grant{}, a.unshowable(tool, summary)
 	}
 	c := a.story.own(tool, class, arguments, summary)
 	host := a.story.listener()
 	grant, err := host.Authorize(ctx, c.asHost())
 	switch {
 	case err != nil: // the session is over, or the request is; the session tells the fate
-		return nil, nil, nil, cancelledRequest(err)
+		return nil, nil, domain.Grant{}, cancelledRequest(err)
 	case !grant.Allowed:
 		a.story.denied(c)
-		return nil, nil, nil, &acp.RequestError{Code: errorInternal, Message: beginning(grant.Message, failureBytes)}
+		return nil, nil, domain.Grant{}, &acp.RequestError{Code: errorInternal, Message: beginning(grant.Message, failureBytes)}
 	}
 	a.story.answered(c, domain.ApprovalApproved)
-	return host, c, grant.Arguments, nil
+	return host, c, grant, nil
 }
 
 // cancelledRequest is what the agent is told where nobody judges its request any more.

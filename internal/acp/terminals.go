@@ -74,18 +74,19 @@ func (t *terminals) create(ctx context.Context, request object, _ json.RawMessag
 		return nil, invalid(domain.FailureOf(err).Message) // nobody needs to be asked about that
 	}
 	summary := strings.Join(append([]string{wanted.Command}, wanted.Args...), " ")
-	host, c, granted, err := t.agent.authorize(ctx, "terminal", domain.ClassExecute, domain.Encode(wanted), summary)
+	host, c, grant, err := t.agent.authorize(ctx, "terminal", domain.ClassExecute, domain.Encode(wanted), summary)
 	if err != nil {
 		return nil, err
 	}
 	wanted = terminalArguments{}
-	if err := json.Unmarshal(granted, &wanted); err != nil {
+	if err := json.Unmarshal(grant.Arguments, &wanted); err != nil {
 		return nil, t.agent.fail(c, domain.Errorf(domain.CodeInvalidArguments, "The arguments do not fit.").With(err))
 	}
 	command, err := wanted.asCommand(t.agent.execution.Request.WorkingDirectory)
 	if err != nil {
 		return nil, t.agent.fail(c, err)
 	}
+	command.Tool, command.Approved = "terminal", grant.Approved
 	return map[string]string{"terminalId": t.start(host, c, command, outputLimit(request))}, nil
 }
 

@@ -47,6 +47,23 @@ func TestTerminal(t *testing.T) {
 		"failed3hello\nThe command ended with exit code 3.")
 }
 
+// TestATerminalSaysWhoseItIs: whose command it is, and whether a person has seen it, decides what it is kept from.
+func TestATerminalSaysWhoseItIs(t *testing.T) {
+	for _, approved := range []bool{true, false} {
+		r := withTerminals(t).open()
+		var ran domain.Command
+		r.host.Command = func(_ context.Context, command domain.Command, _ io.Writer) (domain.CommandResult, error) {
+			ran = command
+			return domain.CommandResult{}, nil
+		}
+		r.host.Grant = func(_ context.Context, call domain.ToolCall) (domain.Grant, error) {
+			return domain.Grant{Allowed: true, Arguments: call.Arguments, Approved: approved}, nil
+		}
+		r.runs("terminal echo hello")
+		want(t, "command of", fmt.Sprint(ran.Tool, ran.Approved), fmt.Sprint("terminal", approved))
+	}
+}
+
 func TestTerminalIsKilled(t *testing.T) {
 	r := withTerminals(t).open()
 	r.host.Command = endless

@@ -10,7 +10,7 @@ import (
 
 // first finds the first rule with this effect that covers the call.
 func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool) *domain.PermissionRule {
-	rules := slices.Concat(j.written, j.Rules)
+	rules := j.all()
 	for i := range rules {
 		if j.ctx.Err() != nil {
 			return nil // nothing that is found now is a judgement any more
@@ -21,6 +21,9 @@ func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool)
 	}
 	return nil
 }
+
+// all are the rules of the request, and those that were made since.
+func (p Policy) all() []domain.PermissionRule { return slices.Concat(p.written, p.Rules) }
 
 // allows tells whether a rule with this matcher lets the call run: all that the call does must be covered. What holds a
 // call back is another question; see restricts.

@@ -44,6 +44,7 @@ type Desk struct {
 	tools Tools
 
 	refusesCommands bool
+	isolation       Isolation // of commands; nil where nothing isolates them
 }
 
 // NewDesk returns a desk.

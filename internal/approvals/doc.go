@@ -17,6 +17,9 @@
 // Where a call does not tell whether it is covered, because its line is unclear or because an external agent names no
 // file, a rule that holds back asks. What is certain goes before what may be.
 //
+// A rule that denies a path to commands holds for all that they do: the [Isolation] keeps them from it ([Policy.Denied]). Where
+// it cannot, the command asks.
+//
 // What a decision leaves behind is about one class of one agent.
 //
 // # Lost calls
@@ -38,6 +41,6 @@
 // # Limits
 //
 // Patterns look at names, and at where the links among them lead when the call is judged. What a program does that is
-// run is not seen, only what its line says. A ** in the middle of a path (/srv/**/.env) does not hold back a search that
+// run is not seen, only what its line says: a rule that asks about a path does not ask about a program that writes there. A ** in the middle of a path (/srv/**/.env) does not hold back a search that
 // begins below /srv; one at the end does. Of what an external agent does, there is only its word.
 package approvals

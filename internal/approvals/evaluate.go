@@ -26,6 +26,9 @@ const NoSandbox = "Commands are not run on this server: nothing that could confi
 // before the first evaluation.
 func (d *Desk) RefuseCommands() { d.refusesCommands = true }
 
+// IsolateCommands tells the desk what commands are run in on this server. It is called before the first evaluation.
+func (d *Desk) IsolateCommands(isolation Isolation) { d.isolation = isolation }
+
 // Evaluate judges a call that nobody makes, as its session would: by the same code, through the links of the workspace as they
 // are now. It writes nothing and asks nobody.
 func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
@@ -58,6 +61,9 @@ func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.To
 	}
 	if d.refusesCommands && call.Class == domain.ClassExecute && policy.agent == internalAgent {
 		return withoutSandbox(), call, nil
+	}
+	if policy.agent == internalAgent {
+		policy.Isolation = d.isolation
 	}
 	return policy.Judge(ctx, call, hash, time.Now()), call, nil
 }

@@ -34,7 +34,8 @@ const (
 // Policy is what an execution's tool calls are judged by. It never changes, but for the rules, which its session reads
 // anew.
 type Policy struct {
-	Rules []domain.PermissionRule // those that hold: of the execution, and of the tenant
+	Rules     []domain.PermissionRule // those that hold: of the execution, and of the tenant
+	Isolation Isolation               // that the call would run in; nil where nothing isolates it
 
 	agent        string                  // whose calls they are, as matchers name it
 	directory    string                  // that relative names are meant in
@@ -147,7 +148,7 @@ func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 //  8. otherwise ask;
 //  9. where nobody can be asked, asking is refusing.
 //
-// It is a function of its arguments and of the links in the workspace.
+// It is a function of its arguments, of the links in the workspace, and of what the isolation can keep from a command.
 func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
 	judged := p.look(ctx, call, hash, now)
 	var trace []Step
@@ -316,16 +317,24 @@ func (j *judging) catastrophic() (Judgement, string) {
 }
 
 // restricted lets what is certain go before what may be: a rule that denies a call for sure is not watered down to a
-// question by one that may be about it.
+// question by one that may be about it. A rule may be about a command that cannot be kept from what the rule denies.
 func (j *judging) restricted() (Judgement, string) {
 	for _, covered := range []fit{certain, perhaps} {
 		for _, effect := range []domain.Verdict{domain.Deny, domain.Ask} {
-			rule := j.first(effect, func(m domain.Matcher) bool { return j.restricts(m) == covered })
+			var unkept error
+			rule := j.first(effect, func(m domain.Matcher) bool {
+				if unkept = nil; covered == perhaps && effect == domain.Deny {
+					unkept = j.unkept(m)
+				}
+				return unkept != nil || j.restricts(m) == covered
+			})
 			if rule == nil {
 				continue
 			}
 			judgement := asking(ByRule, "A permission rule says to ask about this: %s.", Describe(rule.Matcher))
 			switch {
+			case unkept != nil:
+				judgement = asking(ByRule, unkeepable, Describe(rule.Matcher), unkept)
 			case covered == perhaps:
 				judgement = asking(ByRule, "A permission rule says %s to this, and whether the call is of that kind cannot be told: %s.", effect, Describe(rule.Matcher))
 			case effect == domain.Deny:

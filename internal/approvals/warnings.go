@@ -8,8 +8,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// Warnings say what a rule with this effect and this matcher covers besides what its author may think of; none for most.
+// Warnings say what a rule with this effect and this matcher does besides what its author may think of; none for most.
 func Warnings(effect domain.Verdict, m domain.Matcher) []string {
+	if effect == domain.Deny && asksAboutCommands(m) {
+		return []string{"The path is a pattern, and commands cannot be kept from what it matches, so those that may reach it ask. " +
+			"From a file, and from a folder with all that is in it, such as /srv/secrets/**, commands are kept without a question."}
+	}
 	beginning, open := strings.CutSuffix(m.Command, " *")
 	if effect != domain.Allow || !open {
 		return nil
@@ -18,6 +22,15 @@ func Warnings(effect domain.Verdict, m domain.Matcher) []string {
 		return []string{warning}
 	}
 	return nil
+}
+
+// asksAboutCommands tells whether a rule that denies this is about commands, and about more than a mount can keep from them.
+func asksAboutCommands(m domain.Matcher) bool {
+	if m.Path == "" || m.Command != "" || m.ArgumentsHash != "" || m.Server != "" || m.Tool != "" && m.Tool != "bash" {
+		return false
+	}
+	_, isPlain := plainPath(m.Path)
+	return !isPlain && m.Class != domain.ClassMCP && m.Class != domain.ClassDelegate
 }
 
 // RequestWarnings are the warnings about the rules that a request brings along, each with the place of its rule.

@@ -233,6 +233,7 @@ type Grant struct {
 	Allowed   bool
 	Arguments json.RawMessage // what to run: as asked for, or as the decider wrote them
 	Message   string          // where not allowed: the tool result for the model
+	Approved  bool            // where allowed: a person has said so
 }
 
 // Role is who speaks in a conversation.

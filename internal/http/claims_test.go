@@ -12,6 +12,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/tools"
 )
@@ -136,6 +137,11 @@ var claims = []claim{
 	{policyPage, "a rule for `rm *` holds back `ls; /bin/rm -f x`", all + "," + matching("deny", `{"command":"rm *"}`), []string{"deny rule: ls; /bin/rm -f x", "allow capability: ls"}},
 	{policyPage, "Where it cannot be told whether a restriction is about a call, the call asks: a command line that is unclear, or writes where that is not plain; a search of a folder in which the path lies;",
 		all + "," + matching("deny", `{"path":"/secret/**"}`), []string{"ask rule: ls $A", "ask rule: cd x; ls > y", "deny rule: ls > /secret/y", "ask rule: READ /"}},
+	{policyPage, "What the line itself shows is denied before that.", all + "," + matching("deny", `{"class":"write","path":"/srv/app/**"}`), []string{"deny rule: echo x > /srv/app/x", "allow capability: ./script"}},
+	{policyPage, "the path is a pattern; `/srv/app` and `/srv/app/**` are none", all + "," + matching("deny", `{"path":"/**/.env"}`), []string{"ask rule: ./script", "allow capability: READ a"}},
+	{policyPage, "the path is a pattern; `/srv/app` and `/srv/app/**` are none", all + "," + matching("deny", `{"path":"/srv/app"}`), []string{"allow capability: ./script"}},
+	{policyPage, "the rule also names a `command` or an `argumentsHash`", all + "," + matching("deny", `{"path":"/srv/app","command":"make *"}`), []string{"ask rule: make", "allow capability: ls"}},
+	{policyPage, "A rule about a path that commands do not see, such as `/home/**` for a working directory in `/srv`, changes nothing for them.", all + "," + matching("deny", `{"path":"/home/*/x"}`), []string{"allow capability: ls"}},
 	{policyPage, "`{\"scope\": \"global\", \"effect\": \"deny\", \"matcher\": {\"path\": \"/srv/secrets/**\"}}`", all + "," + matching("deny", `{"path":"/srv/secrets/**"}`), []string{"deny rule: WRITE /srv/secrets/x"}},
 	{policyPage, "`policy.unattended: true` is for executions at night that nobody watches: what would ask is refused at once", `"policy":{"unattended":true}`, []string{"deny unattended: ls", "allow capability: READ a"}},
 	{policyPage, "`safeMode: false` is full trust: nothing asks but the catastrophic and what a rule asks about, and nothing is refused but what is off, denied or blocked", trusted + "," + matching("ask", `{"command":"make *"}`), []string{
@@ -169,7 +175,9 @@ func newJudgingHouse(t *testing.T) *house {
 	return newHouse(t, func(c *Config) {
 		real := described{tools.NewRegistry(tools.Bash{}, tools.Read{}, tools.Write{}, tools.List{}, tools.Search{}, tools.Think{})}
 		c.Tools = real
-		c.Approvals = approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newHouse
+		desk := approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newHouse
+		desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
+		c.Approvals = desk
 	})
 }
 

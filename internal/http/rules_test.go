@@ -360,6 +360,16 @@ func TestARuleSaysWhatElseItCovers(t *testing.T) {
 	if got := warned("npm test *", "deny"); got != 0 {
 		t.Errorf("a rule that denies has %d warnings", got)
 	}
+	for matcher, want := range map[string]int{
+		`{"path":"/srv/*/key"}`: 1, `{"path":"/srv/**"}`: 0, `{"path":"/srv/key"}`: 0, `{"path":"/srv/*","class":"write"}`: 1, `{"path":"/srv/*","tool":"write"}`: 0,
+		`{"path":"/srv/*","class":"mcp"}`: 0, `{"path":"/srv/*","command":"ls"}`: 0,
+	} {
+		for effect, want := range map[string]int{"deny": want, "ask": 0, "allow": 0} {
+			if got := h.ask("POST", "/permission-rules", `{"scope":"global","effect":"`+effect+`","matcher":`+matcher+`}`).want(201); got.count("warnings") != want {
+				t.Errorf("%s %s: %s", effect, matcher, got.body)
+			}
+		}
+	}
 
 	const settings = `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"look","pattern":"^ls\\b","action":"allow"},{"name":"test","pattern":"^npm test\\b","action":"allow"}]}},
 		"policy":{"rules":[{"effect":"allow","matcher":{"command":"make *"}}]}`

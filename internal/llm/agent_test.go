@@ -222,6 +222,20 @@ func TestTheGrantsArgumentsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "output", hosttest.Of[domain.ToolCallCompleted](host)[0].Output, "ran ls")
+	for _, approved := range []bool{true, false} { // whose command it is, and whether a person has seen it, decides what it is kept from
+		v := &vendor{replies: []reply{streams(callsBash(0, "ls"), ends("tool_calls"), done), saysOnly("ok")}}
+		var ran domain.Command
+		host := &hosttest.Host{Command: func(_ context.Context, command domain.Command, _ io.Writer) (domain.CommandResult, error) {
+			ran = command
+			return domain.CommandResult{}, nil
+		}, Grant: func(_ context.Context, call domain.ToolCall) (domain.Grant, error) {
+			return domain.Grant{Allowed: true, Arguments: call.Arguments, Approved: approved}, nil
+		}}
+		if _, err := ask(t, v, host); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "command of", fmt.Sprint(ran.Tool, ran.Approved), fmt.Sprint("bash", approved))
+	}
 	edited = `{"command":7}`
 	host2 := &hosttest.Host{Command: echoes, Grant: host.Grant}
 	if _, err := ask(t, &vendor{replies: v.replies}, host2); err != nil {

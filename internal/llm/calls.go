@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"time"
 
@@ -193,14 +194,27 @@ func (t *turn) perform(ctx context.Context, tool tools.Tool, call *domain.ToolCa
 	if !grant.Allowed {
 		return grant.Message, nil
 	}
-	return t.runAllowed(ctx, tool, call, grant.Arguments)
+	return t.runAllowed(ctx, tool, call, &grant)
 }
 
 // runAllowed runs the call with the arguments that were allowed.
-func (t *turn) runAllowed(ctx context.Context, tool tools.Tool, call *domain.ToolCall, arguments json.RawMessage) (string, error) {
+func (t *turn) runAllowed(ctx context.Context, tool tools.Tool, call *domain.ToolCall, grant *domain.Grant) (string, error) {
 	allowed := *call
-	allowed.Arguments = arguments
-	return t.run(ctx, allowed, func() tools.Result { return tool.Run(ctx, t.host, allowed) })
+	allowed.Arguments = grant.Arguments
+	host := callHost{t.host, call.Tool, grant.Approved}
+	return t.run(ctx, allowed, func() tools.Result { return tool.Run(ctx, host, allowed) })
+}
+
+// callHost is the host of one call: it says of a command whose it is, so that no tool forgets to.
+type callHost struct {
+	domain.Host
+	tool     string
+	approved bool
+}
+
+func (h callHost) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	command.Tool, command.Approved = h.tool, h.approved
+	return h.Host.Run(ctx, command, output)
 }
 
 // refuse ends a call that cannot even be judged.

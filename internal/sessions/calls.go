@@ -140,7 +140,9 @@ func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answe
 		s.printOn(c)
 	}
 	c.approval, c.running, c.lost, c.refusal = nil, true, false, nil
-	s.reply(d, c, reply{grant: domain.Grant{Allowed: true, Arguments: started.Arguments}, answer: answer})
+	s.reply(d, c, reply{grant: domain.Grant{
+		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision),
+	}, answer: answer})
 }
 
 // refuse gives a call its fate without running it; the model reads the failure's message as the result.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"signoff/internal/approvals"
@@ -170,6 +171,12 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 		"denied, trusted": func(r *domain.Request) {
 			r.SafeModeOff, r.Rules = true, []domain.RequestRule{{Effect: domain.Deny, Matcher: matcher("/secret/**")}}
 		},
+		"secret denied, isolated": func(r *domain.Request) {
+			r.Capabilities, r.Rules = allowed, []domain.RequestRule{{Effect: domain.Deny, Matcher: matcher("/secret/**")}}
+		},
+		"a pattern denied, isolated": func(r *domain.Request) {
+			r.SafeModeOff, r.Rules = true, []domain.RequestRule{{Effect: domain.Deny, Matcher: matcher("/*/n")}}
+		},
 		"link denied": func(r *domain.Request) {
 			r.Capabilities, r.Rules = allowed, []domain.RequestRule{{Effect: domain.Deny, Matcher: matcher("/sl/**")}}
 		},
@@ -195,11 +202,15 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := storetest.SQLite(t)
 			sandbox := sessionstest.Sandbox{}
+			if strings.HasSuffix(name, "isolated") {
+				sandbox.Kind = "bubblewrap"
+			}
 			if name == "no sandbox" {
 				sandbox.Kind = sessions.NoSandbox
 			}
 			w := newWorld(t, s, tries(registry, calls), func(c *sessions.Config) { c.Sandbox = sandbox })
 			desk := approvals.NewDesk(s, w.log, registry)
+			desk.IsolateCommands(sandbox)
 			if sandbox.Kind == sessions.NoSandbox {
 				desk.RefuseCommands()
 			}
@@ -228,6 +239,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	dir := linked(t)
 	registry := realTools{tools.NewRegistry(tools.Bash{}, tools.Write{})}
 	desk := approvals.NewDesk(storetest.SQLite(t), nil, registry)
+	desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
 	for name, want := range map[string]domain.Verdict{
 		"secret/n": domain.Deny, "sl/n": domain.Deny, "file": domain.Deny, "docs/chain/n": domain.Deny, "docs/chain/new/n": domain.Deny, "absolute/n": domain.Deny,
 		"out/in/n": domain.Deny, "src/n": domain.Allow, "docs/way/n": domain.Allow, "round/n": domain.Allow, "out/n": domain.Allow, "loop/n": domain.Allow,

@@ -25,6 +25,7 @@ type host struct {
 	execution *domain.Execution // the session's; its fields never change
 	runbook   domain.Runbook    // as it is in this turn
 	epoch     int64             // of the claim that the agent runs under
+	policy    approvals.Policy  // without the rules of this moment
 	lease     *leaseholder
 	workspace *Workspace
 	sandbox   Sandbox
@@ -151,10 +152,30 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 		}
 		command.Env, command.Secrets = append(slices.Clone(command.Env), values...), nil
 	}
+	denied, err := h.denied(ctx, command)
+	if err != nil {
+		return domain.CommandResult{}, err
+	}
+	command.Denied = denied
 	failpoint.Hit(failpoint.ToolBeforeRun)
 	result, err := h.sandbox.Run(ctx, command, output)
 	failpoint.Hit(failpoint.ToolRan)
 	return result, err
+}
+
+// denied is what the permission rules of this moment deny to a command. It stands here so that no tool forgets it.
+func (h *host) denied(ctx context.Context, command domain.Command) ([]domain.Denied, error) {
+	rules, err := h.store.Rules(ctx, h.execution.Tenant, h.execution.ID)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, domain.Errorf(domain.CodeNotStarted, "The command did not begin, because the permission rules cannot be read now. "+
+			"Nothing of it has run; it may be tried again.").With(err)
+	}
+	policy := h.policy
+	policy.Rules, policy.Isolation = rules, h.sandbox
+	return policy.Denied(ctx, command, time.Now())
 }
 
 // ToolOutput reads the log, which has it in pieces.

@@ -121,6 +121,9 @@ func (s *session) beginToJudge(c *call, hash string, rules []string) *judging {
 	ctx, cancel := context.WithCancel(s.lease)
 	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
 	judge, policy, toolCall := s.judges, s.policy, c.ToolCall
+	if s.confines(c) != "" {
+		policy.Isolation = s.sandbox
+	}
 	go func() {
 		defer cancel()
 		defer close(j.done)

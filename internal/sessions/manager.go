@@ -61,8 +61,9 @@ type OpenAgent func(ctx context.Context, opening domain.Opening) (domain.Agent, 
 // NoSandbox is the name of a sandbox that can confine nothing and so runs nothing.
 const NoSandbox = "none"
 
-// Sandbox runs the commands of tools.
+// Sandbox runs the commands of tools. What [domain.Command.Denied] lists, it keeps from them, or it does not begin.
 type Sandbox interface {
+	approvals.Isolation
 	Name() string
 	Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
 }

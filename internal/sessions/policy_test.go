@@ -438,7 +438,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 
 func TestHostGivesSecretsAndNotes(t *testing.T) {
 	var env []string
-	box := sandboxFunc(func(command domain.Command) { env = command.Env })
+	box := observedSandbox{func(command domain.Command) { env = command.Env }}
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 		if _, err := turn.Host.Run(ctx, domain.Command{Argv: []string{"x"}, Env: []string{"A=b"}, Secrets: []string{"key"}}, io.Discard); err != nil {
 			return "", err
@@ -507,10 +507,13 @@ func masking(c *sessions.Config) {
 	c.Vault, c.Masker = vault, secrets.NewMasker(canary)
 }
 
-type sandboxFunc func(domain.Command)
+// observedSandbox is a sandbox that shows what it is given.
+type observedSandbox struct{ see func(domain.Command) }
 
-func (sandboxFunc) Name() string { return "test" }
-func (f sandboxFunc) Run(_ context.Context, command domain.Command, _ io.Writer) (domain.CommandResult, error) {
-	f(command)
+func (observedSandbox) Name() string                                       { return "test" }
+func (observedSandbox) Reaches(dir string, _ bool) []string                { return []string{dir} }
+func (observedSandbox) Keeps(context.Context, string, domain.Denied) error { return nil }
+func (w observedSandbox) Run(_ context.Context, command domain.Command, _ io.Writer) (domain.CommandResult, error) {
+	w.see(command)
 	return domain.CommandResult{}, nil
 }

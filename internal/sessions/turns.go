@@ -176,7 +176,7 @@ func (s *session) prompt() error {
 func (s *session) host() *host {
 	return &host{
 		inbox: s.inbox, execution: &s.execution, epoch: s.epoch, lease: &s.leases, workspace: s.workspace, sandbox: s.sandbox, store: s.store,
-		vault: s.vault, masker: s.masker, runbook: s.runbook(),
+		vault: s.vault, masker: s.masker, runbook: s.runbook(), policy: s.policy,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/events/eventstest"
+	"signoff/internal/sandbox"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
@@ -19,6 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	sandbox.Intercept() // of real sandboxes, this same binary is the supervisor
 	code := storetest.Main(m)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

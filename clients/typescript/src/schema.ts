@@ -1092,7 +1092,8 @@ export interface paths {
          * What would become of this call, and why?
          * @description A dry run: nothing runs, nobody is asked, nothing is written. With `executionId` the settings and rules of that
          *     execution count, otherwise those of the body and the global rules. The call is judged as its session would judge it, through
-         *     the links of the workspace as they are now.
+         *     the links of the workspace as they are now. Where a command would ask because it cannot be kept from what a permission rule
+         *     denies, `reason` says so and why.
          */
         post: operations["evaluatePolicy"];
         delete?: never;
@@ -2550,7 +2551,10 @@ export interface components {
             matcher: components["schemas"]["Matcher"];
             /** @description What it covers. */
             description: string;
-            /** @description What it covers besides what its author may think of, such as options that make a program run something else. */
+            /**
+             * @description What it does besides what its author may think of: options that make a program run something else are covered, too, or
+             *     commands ask, because they cannot be kept from what a pattern denies.
+             */
             warnings: string[];
             /** @description The decision that it remembers. */
             approvalId: string | null;
@@ -2610,8 +2614,9 @@ export interface components {
             warnings: components["schemas"]["PolicyWarnings"];
         };
         /**
-         * @description About the rules of the request, those of its bash policy included: what they allow besides what their author may think of. A
-         *     rule such as `^npm test\b` allows every argument behind it, also `--script-shell`.
+         * @description About the rules of the request, those of its bash policy included: what they do besides what their author may think of. A
+         *     rule such as `^npm test\b` allows every argument behind it, also `--script-shell`; one that denies a path with a pattern makes
+         *     commands ask.
          */
         PolicyWarnings: components["schemas"]["PolicyWarning"][];
         PolicyWarning: {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 
@@ -134,6 +135,22 @@ func (s Sandbox) Name() string {
 		return "off"
 	}
 	return s.Kind
+}
+
+// Reaches is as in the real ones: without isolation a command reaches everything.
+func (s Sandbox) Reaches(dir string, _ bool) []string {
+	if s.Name() == "off" {
+		return []string{"/"}
+	}
+	return []string{dir}
+}
+
+// Keeps says that all can be kept from a command where it is isolated.
+func (s Sandbox) Keeps(context.Context, string, domain.Denied) error {
+	if s.Name() == "off" {
+		return errors.New("commands are not isolated on this server")
+	}
+	return nil
 }
 
 // Run echoes.

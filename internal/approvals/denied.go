@@ -1,0 +1,139 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// How deny rules about paths hold for commands. A line tells little about which files a command touches: a link that it makes, a script, a
+// program leads anywhere. So the isolation keeps a command from what is denied, and a rule with which that cannot be done asks about every
+// command that it may be about.
+
+// Isolation is what commands are run in, as far as it matters to permission rules.
+type Isolation interface {
+	// Reaches lists the files and folders of this machine that a command in dir can read, or can write, with all that is in them.
+	Reaches(dir string, write bool) []string
+	// Keeps returns nil where a command in dir can be kept from what is denied, also where it does not reach that anyway. Otherwise the error
+	// says why not, in words that follow "because".
+	Keeps(ctx context.Context, dir string, denied domain.Denied) error
+}
+
+var (
+	errNoIsolation = errors.New("nothing isolates it")
+	errNoDirectory = errors.New("nobody knows where it runs")
+	errPattern     = errors.New("the path is a pattern")
+	errParticular  = errors.New("the rule is about particular commands")
+)
+
+// unkeepable is told with a rule, and why a command cannot be kept from what it denies.
+const unkeepable = "A permission rule denies %s. A command may reach that in ways that its line does not show, and it cannot be kept from it, because %v."
+
+// Denied lists what the rules keep from a command that is about to run. A rule that became impossible to enforce since the command was judged is an
+// error (CodePolicyDenied), unless a person has said yes to the command.
+func (p Policy) Denied(ctx context.Context, command domain.Command, now time.Time) ([]domain.Denied, error) {
+	call := domain.ToolCall{Tool: command.Tool, Class: domain.ClassExecute, Action: domain.Action{Hosts: command.Hosts}}
+	j := &judging{Policy: p, ctx: ctx, call: call, needs: []domain.Class{domain.ClassExecute}}
+	if len(command.Hosts) > 0 {
+		j.need(domain.ClassNetwork)
+	}
+	j.directory = command.Dir
+	var all []domain.Denied
+	for _, rule := range p.all() {
+		if rule.Effect != domain.Deny || !rule.Active(now) || rule.Matcher.Command != "" || !j.mayReach(rule.Matcher) {
+			continue
+		}
+		denied, err := j.keep(rule.Matcher)
+		switch {
+		case err == nil && denied.Path != "":
+			all = append(all, denied)
+		case err != nil && !command.Approved:
+			return nil, domain.Errorf(domain.CodePolicyDenied, "The command was not begun. "+unkeepable, Describe(rule.Matcher), err)
+		}
+	}
+	return all, nil
+}
+
+// unkept returns why a command that the rule denies some paths to cannot be kept from them; nil where it can, or where the rule is not about it.
+func (j *judging) unkept(m domain.Matcher) error {
+	if !j.does(domain.ClassExecute) || !j.mayReach(m) {
+		return nil
+	}
+	_, err := j.keep(m)
+	return err
+}
+
+// mayReach tells whether a rule denies paths to a command like this one, whatever its line shows of them. A command may read and write, and
+// reach the hosts that it is granted.
+func (j *judging) mayReach(m domain.Matcher) bool {
+	if j.call.Tool == "" {
+		m.Tool = ""
+	}
+	switch m.Class {
+	case "", domain.ClassRead, domain.ClassWrite, domain.ClassExecute:
+	default:
+		if !j.does(m.Class) {
+			return false
+		}
+	}
+	return m.Path != "" && j.isMeant(m) && min(j.toHost(m.Host), j.byCommand(m.Command)) != apart
+}
+
+// keep returns what the isolation is to keep from the command, which is nothing where it does not reach what the rule denies.
+func (j *judging) keep(m domain.Matcher) (domain.Denied, error) {
+	write := m.Class == domain.ClassWrite
+	switch {
+	case j.Isolation == nil:
+		return domain.Denied{}, errNoIsolation
+	case j.directory == "":
+		return domain.Denied{}, errNoDirectory
+	case m.Command != "" || m.ArgumentsHash != "":
+		return domain.Denied{}, errParticular
+	}
+	if path, isPlain := plainPath(m.Path); isPlain {
+		denied := domain.Denied{Path: path, Hidden: !write}
+		return denied, j.Isolation.Keeps(j.ctx, j.directory, denied)
+	}
+	for _, folder := range j.Isolation.Reaches(j.directory, write) {
+		if mayBeIn(folder, m.Path) {
+			return domain.Denied{}, errPattern
+		}
+	}
+	return domain.Denied{}, nil
+}
+
+// plainPath is the one file or folder that a glob is about, with all that is in it: /srv/a and /srv/a/**.
+func plainPath(glob string) (path string, isPlain bool) {
+	glob, _ = strings.CutSuffix(glob, "/**")
+	var plain strings.Builder
+	for i := 0; i < len(glob); i++ {
+		switch {
+		case strings.IndexByte("*?[{", glob[i]) >= 0:
+			return "", false
+		case glob[i] == '\\' && i+1 < len(glob): // what follows stands for itself
+			i++
+		}
+		plain.WriteByte(glob[i])
+	}
+	path = "/" + strings.TrimPrefix(plain.String(), "/")
+	return path, path == filepath.Clean(path)
+}
+
+// mayBeIn tells whether a folder, or what may be in it, matches a glob. In doubt it does.
+func mayBeIn(folder, glob string) bool {
+	names := strings.FieldsFunc(folder, func(r rune) bool { return r == '/' })
+	for _, pattern := range strings.Split(strings.TrimPrefix(glob, "/"), "/") {
+		if len(names) == 0 || strings.Contains(pattern, "**") {
+			return true
+		}
+		if inGlob("/"+pattern, "/"+names[0]) == apart {
+			return false
+		}
+		names = names[1:]
+	}
+	return len(names) == 0 // otherwise it is about a folder above, and not about what is in that
+}
