@@ -26,7 +26,11 @@ var (
 
 // WithCreationTime bounds what the database does for the answer to a creation. The caller cancels it when it has been answered.
 func WithCreationTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, creationTime, errNotCreated)
+	return withCreationTime(ctx, creationTime)
+}
+
+func withCreationTime(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, within, errNotCreated)
 }
 
 // isLate tells whether ctx has ended since the database took too long, and not since the client is gone: a client that leaves

@@ -29,7 +29,7 @@ func hangingWorld(t *testing.T, asked *atomic.Int32, change ...func(*sessions.Co
 		time.Sleep(hangs)
 		return *fail
 	}
-	change = append(change, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = ages, time.Second })
+	change = append(change, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery, c.CreateWithin = ages, time.Second, 0 })
 	w = newWorldThrough(t, h, h.Store, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 		asked.Add(1)
 		return echo(ctx, turn)

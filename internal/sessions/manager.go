@@ -89,6 +89,9 @@ type Config struct {
 	Masker     *secrets.Masker // of what is written; nil knows only the shapes of common keys
 	Judge      Judge           // nil = approvals.Policy.Judge
 
+	// CreateWithin is how long the database may take for a creation; then the answer is that it takes too long. 0 = 1.9 s.
+	CreateWithin time.Duration
+
 	// Trust hears at each renewal until when this replica's lease is good (the zero time: for ever), and at its end, that
 	// it is over. What the replica runs must be dead by then, also when the replica itself stands still. nil tells nobody.
 	Trust func(until time.Time)
@@ -110,6 +113,8 @@ type Manager struct {
 	judges     Judge
 	store      Store
 	log        *events.Log
+
+	createWithin time.Duration
 
 	leases   leaseholder
 	commands *commandQueue
@@ -137,7 +142,7 @@ type Manager struct {
 // NewManager returns a manager that drives nothing until Run is called.
 func NewManager(config Config, s Store, log *events.Log) *Manager {
 	m := &Manager{
-		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace,
+		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace, createWithin: config.CreateWithin,
 		lookEvery: config.LookEvery, parkAfter: config.ParkAfter, limits: config.Limits.withDefaults(),
 		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, masker: config.Masker,
 		judges: config.Judge, store: s, log: log,
@@ -154,6 +159,9 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 	}
 	if m.ttl == 0 {
 		m.ttl = 10 * time.Second
+	}
+	if m.createWithin == 0 {
+		m.createWithin = creationTime
 	}
 	if m.drainGrace == 0 {
 		m.drainGrace = 10 * time.Second
@@ -190,7 +198,7 @@ func (m *Manager) Start(
 	}
 	execution = m.created(tenant, by, request)
 	m.awaitDeparture(ctx, execution)
-	ctx, cancel := WithCreationTime(ctx)
+	ctx, cancel := withCreationTime(ctx, m.createWithin)
 	defer cancel()
 	creation := m.creation(execution, by, key)
 	s, err := m.admit(execution, 1)

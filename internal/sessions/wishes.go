@@ -132,7 +132,7 @@ func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request 
 	if request.ResumeFrom == "" {
 		return nil
 	}
-	reading, cancel := WithCreationTime(ctx)
+	reading, cancel := withCreationTime(ctx, m.createWithin)
 	defer cancel()
 	earlier, err := m.store.Execution(reading, tenant, request.ResumeFrom)
 	if domain.CodeOf(err) == domain.CodeNotFound {

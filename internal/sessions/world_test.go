@@ -69,6 +69,7 @@ func newWorldThrough(
 		ParkAfter: 48 * time.Hour, // parking has tests of its own
 		Agents:    map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
 	}
+	w.config.CreateWithin = time.Minute // what a slow database is told has tests of its own
 	for _, c := range change {
 		c(&w.config)
 	}
