@@ -2695,8 +2695,11 @@ type Prompt struct {
 	ExecutionId string `json:"executionId"`
 
 	// Id The `promptId` of its events.
-	Id     string `json:"id"`
-	Prompt string `json:"prompt"`
+	Id string `json:"id"`
+
+	// Options Of the agent, where it sets some.
+	Options *ChosenOptions `json:"options,omitempty"`
+	Prompt  string         `json:"prompt"`
 
 	// WhenBusy What becomes of a prompt that comes while a turn runs. `enqueue`: it waits for the end of the turn and of the
 	// prompts before it. `reject`: it is refused with 409 `busy`. `interrupt`: the turn is cancelled, and the prompt
@@ -2706,6 +2709,10 @@ type Prompt struct {
 
 // PromptExecution defines model for PromptExecution.
 type PromptExecution struct {
+	// Options Only for an external agent. They are set before the turn of this prompt, all or none, and hold from then on, also when the agent
+	// is started again. Where the agent does not take them, the turn fails with `invalid`, and the prompt is not sent.
+	Options *ChosenOptions `json:"options,omitempty"`
+
 	// Prompt What the agent is to do next.
 	Prompt   string    `json:"prompt"`
 	WhenBusy *WhenBusy `json:"whenBusy,omitempty"`

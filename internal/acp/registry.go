@@ -159,7 +159,27 @@ func (r *Registry) Check(source domain.Source) error {
 		return err
 	}
 	if offers := r.knownOffers(row); offers != nil {
-		return row.checkOffered(append(row.selections(), selections...), offers.Options)
+		return row.checkOffered(slices.Concat(row.selections(), selections), offers.Options)
+	}
+	return nil
+}
+
+// CheckOptions tells whether a further prompt may set options of the agent of an execution, which has offered these; nil: it has
+// not said, and then what is known of it without the execution counts.
+func (r *Registry) CheckOptions(source domain.Source, options map[string]string, offered []domain.AgentOption) error {
+	row := r.rows[canonical(source.Command)]
+	if row == nil {
+		return nil // the execution is of a server with another registry
+	}
+	selections := selectionsOf(options, "/options", levelPrompts)
+	if err := row.checkWords(selections); err != nil {
+		return err
+	}
+	if offered != nil {
+		return row.checkOffered(selections, offered)
+	}
+	if offers := r.knownOffers(row); offers != nil {
+		return row.checkOffered(slices.Concat(row.selections(), sourceSelections(source), selections), offers.Options)
 	}
 	return nil
 }

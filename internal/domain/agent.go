@@ -31,10 +31,10 @@ var ErrNotPrompted = errors.New("the agent was gone before it was prompted")
 // Opening is what an agent is opened with. When its context ends, whoever opens it gives up, and leaves nothing behind.
 type Opening struct {
 	Execution    Execution
-	Host         Host   // for what the agent says between turns; in a turn, it is the host of the turn
-	AgentSession string // the agent's own session that is to be taken up; empty for a new one
-	Earlier      bool   // an earlier process may have spoken for the execution
-	Options      ChosenOptions
+	Host         Host          // for what the agent says between turns; in a turn, it is the host of the turn
+	AgentSession string        // the agent's own session that is to be taken up; empty for a new one
+	Earlier      bool          // an earlier process may have spoken for the execution
+	Options      ChosenOptions // set by the turns that have ended
 	Log          AgentLog
 }
 
@@ -82,6 +82,15 @@ func (c ChosenOptions) With(options map[string]string) ChosenOptions {
 		}
 	}
 	return append(all, options)
+}
+
+// After returns the options as they are after a turn that was to set some, and how it failed; nil: it did not. A turn that
+// fails with [CodeInvalid] has not begun, because the agent did not take its options.
+func (c ChosenOptions) After(options map[string]string, failure *Failure) ChosenOptions {
+	if failure != nil && failure.Code == CodeInvalid {
+		return c
+	}
+	return c.With(options)
 }
 
 // AgentChoice is one value of an option.

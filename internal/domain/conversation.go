@@ -30,6 +30,9 @@ type Conversation struct {
 
 	Since time.Time // of the newest change of status: how long it has been idle, or interrupted
 
+	Options     ChosenOptions     // of the agent, that were set by the turns that have ended
+	TurnOptions map[string]string // that this turn sets
+
 	Retrying *Retrying // the request that the turn has come to; nil: it has not failed, or has been answered
 
 	Open  []OpenMessage // begun and not completed: what a broken stream left
@@ -89,6 +92,8 @@ type Folder struct {
 	newest  int // generation
 	ended   []ExecutedToolCall
 	retries retrying
+	options ChosenOptions
+	setting map[string]string // options that the turn sets
 	answers []*answer
 	texts   map[string]*answer
 	calls   map[string]*foldedCall
@@ -152,12 +157,13 @@ func (f *Folder) take(payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
 		f.turn, f.inTurn, f.active, f.text, f.before = p.Turn, true, false, p.Text, f.usage
-		f.repair, f.edits = p.Repair, p.Edits
+		f.repair, f.edits, f.setting = p.Repair, p.Edits, p.Options
 		if p.Text != "" {
 			f.said(p.Text)
 		}
 	case TurnEnded:
 		f.inTurn = false
+		f.options, f.setting = f.options.After(f.setting, p.Error), nil
 	case UsageUpdated:
 		f.usage = p.Usage
 	case BudgetWarned:
@@ -259,7 +265,7 @@ func (f *Folder) Conversation() Conversation {
 	conversation := Conversation{
 		Turn: f.turn, InTurn: f.inTurn, Active: f.active, Text: f.text, UsageBefore: f.before, Since: f.since,
 		Repair: f.repair, Edits: f.edits, Generations: f.newest, Executed: f.ended, Warned: f.warned, ActiveTime: f.clock.sum,
-		Retrying: f.retries.now(),
+		Retrying: f.retries.now(), Options: f.options, TurnOptions: f.setting,
 	}
 	for _, a := range f.answers {
 		if a.user {

@@ -126,6 +126,26 @@ func outcomeAsked(call string, id domain.ApprovalID) domain.ApprovalRequested {
 	return domain.ApprovalRequested{ApprovalID: id, ToolCallID: call, Kind: domain.ApprovalUnknownOutcome}
 }
 
+// TestOptionsOfTurns: what a turn sets holds when it has ended, unless the agent did not take it.
+func TestOptionsOfTurns(t *testing.T) {
+	turn := func(n int, id, value string) domain.TurnStarted {
+		return domain.TurnStarted{Turn: n, Text: "x", Options: map[string]string{id: value}}
+	}
+	refused := domain.TurnEnded{Turn: 2, StopReason: domain.StopError, Error: &domain.Failure{Code: domain.CodeInvalid}}
+	broke := domain.TurnEnded{Turn: 3, StopReason: domain.StopError, Error: &domain.Failure{Code: domain.CodeAgentExited}}
+	c, err := domain.Fold(log(turn(1, "mode", "plan"), domain.TurnEnded{Turn: 1}, turn(2, "mode", "none"), refused, turn(3, "effort", "low"), broke,
+		turn(4, "mode", "code"), domain.TurnEnded{Turn: 4}, turn(5, "effort", "high")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(domain.ChosenOptions{{"effort": "low"}, {"mode": "code"}}, c.Options); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"effort": "high"}, c.TurnOptions); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFold(t *testing.T) {
 	started := func(call, arguments string) domain.ToolCallStarted {
 		return domain.ToolCallStarted{ToolCallID: call, Arguments: json.RawMessage(arguments)}

@@ -107,6 +107,8 @@ type (
 		WhenBusy WhenBusy `json:"whenBusy"`
 		Edits    int      `json:"edits,omitempty"` // the generation that it wants changed
 		By       Actor    `json:"by"`
+
+		Options map[string]string `json:"options,omitempty"` // of the agent, that it sets
 	}
 
 	// PromptDiscarded tells that the execution ended before the prompt's turn came.
@@ -121,6 +123,10 @@ type (
 		Text     string   `json:"text,omitempty"`
 		Edits    int      `json:"edits,omitempty"`  // the generation that the prompt wants changed
 		Repair   int      `json:"repair,omitempty"` // from 1: the session asks again, since the answer did not fit the outputSchema
+
+		// Options of the agent that the prompt sets. They hold from here on, unless the turn ends with [CodeInvalid]: then
+		// the agent did not take them.
+		Options map[string]string `json:"options,omitempty"`
 	}
 
 	// TurnContinued tells that a turn that was cut off or interrupted goes on, and what the agent was told of it.

@@ -11,7 +11,8 @@ type QueuedPrompt struct {
 	Execution ExecutionID
 	Text      string
 	WhenBusy  WhenBusy
-	Edit      *Edit // nil: it is no edit
+	Edit      *Edit             // nil: it is no edit
+	Options   map[string]string // of an external agent, that are set before its turn and hold from then on
 	By        Actor
 	Created   time.Time
 }

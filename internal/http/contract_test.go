@@ -230,6 +230,8 @@ func payloads() []domain.Payload {
 		domain.PromptQueued{PromptID: domain.PromptID(id), Text: "x", WhenBusy: domain.WhenBusyInterrupt, By: *someone},
 		domain.PromptDiscarded{PromptID: domain.PromptID(id)},
 		domain.TurnStarted{Turn: 1},
+		domain.TurnStarted{Turn: 2, PromptID: domain.PromptID(id), Text: "x", Options: map[string]string{"effort": "high"}},
+		domain.PromptQueued{PromptID: domain.PromptID(id), Text: "x", WhenBusy: domain.WhenBusyEnqueue, By: *someone, Options: map[string]string{"effort": "high"}},
 		domain.TurnStarted{Turn: 2, PromptID: domain.PromptID(id), Text: "x"},
 		domain.TurnStarted{Turn: 2, PromptID: domain.PromptID(id), Text: "x", Edits: 1}, domain.TurnStarted{Turn: 2, Text: "x", Repair: 1},
 		domain.PromptQueued{PromptID: domain.PromptID(id), Text: "x", WhenBusy: domain.WhenBusyReject, Edits: 1, By: *someone},

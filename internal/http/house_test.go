@@ -209,6 +209,15 @@ func (cupboard) Resolve(command string, args []string) (string, error) {
 	return command, nil
 }
 
+func (cupboard) CheckOptions(_ domain.Source, options map[string]string, offered []domain.AgentOption) error {
+	for _, option := range offered {
+		if value := options[option.ID]; value != "" && option.Choices[0].Value != value {
+			return domain.Invalid("/options/"+option.ID, "The agent offers %s.", option.Choices[0].Value)
+		}
+	}
+	return nil
+}
+
 func (cupboard) Installed(name string) error {
 	if name == "absent" {
 		return domain.Errorf(domain.CodeAgentUnavailable, "absent is not installed; type: npm install -g absent")

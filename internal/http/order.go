@@ -135,9 +135,6 @@ func (s *Server) registered(request *domain.Request, wanted api.Source) error {
 			return err
 		}
 		request.Source.Command = name
-		if err := s.literal("/source/options", request.Source.Options); err != nil {
-			return err
-		}
 		if err := pointed("/source/command", s.agents.Check(request.Source)); err != nil {
 			return err
 		}

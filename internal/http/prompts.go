@@ -15,8 +15,13 @@ func (s *Server) PromptExecution(ctx context.Context, request api.PromptExecutio
 		return nil, err
 	}
 	by := who(ctx)
+	options := map[string]string(value(request.Body.Options, nil))
+	if err := s.choosable(ctx, id, options, request.Params.IdempotencyKey); err != nil {
+		return nil, err
+	}
 	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Prompt, WhenBusy: domain.WhenBusy(value(request.Body.WhenBusy, api.WhenBusyEnqueue)),
+		Options: options,
 	}, by.Actor, idempotency(ctx, request.Params.IdempotencyKey))
 	failpoint.Hit(failpoint.HTTPPrompted)
 	if err != nil {
@@ -27,4 +32,30 @@ func (s *Server) PromptExecution(ctx context.Context, request api.PromptExecutio
 		response.Headers.IdempotencyReplayed = new("true")
 	}
 	return response, nil
+}
+
+// choosable holds the options of a prompt against what the agent has offered. One that came before under its key is not looked
+// at: the agent may offer something else by now, and the first answer stands.
+func (s *Server) choosable(ctx context.Context, id domain.ExecutionID, options map[string]string, key *string) error {
+	if len(options) == 0 {
+		return nil
+	}
+	execution, err := s.reader.Execution(ctx, who(ctx).Tenant, id)
+	if err != nil {
+		return err
+	}
+	if key != nil {
+		_, _, err := s.reader.PromptByKey(ctx, id, *key)
+		if err == nil || domain.CodeOf(err) != domain.CodeNotFound {
+			return err
+		}
+	}
+	if execution.Request.Source.Type != domain.SourceACP {
+		return domain.Invalid("/options", "Options belong to the type acp; the internal agent has none.")
+	}
+	offered, err := s.reader.AgentOptions(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.agents.CheckOptions(execution.Request.Source, options, offered)
 }

@@ -124,6 +124,47 @@ func TestWishesThatTakeLongerAre202(t *testing.T) {
 	}
 }
 
+// offering reads what the agent of every execution has offered.
+type offering struct {
+	Reader
+	values *[]string // of the option effort
+}
+
+func (o offering) AgentOptions(context.Context, domain.ExecutionID) (options []domain.AgentOption, err error) {
+	for _, value := range *o.values {
+		options = append(options, domain.AgentOption{ID: "effort", Choices: []domain.AgentChoice{{Value: value}}})
+	}
+	return options, nil
+}
+
+// TestAPromptSetsOptions that the agent has offered. One that was taken in stays so.
+func TestAPromptSetsOptions(t *testing.T) {
+	values := []string{"high"}
+	h := newHouse(t, func(c *Config) { c.Reader = offering{c.Reader, &values} })
+	id := h.ask("POST", "/executions", `{"source":{"type":"acp","command":"mock","options":{"effort":"low"}},"prompt":"say one","keepOpen":true}`).want(201).text("id")
+	h.idle(id, 1)
+	path, body := "/executions/"+id+"/prompts", `{"prompt":"say two","options":{"effort":"high"}}`
+	if a := h.ask("POST", path, body, "Idempotency-Key", "k").want(202); a.text("options", "effort") != "high" {
+		t.Errorf("%s", a.body)
+	}
+	h.idle(id, 2)
+	values[0] = "low"
+	if a := h.ask("POST", path, body).problem(422, domain.CodeInvalid); a.text("errors", "0", "pointer") != "/options/effort" || !strings.Contains(a.text("detail"), "low") {
+		t.Errorf("%s", a.body)
+	}
+	h.ask("POST", path, body, "Idempotency-Key", "k").want(202)
+	h.ask("POST", path, `{"prompt":"say two","options":{"effort":"max"}}`, "Idempotency-Key", "k").problem(409, domain.CodeIdempotencyMismatch)
+	h.ask("POST", path, `{"prompt":"say two","options":{"effort":3}}`).problem(422, domain.CodeInvalid)
+	if a := h.ask("GET", "/executions/"+id, "").want(200); a.text("source", "options", "effort") != "low" {
+		t.Errorf("%s", a.body)
+	}
+	ours := h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"say one","keepOpen":true}`).want(201).text("id")
+	if a := h.ask("POST", "/executions/"+ours+"/prompts", body).problem(422, domain.CodeInvalid); a.text("errors", "0", "pointer") != "/options" {
+		t.Errorf("%s", a.body)
+	}
+	h.ask("POST", "/executions/"+someID+"/prompts", body).problem(404, domain.CodeNotFound)
+}
+
 // halted reads an execution that is interrupted.
 type halted struct {
 	Reader

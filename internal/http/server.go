@@ -119,6 +119,10 @@ type Reader interface {
 	// ClientCallPage and PromptPage give those behind one, whatever has become of them, up to limit; empty is from the first on.
 	ClientCallPage(ctx context.Context, execution domain.ExecutionID, after string, limit int) ([]domain.ClientCall, error)
 	PromptPage(ctx context.Context, execution domain.ExecutionID, after domain.PromptID, limit int) ([]domain.QueuedPrompt, error)
+	// PromptByKey is the prompt that was taken in under an idempotency key.
+	PromptByKey(ctx context.Context, execution domain.ExecutionID, key string) (p domain.QueuedPrompt, bodyHash []byte, err error)
+	// AgentOptions is what the agent lets its user choose, as it was told last; nil: it was not.
+	AgentOptions(ctx context.Context, execution domain.ExecutionID) ([]domain.AgentOption, error)
 	// DebugPage gives the raw messages after one, up to limit and about maxBytes, and at least one where there is one.
 	DebugPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.DebugMessage, error)
 	PermissionRule(ctx context.Context, tenant domain.TenantID, id string) (domain.PermissionRule, error)
@@ -185,6 +189,9 @@ type Agents interface {
 	// Check tells whether an execution may have this source, whose command is resolved: an agent whose program is not there is
 	// domain.CodeAgentUnavailable, what it selects and cannot have domain.CodeInvalid with the offers, where these are known.
 	Check(source domain.Source) error
+	// CheckOptions tells whether a further prompt may set options of the agent of a source, which has offered these; nil: it has
+	// not said. What it cannot have is domain.CodeInvalid with the offers.
+	CheckOptions(source domain.Source, options map[string]string, offered []domain.AgentOption) error
 	// Installed is domain.CodeAgentUnavailable where the program of a registered agent is not there.
 	Installed(name string) error
 	// MCPServers is domain.CodeUnknownMCPServer where a name is not in the registry; the message lists those that are.

@@ -179,6 +179,7 @@ func toPrompt(p domain.QueuedPrompt) api.Prompt {
 	if p.Edit != nil {
 		out.Edits = &p.Edit.Generation
 	}
+	out.Options = optionsOrNull(p.Options)
 	return out
 }
 

@@ -40,8 +40,10 @@ type session struct {
 	length     int64                 // of the log, as far as this session knows
 	cause      domain.InterruptCause // of the newest interruption
 	turn       int
-	inTurn     bool   // the turn has begun and not ended
-	promptText string // what the person says in this turn
+	inTurn     bool                 // the turn has begun and not ended
+	promptText string               // what the person says in this turn
+	options    domain.ChosenOptions // of an external agent, set by the turns that have ended
+	setting    map[string]string    // options that this turn sets
 	rounds     int
 	round      string // message id of the round that was counted last
 	usage      domain.Usage

@@ -73,7 +73,7 @@ type opening struct {
 func (s *session) beginToOpen() *opening {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o := &opening{cancel: cancel, done: make(chan struct{})}
-	with := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.loading, Log: s.agentLog()}
+	with := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.loading, Log: s.agentLog(), Options: s.options}
 	go func() {
 		defer close(o.done)
 		defer func() {

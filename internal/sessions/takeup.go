@@ -239,6 +239,7 @@ func (s *session) recall(c domain.Conversation) {
 	if c.Text != "" {
 		s.promptText = c.Text
 	}
+	s.options, s.setting = c.Options, c.TurnOptions
 	s.began, s.warned = c.UsageBefore, c.Warned
 	if c.Retrying != nil {
 		s.retryAt = c.Retrying.At

@@ -81,6 +81,7 @@ func (s *session) startTurn(d *draft) {
 		next := s.wishes.Prompts[0]
 		s.wishes.Prompts = s.wishes.Prompts[1:]
 		started.PromptID, started.Text, d.started = next.ID, next.Text, next.ID
+		started.Options = next.Options
 		if next.Edit != nil {
 			started.Edits = next.Edit.Generation
 			s.blocks.document = cmp.Or(next.Edit.Document, s.blocks.document)
@@ -100,7 +101,7 @@ func (s *session) beginTurn(d *draft, started domain.TurnStarted) {
 	if started.Turn > 1 {
 		s.promptText = started.Text
 	}
-	s.turn, s.repairs = started.Turn, started.Repair
+	s.turn, s.repairs, s.setting = started.Turn, started.Repair, started.Options
 	s.inTurn, s.said, s.began = true, spoken{}, s.usage
 	s.clock = newClock(s.execution.Request.TimeoutSeconds, 0)
 	d.progress = s.turn > 1 // it has come further than any restart in between
@@ -140,7 +141,7 @@ func (s *session) enter(d *draft) state {
 // prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
 // end of the lease reaches the agent also while the session itself waits for a database that does not answer.
 func (s *session) prompt() error {
-	prompt := domain.Prompt{Turn: s.turn, Edits: s.blocks.edits, Rounds: s.rounds, Text: s.promptText}
+	prompt := domain.Prompt{Turn: s.turn, Edits: s.blocks.edits, Rounds: s.rounds, Text: s.promptText, Options: s.setting}
 	if s.continued != nil {
 		prompt.Text = s.continued.Text
 	}
@@ -275,8 +276,8 @@ func (s *session) goesOn(end outcome) bool {
 // prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
 // conversation would be lost.
 func (s *session) brokeDown() bool {
-	if !s.unaccounted() || s.result.err == nil {
-		return false
+	if !s.unaccounted() || s.result.err == nil || domain.CodeOf(s.result.err) == domain.CodeInvalid {
+		return false // it only does not take what the prompt wants
 	}
 	return s.agentSession != "" || domain.CodeOf(s.result.err) == domain.CodeAgentExited
 }
@@ -330,6 +331,7 @@ func (s *session) closeTurn(end outcome) (*draft, error) {
 	d := &draft{progress: true}
 	s.closeTexts(d)
 	s.closeCalls(d)
+	s.options, s.setting = s.options.After(s.setting, end.failure), nil
 	d.add(domain.TurnEnded{
 		Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
 	})

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -51,12 +52,15 @@ func (m *Manager) takePrompt(
 	}
 	prompt.ID = domain.PromptID(approvals.NewID())
 	prompt.Text = m.masker.MaskString(prompt.Text)
+	if options := domain.Encode(prompt.Options); !bytes.Equal(m.masker.JSON(options), options) {
+		return domain.QueuedPrompt{}, false, domain.Errorf(domain.CodeSecretExposed, "The options hold the value of a secret, which cannot be masked there.")
+	}
 	prompt.Execution, prompt.By, prompt.Created = id, by, time.Now().UTC().Truncate(time.Microsecond)
 	failpoint.Hit(failpoint.WishBeforePrompt)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
 		Events: []domain.Event{domain.NewEvent(id, domain.PromptQueued{
-			PromptID: prompt.ID, Text: prompt.Text, WhenBusy: prompt.WhenBusy, Edits: edits, By: by,
+			PromptID: prompt.ID, Text: prompt.Text, WhenBusy: prompt.WhenBusy, Edits: edits, By: by, Options: prompt.Options,
 		})},
 		Audit: []domain.AuditRecord{audit.Execution("execution.prompted", execution, by, audit.ByAPI)},
 	})

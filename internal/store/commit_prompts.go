@@ -113,15 +113,21 @@ func (b *batch) queuePrompts() error {
 		if err != nil {
 			return err
 		}
+		var options any
+		if len(p.Options) > 0 {
+			if options, err = encode(p.Options); err != nil {
+				return err
+			}
+		}
 		key, bodyHash := c.Prompt.Idempotency.values()
 		rows = append(rows, row{i, []any{text(string(p.ID)), head.tenant, string(c.Execution), head.lastSeq, text(p.Text),
-			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash, edited, document}})
+			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash, edited, document, options}})
 	}
 	queued, err := b.run(`id text, tenant text, execution text, seq bigint, content text, when_busy text, actor text,
-		created bigint, key text, body_hash bytea, edited bigint, document text`, rows, `
+		created bigint, key text, body_hash bytea, edited bigint, document text, options text`, rows, `
 		insert into prompts (id, tenant_id, execution_id, seq, text, when_busy, by, created_us, state, idempotency_key,
-			body_hash, edit_generation, edit_document)
-		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash, edited, document
+			body_hash, edit_generation, edit_document, options)
+		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash, edited, document, options
 		from v where true on conflict do nothing returning id`)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 11
+const newest = 12
 
 var engines = []string{"sqlite", "postgres"}
 

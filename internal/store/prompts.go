@@ -9,16 +9,16 @@ import (
 )
 
 const promptColumns = `p.id, p.execution_id, p.text, p.when_busy, p.by, p.created_us, p.edit_generation,
-	p.edit_document`
+	p.edit_document, p.options`
 
 // scanPrompt returns nil for a row of an outer join that has none.
 func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 	var (
 		id, execution, content, when, by sql.NullString
 		created, edited                  sql.NullInt64
-		document                         sql.NullString
+		document, options                sql.NullString
 	)
-	if err := row.Scan(&id, &execution, &content, &when, &by, &created, &edited, &document); err != nil || !id.Valid {
+	if err := row.Scan(&id, &execution, &content, &when, &by, &created, &edited, &document, &options); err != nil || !id.Valid {
 		return nil, err
 	}
 	p := &domain.QueuedPrompt{ID: domain.PromptID(id.String), Execution: domain.ExecutionID(execution.String),
@@ -27,6 +27,11 @@ func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 		p.Edit = &domain.Edit{Generation: int(edited.Int64)}
 		var err error
 		if p.Edit.Document, err = optional[domain.Document]("edit_document", document); err != nil {
+			return nil, err
+		}
+	}
+	if options.Valid {
+		if err := decode("options", options.String, &p.Options); err != nil {
 			return nil, err
 		}
 	}
@@ -48,6 +53,28 @@ func (s *Store) EditedDocument(ctx context.Context, execution domain.ExecutionID
 		return nil, s.failed("read the edited document", err)
 	}
 	return document, nil
+}
+
+// recentEvents is how many of the newest events of an execution are searched for what its agent offers: each session of the
+// agent tells that anew.
+const recentEvents = 100_000
+
+// AgentOptions returns what the agent of an execution lets its user choose, as it was told last; nil: it was not, or long
+// ago. It asks for no tenant: who calls has read the execution.
+func (s *Store) AgentOptions(ctx context.Context, execution domain.ExecutionID) ([]domain.AgentOption, error) {
+	told, err := one(ctx, s.read, func(row scanner) (told domain.AgentOptionsUpdated, err error) {
+		var data string
+		if err := row.Scan(&data); err != nil {
+			return told, err
+		}
+		return told, decode("data", data, &told)
+	}, `select data from events where execution_id = $1 and type = $2
+		and seq > (select last_seq from execution_heads where execution_id = $1) - $3 order by seq desc limit 1`,
+		text(string(execution)), string(domain.AgentOptionsType), int64(recentEvents))
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, s.failed("read the options of the agent", err)
+	}
+	return told.Options, nil
 }
 
 // PromptByKey returns the prompt that was taken in under an idempotency key, also where it has had its turn, and the

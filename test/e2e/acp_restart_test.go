@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
 )
 
@@ -71,6 +72,7 @@ var survivors = []struct {
 	{"idle and resumed", idle("resuming", "resume")},
 	{"idle and replayed late", idle("late", "load")},
 	{"idle and forgotten", idle("forgetful", "")},
+	{"with options", survivor{"choosy", withOptions}},
 	{"in its text", inText("scripted", "load")},
 	{"in its text and resumed", inText("resuming", "resume")},
 	{"in its text and replayed late", inText("late", "load")},
@@ -162,6 +164,42 @@ func idle(agent, continued string) survivor {
 			v.reach(id, domain.StatusIdle)
 		}
 	}}
+}
+
+// withOptions is an execution whose agent forgets what was chosen with it: what the request and the prompts have chosen is set
+// again.
+func withOptions(v *visit) func() {
+	id := v.startAs(object{"keepOpen": true, "source": object{"type": "acp", "command": "choosy", "model": "large", "options": object{"effort": "max"}}}, "whoami")
+	v.reach(id, domain.StatusIdle)
+	v.choose(id, object{"mode": "code"}, "whoami")
+	v.turns(id, 2)
+	v.reach(id, domain.StatusIdle)
+	p := v.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions/"+id+"/prompts", object{"prompt": "x", "options": object{"mode": "nonsense"}})
+	if p.Errors[0].Pointer != "/options/mode" || !strings.Contains(p.Detail, "It offers: ask, code.") {
+		v.t.Errorf("%+v", p)
+	}
+	return func() {
+		v.choose(id, object{"thought_level": "high"}, "whoami")
+		log := v.turns(id, 3)
+		for i, wanted := range []string{"ask large max", "code large max", "code large high"} {
+			set := whoamis(v.t, log)[i].Settings
+			if got := fmt.Sprint(set["mode"], " ", set["model"], " ", set["effort"]); got != wanted {
+				v.t.Errorf("in turn %d the agent had %s, want %s", i+1, got, wanted)
+			}
+		}
+		told := of[domain.AgentOptionsUpdated](v.t, log)
+		newest := told[len(told)-1]
+		if newest.Turn != 3 || newest.Options[2].Current != "high" {
+			v.t.Errorf("told last: %+v", newest)
+		}
+		v.reach(id, domain.StatusIdle)
+	}
+}
+
+// choose prompts an execution with options.
+func (v *visit) choose(id string, options object, steps ...string) {
+	v.t.Helper()
+	want[object](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": acptest.Prompt(steps...), "options": options})
 }
 
 // once expects that these were said once, and no call was told twice.

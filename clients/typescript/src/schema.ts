@@ -1942,6 +1942,11 @@ export interface components {
             prompt: string;
             /** @default enqueue */
             whenBusy?: components["schemas"]["WhenBusy"];
+            /**
+             * @description Only for an external agent. They are set before the turn of this prompt, all or none, and hold from then on, also when the agent
+             *     is started again. Where the agent does not take them, the turn fails with `invalid`, and the prompt is not sent.
+             */
+            options?: components["schemas"]["ChosenOptions"];
         };
         /**
          * @description What becomes of a prompt that comes while a turn runs. `enqueue`: it waits for the end of the turn and of the
@@ -1963,6 +1968,8 @@ export interface components {
             whenBusy: components["schemas"]["WhenBusy"];
             /** @description The generation that it wants changed; null where it is no edit. */
             edits: number | null;
+            /** @description Of the agent, where it sets some. */
+            options?: components["schemas"]["ChosenOptions"];
             createdAt: components["schemas"]["Time"];
             /** @description The id of the key that sent it. */
             createdBy: string;
@@ -3471,6 +3478,8 @@ export interface components {
             whenBusy: components["schemas"]["WhenBusy"];
             /** @description The generation that it wants changed. */
             edits?: number;
+            /** @description Of the agent, where it sets some. */
+            options?: components["schemas"]["ChosenOptions"];
             by: components["schemas"]["Actor"];
         };
         /** @description The execution ended before the prompt's turn came. */
@@ -3490,6 +3499,8 @@ export interface components {
             text?: string;
             /** @description The generation that the prompt wants changed. */
             edits?: number;
+            /** @description Of the agent, where the prompt sets some. */
+            options?: components["schemas"]["ChosenOptions"];
             /** @description Signoff itself asks again, for the how manieth time: the answer did not fit the `outputSchema`. */
             repair?: number;
         };

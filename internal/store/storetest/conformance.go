@@ -30,6 +30,7 @@ func Run(t *testing.T, open Replicas) {
 		{"the cause of an interruption decides what can be chosen", causesDecide},
 		{"a prompt is read back as it was written", promptRoundTrip},
 		{"prompts wait in order", promptOrder},
+		{"what an agent offers is what was told last", agentOptions},
 		{"prompts are refused where they cannot be taken", promptRefusals},
 		{"a hundred prompts wait at most", promptsAreBounded},
 		{"no prompt is lost", noPromptIsLost},

@@ -77,6 +77,7 @@ func promptRoundTrip(w *world) {
 	c := prompted(id, domain.WhenBusyEnqueue, "key")
 	c.Prompt.Prompt.Text = "{ \"t\": \"<\u2028é\" }\n "
 	c.Prompt.Idempotency.BodyHash = []byte{0, 255}
+	c.Prompt.Prompt.Options = map[string]string{"mode": "plan", "a/\"b": "<é>"}
 	want := c.Prompt.Prompt
 	if seq := w.accepted(c); seq != 2 {
 		w.Errorf("seq %d", seq)
@@ -118,6 +119,29 @@ func promptRoundTrip(w *world) {
 	if prompts := w.wishes(id).Prompts; len(prompts) != 2 || prompts[1].Text != "\uFFFD\uFFFD" {
 		w.Errorf("%+v", prompts)
 	}
+}
+
+// agentOptions: the newest event counts, of this execution.
+func agentOptions(w *world) {
+	id, neighbour := w.create(), w.create()
+	is := func(of domain.ExecutionID, current string) {
+		w.Helper()
+		options, err := w.s.AgentOptions(w.ctx, of)
+		w.must(err)
+		if got := append(options, domain.AgentOption{})[0].Current; got != current {
+			w.Errorf("%q is chosen, want %q: %+v", got, current, options)
+		}
+	}
+	is(id, "")
+	for _, current := range []string{"ask", "<plan>"} {
+		option := domain.AgentOption{ID: "mode", Category: "mode", Current: current, Choices: []domain.AgentChoice{{Value: current}}}
+		w.accepted(store.Change{Execution: id, Epoch: 1, Events: []domain.Event{
+			event(id, domain.AgentOptionsUpdated{Options: []domain.AgentOption{option}}), event(id, domain.AgentSilent{Seconds: 1}),
+		}})
+		is(id, current)
+	}
+	is(neighbour, "")
+	is(domain.ExecutionID(newID()), "")
 }
 
 // promptOrder: those that interrupt come first, and among their like the older one does.
