@@ -140,12 +140,13 @@ func (r *Renderer) run(ctx context.Context, tenant domain.TenantID, o order) (re
 	if ctx.Err() != nil {
 		return report{}, abandoned(ctx)
 	}
-	if errors.Is(ended, errNotStarted) {
+	late, notStarted := limited.Err() != nil, errors.Is(ended, errNotStarted)
+	if notStarted && !late {
 		return report{}, domain.Errorf(domain.CodeInternal, "Templates cannot be rendered on this server.").With(ended)
 	}
 	var answer report
 	if ended != nil || json.Unmarshal(out.written, &answer) != nil || !answer.complete(o) {
-		if boundsWork && limited.Err() != nil {
+		if late && (boundsWork || notStarted) {
 			return report{}, tooBusy(ended)
 		}
 		return report{}, fmt.Errorf("%w: %w", errDied, errors.Join(ended, limited.Err()))

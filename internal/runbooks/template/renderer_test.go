@@ -116,6 +116,14 @@ func TestASlowMachineBlamesNoTemplate(t *testing.T) {
 	}
 }
 
+// TestATimeThatIsUpBeforeTheChildBegins is no server that cannot render templates at all.
+func TestATimeThatIsUpBeforeTheChildBegins(t *testing.T) {
+	_, err := render(t, NewRenderer(Config{Executable: script(t, "exit 0\n"), Timeout: time.Nanosecond}), `{{ 1 }}`, `{}`)
+	if domain.CodeOf(err) != domain.CodeUnavailable {
+		t.Error(err)
+	}
+}
+
 func TestAChildThatTalksNonsense(t *testing.T) {
 	for _, text := range []string{"echo hello", "echo '{}'", `echo '{"rendered": [], "fault": {"index": 7}}'`, "exit 3", "cat /dev/zero"} {
 		_, err := render(t, NewRenderer(Config{Executable: script(t, text+"\n"), Timeout: time.Hour}), `{{ 1 }}`, `{}`)
