@@ -52,6 +52,11 @@ func TestPolicies(t *testing.T) {
 			a.bash(last(conversation).Content)
 		}))
 		must(t, os.WriteFile(filepath.Join(s.workspace, "old"), nil, 0o600))
+		must(t, os.Mkdir(filepath.Join(s.workspace, "secret"), 0o700))
+		denied := func(path string, unattended bool) object {
+			rule := object{"effect": "deny", "matcher": object{"path": filepath.Join(s.workspace, path)}}
+			return object{"safeMode": false, "policy": object{"unattended": unattended, "rules": []object{rule}}}
+		}
 		for name, test := range map[string]struct {
 			request object
 			command string
@@ -70,6 +75,8 @@ func TestPolicies(t *testing.T) {
 			"booleans of old":            {object{"capabilities": object{"executeCommands": true}}, "ls", domain.FateSucceeded, "capability", "old"},
 			"nobody there":               {object{"policy": object{"unattended": true}}, "ls", domain.FateDenied, "unattended", "unattended"},
 			"a rule of the request":      {object{"policy": object{"rules": []object{{"effect": "allow", "matcher": object{"command": "ls *"}}}}}, "ls -1", domain.FateSucceeded, "rule", "old"},
+			"a denied folder, by a link": {denied("secret/**", false), "ln -s secret sl; echo x > sl/n || echo kept", domain.FateSucceeded, "safeModeOff", "kept"},
+			"a denied pattern asks":      {denied("*/key", true), "ls", domain.FateDenied, "unattended", "the path is a pattern"},
 			"a tool that is not enabled": {object{"tools": object{"enabled": []string{"read"}}}, "ls", domain.FateFailed, "server", "no tool"},
 		} {
 			id := s.create(test.request, object{"prompt": test.command}).ID
