@@ -12,7 +12,8 @@ let browser;
 let model;
 
 before(async () => {
-  ({ model, server, browser } = await raise({ agents: { scripted } }));
+  const choosy = { ...scripted, args: [...(scripted.args ?? []), "-modes", "ask,code", "-config", "effort"] };
+  ({ model, server, browser } = await raise({ agents: { scripted, choosy } }));
 });
 after(lower);
 
@@ -159,6 +160,35 @@ test("an agent's own options are its answers", () =>
     await page.locator(`article.approval[data-id="${approval.id}"][data-status="denied"]`).waitFor();
     assert.equal((await server.get(`/approvals/${approval.id}`)).decision.optionId, "no");
     await server.ends(id);
+  }));
+
+test("what an agent offers is shown before it starts, and chosen for it and for a follow-up", () =>
+  visit(browser, server, async (v) => {
+    v.expect(/status of 422/);
+    const page = await v.open("/new");
+    await page.getByLabel("An external agent").check();
+    await page.getByLabel("Agent", { exact: true }).selectOption("choosy");
+    await reads(page.locator(".offers"), "low (now), high");
+    await page.getByLabel("Options of the agent").fill("thought_level=loud");
+    await page.getByLabel("Prompt", { exact: true }).fill("#! whoami");
+    await page.getByLabel("Keep it open for further prompts").check();
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await reads(page.locator(".field-options .error"), "It offers: low, high.");
+    await page.getByLabel("Options of the agent").fill("thought_level=high");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await status(page, "idle");
+    await reads(page.locator('article.item[data-kind="message"]').last(), '"effort":"high"');
+    const options = page.getByRole("group", { name: "Options of the agent" });
+    await reads(options, "stays The high");
+    await options.getByLabel(/mode/).selectOption("code");
+    await page.getByLabel("Follow-up").fill("#! whoami");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await reads(page.locator('article.item[data-kind="message"]').last(), '"mode":"code"');
+    await reads(options, "stays The code");
+    const id = page.url().split("/").at(-1);
+    assert.deepEqual((await server.get(`/executions/${id}`)).source.options, { thought_level: "high" });
+    await server.post(`/executions/${id}/close`);
+    await status(page, "completed");
   }));
 
 test("a question is answered in its form", () =>

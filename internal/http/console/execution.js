@@ -122,7 +122,7 @@ class Page {
     plan.show(standing.plan);
     interrupted.show(standing);
     this.rows.show(this.conversation.rows(), changed);
-    followUp.show(standing.prompts, standing.ended !== undefined);
+    followUp.show(standing.prompts, standing.ended !== undefined, standing.options);
     if (standing.ended !== undefined && this.shown !== (execution.output ?? standing.ended)) this.drawEnd(result, standing.ended);
     this.below ||= changed.size > 0 && this.synced && !this.sight.pinned && !this.sight.isAtEnd;
     this.drawBelow();

@@ -66,12 +66,14 @@ export class Settings {
       h("h2", {}, "Agent"), this.#agent, h("h2", {}, "Usage"), this.#usage);
   }
 
-  show(execution, { usage, agent, model, commands }) {
+  show(execution, { usage, agent, model, commands, options }) {
     fill(this.#usage, tokens.map(([name, label]) => fact(label,
       name === "cost" ? cost((usage ?? execution.usage)?.cost) : amount((usage ?? execution.usage)?.[name]))));
     const about = { name: agent?.name, version: agent?.version, mode: agent?.mode, model: model ?? agent?.model, "confined by": agent?.sandbox,
       session: agent?.agentSession ?? execution.agentSession };
-    fill(this.#agent, Object.entries(about).map(([name, value]) => fact(name, shown(value))), commands.length > 0 && fact("commands",
+    fill(this.#agent, Object.entries(about).map(([name, value]) => fact(name, shown(value))),
+      options.filter(({ category }) => category !== "mode" && category !== "model").map(({ id, name, current }) => fact(name || id, shown(current))),
+      commands.length > 0 && fact("commands",
       commands.map((one) => `/${one.name}`).join(" ")));
   }
 }

@@ -28,6 +28,10 @@ export const fields = [
     name: "mode", pointer: "/source/mode", kind: "text", only: "acp", label: "Mode of the agent",
     hint: "In some modes an agent does not ask before it acts.",
   },
+  {
+    name: "options", pointer: "/source/options", kind: "pairs", rows: 2, only: "acp", label: "Options of the agent",
+    hint: "One option=value on each line; an option is named by its id or its category.", placeholder: "thought_level=high",
+  },
   { name: "prompt", pointer: "/prompt", kind: "text", rows: 8, label: "Prompt" },
   ...capabilities,
   {

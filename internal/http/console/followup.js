@@ -5,8 +5,9 @@ import { executionPath, post } from "./api.js";
 import { fill, h } from "./dom.js";
 import { field, showErrors } from "./field.js";
 import { showJSON } from "./json.js";
+import { choicesOf } from "./offers.js";
 import { randomKey } from "./random.js";
-import { reveal } from "./reveal.js";
+import { reveal, revealText } from "./reveal.js";
 
 const choices = [["enqueue", "wait for its turn"], ["interrupt", "stop the turn, and send this next"], ["reject", "do not send it"]];
 
@@ -15,6 +16,10 @@ export class FollowUp {
   #path;
   #waiting = h("div", { class: "stack", role: "group", "aria-label": "Prompts that wait", hidden: true });
   #shown = "[]";
+  #offered = "[]";
+  #lists = []; // [{id, control}]: one for each option of the agent
+  #options = field("Options of the agent", h("div", { class: "columns narrow", role: "group", "aria-label": "Options of the agent" }),
+    "They hold from this prompt on.");
   #text = field("Follow-up", h("textarea", { rows: 3 }), "Control and Enter sends it.");
   #busy = field("While a turn runs", h("select", {}, choices.map(([value, label]) => h("option", { value }, label))));
   #send;
@@ -23,15 +28,20 @@ export class FollowUp {
   constructor(id) {
     this.#path = `${executionPath(id)}/prompts`;
     this.#send = actButton("Send", { className: "primary", type: "submit", doing: "Sending…", request: () => this.#request() });
-    const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, h("div",
+    const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, this.#options.element, h("div",
       { class: "row spread" }, this.#busy.element, this.#send.element));
+    this.#options.element.hidden = true;
     this.#text.control.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
     this.element = h("section", { class: "follow-up card", "aria-label": "Go on" }, this.#waiting, form);
   }
 
-  /** @param prompts those that wait */
-  show(prompts, ended) {
+  /**
+   * @param prompts those that wait
+   * @param options what the agent lets its user choose
+   */
+  show(prompts, ended, options) {
     this.element.hidden = ended;
+    this.#offer(options);
     const now = showJSON(prompts);
     if (now === this.#shown) return;
     this.#shown = now;
@@ -40,19 +50,42 @@ export class FollowUp {
       reveal(by.name)] : "", ": ", reveal(text))));
   }
 
+  /** Draws the lists of the options, where they are others than before. What was chosen and not sent yet stays where it is still offered. */
+  #offer(options) {
+    const now = showJSON(options);
+    if (now === this.#offered) return;
+    this.#offered = now;
+    const chosen = this.#chosen();
+    this.#options.element.hidden = options.length === 0;
+    this.#lists = options.map((option) => {
+      const control = h("select", { "aria-label": revealText(option.name || option.id) }, choicesOf(option).map(({ value, text }) => h("option", { value }, text)));
+      control.value = chosen[option.id] ?? "";
+      if (control.selectedIndex < 0) control.value = "";
+      return { id: option.id, control };
+    });
+    fill(this.#options.control, this.#lists.map(({ control }) => h("label", {}, control.getAttribute("aria-label"), control)));
+  }
+
+  #chosen() {
+    return Object.fromEntries(this.#lists.filter(({ control }) => control.value !== "").map(({ id, control }) => [id, control.value]));
+  }
+
   async #request() {
     this.#text.error("");
     const prompt = this.#text.control.value;
     if (prompt.trim() === "") return this.#refuse("Write what the agent is to do next.");
-    const body = { prompt, whenBusy: this.#busy.control.value };
+    const options = this.#chosen();
+    const body = { prompt, whenBusy: this.#busy.control.value, ...(Object.keys(options).length > 0 && { options }) };
     try {
       await post(this.#path, body, { key: this.#keyFor(body) });
     } catch (problem) {
-      const rest = showErrors(new Map([["/prompt", this.#text], ["/whenBusy", this.#busy]]), problem.errors ?? []);
+      const rest = showErrors(new Map([["/prompt", this.#text], ["/whenBusy", this.#busy], ["/options", this.#options]]), problem.errors ?? []);
       if (rest.length === 0 && problem.errors?.length > 0) return;
       throw problem;
     }
     this.#sent = undefined;
+    this.#options.error("");
+    for (const { control } of this.#lists) control.value = "";
     if (this.#text.control.value === prompt) this.#text.control.value = "";
   }
 

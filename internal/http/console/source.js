@@ -1,13 +1,15 @@
 // The part of a new execution that says who answers: our own agent with a model, or an external agent. What is chosen is described
 // below its list, and where it cannot be used the reason stands there.
 
+import { get } from "./api.js";
 import { availability } from "./availability.js";
 import { belongs } from "./body.js";
 import { Choice } from "./choice.js";
-import { attribute, fill, h } from "./dom.js";
+import { attribute, fill, h, uniqueId } from "./dom.js";
 import { field } from "./fields.js";
 import { Field } from "./form.js";
 import { amount } from "./format.js";
+import { ofCategory, offerLine } from "./offers.js";
 import { revealText, revealed } from "./reveal.js";
 
 const types = [{ value: "internal", text: "The internal agent, with a model" }, { value: "acp", text: "An external agent" }];
@@ -23,13 +25,17 @@ export class Source {
     this.command = new Field(field("command"), { options: this.agentOptions() });
     this.agentModel = new Field(field("agentModel"), { placeholder: "the agent's own" });
     this.mode = new Field(field("mode"));
-    this.fields = [this.type, this.model, this.command, this.agentModel, this.mode];
+    this.options = new Field(field("options"));
+    this.offers = h("div", { class: "offers", role: "status" });
+    this.suggestions = { model: suggestions(this.agentModel.control), mode: suggestions(this.mode.control) };
+    this.fields = [this.type, this.model, this.command, this.agentModel, this.mode, this.options];
     this.element = h("fieldset", { class: "source stack" },
       h("legend", {}, "Source"),
       this.type.element,
       h("div", { class: "columns" }, this.model.element, this.command.element),
       this.note,
-      h("div", { class: "columns" }, this.agentModel.element, this.mode.element));
+      h("div", { class: "columns" }, this.agentModel.element, this.mode.element),
+      this.options.element, this.offers, Object.values(this.suggestions));
   }
 
   modelOptions(settings) {
@@ -51,6 +57,29 @@ export class Source {
     if (this.note.dataset.key === key) return;
     this.note.dataset.key = key;
     fill(this.note, chosen === undefined ? null : [this.type.value === "acp" ? aboutAgent(chosen) : aboutModel(chosen), availability(chosen)]);
+    this.learn(this.type.value === "acp" && chosen?.available ? chosen : undefined);
+  }
+
+  /** Shows what an agent offers. The server may have to start it for that, so the answer can take a while. */
+  async learn(agent) {
+    this.offer([]);
+    fill(this.offers, agent && h("p", { class: "hint" }, "Asking the agent what can be chosen…"));
+    if (agent === undefined) return;
+    const is = () => this.type.value === "acp" && this.agent()?.name === agent.name;
+    try {
+      const details = await get(`/agents/${encodeURIComponent(agent.name)}`);
+      if (!is()) return;
+      this.offer(details.offers?.options ?? []);
+      fill(this.offers, aboutOffers(details));
+    } catch (problem) {
+      if (is()) fill(this.offers, h("p", { class: "hint" }, "What can be chosen with it cannot be read: ", revealed(problem.message)));
+    }
+  }
+
+  offer(options) {
+    for (const [category, list] of Object.entries(this.suggestions)) {
+      fill(list, (ofCategory(options, category)?.choices ?? []).map(({ value, name }) => h("option", { value, label: name && revealText(name) })));
+    }
   }
 
   agent() {
@@ -60,6 +89,21 @@ export class Source {
   chosenModel() {
     return this.models?.find((model) => (this.model.value === "" ? model.default : model.name === this.model.value));
   }
+}
+
+/** A list that an input suggests from. */
+function suggestions(control) {
+  const list = h("datalist", { id: uniqueId("offered") });
+  attribute(control, "list", list.id);
+  return list;
+}
+
+function aboutOffers({ offers, probing, probeFailure }) {
+  const why = probeFailure && h("p", { class: "hint" }, "It was asked what can be chosen, and failed: ", revealed(probeFailure.message));
+  if (offers === undefined) return why ?? h("p", { class: "hint" }, probing ? "The agent takes long to say what can be chosen." : "What can be chosen with it is not known.");
+  if (offers.options.length === 0) return h("p", { class: "hint" }, "It lets nothing be chosen.");
+  return [h("p", { class: "hint" }, "It lets these be chosen:"), h("dl", { class: "hint" }, offers.options.map(offerLine).map(({ label, text }) =>
+    [h("dt", {}, label), h("dd", {}, text)])), why];
 }
 
 function named(entry) {

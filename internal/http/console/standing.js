@@ -11,6 +11,7 @@ export class Standing {
   model; // that was asked last
   agent; // what answers: {name, version, sandbox, resumable, mode, model, …}
   plan = []; // [{content, priority, status}]
+  options = []; // that an external agent lets its user choose: [{id, category, current, choices, …}]
   commands = []; // of an external agent: [{name, description}]
   prompts = []; // that wait: [{promptId, text, by, …}]
   asked = new Set(); // approvals that are open
@@ -58,6 +59,12 @@ export class Standing {
     },
     "agent.modeChanged"(data) {
       this.agent = { ...this.agent, mode: data.mode };
+    },
+    "agent.optionsUpdated"(data) {
+      this.options = Array.isArray(data.options) ? data.options.filter((one) => typeof one?.id === "string" && Array.isArray(one.choices)) : [];
+      for (const { category, current } of this.options) {
+        if (current && (category === "mode" || category === "model")) this.agent = { ...this.agent, [category]: current };
+      }
     },
     "agent.commandsUpdated"(data) {
       const commands = data.update?.availableCommands;
