@@ -1,6 +1,8 @@
 package items
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 
@@ -17,7 +19,15 @@ type call struct {
 	printed text
 
 	changes   []*change
-	described json.RawMessage // the arguments that changes were read from
+	described digest // of the arguments that changes were read from
+}
+
+// digest tells whether arguments are new without keeping the old ones, which may be large.
+type digest string
+
+func digestOf(arguments json.RawMessage) digest {
+	sum := sha256.Sum256(arguments)
+	return digest(base64.RawStdEncoding.EncodeToString(sum[:]))
 }
 
 func (r *Reducer) takeCall(payload domain.Payload) error {
@@ -48,7 +58,7 @@ func (r *Reducer) call(id string) *call {
 	c, known := r.calls[id]
 	if !known {
 		c = &call{item: r.add(Item{
-			ID: "tool:" + id, Kind: KindTool, Turn: r.turn, Status: StatusOpen,
+			ID: callID(id), Kind: KindTool, Turn: r.turn, Status: StatusOpen,
 			Tool: &Tool{ToolCallID: id, Arguments: boundedJSON(nil), Status: ToolRequested, Approvals: []Approval{}},
 		})}
 		r.calls[id] = c

@@ -1,7 +1,6 @@
 package items
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,11 +31,13 @@ func (r *Reducer) changesAskedFor(c *call) {
 		return
 	}
 	read, known := argumentReaders[c.Tool.Tool]
-	if !known || bytes.Equal(c.Tool.Arguments, c.described) {
+	if !known {
 		return
 	}
-	c.described = c.Tool.Arguments
-	r.describe(c, read(c.Tool.Arguments))
+	if arguments := digestOf(c.Tool.Arguments); arguments != c.described {
+		c.described = arguments
+		r.describe(c, read(c.Tool.Arguments))
+	}
 }
 
 // writeTextFile is what the request of an external agent to write a file is called.

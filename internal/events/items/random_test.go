@@ -102,6 +102,7 @@ type teller struct {
 	thought    bool
 	numbers    int
 	calls      []*toldCall // without a fate
+	past       []*toldCall // with one
 	generation int
 	submitted  bool
 }
@@ -117,7 +118,7 @@ func randomStory(t *rapid.T) *story {
 	w := &teller{T: t, story: begun(source), turn: 1}
 	steps := []func(){
 		w.speak, w.speak, w.speak, w.hush, w.request, w.request, w.ask, w.resolve, w.start, w.start, w.print, w.print, w.report, w.report,
-		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.murmur,
+		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.murmur, w.reportLate,
 	}
 	for range rapid.IntRange(0, 80).Draw(t, "steps") {
 		steps[rapid.IntRange(0, len(steps)-1).Draw(t, "step")]()
@@ -220,13 +221,24 @@ func (w *teller) print() {
 
 func (w *teller) report() {
 	if c := w.pick(func(*toldCall) bool { return true }); c != nil {
-		w.tell(domain.ToolCallReported{ToolCallID: c.id, Turn: w.turn, Update: []byte(rapid.SampledFrom([]string{
-			`{"title":"T","rawInput":{"x":1}}`, `7`, `{"content":{}}`, `{"content":[7,{"type":"diff","path":"p","newText":7}]}`,
-			`{"content":[{"type":"diff","path":"p","oldText":"a","newText":"b"},{"type":"diff","path":"p","oldText":null,"newText":"c"}]}`,
-			`{"content":[{"type":"diff","path":"q","oldText":"a","newText":"b"}]}`,
-			`{"content":[{"type":"content","content":{"type":"text","text":"said"}}]}`,
-		}).Draw(w.T, "report"))})
+		w.reportOf(c)
 	}
+}
+
+// reportLate is about a call that has ended, maybe long ago: external agents do that.
+func (w *teller) reportLate() {
+	if len(w.past) > 0 {
+		w.reportOf(rapid.SampledFrom(w.past).Draw(w.T, "past"))
+	}
+}
+
+func (w *teller) reportOf(c *toldCall) {
+	w.tell(domain.ToolCallReported{ToolCallID: c.id, Turn: w.turn, Update: []byte(rapid.SampledFrom([]string{
+		`{"title":"T","rawInput":{"x":1}}`, `7`, `{"content":{}}`, `{"content":[7,{"type":"diff","path":"p","newText":7}]}`,
+		`{"content":[{"type":"diff","path":"p","oldText":"a","newText":"b"},{"type":"diff","path":"p","oldText":null,"newText":"c"}]}`,
+		`{"content":[{"type":"diff","path":"q","oldText":"a","newText":"b"}]}`,
+		`{"content":[{"type":"content","content":{"type":"text","text":"said"}}]}`,
+	}).Draw(w.T, "report"))})
 }
 
 func (w *teller) complete() {
@@ -245,6 +257,7 @@ func (w *teller) end(c *toldCall, fate domain.Fate) {
 	}
 	w.tell(domain.ToolCallCompleted{ToolCallID: c.id, Fate: fate, Output: w.text()})
 	w.calls = slices.DeleteFunc(w.calls, func(open *toldCall) bool { return open == c })
+	w.past = append(w.past, c)
 }
 
 // restart is what a session finds and closes that takes up an execution.

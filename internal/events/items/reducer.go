@@ -1,6 +1,8 @@
 package items
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	"signoff/internal/domain"
@@ -12,23 +14,27 @@ type Reducer struct {
 	external bool // another program answers the prompts
 	turn     int
 
-	event   domain.Event // that is being taken; at the end, the newest one
-	items   []*item
+	resumed int64            // the events up to here are in what is stored
+	event   domain.Event     // that is being taken; at the end, the newest one
+	count   int64            // of the items; their places are those below it
+	items   map[int64]*item  // by place: all of them, but for those that are stored and were not restored
 	speech  map[string]*item // by the item's id
 	calls   map[string]*call
-	current *item // the newest generation of blocks
+	current *item  // the newest generation of blocks
+	stored  string // its id, as long as it is not restored
 }
 
 // item is one that may change.
 type item struct {
 	Item
+	place   int64
 	text    text // of a message, or of reasoning
 	changed bool // since Changed was called
 }
 
 // New returns a reducer for the log of an execution. The first prompt stands in its request, not in its log.
 func New(request domain.Request) *Reducer {
-	return &Reducer{request: request, speech: map[string]*item{}, calls: map[string]*call{}}
+	return &Reducer{request: request, items: map[int64]*item{}, speech: map[string]*item{}, calls: map[string]*call{}}
 }
 
 // Reduce returns the items of a whole log, or of its beginning.
@@ -44,15 +50,24 @@ func Reduce(request domain.Request, log []domain.Event) ([]Item, error) {
 
 // Take takes the next event. One that was taken before changes nothing, and nor does one that fails.
 func (r *Reducer) Take(event domain.Event) error {
+	step, err := Read(event)
+	if err != nil && event.Seq == r.LastSeq()+1 {
+		return err
+	}
+	return r.Apply(step)
+}
+
+// Apply is Take for an event that has been read.
+func (r *Reducer) Apply(step Step) error {
 	last := r.event
 	switch {
-	case event.Seq <= last.Seq:
+	case step.event.Seq <= last.Seq:
 		return nil
-	case event.Seq > last.Seq+1:
-		return domain.Errorf(domain.CodeInternal, "The log has a hole: event %d follows event %d.", event.Seq, last.Seq)
+	case step.event.Seq > last.Seq+1:
+		return domain.Errorf(domain.CodeInternal, "The log has a hole: event %d follows event %d.", step.event.Seq, last.Seq)
 	}
-	r.event = event
-	if err := r.take(event); err != nil {
+	r.event = step.event
+	if err := r.take(step.payload); err != nil {
 		r.event = last
 		return err
 	}
@@ -62,10 +77,22 @@ func (r *Reducer) Take(event domain.Event) error {
 // LastSeq is the seq of the newest event that was taken.
 func (r *Reducer) LastSeq() int64 { return r.event.Seq }
 
-// Items returns all items.
+// Count is how many items there are, also stored ones.
+func (r *Reducer) Count() int64 { return r.count }
+
+// Item returns the item at a place. It is unknown where it is stored and was not restored.
+func (r *Reducer) Item(place int64) (i Item, known bool) {
+	held, known := r.items[place]
+	if known {
+		i = held.clone()
+	}
+	return i, known
+}
+
+// Items returns all items that are known.
 func (r *Reducer) Items() []Item {
 	all := make([]Item, 0, len(r.items))
-	for _, i := range r.items {
+	for i := range r.known() {
 		all = append(all, i.clone())
 	}
 	return all
@@ -74,7 +101,7 @@ func (r *Reducer) Items() []Item {
 // Changed returns the items that are new, or have changed, since it was called before.
 func (r *Reducer) Changed() []Item {
 	changed := []Item{}
-	for _, i := range r.items {
+	for i := range r.known() {
 		if i.changed {
 			changed = append(changed, i.clone())
 			i.changed = false
@@ -83,24 +110,17 @@ func (r *Reducer) Changed() []Item {
 	return changed
 }
 
-// told are the types of events that items are made of. The other ones are not even read.
-var told = []domain.EventType{
-	domain.ExecutionCreatedType, domain.TurnStartedType, domain.TurnEndedType,
-	domain.MessageDeltaType, domain.MessageCompletedType, domain.ThoughtDeltaType, domain.ThoughtCompletedType,
-	domain.ToolCallRequestedType, domain.ToolCallQueuedType, domain.ToolCallStartedType, domain.ToolCallUpdatedType, domain.ToolCallReportedType,
-	domain.ToolCallCompletedType, domain.ApprovalRequestedType, domain.ApprovalResolvedType,
-	domain.BlocksGeneratedType, domain.BlocksAcceptedType,
-	domain.ExecutionCompletedType, domain.ExecutionFailedType, domain.ExecutionCancelledType, domain.ExecutionTimedOutType,
+func (r *Reducer) known() iter.Seq[*item] {
+	return func(yield func(*item) bool) {
+		for _, place := range slices.Sorted(maps.Keys(r.items)) {
+			if !yield(r.items[place]) {
+				return
+			}
+		}
+	}
 }
 
-func (r *Reducer) take(event domain.Event) error {
-	if !slices.Contains(told, event.Type) {
-		return nil
-	}
-	payload, err := event.Payload()
-	if err != nil {
-		return domain.Errorf(domain.CodeInternal, "Event %d of the log cannot be read.", event.Seq).With(err)
-	}
+func (r *Reducer) take(payload domain.Payload) error {
 	switch p := payload.(type) {
 	case domain.ExecutionCreated:
 		r.begin(p)
@@ -124,8 +144,9 @@ func (r *Reducer) take(event domain.Event) error {
 // add begins an item with the event that is being taken.
 func (r *Reducer) add(i Item) *item {
 	i.FirstSeq, i.CreatedAt = r.event.Seq, r.event.Time
-	added := &item{Item: i}
-	r.items = append(r.items, added)
+	added := &item{Item: i, place: r.count}
+	r.items[added.place] = added
+	r.count++
 	r.touch(added)
 	return added
 }

@@ -57,7 +57,7 @@ func (r *Reducer) takeSpeech(payload domain.Payload) error {
 
 // spoke adds a piece to a message or to reasoning, which may share the id of the model's answer.
 func (r *Reducer) spoke(kind Kind, messageID string, turn, offset int, piece string) error {
-	id := string(kind) + ":" + messageID
+	id := speechID(kind, messageID)
 	open, known := r.speech[id]
 	if !known {
 		open = &item{}
@@ -92,7 +92,7 @@ func newSpeech(kind Kind, id string, turn int) Item {
 
 // fellSilent ends a message. One without a word is nothing to show.
 func (r *Reducer) fellSilent(kind Kind, messageID string, interrupted bool) {
-	open, known := r.speech[string(kind)+":"+messageID]
+	open, known := r.speech[speechID(kind, messageID)]
 	if !known {
 		return
 	}

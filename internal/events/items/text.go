@@ -33,6 +33,12 @@ func (t *text) add(piece string) {
 	t.kept.WriteString(piece)
 }
 
+// restore makes t what it was when so much of it was kept.
+func (t *text) restore(kept string, length int, cut bool) {
+	t.kept.WriteString(kept)
+	t.length, t.cut = length, cut
+}
+
 // bounded returns the beginning of a text, in whole characters.
 func bounded(text string, limit int) (beginning string, cut bool) {
 	if len(text) <= limit {

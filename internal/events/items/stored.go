@@ -1,0 +1,180 @@
+package items
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// Version is that of what a reducer stores. Raise it with every change to the items that are made of the same events, or to how they are
+// stored: the stored ones are then made anew.
+const Version = 1
+
+// Resume returns a reducer that goes on behind what is stored. Rows of items are restored when they are needed: see [Reducer.Keys].
+func Resume(request domain.Request, fold domain.ItemFold) (*Reducer, error) {
+	var state reducerState
+	if err := json.Unmarshal(fold.State, &state); err != nil {
+		return nil, unreadable(err)
+	}
+	r := New(request)
+	r.resumed, r.event.Seq, r.count = fold.Seq, fold.Seq, fold.Items
+	r.external, r.turn, r.stored = state.External, state.Turn, state.Current
+	return r, nil
+}
+
+// Restore takes stored items, all that have one key together and in the order of their places. One that is known already stays as it is.
+func (r *Reducer) Restore(rows []domain.ItemRow) error {
+	for _, row := range rows {
+		if _, known := r.items[row.Place]; known {
+			continue
+		}
+		var state itemState
+		if err := json.Unmarshal(row.State, &state); err != nil {
+			return unreadable(err)
+		}
+		restored := &item{Item: state.Item, place: row.Place}
+		if err := r.restore(restored, state); err != nil {
+			return err
+		}
+		r.items[row.Place] = restored
+	}
+	return nil
+}
+
+func (r *Reducer) restore(i *item, state itemState) error {
+	switch i.Kind {
+	case KindMessage:
+		i.text.restore(i.Message.Text, state.Length, i.Message.Truncated)
+		r.speech[i.ID] = i
+	case KindReasoning:
+		i.text.restore(i.Reasoning.Text, state.Length, i.Reasoning.Truncated)
+		r.speech[i.ID] = i
+	case KindTool:
+		if state.Call == nil {
+			return unreadable(errors.New("a call without its state"))
+		}
+		r.calls[i.Tool.ToolCallID] = state.Call.restore(i, state.Length)
+	case KindDiff:
+		c, known := r.calls[i.Diff.ToolCallID]
+		if !known || !c.restoreChange(i) {
+			return unreadable(errors.New("a change without its call"))
+		}
+	case KindBlocks:
+		if i.ID == r.stored {
+			r.current, r.stored = i, ""
+		}
+	}
+	return nil
+}
+
+func (s *callState) restore(i *item, printed int) *call {
+	c := &call{item: i, queued: s.Queued, awaits: s.Awaits, lost: s.Lost, fate: s.Fate, described: s.Described}
+	kept := i.Tool.Output
+	if s.Printed != nil {
+		kept = *s.Printed
+	}
+	c.printed.restore(kept, printed, s.Cut)
+	for _, known := range s.Changes {
+		c.changes = append(c.changes, &change{item: &item{place: known.Place}, key: changeKey{known.Path, known.Nth}, current: known.Current})
+	}
+	return c
+}
+
+// restoreChange takes the item of a change.
+func (c *call) restoreChange(i *item) bool {
+	at := slices.IndexFunc(c.changes, func(known *change) bool { return known.place == i.place })
+	if at >= 0 {
+		c.changes[at].item = i
+	}
+	return at >= 0
+}
+
+// Stored returns what is to be stored, with the rows of those items that are new or have changed since the reducer was made.
+func (r *Reducer) Stored() (domain.ItemFold, []domain.ItemRow) {
+	state := reducerState{External: r.external, Turn: r.turn, Current: r.stored}
+	if r.current != nil {
+		state.Current = r.current.ID
+	}
+	var rows []domain.ItemRow
+	for i := range r.known() {
+		if i.LastSeq > r.resumed {
+			rows = append(rows, domain.ItemRow{Place: i.place, Key: i.key(), State: domain.Encode(r.stateOf(i))})
+		}
+	}
+	return domain.ItemFold{Version: Version, Seq: r.LastSeq(), Items: r.count, State: domain.Encode(state)}, rows
+}
+
+func (r *Reducer) stateOf(i *item) itemState {
+	state := itemState{Item: i.Item, Length: i.text.length}
+	if i.Kind == KindTool {
+		c := r.calls[i.Tool.ToolCallID]
+		state.Length, state.Call = c.printed.length, c.state()
+	}
+	return state
+}
+
+func (c *call) state() *callState {
+	s := &callState{Queued: c.queued, Awaits: c.awaits, Lost: c.lost, Fate: c.fate, Cut: c.printed.cut, Described: c.described}
+	if printed := c.printed.kept.String(); c.fate == "" && printed != c.Tool.Output {
+		s.Printed = &printed
+	}
+	for _, known := range c.changes {
+		s.Changes = append(s.Changes, changeState{Place: known.place, Path: known.key.path, Nth: known.key.place, Current: known.current})
+	}
+	return s
+}
+
+// key is that of the row: what a call changes is restored with the call.
+func (i *item) key() string {
+	if i.Kind == KindDiff {
+		return keyOf(callID(i.Diff.ToolCallID))
+	}
+	return keyOf(i.ID)
+}
+
+// ReadRow returns the item that a row holds.
+func ReadRow(row domain.ItemRow) (Item, error) {
+	var state itemState
+	if err := json.Unmarshal(row.State, &state); err != nil {
+		return Item{}, unreadable(err)
+	}
+	return state.Item, nil
+}
+
+func unreadable(err error) error {
+	return domain.Errorf(domain.CodeInternal, "A stored item cannot be read.").With(err)
+}
+
+// reducerState is what a reducer knows beside its items.
+type reducerState struct {
+	External bool   `json:"external,omitempty"`
+	Turn     int    `json:"turn,omitempty"`
+	Current  string `json:"current,omitempty"` // the id of the newest generation of blocks, while it waits for somebody
+}
+
+// itemState is an item, and what a reducer knows of it beyond.
+type itemState struct {
+	Item
+	Length int        `json:"length,omitempty"` // of the text in the log, or of the printed output
+	Call   *callState `json:"call,omitempty"`
+}
+
+type callState struct {
+	Queued    bool           `json:"queued,omitempty"`
+	Awaits    domain.Awaited `json:"awaits,omitempty"`
+	Lost      bool           `json:"lost,omitempty"`
+	Fate      domain.Fate    `json:"fate,omitempty"`
+	Printed   *string        `json:"printed,omitempty"` // of a call without a fate, where its item shows something else
+	Cut       bool           `json:"cut,omitempty"`     // what was printed
+	Described digest         `json:"described,omitempty"`
+	Changes   []changeState  `json:"changes,omitempty"`
+}
+
+type changeState struct {
+	Place   int64  `json:"place"` // of its item
+	Path    string `json:"path"`
+	Nth     int    `json:"nth"`
+	Current bool   `json:"current,omitempty"`
+}
