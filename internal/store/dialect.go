@@ -26,8 +26,9 @@ type dialect struct {
 	// alive tells of a connection that is lost before anything is sent over it. It comes with arrays.
 	alive func(conn *sql.Conn) error
 
-	// lock and skipLocked end a select that locks its rows, and that passes over locked ones. One writer needs neither.
-	lock, skipLocked string
+	// lock and skipLocked end a select that locks its rows, and that passes over locked ones; share ends one that only keeps them from
+	// being removed. One writer needs none of them.
+	lock, skipLocked, share string
 
 	// once runs do in a transaction that is committed, or rolled back where do or the commit fails.
 	once func(s *Store, ctx context.Context, do func(transaction) error) (fault, error)

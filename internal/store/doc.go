@@ -15,6 +15,9 @@
 // that an agent has handed in, is submitted until it is accepted, superseded or dropped. Answers and acceptances come from any
 // replica and race with the driver, with each other and with the clock: who is decided about second is told what stands.
 //
+// The items of a long execution, its log as a conversation, are stored as far as somebody has made them: a row for each item, and a fold that
+// says which events are in the rows. They are a cache: [Store.SaveItems] moves them on, and nothing is lost with them.
+//
 // The feed is the logs of all executions of a tenant as one: a row for each change, in an order in which nothing that was read past
 // can still turn up. [Store.Feed] says why.
 //

@@ -21,7 +21,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 12
+const newest = 13
 
 var engines = []string{"sqlite", "postgres"}
 

@@ -29,6 +29,7 @@ var postgresDialect = &dialect{
 	alive:      postgresAlive,
 	lock:       " for no key update",
 	skipLocked: " for no key update skip locked",
+	share:      " for key share",
 	once:       (*Store).oncePiped,
 	fault:      postgresFault,
 	noTable:    func(err error) bool { return sqlState(err) == "42P01" },
