@@ -17,6 +17,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/events/items/paging"
 	"signoff/internal/failpoint"
 	"signoff/internal/http"
 	"signoff/internal/keys"
@@ -111,7 +112,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		desk.RefuseCommands()
 	}
 	a.server, err = http.NewServer(http.Config{
-		Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store,
+		Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store, Items: paging.New(a.store),
 		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
 		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
 		Templates: templates, Settings: settings, Webhooks: a.outbox.book,

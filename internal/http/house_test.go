@@ -24,6 +24,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/events/items/paging"
 	"signoff/internal/keys"
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
@@ -66,7 +67,7 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	t.Cleanup(verifier.Close)
 	config := Config{
 		Sessions: h.manager, Approvals: approvals.NewDesk(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
-		Reader: h.store, Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{}, Secrets: safe{"github"},
+		Reader: h.store, Items: paging.New(h.store), Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{}, Secrets: safe{"github"},
 		Webhooks: webhooks.NewBook(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Templates: &slate{}, Workspace: workspace, Keys: verifier, Version: "test",

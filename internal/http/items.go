@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -9,14 +10,12 @@ import (
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events/items"
+	"signoff/internal/events/items/paging"
 )
 
 const (
 	defaultItemLimit = 100
-	maxItemPage      = 4 << 20 // bytes, of two items or more
-	// Whatever the page is, the whole log goes through memory for it, and that of a long execution is large: who asks for
-	// many at once waits for a place.
-	maxTellings = 4
+	maxItemPage      = paging.PageBytes // of two items or more
 )
 
 // ListItems tells the execution as a conversation, page by page. The cursor is a number of items: none is taken away, and
@@ -30,51 +29,30 @@ func (s *Server) ListItems(ctx context.Context, request api.ListItemsRequestObje
 	if err != nil { // unreachable: the document allows 1 to 18 digits
 		return nil, malformed("The cursor is not one that this service gave out.")
 	}
-	select {
-	case s.tellings <- struct{}{}:
-		defer func() { <-s.tellings }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	told, err := s.tell(ctx, execution)
+	read, err := s.items.Read(ctx, execution, after, value(request.Params.Limit, defaultItemLimit))
 	if err != nil {
 		return nil, err
 	}
-	all := told.Items()
-	page := itemPage{lastSeq: told.LastSeq(), from: int(min(after, int64(len(all))))}
-	page.fill(all, value(request.Params.Limit, defaultItemLimit))
-	return page, nil
-}
-
-// tell makes items of a log. It is read in pieces, and nothing of it is kept but the items.
-func (s *Server) tell(ctx context.Context, execution domain.Execution) (*items.Reducer, error) {
-	reducer := items.New(execution.Request)
-	for {
-		page, err := s.reader.EventPage(ctx, execution.ID, reducer.LastSeq(), logPageEvents, logPageBytes)
-		if err != nil || len(page) == 0 {
-			return reducer, err
-		}
-		for _, event := range page {
-			if err := reducer.Take(event); err != nil {
-				return nil, err
-			}
-		}
+	page := itemPage{lastSeq: read.LastSeq}
+	page.fill(read.Items)
+	if end := after + int64(page.count); end < read.Count {
+		page.next = strconv.Quote(strconv.FormatInt(end, 10))
 	}
+	return page, nil
 }
 
 // itemPage is encoded as it is filled: how large an item is shows only then, and twice would be once too often.
 type itemPage struct {
-	from, count int
-	more        bool
-	lastSeq     int64
-	encoded     []byte // the items, with commas between
+	count   int
+	next    string // the cursor, quoted; empty: there is nothing more
+	lastSeq int64
+	encoded []byte // the items, with commas between
 }
 
-func (p *itemPage) fill(all []items.Item, limit int) {
-	for _, item := range all[p.from:] {
+func (p *itemPage) fill(all []items.Item) {
+	for _, item := range all {
 		next := domain.Encode(toItem(item))
-		if p.count == limit || p.count > 0 && len(p.encoded)+len(next) > maxItemPage {
-			p.more = true
+		if p.count > 0 && len(p.encoded)+len(next) > maxItemPage {
 			return
 		}
 		if p.count > 0 {
@@ -87,12 +65,8 @@ func (p *itemPage) fill(all []items.Item, limit int) {
 
 // VisitListItemsResponse writes the items as they were encoded.
 func (p itemPage) VisitListItemsResponse(w http.ResponseWriter) error {
-	next := "null"
-	if p.more {
-		next = strconv.Quote(strconv.Itoa(p.from + p.count))
-	}
 	w.Header().Set("Content-Type", typeJSON)
-	_, err := fmt.Fprintf(w, `{"items":[%s],"lastSeq":%d,"nextCursor":%s}`+"\n", p.encoded, p.lastSeq, next)
+	_, err := fmt.Fprintf(w, `{"items":[%s],"lastSeq":%d,"nextCursor":%s}`+"\n", p.encoded, p.lastSeq, cmp.Or(p.next, "null"))
 	return err
 }
 

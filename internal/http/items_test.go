@@ -1,13 +1,10 @@
 package http
 
 import (
-	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"signoff/internal/domain"
@@ -107,49 +104,15 @@ func TestAPageOfAConversationIsBounded(t *testing.T) {
 	for name, row := range map[string]struct {
 		all   []items.Item
 		count int
-		more  bool
 	}{
-		"as many as there is room for": {slices.Repeat([]items.Item{large}, 40), 3, true},
-		"at least one":                 {[]items.Item{huge, large}, 1, true},
-		"the last one":                 {[]items.Item{huge}, 1, false},
-		"none":                         {nil, 0, false},
+		"as many as there is room for": {slices.Repeat([]items.Item{large}, 40), 3},
+		"at least one":                 {[]items.Item{huge, large}, 1},
+		"none":                         {nil, 0},
 	} {
 		var page itemPage
-		if page.fill(row.all, 500); page.count != row.count || page.more != row.more {
-			t.Errorf("%s: %d items, more: %t", name, page.count, page.more)
+		if page.fill(row.all); page.count != row.count {
+			t.Errorf("%s: %d items", name, page.count)
 		}
-	}
-}
-
-// crowd counts how many read logs at the same time.
-type crowd struct {
-	Reader
-	now, most atomic.Int64
-}
-
-func (c *crowd) EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.Event, error) {
-	now := c.now.Add(1)
-	defer c.now.Add(-1)
-	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
-	}
-	return c.Reader.EventPage(ctx, id, after, limit, maxBytes)
-}
-
-func TestFewConversationsAreMadeAtTheSameTime(t *testing.T) {
-	reader := &crowd{}
-	h := newHouse(t, func(c *Config) { reader.Reader, c.Reader = c.Reader, reader })
-	id := h.create("many 50")
-	h.ended(id)
-	var readers sync.WaitGroup
-	for range 30 {
-		readers.Go(func() { h.ask("GET", "/executions/"+id+"/items", "").want(200) })
-	}
-	readers.Wait()
-	if most := reader.most.Load(); most < 1 || most > maxTellings {
-		t.Errorf("%d at the same time", most)
-	}
-	if left := len(h.server.tellings); left != 0 {
-		t.Errorf("%d places are still taken", left)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/events/items/paging"
 	"signoff/internal/keys"
 	"signoff/internal/store"
 )
@@ -135,6 +136,12 @@ type Reader interface {
 	Ping(ctx context.Context) error
 }
 
+// Items makes items of logs.
+type Items interface {
+	// Read gives the items of an execution from a place on: at most limit, about paging.PageBytes, and at least one where there is one.
+	Read(ctx context.Context, execution domain.Execution, from int64, limit int) (paging.Page, error)
+}
+
 // Tools is the registry of the internal agent's tools.
 type Tools interface {
 	Tools() []ToolInfo
@@ -236,6 +243,7 @@ type Keys interface {
 var (
 	_ Log       = (*events.Log)(nil)
 	_ Reader    = (*store.Store)(nil)
+	_ Items     = (*paging.Pages)(nil)
 	_ Keys      = (*keys.Verifier)(nil)
 	_ Approvals = (*approvals.Desk)(nil)
 )
@@ -246,6 +254,7 @@ type Config struct {
 	Approvals Approvals
 	Log       Log
 	Reader    Reader
+	Items     Items
 	Models    Models
 	Agents    Agents
 	Tools     Tools
@@ -282,6 +291,7 @@ type Server struct {
 	approvals Approvals
 	events    Log
 	reader    Reader
+	items     Items
 	models    Models
 	agents    Agents
 	tools     Tools
@@ -306,7 +316,6 @@ type Server struct {
 	leaving  atomic.Bool // set by StepAside
 	streams  atomic.Int64
 	taken    connections
-	tellings chan struct{} // a place for each conversation that is being made of its log
 	draining chan struct{} // closed by Drain
 	drain    sync.Once
 }
@@ -328,12 +337,12 @@ func NewServer(config Config) (*Server, error) {
 		return nil, fmt.Errorf("http: metrics: %w", err)
 	}
 	s := &Server{
-		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
+		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader, items: config.Items,
 		models: config.Models, agents: config.Agents, tools: config.Tools, secrets: config.Secrets, masker: config.Masker,
 		templates: config.Templates, workspace: config.Workspace, keys: config.Keys, webhooks: config.Webhooks,
 		defaults: config.Settings.filled(), contract: contract, console: console, hosts: newHosts(config.Hosts), metrics: metrics,
 		log: config.Logger, version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
-		draining: make(chan struct{}), tellings: make(chan struct{}, maxTellings),
+		draining: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.Default()

@@ -70,6 +70,7 @@ const RemovedAtOnce = 1000
 // belongings are the tables with rows of an execution of which there may be many, beside its events, and what tells their rows apart. The
 // rows that are left when those are gone go with that of the execution.
 var belongings = []struct{ table, key string }{
+	{"item_folds", "execution_id"}, // before its rows: who reads on finds that they count no more
 	{"item_rows", "place"},
 	{"feed", "position"},
 	{"approvals", "id"},

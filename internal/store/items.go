@@ -27,6 +27,9 @@ func (s *Store) ItemFold(ctx context.Context, id domain.ExecutionID) (domain.Ite
 // ItemRows returns the rows with places of from on and below to. It ends before the row that would bring their states over so
 // many bytes, but is not empty where there is a row.
 func (s *Store) ItemRows(ctx context.Context, id domain.ExecutionID, from, to int64, bytes int) ([]domain.ItemRow, error) {
+	if from >= to {
+		return nil, nil
+	}
 	left := bytes
 	rows, err := collect(ctx, s.read, func(row scanner) (domain.ItemRow, error) {
 		found, err := scanItemRow(row)

@@ -8,12 +8,18 @@
 // An event makes an item or changes one; no item ever goes away or moves. The list is in the order in which the items
 // began.
 //
+// Events change items that began long before, so the end of a log alone makes no items. To go on in the middle of one, a reducer hands out
+// what is to be stored ([Reducer.Stored]), a row for each item, and another one goes on from there ([Resume]) with the rows that the next
+// events need ([Reducer.Keys], [Reducer.Restore]). Package paging does so with a store.
+//
 // The reducer is pure: it reads no clock and no database, and asks nobody. So it does not matter who runs it, nor when: a page
 // that is loaded after the end shows what a follower saw who was there from the beginning.
 //
 // # Promises
 //
 //   - The same events make the same items, in whatever portions they come, and however often.
+//   - They make the same items wherever a reducer is stored and resumed. Whoever changes what items are made of the same events, or how they
+//     are stored, raises [Version].
 //   - An event is recognised by its seq, and an item by its id. Ids are made of the ids in the log, never of what was
 //     said: two messages with the same words are two messages. (Frontends that compared texts showed one twice, or swallowed
 //     the second "OK".)

@@ -23,7 +23,7 @@ func TestWholeConversations(t *testing.T) {
 		"blocks": {domain.Request{Prompt: "A script, please."}, blockWork()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := Reduce(c.request, c.story.checked(t))
+			all, err := Reduce(c.request, c.story.Checked(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,20 +25,29 @@ func Resume(request domain.Request, fold domain.ItemFold) (*Reducer, error) {
 }
 
 // Restore takes stored items, all that have one key together and in the order of their places. One that is known already stays as it is.
+// Rows that do not fit together are an error, after which the reducer is of no use.
 func (r *Reducer) Restore(rows []domain.ItemRow) error {
+	var calls []*call
 	for _, row := range rows {
 		if _, known := r.items[row.Place]; known {
 			continue
 		}
-		var state itemState
-		if err := json.Unmarshal(row.State, &state); err != nil {
-			return unreadable(err)
+		state, err := readState(row)
+		if err != nil {
+			return err
 		}
 		restored := &item{Item: state.Item, place: row.Place}
 		if err := r.restore(restored, state); err != nil {
 			return err
 		}
-		r.items[row.Place] = restored
+		if r.items[row.Place] = restored; restored.Tool != nil {
+			calls = append(calls, r.calls[restored.Tool.ToolCallID])
+		}
+	}
+	for _, c := range calls {
+		if slices.ContainsFunc(c.changes, func(known *change) bool { return known.Diff == nil }) {
+			return unreadable(errors.New("a call without one of its changes"))
+		}
 	}
 	return nil
 }
@@ -52,9 +61,6 @@ func (r *Reducer) restore(i *item, state itemState) error {
 		i.text.restore(i.Reasoning.Text, state.Length, i.Reasoning.Truncated)
 		r.speech[i.ID] = i
 	case KindTool:
-		if state.Call == nil {
-			return unreadable(errors.New("a call without its state"))
-		}
 		r.calls[i.Tool.ToolCallID] = state.Call.restore(i, state.Length)
 	case KindDiff:
 		c, known := r.calls[i.Diff.ToolCallID]
@@ -136,11 +142,36 @@ func (i *item) key() string {
 
 // ReadRow returns the item that a row holds.
 func ReadRow(row domain.ItemRow) (Item, error) {
+	state, err := readState(row)
+	return state.Item, err
+}
+
+func readState(row domain.ItemRow) (itemState, error) {
 	var state itemState
 	if err := json.Unmarshal(row.State, &state); err != nil {
-		return Item{}, unreadable(err)
+		return state, unreadable(err)
 	}
-	return state.Item, nil
+	if !state.whole() {
+		return state, unreadable(errors.New("an item without the member of its kind"))
+	}
+	return state, nil
+}
+
+func (s itemState) whole() bool {
+	switch s.Kind {
+	case KindMessage:
+		return s.Message != nil
+	case KindReasoning:
+		return s.Reasoning != nil
+	case KindTool:
+		return s.Tool != nil && s.Call != nil
+	case KindDiff:
+		return s.Diff != nil
+	case KindBlocks:
+		return s.Blocks != nil
+	default:
+		return false
+	}
 }
 
 func unreadable(err error) error {

@@ -3,88 +3,24 @@ package items
 import (
 	"encoding/json"
 	"testing"
-	"time"
+
+	"pgregory.net/rapid"
 
 	"signoff/internal/domain"
-	"signoff/internal/events/eventstest"
+	"signoff/internal/events/items/itemstest"
 )
 
-// story is a log that a test tells.
-type story struct {
-	log    []domain.Event
-	length map[string]int // of the texts that were told in pieces
-}
+// story is a log that a test tells, and begun how every log begins.
+type story = itemstest.Story
 
-var morning = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+var begun = itemstest.Begun
 
-// tell adds events, one each second, as a session would write them.
-func tell(payloads ...domain.Payload) *story {
-	return (&story{length: map[string]int{}}).tell(payloads...)
-}
-
-func (s *story) tell(payloads ...domain.Payload) *story {
-	for _, payload := range payloads {
-		event := domain.NewEvent("execution", s.numbered(payload))
-		event.Seq = int64(len(s.log) + 1)
-		event.Time = morning.Add(time.Duration(event.Seq) * time.Second)
-		s.log = append(s.log, event)
-	}
-	return s
-}
-
-// numbered fills in what a session counts.
-func (s *story) numbered(payload domain.Payload) domain.Payload {
-	next := func(key, text string) int {
-		s.length[key] += len(text)
-		return s.length[key] - len(text)
-	}
-	switch p := payload.(type) {
-	case domain.MessageDelta:
-		p.Offset = next("message "+p.MessageID, p.Text)
-		return p
-	case domain.ThoughtDelta:
-		p.Offset = next("thought "+p.MessageID, p.Text)
-		return p
-	case domain.ToolCallUpdated:
-		p.Offset = next("output "+p.ToolCallID, p.Output)
-		return p
-	case domain.MessageCompleted:
-		p.Length = s.length["message "+p.MessageID]
-		return p
-	case domain.ThoughtCompleted:
-		p.Length = s.length["thought "+p.MessageID]
-		return p
-	default:
-		return payload
-	}
-}
-
-// checked fails where no session would have written such a log.
-func (s *story) checked(t interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}) []domain.Event {
-	t.Helper()
-	if broken := eventstest.Broken(s.log); len(broken) > 0 {
-		t.Fatalf("the story is no log: %v", broken)
-	}
-	return s.log
-}
-
-// begun is how every log begins.
-func begun(source domain.SourceType) *story {
-	return tell(
-		domain.ExecutionCreated{Status: domain.StatusQueued, Source: domain.Source{Type: source}},
-		domain.StateChanged{From: domain.StatusQueued, To: domain.StatusInitializing},
-		domain.AgentStarted{Source: domain.Source{Type: source}, Sandbox: "bubblewrap"},
-		domain.TurnStarted{Turn: 1},
-		domain.StateChanged{From: domain.StatusInitializing, To: domain.StatusWaiting},
-	)
-}
+// randomStory is one by chance.
+func randomStory(t *rapid.T) *story { return itemstest.Random(t, 0, 80) }
 
 func reduced(t *testing.T, s *story) []Item {
 	t.Helper()
-	all, err := Reduce(domain.Request{}, s.log)
+	all, err := Reduce(domain.Request{}, s.Log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +49,7 @@ var (
 // fileWork is an execution of the internal agent: thoughts, allowed, approved, edited, denied and expired calls, a restart in the
 // middle of a message and of a command, a further turn.
 func fileWork() *story {
-	return begun(domain.SourceInternal).tell(
+	return begun(domain.SourceInternal).Tell(
 		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "First "},
 		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "look."},
 		domain.ThoughtCompleted{MessageID: "m1", Turn: 1},
@@ -181,7 +117,7 @@ func fileWork() *story {
 // agentWork is an execution of an external agent: a call that it reports with a diff and asks about when it has begun, a file that
 // Signoff writes for it, a call that is lost with the process, and what it says between two turns.
 func agentWork() *story {
-	return begun(domain.SourceACP).tell(
+	return begun(domain.SourceACP).Tell(
 		domain.MessageDelta{MessageID: "t1-1-x", Turn: 1, Text: "I change it."},
 		domain.MessageCompleted{MessageID: "t1-1-x", Turn: 1},
 		domain.ToolCallRequested{ToolCallID: "call_1", MessageID: "t1-1-x", Turn: 1, Tool: "edit", Class: domain.ClassWrite,
@@ -228,7 +164,7 @@ func agentWork() *story {
 
 // blockWork is a generation of blocks: handed in, changed, accepted; and a tool that the frontend runs.
 func blockWork() *story {
-	return begun(domain.SourceInternal).tell(
+	return begun(domain.SourceInternal).Tell(
 		domain.ToolCallRequested{ToolCallID: "s1", MessageID: "m1", Turn: 1, Tool: "submit_blocks", Class: domain.ClassNone,
 			Arguments: []byte(`{"blocks":[{"type":"script"}]}`), Summary: "Submit 1 block"},
 		domain.BlocksGenerated{Generation: 1, Turn: 1, ToolCallID: "s1", Blocks: []byte(`[{"type":"script","props":{}}]`),
