@@ -90,6 +90,9 @@ var claims = []claim{
 	{policyPage, "So write `^cat\\b`, and never `.*cat.*`, to allow.", bash("deny", "hitl", allowing(`^cat\b`)), []string{"allow bashPolicy: cat x", "ask bashPolicy: make cat"}},
 	{policyPage, "`^npm test\\b` also allows `npm test --script-shell=./x`, which runs `./x`", bash("deny", "hitl", allowing(`^npm test\b`)), []string{"allow bashPolicy: npm test", "allow bashPolicy: npm test --script-shell=./x"}},
 	{policyPage, "To allow no more than the words, end the pattern with `$`.", bash("deny", "hitl", allowing(`^npm test$`)), []string{"allow bashPolicy: npm test", "ask bashPolicy: npm test --script-shell=./x"}},
+	{policyPage, "So it warns of `^npm\\s+test`, `^n.m test` and `^npm test \\S+$`, which also allow `npm test --script-shell=./x`.", bash("deny", "hitl", allowing(`^npm\s+test`)), []string{"allow bashPolicy: npm test --script-shell=./x"}},
+	{policyPage, "So it warns of `^npm\\s+test`, `^n.m test` and `^npm test \\S+$`, which also allow `npm test --script-shell=./x`.", bash("deny", "hitl", allowing(`^n.m test`)), []string{"allow bashPolicy: npm test --script-shell=./x"}},
+	{policyPage, "So it warns of `^npm\\s+test`, `^n.m test` and `^npm test \\S+$`, which also allow `npm test --script-shell=./x`.", bash("deny", "hitl", allowing(`^npm test \S+$`)), []string{"allow bashPolicy: npm test --script-shell=./x"}},
 	{policyPage, "`sudo`, `ssh`, `docker exec` and other programs that carry a command elsewhere need a rule of their own.", bash("deny", "hitl", allowing(`^ls\b`)), []string{
 		"ask bashPolicy: sudo ls", "ask bashPolicy: ssh host ls", "ask bashPolicy: docker exec web ls"}},
 	{policyPage, "`sudo`, `ssh`, `docker exec` and other programs that carry a command elsewhere need a rule of their own.", bash("deny", "hitl", allowing(`^(ls|sudo|ssh|docker exec)\b`)), []string{
