@@ -1642,7 +1642,7 @@ type CreateExecution struct {
 	// it: as the server is set up.
 	RetentionDays *int `json:"retentionDays,omitempty"`
 
-	// Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 429, 5xx, or an
+	// Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 425, 429, 5xx but 501 and 505, or an
 	// answer that breaks off. Of the internal agent only.
 	Retry *Retry `json:"retry,omitempty"`
 
@@ -2804,7 +2804,7 @@ type ResumeExecution struct {
 // generated blocks before, only the turn has, and the execution is `idle`.
 type ResumeMode string
 
-// Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 429, 5xx, or an
+// Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 425, 429, 5xx but 501 and 505, or an
 // answer that breaks off. Of the internal agent only.
 type Retry struct {
 	// ForSeconds Counted from the first failure of the request. 0: it is not repeated. After that the execution is `interrupted` with the

@@ -30,19 +30,20 @@ type failure struct {
 	shown *domain.Error
 	retry bool
 	once  bool          // but no more than once
+	mend  bool          // it does better only after somebody has mended something
 	after time.Duration // the provider's wish; 0 = none
 }
 
 func (f *failure) Error() string { return f.shown.Error() }
 func (f *failure) Unwrap() error { return f.shown }
 
-// mendable tells whether the same request may be served later: the provider comes back, or somebody mends the key or the account.
+// mendable tells whether the same request may be served later: the provider comes back, or somebody mends the key, the account or the address.
 func (f *failure) mendable() bool {
 	switch f.shown.Code {
 	case domain.CodeModelUnauthorized, domain.CodeQuotaExceeded, domain.CodeModelNotConfigured:
 		return true
 	default:
-		return f.retry && !f.once
+		return f.mend || f.retry && !f.once
 	}
 }
 
@@ -79,6 +80,7 @@ type statusError struct {
 	header  http.Header
 	message string // of the provider, not yet fit to be shown
 	code    string
+	plain   bool // the body is no JSON
 }
 
 func (e *statusError) Error() string { return "llm: provider answered " + strconv.Itoa(e.status) }
@@ -119,10 +121,28 @@ func (e *statusError) failure(model string, hide hiding) *failure {
 		return e.overflowed(model, hide)
 	}
 	said := cmp.Or(hide.shorten(e.message), http.StatusText(e.status), "it does not say why")
+	if e.foreign() {
+		return &failure{mend: true, shown: domain.Errorf(domain.CodeModelFailed,
+			"The address of model %q answered %d, and not as a model's API does: %s. The address may be wrong, or a proxy before it.",
+			model, e.status, said).With(e)}
+	}
 	return &failure{
 		shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q answered %d: %s", model, e.status, said).With(e),
 		retry: e.repeatable(),
 		after: retryAfter(e.header, time.Now()),
+	}
+}
+
+// foreign tells whether somebody else has answered than a model's API, which says in JSON that it does not know a model: a proxy, or
+// a load balancer while the provider is deployed anew. Nothing is known of the request then, so it must not fail an execution.
+func (e *statusError) foreign() bool {
+	switch e.status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return e.plain
+	case http.StatusProxyAuthRequired:
+		return true
+	default:
+		return e.status >= 300 && e.status < 400
 	}
 }
 

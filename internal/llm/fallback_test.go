@@ -113,7 +113,11 @@ func TestWhatMayBeServedLater(t *testing.T) {
 		{"too many requests, again and again", answers(429, nil, ""), true},
 		{"no connection", refusesConnection, true},
 		{"breaks off, again and again", streams(says("par")), true},
-		{"model not found", answers(404, nil, ""), false},
+		{"model not found", answers(404, nil, `{"error":{"message":"no such model"}}`), false},
+		{"not found by a proxy", answers(404, nil, "<html>404</html>"), true},
+		{"not found by nobody knows whom", answers(404, nil, ""), true},
+		{"the proxy wants to know who asks", answers(407, nil, ""), true},
+		{"redirected", answers(302, nil, ""), true},
 		{"a wrong request", answers(400, nil, `{"error":{"message":"bad schema"}}`), false},
 		{"too long a conversation", answers(400, nil, tooLong), false},
 	}

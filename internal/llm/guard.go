@@ -50,7 +50,7 @@ func readStatusError(response *http.Response) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, errIdle) {
 		return err
 	}
-	told := &statusError{status: response.StatusCode, header: response.Header}
+	told := &statusError{status: response.StatusCode, header: response.Header, plain: !json.Valid(body)}
 	told.message, told.code = errorText(body)
 	if told.message == "" && response.StatusCode < 300 {
 		told.message = "it did not send a stream of events"

@@ -339,7 +339,7 @@ func TestRetryAfter(t *testing.T) {
 					t.Errorf("waited %v", waited)
 				}
 				told := hosttest.Of[domain.ModelRetrying](host)[0]
-				if told.Attempt != 1 || told.Model == "" || told.Code != domain.CodeModelFailed || told.DelayMs != waited.Milliseconds() {
+				if told.Attempt != 1 || told.Model == "" || told.Code != domain.CodeModelFailed || told.DelayMs != waited.Milliseconds() || told.At.After(told.Until) {
 					t.Errorf("told %+v, waited %v", told, waited)
 				}
 			})

@@ -62,7 +62,7 @@ func (r *retries) next(now time.Time, trouble *failure) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	if trouble.after > 0 {
-		return now.Add(obeyed(trouble.after, r.attempt)), true
+		return now.Add(min(obeyed(trouble.after, r.attempt), left)), true // the jitter does not lead past the end
 	}
 	most := usualWait
 	if trouble.shown.Code == domain.CodeModelStreamBroken {

@@ -128,6 +128,12 @@ func TestEveryToolRefusesWhatItDoesNotKnow(t *testing.T) {
 		read := schemaOf(t, tool.Definition())
 		inside := strings.TrimSuffix(strings.TrimPrefix(sample, "{"), "}")
 		refuses(t, tool, "an unknown field", `{`+inside+`, "dryRun": true}`)
+		// At the first one: each name is compared with those before it, and a model may write 50,000.
+		_, err := tool.Check(json.RawMessage(`{"nobodyKnows": 1, "nobodyKnowsEither": 1, "broken`), "/srv")
+		_, bySchema := tool.(*tools.ClientTool)
+		if message := domain.FailureOf(err).Message; !bySchema && !strings.Contains(message, `"nobodyKnows"`) {
+			t.Errorf("%s read on behind an unknown field: %s", tool.Definition().Name, message)
+		}
 		for name, value := range members(t, sample) {
 			refuses(t, tool, name+" twice", `{`+inside+`, "`+name+`": `+string(value)+`}`)
 			refuses(t, tool, name+" in capitals", `{`+inside+`, "`+strings.ToUpper(name)+`": `+string(value)+`}`)

@@ -1985,7 +1985,7 @@ export interface components {
          */
         ResumeMode: "load" | "fresh" | "retry" | "fail";
         /**
-         * @description For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 429, 5xx, or an
+         * @description For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 425, 429, 5xx but 501 and 505, or an
          *     answer that breaks off. Of the internal agent only.
          */
         Retry: {
