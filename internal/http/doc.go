@@ -56,6 +56,6 @@
 //   - No problem holds a secret, and none is stored from here: notes and reasons are masked. What counts letter by letter
 //     (matchers, patterns, edited arguments, answers) is refused where it holds one, see [Server.literal].
 //
-// What net/http itself answers before a handler is called (a request line that is not HTTP, no Host header in HTTP/1.1,
-// heads of more than 64 KiB, an unknown Expect) is plain text; there is no way to hook into that.
+// What net/http itself answers before a handler is called (to a request line that is not HTTP, no Host header in HTTP/1.1, a head that
+// is too large, an unknown Expect) is text or nothing; the connection puts a problem in its place.
 package http

@@ -13,7 +13,8 @@ import (
 )
 
 // A request that net/http cannot read, such as one with a broken escape in its path, does not get to any handler: net/http answers it
-// with a line of text, written to the connection in one piece. A client of this API reads problems, so the connection puts one in its place.
+// with a line of text, written to the connection in one piece. It answers an Expect header that it does not know with 417 and no text. A
+// client of this API reads problems, so the connection puts one in the place of both.
 
 // problemListener accepts connections on which such answers are problems.
 type problemListener struct {
@@ -47,24 +48,42 @@ func (c problemConn) Write(data []byte) (int, error) {
 }
 
 var (
-	statusLine = []byte("HTTP/1.1 ")
+	statusLine    = []byte("HTTP/1.1 ")
+	oldStatusLine = []byte("HTTP/1.0 ") // to a client of HTTP/1.0
 	// textHeaders are all headers of such an answer, and of no other: ours have a request id.
 	textHeaders = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+	// noText is how the answer to an unknown Expect header ends.
+	noText = []byte("\r\nContent-Length: 0\r\n\r\n")
 )
 
-// unreadable returns the problem that takes the place of an answer of net/http to a request that it could not read. What it says with
-// a 5xx is a mistake of the client, too.
+// refusal returns the error that an answer of net/http means, if a request that it refused by itself has this answer. What it
+// says with a 5xx is a mistake of the client, too.
+func refusal(answer []byte) (err error, is bool) {
+	status, is := bytes.CutPrefix(answer, statusLine)
+	if !is {
+		status, is = bytes.CutPrefix(answer, oldStatusLine)
+	}
+	end := bytes.IndexByte(status, '\r')
+	if !is || end < 0 {
+		return nil, false
+	}
+	begins := func(code int) bool { return bytes.HasPrefix(status, []byte(strconv.Itoa(code)+" ")) }
+	switch {
+	case begins(http.StatusExpectationFailed) && bytes.HasSuffix(status, noText): // no handler answers with it
+		return malformed("The Expect header can only be 100-continue."), true
+	case !bytes.HasPrefix(status[end:], textHeaders):
+		return nil, false
+	case begins(http.StatusRequestHeaderFieldsTooLarge):
+		return domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders), true
+	}
+	return malformed("The request cannot be read: its line, its URL or its headers are not well-formed HTTP."), true
+}
+
+// unreadable returns the problem that takes the place of an answer of net/http to a request that it refused by itself.
 func (s *Server) unreadable(answer []byte) (problem []byte, is bool) {
-	if !bytes.HasPrefix(answer, statusLine) {
+	err, is := refusal(answer)
+	if !is {
 		return nil, false
-	}
-	end := bytes.IndexByte(answer, '\r')
-	if end < 0 || !bytes.HasPrefix(answer[end:], textHeaders) {
-		return nil, false
-	}
-	err := malformed("The request cannot be read: its line, its URL or its headers are not well-formed HTTP.")
-	if bytes.HasPrefix(answer[len(statusLine):], []byte(strconv.Itoa(http.StatusRequestHeaderFieldsTooLarge))) {
-		err = domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders)
 	}
 	id := uuid.Must(uuid.NewV7()).String()
 	said := newProblem(err, id, s.masker.MaskString)

@@ -44,6 +44,9 @@ func TestRequestsThatCannotBeReadGetProblems(t *testing.T) {
 		"a length that is none":        "POST /executions HTTP/1.1\r\n" + host + "Content-Length: ten\r\n\r\n",
 		"two lengths":                  "POST /executions HTTP/1.1\r\n" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
 		"an encoding that is none":     "POST /executions HTTP/1.1\r\n" + host + "Transfer-Encoding: rot13\r\n\r\n",
+		"an expectation that is none":  "GET /healthz HTTP/1.1\r\n" + host + "Expect: foo\r\n\r\n",
+		"the same with a body":         "POST /executions HTTP/1.1\r\n" + host + "Expect: foo\r\nContent-Length: 2\r\n\r\n{}",
+		"the same in HTTP/1.0":         "GET /healthz HTTP/1.0\r\n" + host + "Expect: foo\r\n\r\n",
 		"headers without an end":       "GET /healthz HTTP/1.1\r\n" + host + strings.Repeat("a: "+strings.Repeat("b", 1000)+"\r\n", 200) + "\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
