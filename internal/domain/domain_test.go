@@ -133,7 +133,7 @@ func TestOptionsOfTurns(t *testing.T) {
 	}
 	refused := domain.TurnEnded{Turn: 2, StopReason: domain.StopError, Error: &domain.Failure{Code: domain.CodeInvalid}}
 	broke := domain.TurnEnded{Turn: 3, StopReason: domain.StopError, Error: &domain.Failure{Code: domain.CodeAgentExited}}
-	c, err := domain.Fold(log(turn(1, "mode", "plan"), domain.TurnEnded{Turn: 1}, turn(2, "mode", "none"), refused, turn(3, "effort", "low"), broke,
+	c, err := domain.Fold(log(turn(1, "mode", "plan"), domain.TurnEnded{Turn: 1}, turn(2, "temper", "hot"), refused, turn(3, "effort", "low"), broke,
 		turn(4, "mode", "code"), domain.TurnEnded{Turn: 4}, turn(5, "effort", "high")))
 	if err != nil {
 		t.Fatal(err)
