@@ -19,6 +19,27 @@ var (
 // drops is SQL that takes away what no transaction brings back.
 var drops = regexp.MustCompile(`(?i)\b(drop\s+(database|schema|table|owned)|truncate\s+(table\s+)?\w)`)
 
+// compared is a text in SQL that something is compared with. Where comments or other quotes could make a text of what is none,
+// nothing is taken for one.
+var (
+	compared = regexp.MustCompile(`(?i)(\bi?like|[=<>~]\*?)\s*'([^']|'')*'`)
+	disguise = regexp.MustCompile("--|/\\*|[#\"`\\\\$]")
+)
+
+// dropsData tells whether a command has SQL that drops data, other than as a text that something is compared with.
+func dropsData(c Command) bool {
+	if !drops.MatchString(c.Text) {
+		return false
+	}
+	left := slices.Clone(c.Words)
+	for i, word := range left {
+		if !disguise.MatchString(word) {
+			left[i] = compared.ReplaceAllString(word, "")
+		}
+	}
+	return drops.MatchString(strings.Join(left, " "))
+}
+
 // piped notes a pipe from the network, or out of a disguise, into a shell, and SQL into a client.
 func (r *reading) piped(left, right []Command) {
 	if len(left) == 0 {
@@ -26,7 +47,7 @@ func (r *reading) piped(left, right []Command) {
 	}
 	fetches, decodes := anyOf(left, fetchers), anyOf(left, decoders)
 	destroys := slices.ContainsFunc(right, func(c Command) bool { return sqlClients[c.name()] }) &&
-		slices.ContainsFunc(left, func(c Command) bool { return r.spend(len(c.Text)) && drops.MatchString(c.Text) })
+		slices.ContainsFunc(left, func(c Command) bool { return r.spend(len(c.Text)) && dropsData(c) })
 	if anyOf(right, feeders) {
 		for _, fed := range left {
 			r.feeds(produced(fed), right)

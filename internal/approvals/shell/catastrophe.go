@@ -19,7 +19,7 @@ func (s Script) Catastrophe() string {
 			return why
 		}
 	}
-	for _, target := range slices.Concat(s.targets, s.Writes) {
+	for _, target := range s.targets {
 		if why := ruins(target); why != "" {
 			return why
 		}
@@ -35,37 +35,45 @@ var piped = regexp.MustCompile(`\b(curl|wget)\b[^\n]*\|\s*(sudo\s+)?(ba|da|z|k)?
 
 // disaster returns why one command is a catastrophe.
 func disaster(c Command) string {
-	name := c.name()
+	name := unversioned(c.name())
+	if len(c.Words) == 2 && (c.Words[1] == "--help" || c.Words[1] == "--version") {
+		return ""
+	}
 	if check, found := disasters[name]; found {
 		return check(c.Words[1:])
 	}
 	switch {
-	case strings.HasPrefix(name, "mkfs"), slices.Contains(always, name):
+	case strings.HasPrefix(name, "mkfs"):
+		return formatting(c.Words[1:])
+	case slices.Contains(always, name):
 		return name + " takes away a system, its data or its users."
-	case sqlClients[name] && drops.MatchString(c.Text):
+	case sqlClients[name] && dropsData(c):
 		return "It drops data of a database."
 	}
 	return ""
 }
 
 // always are programs that are catastrophes whatever their arguments are.
-var always = strings.Fields(`mke2fs mkswap wipefs sfdisk cfdisk gdisk sgdisk blkdiscard shutdown reboot halt poweroff
-	userdel deluser groupdel delgroup killall5 dropdb lvremove vgremove pvremove`)
+var always = strings.Fields(`cfdisk blkdiscard reboot halt poweroff userdel deluser groupdel delgroup killall5 dropdb lvremove vgremove pvremove`)
 
 // disasters are checks of the arguments of one program.
 var disasters = map[string]func(args []string) string{
-	"rm": removal, "chmod": ownership, "chown": ownership, "chgrp": ownership,
+	"rm": removal, "chmod": estranging, "chown": estranging, "chgrp": estranging, "chattr": ownership,
 	"mv": displacement, "find": search, "git": rewriting,
-	"dd":        anyArg("It writes to a device.", func(a string) bool { return strings.HasPrefix(a, "of=") && device(a[3:]) }),
-	"shred":     anyArg("It overwrites a device or a system file.", func(a string) bool { return device(a) || system(a) }),
-	"init":      anyArg("It stops the machine.", oneOf("0", "6")),
-	"telinit":   anyArg("It stops the machine.", oneOf("0", "6")),
-	"systemctl": anyArg("It stops the machine.", oneOf("reboot", "poweroff", "halt", "kexec", "rescue", "emergency", "isolate")),
-	"kill":      killing,
-	"pkill":     anyArg("It kills everything.", oneOf(".", ".*", "-u", "-U", "init", "systemd", "sshd")),
-	"fdisk":     unless("It changes partitions.", "-l", "--list", "-lu"),
-	"parted":    unless("It changes partitions.", "-l", "--list", "print"),
-	"iptables":  firewall, "ip6tables": firewall,
+	"dd":       anyArg("It writes to a device.", func(a string) bool { return strings.HasPrefix(a, "of=") && device(a[3:]) }),
+	"shred":    anyArg("It overwrites a device or a system file.", func(a string) bool { return device(a) || system(a) }),
+	"shutdown": unless("It stops the machine.", "-c", "-k", "--show"),
+	"init":     anyArg("It stops the machine.", oneOf("0", "6")),
+	"telinit":  anyArg("It stops the machine.", oneOf("0", "6")),
+	"systemctl": commanded("It stops the machine.", "reboot", "poweroff", "halt", "kexec", "rescue", "emergency", "isolate",
+		"start reboot.target", "start poweroff.target", "start halt.target"),
+	"kill": killing, "pkill": killingByName,
+	"mke2fs": formatting, "mkswap": formatting, "wipefs": wiping, "parted": partitioning,
+	"fdisk":    listing("-l", "-lu", "-x", "--list", "--list-details", "-s", "--getsz"),
+	"sfdisk":   listing("-l", "-d", "-J", "-F", "-V", "-s", "--list", "--dump", "--json", "--list-free", "--verify", "--show-size"),
+	"gdisk":    listing("-l"),
+	"sgdisk":   listing("-p", "-v", "-O", "-P", "--print", "--verify", "--print-mbr", "--pretend"),
+	"iptables": firewall, "ip6tables": firewall,
 	"nft":        anyArg("It takes the firewall down.", oneOf("flush")),
 	"ufw":        anyArg("It takes the firewall down.", oneOf("disable", "reset")),
 	"crontab":    anyArg("It removes all scheduled jobs.", func(a string) bool { return cluster(a, "r") }),
@@ -102,6 +110,18 @@ func unless(why string, harmless ...string) func([]string) string {
 	}
 }
 
+// commanded is a catastrophe with one of these sub-commands.
+func commanded(why string, verbs ...string) func([]string) string {
+	return func(args []string) string {
+		for _, verb := range verbs {
+			if _, found := follow(args, verb); found {
+				return why
+			}
+		}
+		return ""
+	}
+}
+
 // cluster tells whether an argument has one of these letters among its options.
 func cluster(arg, letters string) bool {
 	return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.ContainsAny(arg, letters)
@@ -129,11 +149,26 @@ func removal(args []string) string {
 	return ""
 }
 
+// ownership is about folders with all that they hold. A flag of chattr on one file is taken off as it was set.
 func ownership(args []string) string {
 	deep := recursive(args)
 	for _, arg := range args {
 		if precious(arg) && (deep || path.Clean(arg) == "/") || deep && system(arg) {
 			return "It changes who may use " + quoted(arg) + ", with everything in it."
+		}
+	}
+	return ""
+}
+
+// estranging: who gets another mode or owner of a file of the system may lock everybody out, or let everybody in.
+func estranging(args []string) string {
+	if why := ownership(args); why != "" {
+		return why
+	}
+	at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	for _, arg := range args {
+		if system(arg) && !usual(args[at], arg) {
+			return "It changes who may use a part of the system: " + quoted(arg) + "."
 		}
 	}
 	return ""
@@ -148,32 +183,6 @@ func displacement(args []string) string {
 	return ""
 }
 
-// search: find deletes, or has rm delete, whatever lies below a folder.
-func search(args []string) string {
-	deletes := slices.Contains(args, "-delete") || slices.Contains(args, "rm") || slices.Contains(args, "shred")
-	narrow := slices.ContainsFunc(args, func(a string) bool {
-		return slices.Contains([]string{"-name", "-iname", "-path", "-regex", "-mtime", "-mmin", "-size", "-empty", "-newer", "-user"}, a)
-	})
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") {
-			break
-		}
-		if deletes && (precious(arg) || here(arg) && !narrow) {
-			return "It removes what lies below " + quoted(arg) + "."
-		}
-	}
-	return ""
-}
-
-func killing(args []string) string {
-	for i, arg := range args {
-		if arg == "1" || arg == "-1" && (i > 0 || len(args) == 1) {
-			return "It kills everything."
-		}
-	}
-	return ""
-}
-
 func firewall(args []string) string {
 	for i, arg := range args {
 		if arg == "-F" || arg == "--flush" || arg == "-X" || arg == "-P" && i+2 < len(args) && args[i+2] == "DROP" {
@@ -183,21 +192,37 @@ func firewall(args []string) string {
 	return ""
 }
 
+// kinds are what a cluster cannot be without, or has more than a process in.
+var kinds = set(`ns namespace namespaces no node nodes pv persistentvolume persistentvolumes pvc persistentvolumeclaim persistentvolumeclaims
+	crd crds customresourcedefinition customresourcedefinitions project projects`)
+
 func cluster8s(args []string) string {
-	if !slices.Contains(args, "delete") {
+	rest, deletes := follow(args, "delete")
+	if !deletes || dryRun(args, "") {
 		return ""
 	}
-	return anyArg("It deletes a large part of a cluster.", oneOf("ns", "namespace", "namespaces", "--all", "--all=true", "-A",
-		"--all-namespaces", "node", "nodes", "no", "pv", "pvc", "crd", "persistentvolume", "persistentvolumeclaim", "project", "projects"))(prefixed(args))
+	// Kinds are named first, or each with its name: delete ns,pods x; delete ns/x pod/y.
+	named := slices.ContainsFunc(rest, func(a string) bool { return strings.Contains(a, "/") && ofKind(a) })
+	marked := make([]string, len(args))
+	for i, arg := range args {
+		if marked[i] = arg; ofKind(arg) {
+			marked[i] = "<kind>"
+		}
+	}
+	_, first := follow(marked, "delete <kind>")
+	if named || first || slices.ContainsFunc(rest, isOption([]string{"--all", "--all-namespaces"})) || slices.Contains(rest, "-A") {
+		return "It deletes a large part of a cluster."
+	}
+	return ""
 }
 
-// prefixed cuts type/name into its type: namespace/prod is a namespace.
-func prefixed(args []string) []string {
-	out := make([]string, len(args))
-	for i, arg := range args {
-		out[i], _, _ = strings.Cut(arg, "/")
-	}
-	return out
+// ofKind tells whether a resource is of these kinds, also with its name or its group: ns/prod, crds.apiextensions.k8s.io.
+func ofKind(resource string) bool {
+	resource, _, _ = strings.Cut(resource, "/")
+	return slices.ContainsFunc(strings.Split(strings.ToLower(resource), ","), func(kind string) bool {
+		kind, _, _ = strings.Cut(kind, ".")
+		return kinds[kind]
+	})
 }
 
 // mirroring: rsync takes away what its source does not have.
@@ -212,22 +237,27 @@ func mirroring(args []string) string {
 	return ""
 }
 
+// pushOptions are the options of git push.
+var pushOptions = options{flags: "vqufdn46", values: "o", valued: []string{"push-option", "repo", "receive-pack", "exec"}}
+
 // rewriting: git forgets, or makes others forget.
 func rewriting(args []string) string {
-	verb := slices.IndexFunc(args, func(a string) bool {
-		return slices.Contains([]string{"push", "filter-branch", "filter-repo", "reflog", "gc", "update-ref"}, a)
-	})
-	if verb < 0 {
-		return ""
+	for _, verb := range []string{"filter-branch", "filter-repo"} {
+		if _, found := follow(args, verb); found {
+			return "It rewrites the history of a repository."
+		}
 	}
-	rest := args[verb+1:]
-	switch args[verb] {
-	case "filter-branch", "filter-repo":
-		return "It rewrites the history of a repository."
-	case "reflog", "gc", "update-ref":
-		return anyArg("It makes a repository forget.", func(a string) bool {
+	for _, verb := range []string{"reflog", "gc", "update-ref"} {
+		rest, found := follow(args, verb)
+		if found && slices.ContainsFunc(rest, func(a string) bool {
 			return slices.Contains([]string{"expire", "delete", "-d"}, a) || strings.HasPrefix(a, "--prune=")
-		})(rest)
+		}) {
+			return "It makes a repository forget."
+		}
+	}
+	rest, pushes := follow(args, "push")
+	if !pushes || pushOptions.parse(wordsOf(rest), false).has("n", "dry-run") && !slices.Contains(rest, "--no-dry-run") {
+		return ""
 	}
 	return anyArg("It overwrites the history that others share.", func(a string) bool {
 		return cluster(a, "fd") || strings.HasPrefix(a, "--force") || a == "--mirror" || a == "--delete" || a == "--prune" ||

@@ -17,8 +17,23 @@ var homeless = regexp.MustCompile(`^(~[a-z0-9_-]*|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?
 // folders are the parts of a system.
 var folders = set("/ /etc /usr /bin /sbin /lib /lib32 /lib64 /boot /var /dev /proc /sys /root /home /opt /srv /mnt /media /run /data /Users /System /Library")
 
+// vitals are those of them that programs run from: no pattern for names makes it harmless to remove all that match below.
+var vitals = set("/ /etc /usr /bin /sbin /lib /lib32 /lib64 /boot /dev /proc /sys /run /System /Library")
+
+// leftovers are folders of what programs leave behind, and what is old in them goes.
+var leftovers = set("/var/tmp /var/log /var/cache")
+
+// vital tells whether a folder is, or may be, one of the vitals, or a part of /usr.
+func vital(arg string) bool {
+	return slices.ContainsFunc(spellings(arg), func(spelling string) bool {
+		clean := path.Clean(spelling)
+		return vitals[clean] || path.Dir(clean) == "/usr" ||
+			strings.HasPrefix(clean, "/") && strings.ContainsAny(clean, "*?[") && matches(clean, vitalRoots)
+	})
+}
+
 // roots are the folders, for patterns.
-var roots = slices.Sorted(maps.Keys(folders))
+var roots, vitalRoots = slices.Sorted(maps.Keys(folders)), slices.Sorted(maps.Keys(vitals))
 
 // parents are folders of which every folder is precious.
 var parents = []string{"/home", "/var", "/usr", "/Users"}
@@ -60,6 +75,9 @@ func preciousFolder(arg string) bool {
 		return false
 	}
 	clean := path.Clean(arg)
+	if clean == "/var/tmp/*" {
+		return false // like what is in /tmp, nobody's
+	}
 	if last := path.Base(clean); last == "*" || last == ".*" || last == "{*,.*}" {
 		clean = path.Dir(clean)
 	}
@@ -83,6 +101,23 @@ var (
 	devices   = regexp.MustCompile(`^/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk|mapper/|dm-\d|md\d|loop\d|ram\d|mem$|kmem$|port$)`)
 	systemful = regexp.MustCompile(`^/(etc/(passwd|shadow|group|gshadow|sudoers|fstab|crypttab|hosts|resolv\.conf|nsswitch\.conf|ld\.so|pam\.d|ssh|ssl|systemd|profile|crontab|cron)|boot/|bin/|sbin/|lib(32|64)?/|usr/(bin|sbin|lib(32|64|exec)?)/|proc/sysrq|proc/sys/|sys/|root/\.ssh)`)
 )
+
+// usualModes are the modes that files of the system have anyway; the first that is about a file decides.
+var usualModes = []struct{ file, mode *regexp.Regexp }{
+	{regexp.MustCompile(`^/etc/(g?shadow|sudoers|crypttab|ssh/ssh_host|ssl/private)|^/root/`), regexp.MustCompile(`^0?(400|440|600|640)$`)},
+	{regexp.MustCompile(`^/etc/`), regexp.MustCompile(`^(0?644|root(:root)?)$`)},
+	{regexp.MustCompile(`^/(bin|sbin|lib|usr)`), regexp.MustCompile(`^(0?755|root(:root)?)$`)},
+}
+
+// usual tells whether a file of the system has this mode, or owner, anyway: to set it repairs the file.
+func usual(mode, file string) bool {
+	for _, u := range usualModes {
+		if u.file.MatchString(path.Clean(file)) {
+			return u.mode.MatchString(mode)
+		}
+	}
+	return false
+}
 
 // samples are one of each, for patterns.
 var (

@@ -25,7 +25,7 @@ type Script struct {
 
 	line    string    // what was parsed
 	shadows []Command // further readings that only deny rules and Catastrophe see: wrappers as written, guesses
-	targets []string  // Writes with the names that are not known, as written
+	targets []string  // files whose contents the line writes or takes away, as written
 	alarms  []string  // catastrophes of structure, that no single command shows: a fork bomb, a download into a shell
 	work    int       // that the readings took; see maxWork
 }

@@ -36,6 +36,15 @@ func texts(words []word) []string {
 	return out
 }
 
+// wordsOf are words of which each is exactly its text.
+func wordsOf(texts []string) []word {
+	words := make([]word, len(texts))
+	for i, text := range texts {
+		words[i] = word{text: text}
+	}
+	return words
+}
+
 // size is the work that it takes to handle words once.
 func size(words []word) int {
 	total := len(words)

@@ -10,12 +10,13 @@ type writer struct {
 	values string // its options with a value
 	skip   int    // operands before the files: the mode of chmod
 	last   bool   // it writes its last operand only: cp
+	keeps  bool   // it changes who may use the files, and leaves what is in them
 }
 
 var writers = map[string]writer{
 	"rm": {}, "rmdir": {}, "unlink": {}, "mkfifo": {values: "m"}, "mkdir": {values: "m"}, "tee": {}, "touch": {values: "drt"},
 	"truncate": {values: "sr"}, "shred": {values: "ns"}, "mv": {values: "tS"}, "mknod": {values: "m"},
-	"chmod": {skip: 1}, "chown": {skip: 1}, "chgrp": {skip: 1}, "chattr": {skip: 1}, "setfacl": {values: "mxM"},
+	"chmod": {skip: 1, keeps: true}, "chown": {skip: 1, keeps: true}, "chgrp": {skip: 1, keeps: true}, "chattr": {skip: 1, keeps: true}, "setfacl": {values: "mxM"},
 	"cp": {values: "tS", last: true}, "ln": {values: "tS", last: true}, "install": {values: "tSmog", last: true},
 }
 
@@ -30,8 +31,12 @@ func (w writer) judge(r *reading, c *call) {
 	if arg, found := (harm{long: []string{"strip-program"}}).in(c.args()); found {
 		r.unclear("%s may run something by %s.", c.name(), quoted(arg))
 	}
+	overwritten := len(r.targets)
 	for _, file := range w.files(c, p) {
 		r.write(file)
+	}
+	if w.keeps {
+		r.targets = r.targets[:overwritten]
 	}
 	for _, o := range p.options {
 		if len(o.name) > 1 && !o.known { // perhaps --target-directory in short: then the files are others
