@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"signoff/internal/approvals"
@@ -157,10 +158,42 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 		return domain.CommandResult{}, err
 	}
 	command.Denied = denied
+	masked := &maskedOutput{to: output, stream: secrets.NewStream(h.masker)}
 	failpoint.Hit(failpoint.ToolBeforeRun)
-	result, err := h.sandbox.Run(ctx, command, output)
+	result, err := h.sandbox.Run(ctx, command, masked)
 	failpoint.Hit(failpoint.ToolRan)
+	masked.close()
 	return result, err
+}
+
+// maskedOutput masks the output of a command before its tool gets it. A tool cuts a long output, and half a value, as a cut may leave it,
+// is not found any more.
+type maskedOutput struct {
+	to io.Writer
+
+	mu     sync.Mutex
+	stream *secrets.Stream
+}
+
+// Write implements io.Writer.
+func (m *maskedOutput) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if shown := m.stream.Write(string(p)); shown != "" {
+		if _, err := io.WriteString(m.to, shown); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// close hands on what was held back because it may have been the beginning of a value. The command has ended.
+func (m *maskedOutput) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if rest := m.stream.Close(); rest != "" {
+		_, _ = io.WriteString(m.to, rest) // the tool has its result already, if it takes no more
+	}
 }
 
 // denied is what the permission rules of this moment deny to a command. It stands here so that no tool forgets it.

@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
@@ -434,6 +436,29 @@ func TestNoSecretIsWritten(t *testing.T) {
 			}
 		}
 	})
+}
+
+// byteByByte prints its last argument one byte at a time.
+type byteByByte struct{ sessionstest.Sandbox }
+
+func (byteByByte) Run(_ context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	_, err := io.Copy(output, iotest.OneByteReader(strings.NewReader(command.Argv[len(command.Argv)-1])))
+	return domain.CommandResult{}, err
+}
+
+// A tool gets no value of a secret: it may cut the output, and half a value is not found any more.
+func TestToolsGetMaskedOutput(t *testing.T) {
+	var got bytes.Buffer
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+		_, err := turn.Host.Run(ctx, domain.Command{Argv: []string{"a " + canary + " b " + canary[:9]}}, &got)
+		return domain.StopEndTurn, err
+	}, masking, func(c *sessions.Config) { c.Sandbox = byteByByte{} })
+	if e := w.ended(w.start()); e.Status != domain.StatusCompleted {
+		t.Errorf("%+v", e.Output.Error)
+	}
+	if got.String() != "a [masked] b "+canary[:9] {
+		t.Errorf("the tool got %q", &got)
+	}
 }
 
 func TestHostGivesSecretsAndNotes(t *testing.T) {
