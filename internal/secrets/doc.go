@@ -5,7 +5,8 @@
 //
 // A [Masker] is made of the values that must not be seen. It finds each value as it is, and as texts carry it on the
 // way: in JSON, also in a string within a string; in URLs; in HTML; in base64, also as a part of a longer text; in hex, also as xxd,
-// od and hexdump print it: in groups, in little-endian words, over several rows with their offsets and columns of letters.
+// od and hexdump print it: in groups, in little-endian words, over several rows with their offsets and columns or rows of letters, down to
+// one byte a row; and escaped byte by byte, as in 53:33, %53%33 and \x53\x33.
 // Besides, it knows the shapes of common keys (GitHub, OpenAI, Anthropic, Google, AWS, Slack, GitLab, our own, JWTs, bearer
 // tokens), private keys in PEM, and the passwords of addresses, since an agent may print keys that the server never gave
 // it. Each find becomes [Masked]; finds that overlap become one, so that no rest of one shows beside the other.
@@ -37,8 +38,11 @@
 // document, a piece in each, is not found. A private key without its END takes along what follows it, up to a letter that
 // no such key has in it. What the runtime prints when the process crashes goes past every handler.
 //
-// Who wants to smuggle a secret out can always write it in a form that nobody thought of: reversed, one letter a line,
-// in rows of hex with one byte each, escaped where no program escapes. Masking is against accidents.
+// Numbers that are not hex are not read: what od -c and od -b print, \123 in octal, bytes in decimal. Where od prints letters above their hex
+// (od -c -tx1), the letters of the first row stay.
+//
+// Who wants to smuggle a secret out can always write it in a form that nobody thought of: reversed, one letter a line, every other
+// letter escaped. Masking is against accidents.
 //
 // # Use
 //

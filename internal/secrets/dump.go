@@ -1,12 +1,15 @@
 package secrets
 
 import (
+	"bytes"
+	"iter"
 	"slices"
 	"strings"
 )
 
-// A dump is a value as xxd, od and hexdump print it: in hex, byte by byte or by little-endian words, in groups with blanks between them, in
-// rows that may begin with an offset and end with a column of letters.
+// A dump is a value as xxd, od and hexdump print it: in hex, byte by byte or by little-endian words, in groups with blanks or signs between
+// them, in rows that may begin with an offset and end with a column of letters, or with the letters in a row of their own below. So are
+// bytes that are escaped one by one, as in %53%33.
 
 // What stands in a dump for a byte of other data, in a word that the value has a part of.
 const (
@@ -25,7 +28,8 @@ const (
 )
 
 // dumps are the orders in which the bytes of value may be printed: one by one, and by words of 2, 4 and 8 bytes. Where a word begins within
-// the value depends on what stands before it. Where a row has the first byte alone, it is not taken for a beginning; so the rest is looked for, too.
+// the value depends on what stands before it. Where a row has the first byte alone, and rows are wider, it is not taken for a beginning; so the
+// rest is looked for, too.
 func dumps(value string) (all []dump) {
 	for _, part := range []string{value, value[1:]} {
 		for _, word := range []int{1, 2, 4, 8} {
@@ -84,10 +88,13 @@ func (m *Masker) dumped(text []byte, i int, end bool) (to int, cut bool) {
 
 // read returns where the dump ends if it begins at i, or 0; cut says that the text ends before that is known.
 func (d dump) read(text []byte, i int, end bool) (to int, cut bool) {
-	r := dumpReader{text: text, whole: end, dump: d, budget: 32*len(d) + 4*mostColumn}
+	r := dumpReader{text: text, whole: end, dump: d, budget: budgetOf(d)}
 	to, _ = r.read(i, 0)
 	return to, r.cut
 }
+
+// budgetOf is how many bytes may be looked at to read a dump: where a row has one byte of it, also an offset and a row of letters.
+func budgetOf(d dump) int { return 64*len(d) + 4*mostColumn }
 
 // dumpReader reads one dump. Where it is not clear what a row goes on with, it tries one thing after the other, within its budget.
 type dumpReader struct {
@@ -113,25 +120,28 @@ func (r *dumpReader) read(i, at int) (to int, fits bool) {
 	return r.readOn(i, at)
 }
 
-// readOn reads on behind a gap: blanks, or the end of a row and what the next one begins with.
+// readOn reads on behind a gap: blanks and signs, or the end of a row and what the next one begins with.
 func (r *dumpReader) readOn(i, at int) (to int, fits bool) {
-	if next := r.blanks(i); next > i {
+	if next := r.gap(i); next > i {
 		if to, fits = r.tryAt(next, at); fits {
 			return to, true
 		}
 	}
 	row := 0
-	if r.budget > 0 && r.dump.tells(at) {
+	switch {
+	case r.budget <= 0:
+	case r.dump.tells(at):
 		row = r.rowEnd(i)
+	case at == 1 && isKnown(r.dump[1]):
+		row = r.narrowEnd(i, byte(r.dump[0]))
 	}
 	if r.cut || row == 0 {
 		return 0, false
 	}
 	r.rows++
-	row = r.blanks(row)
-	for _, next := range [2]int{row, r.offset(row)} {
-		if r.cut || next == 0 {
-			continue
+	for next := range r.rowStarts(row) {
+		if r.cut {
+			break
 		}
 		if to, fits = r.tryAt(next, at); fits {
 			return to, true
@@ -179,14 +189,75 @@ func (r *dumpReader) blanks(i int) int {
 	return last
 }
 
+// gap returns where the next byte in the row may stand behind one that ends at i.
+func (r *dumpReader) gap(i int) int {
+	next, open := behindGap(r.text, i)
+	r.cut = r.cut || open && !r.whole
+	return next
+}
+
 // rowEnd returns where the row behind that of i begins, or 0: a row goes on with a column of letters behind a blank, or is over.
 func (r *dumpReader) rowEnd(i int) (next int) {
-	if r.ends(i) || !slices.Contains([]byte(" \t\r\n"), r.text[i]) {
+	if r.ends(i) || !slices.Contains([]byte(" \t\r\n,"), r.text[i]) {
 		return 0
 	}
 	last := r.lineEnd(i)
 	if r.ends(last) || r.text[last] != '\n' {
 		return 0
+	}
+	return last + 1
+}
+
+// narrowEnd is rowEnd for a row of one byte, which ends at i: such a byte is a number like many, so no more may follow than a comma, or
+// the letter that the byte is.
+func (r *dumpReader) narrowEnd(i int, b byte) (next int) {
+	if !r.ends(i) && r.text[i] == ',' {
+		i++
+	}
+	for column := r.blanks(i); column > i && !r.ends(column); column++ {
+		i = column
+		if !inColumn(r.text[i], b) {
+			break
+		}
+	}
+	if !r.ends(i) && r.text[i] == '\r' {
+		i++
+	}
+	if r.ends(i) || r.text[i] != '\n' {
+		return 0
+	}
+	return i + 1
+}
+
+// rowStarts are where the first byte of a row at i may stand: behind its blanks, or behind an offset as well. A row of letters may come first.
+func (r *dumpReader) rowStarts(i int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for ; i > 0; i = r.letters(i) {
+			first, open := behindPrefix(r.text, r.blanks(i))
+			r.cut = r.cut || open && !r.whole
+			if !yield(first) {
+				return
+			}
+			if next := r.offset(first); next > 0 && !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+// letters returns where the row ends that od -c prints at i, or 0 where none stands there: blanks, and at most three letters for each byte.
+func (r *dumpReader) letters(i int) (next int) {
+	if r.ends(i) || r.text[i] != ' ' {
+		return 0
+	}
+	last := r.lineEnd(i)
+	if last < len(r.text) && r.text[last] != '\n' || r.ends(last) {
+		return 0
+	}
+	for cell := range bytes.FieldsSeq(r.text[i:last]) {
+		if len(cell) > 3 {
+			return 0
+		}
 	}
 	return last + 1
 }
@@ -219,13 +290,19 @@ func (r *dumpReader) offset(i int) (next int) {
 }
 
 // end returns where a dump ends whose last byte ends at i. In its last row of several the column of letters shows the end of the value, so it
-// ends with that row; in a single one the column has all of the value, and it is found there by itself.
+// ends with that row; in a single one the column has all of the value, and it is found there by itself. A row of letters below shows it, too.
 func (r *dumpReader) end(i int) (to int, fits bool) {
-	if r.rows == 0 {
-		return i, true
+	to = i
+	if r.rows > 0 {
+		to = r.lineEnd(i)
 	}
-	last := r.lineEnd(i)
-	return last, !r.cut
+	if wide := i >= 4 && r.text[i-3] == ' ' && r.text[i-4] == ' '; wide { // only where a letter takes more room than a byte
+		row := r.lineEnd(i)
+		if !r.ends(row) && r.text[row] == '\n' {
+			to = max(to, r.letters(row+1)-1)
+		}
+	}
+	return to, !r.cut
 }
 
 func hexByte(text []byte) (b byte, isByte bool) {

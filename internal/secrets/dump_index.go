@@ -58,11 +58,26 @@ func (x *dumpIndex) starts(text []byte, i int) iter.Seq2[dumpStart, bool] {
 			}
 			return
 		}
-		for apart := 1; apart <= x.reach[first]; apart++ {
-			i = behindBlanks(text, i+2)
+		reach := x.reach[first]
+		if reach > 0 && mayEndRow(text, i+2, first) {
+			seconds, open := nextRow(text, i+2, first)
+			for _, second := range seconds {
+				start := dumpStart{first, second, 1}
+				if x.pairs[start.pair()]&(1<<1) != 0 && !yield(start, true) {
+					return
+				}
+			}
+			if open && !yield(dumpStart{}, false) {
+				return
+			}
+		}
+		for apart := 1; apart <= reach; apart++ {
+			if i += 2; i == len(text) || inGap[text[i]] {
+				i, _ = behindGap(text, i)
+			}
 			second, isByte := hexByte(text[i:])
 			if !isByte {
-				if i == len(text) || i+1 == len(text) && hexDigit(text[i]) >= 0 {
+				if endsByte(text, i) {
 					yield(dumpStart{}, false)
 				}
 				return
@@ -74,6 +89,45 @@ func (x *dumpIndex) starts(text []byte, i int) iter.Seq2[dumpStart, bool] {
 		}
 	}
 }
+
+// endsByte tells whether the text ends where a byte may stand at i.
+func endsByte(text []byte, i int) bool {
+	return i == len(text) || i+1 == len(text) && hexDigit(text[i]) >= 0
+}
+
+// mayEndRow tells whether a row with one byte may end at i, or the text does.
+func mayEndRow(text []byte, i int, b byte) bool {
+	return i >= len(text) || endsRow[text[i]] && isLastInRow(text, i, b)
+}
+
+func isLastInRow(text []byte, i int, b byte) bool {
+	column := behindBlanks(text, i)
+	return column == i || column == len(text) || endsRow[text[column]] || inColumn(text[column], b)
+}
+
+// endsRow are the bytes that may follow a row of one byte.
+var endsRow = [1 << 8]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true}
+
+// nextRow returns the bytes with which the row may begin behind one that has the byte b alone, up to i; open says that the text ends
+// before that is known.
+func nextRow(text []byte, i int, b byte) (seconds []byte, open bool) {
+	r := dumpReader{text: text}
+	row := r.narrowEnd(i, b)
+	if row == 0 {
+		return nil, r.cut
+	}
+	for next := range r.rowStarts(row) {
+		if second, isByte := hexByte(text[next:]); isByte {
+			seconds = append(seconds, second)
+		} else if endsByte(text, next) {
+			r.cut = true
+		}
+	}
+	return seconds, r.cut
+}
+
+// inColumn tells whether c may stand in the column of letters of a row that has the byte b alone.
+func inColumn(c, b byte) bool { return c == b || c == '.' || c == '|' || c == '>' || c == '<' }
 
 // mayStartWith tells whether a dump begins with this digit.
 func (x *dumpIndex) mayStartWith(digit byte) bool {
@@ -89,3 +143,45 @@ func behindBlanks(text []byte, i int) int {
 	}
 	return i
 }
+
+// behindGap returns where the gap at i ends that a dump has between two bytes of a row: blanks, a sign such as the colon of 53:33, and with
+// what a byte may begin. The gap is open where the text ends before that is known.
+func behindGap(text []byte, i int) (next int, open bool) {
+	if i < len(text) && !inGap[text[i]] {
+		return i, false
+	}
+	i = behindBlanks(text, i)
+	if i < len(text) && isSign[text[i]] {
+		i = behindBlanks(text, i+1)
+	}
+	switch {
+	case i == len(text):
+		return i, true
+	case !beginsPrefix[text[i]]:
+		return i, false
+	}
+	return behindPrefix(text, i)
+}
+
+// behindPrefix returns where the prefix at i ends, if one stands there.
+func behindPrefix(text []byte, i int) (next int, open bool) {
+	if i+1 < len(text) && (!beginsPrefix[text[i]] || text[i] == '0' && text[i+1]|0x20 != 'x') {
+		return i, false
+	}
+	for _, prefix := range prefixes {
+		if fits, ends := holds(text, i, prefix); fits || ends {
+			return min(i+len(prefix), len(text)), ends || i+len(prefix) == len(text)
+		}
+	}
+	return i, false
+}
+
+var isSign = [1 << 8]bool{':': true, ',': true, ';': true, '-': true}
+
+// prefixes are with what a byte begins that is written or escaped by itself.
+var prefixes = []string{"0x", "0X", `\x`, `\\x`, "%", "&#x", `\u00`, `\\u00`}
+
+var beginsPrefix = [1 << 8]bool{'0': true, '\\': true, '%': true, '&': true}
+
+// inGap are the bytes with which a gap begins.
+var inGap = [1 << 8]bool{' ': true, '\t': true, ':': true, ',': true, ';': true, '-': true, '\\': true, '%': true, '&': true}

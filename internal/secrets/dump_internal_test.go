@@ -13,7 +13,7 @@ func TestADumpIsReadWithinItsBudget(t *testing.T) {
 		"columns": strings.Repeat("61 61 "+strings.Repeat("x", 100)+"\n", 200), "offsets": strings.Repeat("61616161 61\n", 500),
 	} {
 		for _, d := range dumps(value) {
-			r := dumpReader{text: []byte(text), whole: true, dump: d, budget: 32*len(d) + 4*mostColumn}
+			r := dumpReader{text: []byte(text), whole: true, dump: d, budget: budgetOf(d)}
 			if _, fits := r.read(0, 0); fits || r.budget < -2*mostColumn-2*len(d) {
 				t.Errorf("%s: %d bytes were looked at beyond the budget", name, -r.budget)
 			}

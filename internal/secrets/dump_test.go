@@ -21,6 +21,10 @@ var printers = map[string][]string{
 	"xxd byte by byte": {"xxd", "-g1"}, "xxd by little words": {"xxd", "-e"}, "xxd two a row": {"xxd", "-c", "2"},
 	"od by bytes": {"od", "-An", "-tx1"}, "od with offsets": {"od", "-tx1"}, "od in hex offsets": {"od", "-Ax", "-tx1"}, "od with letters": {"od", "-tx1z"},
 	"od by words": {"od", "-x"}, "od by four": {"od", "-tx4"}, "od by eight": {"od", "-tx8"}, "od in narrow rows": {"od", "-tx1", "-w4"},
+	"xxd in C": {"xxd", "-i"}, "xxd in C in capitals": {"xxd", "-i", "-u"}, "xxd one a row": {"xxd", "-c1"}, "xxd plain, one a row": {"xxd", "-p", "-c1"},
+	"od one a row": {"od", "-An", "-tx1", "-w1"}, "od one a row with offsets": {"od", "-tx1", "-w1"}, "od above letters": {"od", "-tx1c"},
+	"od above letters, without offsets": {"od", "-An", "-tx1c"}, "od above letters, decimal offsets": {"od", "-Ad", "-tx1", "-tc"}, "od above letters, one a row": {"od", "-tx1c", "-w1"},
+	"with colons": {"hexdump", "-v", "-e", `/1 "%02x:"`}, "with dashes": {"hexdump", "-v", "-e", `/1 "%02X-"`},
 	"hexdump": {"hexdump"}, "hexdump with letters": {"hexdump", "-C"},
 }
 
@@ -44,7 +48,7 @@ func TestDumpsAreMasked(t *testing.T) {
 func checkDump(t *testing.T, what, said, masked string) {
 	t.Helper()
 	left := strings.ReplaceAll(masked, secrets.Masked, "\x00")
-	digits := strings.NewReplacer(" ", "", "\n", "").Replace(strings.ToLower(left))
+	digits := strings.NewReplacer(" ", "", "\n", "", ":", "", "-", "", ",", "", "0x", "", `\x`, "").Replace(strings.ToLower(left))
 	for i := range len(dumped) - 3 {
 		part := dumped[i : i+3]
 		reversed := []byte{part[2], part[1], part[0]}
@@ -165,11 +169,60 @@ func TestRowsAreMasked(t *testing.T) {
 	}
 }
 
+// TestSpelledOutBytesAreMasked: what programs print of a value, byte by byte.
+func TestSpelledOutBytesAreMasked(t *testing.T) {
+	const value = "S3cr3t-Value-ZYXWV9"
+	masker := secrets.NewMasker(value)
+	bytewise := func(format, separator string) string {
+		var all []string
+		for i := range len(value) {
+			all = append(all, fmt.Sprintf(format, value[i]))
+		}
+		return strings.Join(all, separator)
+	}
+	numbered := func(format string) string {
+		var all strings.Builder
+		for i := range len(value) {
+			fmt.Fprintf(&all, format, i, value[i])
+		}
+		return all.String()
+	}
+	lettered := "0000000  " + bytewise("%02x", "  ")[:16*4-2] + "\n          S   3   c   r   3   t   -   V   a   l   u   e   -   Z   Y   X\n" +
+		"0000020  57  56  39  0a\n          W   V   9  \\n\n0000024\n"
+	for name, c := range map[string][2]string{
+		"colons":                    {"<" + bytewise("%02x", ":") + ">", "<[masked]>"},
+		"dashes":                    {bytewise("%02X", "-"), "[masked]"},
+		"commas":                    {bytewise("%02x", ", "), "[masked]"},
+		"percent":                   {"?q=" + bytewise("%%%02X", "") + "&a", "?q=%[masked]&a"},
+		"small percent":             {bytewise("%%%02x", ""), "%[masked]"},
+		"escapes":                   {`$'` + bytewise(`\x%02x`, "") + `'`, `$'\x[masked]'`},
+		"escapes in JSON":           {`"` + bytewise(`\\x%02x`, "") + `"`, `"\\x[masked]"`},
+		"escapes of JSON":           {`"` + bytewise(`\u%04x`, "") + `"`, `"\u00[masked]"`},
+		"entities":                  {bytewise("&#x%x;", ""), "&#x[masked];"},
+		"xxd -i":                    {"  " + bytewise("0x%02x", ", ")[:72] + "\n  " + bytewise("0x%02x", ", ")[72:], "  0x[masked]"},
+		"xxd -i -c1":                {bytewise("  0x%02x", ",\n"), "  0x[masked]"},
+		"C":                         {bytewise("0x%02x", ",\n"), "0x[masked]"},
+		"xxd -c1":                   {numbered("%08x: %02[2]x  %[2]c\n"), "00000000: [masked]\n"},
+		"xxd -p -c1":                {bytewise("%02x\n", ""), "[masked]\n"},
+		"od -An -tx1 -w1":           {bytewise(" %02x\n", ""), " [masked]\n"},
+		"od -tx1 -w1":               {numbered("%07o %02x\n"), "0000000 [masked]\n"},
+		"od -tx1z -w1":              {numbered("%07o %02[2]x  >%[2]c<\n"), "0000000 [masked]\n"},
+		"od -tx1c":                  {lettered, "0000000  [masked]\n0000024\n"},
+		"od -tx1c -w1":              {numbered("%07o  %02[2]x\n          %[2]c\n"), "0000000  [masked]\n"},
+		"lines that end in returns": {bytewise("%02x\r\n", ""), "[masked]\n"},
+	} {
+		if got := masker.MaskString(c[0]); got != c[1] {
+			t.Errorf("%s: %q became %q, want %q", name, c[0], got, c[1])
+		}
+		sameInPieces(t, masker, c[0], func(int) int { return 1 })
+	}
+}
+
 // TestWhatIsNoDumpStays: numbers and hashes are what logs are made of.
 func TestWhatIsNoDumpStays(t *testing.T) {
 	masker := secrets.NewMasker(dumped)
 	for _, text := range []string{
-		"68 bottles, 75 left", "00000000: 6875 6e00  hun.\n", "commit 6875ae1", "68\n75\n6e\n00\n", hex.EncodeToString([]byte("hunter-3")),
+		"68 bottles, 75 left", "00000000: 6875 6e00  hun.\n", "commit 6875ae1", "68\n75\n6e\n00\n", "68:75:6e:74", "0x68, 0x75, 0x6e,\n0x00", "00000000: 68  h\n00000001: 75  u\n", hex.EncodeToString([]byte("hunter-3")),
 	} {
 		if got := masker.MaskString(text); got != text {
 			t.Errorf("%q became %q", text, got)
