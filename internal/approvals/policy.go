@@ -310,6 +310,11 @@ func (j *judging) catastrophic() (Judgement, string) {
 	if why := j.script.Catastrophe(); why != "" {
 		return asking(ByCatastrophe, "%s", why), ""
 	}
+	for _, file := range withTargets(j.directory, j.script.Targets()) {
+		if why := shell.Ruins(file); why != "" {
+			return asking(ByCatastrophe, "%s", why), ""
+		}
+	}
 	if j.verdict.Incomplete { // a rule that blocks may be among those that it was not held against
 		return asking(ByBashPolicy, "It takes too long to hold the line against all rules of the bash policy."), ""
 	}

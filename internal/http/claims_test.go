@@ -134,6 +134,8 @@ var claims = []claim{
 		"ask catastrophic: helm uninstall x", "ask catastrophic: aws s3 rb s3://x --force", "ask catastrophic: az group delete -n x", "ask catastrophic: docker volume rm x", "ask catastrophic: rclone purge x:y", "ask catastrophic: terraform destroy"}},
 	{policyPage, "A pattern that may stand for a protected folder counts as that folder: `rm -rf /e*`, `rm -rf /{bin,etc}`; so does a substitution: `rm -rf \"$(pwd)\"`; and `xargs` removes what it is fed with: `echo / | xargs rm -rf`.", all + "," + trusted, []string{
 		"ask catastrophic: rm -rf /e*", "ask catastrophic: rm -rf /{bin,etc}", `ask catastrophic: rm -rf "$(pwd)"`, "ask catastrophic: echo / | xargs rm -rf"}},
+	{policyPage, "So does a name in a folder that the line changes to: `cd /etc; rm passwd`.", all + "," + trusted, []string{
+		"ask catastrophic: cd /etc; rm passwd", "allow safeModeOff: cd /srv; rm passwd"}},
 	{policyPage, "What only shows is not in the set (`--help`, `git push --dry-run --force`, `kubectl delete ns x --dry-run=client`, `fdisk -l`), nor is a name that reads like a sub-command: `helm status delete`.", all + "," + trusted, []string{
 		"allow safeModeOff: dropdb --help", "allow safeModeOff: git push --dry-run --force", "allow safeModeOff: kubectl delete ns x --dry-run=client", "allow safeModeOff: fdisk -l", "allow safeModeOff: helm status delete"}},
 

@@ -16,6 +16,9 @@ var (
 	sqlClients   = set("psql mysql mariadb sqlite3 sqlcmd clickhouse-client cqlsh")
 )
 
+// mongoDrops is what takes data away in the shells of MongoDB.
+var mongoDrops = regexp.MustCompile(`\.(dropDatabase|drop)\s*\(|\.(deleteMany|remove)\s*\(\s*\{\s*\}`)
+
 // drops is SQL that takes away what no transaction brings back.
 var drops = regexp.MustCompile(`(?i)\b(drop\s+(database|schema|table|owned)|truncate\s+(table\s+)?\w)`)
 
@@ -51,6 +54,13 @@ func (r *reading) piped(left, right []Command) {
 	if anyOf(right, feeders) {
 		for _, fed := range left {
 			r.feeds(produced(fed), right)
+		}
+	}
+	if slices.ContainsFunc(right, func(c Command) bool { return shells[c.name()] && readsCode(c) }) {
+		for _, printer := range left {
+			if name := printer.name(); name == "echo" || name == "printf" {
+				r.guess(unescape(strings.Join(printer.Words[1:], " ")))
+			}
 		}
 	}
 	for _, c := range right {

@@ -27,7 +27,7 @@ type budget struct {
 // guess is a text that may be a script. The same one stands in every word around it, so sixty nested substitutions would
 // be read more often than a machine can: each is read once, and remembered.
 type guess struct {
-	source             string
+	source, folder     string
 	depth, assignments int
 }
 

@@ -38,11 +38,23 @@ var growing = map[string]func(n int) string{
 	"find fed to xargs":          func(n int) string { return strings.Repeat("find a b | xargs rm -rf; ", n) },
 	"words of a destroyer":       func(n int) string { return "aws " + strings.Repeat("delete ", n) },
 	"options":                    func(n int) string { return "tar " + strings.Repeat("-x ", n) },
-	"brackets":                   func(n int) string { return "ls " + strings.Repeat("[", n) },
-	"variables":                  func(n int) string { return strings.Repeat("a=$a$a;", n) + "ls $a" },
-	"variables, doubled":         func(n int) string { return "a=xxxx;" + strings.Repeat("a=$a$a;", n) + "$a" },
-	"pipes":                      func(n int) string { return strings.Repeat("ls | ", n) + "sh" },
-	"pipes in braces":            func(n int) string { return strings.Repeat("{ ", n) + "ls" + strings.Repeat(" | sort; }", n) },
+	"loops": func(n int) string {
+		return strings.Repeat("for a in $a $a /x; do ", n) + "rm -rf /$a" + strings.Repeat("; done", n)
+	},
+	"loops that read": func(n int) string {
+		return strings.Repeat("ls / | while read a; do ", n) + "rm -rf /$a" + strings.Repeat("; done", n)
+	},
+	"arguments of scripts":     func(n int) string { return strings.Repeat(`bash -c 'rm -rf "$@"' x y z;`, n) },
+	"arguments of one script":  func(n int) string { return `bash -c 'rm -rf "$@"' ` + strings.Repeat("x ", n) },
+	"folders":                  func(n int) string { return "cd /;" + strings.Repeat("cd a;rm -rf b;", n) },
+	"defaults":                 func(n int) string { return "rm -rf " + strings.Repeat("${X:-", n) + "/" + strings.Repeat("}", n) },
+	"scripts that are printed": func(n int) string { return strings.Repeat("echo 'ls;ls;ls' | bash;", n) },
+	"tests of find":            func(n int) string { return "find ~ " + strings.Repeat("-name '[a]*' -o ", n) + "-delete" },
+	"brackets":                 func(n int) string { return "ls " + strings.Repeat("[", n) },
+	"variables":                func(n int) string { return strings.Repeat("a=$a$a;", n) + "ls $a" },
+	"variables, doubled":       func(n int) string { return "a=xxxx;" + strings.Repeat("a=$a$a;", n) + "$a" },
+	"pipes":                    func(n int) string { return strings.Repeat("ls | ", n) + "sh" },
+	"pipes in braces":          func(n int) string { return strings.Repeat("{ ", n) + "ls" + strings.Repeat(" | sort; }", n) },
 	"pipes of SQL": func(n int) string {
 		return "{ " + strings.Repeat("echo drop; ", n) + "} | { " + strings.Repeat("psql; ", n) + "}"
 	},

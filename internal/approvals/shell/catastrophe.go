@@ -20,7 +20,7 @@ func (s Script) Catastrophe() string {
 		}
 	}
 	for _, target := range s.targets {
-		if why := ruins(target); why != "" {
+		if why := Ruins(target); why != "" {
 			return why
 		}
 	}
@@ -29,6 +29,10 @@ func (s Script) Catastrophe() string {
 	}
 	return ""
 }
+
+// Targets are the files whose contents the line writes or takes away, as written, in the folder that it changes to. They are
+// for [Ruins], with where their links lead: what cannot be told of a name is in it.
+func (s Script) Targets() []string { return s.targets }
 
 // piped finds a download into a shell where the line cannot be parsed.
 var piped = regexp.MustCompile(`\b(curl|wget)\b[^\n]*\|\s*(sudo\s+)?(ba|da|z|k)?sh\b`)
@@ -54,11 +58,13 @@ func disaster(c Command) string {
 }
 
 // always are programs that are catastrophes whatever their arguments are.
-var always = strings.Fields(`cfdisk blkdiscard reboot halt poweroff userdel deluser groupdel delgroup killall5 dropdb lvremove vgremove pvremove`)
+var always = strings.Fields(`cfdisk blkdiscard reboot halt poweroff userdel deluser groupdel delgroup killall5 dropdb dropuser lvremove vgremove pvremove`)
 
 // disasters are checks of the arguments of one program.
 var disasters = map[string]func(args []string) string{
-	"rm": removal, "chmod": estranging, "chown": estranging, "chgrp": estranging, "chattr": ownership,
+	"rm": removal, "srm": removal, "wipe": removal, "setfacl": ownership,
+	"fd": searchByName, "fdfind": searchByName, "tar": archiving, "bsdtar": archiving,
+	"chmod": estranging, "chown": estranging, "chgrp": estranging, "chattr": ownership,
 	"mv": displacement, "find": search, "git": rewriting,
 	"dd":       anyArg("It writes to a device.", func(a string) bool { return strings.HasPrefix(a, "of=") && device(a[3:]) }),
 	"shred":    anyArg("It overwrites a device or a system file.", func(a string) bool { return device(a) || system(a) }),
@@ -76,14 +82,15 @@ var disasters = map[string]func(args []string) string{
 	"iptables": firewall, "ip6tables": firewall,
 	"nft":        anyArg("It takes the firewall down.", oneOf("flush")),
 	"ufw":        anyArg("It takes the firewall down.", oneOf("disable", "reset")),
-	"crontab":    anyArg("It removes all scheduled jobs.", func(a string) bool { return cluster(a, "r") }),
+	"crontab":    anyArg("It removes all scheduled jobs.", func(a string) bool { return cluster(a, "r") || a == "/dev/null" }),
 	"kubectl":    cluster8s,
 	"oc":         cluster8s,
 	"rsync":      mirroring,
 	"mysqladmin": anyArg("It drops data of a database.", oneOf("drop")),
 	"redis-cli":  anyArg("It drops data of a database.", func(a string) bool { return oneOf("flushall", "flushdb")(strings.ToLower(a)) }),
 	"cryptsetup": anyArg("It makes a disk unreadable.", oneOf("luksFormat", "erase", "luksErase")),
-	"mongosh":    anyArg("It drops data of a database.", func(a string) bool { return strings.Contains(a, "dropDatabase") }),
+	"mongosh":    anyArg("It drops data of a database.", mongoDrops.MatchString),
+	"mongo":      anyArg("It drops data of a database.", mongoDrops.MatchString),
 }
 
 // anyArg finds one argument that is reason enough.
@@ -225,16 +232,48 @@ func ofKind(resource string) bool {
 	})
 }
 
-// mirroring: rsync takes away what its source does not have.
+// mirrorOptions are the options of rsync.
+var mirrorOptions = options{
+	flags: "aAbcCdDgGhHiIjJklLmnNoOpPqrRsStuUvwWxXyz0468", values: "efTBM@",
+	valued: strings.Fields(`rsh exclude include filter exclude-from include-from files-from temp-dir compare-dest copy-dest link-dest log-file
+		log-file-format out-format max-size min-size bwlimit port partial-dir suffix backup-dir password-file chmod rsync-path timeout
+		contimeout block-size modify-window compress-level info debug usermap groupmap chown iconv skip-compress address sockopts max-delete`),
+}
+
+// mirroring: rsync takes away what its source does not have, here or on another machine.
 func mirroring(args []string) string {
-	deletes := slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--del") })
-	for i, arg := range args {
-		last := i == len(args)-1
-		if last && deletes && (precious(arg) || hereFolder(arg)) || precious(arg) && slices.Contains(args, "--remove-source-files") {
-			return "It removes what lies below " + quoted(arg) + "."
+	p := mirrorOptions.parse(wordsOf(args), false)
+	operands := texts(p.operands)
+	if len(operands) < 2 || p.has("n", "dry-run") {
+		return ""
+	}
+	for i, operand := range operands {
+		if machine, name, remote := strings.Cut(operand, ":"); remote && !strings.Contains(machine, "/") {
+			if operand = name; name == "" {
+				operand = "~"
+			}
+		}
+		last := i == len(operands)-1
+		deletes := last && slices.ContainsFunc(p.options, func(o option) bool { return strings.HasPrefix(o.name, "del") })
+		if deletes && (precious(operand) || hereFolder(operand)) || !last && precious(operand) && p.has("remove-source-files") {
+			return "It removes what lies below " + quoted(operand) + "."
 		}
 	}
 	return ""
+}
+
+// archiving: tar takes away what it has put into an archive.
+func archiving(args []string) string {
+	if !slices.ContainsFunc(args, func(a string) bool { return abbreviates(a, "--remove-files", 5) }) {
+		return ""
+	}
+	return anyArg("It removes what it archives.", func(a string) bool { return precious(a) || here(a) })(args)
+}
+
+// abbreviates tells whether an argument is an option, perhaps cut short to no less than so many bytes, perhaps with a value.
+func abbreviates(arg, option string, least int) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return len(name) >= least && strings.HasPrefix(option, name)
 }
 
 // pushOptions are the options of git push.
@@ -260,7 +299,7 @@ func rewriting(args []string) string {
 		return ""
 	}
 	return anyArg("It overwrites the history that others share.", func(a string) bool {
-		return cluster(a, "fd") || strings.HasPrefix(a, "--force") || a == "--mirror" || a == "--delete" || a == "--prune" ||
-			len(a) > 1 && (a[0] == '+' || a[0] == ':')
+		return cluster(a, "fd") || strings.HasPrefix(a, "--force") || len(a) > 1 && (a[0] == '+' || a[0] == ':') ||
+			slices.ContainsFunc([]string{"--force", "--mirror", "--delete", "--prune"}, func(o string) bool { return abbreviates(a, o, 4) })
 	})(rest)
 }

@@ -29,6 +29,7 @@ type reading struct {
 	depth   int               // scripts within scripts
 	vars    map[string]string // what was assigned on the way: to guess what a variable hides
 	moved   bool              // the folder changes on the way: relative names mean other files than they seem to
+	folder  string            // that the line is known to change to, so far; "" where that is not known
 	git     bool              // git runs: it obeys the configuration of the folder that it is started in
 }
 
@@ -114,10 +115,10 @@ func (r *reading) guess(source string) {
 	if r.depth >= maxDepth || strings.TrimSpace(source) == "" {
 		return
 	}
-	key := guess{source, r.depth + 1, r.assignments}
+	key := guess{source, r.folder, r.depth + 1, r.assignments}
 	aside, known := r.guesses[key]
 	if !known {
-		other := &reading{Script: &aside, budget: r.budget, vars: r.vars, depth: key.depth}
+		other := &reading{Script: &aside, budget: r.budget, vars: r.vars, depth: key.depth, folder: r.folder}
 		other.read(source)
 		r.guesses[key] = aside
 	}

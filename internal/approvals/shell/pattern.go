@@ -15,9 +15,12 @@ const (
 	maxWord      = 4 << 10 // bytes of the word
 )
 
-// spellings are the words that the braces of a word stand for, each of which may still be a pattern. Of too many, it returns
-// one that may be anything.
+// spellings are the words that the braces of a word stand for, and what stands in for a variable at its beginning; each may
+// still be a pattern. Of too many, it returns one that may be anything.
 func spellings(word string) []string {
+	if len(word) <= maxWord {
+		word = defaulted(word, maxDepth)
+	}
 	if !strings.ContainsAny(word, "{(") {
 		return []string{word}
 	}
@@ -42,6 +45,42 @@ func spellings(word string) []string {
 	}
 	return done
 }
+
+// substitute is a variable with what stands in for it where it is not set: ${X:-/etc}, ${HOME:?}.
+var substitute = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)(:?[-=?+])`)
+
+// defaulted puts what stands in for it in the place of a variable at the beginning of a word. A home is always set; and of any
+// other variable nothing is known where the line ends without it.
+func defaulted(word string, depth int) string {
+	found := substitute.FindStringSubmatch(word)
+	if found == nil || depth == 0 {
+		return word
+	}
+	deep, end := 1, len(found[0])
+	for ; end < len(word); end++ {
+		if word[end] == '{' {
+			deep++
+		} else if word[end] == '}' {
+			if deep--; deep == 0 {
+				break
+			}
+		}
+	}
+	if end == len(word) {
+		return word
+	}
+	rest := word[end+1:]
+	switch {
+	case found[1] == "HOME" || found[1] == "PWD":
+		return "$" + found[1] + rest
+	case strings.HasSuffix(found[2], "?"):
+		return word
+	}
+	return defaulted(unquoted.Replace(word[len(found[0]):end])+rest, depth-1)
+}
+
+// unquoted takes quotes away.
+var unquoted = strings.NewReplacer(`"`, "", "'", "")
 
 // extended are the patterns of extglob, such as @(etc|bin).
 var extended = regexp.MustCompile(`[@!+?*]\([^()]*\)`)

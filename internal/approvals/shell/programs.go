@@ -134,8 +134,30 @@ func exactly(lines ...string) judge {
 	}
 }
 
-// moves notes that the folder changes.
-func (r *reading) moves(*call) { r.moved = true }
+// moves notes that the folder changes, and where to.
+func (r *reading) moves(c *call) {
+	r.moved = true
+	operands := slices.DeleteFunc(texts(c.args()), func(a string) bool { return strings.HasPrefix(a, "-") && len(a) > 1 })
+	switch {
+	case len(operands) == 0 && c.name() == "cd":
+		r.folder = "~"
+	case len(operands) == 1 && operands[0] != "-" && c.name() != "popd":
+		r.folder = r.within(operands[0])
+		if !strings.HasPrefix(r.folder, "/") {
+			r.folder = ""
+		}
+	default:
+		r.folder = ""
+	}
+}
+
+// within is a name in the folder that the line changed to.
+func (r *reading) within(name string) string {
+	if r.folder == "" || name == "" || strings.ContainsAny(name[:1], "/~$`") || !r.spend(len(r.folder)+len(name)) {
+		return name
+	}
+	return strings.TrimSuffix(r.folder, "/") + "/" + name
+}
 
 // tests: -v and -R look at a variable, and run what its index holds, as in a[$(id)].
 func (r *reading) tests(c *call) {

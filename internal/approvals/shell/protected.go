@@ -12,7 +12,7 @@ import (
 
 // homeless are the ways to write the home folder, and variables that may be empty: rm -rf "$DIR"/* is rm -rf /*. What a
 // substitution puts there is not known either: rm -rf "$(pwd)".
-var homeless = regexp.MustCompile(`^(~[a-z0-9_-]*|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?)?(/+\.?)*(/\.?\*|/)?$`)
+var homeless = regexp.MustCompile(`^(~[a-z0-9_-]*|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?)?(/+\.{0,2})*(/\.?\*|/)?$`)
 
 // folders are the parts of a system.
 var folders = set("/ /etc /usr /bin /sbin /lib /lib32 /lib64 /boot /var /dev /proc /sys /root /home /opt /srv /mnt /media /run /data /Users /System /Library")
@@ -141,8 +141,8 @@ func protected(name string, these *regexp.Regexp, samples []string) bool {
 	})
 }
 
-// ruins returns why writing to a file is a catastrophe.
-func ruins(target string) string {
+// Ruins returns why writing to a file is a catastrophe, or "".
+func Ruins(target string) string {
 	switch {
 	case device(target):
 		return "It writes to the device " + quoted(target) + "."

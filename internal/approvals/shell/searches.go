@@ -9,7 +9,7 @@ import (
 )
 
 // removers are programs that take away the files that they name.
-var removers = set("rm shred unlink rmdir")
+var removers = set("rm srm shred wipe unlink rmdir")
 
 // search: find deletes, or has rm delete, whatever lies below a folder.
 func search(args []string) string {
@@ -36,6 +36,24 @@ func search(args []string) string {
 			all = !byAny
 		}
 		if all && (precious(folder) || here(folder)) || vital(folder) {
+			return "It removes what lies below " + quoted(folder) + "."
+		}
+	}
+	return ""
+}
+
+// searchByName: fd -x rm removes what lies below a folder and has a name. Its first word is the pattern for the name.
+func searchByName(args []string) string {
+	action := slices.IndexFunc(args, oneOf("-x", "-X", "--exec", "--exec-batch"))
+	if action < 0 || !slices.ContainsFunc(args[action:], func(a string) bool { return removers[path.Base(a)] }) {
+		return ""
+	}
+	operands := slices.DeleteFunc(slices.Clone(args[:action]), func(a string) bool { return strings.HasPrefix(a, "-") })
+	if len(operands) == 0 {
+		return "It removes what lies below this folder."
+	}
+	for _, folder := range operands[1:] {
+		if vital(folder) || precious(folder) && !namesSome(operands[0]) {
 			return "It removes what lies below " + quoted(folder) + "."
 		}
 	}

@@ -38,10 +38,13 @@ func (r *reading) statement(stmt *syntax.Stmt) {
 func (r *reading) fed(redirects []*syntax.Redirect, commands []Command) {
 	if anyOf(commands, feeders) {
 		for _, redirect := range redirects {
-			if redirect.Op == syntax.WordHdoc {
-				r.feeds(strings.Fields(r.word(redirect.Word).text), commands)
-			} else if redirect.Hdoc != nil {
-				r.feeds(strings.Fields(r.asWritten(redirect.Hdoc)), commands)
+			r.feeds(strings.Fields(r.given(redirect)), commands)
+		}
+	}
+	if anyOf(commands, sqlClients) {
+		for _, redirect := range redirects {
+			if text := r.given(redirect); r.spend(len(text)) && dropsData(newCommand([]string{text}, false)) {
+				r.alarm("It drops data of a database.")
 			}
 		}
 	}
@@ -49,13 +52,19 @@ func (r *reading) fed(redirects []*syntax.Redirect, commands []Command) {
 		return
 	}
 	for _, redirect := range redirects {
-		if redirect.Hdoc != nil {
-			r.guess(r.asWritten(redirect.Hdoc))
-		}
-		if redirect.Op == syntax.WordHdoc {
-			r.guess(r.word(redirect.Word).text)
-		}
+		r.guess(r.given(redirect))
 	}
+}
+
+// given is the text that a here-document or a here-string gives to a command.
+func (r *reading) given(redirect *syntax.Redirect) string {
+	switch {
+	case redirect.Hdoc != nil:
+		return r.asWritten(redirect.Hdoc)
+	case redirect.Op == syntax.WordHdoc:
+		return r.word(redirect.Word).text
+	}
+	return ""
 }
 
 func (r *reading) command(cmd syntax.Command) {
@@ -66,7 +75,9 @@ func (r *reading) command(cmd syntax.Command) {
 	case *syntax.BinaryCmd:
 		r.binary(cmd)
 	case *syntax.Subshell:
+		outside := r.folder
 		r.statements(cmd.Stmts)
+		r.folder = outside
 	case *syntax.Block:
 		r.statements(cmd.Stmts)
 	case *syntax.IfClause:
@@ -96,10 +107,46 @@ func (r *reading) binary(cmd *syntax.BinaryCmd) {
 		left = r.since(from)
 	}
 	from = r.extent()
+	if cmd.Op == syntax.Pipe {
+		r.reads(left, cmd.Y)
+	}
 	r.statement(cmd.Y)
 	if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
 		r.piped(left, r.since(from))
 	}
+}
+
+// reads guesses what a loop reads into its variable: ls / | while read f; do … done.
+func (r *reading) reads(left []Command, right *syntax.Stmt) {
+	loop, loops := right.Cmd.(*syntax.WhileClause)
+	if !loops || len(loop.Cond) == 0 || len(left) == 0 {
+		return
+	}
+	call, simple := loop.Cond[len(loop.Cond)-1].Cmd.(*syntax.CallExpr)
+	if !simple || len(call.Args) < 2 || call.Args[0].Lit() != "read" {
+		return
+	}
+	var names []string
+	for _, c := range left {
+		names = append(names, produced(c)...)
+	}
+	r.assignChoice(call.Args[len(call.Args)-1].Lit(), names)
+}
+
+// maxChoice bounds the text of all that a variable may hold.
+const maxChoice = 1 << 10
+
+// assignChoice remembers that a variable holds one of these texts, as braces with all of them would.
+func (r *reading) assignChoice(name string, texts []string) {
+	choice := strings.Join(texts, ",")
+	if name == "" || len(texts) == 0 || len(choice) > maxChoice {
+		return
+	}
+	if len(texts) > 1 {
+		choice = "{" + choice + "}"
+	}
+	r.vars[name] = choice
+	r.assignments++
 }
 
 func (r *reading) branches(clause *syntax.IfClause) {
@@ -118,9 +165,11 @@ func (r *reading) loop(clause *syntax.ForClause) {
 		r.unclear("The loop sets what may change how commands run.")
 		r.substitutions(clause.Loop)
 	} else {
+		var choice []string
 		for _, item := range items.Items {
-			r.word(item)
+			choice = append(choice, r.word(item).text)
 		}
+		r.assignChoice(items.Name.Value, choice)
 	}
 	r.statements(clause.Do)
 }
@@ -307,7 +356,7 @@ func (r *reading) write(target word) {
 			return
 		}
 	}
-	r.targets = append(r.targets, target.text)
+	r.targets = append(r.targets, r.within(target.text))
 	if target.kind != plain || target.text == "" {
 		target.text = Unknown
 	}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -187,7 +188,11 @@ func (r *reading) throughShell(c *call) {
 	case len(p.operands) > 0 && strings.HasPrefix(p.operands[0].text, "+"):
 		r.unclear("%s takes a word with a plus as an option.", c.name())
 	case p.has("c") && len(p.operands) > 0:
+		outside := r.folder
+		r.positional(p.operands[1:])
 		r.script(p.operands[0])
+		r.positional(nil)
+		r.folder = outside
 		return
 	case len(p.operands) == 0:
 		r.unclear("%s runs what it reads.", c.name())
@@ -200,6 +205,20 @@ func (r *reading) throughShell(c *call) {
 		if strings.ContainsAny(operand.text, " \n;") {
 			r.guess(operand.text)
 		}
+	}
+}
+
+// positional remembers the arguments of a script: $0, $1 and so on, and $@ for all but the first.
+func (r *reading) positional(args []word) {
+	for _, name := range strings.Fields("0 1 2 3 4 5 6 7 8 9 @ *") {
+		delete(r.vars, name)
+	}
+	for i, arg := range args[:min(len(args), 10)] {
+		r.assignChoice(strconv.Itoa(i), []string{arg.text})
+	}
+	if len(args) > 1 {
+		r.assignChoice("@", texts(args[1:]))
+		r.assignChoice("*", texts(args[1:]))
 	}
 }
 

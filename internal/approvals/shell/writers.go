@@ -31,6 +31,9 @@ func (w writer) judge(r *reading, c *call) {
 	if arg, found := (harm{long: []string{"strip-program"}}).in(c.args()); found {
 		r.unclear("%s may run something by %s.", c.name(), quoted(arg))
 	}
+	if r.folder != "" {
+		r.shade(w.inFolder(r, c, p))
+	}
 	overwritten := len(r.targets)
 	for _, file := range w.files(c, p) {
 		r.write(file)
@@ -48,12 +51,24 @@ func (w writer) judge(r *reading, c *call) {
 	}
 }
 
+// inFolder is the command as it would be in another folder: with the names of its files in the folder that the line changed to.
+func (w writer) inFolder(r *reading, c *call, p parsed) []word {
+	words := []word{c.words[0]}
+	for _, arg := range c.args() {
+		if strings.HasPrefix(arg.text, "-") {
+			words = append(words, arg)
+		}
+	}
+	words = append(words, p.operands[:w.skipped(p)]...)
+	for _, file := range w.files(c, p) {
+		words = append(words, word{r.within(file.text), file.kind})
+	}
+	return words
+}
+
 // files are the operands that are written.
 func (w writer) files(c *call, p parsed) []word {
-	files := p.operands
-	if !p.has("reference") && !modeAsOption(p) {
-		files = files[min(w.skip, len(files)):]
-	}
+	files := p.operands[w.skipped(p):]
 	folders := p.valuesOf("t", "target-directory")
 	switch {
 	case c.name() == "mv":
@@ -64,6 +79,14 @@ func (w writer) files(c *call, p parsed) []word {
 		return folders
 	}
 	return files[max(0, len(files)-1):]
+}
+
+// skipped is how many operands stand before the files.
+func (w writer) skipped(p parsed) int {
+	if p.has("reference") || modeAsOption(p) {
+		return 0
+	}
+	return min(w.skip, len(p.operands))
 }
 
 // modeAsOption tells whether a mode looks like an option, as in chmod -x file: then the first operand is a file.
