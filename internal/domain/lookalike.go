@@ -40,12 +40,24 @@ func endsWord(r rune) bool {
 
 func asciiLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-func revealWord(shown *strings.Builder, word string) {
-	deceives := deceptive(word)
+func revealWord(shown *strings.Builder, text string, from, to int) {
+	word := text[from:to]
+	deceives := deceptive(word) && !spaced(text, from, to)
 	for _, r := range word {
 		show(shown, r, deceives && lookAlike(r))
 	}
 }
+
+// spaced tells whether the word text[from:to] is a dash between blanks, as sentences have it.
+func spaced(text string, from, to int) bool {
+	switch text[from:to] {
+	case "‒", "–", "—", "―":
+		return from > 0 && isBlank(text[from-1]) && to < len(text) && isBlank(text[to])
+	}
+	return false
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
 // deceptive tells whether the look-alikes of a word may be taken for ASCII: beside letters of ASCII, or among themselves. In a word with
 // other letters, such as привет, they are what they look like.

@@ -18,18 +18,19 @@ func ShowUnseen(text string) string {
 
 // Reveal is text in which a person sees each character for what it is, for whoever decides on it. It marks what [ShowUnseen] marks; the
 // letters of scripts that run from right to left, which change the order in which their neighbours are read; and look-alikes of ASCII
-// characters. A look-alike stays where nobody can mistake it: in a word with other letters of its script and none of ASCII.
+// characters. A look-alike stays where nobody can mistake it: in a word with other letters of its script and none of ASCII. So does a dash
+// between blanks, as sentences have it.
 func Reveal(text string) string {
 	var shown strings.Builder
 	begin := 0 // of the word under way
 	for i, r := range text {
 		if endsWord(r) {
-			revealWord(&shown, text[begin:i])
+			revealWord(&shown, text, begin, i)
 			show(&shown, r, unseen(r) || leftward(r))
 			begin = i + len(string(r))
 		}
 	}
-	revealWord(&shown, text[begin:])
+	revealWord(&shown, text, begin, len(text))
 	return shown.String()
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
 	"signoff/internal/domain"
@@ -73,22 +74,38 @@ var suspects = []string{
 	"df -h", "сat /etc/passwd", "cаt", "/еtс", "сору", "ѕудо rm", "ls； rm", "ls；rm", "ls;rm", "https://good.example∕.evil.example", "𝐫𝐦 -rf /",
 	"ｒｍ", "ﬁnd .", "rm −rf", "привет, мир", "файл1.txt", "мама/сор", "你好；再见", "你好；rm", "café ñandú", "don’t — “do” that…",
 	"rm אבג 123", "echo مرحبا", "a\u202e\u05d0", "с\u200bat", "\u212a", "x×y", "æ", "", "\n", "с\nat", "αβγ", "αpp",
+	"rm –rf", "rm —rf", "cat –", "– a – b\n– c", "1–2", "ⓡⓜ -rf", "🅁🄼", "⒭m", "ʀᴍ -rf", "ʳᵐ", "km²", "r̶m", "r\u20ddm", "п\u0336", "Cafe\u0301 n\u0303", "\u200b– a", "a–\u05d0",
 }
 
 func TestReveal(t *testing.T) {
 	for text, want := range map[string]string{
-		"сat x":         "⟨U+0441⟩at x",
-		"ls；rm":         "ls⟨U+FF1B⟩rm",
-		"ls\u037erm":    "ls⟨U+037E⟩rm",
-		"/bin∕sh":       "/bin⟨U+2215⟩sh",
-		"𝐫𝐦 -rf":        "⟨U+1D42B⟩⟨U+1D426⟩ -rf",
-		"сосо":          "⟨U+0441⟩⟨U+043E⟩⟨U+0441⟩⟨U+043E⟩",
-		"привет, сосед": "привет, сосед",
-		"я.сс":          "я.⟨U+0441⟩⟨U+0441⟩",
-		"rm \u05d0 1":   "rm ⟨U+05D0⟩ 1",
-		"\u0661\u0627":  "⟨U+0661⟩⟨U+0627⟩",
-		"a\u202eb":      "a⟨U+202E⟩b",
-		"Zoë 李\nb":      "Zoë 李\nb",
+		"сat x":          "⟨U+0441⟩at x",
+		"ls；rm":          "ls⟨U+FF1B⟩rm",
+		"ls\u037erm":     "ls⟨U+037E⟩rm",
+		"/bin∕sh":        "/bin⟨U+2215⟩sh",
+		"𝐫𝐦 -rf":         "⟨U+1D42B⟩⟨U+1D426⟩ -rf",
+		"сосо":           "⟨U+0441⟩⟨U+043E⟩⟨U+0441⟩⟨U+043E⟩",
+		"привет, сосед":  "привет, сосед",
+		"я.сс":           "я.⟨U+0441⟩⟨U+0441⟩",
+		"rm \u05d0 1":    "rm ⟨U+05D0⟩ 1",
+		"\u0661\u0627":   "⟨U+0661⟩⟨U+0627⟩",
+		"a\u202eb":       "a⟨U+202E⟩b",
+		"Zoë 李\nb":       "Zoë 李\nb",
+		"rm –rf /":       "rm ⟨U+2013⟩rf /",
+		"rm —rf —-x":     "rm ⟨U+2014⟩rf ⟨U+2014⟩-x",
+		"kill ‒9 ―1":     "kill ⟨U+2012⟩9 ⟨U+2015⟩1",
+		"that – is":      "that – is",
+		"so —\nthat":     "so —\nthat",
+		"cat –":          "cat ⟨U+2013⟩",
+		"мама–папа":      "мама–папа",
+		"ⓡm 🅡m 🆁m ⒭m":    "⟨U+24E1⟩m ⟨U+1F161⟩m ⟨U+1F181⟩m ⟨U+24AD⟩m",
+		"🅁🄼 -rf":         "⟨U+1F141⟩⟨U+1F13C⟩ -rf",
+		"ʀᴍ -rf":         "⟨U+0280⟩⟨U+1D0D⟩ -rf",
+		"ʳᵐ ⁻⁹ x²":       "⟨U+02B3⟩⟨U+1D50⟩ ⟨U+207B⟩⟨U+2079⟩ x⟨U+00B2⟩",
+		"r\u0336m\u0336": "r⟨U+0336⟩m⟨U+0336⟩",
+		"rm\u20dd":       "rm⟨U+20DD⟩",
+		"Cafe\u0301 Việt Nam, nên e\u0323\u0302, ñandú, Łódź, ağaç, Ærø, straße 1º … ™": "Cafe\u0301 Việt Nam, nên e\u0323\u0302, ñandú, Łódź, ağaç, Ærø, straße 1º … ™",
+		"サーバー 第一": "サーバー 第一",
 	} {
 		if got := domain.Reveal(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
@@ -96,6 +113,21 @@ func TestReveal(t *testing.T) {
 	}
 	if text := "сat \u05d0 привет"; domain.ShowUnseen(text) != text {
 		t.Error("a model that lists a folder gets names that it cannot use")
+	}
+}
+
+// TestWhatNormalizesToASCIIIsMarked: of the characters that Unicode takes for variants of printed ASCII characters, those stay that stand in
+// ordinary texts or are drawn wide.
+func TestWhatNormalizesToASCIIIsMarked(t *testing.T) {
+	stay := map[rune]bool{'ª': true, 'º': true, '™': true, '℠': true, '…': true, '‥': true, '№': true, '㉐': true}
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		variant := norm.NFKC.String(string(r))
+		plain := !strings.ContainsFunc(variant, func(c rune) bool { return c <= ' ' || c > '~' })
+		isMarked := strings.Contains(domain.Reveal("a"+string(r)), "⟨")
+		isDash, isUnit := unicode.Is(unicode.Pd, r) && r >= 0x80, r >= 0x32CC && r <= 0x33FF
+		if assigned(r) && (plain || isDash) && !isUnit && isMarked == stay[r] {
+			t.Errorf("%U %q, a variant of %q: marked is %v", r, r, variant, isMarked)
+		}
 	}
 }
 

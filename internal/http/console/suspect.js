@@ -1,7 +1,7 @@
 // Text of which a person decides: a command, a path, a summary. Beside what reveal.js marks, it marks what a person may take for something else: a
 // Cyrillic с in "сat", the Greek question mark for a semicolon, and all letters of scripts that run from right to left, since these change the
 // order in which their neighbours are read. A look-alike stays where nobody can mistake it: in a word with other letters of its script and none
-// of ASCII. The server does the same for the pages of links and for summaries (domain.Reveal); a table that both are tested with
+// of ASCII. So does a dash between blanks, as sentences have it. The server does the same for the pages of links and for summaries (domain.Reveal); a table that both are tested with
 // holds the two together.
 
 import { h } from "./dom.js";
@@ -35,7 +35,7 @@ function suspects(text) {
   };
   for (const { 0: part, index, groups } of text.matchAll(parts)) {
     if (groups.leftward !== undefined) mark(part, index, "which runs from right to left");
-    else if (deceptive(part)) for (const { 0: one, index: at } of part.matchAll(alike)) mark(one, index + at, "which only looks like ASCII");
+    else if (deceptive(part) && !spaced(text, index, index + part.length)) for (const { 0: one, index: at } of part.matchAll(alike)) mark(one, index + at, "which only looks like ASCII");
   }
   if (end < text.length) found.push({ text: text.slice(end) });
   return found;
@@ -44,6 +44,11 @@ function suspects(text) {
 /** Tells whether the look-alikes of a word may be taken for ASCII: beside letters of ASCII, or among themselves. */
 function deceptive(word) {
   return ascii.test(word) || !own.test(word);
+}
+
+/** Tells whether the word from … to of a text is a dash between blanks, as sentences have it. */
+function spaced(text, from, to) {
+  return /^[\u2012-\u2015]$/.test(text.slice(from, to)) && /^[ \t\n]$/.test(text.charAt(from - 1)) && /^[ \t\n]$/.test(text.charAt(to));
 }
 
 /** The text as nodes, its marks made visible. */
