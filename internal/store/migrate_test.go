@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"os"
@@ -238,6 +239,31 @@ func TestServerWaitsForTheLockOfOneThatHasJustDied(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A server that was killed in the middle of a write may hold its file for a while.
+func TestOpenWaitsForAFileThatIsLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "signoff.db")
+	holder, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	holder.SetMaxOpenConns(1)
+	for _, statement := range []string{"create table held(x)", "begin exclusive"} {
+		if _, err := holder.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const connTimeout = 50 * time.Millisecond
+	time.AfterFunc(4*connTimeout, func() { _, _ = holder.Exec("rollback") })
+	s, err := store.Open(t.Context(), store.Config{Path: path, ConnTimeout: connTimeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestFilesArePrivate(t *testing.T) {

@@ -18,7 +18,7 @@ type Config struct {
 	Path        string // of the SQLite file, used when DatabaseURL is empty
 
 	MaxConns    int           // Postgres: connections of the pool. SQLite: readers beside the one writer
-	ConnTimeout time.Duration // how long Open and every later connect may take
+	ConnTimeout time.Duration // Postgres: how long Open and every later connect may take
 	WALBytes    int64         // SQLite: how large the log beside the database file may become before it is begun anew
 	BellPing    time.Duration // Postgres: how long a listener hears nothing before it asks, and then waits for the answer
 
@@ -30,6 +30,8 @@ type Config struct {
 const (
 	defaultMaxConns    = 16
 	defaultConnTimeout = 10 * time.Second
+	fileTimeout        = time.Minute            // SQLite: how long Open waits for the file
+	openPause          = 100 * time.Millisecond // between two attempts
 	defaultBellPing    = 5 * time.Second
 )
 
@@ -77,13 +79,34 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		return nil, err
 	}
 	s.recoveryDelay = config.RecoveryDelay
-	ctx, cancel := context.WithTimeout(ctx, config.ConnTimeout)
+	limit := config.ConnTimeout
+	if s.file != nil {
+		limit = fileTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := s.Ping(ctx); err != nil {
+	if err := s.awaitAnswer(ctx); err != nil {
 		s.Close()
 		return nil, domain.Errorf(domain.CodeStorage, "The database cannot be opened.").With(err)
 	}
 	return s, nil
+}
+
+// awaitAnswer waits until the database answers. A file may be locked at first: a process that was killed in the middle of an fsync keeps
+// its locks until the disk has done it, and on a slow disk the recovery of the log takes its time, too. A server that gave up would not
+// come back by itself.
+func (s *Store) awaitAnswer(ctx context.Context) error {
+	for {
+		err := s.Ping(ctx)
+		if err == nil || s.file == nil || s.dialect.fault(err, false) != transient {
+			return err
+		}
+		select {
+		case <-time.After(openPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // Shared tells whether other replicas may write to this database.
