@@ -2,7 +2,6 @@ package secrets
 
 import (
 	"bytes"
-	"iter"
 	"slices"
 	"strings"
 )
@@ -132,16 +131,16 @@ func (r *dumpReader) readOn(i, at int) (to int, fits bool) {
 	case r.budget <= 0:
 	case r.dump.tells(at):
 		row = r.rowEnd(i)
-	case at == 1 && isKnown(r.dump[1]):
+	case at == 1 && isKnown(r.dump[1]) && mayEndRow(r.text, i, byte(r.dump[0])):
 		row = r.narrowEnd(i, byte(r.dump[0]))
 	}
 	if r.cut || row == 0 {
 		return 0, false
 	}
 	r.rows++
-	for next := range r.rowStarts(row) {
-		if r.cut {
-			break
+	for _, next := range r.rowStarts(row) {
+		if r.cut || next == 0 {
+			continue
 		}
 		if to, fits = r.tryAt(next, at); fits {
 			return to, true
@@ -198,7 +197,7 @@ func (r *dumpReader) gap(i int) int {
 
 // rowEnd returns where the row behind that of i begins, or 0: a row goes on with a column of letters behind a blank, or is over.
 func (r *dumpReader) rowEnd(i int) (next int) {
-	if r.ends(i) || !slices.Contains([]byte(" \t\r\n,"), r.text[i]) {
+	if r.ends(i) || !endsRow[r.text[i]] {
 		return 0
 	}
 	last := r.lineEnd(i)
@@ -229,20 +228,16 @@ func (r *dumpReader) narrowEnd(i int, b byte) (next int) {
 	return i + 1
 }
 
-// rowStarts are where the first byte of a row at i may stand: behind its blanks, or behind an offset as well. A row of letters may come first.
-func (r *dumpReader) rowStarts(i int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for ; i > 0; i = r.letters(i) {
-			first, open := behindPrefix(r.text, r.blanks(i))
-			r.cut = r.cut || open && !r.whole
-			if !yield(first) {
-				return
-			}
-			if next := r.offset(first); next > 0 && !yield(next) {
-				return
-			}
-		}
+// rowStarts are where the first byte of a row at i may stand: behind its blanks, or behind an offset as well. A row of letters may come
+// first. The zeros among them are none.
+func (r *dumpReader) rowStarts(i int) (starts [4]int) {
+	for n := 0; i > 0 && n < len(starts); n += 2 {
+		first, open := behindPrefix(r.text, r.blanks(i))
+		r.cut = r.cut || open && !r.whole
+		starts[n], starts[n+1] = first, r.offset(first)
+		i = r.letters(i)
 	}
+	return starts
 }
 
 // letters returns where the row ends that od -c prints at i, or 0 where none stands there: blanks, and at most three letters for each byte.
@@ -264,11 +259,14 @@ func (r *dumpReader) letters(i int) (next int) {
 
 // lineEnd returns where the line of i ends, or how far one may reach that is a row.
 func (r *dumpReader) lineEnd(i int) int {
-	last := i + mostColumn
-	for ; i < last && !r.ends(i) && r.text[i] != '\n'; i++ {
-		r.budget--
+	last := min(i+mostColumn, len(r.text))
+	if length := bytes.IndexByte(r.text[i:last], '\n'); length >= 0 {
+		last = i + length
+	} else if last < i+mostColumn {
+		r.ends(last)
 	}
-	return i
+	r.budget -= last - i
+	return last
 }
 
 // offset returns what follows the offset at i and its blanks, or 0 where none stands there.

@@ -105,7 +105,7 @@ func isLastInRow(text []byte, i int, b byte) bool {
 	return column == i || column == len(text) || endsRow[text[column]] || inColumn(text[column], b)
 }
 
-// endsRow are the bytes that may follow a row of one byte.
+// endsRow are the bytes that may follow the last byte of a row.
 var endsRow = [1 << 8]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true}
 
 // nextRow returns the bytes with which the row may begin behind one that has the byte b alone, up to i; open says that the text ends
@@ -116,7 +116,10 @@ func nextRow(text []byte, i int, b byte) (seconds []byte, open bool) {
 	if row == 0 {
 		return nil, r.cut
 	}
-	for next := range r.rowStarts(row) {
+	for _, next := range r.rowStarts(row) {
+		if next == 0 {
+			continue
+		}
 		if second, isByte := hexByte(text[next:]); isByte {
 			seconds = append(seconds, second)
 		} else if endsByte(text, next) {
