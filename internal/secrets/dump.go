@@ -230,14 +230,20 @@ func (r *dumpReader) narrowEnd(i int, b byte) (next int) {
 
 // rowStarts are where the first byte of a row at i may stand: behind its blanks, or behind an offset as well. A row of letters may come
 // first. The zeros among them are none.
-func (r *dumpReader) rowStarts(i int) (starts [4]int) {
-	for n := 0; i > 0 && n < len(starts); n += 2 {
-		first, open := behindPrefix(r.text, r.blanks(i))
-		r.cut = r.cut || open && !r.whole
-		starts[n], starts[n+1] = first, r.offset(first)
-		i = r.letters(i)
+func (r *dumpReader) rowStarts(i int) [4]int {
+	first, behind := r.rowStart(i)
+	letters := r.letters(i)
+	if letters == 0 {
+		return [4]int{first, behind}
 	}
-	return starts
+	below, belowBehind := r.rowStart(letters)
+	return [4]int{first, behind, below, belowBehind}
+}
+
+func (r *dumpReader) rowStart(i int) (first, behindOffset int) {
+	first, open := behindPrefix(r.text, r.blanks(i))
+	r.cut = r.cut || open && !r.whole
+	return first, r.offset(first)
 }
 
 // letters returns where the row ends that od -c prints at i, or 0 where none stands there: blanks, and at most three letters for each byte.
