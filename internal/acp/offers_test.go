@@ -158,7 +158,9 @@ func TestAProbeThatFails(t *testing.T) {
 					t.Errorf("offers %+v, failure %+v", details.Offers, details.Failure)
 				}
 			}
-			want(t, "starts", p.started(), 1)
+			if n := p.started(); n > 1 { // none where a busy machine took the whole time to start it
+				t.Errorf("it was started %d times", n)
+			}
 			if left := p.living(); len(left) > 0 {
 				t.Errorf("processes are left: %v", left)
 			}
