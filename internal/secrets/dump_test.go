@@ -73,24 +73,21 @@ func TestTheIndexOfDumpsLosesNone(t *testing.T) {
 			t.Logf("NOT TESTED, there is no %s: %s", printer[0], name)
 			continue
 		}
-		for range 3 {
-			values := likeValues(random)
-			text := printed(t, printer, dataWith(random, values))
-			masker := secrets.NewMasker(values...)
-			for begin := range text {
-				end := min(len(text), begin+1+random.IntN(400)) // a piece of a stream ends anywhere
-				for _, last := range []bool{false, true} {
-					to, cut := masker.Dumped(text[:end], begin, last)
-					wantTo, wantCut := secrets.DumpedPlainly(values, text[:end], begin, last)
-					if cut != wantCut || !cut && to != wantTo {
-						t.Fatalf("%s, values %q: a dump at %d of %q ends at %d (cut: %v), want %d (%v)", name, values, begin, text[:end], to, cut, wantTo, wantCut)
-					}
-					found, open = found+min(to, 1), open+count(cut)
-				}
+		values := likeValues(random)
+		text := printed(t, printer, dataWith(random, values))
+		masker := secrets.NewMasker(values...)
+		for begin := range text {
+			end := min(len(text), begin+1+random.IntN(300)) // a piece of a stream ends anywhere
+			last := random.IntN(2) == 0
+			to, cut := masker.Dumped(text[:end], begin, last)
+			wantTo, wantCut := secrets.DumpedPlainly(values, text[:end], begin, last)
+			if cut != wantCut || !cut && to != wantTo {
+				t.Fatalf("%s, values %q: a dump at %d of %q ends at %d (cut: %v), want %d (%v)", name, values, begin, text[:end], to, cut, wantTo, wantCut)
 			}
+			found, open = found+min(to, 1), open+count(cut)
 		}
 	}
-	if found < 300 || open < 1000 {
+	if found < 100 || open < 400 {
 		t.Errorf("this proves little: %d dumps were found, and %d were cut", found, open)
 	}
 }
