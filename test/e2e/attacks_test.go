@@ -204,8 +204,11 @@ func bounded(s *raid) {
 	if len(s.said) > 8<<20 {
 		s.t.Errorf("the log has %d bytes", len(s.said))
 	}
-	if output := s.fates()[0].Output; len(output) > 64<<10 {
+	if output := s.fates()[0].ForModel(); len(output) > 64<<10 {
 		s.t.Errorf("the model is sent %d bytes", len(output))
+	}
+	if output := s.fates()[0].Output; len(output) > 1<<20 {
+		s.t.Errorf("people are shown %d bytes", len(output))
 	}
 }
 
