@@ -56,33 +56,33 @@ var (
 	noText = []byte("\r\nContent-Length: 0\r\n\r\n")
 )
 
-// refusal returns the error that an answer of net/http means, if a request that it refused by itself has this answer. What it
+// refusal returns the error that an answer of net/http means to a request that it refused by itself; nil for every other answer. What it
 // says with a 5xx is a mistake of the client, too.
-func refusal(answer []byte) (err error, is bool) {
+func refusal(answer []byte) error {
 	status, is := bytes.CutPrefix(answer, statusLine)
 	if !is {
 		status, is = bytes.CutPrefix(answer, oldStatusLine)
 	}
 	end := bytes.IndexByte(status, '\r')
 	if !is || end < 0 {
-		return nil, false
+		return nil
 	}
 	begins := func(code int) bool { return bytes.HasPrefix(status, []byte(strconv.Itoa(code)+" ")) }
 	switch {
 	case begins(http.StatusExpectationFailed) && bytes.HasSuffix(status, noText): // no handler answers with it
-		return malformed("The Expect header can only be 100-continue."), true
+		return malformed("The Expect header can only be 100-continue.")
 	case !bytes.HasPrefix(status[end:], textHeaders):
-		return nil, false
+		return nil
 	case begins(http.StatusRequestHeaderFieldsTooLarge):
-		return domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders), true
+		return domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders)
 	}
-	return malformed("The request cannot be read: its line, its URL or its headers are not well-formed HTTP."), true
+	return malformed("The request cannot be read: its line, its URL or its headers are not well-formed HTTP.")
 }
 
 // unreadable returns the problem that takes the place of an answer of net/http to a request that it refused by itself.
 func (s *Server) unreadable(answer []byte) (problem []byte, is bool) {
-	err, is := refusal(answer)
-	if !is {
+	err := refusal(answer)
+	if err == nil {
 		return nil, false
 	}
 	id := uuid.Must(uuid.NewV7()).String()

@@ -80,7 +80,7 @@ func TestHowPostgresIsReached(t *testing.T) {
 		t.Errorf("heard %v, %v", heard, err)
 	}
 	s.ListenTo("postgres")
-	if heard, err := s.HearsItself(t.Context(), 300*time.Millisecond); err != nil || heard {
+	if heard, err := s.HearsItself(t.Context(), 3*time.Second); err != nil || heard {
 		t.Errorf("of another database it heard %v, %v", heard, err)
 	}
 	s.ListenTo("nowhere")
