@@ -133,8 +133,8 @@ func (e *statusError) failure(model string, hide hiding) *failure {
 	}
 }
 
-// foreign tells whether somebody else has answered than a model's API, which says in JSON that it does not know a model: a proxy, or
-// a load balancer while the provider is deployed anew. Nothing is known of the request then, so it must not fail an execution.
+// foreign tells whether the response does not come from a model's API, which reports an unknown model in JSON. A proxy or a load
+// balancer answered, for instance during a deployment. The response says nothing about the request, so it must not fail an execution.
 func (e *statusError) foreign() bool {
 	switch e.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
