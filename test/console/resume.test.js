@@ -16,8 +16,11 @@ before(async () => {
 });
 after(lower);
 
-/** So many words, each once, so that what is missing or doubled shows. */
-const words = (from, to) => Array.from({ length: to - from }, (_, index) => `w${from + index} `).join("");
+/**
+ * Returns numbered words, each once, so that a missing or doubled word shows. The dot ends each number: "34 " at the end of a piece may be the
+ * beginning of the server's token in hex (0x34 is the digit 4), and the server holds it back until the next piece.
+ */
+const words = (from, to) => Array.from({ length: to - from }, (_, index) => `w${from + index}. `).join("");
 
 /**
  * Expects that the page shows the items that the API has, in their order, with their words. Notices are the page's own: they tell what
