@@ -69,33 +69,48 @@ type person struct {
 
 func (p *person) world() *world { return p.worlds[p.random.IntN(len(p.worlds))] }
 
-// walk takes an execution from its beginning to its end.
+// walk takes an execution from its beginning to its end. A busy machine makes it slow, so patience ends only where nothing happens any more; after so
+// many steps nobody prompts, which would make some walks very long.
 func (p *person) walk() domain.ExecutionID {
 	id := p.world().start(func(r *domain.Request) { r.KeepOpen, r.IdleTimeoutSeconds = true, 3600 })
-	for deadline := time.Now().Add(p.worlds[0].patience); ; {
+	const chatty = 60
+	var seq int64
+	deadline := time.Now().Add(p.worlds[0].patience)
+	for step := 0; ; step++ {
 		w := p.world()
 		status := w.execution(id).Status
+		if now := w.lastSeq(id); now > seq {
+			seq, deadline = now, time.Now().Add(w.patience)
+		}
 		switch {
 		case status.Terminal():
 			return id
 		case time.Now().After(deadline):
-			w.t.Errorf("execution %s is still %s", id, status)
+			w.t.Errorf("execution %s is still %s, and nothing happens", id, status)
 			return id
 		}
-		p.act(w, id, status)
+		p.act(w, id, status, step < chatty)
 		time.Sleep(time.Duration(p.random.IntN(4000)) * time.Microsecond)
 	}
 }
 
+func (w *world) lastSeq(id domain.ExecutionID) int64 {
+	head, err := w.store.Head(context.Background(), id)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return head.LastSeq
+}
+
 // act may come too late for what it wants, or too early, which it is told.
-func (p *person) act(w *world, id domain.ExecutionID, status domain.Status) {
+func (p *person) act(w *world, id domain.ExecutionID, status domain.Status, chatty bool) {
 	ctx := context.Background()
 	switch n := p.random.IntN(100); {
 	case n == 0:
 		_, _ = w.log.Commit(ctx, store.Change{Execution: id, Cancel: &store.CancelRequest{By: alice}})
 	case n < 10:
 		_, _ = w.log.Commit(ctx, store.Change{Execution: id, Ring: true})
-	case n < 15 || status == domain.StatusIdle && n < 50:
+	case chatty && (n < 15 || status == domain.StatusIdle && n < 50):
 		_, _ = w.prompt(id, "more", domain.WhenBusyEnqueue)
 	case status == domain.StatusIdle:
 		_, _ = w.log.Commit(ctx, store.Change{Execution: id, Close: &alice})

@@ -144,6 +144,11 @@ func (l *ledger) unanswered(t *sessionstest.Turn) error {
 			if answered[call.ID] {
 				continue
 			}
+			// The log does not have these; without the version each yes would be one to another release's tool, and be asked for again.
+			call.Version = "1"
+			if call.Class == domain.ClassExecute {
+				call.Action = sessionstest.Bash(call.ID, "ls").Action
+			}
 			if _, err := t.Use(call, func(json.RawMessage) string { return l.run(call.ID) }); err != nil {
 				return err
 			}
