@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short test-agents test-client test-console chaos-short chaos bench bench-short lint fmt clean
+.PHONY: help build generate demo run test test-short fuzz test-agents test-client test-console chaos-short chaos bench bench-short lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -20,11 +20,14 @@ run: build ## Build and run the server
 generate: ## Generate types and server interface from api/openapi.yaml
 	go generate ./api
 
-test: ## Vet, lint, and run every test under the race detector; prints how many ran
+test: ## Lint, and run every test under the race detector; prints how many ran
 	@scripts/test.sh
 
-test-short: ## Run the quick tests only, without vet, lint and the race detector
+test-short: ## Run the quick tests only, without lint and the race detector
 	@scripts/test.sh --short
+
+fuzz: ## Run each fuzz target beyond its seeds; prints how many ran
+	@scripts/fuzz.sh
 
 test-agents: ## Drive real agents through the server (needs npm; installs two gigabytes once)
 	@scripts/test-agents.sh

@@ -17,6 +17,29 @@ step() { # step <name> <command …>
   fi
 }
 
+# A step that runs beside the next ones. What it printed comes with joined, which waits for it.
+beside() { # beside <name> <command …>
+  beside_name=$1 beside_start=$SECONDS
+  shift
+  "$@" >"$tool/beside" 2>&1 &
+  beside_pid=$!
+}
+
+joined() {
+  [ -n "${beside_pid:-}" ] || return 0
+  echo "== $beside_name (beside the steps above)"
+  local status=0
+  wait "$beside_pid" || status=$?
+  beside_pid=
+  cat "$tool/beside"
+  if [ "$status" = 0 ]; then
+    echo "   ok ($((SECONDS - beside_start)) s)"
+  else
+    echo "   FAILED ($((SECONDS - beside_start)) s)"
+    broken+=("$beside_name")
+  fi
+}
+
 # Root on Debian gets the packages that are missing; everybody else is told.
 packages() { # packages [package …]
   [ $# -gt 0 ] || return 0
@@ -49,6 +72,22 @@ node_20() { # node_20 <folder whose node_modules may hold it>
   [ -d "$folder/node_modules" ] || { mkdir -p "$folder" && cp test/agents/npm/node/package*.json "$folder" && npm_ci "$folder"; } || return 1
   PATH=$(echo "$folder"/node_modules/node-linux-*/bin):$PATH
   node --version
+}
+
+# Runs tests of Go: prints each failure as it comes, then the slowest tests, and on the last line how many ran. A package that does
+# not build or whose TestMain fails, and a test that never ends, count as failures. Broken steps and no test at all are failures, too.
+go_tests() { # go_tests [flag or package of go test …]
+  local status=0 passed failed=0 skipped=0
+  echo "== tests"
+  go tool -modfile=tools.mod gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped \
+    --jsonfile-timing-events "$tool/times" --post-run-command "sh -c 'echo \$TESTS_FAILED \$TESTS_SKIPPED >$tool/counts'" -- "$@" || status=1
+  go tool -modfile=tools.mod gotestsum tool slowest --num 10 --jsonfile "$tool/times" | sed '1i\\nSlowest tests:'
+  joined
+  [ ${#broken[@]} -eq 0 ] || printf '\nFailed besides the tests, see above: %s\n' "${broken[*]}"
+  passed=$(grep -c '"Action":"pass".*"Test":' "$tool/times") || true
+  [ ! -s "$tool/counts" ] || read -r failed skipped <"$tool/counts"
+  printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$status" = 0 ] && [ ${#broken[@]} -eq 0 ] && [ "$passed" -gt 0 ]
 }
 
 # Runs tests of Node in a folder; the last line says how many. Broken steps before it, and no test at all, are failures, too.

@@ -14,7 +14,4 @@ provide() { command -v npm >/dev/null || packages npm; }
 step provide provide
 step vet go vet -tags agents ./test/agents
 
-echo "== real agents"
-go build -o "$tool/testreport" ./scripts/testreport
-go test -json -tags agents -vet=off -count=1 -timeout 25m -short "$@" ./test/agents 2>&1 |
-  "$tool/testreport" ${broken[@]+"${broken[@]}"}
+go_tests -tags agents -vet=off -count=1 -timeout 25m -short "$@" ./test/agents

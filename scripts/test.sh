@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The whole check: formatting, vet, lint, and every test under the race detector. All of it runs even when a part
-# fails, so that one run tells everything; the last line says how many tests ran.
+# The whole check: formatting, lint (go vet is one of the linters), and every test under the race detector; fuzz targets run with
+# their seeds, and scripts/fuzz.sh goes beyond. All of it runs even when a part fails, so that one run tells everything; the last
+# line says how many tests ran.
 #
 #   scripts/test.sh [--short] [flags and packages of go test]
 set -euo pipefail
@@ -13,17 +14,6 @@ if [ "${1:-}" = --short ]; then
 fi
 
 . scripts/steps.sh
-
-# Each fuzz target runs for some seconds beyond its seeds, which run with the tests; what it finds lands in testdata.
-# Counted in runs and not in time: at the end of a time Go now and then calls its own deadline a failure.
-fuzz() {
-  local target package
-  grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' internal |
-    sed -E 's|^(.*)/[^/]+_test.go:[0-9]+:func (Fuzz.*)$|\1 \2|' |
-    while read -r package target; do
-      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZ_RUNS:-2000}x" -fuzzminimizetime 100x "./$package" || return 1
-    done
-}
 
 # The generated code is committed, so that building needs nothing but Go; here it is held against its document.
 generated() {
@@ -45,21 +35,29 @@ provide() {
   packages ${missing[@]+"${missing[@]}"}
 }
 
-flags=()
+# Compiles all packages and their tests, and links nothing.
+compile() { go list -export -deps -test ${race[@]+"${race[@]}"} ./... >"$tool/packages"; }
+
+# The linters read the export data that the tests are compiled to. With flags of its own, lint would compile everything once more.
+lint() {
+  local linter
+  linter=$(go tool -modfile=tools.mod -n golangci-lint) || return 1
+  GOFLAGS="${GOFLAGS:-} ${race[*]-}" nice "$linter" run
+}
+
+# A test that hangs must end before the whole run does.
+flags=(-timeout 25m)
+race=()
 if [ -n "$short" ]; then
   flags+=(-short)
 else
   step provide provide
-  step vet go vet ./...
   step generated generated
-  step failpoints go test -tags failpoints ./internal/failpoint
-  step fuzz fuzz
-  step lint go tool -modfile=tools.mod golangci-lint run
   # Cached results would be wrong here: many tests start programs and servers that Go's cache knows nothing of.
   flags+=(-count=1)
   # The race detector needs a C compiler. Go itself turns cgo off where there is none.
   if [ "$(go env CGO_ENABLED)" = 1 ]; then
-    flags+=(-race)
+    race=(-race)
     # Or every test binary, and every program of ours that one starts, sleeps for a second at its end.
     export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
     # SQLite is C that was translated to Go. It keeps its data outside of Go's heap, where the race detector sees nothing, and
@@ -71,12 +69,13 @@ else
   else
     echo "!! no C compiler here, so the tests run WITHOUT the race detector (Debian: apt-get install -y gcc libc6-dev)"
   fi
+  # Everything is compiled once, before lint and the tests, which run side by side, ask for it.
+  step compile compile
+  step failpoints go test -vet=off -tags failpoints ${race[@]+"${race[@]}"} ./internal/failpoint
+  beside lint lint
 fi
 
-# vet has run, or is not wanted.
-flags+=(-vet=off -timeout 25m)
+# go vet is among the linters.
+flags+=(-vet=off ${race[@]+"${race[@]}"})
 [ $# -gt 0 ] || set -- ./...
-
-echo "== tests"
-go build -o "$tool/testreport" ./scripts/testreport
-go test -json "${flags[@]}" "$@" 2>&1 | "$tool/testreport" ${broken[@]+"${broken[@]}"}
+go_tests "${flags[@]}" "$@"
