@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,72 +12,84 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
 	"signoff/internal/domain"
 )
 
-// anthropicAPI speaks Anthropic's messages, to Anthropic and to gateways in front of it.
-//
-// Of the SDK it uses the types of a request, and has it sent. The SDK's retries are not used, because they would hide waits
-// from the log, nor its traces, which would carry the conversation to wherever the environment says, nor its stream decoder;
-// see eventReader.
+// anthropicAPI speaks Anthropic's messages, to Anthropic and to gateways in front of it. A request is a few types of our own and one
+// POST: an SDK would add retries that hide waits from the log, traces, a decoder that is not used, and a fifth to the time of a first build.
 type anthropicAPI struct {
 	name      string // of the model, in the registry
 	model     string
 	hide      hiding // what a provider says of a failure
 	maxOutput int
 	thinking  int // tokens; 0 = none
-	messages  anthropic.MessageService
+	address   string
+	header    http.Header // of every request; it is not changed
+	client    *http.Client
 }
 
 var _ provider = (*anthropicAPI)(nil)
 
-// newAnthropic builds the message service alone: anthropic.NewClient would read keys, addresses, headers and the
-// profiles of some other account from the environment. The traces read it, too, until they are switched off.
 func newAnthropic(name string, model Model, c Config) *anthropicAPI {
-	options := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: guard{next: c.Transport, idle: c.IdleTimeout}}),
-		option.WithBaseURL(strings.TrimSuffix(model.BaseURL, "/v1") + "/"), // the SDK's paths begin with the version
-		option.WithMaxRetries(0),
-		option.WithoutOpenTelemetry(),
-		option.WithOpenTelemetryPropagation(false),
-		option.WithHeader("Accept", "text/event-stream"),
-	}
-	if model.APIKey != "" {
-		options = append(options, option.WithAPIKey(model.APIKey))
-	}
+	header := anthropicHeader(model.APIKey)
+	header.Set("Content-Type", "application/json")
+	header.Set("Accept", "text/event-stream")
 	return &anthropicAPI{
 		name:      name,
 		model:     model.Model,
 		hide:      hiding{mask{c.Masker}, model.APIKey},
 		maxOutput: model.maxOutput(),
 		thinking:  model.ThinkingTokens,
-		messages:  anthropic.NewMessageService(options...),
+		address:   strings.TrimSuffix(model.BaseURL, "/v1") + "/v1/messages", // the vendor's own tools have the address without the version
+		header:    header,
+		client:    &http.Client{Transport: guard{next: c.Transport, idle: c.IdleTimeout}},
 	}
+}
+
+// anthropicVersion is the one of the API, without which it answers nobody.
+const anthropicVersion = "2023-06-01"
+
+// userAgent says who asks, as it does to every other server.
+const userAgent = "signoff"
+
+// anthropicHeader says who asks, and for which version of the API. The key stands in its own header, so a redirect to another host
+// would carry it along; guard follows none.
+func anthropicHeader(key string) http.Header {
+	header := http.Header{"User-Agent": {userAgent}, "Anthropic-Version": {anthropicVersion}}
+	if key != "" {
+		header.Set("X-Api-Key", key)
+	}
+	return header
 }
 
 // Stream implements provider.
 func (a *anthropicAPI) Stream(ctx context.Context, request request, sink sink) (answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	question, err := a.body(request)
+	if err != nil {
+		return answer{}, failureOf(err)
+	}
 	reader := &anthropicReader{sink: sink, thoughts: thoughtReader{model: a.model}}
-	body, err := a.send(ctx, request)
+	stream, err := a.send(ctx, question)
 	if err != nil {
 		return a.end(ctx, reader, err)
 	}
-	defer func() { _ = body.Close() }()
-	got, err := a.read(ctx, anthropicFeed{newEventReader(body)}, reader)
+	defer func() { _ = stream.Close() }()
+	got, err := a.read(ctx, anthropicFeed{newEventReader(stream)}, reader)
 	got.usage = reader.usage.usage()
 	return got, err
 }
 
-// send returns the stream as it comes: the SDK's own reader is not given it.
-func (a *anthropicAPI) send(ctx context.Context, request request) (io.ReadCloser, error) {
-	var response *http.Response
-	sent := a.messages.NewStreaming(ctx, a.params(request), option.WithResponseBodyInto(&response))
-	if err := sent.Err(); err != nil {
+// send returns the stream that answers the request. Any other answer is an error, by guard.
+func (a *anthropicAPI) send(ctx context.Context, body []byte) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = a.header.Clone()
+	response, err := a.client.Do(request)
+	if err != nil {
 		return nil, err
 	}
 	return response.Body, nil
@@ -144,7 +157,7 @@ type anthropicReader struct {
 	sink     sink
 	thoughts thoughtReader
 	calls    callAccumulator
-	stop     anthropic.StopReason
+	stop     string
 	usage    anthropicUsage
 	spoken   int // characters of text
 	taken    int // bytes
@@ -162,7 +175,7 @@ func (r *anthropicReader) take(event *anthropicEvent) error {
 		r.thoughts.end()
 	case "message_delta":
 		r.usage.take(event.usage)
-		r.stop = cmp.Or(anthropic.StopReason(event.delta.stop), r.stop)
+		r.stop = cmp.Or(event.delta.stop, r.stop)
 	}
 	return nil // also an event that is not known: the vendor adds some without a new version
 }
@@ -253,17 +266,17 @@ func (r *anthropicReader) answer(model string) (answer, error) {
 	}
 	got := answer{calls: r.calls.result()}
 	switch r.stop {
-	case anthropic.StopReasonEndTurn, anthropic.StopReasonToolUse, anthropic.StopReasonStopSequence:
+	case "end_turn", "tool_use", "stop_sequence":
 		got.finish = finishStop
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+	case "max_tokens", "model_context_window_exceeded":
 		got.finish = finishLength
-	case anthropic.StopReasonRefusal:
+	case "refusal":
 		got.finish = finishRefusal
-	case anthropic.StopReasonPauseTurn:
+	case "pause_turn":
 		return answer{}, broken(nil, "The provider of model %q paused the answer.", model)
 	default:
 		return answer{}, &failure{shown: domain.Errorf(domain.CodeModelFailed,
-			"The answer of model %q ended for a reason that is not known: %s", model, oneLine(string(r.stop)))}
+			"The answer of model %q ended for a reason that is not known: %s", model, oneLine(r.stop))}
 	}
 	return got, nil
 }

@@ -1,110 +1,164 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"signoff/internal/domain"
 	"signoff/internal/tools"
 )
 
-// params translates a request. Two marks tell the vendor what to keep in its cache: all up to the system prompt, the
-// tools included, which never changes, and all up to the newest message, which the next round begins with.
-func (a *anthropicAPI) params(request request) anthropic.MessageNewParams {
-	params := anthropic.MessageNewParams{
-		Model:     a.model,
-		MaxTokens: int64(a.maxOutput),
-		Messages:  a.conversation(request.messages),
-		Thinking:  a.thinkingMode(request.messages),
-	}
-	if visible(request.system) {
-		params.System = []anthropic.TextBlockParam{{
-			Text:         request.system,
-			CacheControl: anthropic.NewCacheControlEphemeralParam(),
-		}}
-	}
-	for _, definition := range request.tools {
-		params.Tools = append(params.Tools, anthropicTool(definition))
-	}
-	return params
+// anthropicRequest is the body of a request for one streamed answer. It has the fields that we send, of the many that the API knows.
+type anthropicRequest struct {
+	Model     string             `json:"model"`
+	MaxTokens int                `json:"max_tokens"`
+	Stream    bool               `json:"stream"`
+	System    []anthropicBlock   `json:"system,omitempty"`
+	Messages  []anthropicMessage `json:"messages"`
+	Thinking  *anthropicThinking `json:"thinking,omitempty"`
+	Tools     []anthropicTool    `json:"tools,omitempty"`
 }
 
-func anthropicTool(definition tools.Definition) anthropic.ToolUnionParam {
-	return param.Override[anthropic.ToolUnionParam](struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		InputSchema json.RawMessage `json:"input_schema"`
-	}{definition.Name, definition.Description, definition.Schema})
+// anthropicMessage is what one side says in its turn.
+type anthropicMessage struct {
+	Role    string           `json:"role"`
+	Content []anthropicBlock `json:"content"`
+}
+
+// The sides of a conversation. A tool's result comes from the user.
+const (
+	anthropicUser      = "user"
+	anthropicAssistant = "assistant"
+)
+
+// anthropicBlock is a part of a message: a text, a thought, a call, or a result. Its type says which fields it has.
+type anthropicBlock struct {
+	Type         string           `json:"type"`
+	Text         string           `json:"text,omitempty"`
+	Thinking     *string          `json:"thinking,omitempty"` // also the empty one: a thought may be a signature alone
+	Signature    string           `json:"signature,omitempty"`
+	Data         string           `json:"data,omitempty"`  // of a redacted thought
+	ID           string           `json:"id,omitempty"`    // of a call, as the name and the input
+	Name         string           `json:"name,omitempty"`  //
+	Input        json.RawMessage  `json:"input,omitempty"` //
+	ToolUseID    string           `json:"tool_use_id,omitempty"`
+	Content      []anthropicBlock `json:"content,omitempty"` // of a result
+	CacheControl *anthropicCache  `json:"cache_control,omitempty"`
+}
+
+// anthropicCache marks the end of what the vendor should keep in its cache.
+type anthropicCache struct {
+	Type string `json:"type"`
+}
+
+// ephemeral is a mark for five minutes; the price factors in cost.go are those of this cache.
+func ephemeral() *anthropicCache { return &anthropicCache{Type: "ephemeral"} }
+
+// anthropicThinking tells the model whether and how much to think; see thinkingMode.
+type anthropicThinking struct {
+	Type         string `json:"type"`
+	BudgetTokens int    `json:"budget_tokens,omitempty"`
+	Display      string `json:"display,omitempty"`
+}
+
+type anthropicTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+// body translates a request. Two marks tell the vendor what to keep in its cache: all up to the system prompt, the
+// tools included, which never changes, and all up to the newest message, which the next round begins with.
+func (a *anthropicAPI) body(request request) ([]byte, error) {
+	body := anthropicRequest{
+		Model:     a.model,
+		MaxTokens: a.maxOutput,
+		Stream:    true,
+		Messages:  a.conversation(request.messages),
+		Thinking:  a.thinkingMode(request.messages),
+		Tools:     anthropicTools(request.tools),
+	}
+	if visible(request.system) {
+		body.System = []anthropicBlock{{Type: "text", Text: request.system, CacheControl: ephemeral()}}
+	}
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false) // there is no page for which "<" would have to be escaped
+	if err := encoder.Encode(body); err != nil {
+		return nil, fmt.Errorf("llm: the request cannot be written: %w", err)
+	}
+	return encoded.Bytes(), nil
+}
+
+func anthropicTools(definitions []tools.Definition) (list []anthropicTool) {
+	for _, definition := range definitions {
+		list = append(list, anthropicTool{definition.Name, definition.Description, definition.Schema})
+	}
+	return list
 }
 
 // conversation translates the messages. Users and assistants take turns, and the user begins: neighbours of one side
 // become one message, which also brings all results of an answer into one, as the vendor wants them.
-func (a *anthropicAPI) conversation(messages []domain.Message) []anthropic.MessageParam {
-	var turns []anthropic.MessageParam
+func (a *anthropicAPI) conversation(messages []domain.Message) []anthropicMessage {
+	var turns []anthropicMessage
 	for _, message := range messages {
 		role, blocks := a.translate(message)
 		switch last := len(turns) - 1; {
 		case len(blocks) == 0: // an empty message is refused
 		case last >= 0 && turns[last].Role == role:
 			turns[last].Content = append(turns[last].Content, blocks...)
-		case last < 0 && role == anthropic.MessageParamRoleAssistant:
-			turns = []anthropic.MessageParam{
-				anthropic.NewUserMessage(anthropic.NewTextBlock("(The conversation began before this.)")),
-				anthropic.NewAssistantMessage(blocks...),
+		case last < 0 && role == anthropicAssistant:
+			turns = []anthropicMessage{
+				{Role: anthropicUser, Content: textBlocks("(The conversation began before this.)")},
+				{Role: anthropicAssistant, Content: blocks},
 			}
 		default:
-			turns = append(turns, anthropic.MessageParam{Role: role, Content: blocks})
+			turns = append(turns, anthropicMessage{Role: role, Content: blocks})
 		}
 	}
 	markNewest(turns)
 	return turns
 }
 
-// markNewest has the conversation kept in the vendor's cache. A thought cannot carry the mark, and never ends one.
-func markNewest(turns []anthropic.MessageParam) {
+// markNewest has the conversation kept in the vendor's cache. A thought cannot carry the mark, and never ends a conversation
+// that is sent: an answer of nothing but thoughts is not remembered as one.
+func markNewest(turns []anthropicMessage) {
 	if len(turns) == 0 {
 		return
 	}
 	blocks := turns[len(turns)-1].Content
-	if mark := blocks[len(blocks)-1].GetCacheControl(); mark != nil {
-		*mark = anthropic.NewCacheControlEphemeralParam()
+	switch newest := &blocks[len(blocks)-1]; newest.Type {
+	case "thinking", "redacted_thinking":
+	default:
+		newest.CacheControl = ephemeral()
 	}
 }
 
-func (a *anthropicAPI) translate(message domain.Message) (anthropic.MessageParamRole, []anthropic.ContentBlockParamUnion) {
+func (a *anthropicAPI) translate(message domain.Message) (role string, blocks []anthropicBlock) {
 	switch message.Role {
 	case domain.RoleAssistant:
-		return anthropic.MessageParamRoleAssistant, a.said(message)
+		return anthropicAssistant, a.said(message)
 	case domain.RoleTool:
-		return anthropic.MessageParamRoleUser, []anthropic.ContentBlockParamUnion{anthropicResult(message)}
+		return anthropicUser, []anthropicBlock{{Type: "tool_result", ToolUseID: word(message.ToolCallID), Content: textBlocks(message.Text)}}
 	default:
-		return anthropic.MessageParamRoleUser, textBlocks(message.Text)
+		return anthropicUser, textBlocks(message.Text)
 	}
 }
 
 // textBlocks is a block, or none: the vendor refuses a conversation for one text that shows nothing.
-func textBlocks(text string) []anthropic.ContentBlockParamUnion {
+func textBlocks(text string) []anthropicBlock {
 	if !visible(text) {
 		return nil
 	}
-	return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(text)}
+	return []anthropicBlock{{Type: "text", Text: text}}
 }
 
 func visible(text string) bool { return strings.TrimSpace(text) != "" }
 
-func anthropicResult(message domain.Message) anthropic.ContentBlockParamUnion {
-	result := &anthropic.ToolResultBlockParam{ToolUseID: word(message.ToolCallID)}
-	if visible(message.Text) {
-		result.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: message.Text}}}
-	}
-	return anthropic.ContentBlockParamUnion{OfToolResult: result}
-}
-
 // said is an answer of the model, with its thoughts where they were.
-func (a *anthropicAPI) said(message domain.Message) []anthropic.ContentBlockParamUnion {
+func (a *anthropicAPI) said(message domain.Message) []anthropicBlock {
 	rest := saidRest{text: []rune(message.Text), calls: message.ToolCalls}
 	for _, thought := range a.thoughts(message) {
 		rest.upTo(thought)
@@ -120,7 +174,7 @@ type saidRest struct {
 	text          []rune
 	calls         []domain.ToolCall
 	spoken, asked int // that are
-	blocks        []anthropic.ContentBlockParamUnion
+	blocks        []anthropicBlock
 }
 
 // upTo takes what was before the thought. Where masking has changed the length of the text, a sentence is cut elsewhere
@@ -139,8 +193,9 @@ func (r *saidRest) speak(characters int) {
 func (r *saidRest) call(count int) {
 	n := min(max(count, 0), len(r.calls))
 	for _, call := range r.calls[:n] {
-		arguments := json.RawMessage(sentArguments(call.Arguments))
-		r.blocks = append(r.blocks, anthropic.NewToolUseBlock(word(call.ID), arguments, word(call.Tool)))
+		r.blocks = append(r.blocks, anthropicBlock{
+			Type: "tool_use", ID: word(call.ID), Name: word(call.Tool), Input: json.RawMessage(sentArguments(call.Arguments)),
+		})
 	}
 	r.calls, r.asked = r.calls[n:], r.asked+n
 }

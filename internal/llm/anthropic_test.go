@@ -59,10 +59,10 @@ func TestAnthropicRequest(t *testing.T) {
 		t.Errorf("thinking (-want +got):\n%s", diff)
 	}
 	cached := map[string]string{"type": "ephemeral"}
-	if diff := cmp.Diff([]anthropicBlock{{Type: "text", Text: "You are tested.", Cache: cached}}, sent.System); diff != "" {
+	if diff := cmp.Diff([]sentBlock{{Type: "text", Text: "You are tested.", Cache: cached}}, sent.System); diff != "" {
 		t.Errorf("system (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]anthropicBlock{{Type: "text", Text: "Go", Cache: cached}}, sent.Messages[0].Content); diff != "" {
+	if diff := cmp.Diff([]sentBlock{{Type: "text", Text: "Go", Cache: cached}}, sent.Messages[0].Content); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	var got, want any
@@ -125,6 +125,29 @@ func TestAnthropicTakesBothAddresses(t *testing.T) {
 	}
 }
 
+// TestAnthropicHeaders: these are all. The vendor refuses a request without its version, and nobody is told of the machine that asks.
+func TestAnthropicHeaders(t *testing.T) {
+	var got http.Header
+	model := Model{Model: budgetModel, BaseURL: "http://vendor.test/v1", APIKey: suiteKey}
+	provider := newAnthropic("suite", model, suiteConfig(reply(func(request *http.Request) (*http.Response, error) {
+		got = request.Header.Clone()
+		request.Header.Set("X-Api-Key", "of a proxy") // must not stay for the next request
+		return stream(fineAnswer)(request)
+	})))
+	want := http.Header{
+		"Accept": {"text/event-stream"}, "Anthropic-Version": {"2023-06-01"}, "Content-Type": {"application/json"},
+		"User-Agent": {"signoff"}, "X-Api-Key": {suiteKey},
+	}
+	for range 2 {
+		if _, err := provider.Stream(t.Context(), smallRequest(), &ear{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 // thinks is one answer with every kind of thought.
 var thinks = strings.Join([]string{
 	`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"c2VjcmV0"}}`,
@@ -175,7 +198,7 @@ func TestThoughtsGoBackAsTheyWere(t *testing.T) {
 	}
 	question := []domain.Message{{Role: domain.RoleUser, Text: "Go"}, remembered, {Role: domain.RoleTool, ToolCallID: "call_1", Text: "a.md"}}
 	sent := sends(t, Model{Model: budgetModel, ThinkingTokens: 2000}, question...)
-	want := []anthropicBlock{
+	want := []sentBlock{
 		{Type: "redacted_thinking", Data: "c2VjcmV0"},
 		{Type: "thinking", Thinking: "The word is <hunter2> & 日本.", Signature: "signed=="},
 		{Type: "text", Text: "Grüße."},

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-
 	"signoff/internal/domain"
 )
 
@@ -34,11 +32,11 @@ type thinkingBlock struct {
 	Redacted   string `json:"redacted,omitempty"`
 }
 
-func (b thinkingBlock) param() anthropic.ContentBlockParamUnion {
+func (b thinkingBlock) param() anthropicBlock {
 	if b.Redacted != "" {
-		return anthropic.NewRedactedThinkingBlock(b.Redacted)
+		return anthropicBlock{Type: "redacted_thinking", Data: b.Redacted}
 	}
-	return anthropic.NewThinkingBlock(b.Signature, b.Thinking)
+	return anthropicBlock{Type: "thinking", Thinking: &b.Thinking, Signature: b.Signature}
 }
 
 // thoughtReader collects the thoughts of an answer as they arrive. One block is open at a time.
@@ -94,18 +92,16 @@ func (a *anthropicAPI) thoughts(message domain.Message) []thinkingBlock {
 // thinkingMode tells the model whether to think. A newer model decides for itself how much; an older one has a budget,
 // and with a budget the API refuses a conversation whose open round of tools does not begin with a thought. There may
 // be none: another model may have begun the round, or a restart. Such a request is sent without thinking.
-func (a *anthropicAPI) thinkingMode(messages []domain.Message) anthropic.ThinkingConfigParamUnion {
+func (a *anthropicAPI) thinkingMode(messages []domain.Message) *anthropicThinking {
 	switch {
 	case a.thinking == 0:
-		return anthropic.ThinkingConfigParamUnion{}
+		return nil
 	case decidesItself(a.model):
-		return anthropic.ThinkingConfigParamUnion{OfAdaptive: &anthropic.ThinkingConfigAdaptiveParam{
-			Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized, // some models keep their thoughts to themselves otherwise
-		}}
+		return &anthropicThinking{Type: "adaptive", Display: "summarized"} // some models keep their thoughts to themselves otherwise
 	case !a.remembers(messages):
-		return anthropic.ThinkingConfigParamUnion{}
+		return nil
 	default:
-		return anthropic.ThinkingConfigParamOfEnabled(int64(a.thinking))
+		return &anthropicThinking{Type: "enabled", BudgetTokens: a.thinking}
 	}
 }
 

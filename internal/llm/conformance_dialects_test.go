@@ -289,10 +289,10 @@ type anthropicSent struct {
 	Stream    bool
 	MaxTokens int `json:"max_tokens"`
 	Thinking  map[string]any
-	System    []anthropicBlock
+	System    []sentBlock
 	Messages  []struct {
 		Role    string
-		Content []anthropicBlock
+		Content []sentBlock
 	}
 	Tools []struct {
 		Name        string
@@ -301,7 +301,7 @@ type anthropicSent struct {
 	}
 }
 
-type anthropicBlock struct {
+type sentBlock struct {
 	Type      string
 	Text      string
 	Thinking  string
@@ -311,7 +311,7 @@ type anthropicBlock struct {
 	Name      string
 	Input     json.RawMessage
 	ToolUseID string `json:"tool_use_id"`
-	Content   []anthropicBlock
+	Content   []sentBlock
 	Cache     map[string]string `json:"cache_control"`
 }
 

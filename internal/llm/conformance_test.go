@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,6 +103,12 @@ var behaviours = []behaviour{
 			trouble{code: domain.CodeModelFailed, retry: true, text: "answered 502: Bad Gateway"})},
 	{name: "an error that says nothing", noDemo: noConnection,
 		vendor: fails(func(dialect) reply { return answering(529, "", "") }, trouble{code: domain.CodeModelFailed, retry: true, text: "does not say why"})},
+	{name: "a redirect, which would carry the key to another host", noDemo: noConnection,
+		vendor: fails(func(dialect) reply { return redirect }, trouble{code: domain.CodeModelFailed, text: "answered 307, and not as a model's API does"})},
+	{name: "an error without an end", noDemo: noConnection, vendor: readsErrorsToABound},
+	{name: "an error that stops in its middle", noDemo: noConnection,
+		vendor: fails(func(dialect) reply { return stallsIn(http.StatusBadRequest, `{"error":`) },
+			trouble{code: domain.CodeModelStreamBroken, retry: true, text: "fell silent"})},
 	{name: "no connection", noDemo: noConnection, vendor: fails(refused, trouble{code: domain.CodeModelUnreachable, retry: true})},
 
 	{name: "overload in the middle of an answer", noDemo: noConnection,
@@ -141,6 +148,7 @@ var behaviours = []behaviour{
 	{name: "the end of the context ends the request", demo: demoIsCancelled, vendor: isCancelled},
 	{name: "nobody listens any more", demo: demoIsNotHeard, vendor: isNotHeard},
 	{name: "nothing comes from the environment", noDemo: noConnection, vendor: ignoresTheEnvironment},
+	{name: "a request says what it is", noDemo: noConnection, vendor: saysWhatItIs},
 	{name: "no key where none is configured", noDemo: noConnection, vendor: sendsNoKey},
 }
 
@@ -315,11 +323,37 @@ func never(request *http.Request) (*http.Response, error) {
 	return nil, request.Context().Err()
 }
 
+// redirect names a host that asks for the same request again.
+func redirect(request *http.Request) (*http.Response, error) {
+	response, err := answering(http.StatusTemporaryRedirect, "", "")(request)
+	response.Header.Set("Location", "http://another.test/v1/messages")
+	return response, err
+}
+
+// endless is a body that never ends, and how much of it was read.
+type endless struct{ read int }
+
+func (e *endless) Close() error { return nil }
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += len(p)
+	return copy(p, bytes.Repeat([]byte("x"), len(p))), nil
+}
+
+func readsErrorsToABound(t *testing.T, d dialect) {
+	body := &endless{}
+	_, err := askSuite(t, d, bodied(http.StatusBadRequest, "text/plain", body), &ear{})
+	if domain.CodeOf(err) != domain.CodeModelFailed || body.read > 2*maxErrorBytes {
+		t.Errorf("%d bytes were read, %v", body.read, err)
+	}
+}
+
 // stallsAfter sends the beginning of an answer, and then nothing until the request is given up.
-func stallsAfter(begun string) reply {
+func stallsAfter(begun string) reply { return stallsIn(http.StatusOK, begun) }
+
+func stallsIn(status int, begun string) reply {
 	return func(request *http.Request) (*http.Response, error) {
 		rest := stalled{request.Context()}
-		return bodied(http.StatusOK, "text/event-stream", io.NopCloser(io.MultiReader(strings.NewReader(begun), rest)))(request)
+		return bodied(status, "text/event-stream", io.NopCloser(io.MultiReader(strings.NewReader(begun), rest)))(request)
 	}
 }
 
@@ -451,6 +485,22 @@ func ignoresTheEnvironment(t *testing.T, d dialect) {
 		if strings.Contains(strings.Join(values, " "), "another") || name == "Traceparent" {
 			t.Errorf("the header %s has %q", name, values)
 		}
+	}
+}
+
+// saysWhatItIs: the length is known beforehand, since some gateways take no chunked request.
+func saysWhatItIs(t *testing.T, d dialect) {
+	asked := askedHeader(t, d.open, d)
+	if asked.Method != http.MethodPost || asked.ContentLength <= 0 || asked.GetBody == nil {
+		t.Errorf("%s with %d bytes", asked.Method, asked.ContentLength)
+	}
+	for name, want := range map[string]string{"Content-Type": "application/json", "Accept": "text/event-stream"} {
+		if got := asked.Header.Get(name); got != want {
+			t.Errorf("the header %s has %q", name, got)
+		}
+	}
+	if asked.Header.Get("User-Agent") == "" {
+		t.Error("the request does not say who asks")
 	}
 }
 

@@ -9,8 +9,7 @@
 //
 // One request to a model is an attempt; the attempts that lead to one answer are a round; rounds make a turn. What
 // differs between vendors is behind one small interface, provider, with a file each: openai.go for all that speaks
-// chat completions, anthropic.go for Anthropic's messages, demo.go for a scripted model that needs no key. Requests are the
-// SDKs'; streams are read here, events.go the lines and document.go what is in them, because that is done for each chunk:
+// chat completions, anthropic.go for Anthropic's messages, demo.go for a scripted model that needs no key. OpenAI's requests are its SDK's, Anthropic's are ours; streams are read here, events.go the lines and document.go what is in them, because that is done for each chunk:
 // bench_test.go holds it against a floor.
 //
 // What a model reads is made anew for each request: the system prompt in its layers (safety, which nothing replaces;

@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// anthropicVersion is the one of the API, without which it answers nobody.
-const anthropicVersion = "2023-06-01"
-
 const (
 	probeTimeout = 2 * time.Second
 	probeHolds   = 30 * time.Second
@@ -76,8 +73,7 @@ func (p *probe) reason(ctx context.Context) string {
 func (p *probe) identify(request *http.Request) {
 	switch {
 	case p.model.Provider == ProviderAnthropic:
-		request.Header.Set("Anthropic-Version", anthropicVersion)
-		request.Header.Set("X-Api-Key", p.model.APIKey)
+		request.Header = anthropicHeader(p.model.APIKey)
 	case p.model.APIKey != "":
 		request.Header.Set("Authorization", "Bearer "+p.model.APIKey)
 	}

@@ -147,7 +147,7 @@ var arrows = []arrow{
 		ours("internal/sessions", "internal/http", "internal/store", "internal/llm"), true},
 	{"only the store talks to databases, and who spoils one in a test of the whole", notIn("internal/store", "test/e2e"),
 		in("github.com/jackc/pgx", "modernc.org/sqlite", "github.com/golang-migrate/migrate", "database/sql"), true},
-	{"only llm talks to models", notIn("internal/llm"), in("github.com/openai/openai-go", "github.com/anthropics/anthropic-sdk-go"), true},
+	{"only llm talks to models", notIn("internal/llm"), in("github.com/openai/openai-go"), true},
 	{"only acp speaks ACP", notIn("internal/acp"), in("github.com/coder/acp-go-sdk"), true},
 	{"only runbooks/template runs foreign templates, in a process of their own", notIn("internal/runbooks/template"),
 		in("github.com/nikolalohinski/gonja"), true},
