@@ -82,17 +82,18 @@ mcpServers:
 // TestMistakesOfTheFileAreShown: each message says the file, the place, and what to do.
 func TestMistakesOfTheFileAreShown(t *testing.T) {
 	for text, wanted := range map[string][]string{
-		"agents:\n  mine: {command: a, arguments: [x]}":                            {"signoff.yaml", "[2:22]", `"arguments"`},
-		"agents:\n  mine: {command: a, args: {x: y}}":                              {"signoff.yaml", "[2:"},
-		"agents:\n  claude: false":                                                 {"signoff.yaml", "[2:"},
-		"agents:\n  mine: {command: a}\n  mine: {command: b}":                      {"signoff.yaml", "[3:", "mine"},
-		"mcpServers: {a: {command: a, header: x}}\nagents: {}":                     {"signoff.yaml", `"header"`},
-		"agents:\n  mine: {args: [x]}":                                             {"signoff.yaml: agents.mine.command", "missing", ">  2 |"},
-		"agents:\n  my-agent:\n    command: a\n    args: [--acp, --yolo]":          {"signoff.yaml: agents.my-agent.args.1", "allowBypass: true", ">  4 |", "--yolo"},
-		"agents:\n  claude:\n    setEnv:\n      X_YOLO: 1":                         {"signoff.yaml: agents.claude.setEnv.X_YOLO", "allowBypass: true", ">  4 |"},
-		"agents:\n  claude: {silentAfterSeconds: 0}":                               {"signoff.yaml: agents.claude.silentAfterSeconds", "1 to 3600", ">  2 |"},
-		"agents:\n  claude: {startTimeoutSeconds: 3601}":                           {"agents.claude.startTimeoutSeconds", "1 to 3600"},
-		"agents: {a: {command: a}}\nmcpServers:\n  docs: {url: 'ftp://x.example'}": {"mcpServers.docs.url", ">  3 |"},
+		"agents:\n  mine: {command: a, arguments: [x]}":                              {"signoff.yaml", "[2:22]", `"arguments"`},
+		"agents:\n  mine: {command: a, args: {x: y}}":                                {"signoff.yaml", "[2:"},
+		"agents:\n  claude: false":                                                   {"signoff.yaml", "[2:"},
+		"agents:\n  mine: {command: a}\n  mine: {command: b}":                        {"signoff.yaml", "[3:", "mine"},
+		"mcpServers: {a: {command: a, header: x}}\nagents: {}":                       {"signoff.yaml", `"header"`},
+		"agents:\n  mine: {args: [x]}":                                               {"signoff.yaml: agents.mine.command", "missing", ">  2 |"},
+		"agents:\n  my-agent:\n    command: a\n    args: [--acp, --yolo]":            {"signoff.yaml: agents.my-agent.args.1", "allowBypass: true", ">  4 |", "--yolo"},
+		"agents:\n  claude:\n    setEnv:\n      X_YOLO: 1":                           {"signoff.yaml: agents.claude.setEnv.X_YOLO", "allowBypass: true", ">  4 |"},
+		"agents:\n  gemini:\n    command: npx\n    args: [-y, '@google/gemini-cli']": {"signoff.yaml: agents.gemini.command", "allowBypass: true", ">  3 |"},
+		"agents:\n  claude: {silentAfterSeconds: 0}":                                 {"signoff.yaml: agents.claude.silentAfterSeconds", "1 to 3600", ">  2 |"},
+		"agents:\n  claude: {startTimeoutSeconds: 3601}":                             {"agents.claude.startTimeoutSeconds", "1 to 3600"},
+		"agents: {a: {command: a}}\nmcpServers:\n  docs: {url: 'ftp://x.example'}":   {"mcpServers.docs.url", ">  3 |"},
 		"{}": {"names neither models nor agents"},
 	} {
 		_, err := names(t, text)

@@ -164,6 +164,7 @@ var aliases = map[string]string{
 	"geminicli":      "gemini",
 	"codexacp":       "codex",
 	"codexcli":       "codex",
+	"opencodeai":     "opencode",
 	"qwencode":       "qwen",
 	"copilotcli":     "copilot",
 	"githubcopilot":  "copilot",

@@ -205,8 +205,8 @@ func identify(program string) identity {
 
 // version returns what the program says of its version, or nothing where that is not known when ctx ends.
 func (r *Registry) version(ctx context.Context, row *row, program string) string {
-	if launches(program) || r.config.Starter == nil {
-		return "" // it would tell its own
+	if launches(program, row.Args) || interprets(program) || r.config.Starter == nil {
+		return "" // a launcher would tell its own
 	}
 	p, of := r.probes[row.name], identify(program)
 	if found, holds := p.last(of); holds {
