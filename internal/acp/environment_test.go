@@ -29,8 +29,8 @@ func TestAnAgentGetsNothingElse(t *testing.T) {
 	data := t.TempDir()
 	r := registry(t, Config{
 		Agents: map[string]Row{
-			"private": {Command: "env", Env: []string{"MINE_KEY", "NOT_SET"}, SetEnv: map[string]string{"FOO": "bar baz", "TZ": "CET"}, Home: HomePrivate},
-			"shared":  {Command: "env", Home: HomeShared},
+			"private": {Command: "env", AllowBypass: true, Env: []string{"MINE_KEY", "NOT_SET"}, SetEnv: map[string]string{"FOO": "bar baz", "TZ": "CET"}, Home: HomePrivate},
+			"shared":  {Command: "env", AllowBypass: true, Home: HomeShared},
 		},
 		Lookup: environ(server), DataDir: data, Starter: starterOf(t),
 	})
@@ -60,7 +60,7 @@ func TestAnAgentGetsNothingElse(t *testing.T) {
 
 func TestAPrivateHomeIsClosedToOthers(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "env"}}, DataDir: data, PrivateHomes: true})
+	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "env", AllowBypass: true}}, DataDir: data, PrivateHomes: true})
 	if _, err := os.Stat(data); err == nil {
 		t.Error("a registry alone makes folders")
 	}
@@ -123,7 +123,7 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 	server := everything(t.TempDir())
 	r := registry(t, Config{
 		Agents: map[string]Row{"mine": {
-			Command: "env", Env: []string{"MINE_KEY", "MINE_MODEL"}, SetEnv: map[string]string{"PLAIN": "in-plain-sight"}, Home: HomeShared,
+			Command: "env", AllowBypass: true, Env: []string{"MINE_KEY", "MINE_MODEL"}, SetEnv: map[string]string{"PLAIN": "in-plain-sight"}, Home: HomeShared,
 		}},
 		MCPServers: map[string]MCPServer{
 			"program": {Command: "env", Env: []string{"AWS_SECRET_ACCESS_KEY"}},

@@ -129,7 +129,7 @@ func TestVersions(t *testing.T) {
 
 func TestALauncherIsNotAskedForItsOwnVersion(t *testing.T) {
 	r := registry(t, Config{
-		Agents: map[string]Row{"mine": {Command: script(t, "npx", "echo 11.0.0"), Args: []string{"-y", "my-agent"}}},
+		Agents: map[string]Row{"mine": {Command: script(t, "npx", "echo 11.0.0"), Args: []string{"-y", "my-agent"}, AllowBypass: true}},
 		Lookup: environ(map[string]string{"PATH": os.Getenv("PATH")}), Starter: starterOf(t),
 	})
 	if info := find(t, r, "mine"); info.Version != "" {
