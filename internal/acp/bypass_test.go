@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"testing"
@@ -250,5 +251,65 @@ func TestARequestCannotChooseABypass(t *testing.T) {
 	_, err = registry(t, config).Open(t.Context(), opening)
 	if e := problem(t, err); e.Code != domain.CodeAgentUnavailable { // it came as far as looking for the program
 		t.Error(err)
+	}
+}
+
+const bypassingOptions = `"configOptions":[{"id":"m","category":"mode","type":"select","currentValue":"ask","options":[
+	{"value":"ask","name":"Ask"},{"value":"agent-full-access","name":"Agent (full access)"},{"value":"x1","name":"YOLO"},{"value":"agent","name":"Go on"}]}]`
+
+const bypassingModes = `"modes":{"currentModeId":"bypassPermissions","availableModes":[
+	{"id":"bypassPermissions","name":"At my own risk"},{"id":"plan","name":"Plan"}]}`
+
+// TestTheModeBehindAWordIsJudged: a mode has a name beside its id, and what asks nobody is known by either.
+func TestTheModeBehindAWordIsJudged(t *testing.T) {
+	for _, c := range []struct {
+		offered, wanted string
+		mode            string // that is refused; empty: it is fine
+	}{
+		{bypassingOptions, "Agent (full access)", "agent-full-access"},
+		{bypassingOptions, "AGENT (FULL ACCESS)", "agent-full-access"},
+		{bypassingOptions, "agent-full-access", "agent-full-access"},
+		{bypassingOptions, "x1", "x1"},
+		{bypassingOptions, "Ask", ""},
+		{bypassingOptions, "Go on", "agent"},                    // of Codex: its program says so
+		{bypassingModes, "at my own risk", "bypassPermissions"}, // in which it is already
+	} {
+		var offered settings
+		offered.established(readObject(json.RawMessage("{" + c.offered + "}")))
+		wanted := []selection{{option: categoryMode, value: c.wanted, pointer: "/source/mode"}}
+		for _, allowed := range []bool{false, true} {
+			config := &row{name: "mine", Row: Row{Command: "/opt/codex-acp", AllowBypass: allowed}}
+			err := config.checkOffered(wanted, offered.listed())
+			if allowed || c.mode == "" {
+				want(t, c.wanted+" is fine", err, nil)
+				continue
+			}
+			e := problem(t, err)
+			want(t, c.wanted, e.Code, domain.CodeInvalid)
+			want(t, "place", e.Details[0].Pointer, "/source/mode")
+			want(t, "words", e.Message, `In the mode "`+c.mode+`", agent "mine" acts without asking anybody, and the registry `+
+				`does not allow that.`)
+		}
+	}
+}
+
+// TestOptionsThatAskNobodyAreRefused: whichever option they hide in.
+func TestOptionsThatAskNobodyAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		id, category, value string
+		allowed             bool
+	}{
+		{"mode", "mode", "yolo", false}, {"m", "mode", "accept-edits", false}, {"approval_policy", "other", "never", false},
+		{"approval_policy", "other", "on-request", true}, {"sandbox", "other", "danger-full-access", false}, {"yolo", "toggle", "on", false},
+		{"yolo", "toggle", "off", true}, {"model", "model", "auto", true}, {"effort", "thought_level", "auto", true},
+	} {
+		option := domain.AgentOption{ID: c.id, Category: c.category, Choices: []domain.AgentChoice{{Value: c.value}}}
+		wanted := []selection{{option: c.id, value: c.value, pointer: "/options/" + c.id}}
+		for _, free := range []bool{false, true} {
+			err := (&row{name: "mine", Row: Row{Command: "agent", AllowBypass: free}}).checkOffered(wanted, []domain.AgentOption{option})
+			if (err == nil) != (c.allowed || free) {
+				t.Errorf("%+v, free %v: %v", c, free, err)
+			}
+		}
 	}
 }

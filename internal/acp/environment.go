@@ -61,34 +61,8 @@ func lines(env map[string]string) []string {
 	return all
 }
 
-// absolutePath leaves out the parts of a search path that depend on the folder: an agent starts in its workspace, where
-// a file named git would then be run in place of git.
-func absolutePath(path string) string {
-	parts := slices.DeleteFunc(filepath.SplitList(path), func(part string) bool { return !filepath.IsAbs(part) })
-	return strings.Join(parts, string(filepath.ListSeparator))
-}
-
-// findProgram looks for a command on the server's PATH, as a shell does it. It is empty where there is none.
-func (r *Registry) findProgram(command string) string {
-	if filepath.IsAbs(command) {
-		return executable(command)
-	}
-	path, _ := r.config.Lookup("PATH")
-	for _, folder := range filepath.SplitList(absolutePath(path)) {
-		if found := executable(filepath.Join(folder, command)); found != "" {
-			return found
-		}
-	}
-	return ""
-}
-
-func executable(path string) string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-		return ""
-	}
-	return path
-}
+// findProgram looks for the program of an agent. It is empty where there is none.
+func (r *Registry) findProgram(command string) string { return findProgram(command, r.config.Lookup) }
 
 // homeOf is where the home of the row lies. It does not look whether it is there.
 func (r *Registry) homeOf(row *row) (string, error) {

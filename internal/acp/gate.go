@@ -243,3 +243,10 @@ func (g *gate) wasHeld() bool {
 	g.held = g.holding
 	return held
 }
+
+// owes tells whether a request of the agent has no answer on the wire.
+func (g *gate) owes() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open > 0
+}

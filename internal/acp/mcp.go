@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,18 +32,24 @@ const (
 	TransportSSE  = "sse"
 )
 
-// checkServers refuses what cannot work.
-func checkServers(servers map[string]MCPServer) error {
+// catalog knows the servers that the operator allows. Its methods may be called at once from several goroutines.
+type catalog struct {
+	servers map[string]MCPServer
+	lookup  func(name string) (value string, set bool)
+}
+
+// newCatalog refuses servers that cannot work. lookup reads the environment of Signoff itself.
+func newCatalog(servers map[string]MCPServer, lookup func(name string) (value string, set bool)) (*catalog, error) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		if !nameForm.MatchString(name) {
-			return domain.Invalid(domain.Pointer("mcpServers", name), "%q cannot be the name of an MCP server: a name begins with a "+
+			return nil, domain.Invalid(domain.Pointer("mcpServers", name), "%q cannot be the name of an MCP server: a name begins with a "+
 				"letter and has letters, digits, - and _, at most 64", name)
 		}
 		if err := servers[name].check("/mcpServers/" + name + "/"); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return &catalog{servers: servers, lookup: lookup}, nil
 }
 
 func (s MCPServer) check(place string) error {
@@ -63,6 +70,8 @@ func (s MCPServer) check(place string) error {
 	}
 	return s.checkAddress(place)
 }
+
+var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (s MCPServer) checkAddress(place string) error {
 	address, err := url.Parse(s.URL)
@@ -86,19 +95,13 @@ func (s MCPServer) checkAddress(place string) error {
 	return nil
 }
 
-// MCPServers tells whether all names are in the registry.
-func (r *Registry) MCPServers(names []string) error {
-	_, err := r.servers(names)
-	return err
-}
-
-// servers returns what an execution may use. A name that comes twice counts once.
-func (r *Registry) servers(names []string) (map[string]MCPServer, error) {
+// choose returns the servers of these names, which an execution wants. A name that comes twice counts once.
+func (c *catalog) choose(names []string) (map[string]MCPServer, error) {
 	chosen := map[string]MCPServer{}
 	for i, name := range names {
-		server, known := r.config.MCPServers[name]
+		server, known := c.servers[name]
 		if !known {
-			e := domain.Errorf(domain.CodeUnknownMCPServer, "There is no MCP server %q; %s", name, among(slices.Collect(maps.Keys(r.config.MCPServers))))
+			e := domain.Errorf(domain.CodeUnknownMCPServer, "There is no MCP server %q; %s", name, among(slices.Collect(maps.Keys(c.servers))))
 			e.Details = []domain.Detail{{Pointer: "/mcpServers/" + strconv.Itoa(i), Message: e.Message}}
 			return nil, e
 		}
@@ -107,22 +110,26 @@ func (r *Registry) servers(names []string) (map[string]MCPServer, error) {
 	return chosen, nil
 }
 
-// among ends a sentence about a name that is none.
-func among(names []string) string {
-	if len(names) == 0 {
-		return "there are none."
-	}
-	slices.Sort(names)
-	return "there are: " + strings.Join(names, ", ") + "."
+// mcpServer is a server of tools that the agent is to use.
+type mcpServer struct {
+	name      string
+	transport string // stdio, http or sse; empty is stdio
+	command   string // stdio: absolute
+	args      []string
+	env       map[string]string
+	url       string // http, sse
+	headers   map[string]string
 }
 
+func (s mcpServer) isProgram() bool { return s.transport == "" || s.transport == "stdio" }
+
 // materialize fills in what servers need of the server's environment. It is done when an agent starts, and not kept.
-func (r *Registry) materialize(servers map[string]MCPServer) ([]mcpServer, error) {
+func (c *catalog) materialize(servers map[string]MCPServer) ([]mcpServer, error) {
 	var all []mcpServer
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		server := servers[name]
 		if server.URL != "" {
-			headers, err := r.values(name, server.HeadersEnv)
+			headers, err := c.values(name, server.HeadersEnv)
 			if err != nil {
 				return nil, err
 			}
@@ -130,7 +137,7 @@ func (r *Registry) materialize(servers map[string]MCPServer) ([]mcpServer, error
 			all = append(all, mcpServer{name: name, transport: transport, url: server.URL, headers: headers})
 			continue
 		}
-		program, err := r.program(name, server)
+		program, err := c.program(name, server)
 		if err != nil {
 			return nil, err
 		}
@@ -139,8 +146,8 @@ func (r *Registry) materialize(servers map[string]MCPServer) ([]mcpServer, error
 	return all, nil
 }
 
-func (r *Registry) program(name string, server MCPServer) (mcpServer, error) {
-	command := r.findProgram(server.Command)
+func (c *catalog) program(name string, server MCPServer) (mcpServer, error) {
+	command := findProgram(server.Command, c.lookup)
 	if command == "" {
 		return mcpServer{}, domain.Errorf(domain.CodeAgentUnavailable, "The program %q of MCP server %q was not found on the "+
 			"server's PATH.", filepath.Base(server.Command), name)
@@ -149,7 +156,7 @@ func (r *Registry) program(name string, server MCPServer) (mcpServer, error) {
 	for _, variable := range server.Env {
 		wanted[variable] = variable
 	}
-	env, err := r.values(name, wanted)
+	env, err := c.values(name, wanted)
 	if err != nil {
 		return mcpServer{}, err
 	}
@@ -158,10 +165,10 @@ func (r *Registry) program(name string, server MCPServer) (mcpServer, error) {
 }
 
 // values looks up variables by what they are for. All that are missing are named at once.
-func (r *Registry) values(server string, wanted map[string]string) (map[string]string, error) {
+func (c *catalog) values(server string, wanted map[string]string) (map[string]string, error) {
 	found, missing := map[string]string{}, []string{}
 	for name, variable := range wanted {
-		if found[name], _ = r.config.Lookup(variable); found[name] == "" {
+		if found[name], _ = c.lookup(variable); found[name] == "" {
 			missing = append(missing, variable)
 		}
 	}

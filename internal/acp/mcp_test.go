@@ -22,11 +22,11 @@ func TestServersAreFilledInAtTheStart(t *testing.T) {
 		},
 		Lookup: environ(variables),
 	})
-	chosen, err := r.servers([]string{"sse", "program", "http", "sse"})
+	chosen, err := r.servers.choose([]string{"sse", "program", "http", "sse"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.materialize(chosen)
+	got, err := r.servers.materialize(chosen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestMissingVariablesOfAServerAreNamed(t *testing.T) {
 		Lookup: environ(map[string]string{"SET": "s", "EMPTY": ""}),
 	})
 	for name, missing := range map[string]string{"program": "TOKEN_A, TOKEN_B.", "address": "EMPTY."} {
-		_, err := r.materialize(map[string]MCPServer{name: r.config.MCPServers[name]})
+		_, err := r.servers.materialize(map[string]MCPServer{name: r.config.MCPServers[name]})
 		if e := problem(t, err); e.Code != domain.CodeAgentUnavailable || !strings.HasSuffix(e.Message, missing) || !strings.Contains(e.Message, name) {
 			t.Error(err)
 		}

@@ -16,13 +16,6 @@ const (
 	noOffersHold   = time.Minute
 )
 
-// Offers are what an agent offers to choose from in a new session, with the values that it has by itself.
-type Offers struct {
-	Options []domain.AgentOption
-	Version string // that the agent says it has; may be empty
-	At      time.Time
-}
-
 // offered is what is known of an agent's offers. They stay while a later probe fails.
 type offered struct {
 	offers  *Offers

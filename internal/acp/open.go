@@ -19,7 +19,7 @@ type launch struct {
 	starter       starter
 	selections    []selection  // of options, to be set before the first prompt; the others stay as the agent has them
 	offered       func(Offers) // hears what a new session offers; nil: nobody wants to know
-	allowBypass   bool         // the mode may be one in which it acts without asking
+	judge         judge        // of each value before it is set
 	files         bool         // the agent may use our reading and writing of files, as far as the execution may
 	terminals     bool         // the same for commands
 	mcpServers    []mcpServer
@@ -32,6 +32,9 @@ type launch struct {
 	masker        *secrets.Masker     // and this one the server's
 	clientVersion string
 }
+
+// judge refuses a value of an option that the agent may not have, such as a mode in which it acts without asking.
+type judge func(wanted selection, option offer, found domain.AgentChoice) error
 
 // starter starts processes: *sandbox.Sandbox.
 type starter interface {

@@ -194,6 +194,14 @@ func (p *peer) notify(ctx context.Context, method string, params any) error {
 	}
 }
 
+// settle waits until the agent's requests have their answers on the wire, at most for so long. A handler that has
+// returned has given its answer to the connection, which writes it a moment later.
+func (p *peer) settle(grace time.Duration) {
+	for end := time.Now().Add(grace); p.gate.owes() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // encodeParams encodes here what the SDK would encode too, but whose failure it would report like one of the agent.
 func encodeParams(params any) (any, error) {
 	if params == nil {

@@ -18,7 +18,8 @@ import (
 // Registry knows the external agents and opens them. Its methods may be called at once from several goroutines.
 type Registry struct {
 	config  Config
-	rows    map[string]*row           // by canonical name
+	rows    map[string]*row // by canonical name
+	servers *catalog
 	probes  map[string]*probe[string] // for the versions
 	offers  map[string]*probe[offered]
 	ctx     context.Context // of the probes
@@ -37,13 +38,14 @@ func NewRegistry(config Config) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkServers(config.MCPServers); err != nil {
+	servers, err := newCatalog(config.MCPServers, config.Lookup)
+	if err != nil {
 		return nil, err
 	}
 	if config.DataDir, err = filepath.Abs(config.DataDir); err != nil {
 		return nil, err
 	}
-	r := &Registry{config: config, rows: all, probes: map[string]*probe[string]{}, offers: map[string]*probe[offered]{}}
+	r := &Registry{config: config, rows: all, servers: servers, probes: map[string]*probe[string]{}, offers: map[string]*probe[offered]{}}
 	for _, row := range r.sorted() {
 		if err := row.judgeBypasses(config.Lookup, config.Logger); err != nil {
 			return nil, err
@@ -109,6 +111,12 @@ func unknown(pointer, format string, args ...any) error {
 	return e
 }
 
+// MCPServers tells whether all names are in the registry.
+func (r *Registry) MCPServers(names []string) error {
+	_, err := r.servers.choose(names)
+	return err
+}
+
 // Open starts the agent of an execution. Whatever stands in its request has been through Resolve and MCPServers, maybe
 // by a server with another registry: all of it is looked at again.
 func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
@@ -128,7 +136,7 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 	if err != nil {
 		return nil, err
 	}
-	l.selections, l.allowBypass = selections, row.AllowBypass
+	l.selections = selections
 	l.offered = func(offers Offers) { r.learnOffers(row, l.process.Argv[0], offers) }
 	return open(ctx, l, opening)
 }
@@ -206,7 +214,7 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 		return launch{}, err
 	}
 	program := r.findProgram(row.Command)
-	chosen, err := r.servers(request.MCPServers)
+	chosen, err := r.servers.choose(request.MCPServers)
 	if err != nil {
 		return launch{}, err
 	}
@@ -214,7 +222,7 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 	if request.Capabilities.Of(domain.ClassMCP) == domain.Deny { // most agents do not ask before they use a tool of theirs
 		withheld, chosen = slices.Sorted(maps.Keys(chosen)), nil
 	}
-	servers, err := r.materialize(chosen)
+	servers, err := r.servers.materialize(chosen)
 	if err != nil {
 		return launch{}, err
 	}
@@ -235,6 +243,7 @@ func (r *Registry) launch(row *row, request domain.Request) (launch, error) {
 			Env:  lines(env),
 		},
 		starter: r.config.Starter,
+		judge:   row.judge,
 		files:   row.FileSystem, terminals: row.Terminal,
 		mcpServers:  servers,
 		withheld:    withheld,

@@ -44,7 +44,8 @@ func newRig(t testing.TB, arguments ...string) *rig {
 	}
 	r := &rig{TB: t, host: &hosttest.Host{Dir: workspace, Files: os.DirFS(workspace)}, outside: &hosttest.Host{}}
 	r.launch = launch{
-		name: "scripted", starter: starter, clientVersion: "1.2.3",
+		judge: func(selection, offer, domain.AgentChoice) error { return nil },
+		name:  "scripted", starter: starter, clientVersion: "1.2.3",
 		process: sandbox.Process{
 			Argv: append([]string{acptest.Build(t), "-state", state}, arguments...),
 			Dir:  workspace, Env: []string{"PATH=/usr/bin:/bin", "HOME=" + state},

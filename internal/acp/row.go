@@ -4,9 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,12 +57,6 @@ const (
 	defaultSilentAfter  = 30 * time.Second
 	defaultStartTimeout = 30 * time.Second
 	longestTimeout      = time.Hour
-)
-
-var (
-	nameForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerForm   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
 // normal is how a name is compared: Claude_Code, claude-code and claudecode are one.
@@ -193,57 +185,4 @@ func (r *row) check() error {
 	default:
 		return nil
 	}
-}
-
-// checkProgram looks at what a place, which ends in a slash, says is to be run.
-func checkProgram(place, command string, args []string) error {
-	switch {
-	case command == "":
-		return domain.Invalid(place+"command", "the program is missing")
-	case strings.ContainsRune(command, filepath.Separator) && !filepath.IsAbs(command):
-		return domain.Invalid(place+"command", "%q is neither the name of a program nor an absolute path", command)
-	case strings.ContainsRune(command, 0):
-		return domain.Invalid(place+"command", "the program's name holds a zero byte")
-	}
-	for i, argument := range args {
-		if strings.ContainsRune(argument, 0) {
-			return domain.Invalid(place+"args/"+strconv.Itoa(i), "the argument holds a zero byte")
-		}
-	}
-	return nil
-}
-
-// checkVariables keeps the server's own variables from agents: SIGNOFF_TOKEN opens the API, which approves, and
-// SIGNOFF_DATABASE_URL the database behind it.
-func checkVariables(place string, env []string, setEnv map[string]string) error {
-	for i, name := range env {
-		if err := checkVariable(place+"env/"+strconv.Itoa(i), name); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(setEnv)) {
-		at := place + "setEnv" + domain.Pointer(name)
-		if err := checkVariable(at, name); err != nil {
-			return err
-		}
-		if strings.ContainsRune(setEnv[name], 0) {
-			return domain.Invalid(at, "the value holds a zero byte")
-		}
-	}
-	return nil
-}
-
-func checkVariable(at, name string) error {
-	before, _, hasValue := strings.Cut(name, "=")
-	switch {
-	case hasValue && variableForm.MatchString(before):
-		return domain.Invalid(at, "env holds names alone; a fixed value goes to setEnv: {%s: …}", before)
-	case !variableForm.MatchString(name):
-		return domain.Invalid(at, "%q is not the name of a variable", name)
-	case name == "HOME":
-		return domain.Invalid(at, "HOME is set by the field home")
-	case strings.HasPrefix(name, "SIGNOFF_"):
-		return domain.Invalid(at, "%s is the server's own and not passed on", name)
-	}
-	return nil
 }

@@ -9,19 +9,6 @@ import (
 	"signoff/internal/domain"
 )
 
-// mcpServer is a server of tools that the agent is to use.
-type mcpServer struct {
-	name      string
-	transport string // stdio, http or sse; empty is stdio
-	command   string // stdio: absolute
-	args      []string
-	env       map[string]string
-	url       string // http, sse
-	headers   map[string]string
-}
-
-func (s mcpServer) isProgram() bool { return s.transport == "" || s.transport == "stdio" }
-
 // handOver returns the servers as the protocol writes them: a list also where there are none. Programs are started by way
 // of a relay, which tells that they have started.
 func (a *agent) handOver() ([]any, error) {

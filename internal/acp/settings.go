@@ -2,9 +2,9 @@ package acp
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"signoff/internal/domain"
 )
@@ -209,48 +209,9 @@ func (s *settings) chosen(from offer, value string) {
 	}
 }
 
-// tellOptions tells what can be chosen, where that is not as it was told before.
-func (s *story) tellOptions() {
-	if options := s.settings.listed(); !reflect.DeepEqual(options, s.options) {
-		s.options = options
-		s.emit(domain.AgentOptionsUpdated{Turn: s.turn, Options: append([]domain.AgentOption{}, options...)})
-	}
-}
-
-// listed lists all that can be chosen.
-func (s *story) listed() []domain.AgentOption {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.settings.listed()
-}
-
-func (s *story) offers(option string) []offer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.settings.offers(option)
-}
-
-// chosen notes an accepted choice, and what the answer says of the others: a model may lack a mode.
-func (s *story) chosen(from offer, value string, answer object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settings.chosen(from, value)
-	s.settings.readOptions(answer)
-	if s.intake.phase == phaseLive {
-		s.tellOptions()
-	}
-}
-
-// established takes the answer that made the session or took it up.
-func (s *story) established(answer object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settings.established(answer)
-}
-
-// setting is what the agent works with.
-func (s *story) setting(category string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.settings.current(category)
+// Offers are what an agent offers to choose from in a new session, with the values that it has by itself.
+type Offers struct {
+	Options []domain.AgentOption
+	Version string // that the agent says it has; may be empty
+	At      time.Time
 }

@@ -27,42 +27,19 @@ const oddOptions = `{"configOptions":[
 	{"id":"b","category":"mode","type":"boolean","currentValue":true}, {"id":"c","category":"mode","type":"dial"}, 7],
 	"modes":{"currentModeId":"legacy","availableModes":[{"id":"legacy","name":"Old"}]}}`
 
-const bypassingOptions = `"configOptions":[{"id":"m","category":"mode","type":"select","currentValue":"ask","options":[
-	{"value":"ask","name":"Ask"},{"value":"agent-full-access","name":"Agent (full access)"},{"value":"x1","name":"YOLO"},{"value":"agent","name":"Go on"}]}]`
-
-const bypassingModes = `"modes":{"currentModeId":"bypassPermissions","availableModes":[
-	{"id":"bypassPermissions","name":"At my own risk"},{"id":"plan","name":"Plan"}]}`
-
-// TestTheModeBehindAWordIsJudged: a mode has a name beside its id, and what asks nobody is known by either.
-func TestTheModeBehindAWordIsJudged(t *testing.T) {
-	for _, c := range []struct {
-		offered, wanted string
-		mode            string // that is refused; empty: it is fine
-	}{
-		{bypassingOptions, "Agent (full access)", "agent-full-access"},
-		{bypassingOptions, "AGENT (FULL ACCESS)", "agent-full-access"},
-		{bypassingOptions, "agent-full-access", "agent-full-access"},
-		{bypassingOptions, "x1", "x1"},
-		{bypassingOptions, "Ask", ""},
-		{bypassingOptions, "Go on", "agent"},                    // of Codex: its program says so
-		{bypassingModes, "at my own risk", "bypassPermissions"}, // in which it is already
-	} {
-		for _, allowed := range []bool{false, true} {
-			a := &agent{story: newTale(t, domain.Opening{}).story, launch: launch{name: "mine", allowBypass: allowed}}
-			a.launch.process.Argv = []string{"/opt/codex-acp"}
-			a.story.established(readObject(json.RawMessage("{" + c.offered + "}")))
-			wanted := selection{option: categoryMode, value: c.wanted, pointer: "/source/mode"}
-			if allowed || c.mode == "" {
-				continue // it would be set
-			}
-			err := a.choose(t.Context(), []selection{wanted})
-			e := problem(t, err)
-			want(t, c.wanted, e.Code, domain.CodeInvalid)
-			want(t, "place", e.Details[0].Pointer, "/source/mode")
-			want(t, "words", e.Message, `In the mode "`+c.mode+`", agent "mine" acts without asking anybody, and the registry `+
-				`does not allow that.`)
-		}
-	}
+// TestAChoiceThatIsRefusedIsNotSet: what may be chosen is not for the agent's side to say.
+func TestAChoiceThatIsRefusedIsNotSet(t *testing.T) {
+	refused := domain.Invalid("/source/mode", "not this one")
+	var judged []string
+	a := &agent{story: newTale(t, domain.Opening{}).story, launch: launch{judge: func(_ selection, option offer, found domain.AgentChoice) error {
+		judged = append(judged, option.ID+" "+found.Value)
+		return refused
+	}}}
+	a.story.established(readObject(json.RawMessage(oddOptions)))
+	err := a.choose(t.Context(), []selection{{option: categoryMode, value: "Plan it"}})
+	want(t, "refused", errors.Is(err, refused), true)
+	want(t, "judged", strings.Join(judged, ", "), "a plan")
+	want(t, "the mode", a.story.setting(categoryMode), "code")
 }
 
 // TestSettingsAreReadLeniently: groups, unknown types and missing categories; options come before modes.
@@ -206,27 +183,6 @@ func TestOptionsOfACancelledTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "in the next turn", r.whoami().Settings["mode"], "code")
-}
-
-// TestOptionsThatAskNobodyAreRefused: whichever option they hide in.
-func TestOptionsThatAskNobodyAreRefused(t *testing.T) {
-	for _, c := range []struct {
-		id, category, value string
-		allowed             bool
-	}{
-		{"mode", "mode", "yolo", false}, {"m", "mode", "accept-edits", false}, {"approval_policy", "other", "never", false},
-		{"approval_policy", "other", "on-request", true}, {"sandbox", "other", "danger-full-access", false}, {"yolo", "toggle", "on", false},
-		{"yolo", "toggle", "off", true}, {"model", "model", "auto", true}, {"effort", "thought_level", "auto", true},
-	} {
-		option := domain.AgentOption{ID: c.id, Category: c.category, Choices: []domain.AgentChoice{{Value: c.value}}}
-		wanted := []selection{{option: c.id, value: c.value, pointer: "/options/" + c.id}}
-		for _, free := range []bool{false, true} {
-			err := (&row{name: "mine", Row: Row{Command: "agent", AllowBypass: free}}).checkOffered(wanted, []domain.AgentOption{option})
-			if (err == nil) != (c.allowed || free) {
-				t.Errorf("%+v, free %v: %v", c, free, err)
-			}
-		}
-	}
 }
 
 // TestOptionsAreListed: an option stands for the mode or model that the agent lists in the older way as well.

@@ -144,18 +144,3 @@ func (a *agent) cancel(answers <-chan callOutcome) callOutcome {
 		}
 	}
 }
-
-// settle waits until the agent's requests have their answers on the wire, at most for so long. A handler that has
-// returned has given its answer to the connection, which writes it a moment later.
-func (p *peer) settle(grace time.Duration) {
-	for end := time.Now().Add(grace); p.gate.owes() && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// owes tells whether a request of the agent has no answer on the wire.
-func (g *gate) owes() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.open > 0
-}
