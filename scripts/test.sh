@@ -31,6 +31,7 @@ provide() {
   local missing=()
   command -v gcc >/dev/null || missing+=(gcc libc6-dev)
   command -v npm >/dev/null || missing+=(npm)
+  command -v curl >/dev/null || missing+=(curl)
   [ "$(uname)" != Linux ] || command -v bwrap >/dev/null || missing+=(bubblewrap)
   packages ${missing[@]+"${missing[@]}"}
 }

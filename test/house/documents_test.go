@@ -455,9 +455,9 @@ func exists(t *testing.T, folder, test string) bool {
 
 // TestEveryGuaranteeNamesItsTests: a guarantee that no test proves is a wish.
 func TestEveryGuaranteeNamesItsTests(t *testing.T) {
-	table := rows(t, "README.md", "## Guarantees")
+	table := rows(t, "docs/reliability.md", "## Guarantees")
 	if len(table) < 10 {
-		t.Errorf("the README has only %d guarantees", len(table))
+		t.Errorf("docs/reliability.md has only %d guarantees", len(table))
 	}
 	for _, row := range table {
 		if len(row) != 3 || !testName.MatchString(row[2]) {
