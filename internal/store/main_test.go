@@ -11,6 +11,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if steps := os.Getenv(stepsVariable); steps != "" {
+		dieInTheMigration(steps)
+	}
 	if os.Getenv(helperVariable) != "" {
 		appendForEver()
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // newest is the version of the binary's schema.
-const newest = 13
+const newest = 14
 
 var engines = []string{"sqlite", "postgres"}
 

@@ -118,21 +118,6 @@ func TestStatesAreDrawnAsTheyAre(t *testing.T) {
 	same(t, "statuses", firstCells(rows(t, "docs/states.md", "## What each one means")), statuses)
 }
 
-func TestSchemasKnowTheStatuses(t *testing.T) {
-	check := regexp.MustCompile(`(?s)create table executions \(.*?check \(status in \((.*?)\)\)`)
-	for _, engine := range []string{"sqlite", "postgres"} {
-		found := check.FindStringSubmatch(read(t, "migrations/"+engine+"/0001_signoff.up.sql"))
-		if found == nil {
-			t.Fatalf("%s: the executions have no check of their status", engine)
-		}
-		var stored []domain.Status
-		for _, name := range strings.Split(found[1], ",") {
-			stored = append(stored, domain.Status(strings.Trim(strings.TrimSpace(name), "'")))
-		}
-		same(t, engine, stored, domain.Statuses)
-	}
-}
-
 // TestSettingsAreDocumented reads the list and the struct of cmd/server, and holds names and defaults against the table.
 func TestSettingsAreDocumented(t *testing.T) {
 	file := parse(t, "cmd/server/config.go", parser.SkipObjectResolution)
