@@ -15,6 +15,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/llm"
+	script "signoff/internal/llm/demo"
 	"signoff/internal/secrets"
 	"signoff/internal/tools"
 )
@@ -123,7 +124,7 @@ func (c Config) configFile() string {
 
 // demoModels is all there is where nothing is configured.
 func demoModels() registry {
-	return registry{Models: modelSection{Default: "demo", Models: map[string]model{"demo": {Provider: llm.ProviderDemo}}}}
+	return registry{Models: modelSection{Default: "demo", Models: map[string]model{"demo": {Provider: script.Name}}}}
 }
 
 // firstConfig is the file that the first start leaves, for people to go on from.
@@ -227,7 +228,7 @@ func yamlPath(steps []string) *yaml.Path {
 // openModels turns the registry into the internal agent. The values of keys are read here and go nowhere else.
 func (r registry) openModels(known *tools.Registry, masker *secrets.Masker) (*llm.Registry, error) {
 	config := llm.Config{
-		Default: r.Models.Default, Models: map[string]llm.Model{}, DemoPace: llm.DefaultDemoPace, Masker: masker,
+		Default: r.Models.Default, Models: map[string]llm.Model{}, Pace: script.Pace, Masker: masker,
 		Retry: orNone(r.Settings.DefaultRetry), Patience: orNone(r.Settings.FallbackAfter),
 	}
 	for name, m := range r.Models.Models {

@@ -148,7 +148,7 @@ func clientTools(tools ...string) string {
 
 // TestEditedArgumentsMustFitTheClientsTool, by the schema that the request declared: nobody looks at them after the decider.
 func TestEditedArgumentsMustFitTheClientsTool(t *testing.T) {
-	models, err := llm.NewRegistry(llm.Config{Models: map[string]llm.Model{"demo": {Provider: llm.ProviderDemo}}, Default: "demo"}, tools.NewRegistry())
+	models, err := llm.NewRegistry(llm.Config{Models: map[string]llm.Model{"demo": {Provider: "demo"}}, Default: "demo"}, tools.NewRegistry())
 	must(t, err)
 	h := newHouse(t, func(c *Config) {
 		c.Approvals = approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), ofTheScript{models}) //nolint:forcetypeassert // see newHouse

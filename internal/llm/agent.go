@@ -9,6 +9,7 @@ import (
 	"unique"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 // defaultIterations stands where a request names no limit: a loop without an end is never what somebody wants.
@@ -118,19 +119,19 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 	if err != nil {
 		return nil, "", err
 	}
-	told := append(said.end, t.count(answer.usage)...)
-	if answer.finish == finishStop {
+	told := append(said.end, t.count(answer.Usage)...)
+	if answer.Finish == provider.FinishStop {
 		var requests []domain.Payload
-		calls, requests = t.request(said.id, answer.calls)
+		calls, requests = t.request(said.id, answer.Calls)
 		told = append(told, requests...)
 	}
 	if err := t.host.Emit(ctx, told...); err != nil {
 		return nil, "", err
 	}
 	switch {
-	case answer.finish == finishLength: // the calls of a cut answer may be cut themselves, and run as something else
+	case answer.Finish == provider.FinishLength: // the calls of a cut answer may be cut themselves, and run as something else
 		return nil, domain.StopMaxTokens, nil
-	case answer.finish == finishRefusal:
+	case answer.Finish == provider.FinishRefusal:
 		return nil, domain.StopRefusal, nil
 	case len(calls) == 0:
 		stop, err := t.silent()

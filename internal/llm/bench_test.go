@@ -1,50 +1,39 @@
-package llm
+package llm_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"slices"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm"
 	"signoff/internal/tools"
 )
 
-const (
-	benchChunks = 10_000 // of an answer
-	benchText   = "@1234567890123456789"
-)
-
-// BenchmarkFloor is what the others are to be held against, as ratios: the same bytes, read line by line and decoded by
-// encoding/json into as little as can be. The others go the whole way from the model's socket to the host.
-func BenchmarkFloor(b *testing.B) {
-	b.Run(ProviderOpenAI, func(b *testing.B) { benchFloor(b, openAIBenchBody(), readOpenAIFloor) })
-	b.Run(ProviderAnthropic, func(b *testing.B) { benchFloor(b, anthropicBenchBody(), readAnthropicFloor) })
-}
-
-func BenchmarkOpenAIStream(b *testing.B) {
-	benchStream(b, openAIBenchBody(), func(transport http.RoundTripper) provider {
-		return newOpenAI("bench", benchModel(), suiteConfig(transport))
-	})
-}
-
-func BenchmarkAnthropicStream(b *testing.B) {
-	benchStream(b, anthropicBenchBody(), func(transport http.RoundTripper) provider {
-		return newAnthropic("bench", benchModel(), suiteConfig(transport))
-	})
+// benchReplies is what each vendor says in eight chunks, and how it asks for one call.
+var benchReplies = map[string]struct{ said, called reply }{
+	"openai": {
+		said:   streams(strings.Repeat("data: "+says("@1234567890123456789")+"\n\n", 8), ends("stop"), done),
+		called: streams(callsBash(0, "uptime"), ends("tool_calls"), done),
+	},
+	"anthropic": {
+		said: streams(anthropicEvents(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) +
+			strings.Repeat(anthropicEvents(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"@1234567890123456789"}}`), 8) +
+			anthropicEvents(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`)),
+		called: streams(anthropicEvents(
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"bash","input":{}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"command\":\"uptime\"}"}}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`,
+		)),
+	},
 }
 
 // BenchmarkTurn is a whole short execution: the agent is opened, asks once with every tool, and is told eight chunks.
 func BenchmarkTurn(b *testing.B) {
-	for _, d := range dialects() {
-		b.Run(d.name, func(b *testing.B) {
-			said := d.wire(append(slices.Repeat([]piece{saying(benchText)}, 8), stopping("stop"))...)
-			registry := benchRegistry(b, d.name, func(request *http.Request) (*http.Response, error) { return stream(said)(request) })
+	for name, replies := range benchReplies {
+		b.Run(name, func(b *testing.B) {
+			registry := benchRegistry(b, name, replies.said)
 			opening := domain.Opening{Execution: domain.Execution{ID: "e", Request: domain.Request{Capabilities: domain.DefaultCapabilities}}}
 			prompt := domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}}
 			b.ReportAllocs()
@@ -61,7 +50,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-func benchRegistry(b *testing.B, vendor string, transport reply) *Registry {
+func benchRegistry(b *testing.B, vendor string, replies reply) *llm.Registry {
 	b.Helper()
 	known := tools.NewRegistry(
 		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{}, tools.Think{}, tools.AskUser{},
@@ -70,32 +59,15 @@ func benchRegistry(b *testing.B, vendor string, transport reply) *Registry {
 	)
 	model := benchModel()
 	model.Provider = vendor
-	registry, err := NewRegistry(Config{Models: map[string]Model{"bench": model}, Transport: transport}, known)
+	registry, err := llm.NewRegistry(llm.Config{Models: map[string]llm.Model{"bench": model}, Transport: roundTripper(replies), Logger: slog.New(slog.DiscardHandler)}, known)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return registry
 }
 
-func benchModel() Model {
-	return Model{Model: suiteModel, BaseURL: "http://vendor.test/v1", APIKey: suiteKey}
-}
-
-func benchStream(b *testing.B, body string, open func(http.RoundTripper) provider) {
-	b.ReportAllocs()
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		benchAsk(b, open(stream(body)), smallRequest())
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunks, "ns/chunk")
-}
-
-func benchAsk(b *testing.B, provider provider, question request) {
-	b.Helper()
-	said := newMessage(b.Context(), uninterested{}, "m1")
-	if _, err := provider.Stream(b.Context(), question, said); err != nil || !said.speaking {
-		b.Fatalf("it said %d bytes, %v", said.text.Len(), err)
-	}
+func benchModel() llm.Model {
+	return llm.Model{Model: "vendor-model", BaseURL: "http://vendor.test/v1", APIKey: testKey}
 }
 
 // uninterested is a host that takes what it is told.
@@ -103,64 +75,3 @@ type uninterested struct{ domain.Host }
 
 func (uninterested) Emit(context.Context, ...domain.Payload) error { return nil }
 func (uninterested) Runbook() domain.Runbook                       { return domain.Runbook{} }
-
-func benchFloor(b *testing.B, body string, read func(data []byte) (text string, err error)) {
-	b.ReportAllocs()
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		lines := bufio.NewScanner(strings.NewReader(body))
-		said := 0
-		for lines.Scan() {
-			data, isData := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
-			if !isData || string(data) == "[DONE]" {
-				continue
-			}
-			text, err := read(data)
-			if err != nil {
-				b.Fatal(err)
-			}
-			said += len(text)
-		}
-		if said != benchChunks*len(benchText) {
-			b.Fatalf("it said %d bytes", said)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunks, "ns/chunk")
-}
-
-func readOpenAIFloor(data []byte) (string, error) {
-	var chunk struct {
-		Choices []struct {
-			Delta struct {
-				Content string `json:"content"`
-			} `json:"delta"`
-			FinishReason *string `json:"finish_reason"`
-		} `json:"choices"`
-	}
-	if err := json.Unmarshal(data, &chunk); err != nil {
-		return "", err
-	}
-	return chunk.Choices[0].Delta.Content, nil
-}
-
-func readAnthropicFloor(data []byte) (string, error) {
-	var event struct {
-		Type  string `json:"type"`
-		Delta struct {
-			Text string `json:"text"`
-		} `json:"delta"`
-	}
-	err := json.Unmarshal(data, &event)
-	return event.Delta.Text, err
-}
-
-func openAIBenchBody() string {
-	chunk := `data: {"id":"chatcmpl-0123456789","object":"chat.completion.chunk","created":1790000000,"model":"bench",` +
-		`"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}` + "\n\n"
-	said := fmt.Sprintf(chunk, `{"content":"`+benchText+`"}`, "null")
-	return strings.Repeat(said, benchChunks) + fmt.Sprintf(chunk, "{}", `"stop"`) + "data: [DONE]\n\n"
-}
-
-func anthropicBenchBody() string {
-	return anthropicWire(append(slices.Repeat([]piece{saying(benchText)}, benchChunks), stopping("stop"))...)
-}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 	"signoff/internal/tools"
 )
 
@@ -31,7 +32,7 @@ type pendingCall struct {
 }
 
 // request is the calls of an answer, and what is told of them before anybody judges them.
-func (t *turn) request(messageID string, asked []modelCall) (calls []pendingCall, told []domain.Payload) {
+func (t *turn) request(messageID string, asked []provider.Call) (calls []pendingCall, told []domain.Payload) {
 	for i, wanted := range asked {
 		call := t.prepare(wanted, i)
 		calls = append(calls, call)
@@ -49,21 +50,21 @@ func (t *turn) request(messageID string, asked []modelCall) (calls []pendingCall
 
 // prepare gives the call its id and checks it. The arguments are masked before anything is cut: half a secret would not be
 // known as one.
-func (t *turn) prepare(wanted modelCall, position int) pendingCall {
-	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(t.agent.mask.MaskString(wanted.name))}
-	written := argumentsOf(wanted.arguments)
+func (t *turn) prepare(wanted provider.Call, position int) pendingCall {
+	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(t.agent.mask.MaskString(wanted.Name))}
+	written := argumentsOf(wanted.Arguments)
 	call.Arguments = t.agent.mask.JSON(written)
 	exposed := !bytes.Equal(call.Arguments, written)
-	if len(wanted.arguments) > maxArgumentBytes {
+	if len(wanted.Arguments) > maxArgumentBytes {
 		call.Arguments = quoted(string(call.Arguments[:min(len(call.Arguments), shownArguments)]) + "…")
 		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
-			"The arguments have %d bytes; at most %d are allowed.", len(wanted.arguments), maxArgumentBytes))
+			"The arguments have %d bytes; at most %d are allowed.", len(wanted.Arguments), maxArgumentBytes))
 	}
 	if exposed {
 		return t.flawed(call, domain.Errorf(domain.CodeSecretExposed,
 			"The arguments hold the value of a secret; name the secret instead."))
 	}
-	if domain.TooDeep([]byte(wanted.arguments)) {
+	if domain.TooDeep([]byte(wanted.Arguments)) {
 		return t.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
 			"The arguments are nested deeper than %d levels.", domain.MaxDepth))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 // A conversation grows with every round, and most of it is old output. Near the model's limit the oldest tool results
@@ -33,9 +34,9 @@ const (
 // askModel asks the current model. Where the conversation turns out to be too long for it all the same, it is cut down
 // and asked for once more: without its older results, and when that is not enough, or there are none, with the last
 // round's results shortened as well. One large result would otherwise end the execution for good.
-func (t *turn) askModel(ctx context.Context) (answer, *message, error) {
+func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) {
 	if err := t.makeRoom(ctx); err != nil {
-		return answer{}, nil, err
+		return provider.Answer{}, nil, err
 	}
 	got, said, err := t.attempts(ctx)
 	var tried []string
@@ -49,7 +50,7 @@ func (t *turn) askModel(ctx context.Context) (answer, *message, error) {
 		helped, over := remedy.apply(ctx)
 		switch {
 		case over != nil:
-			return answer{}, nil, over
+			return provider.Answer{}, nil, over
 		case helped:
 			tried = append(tried, remedy.name)
 			got, said, err = t.attempts(ctx)
@@ -77,14 +78,14 @@ func (t *turn) overflow(tried []string, cause error) error {
 	if len(tried) > 0 {
 		also = "also " + strings.Join(tried, " and ")
 	}
-	return &failure{shown: domain.Errorf(domain.CodeContextOverflow,
-		"The conversation is longer than model %q can read; %s.", t.agent.asked().name, also).With(cause)}
+	return &provider.Failure{Shown: domain.Errorf(domain.CodeContextOverflow,
+		"The conversation is longer than model %q can read; %s.", t.agent.asked().model.Name, also).With(cause)}
 }
 
 // makeRoom cuts old results where the next request comes near the limit of the model. Where the limit is unknown, the
 // provider's refusal tells it.
 func (t *turn) makeRoom(ctx context.Context) error {
-	limit := t.agent.asked().model.fullAt()
+	limit := t.agent.asked().fullAt()
 	if limit == 0 || t.estimate(t.view()) <= limit {
 		return nil
 	}
@@ -93,11 +94,11 @@ func (t *turn) makeRoom(ctx context.Context) error {
 }
 
 // fullAt is how many tokens a request may have before room is made; 0 = unknown.
-func (m Model) fullAt() int64 {
-	window := int64(m.ContextWindow)
+func (c *candidate) fullAt() int64 {
+	window := int64(c.model.ContextWindow)
 	limit := window * nearLimit / 100
-	if m.Provider == ProviderAnthropic && window > 0 { // which refuses a request where the answer might not fit behind it
-		limit = min(limit, window-int64(m.maxOutput()))
+	if reserved := c.provider.Reserved; reserved != nil && window > 0 {
+		limit = min(limit, window-int64(reserved(c.model)))
 	}
 	return limit
 }
@@ -195,7 +196,7 @@ type oldResult struct {
 // line is what is left of a result that is cut. It is made of the whole result, so it is the same whenever it is made.
 func (r oldResult) line() string {
 	begins := strings.ToValidUTF8(r.text[:min(len(r.text), 4*beginning)], "")
-	return fmt.Sprintf("[result of %s, %s bytes, left out; it began: %s]", quote(r.tool, beginning), grouped(len(r.text)), quote(begins, beginning))
+	return fmt.Sprintf("[result of %s, %s bytes, left out; it began: %s]", provider.OneLine(r.tool, beginning), grouped(len(r.text)), provider.OneLine(begins, beginning))
 }
 
 // oldResults lists the results of all rounds but the last, in their order.

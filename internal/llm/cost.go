@@ -13,7 +13,7 @@ import (
 func (t *turn) count(used domain.Usage) []domain.Payload {
 	costKnown, silent := t.agent.bill.usage.Cost != nil, used == domain.Usage{}
 	if !silent {
-		used = t.agent.asked().model.completed(used)
+		used = t.agent.asked().completed(used)
 	}
 	t.agent.measured = orZero(used.ContextUsed)
 	t.charge(used)
@@ -30,7 +30,7 @@ func (t *turn) countBroken(ctx context.Context, used domain.Usage) error {
 	if used == (domain.Usage{}) {
 		return nil
 	}
-	used = t.agent.asked().model.completed(used)
+	used = t.agent.asked().completed(used)
 	used.ContextUsed = nil
 	t.charge(used)
 	return t.host.Emit(ctx, t.usage(used))
@@ -45,7 +45,7 @@ func (t *turn) charge(used domain.Usage) {
 
 // usage is what is told of a request.
 func (t *turn) usage(used domain.Usage) domain.UsageUpdated {
-	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: t.agent.asked().name}
+	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: t.agent.asked().model.Name}
 	if t.bill != nil {
 		usage := t.bill.usage
 		told.Turn = &usage
@@ -54,12 +54,12 @@ func (t *turn) usage(used domain.Usage) domain.UsageUpdated {
 }
 
 // completed adds what follows from the figures of a request.
-func (m Model) completed(used domain.Usage) domain.Usage {
+func (c *candidate) completed(used domain.Usage) domain.Usage {
 	used.ContextUsed = contextUsed(used)
-	if window := int64(m.ContextWindow); window > 0 {
+	if window := int64(c.model.ContextWindow); window > 0 {
 		used.ContextSize = &window
 	}
-	used.Cost = m.cost(used)
+	used.Cost = c.cost(used)
 	return used
 }
 
@@ -75,15 +75,8 @@ func contextUsed(used domain.Usage) *int64 {
 // mostCost bounds a price. No model comes near it, and a bill without a bound could grow to a number that JSON cannot say.
 const mostCost = 1e9
 
-// Anthropic's cache, in parts of the price of input: the factors are one for all its models. Writing is that of a cache
-// of five minutes, which is the one that anthropic.go asks for.
-const (
-	anthropicRead  = 0.1
-	anthropicWrite = 1.25
-)
-
 // checkPrices finds prices that are none.
-func (m Model) checkPrices(name, pointer string) error {
+func checkPrices(m Model) error {
 	for _, price := range []struct {
 		field string
 		value *float64
@@ -94,8 +87,8 @@ func (m Model) checkPrices(name, pointer string) error {
 		{"cacheWriteCostPer1m", m.CacheWriteCostPer1m},
 	} {
 		if v := price.value; v != nil && !(*v >= 0 && *v <= mostCost) { // NaN is in no range
-			return domain.Invalid(pointer+"/"+price.field, "the price %s of model %q is not between 0 and %.0f",
-				price.field, name, mostCost)
+			return domain.Invalid(m.Pointer(price.field), "the price %s of model %q is not between 0 and %.0f",
+				price.field, m.Name, mostCost)
 		}
 	}
 	return nil
@@ -104,13 +97,13 @@ func (m Model) checkPrices(name, pointer string) error {
 // cost is what a request cost; nil where that cannot be said.
 //
 // Input tokens are all that the model read, those of its cache included, and output tokens all that it wrote, thoughts
-// included: OpenAI reports them so, and anthropic.go adds up what Anthropic reports apart. So the cached ones are taken
+// included, whatever the vendor's own way to count is: see [provider.Answer]. So the cached ones are taken
 // out before the rest is charged. A cache figure that is missing counts as none: who charges for a cache reports it.
 //
-// The cache may have prices of its own. Where the registry does not say them, Anthropic's follow from that of its input.
-// No other vendor takes more for reading from a cache than for reading afresh, so there the price of input stands, and
+// The cache may have prices of its own. Where the registry does not say them, they follow from that of the input, by the
+// provider's factors. No vendor takes more for reading from a cache than for reading afresh, so where there is no factor the price of input stands, and
 // the cost is at most too high. What writing costs there nobody can say: such a request has no known cost.
-func (m Model) cost(used domain.Usage) *float64 {
+func (c *candidate) cost(used domain.Usage) *float64 {
 	if used.InputTokens == nil || used.OutputTokens == nil {
 		return nil
 	}
@@ -119,16 +112,16 @@ func (m Model) cost(used domain.Usage) *float64 {
 	if fresh < 0 { // the figures contradict each other
 		return nil
 	}
-	readPrice, writePrice := m.cachePrices()
+	readPrice, writePrice := c.cachePrices()
 	total := 0.0
 	for _, part := range []struct {
 		tokens int64
 		price  *float64
 	}{
-		{fresh, m.InputCostPer1m},
+		{fresh, c.model.InputCostPer1m},
 		{read, readPrice},
 		{written, writePrice},
-		{*used.OutputTokens, m.OutputCostPer1m},
+		{*used.OutputTokens, c.model.OutputCostPer1m},
 	} {
 		if part.tokens == 0 {
 			continue
@@ -143,17 +136,17 @@ func (m Model) cost(used domain.Usage) *float64 {
 }
 
 // cachePrices are those of tokens read from a cache, and written to it.
-func (m Model) cachePrices() (read, write *float64) {
-	read, write = m.CacheReadCostPer1m, m.CacheWriteCostPer1m
-	if m.InputCostPer1m == nil {
+func (c *candidate) cachePrices() (read, write *float64) {
+	read, write = c.model.CacheReadCostPer1m, c.model.CacheWriteCostPer1m
+	input := c.model.InputCostPer1m
+	if input == nil {
 		return read, write
 	}
-	readFactor := 1.0
-	if m.Provider == ProviderAnthropic {
-		readFactor = anthropicRead
-		write = cmp.Or(write, new(*m.InputCostPer1m*anthropicWrite))
+	read = cmp.Or(read, new(*input*cmp.Or(c.provider.CacheRead, 1)))
+	if factor := c.provider.CacheWrite; factor > 0 {
+		write = cmp.Or(write, new(*input*factor))
 	}
-	return cmp.Or(read, new(*m.InputCostPer1m*readFactor)), write
+	return read, write
 }
 
 // bill is a sum over requests.
@@ -184,4 +177,11 @@ func (b *bill) takeUp(prompt domain.Prompt) {
 	before := prompt.Turn > 1 || prompt.Rounds > 0
 	answered := slices.ContainsFunc(prompt.History, func(m domain.Message) bool { return m.Role == domain.RoleAssistant })
 	b.begun = b.begun || b.usage != domain.Usage{} || before && answered
+}
+
+func orZero(tokens *int64) int64 {
+	if tokens == nil {
+		return 0
+	}
+	return *tokens
 }

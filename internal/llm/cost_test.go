@@ -7,13 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/anthropic"
+	"signoff/internal/llm/openai"
 )
 
 func TestCost(t *testing.T) {
-	priced := Model{Provider: ProviderOpenAI, InputCostPer1m: new(2.0), OutputCostPer1m: new(8.0)}
+	priced := Model{Provider: openai.Name, InputCostPer1m: new(2.0), OutputCostPer1m: new(8.0)}
 	cached := priced
 	cached.CacheReadCostPer1m, cached.CacheWriteCostPer1m = new(0.5), new(4.0)
-	claude := Model{Provider: ProviderAnthropic, InputCostPer1m: new(4.0), OutputCostPer1m: new(8.0)}
+	claude := Model{Provider: anthropic.Name, InputCostPer1m: new(4.0), OutputCostPer1m: new(8.0)}
 	million := func(n int64) *int64 { return new(n * 1_000_000) }
 	tests := []struct {
 		name  string
@@ -43,7 +45,8 @@ func TestCost(t *testing.T) {
 		{"more cached than read", cached, domain.Usage{InputTokens: million(1), CacheReadTokens: million(2), OutputTokens: million(0)}, nil},
 	}
 	for _, test := range tests {
-		got := test.model.cost(test.used)
+		of, _ := providerOf(test.model.Provider)
+		got := (&candidate{model: test.model, provider: of}).cost(test.used)
 		switch {
 		case (got == nil) != (test.want == nil):
 			t.Errorf("%s: got %v, want %v", test.name, got, test.want)

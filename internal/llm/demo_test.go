@@ -12,6 +12,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/llm"
+	"signoff/internal/llm/demo"
 	"signoff/internal/tools/hosttest"
 )
 
@@ -79,7 +80,7 @@ func TestDemoWithoutCommands(t *testing.T) {
 func TestDemoHasAPaceAndStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := demoConfig()
-		c.DemoPace = llm.DefaultDemoPace
+		c.Pace = demo.Pace
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		host, begun := &hosttest.Host{}, time.Now()

@@ -8,9 +8,9 @@
 // results. It stops when the model stops asking.
 //
 // One request to a model is an attempt; the attempts that lead to one answer are a round; rounds make a turn. What
-// differs between vendors is behind one small interface, provider, with a file each: openai.go for all that speaks
-// chat completions, anthropic.go for Anthropic's messages, demo.go for a scripted model that needs no key. OpenAI's requests are its SDK's, Anthropic's are ours; streams are read here, events.go the lines and document.go what is in them, because that is done for each chunk:
-// bench_test.go holds it against a floor.
+// differs between vendors is behind the contract of package provider, with a folder each: openai for all that speaks
+// chat completions, anthropic for Anthropic's messages, demo for a scripted model that needs no key. The table in
+// providers.go lists them.
 //
 // What a model reads is made anew for each request: the system prompt in its layers (safety, which nothing replaces;
 // persona; the rules of the execution's kind, which nothing replaces either; working directory; instructions; the schema of the
@@ -47,8 +47,7 @@
 //   - A model is told of the tools that it has, and no other one is run. A question to a person is never run as a tool.
 //   - The values of secrets, as far as [Config] can mask them, are not sent to a provider, and a tool's result is masked
 //     before it is told. A call whose arguments hold one is refused before anybody judges it, however it is escaped.
-//   - What a provider sends is bounded: a line, an event, an answer, its calls, and the time between two bytes. Reading it
-//     takes time in proportion to its length, however it is cut up.
+//   - What a provider sends is bounded; package provider has the bounds.
 //   - Keys, addresses and the raw text of errors never reach an event. The environment is not read: everything is in
 //     [Config].
 //   - When ctx ends, Prompt returns and leaves nothing running. It closes no message and gives no call a fate: what

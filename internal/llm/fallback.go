@@ -4,36 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 // candidate is a model that an agent may ask. It holds nothing of an execution, so there is one for all of them.
 type candidate struct {
-	name     string // in the registry
 	model    Model
-	provider provider
+	provider provider.Provider
+	client   provider.Client
 }
 
-func newCandidate(name string, model Model, c Config) *candidate {
-	return &candidate{name: name, model: model, provider: newProvider(name, model, c)}
-}
-
-func newProvider(name string, model Model, c Config) provider {
-	switch {
-	case model.missingKey():
-		return keyless{domain.Errorf(domain.CodeModelNotConfigured,
-			"Model %q has no key: the environment variable %s is empty.", name, model.APIKeyEnv)}
-	case model.Provider == ProviderDemo:
-		return demo{pace: c.DemoPace}
-	case model.Provider == ProviderAnthropic:
-		return newAnthropic(name, model, c)
-	default:
-		return newOpenAI(name, model, c)
+// newCandidate opens a model, or what stands for one whose key is missing.
+func newCandidate(model Model, of provider.Provider, setup provider.Setup) *candidate {
+	c := &candidate{model: model, provider: of}
+	if model.APIKeyEnv != "" && model.APIKey == "" {
+		c.client = keyless{model}
+	} else {
+		c.client = of.Open(model, setup)
 	}
+	return c
 }
 
 // lost is a candidate that has failed for good.
@@ -49,74 +42,67 @@ type lost struct {
 func (a *agent) asked() *candidate { return a.candidates[len(a.lost)] }
 
 // ask gets one whole answer, from the first model that can give one.
-func (t *turn) ask(ctx context.Context) (answer, *message, error) {
+func (t *turn) ask(ctx context.Context) (provider.Answer, *message, error) {
 	t.attempt = 0
 	for {
 		got, said, err := t.askModel(ctx)
-		var trouble *failure
+		var trouble *provider.Failure
 		if !errors.As(err, &trouble) {
 			return got, said, err
 		}
-		if !worthAnother(trouble) || len(t.agent.lost)+1 == len(t.agent.candidates) {
-			return answer{}, nil, t.agent.gaveUp(trouble)
+		if !trouble.Elsewhere() || len(t.agent.lost)+1 == len(t.agent.candidates) {
+			return provider.Answer{}, nil, t.agent.gaveUp(trouble)
 		}
-		if err := t.next(ctx, trouble.shown); err != nil {
-			return answer{}, nil, err
+		if err := t.next(ctx, trouble.Shown); err != nil {
+			return provider.Answer{}, nil, err
 		}
 	}
 }
 
 // next goes over to the next candidate. What the last one has counted is no measure for it.
 func (t *turn) next(ctx context.Context, why *domain.Error) error {
-	from := t.agent.asked().name
+	from := t.agent.asked().model.Name
 	t.agent.lost = append(t.agent.lost, lost{name: from, why: why})
 	t.agent.measured = 0
-	return t.host.Emit(ctx, domain.ModelSwitched{From: from, To: t.agent.asked().name, Code: why.Code, Message: why.Message})
-}
-
-// worthAnother tells whether another model may do better. It would refuse a request that is wrong in itself as well, and
-// a conversation that is too long for one model is not to be handed around.
-func worthAnother(trouble *failure) bool {
-	if trouble.shown.Code == domain.CodeQuotaExceeded { // whatever the status was that said so
-		return true
-	}
-	var answered *statusError
-	if errors.As(trouble, &answered) {
-		switch answered.status {
-		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-			return false
-		}
-	}
-	switch trouble.shown.Code {
-	case domain.CodeModelUnauthorized, domain.CodeModelNotConfigured, domain.CodeModelUnreachable,
-		domain.CodeModelFailed, domain.CodeModelStreamBroken:
-		return true
-	default:
-		return false
-	}
+	return t.host.Emit(ctx, domain.ModelSwitched{From: from, To: t.agent.asked().model.Name, Code: why.Code, Message: why.Message})
 }
 
 // gaveUp is the error that ends the turn; it names every model that was tried. The failure of the last one decides whether the request
 // may be served later.
-func (a *agent) gaveUp(last *failure) *domain.Error {
-	shown := last.shown
+func (a *agent) gaveUp(last *provider.Failure) *domain.Error {
+	shown := last.Shown
 	if len(a.lost) > 0 {
 		var tried []string
-		for _, model := range append(slices.Clone(a.lost), lost{name: a.asked().name, why: last.shown}) {
+		for _, model := range append(slices.Clone(a.lost), lost{name: a.asked().model.Name, why: last.Shown}) {
 			tried = append(tried, fmt.Sprintf("%q: %s", model.name, model.why.Message))
 		}
-		shown = domain.Errorf(last.shown.Code, "None of %d models could answer. %s", len(tried), strings.Join(tried, " ")).With(last)
+		shown = domain.Errorf(last.Shown.Code, "None of %d models could answer. %s", len(tried), strings.Join(tried, " ")).With(last)
 	}
-	if last.mendable() {
+	if last.Mendable() {
 		return unavailable(shown)
 	}
 	return shown
 }
 
-// keyless stands for the provider of a model whose key is missing, where other models can do its work.
-type keyless struct{ failure *domain.Error }
+// unavailable is an error of the provider that does not end the execution, see [domain.ErrProviderUnavailable].
+func unavailable(shown *domain.Error) *domain.Error {
+	return domain.Errorf(shown.Code, "%s", shown.Message).With(errors.Join(domain.ErrProviderUnavailable, shown))
+}
 
-// Stream implements provider.
-func (k keyless) Stream(context.Context, request, sink) (answer, error) {
-	return answer{}, &failure{shown: k.failure}
+// keyless stands for the client of a model whose key is missing, where other models can do its work.
+type keyless struct{ model Model }
+
+// Stream implements [provider.Client].
+func (k keyless) Stream(context.Context, provider.Request, provider.Sink) (provider.Answer, error) {
+	return provider.Answer{}, &provider.Failure{Shown: k.missing()}
+}
+
+func (k keyless) missing() *domain.Error {
+	return domain.Errorf(domain.CodeModelNotConfigured,
+		"Model %q has no key: the environment variable %s is empty.", k.model.Name, k.model.APIKeyEnv)
+}
+
+// Probe implements [provider.Client].
+func (k keyless) Probe(context.Context) error {
+	return domain.Errorf(domain.CodeModelNotConfigured, "The environment variable %s is empty.", k.model.APIKeyEnv)
 }

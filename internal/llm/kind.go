@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 // What an execution is for decides who the model is told to be, by which rules, and with which tools; see toolset.go for these.
@@ -86,9 +87,9 @@ func aboutTypes(types []domain.BlockType) string {
 	}
 	lines := []string{"The types of blocks:", ""}
 	for _, t := range types[:min(len(types), shownTypes)] {
-		line := "- " + quote(t.Type, shownDescription)
+		line := "- " + provider.OneLine(t.Type, shownDescription)
 		if t.Description != "" {
-			line += ": " + quote(t.Description, shownDescription)
+			line += ": " + provider.OneLine(t.Description, shownDescription)
 		}
 		lines = append(lines, line)
 	}

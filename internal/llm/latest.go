@@ -31,7 +31,7 @@ func (t *turn) trimLatest(ctx context.Context) (bool, error) {
 	view := t.view()
 	before := t.estimate(view)
 	target := before / 2
-	if limit := t.agent.asked().model.fullAt(); limit > 0 {
+	if limit := t.agent.asked().fullAt(); limit > 0 {
 		target = min(target, limit*roomy/100)
 	}
 	results := latestResults(view)

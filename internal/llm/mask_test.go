@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 	"signoff/internal/secrets"
 	"signoff/internal/tools"
 )
@@ -56,7 +57,7 @@ func TestASecretInACallIsFound(t *testing.T) {
 		{"too long, and at the cut", `{"command":"` + strings.Repeat("x", 985) + `s3cret-value` + strings.Repeat("x", maxArgumentBytes) + `"}`,
 			`"{\"command\":\"` + strings.Repeat("x", 985) + `[ma…"`, domain.CodeInvalidArguments},
 	} {
-		call := t1.prepare(modelCall{name: "bash", arguments: test.written}, 0)
+		call := t1.prepare(provider.Call{Name: "bash", Arguments: test.written}, 0)
 		if string(call.Arguments) != test.logged || (call.flaw == nil) != (test.code == "") || call.flaw != nil && domain.CodeOf(call.flaw) != test.code {
 			t.Errorf("%s: %v, logged %.1100s", test.name, call.flaw, call.Arguments)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 // message is what the model says and thinks in one attempt, on its way to the host. It belongs to one goroutine.
@@ -37,9 +38,9 @@ func newMessage(ctx context.Context, host domain.Host, id string) *message {
 	return &message{ctx: ctx, host: host, id: id}
 }
 
-var _ sink = (*message)(nil)
+var _ provider.Sink = (*message)(nil)
 
-// Text implements sink.
+// Text implements [provider.Sink].
 func (m *message) Text(text string) error {
 	if !m.speaking {
 		if text = m.hold(text, false); text == "" {
@@ -55,7 +56,7 @@ func (m *message) Text(text string) error {
 	return m.emit(domain.MessageDelta{MessageID: m.id, Text: text})
 }
 
-// Thought implements sink.
+// Thought implements [provider.Sink].
 func (m *message) Thought(text string) error {
 	if !m.thinking {
 		if text = m.hold(text, true); text == "" {
@@ -73,7 +74,7 @@ func (m *message) Thought(text string) error {
 	return m.emit(domain.ThoughtDelta{MessageID: m.thoughtID, Text: text})
 }
 
-// Thinking implements sink. The log gets the state with the answer's first thought; a state without any thought to see
+// Thinking implements [provider.Sink]. The log gets the state with the answer's first thought; a state without any thought to see
 // has no place in it, and lives as long as the turn.
 func (m *message) Thinking(state json.RawMessage) error {
 	m.state = state

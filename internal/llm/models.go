@@ -2,10 +2,11 @@ package llm
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"sync"
 	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 const (
@@ -30,7 +31,7 @@ func (r *Registry) Models(ctx context.Context) []ModelInfo {
 	infos := make([]ModelInfo, len(names))
 	var asking sync.WaitGroup
 	for i, name := range names {
-		model := r.config.Models[name]
+		model := r.candidates[name].model
 		infos[i] = ModelInfo{Name: name, Provider: model.Provider, Model: model.Model, Default: name == r.config.Default}
 		asking.Go(func() {
 			infos[i].Reason = r.probes[name].reason(ctx)
@@ -44,8 +45,7 @@ func (r *Registry) Models(ctx context.Context) []ModelInfo {
 // probe remembers for a while whether a provider answers. A caller who comes while it is being asked waits for that
 // answer: a page that many people have open must not become many requests.
 type probe struct {
-	model     Model
-	transport http.RoundTripper
+	client provider.Client
 
 	mu    sync.Mutex
 	found string
@@ -54,12 +54,6 @@ type probe struct {
 
 // reason returns why the model cannot be used, or nothing.
 func (p *probe) reason(ctx context.Context) string {
-	switch {
-	case p.model.Provider == ProviderDemo:
-		return ""
-	case p.model.missingKey():
-		return "The environment variable " + p.model.APIKeyEnv + " is empty."
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); now.After(p.until) {
@@ -69,36 +63,11 @@ func (p *probe) reason(ctx context.Context) string {
 	return p.found
 }
 
-// identify says who asks, in the way of the vendor.
-func (p *probe) identify(request *http.Request) {
-	switch {
-	case p.model.Provider == ProviderAnthropic:
-		request.Header = anthropicHeader(p.model.APIKey)
-	case p.model.APIKey != "":
-		request.Header.Set("Authorization", "Bearer "+p.model.APIKey)
-	}
-}
-
 func (p *probe) ask(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.model.BaseURL+"/models", nil)
-	if err != nil {
-		return "Its address cannot be used."
+	if err := p.client.Probe(ctx); err != nil {
+		return domain.FailureOf(err).Message
 	}
-	p.identify(request)
-	response, err := p.transport.RoundTrip(request)
-	if err != nil {
-		return "No connection: " + connectionTrouble(err) + "."
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again
-	switch {
-	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
-		return "The provider does not accept the key."
-	case response.StatusCode >= http.StatusInternalServerError:
-		return "The provider answers with an error."
-	default: // also 404: not every server has the list
-		return ""
-	}
+	return ""
 }

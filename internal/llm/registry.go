@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 	"signoff/internal/runbooks"
 	"signoff/internal/tools"
 )
@@ -26,30 +27,36 @@ type Registry struct {
 
 // NewRegistry checks config. It connects to nothing.
 func NewRegistry(config Config, known *tools.Registry) (*Registry, error) {
-	config, err := config.normalized()
-	if err != nil {
-		return nil, err
-	}
+	config = config.withDefaults()
 	r := &Registry{
 		config: config, tools: known, toolsets: &toolsets{known: known, made: map[string]*toolset{}},
 		candidates: map[string]*candidate{}, probes: map[string]*probe{},
 	}
-	for name, model := range config.Models {
-		r.candidates[name] = newCandidate(name, model, config)
-		r.probes[name] = &probe{model: model, transport: config.Transport}
+	setup := provider.Setup{Transport: config.Transport, IdleTimeout: config.IdleTimeout, Masker: config.Masker, Pace: config.Pace}
+	for name, entry := range config.Models {
+		entry.Name = name
+		model, of, err := checked(entry)
+		if err != nil {
+			return nil, err
+		}
+		opened := newCandidate(model, of, setup)
+		r.candidates[name], r.probes[name] = opened, &probe{client: opened.client}
+	}
+	if _, known := r.candidates[config.Default]; !known {
+		return nil, domain.Invalid("/models/default", "the default model %q is not among the models", config.Default)
 	}
 	return r, nil
 }
 
 // Names lists the models, sorted.
-func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.config.Models)) }
+func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.candidates)) }
 
 // Default is the name of the model for executions that name none.
 func (r *Registry) Default() string { return r.config.Default }
 
 // Has tells whether name is a model; the empty name is the default.
 func (r *Registry) Has(name string) bool {
-	_, known := r.config.Models[r.resolve(name)]
+	_, known := r.candidates[r.resolve(name)]
 	return known
 }
 
@@ -123,8 +130,8 @@ func (r *Registry) candidatesOf(source domain.Source) ([]*candidate, error) {
 			continue
 		}
 		list = append(list, found)
-		if without, lacks := found.provider.(keyless); lacks {
-			missing = cmp.Or(missing, without.failure)
+		if without, lacks := found.client.(keyless); lacks {
+			missing = cmp.Or(missing, without.missing())
 		} else {
 			usable = true
 		}

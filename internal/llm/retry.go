@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 const (
-	firstWait    = time.Second
-	usualWait    = 40 * time.Second // that the waits grow to; with the jitter, up to a minute
-	costlyWait   = 4 * time.Minute  // that they grow to where answers break off: somebody pays for each
-	mostJitter   = time.Minute
-	longestAfter = 30 * 24 * time.Hour // that a provider may ask us to wait
+	firstWait  = time.Second
+	usualWait  = 40 * time.Second // that the waits grow to; with the jitter, up to a minute
+	costlyWait = 4 * time.Minute  // that they grow to where answers break off: somebody pays for each
+	mostJitter = time.Minute
 )
 
 // retries counts the attempts of one request to one model, those of an earlier process included.
@@ -48,8 +48,8 @@ func (t *turn) patience() time.Duration {
 }
 
 // next is when the request is repeated; false: not at all.
-func (r *retries) next(now time.Time, trouble *failure) (time.Time, bool) {
-	if trouble.once {
+func (r *retries) next(now time.Time, trouble *provider.Failure) (time.Time, bool) {
+	if trouble.Once {
 		again := !r.once
 		r.once = true
 		return now.Add(pause(r.attempt, usualWait)), again
@@ -58,26 +58,26 @@ func (r *retries) next(now time.Time, trouble *failure) (time.Time, bool) {
 		r.until = now.Add(r.patience)
 	}
 	left := r.until.Sub(now)
-	if !trouble.retry || left <= 0 || trouble.after > left {
+	if !trouble.Retry || left <= 0 || trouble.After > left {
 		return time.Time{}, false
 	}
-	if trouble.after > 0 {
-		return now.Add(min(obeyed(trouble.after, r.attempt), left)), true // the jitter does not lead past the end
+	if trouble.After > 0 {
+		return now.Add(min(obeyed(trouble.After, r.attempt), left)), true // the jitter does not lead past the end
 	}
 	most := usualWait
-	if trouble.shown.Code == domain.CodeModelStreamBroken {
+	if trouble.Shown.Code == domain.CodeModelStreamBroken {
 		most = costlyWait
 	}
 	return now.Add(min(pause(r.attempt, most), left)), true
 }
 
 // over is the failure of a request that is not repeated any more. Where the provider asks for a longer wait than there is time for, it says so.
-func (r *retries) over(trouble *failure) *failure {
-	if !trouble.retry || trouble.after <= r.patience {
+func (r *retries) over(trouble *provider.Failure) *provider.Failure {
+	if !trouble.Retry || trouble.After <= r.patience {
 		return trouble
 	}
 	told := *trouble
-	told.shown = domain.Errorf(trouble.shown.Code, "%s It asks to be left alone for %s.", trouble.shown.Message, trouble.after.Round(time.Second)).With(trouble.shown)
+	told.Shown = domain.Errorf(trouble.Shown.Code, "%s It asks to be left alone for %s.", trouble.Shown.Message, trouble.After.Round(time.Second)).With(trouble.Shown)
 	return &told
 }
 
@@ -97,16 +97,16 @@ func obeyed(after time.Duration, attempts int) time.Duration {
 }
 
 // wait announces when the next attempt begins, then waits for it.
-func (t *turn) wait(ctx context.Context, r *retries, at time.Time, trouble *failure) error {
+func (t *turn) wait(ctx context.Context, r *retries, at time.Time, trouble *provider.Failure) error {
 	at = at.UTC().Truncate(time.Microsecond) // as it is read again
 	err := t.host.Emit(ctx, domain.ModelRetrying{
-		Model:   t.agent.asked().name,
+		Model:   t.agent.asked().model.Name,
 		Attempt: r.attempt,
 		DelayMs: time.Until(at).Milliseconds(),
 		At:      at,
 		Until:   r.until.UTC().Truncate(time.Microsecond),
-		Code:    trouble.shown.Code,
-		Message: trouble.shown.Message,
+		Code:    trouble.Shown.Code,
+		Message: trouble.Shown.Message,
 	})
 	if err != nil {
 		return err
@@ -131,18 +131,18 @@ func (t *turn) takeUp(retrying *domain.Retrying) {
 	if retrying == nil {
 		return
 	}
-	asked := slices.IndexFunc(t.agent.candidates, func(c *candidate) bool { return c.name == retrying.Model })
+	asked := slices.IndexFunc(t.agent.candidates, func(c *candidate) bool { return c.model.Name == retrying.Model })
 	if asked < 0 || asked < len(t.agent.lost) { // the registry has changed, or it failed in the log of an older server
 		return
 	}
 	for _, before := range t.agent.candidates[len(t.agent.lost):asked] {
-		why := domain.Errorf(domain.CodeModelFailed, "Model %q was given up in an earlier turn.", before.name)
+		why := domain.Errorf(domain.CodeModelFailed, "Model %q was given up in an earlier turn.", before.model.Name)
 		for _, switched := range retrying.Switched {
-			if switched.From == before.name {
+			if switched.From == before.model.Name {
 				why = domain.Errorf(switched.Code, "%s", switched.Message)
 			}
 		}
-		t.agent.lost = append(t.agent.lost, lost{name: before.name, why: why})
+		t.agent.lost = append(t.agent.lost, lost{name: before.model.Name, why: why})
 	}
 	t.retrying = retrying
 }

@@ -105,7 +105,7 @@ func TestABrokenAnswerIsNotFree(t *testing.T) {
 		`data: {"type":"message_start","message":{"usage":{"input_tokens":1000000,"output_tokens":1}}}` + "\n\n"
 	c := priced(config(always(streams(begun))), "test", 2, 0)
 	model := c.Models["test"]
-	model.Provider = llm.ProviderAnthropic
+	model.Provider = "anthropic"
 	model.ContextWindow = 100_000
 	c.Models["test"] = model
 	host := &hosttest.Host{}

@@ -7,7 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"signoff/internal/domain"
+	"signoff/internal/llm/anthropic"
+	"signoff/internal/llm/demo"
+	"signoff/internal/llm/openai"
+	"signoff/internal/llm/provider"
 	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
 )
@@ -40,18 +46,55 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	}
 }
 
+// TestWhatWasSaidBeforeANudgeIsNotSent: some vendors refuse an answer behind an answer, and others take the first for the beginning of the second.
+func TestWhatWasSaidBeforeANudgeIsNotSent(t *testing.T) {
+	later := &turn{
+		agent: &agent{mask: mask{unmasked{}}, task: task{kind: domain.KindGeneration}},
+		history: []domain.Message{
+			{Role: domain.RoleUser, Text: "Write."},
+			{Role: domain.RoleAssistant, Text: "Here they are."},
+			{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "s1", Tool: toolSubmitBlocks, Arguments: json.RawMessage(`{}`)}}},
+			{Role: domain.RoleTool, ToolCallID: "s1", Text: "The person asks for changes."},
+			{Role: domain.RoleUser, Text: "Shorter."},
+			{Role: domain.RoleAssistant, Text: "As I said."},
+			{Role: domain.RoleAssistant, Text: "They are above."},
+			{Role: domain.RoleUser, Text: "Where?"},
+		},
+	}
+	var got []string
+	for _, message := range later.view() {
+		got = append(got, string(message.Role)+" "+message.Text)
+	}
+	want := []string{"user Write.", "assistant ", "tool The person asks for changes.", "user Shorter.", "assistant They are above.", "user Where?"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
+// TestOurCallIDsFitEveryVendor: they stand in the log, and go to the vendor as they are.
+func TestOurCallIDsFitEveryVendor(t *testing.T) {
+	id := "call_" + randomName(20)
+	if provider.Word(id) != id {
+		t.Errorf("%s becomes %s", id, provider.Word(id))
+	}
+	if long := provider.Word(strings.Repeat("ä", 100)); long != strings.Repeat("_", 64) {
+		t.Errorf("got %s", long)
+	}
+}
+
 func TestFullAt(t *testing.T) {
 	for _, test := range []struct {
 		model Model
 		want  int64
 	}{
-		{Model{Provider: ProviderOpenAI}, 0},
-		{Model{Provider: ProviderAnthropic}, 0},
-		{Model{Provider: ProviderOpenAI, ContextWindow: 10_000}, 8000},
-		{Model{Provider: ProviderAnthropic, ContextWindow: 200_000}, 160_000},
-		{Model{Provider: ProviderAnthropic, ContextWindow: 200_000, MaxOutputTokens: 64_000}, 136_000},
+		{Model{Provider: openai.Name}, 0},
+		{Model{Provider: anthropic.Name}, 0},
+		{Model{Provider: openai.Name, ContextWindow: 10_000}, 8000},
+		{Model{Provider: anthropic.Name, ContextWindow: 200_000}, 160_000},
+		{Model{Provider: anthropic.Name, ContextWindow: 200_000, MaxOutputTokens: 64_000}, 136_000},
 	} {
-		if got := test.model.fullAt(); got != test.want {
+		of, _ := providerOf(test.model.Provider)
+		if got := (&candidate{model: test.model, provider: of}).fullAt(); got != test.want {
 			t.Errorf("%+v: got %d, want %d", test.model, got, test.want)
 		}
 	}
@@ -65,28 +108,30 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// scripted is a provider that gives one answer after the other, and keeps what it was asked.
+// scripted is a client that gives one answer after the other, and keeps what it was asked.
 type scripted struct {
-	answers []func(sink) (answer, error)
-	asked   []request
+	answers []func(provider.Sink) (provider.Answer, error)
+	asked   []provider.Request
 }
 
-func (s *scripted) Stream(_ context.Context, asked request, sink sink) (answer, error) {
+func (s *scripted) Stream(_ context.Context, asked provider.Request, sink provider.Sink) (provider.Answer, error) {
 	s.asked = append(s.asked, asked)
 	return s.answers[len(s.asked)-1](sink)
 }
 
+func (s *scripted) Probe(context.Context) error { return nil }
+
 // TestThinkingGoesBack: within the turn, and into the log for what comes after it.
 func TestThinkingGoesBack(t *testing.T) {
 	const state = `{"signed":"thought"}`
-	model := &scripted{answers: []func(sink) (answer, error){
-		func(sink sink) (answer, error) {
-			return answer{calls: []modelCall{{name: "bash", arguments: `{"command":"a"}`}}},
+	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){
+		func(sink provider.Sink) (provider.Answer, error) {
+			return provider.Answer{Calls: []provider.Call{{Name: "bash", Arguments: `{"command":"a"}`}}},
 				errors.Join(sink.Thought("Hm."), sink.Thinking(json.RawMessage(state)))
 		},
-		func(sink sink) (answer, error) { return answer{}, sink.Text("ok") },
+		func(sink provider.Sink) (provider.Answer, error) { return provider.Answer{}, sink.Text("ok") },
 	}}
-	registry, err := NewRegistry(Config{Models: map[string]Model{"x": {Provider: ProviderDemo}}}, tools.NewRegistry(tools.Bash{}))
+	registry, err := NewRegistry(Config{Models: map[string]Model{"x": {Provider: demo.Name}}}, tools.NewRegistry(tools.Bash{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +141,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened.(*agent).candidates[0].provider = model
+	opened.(*agent).candidates[0].client = model
 	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
 		return domain.Grant{Message: "denied"}, nil
 	}}
@@ -104,7 +149,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	if _, err := opened.Prompt(t.Context(), host, prompt); err != nil {
 		t.Fatal(err)
 	}
-	if got := model.asked[1].messages[1]; string(got.Thinking) != state || got.Thought != "Hm." {
+	if got := model.asked[1].Messages[1]; string(got.Thinking) != state || got.Thought != "Hm." {
 		t.Errorf("sent back: %+v", got)
 	}
 	if logged := hosttest.Of[domain.ThoughtCompleted](host); len(logged) != 1 || string(logged[0].Thinking) != state {

@@ -1,13 +1,13 @@
-package llm
+package llm_test
 
 import (
 	"context"
-	"net/http"
 	"runtime"
 	"sync"
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm"
 )
 
 const benchWaiting = 2000 // agents
@@ -15,10 +15,9 @@ const benchWaiting = 2000 // agents
 // BenchmarkWaiting is what an agent holds while a person thinks about one of its calls: of the heap, and of stacks. Executions wait
 // for days, and there may be very many; what is left over of the request or of the answer would be multiplied by all of them.
 func BenchmarkWaiting(b *testing.B) {
-	for _, d := range dialects() {
-		b.Run(d.name, func(b *testing.B) {
-			asked := d.wire(calling(0, "bash", `{"command":"uptime"}`), stopping("tools"))
-			registry := benchRegistry(b, d.name, func(request *http.Request) (*http.Response, error) { return stream(asked)(request) })
+	for name, replies := range benchReplies {
+		b.Run(name, func(b *testing.B) {
+			registry := benchRegistry(b, name, replies.called)
 			for b.Loop() {
 				heap, stacks := benchWait(b, registry)
 				b.ReportMetric(heap, "heapB/agent")
@@ -29,7 +28,7 @@ func BenchmarkWaiting(b *testing.B) {
 }
 
 // benchWait returns the bytes of each agent, of those that wait at once.
-func benchWait(b *testing.B, registry *Registry) (heap, stacks float64) {
+func benchWait(b *testing.B, registry *llm.Registry) (heap, stacks float64) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
 	before := settled()
@@ -46,7 +45,7 @@ func benchWait(b *testing.B, registry *Registry) (heap, stacks float64) {
 	return float64(after.HeapAlloc-before.HeapAlloc) / benchWaiting, float64(after.StackInuse-before.StackInuse) / benchWaiting
 }
 
-func benchOpen(b *testing.B, registry *Registry) domain.Agent {
+func benchOpen(b *testing.B, registry *llm.Registry) domain.Agent {
 	b.Helper()
 	agent, err := registry.Open(b.Context(), domain.Opening{Execution: domain.Execution{
 		ID: "e", Request: domain.Request{Capabilities: domain.DefaultCapabilities},

@@ -147,7 +147,13 @@ var arrows = []arrow{
 		ours("internal/sessions", "internal/http", "internal/store", "internal/llm"), true},
 	{"only the store talks to databases, and who spoils one in a test of the whole", notIn("internal/store", "test/e2e"),
 		in("github.com/jackc/pgx", "modernc.org/sqlite", "github.com/golang-migrate/migrate", "database/sql"), true},
-	{"only llm talks to models", notIn("internal/llm"), in("github.com/openai/openai-go"), true},
+	{"a provider is one folder, and so is what it is made of", notIn("internal/llm/openai"), in("github.com/openai/openai-go"), true},
+	{"a provider knows the contract, and neither the agent nor another provider",
+		func(file string) bool { return below(file, "internal/llm") && strings.Count(file, "/") > 2 && !strings.Contains(file, "test/") },
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) &&
+				!ours("internal/domain", "internal/tools", "internal/runbooks", "internal/llm/provider")(imported)
+		}, false},
 	{"only acp speaks ACP", notIn("internal/acp"), in("github.com/coder/acp-go-sdk"), true},
 	{"only runbooks/template runs foreign templates, in a process of their own", notIn("internal/runbooks/template"),
 		in("github.com/nikolalohinski/gonja"), true},

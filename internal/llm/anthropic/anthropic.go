@@ -1,0 +1,167 @@
+// Package anthropic asks models by Anthropic's messages, at Anthropic and at gateways in front of it.
+//
+// A request is a few types of our own (request.go) and one POST: an SDK would add retries that hide waits from the log, traces, a decoder
+// that is not used, and a fifth to the time of a first build. Events are read in event.go and made an answer in reader.go.
+//
+// A model's thoughts are signed, and go back as they came (thinking.go). Two marks in each request tell the vendor what to keep in its
+// cache; the price factors of [Provider] are those of the cache that is asked for.
+package anthropic
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+
+	"signoff/internal/llm/provider"
+)
+
+// Name is what the configuration calls the provider.
+const Name = "anthropic"
+
+// Provider is Anthropic's messages. Its price factors are one for all its models; writing is that of a cache of five minutes.
+var Provider = provider.Provider{
+	Name:      Name,
+	Address:   "https://api.anthropic.com/v1",
+	Check:     check,
+	Reserved:  maxOutput,
+	CacheRead: 0.1, CacheWrite: 1.25,
+	Open: func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
+}
+
+// client asks one model.
+type client struct {
+	name      string // of the model, in the registry
+	model     string
+	maxOutput int
+	thinking  int // tokens; 0 = none
+	failures  provider.Failures
+	address   string
+	header    http.Header // of every request; it is not changed
+	http      *http.Client
+	probe     func(context.Context) error
+}
+
+var _ provider.Client = (*client)(nil)
+
+func newClient(model provider.Model, setup provider.Setup) *client {
+	header := headerOf(model.APIKey)
+	probed := header.Clone()
+	header.Set("Content-Type", "application/json")
+	header.Set("Accept", "text/event-stream")
+	return &client{
+		name:      model.Name,
+		model:     model.Model,
+		maxOutput: maxOutput(model),
+		thinking:  model.ThinkingTokens,
+		failures:  provider.NewFailures(model, setup, statusOf),
+		address:   strings.TrimSuffix(model.BaseURL, "/v1") + "/v1/messages", // the vendor's own tools have the address without the version
+		header:    header,
+		http:      setup.HTTPClient(),
+		probe:     func(ctx context.Context) error { return setup.Probe(ctx, model.BaseURL+"/models", probed.Clone()) },
+	}
+}
+
+// version is the one of the API, without which it answers nobody.
+const version = "2023-06-01"
+
+// userAgent says who asks, as it does to every other server.
+const userAgent = "signoff"
+
+// headerOf says who asks, and for which version of the API. The key stands in its own header, so a redirect to another host
+// would carry it along; [provider.Setup.HTTPClient] follows none.
+func headerOf(key string) http.Header {
+	header := http.Header{"User-Agent": {userAgent}, "Anthropic-Version": {version}}
+	if key != "" {
+		header.Set("X-Api-Key", key)
+	}
+	return header
+}
+
+// Probe implements [provider.Client] by the list of models.
+func (c *client) Probe(ctx context.Context) error { return c.probe(ctx) }
+
+// Stream implements [provider.Client].
+func (c *client) Stream(ctx context.Context, request provider.Request, sink provider.Sink) (provider.Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	question, err := c.encode(request)
+	if err != nil {
+		return provider.Answer{}, provider.FailureOf(err)
+	}
+	r := &reader{model: c.name, sink: sink, thoughts: thoughtReader{model: c.model}}
+	stream, err := c.send(ctx, question)
+	if err != nil {
+		return c.end(ctx, r, err)
+	}
+	defer func() { _ = stream.Close() }()
+	got, err := c.read(ctx, feed{provider.NewEventReader(stream)}, r)
+	got.Usage = r.usage.usage()
+	return got, err
+}
+
+// send returns the stream that answers the request. Any other answer is an error; see [provider.Setup.HTTPClient].
+func (c *client) send(ctx context.Context, body []byte) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = c.header.Clone()
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+func (c *client) read(ctx context.Context, events feed, r *reader) (provider.Answer, error) {
+	for {
+		next, ended := events.next()
+		if ended != nil {
+			return c.end(ctx, r, ended)
+		}
+		if err := r.take(&next); err != nil {
+			return provider.Answer{}, err
+		}
+	}
+}
+
+// end decides whether the stream was an answer. After a stop reason it was, whatever happened to the connection.
+func (c *client) end(ctx context.Context, r *reader, err error) (provider.Answer, error) {
+	if r.stop != "" {
+		return r.answer()
+	}
+	return provider.Answer{}, c.failures.Of(ctx, err)
+}
+
+// statusOverloaded is the vendor's own.
+const statusOverloaded = 529
+
+// statusOf is the status that an error would have had before the stream began; 0 where there is none.
+func statusOf(kind string) int {
+	switch kind {
+	case "invalid_request_error":
+		return http.StatusBadRequest
+	case "authentication_error":
+		return http.StatusUnauthorized
+	case "billing_error":
+		return http.StatusPaymentRequired
+	case "permission_error":
+		return http.StatusForbidden
+	case "not_found_error":
+		return http.StatusNotFound
+	case "request_too_large":
+		return http.StatusRequestEntityTooLarge
+	case "rate_limit_error":
+		return http.StatusTooManyRequests
+	case "api_error":
+		return http.StatusInternalServerError
+	case "timeout_error":
+		return http.StatusGatewayTimeout
+	case "overloaded_error":
+		return statusOverloaded
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,131 @@
+package anthropic
+
+import (
+	"cmp"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+)
+
+// reader turns events into text, thoughts and an answer.
+type reader struct {
+	model    string // its name in the registry
+	sink     provider.Sink
+	thoughts thoughtReader
+	calls    provider.Calls
+	stop     string
+	usage    usage
+	size     provider.Size
+	spoken   int // characters of text
+}
+
+func (r *reader) take(next *event) error {
+	switch next.kind {
+	case "message_start":
+		r.usage.take(next.usage)
+	case "content_block_start":
+		return r.begin(next.index, &next.block)
+	case "content_block_delta":
+		return r.takeDelta(next.index, &next.delta)
+	case "content_block_stop":
+		r.thoughts.end()
+	case "message_delta":
+		r.usage.take(next.usage)
+		r.stop = cmp.Or(next.delta.stop, r.stop)
+	}
+	return nil // also an event that is not known: the vendor adds some without a new version
+}
+
+func (r *reader) begin(index int64, block *opening) error {
+	if err := r.size.Grow(provider.CallBytes + len(block.data) + len(block.signature)); err != nil { // also of a block that is no call
+		return err
+	}
+	switch block.kind {
+	case "text":
+		return r.say(block.text)
+	case "thinking":
+		r.thoughts.begin(r.spoken, r.calls.Len())
+		r.thoughts.sign(block.signature)
+		return r.think(block.thinking)
+	case "redacted_thinking":
+		r.thoughts.begin(r.spoken, r.calls.Len())
+		r.thoughts.redacted(block.data)
+	case "tool_use":
+		return r.call(provider.CallPiece{Index: new(index), ID: block.id, Name: block.name})
+	}
+	return nil
+}
+
+func (r *reader) takeDelta(index int64, delta *delta) error {
+	switch delta.kind {
+	case "text_delta":
+		return r.say(delta.text)
+	case "thinking_delta":
+		return r.think(delta.thinking)
+	case "signature_delta":
+		r.thoughts.sign(delta.signature)
+		return r.size.Grow(len(delta.signature))
+	case "input_json_delta":
+		return r.call(provider.CallPiece{Index: new(index), Arguments: delta.partial})
+	}
+	return nil
+}
+
+func (r *reader) call(piece provider.CallPiece) error {
+	cost, err := r.calls.Add(piece)
+	return cmp.Or(err, r.size.Grow(cost))
+}
+
+func (r *reader) say(text string) error {
+	if err := r.size.Grow(len(text)); err != nil || text == "" {
+		return err
+	}
+	if r.spoken == 0 {
+		if err := r.handOn(); err != nil {
+			return err
+		}
+	}
+	r.spoken += utf8.RuneCountInString(text)
+	return r.sink.Text(text)
+}
+
+func (r *reader) think(thought string) error {
+	if err := r.size.Grow(len(thought)); err != nil || thought == "" {
+		return err
+	}
+	r.thoughts.write(thought)
+	return r.sink.Thought(thought)
+}
+
+// handOn gives the sink the state of what was thought since it was given one. That is before the first text, with which
+// the thought is closed in the log, and at the end: after every block would be too often, there may be very many.
+func (r *reader) handOn() error {
+	if r.thoughts.handed == len(r.thoughts.blocks) {
+		return nil
+	}
+	r.thoughts.handed = len(r.thoughts.blocks)
+	return r.sink.Thinking(r.thoughts.encoded())
+}
+
+// answer reads the stop reason. A pause is for tools that the vendor runs itself, and we ask for none of them.
+func (r *reader) answer() (provider.Answer, error) {
+	if err := r.handOn(); err != nil {
+		return provider.Answer{}, err
+	}
+	got := provider.Answer{Calls: r.calls.Result()}
+	switch r.stop {
+	case "end_turn", "tool_use", "stop_sequence":
+		got.Finish = provider.FinishStop
+	case "max_tokens", "model_context_window_exceeded":
+		got.Finish = provider.FinishLength
+	case "refusal":
+		got.Finish = provider.FinishRefusal
+	case "pause_turn":
+		return provider.Answer{}, provider.Broken(nil, "The provider of model %q paused the answer.", r.model)
+	default:
+		return provider.Answer{}, &provider.Failure{Shown: domain.Errorf(domain.CodeModelFailed,
+			"The answer of model %q ended for a reason that is not known: %s", r.model, provider.OneLine(r.stop, 100))}
+	}
+	return got, nil
+}

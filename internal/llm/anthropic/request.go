@@ -1,0 +1,202 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+	"signoff/internal/tools"
+)
+
+// body is the body of a request for one streamed answer. It has the fields that we send, of the many that the API knows.
+type body struct {
+	Model     string    `json:"model"`
+	MaxTokens int       `json:"max_tokens"`
+	Stream    bool      `json:"stream"`
+	System    []block   `json:"system,omitempty"`
+	Messages  []message `json:"messages"`
+	Thinking  *thinking `json:"thinking,omitempty"`
+	Tools     []tool    `json:"tools,omitempty"`
+}
+
+// message is what one side says in its turn.
+type message struct {
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
+}
+
+// The sides of a conversation. A tool's result comes from the user.
+const (
+	user      = "user"
+	assistant = "assistant"
+)
+
+// block is a part of a message: a text, a thought, a call, or a result. Its type says which fields it has.
+type block struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`
+	Thinking     *string         `json:"thinking,omitempty"` // also the empty one: a thought may be a signature alone
+	Signature    string          `json:"signature,omitempty"`
+	Data         string          `json:"data,omitempty"`  // of a redacted thought
+	ID           string          `json:"id,omitempty"`    // of a call, as the name and the input
+	Name         string          `json:"name,omitempty"`  //
+	Input        json.RawMessage `json:"input,omitempty"` //
+	ToolUseID    string          `json:"tool_use_id,omitempty"`
+	Content      []block         `json:"content,omitempty"` // of a result
+	CacheControl *cacheMark      `json:"cache_control,omitempty"`
+}
+
+// cacheMark marks the end of what the vendor should keep in its cache.
+type cacheMark struct {
+	Type string `json:"type"`
+}
+
+// ephemeral is a mark for five minutes; the price factors of [Provider] are those of this cache.
+func ephemeral() *cacheMark { return &cacheMark{Type: "ephemeral"} }
+
+// thinking tells the model whether and how much to think; see thinkingMode.
+type thinking struct {
+	Type         string `json:"type"`
+	BudgetTokens int    `json:"budget_tokens,omitempty"`
+	Display      string `json:"display,omitempty"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+// encode translates a request. Two marks tell the vendor what to keep in its cache: all up to the system prompt, the
+// tools included, which never changes, and all up to the newest message, which the next round begins with.
+func (c *client) encode(request provider.Request) ([]byte, error) {
+	question := body{
+		Model:     c.model,
+		MaxTokens: c.maxOutput,
+		Stream:    true,
+		Messages:  c.conversation(request.Messages),
+		Thinking:  c.thinkingMode(request.Messages),
+		Tools:     toolsOf(request.Tools),
+	}
+	if visible(request.System) {
+		question.System = []block{{Type: "text", Text: request.System, CacheControl: ephemeral()}}
+	}
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false) // there is no page for which "<" would have to be escaped
+	if err := encoder.Encode(question); err != nil {
+		return nil, fmt.Errorf("anthropic: the request cannot be written: %w", err)
+	}
+	return encoded.Bytes(), nil
+}
+
+func toolsOf(definitions []tools.Definition) (list []tool) {
+	for _, definition := range definitions {
+		list = append(list, tool{definition.Name, definition.Description, definition.Schema})
+	}
+	return list
+}
+
+// conversation translates the messages. Users and assistants take turns, and the user begins: neighbours of one side
+// become one message, which also brings all results of an answer into one, as the vendor wants them.
+func (c *client) conversation(messages []domain.Message) []message {
+	var turns []message
+	for _, next := range messages {
+		role, blocks := c.translate(next)
+		switch last := len(turns) - 1; {
+		case len(blocks) == 0: // an empty message is refused
+		case last >= 0 && turns[last].Role == role:
+			turns[last].Content = append(turns[last].Content, blocks...)
+		case last < 0 && role == assistant:
+			turns = []message{
+				{Role: user, Content: textBlocks("(The conversation began before this.)")},
+				{Role: assistant, Content: blocks},
+			}
+		default:
+			turns = append(turns, message{Role: role, Content: blocks})
+		}
+	}
+	markNewest(turns)
+	return turns
+}
+
+// markNewest has the conversation kept in the vendor's cache. A thought cannot carry the mark, and never ends a conversation
+// that is sent: an answer of nothing but thoughts is not remembered as one.
+func markNewest(turns []message) {
+	if len(turns) == 0 {
+		return
+	}
+	blocks := turns[len(turns)-1].Content
+	switch newest := &blocks[len(blocks)-1]; newest.Type {
+	case "thinking", "redacted_thinking":
+	default:
+		newest.CacheControl = ephemeral()
+	}
+}
+
+func (c *client) translate(message domain.Message) (role string, blocks []block) {
+	switch message.Role {
+	case domain.RoleAssistant:
+		return assistant, c.said(message)
+	case domain.RoleTool:
+		return user, []block{{Type: "tool_result", ToolUseID: provider.Word(message.ToolCallID), Content: textBlocks(message.Text)}}
+	default:
+		return user, textBlocks(message.Text)
+	}
+}
+
+// textBlocks is a block, or none: the vendor refuses a conversation for one text that shows nothing.
+func textBlocks(text string) []block {
+	if !visible(text) {
+		return nil
+	}
+	return []block{{Type: "text", Text: text}}
+}
+
+func visible(text string) bool { return strings.TrimSpace(text) != "" }
+
+// said is an answer of the model, with its thoughts where they were.
+func (c *client) said(message domain.Message) []block {
+	rest := saidRest{text: []rune(message.Text), calls: message.ToolCalls}
+	for _, thought := range c.thoughts(message) {
+		rest.upTo(thought)
+		rest.blocks = append(rest.blocks, thought.param())
+	}
+	rest.speak(len(rest.text))
+	rest.call(len(rest.calls))
+	return rest.blocks
+}
+
+// saidRest is what of an answer is not among the blocks yet.
+type saidRest struct {
+	text          []rune
+	calls         []domain.ToolCall
+	spoken, asked int // that are
+	blocks        []block
+}
+
+// upTo takes what was before the thought. Where masking has changed the length of the text, a sentence is cut elsewhere
+// than it was, which nobody minds.
+func (r *saidRest) upTo(thought thinkingBlock) {
+	r.speak(thought.AfterText - r.spoken)
+	r.call(thought.AfterCalls - r.asked)
+}
+
+func (r *saidRest) speak(characters int) {
+	n := min(max(characters, 0), len(r.text))
+	r.blocks = append(r.blocks, textBlocks(string(r.text[:n]))...)
+	r.text, r.spoken = r.text[n:], r.spoken+n
+}
+
+func (r *saidRest) call(count int) {
+	n := min(max(count, 0), len(r.calls))
+	for _, call := range r.calls[:n] {
+		r.blocks = append(r.blocks, block{
+			Type: "tool_use", ID: provider.Word(call.ID), Name: provider.Word(call.Tool), Input: provider.ObjectArguments(call.Arguments),
+		})
+	}
+	r.calls, r.asked = r.calls[n:], r.asked+n
+}

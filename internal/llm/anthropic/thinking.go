@@ -1,0 +1,145 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"signoff/internal/domain"
+)
+
+// thinkingState is what Anthropic wants back of an answer's thoughts, [domain.Message].Thinking. A thought is signed:
+// sent back with one character changed, the whole request is refused. So the log's text, where secrets may be masked,
+// is never what is sent; this is. Another provider or model cannot read the signatures and ignores it.
+//
+// The log keeps the state with the thought that it belongs to. What the log does not have of it is the thoughts after
+// the answer's first text, and those that cannot be read at all, redacted ones without a readable one beside them. They
+// go back as long as the process lives; after a restart the model does without them.
+type thinkingState struct {
+	Provider string          `json:"provider"`
+	Model    string          `json:"model"`
+	Blocks   []thinkingBlock `json:"blocks"`
+}
+
+// thinkingBlock is one thought and its place in the answer. It has a signature, or is redacted: then the vendor has
+// encrypted it, and Redacted is all there is.
+type thinkingBlock struct {
+	AfterText  int    `json:"afterText,omitempty"`  // characters of text before it
+	AfterCalls int    `json:"afterCalls,omitempty"` // calls before it
+	Thinking   string `json:"thinking,omitempty"`
+	Signature  string `json:"signature,omitempty"`
+	Redacted   string `json:"redacted,omitempty"`
+}
+
+func (b thinkingBlock) param() block {
+	if b.Redacted != "" {
+		return block{Type: "redacted_thinking", Data: b.Redacted}
+	}
+	return block{Type: "thinking", Thinking: &b.Thinking, Signature: b.Signature}
+}
+
+// thoughtReader collects the thoughts of an answer as they arrive. One block is open at a time.
+type thoughtReader struct {
+	model           string
+	blocks          []thinkingBlock
+	handed          int // blocks that the sink has
+	open            *thinkingBlock
+	text, signature strings.Builder // of the open block
+}
+
+func (r *thoughtReader) begin(afterText, afterCalls int) {
+	r.open = &thinkingBlock{AfterText: afterText, AfterCalls: afterCalls}
+	r.text.Reset()
+	r.signature.Reset()
+}
+
+func (r *thoughtReader) write(text string)     { r.text.WriteString(text) }
+func (r *thoughtReader) sign(signature string) { r.signature.WriteString(signature) }
+func (r *thoughtReader) redacted(data string)  { r.open.Redacted = data }
+
+// end closes the open block, if there is one. A thought without a signature, which some gateways make, is not kept: it
+// would be refused when it comes back.
+func (r *thoughtReader) end() {
+	block := r.open
+	r.open = nil
+	if block == nil {
+		return
+	}
+	block.Thinking, block.Signature = r.text.String(), r.signature.String()
+	if block.Signature != "" || block.Redacted != "" {
+		r.blocks = append(r.blocks, *block)
+	}
+}
+
+func (r *thoughtReader) encoded() json.RawMessage {
+	encoded, err := json.Marshal(thinkingState{Provider: Name, Model: r.model, Blocks: r.blocks})
+	if err != nil { // strings and numbers always encode
+		panic("anthropic: " + err.Error())
+	}
+	return encoded
+}
+
+// thoughts are the blocks of a message that this model may have back.
+func (c *client) thoughts(message domain.Message) []thinkingBlock {
+	var state thinkingState
+	if json.Unmarshal(message.Thinking, &state) != nil || state.Provider != Name || state.Model != c.model {
+		return nil
+	}
+	return state.Blocks
+}
+
+// thinkingMode tells the model whether to think. A newer model decides for itself how much; an older one has a budget,
+// and with a budget the API refuses a conversation whose open round of tools does not begin with a thought. There may
+// be none: another model may have begun the round, or a restart. Such a request is sent without thinking.
+func (c *client) thinkingMode(messages []domain.Message) *thinking {
+	switch {
+	case c.thinking == 0:
+		return nil
+	case decidesItself(c.model):
+		return &thinking{Type: "adaptive", Display: "summarized"} // some models keep their thoughts to themselves otherwise
+	case !c.remembers(messages):
+		return nil
+	default:
+		return &thinking{Type: "enabled", BudgetTokens: c.thinking}
+	}
+}
+
+// remembers tells whether the open round of tools begins with a thought, or there is none open. The round goes back to
+// the last thing that the user said; what they said right behind a result is taken for a part of it.
+func (c *client) remembers(messages []domain.Message) bool {
+	var opening *domain.Message
+	for i := len(messages) - 1; i >= 0; i-- {
+		message := &messages[i]
+		if message.Role == domain.RoleUser && (i == 0 || messages[i-1].Role != domain.RoleTool) {
+			break
+		}
+		if message.Role == domain.RoleAssistant && len(message.ToolCalls) > 0 {
+			opening = message
+		}
+	}
+	if opening == nil {
+		return true
+	}
+	thoughts := c.thoughts(*opening)
+	return len(thoughts) > 0 && thoughts[0].AfterText == 0 && thoughts[0].AfterCalls == 0
+}
+
+// claudes finds the version in the names of models since Claude 4: claude-opus-4-6, claude-sonnet-4-20250514,
+// us.anthropic.claude-opus-4-6-v1:0. Older names have the version before the word.
+var claudes = regexp.MustCompile(`claude-[a-z]+(?:-(\d{1,2})(?:[-.](\d{1,2}))?)?(?:[^0-9a-z]|$)`)
+
+// decidesItself tells whether the model thinks as it sees fit. Claude 4.6 was the first that does, and the models after
+// it refuse a budget. A name that says nothing of Claude is some gateway's, and takes what was there first.
+func decidesItself(model string) bool {
+	version := claudes.FindStringSubmatch(strings.ToLower(model))
+	if version == nil {
+		return false
+	}
+	if version[1] == "" {
+		return true
+	}
+	major, _ := strconv.Atoi(version[1])
+	minor, _ := strconv.Atoi(version[2])
+	return major > 4 || (major == 4 && minor >= 6)
+}

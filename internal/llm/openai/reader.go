@@ -1,0 +1,71 @@
+package openai
+
+import (
+	"cmp"
+
+	"github.com/tidwall/gjson"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+)
+
+// reader turns chunks into text, thoughts and an answer.
+type reader struct {
+	sink    provider.Sink
+	split   thinkSplitter
+	calls   provider.Calls
+	finish  string
+	refused bool
+	usage   domain.Usage
+	size    provider.Size
+}
+
+func (r *reader) take(next chunk) error {
+	if next.usage.Type != gjson.Null {
+		r.usage = readUsage(next.usage)
+	}
+	return provider.Elements(next.choices, func(choice gjson.Result) error {
+		read := readDelta(choice)
+		if read.index != 0 { // only one was asked for
+			return nil
+		}
+		r.finish = cmp.Or(read.finish, r.finish)
+		return r.takeDelta(&read)
+	})
+}
+
+func (r *reader) takeDelta(read *delta) error {
+	thought := read.thought()
+	if err := provider.Elements(read.calls, r.takeCall); err != nil {
+		return err
+	}
+	if err := r.size.Grow(len(thought) + len(read.content) + len(read.refusal)); err != nil {
+		return err
+	}
+	if thought != "" {
+		if err := r.sink.Thought(thought); err != nil {
+			return err
+		}
+	}
+	r.refused = r.refused || read.refusal != ""
+	return r.split.write(read.content + read.refusal)
+}
+
+func (r *reader) takeCall(call gjson.Result) error {
+	if !call.IsObject() && call.Type != gjson.Null {
+		return nil
+	}
+	cost, err := r.calls.Add(readPiece(call))
+	return cmp.Or(err, r.size.Grow(cost))
+}
+
+func (r *reader) answer() provider.Answer {
+	got := provider.Answer{Calls: r.calls.Result()}
+	switch {
+	case r.finish == "length":
+		got.Finish = provider.FinishLength
+	case r.finish == "content_filter" || r.refused:
+		got.Finish = provider.FinishRefusal
+	}
+	return got
+}

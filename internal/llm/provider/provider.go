@@ -1,0 +1,167 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/tools"
+)
+
+// Provider is what the agent has to know of one vendor's API, or of all servers that speak alike. Each provider's folder has one,
+// which never changes, and package llm lists them in a table.
+type Provider struct {
+	// Name is what the configuration calls it.
+	Name string
+
+	// Address is the vendor's own, for models that have none. A provider without an address asks nobody: its models need neither an
+	// address nor a name.
+	Address string
+
+	// Check returns what the API would refuse in every request to the model, or the model in every answer. Its errors come from
+	// [domain.Invalid], with a pointer of [Model.Pointer]. nil = there is nothing to check.
+	Check func(Model) error
+
+	// Reserved is how many tokens of its window the model keeps free for its answer: a request with more is refused. nil = none.
+	Reserved func(Model) int
+
+	// CacheRead and CacheWrite are what a token costs that the vendor reads from its cache or writes to it, in parts of the price
+	// of a token of input, for models that have no prices of their own for it. 0 = nobody knows.
+	CacheRead, CacheWrite float64
+
+	// Open returns the client of one model. It connects to nothing.
+	Open func(Model, Setup) Client
+}
+
+// Model is one entry of the registry. Package llm has checked it, and filled in name and address, before a provider sees it.
+type Model struct {
+	Name          string // of the entry; the key of the map that it stands in
+	Provider      string // the name of its [Provider]
+	Model         string // the vendor's name for it
+	BaseURL       string // of the API, with its path prefix; empty = the vendor's own
+	APIKey        string // may be empty: local servers need none
+	APIKeyEnv     string // the variable that APIKey was read from, for messages; empty = no key is wanted
+	ContextWindow int    // tokens; 0 = unknown
+
+	// Anthropic wants to be told how long an answer may become; the others have limits of their own.
+	MaxOutputTokens int // of one answer, thinking included; 0 = the thinking, and what the provider takes for usual
+	ThinkingTokens  int // of them, for thinking; 0 = the model does not think before it speaks
+
+	// What a million tokens cost, in whatever currency the operator reckons in; nil = unknown. The provider may know what
+	// the cache costs where the entry does not say.
+	InputCostPer1m      *float64
+	OutputCostPer1m     *float64
+	CacheReadCostPer1m  *float64
+	CacheWriteCostPer1m *float64
+}
+
+// Pointer is the place of a field of the entry in the configuration; an empty field is the entry itself.
+func (m Model) Pointer(field string) string {
+	if field == "" {
+		return "/models/" + m.Name
+	}
+	return "/models/" + m.Name + "/" + field
+}
+
+// NoOutputTokens is the Check of an API that takes no limit of an answer.
+func NoOutputTokens(m Model) error {
+	if m.MaxOutputTokens+m.ThinkingTokens > 0 {
+		return domain.Invalid(m.Pointer(""), "model %q has output or thinking tokens, which the provider %s does not take", m.Name, m.Provider)
+	}
+	return nil
+}
+
+// Setup is what all clients have in common.
+type Setup struct {
+	Transport   http.RoundTripper // to the vendors
+	IdleTimeout time.Duration     // between two bytes of a stream, the first included
+	Masker      Masker            // of what vendors say of a failure
+	Pace        time.Duration     // between two pieces of an answer that is not written by a model; 0 = none
+}
+
+// Masker hides the values of secrets in a text.
+type Masker interface{ MaskString(text string) string }
+
+// Client asks one model. It keeps nothing between two requests: the whole conversation travels each time. Its methods may be called at
+// once from several goroutines.
+type Client interface {
+	// Stream sends one request, once, and hands on what the model thinks and says as it arrives, from the calling
+	// goroutine. It returns when the answer has come to its end. It never repeats anything: that is the agent's.
+	//
+	// Its error is a [*Failure], or ctx's, or sink's, unchanged. Beside an error, the answer has the usage that the vendor
+	// had told by then, and nothing else.
+	Stream(ctx context.Context, request Request, sink Sink) (Answer, error)
+
+	// Probe returns why the model cannot be used now, in words that may be shown, or nil. It costs nobody money, and may answer
+	// nil of what it cannot find out.
+	Probe(ctx context.Context) error
+}
+
+// Request is one question to a model. Its messages are in good order: each call has its result right behind the answer that asked.
+type Request struct {
+	System   string
+	Messages []domain.Message
+	Tools    []tools.Definition
+}
+
+// Sink takes what the model says. When it fails, nobody listens any more.
+type Sink interface {
+	Text(text string) error
+	Thought(text string) error
+	// Thinking takes what the vendor wants back of all that was thought so far, in place of what it took before. It comes back
+	// in [domain.Message].Thinking, to whichever provider is asked next: the state must say whose it is.
+	Thinking(state json.RawMessage) error
+}
+
+// Answer is what a whole answer amounts to, besides its text.
+type Answer struct {
+	Calls  []Call
+	Finish Finish
+	Usage  domain.Usage // of this request; the cache's figures are parts of the input, the reasoning of the output
+}
+
+// Call is a tool call as the model wrote it. The vendor's id is not kept: ids come empty, doubled and used
+// again, so each call gets one of ours, which the model sees from then on.
+type Call struct {
+	Name      string
+	Arguments string
+}
+
+// Finish is why the model stopped.
+type Finish int
+
+// The reasons that make a difference to the agent.
+const (
+	FinishStop    Finish = iota // it has said what it wanted, or wants tools
+	FinishLength                // its token limit
+	FinishRefusal               // it, or a filter behind it, declined
+)
+
+// MaxAnswerBytes is how long an answer may become: text, thought and arguments together, and what many small pieces cost besides.
+const MaxAnswerBytes = 8 << 20
+
+// Size is the bytes of an answer so far.
+type Size int
+
+// Grow adds bytes. It returns a [*Failure] when the answer has become too large.
+func (s *Size) Grow(bytes int) error {
+	*s += Size(bytes)
+	if *s > MaxAnswerBytes {
+		return TooLarge("it is longer than " + strconv.Itoa(MaxAnswerBytes>>20) + " MiB")
+	}
+	return nil
+}
+
+// mostTokens is more than any request has; a larger figure is nonsense, and sums of it would overflow.
+const mostTokens = 1 << 40
+
+// Plausible is a figure of tokens as a vendor reported it, or nil where it cannot be one.
+func Plausible(tokens *int64) *int64 {
+	if tokens == nil || *tokens < 0 || *tokens > mostTokens {
+		return nil
+	}
+	return tokens
+}
