@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/http"
@@ -21,13 +23,9 @@ type webSearch struct {
 
 // openTools makes the tools of the internal agent, in the order in which the model reads about them.
 func (r registry) openTools() (*tools.Registry, error) {
-	schemas, err := documentSchemas()
-	if err != nil {
-		return nil, err
-	}
 	list := []tools.Tool{
 		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{},
-		tools.Think{}, tools.NewReadSchema(schemas), tools.AskUser{}, tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
+		tools.Think{}, tools.NewReadSchema(documentSchemas), tools.AskUser{}, tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
 		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
 	}
 	if r.WebSearch == nil {
@@ -56,7 +54,12 @@ func documentSchemas() (map[string]json.RawMessage, error) {
 			Schemas map[string]json.RawMessage `json:"schemas"`
 		} `json:"components"`
 	}
-	return document.Components.Schemas, json.Unmarshal(api.Plain, &document)
+	plain, err := yaml.YAMLToJSON(api.Document)
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(plain, &document)
+	return document.Components.Schemas, err
 }
 
 // shownTools shows the tools to clients.

@@ -17,7 +17,7 @@ import (
 func someTools() []tools.Tool {
 	return []tools.Tool{
 		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{}, tools.Think{},
-		tools.NewReadSchema(map[string]json.RawMessage{"runbook": json.RawMessage(`{}`)}), tools.AskUser{},
+		tools.NewReadSchema(func() (map[string]json.RawMessage, error) { return nil, nil }), tools.AskUser{},
 		tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
 		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"signoff/internal/domain"
 )
@@ -27,20 +28,14 @@ var schemaText string
 
 // ReadSchema is a reference of JSON Schemas. It reads nothing but what it was made with, so nobody needs to be asked.
 type ReadSchema struct {
-	names   []string
-	schemas map[string]json.RawMessage
+	schemas func() (map[string]json.RawMessage, error)
 }
 
 var _ Tool = (*ReadSchema)(nil)
 
-// NewReadSchema returns a reference of schemas, by their names. One that is no JSON is a programming error.
-func NewReadSchema(schemas map[string]json.RawMessage) *ReadSchema {
-	for name, schema := range schemas {
-		if !json.Valid(schema) {
-			panic("tools: the schema " + name + " is no JSON")
-		}
-	}
-	return &ReadSchema{names: slices.Sorted(maps.Keys(schemas)), schemas: maps.Clone(schemas)}
+// NewReadSchema returns a reference of schemas, by their names. They are read once, when a model asks for the first time.
+func NewReadSchema(read func() (map[string]json.RawMessage, error)) *ReadSchema {
+	return &ReadSchema{schemas: sync.OnceValues(read)}
 }
 
 type schemaArguments struct{ name, pointer string }
@@ -81,13 +76,17 @@ func (s *ReadSchema) Run(_ context.Context, _ domain.Host, call domain.ToolCall)
 	if err != nil {
 		return failed("", err)
 	}
-	if wanted.name == "" {
-		return Result{Output: s.list()}
+	schemas, err := s.schemas()
+	if err != nil {
+		return failed("", domain.Errorf(domain.CodeToolFailed, "The schemas cannot be read.").With(err))
 	}
-	schema, known := s.schemas[wanted.name]
+	names := slices.Sorted(maps.Keys(schemas))
+	if wanted.name == "" {
+		return Result{Output: listSchemas(names, schemas)}
+	}
+	schema, known := schemas[wanted.name]
 	if !known {
-		return failed("", invalid("There is no schema called %s. The schemas are: %s.",
-			code(wanted.name), strings.Join(s.names, ", ")))
+		return failed("", invalid("There is no schema called %s. The schemas are: %s.", code(wanted.name), strings.Join(names, ", ")))
 	}
 	part, err := follow(schema, wanted.pointer)
 	if err != nil {
@@ -96,14 +95,14 @@ func (s *ReadSchema) Run(_ context.Context, _ domain.Host, call domain.ToolCall)
 	return showSchema(part)
 }
 
-func (s *ReadSchema) list() string {
-	if len(s.names) == 0 {
+func listSchemas(names []string, schemas map[string]json.RawMessage) string {
+	if len(names) == 0 {
 		return "(there are no schemas)"
 	}
 	var list strings.Builder
-	for _, name := range s.names {
+	for _, name := range names {
 		list.WriteString(name)
-		if description := describe(s.schemas[name]); description != "" {
+		if description := describe(schemas[name]); description != "" {
 			list.WriteString(": " + description)
 		}
 		list.WriteByte('\n')

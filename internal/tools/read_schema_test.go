@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func TestReadSchema(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&wide, `"field%d": {"type": "string"},`, i)
 	}
-	tool := tools.NewReadSchema(map[string]json.RawMessage{
+	tool := readSchema(map[string]json.RawMessage{
 		"Step": json.RawMessage(`{"type": "object", "description": "One step\nof a runbook.",
 			"properties": {"z/n~1": {"type": "integer"}, "a": {"enum": ["x", {"deep": true}]}}}`),
 		"Run":  json.RawMessage(`{"title": "A run", "type": "object"}`),
@@ -56,17 +57,36 @@ func TestReadSchema(t *testing.T) {
 	}
 }
 
+// readSchema is the tool with schemas that are at hand.
+func readSchema(schemas map[string]json.RawMessage) *tools.ReadSchema {
+	return tools.NewReadSchema(func() (map[string]json.RawMessage, error) { return schemas, nil })
+}
+
 func TestReadSchemaWithoutSchemas(t *testing.T) {
-	result := tools.NewReadSchema(nil).Run(t.Context(), &hosttest.Host{}, domain.ToolCall{Arguments: json.RawMessage(`{}`)})
+	result := readSchema(nil).Run(t.Context(), &hosttest.Host{}, domain.ToolCall{Arguments: json.RawMessage(`{}`)})
 	if result.Output != "(there are no schemas)" {
 		t.Errorf("got %+v", result)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a schema that is no JSON was taken")
+}
+
+func TestReadSchemaReadsOnceAndLate(t *testing.T) {
+	reads := 0
+	tool := tools.NewReadSchema(func() (map[string]json.RawMessage, error) {
+		reads++
+		return nil, errors.New("the document is broken at line 7")
+	})
+	if _, err := tool.Check(json.RawMessage(`{"name":"Step"}`), "/srv"); err != nil || reads != 0 {
+		t.Errorf("the schemas were read %d times before the tool ran: %v", reads, err)
+	}
+	for range 2 {
+		result := tool.Run(t.Context(), &hosttest.Host{}, domain.ToolCall{Arguments: json.RawMessage(`{}`)})
+		if result.Failure == nil || result.Output != "The schemas cannot be read." {
+			t.Errorf("got %+v", result)
 		}
-	}()
-	tools.NewReadSchema(map[string]json.RawMessage{"broken": json.RawMessage(`{`)})
+	}
+	if reads != 1 {
+		t.Errorf("the schemas were read %d times", reads)
+	}
 }
 
 func TestReadSchemaSummaries(t *testing.T) {
@@ -74,7 +94,7 @@ func TestReadSchemaSummaries(t *testing.T) {
 		`{}`: "List the schemas",
 		`{"name":"Step\n","pointer":"/properties"}`: "Look up the schema `Step⏎/properties`",
 	} {
-		if got, err := tools.NewReadSchema(nil).Check(json.RawMessage(arguments), "/srv"); err != nil || got.Summary != want {
+		if got, err := readSchema(nil).Check(json.RawMessage(arguments), "/srv"); err != nil || got.Summary != want {
 			t.Errorf("got %q, %v", got.Summary, err)
 		}
 	}
