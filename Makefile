@@ -58,4 +58,4 @@ fmt: ## Format all Go code
 	$(TOOL) golangci-lint fmt
 
 clean: ## Remove what was built
-	rm -rf bin coverage.out clients/typescript/dist clients/typescript/build test/console/shots
+	rm -rf bin coverage.out clients/typescript/dist clients/typescript/build clients/typescript/src/schema.ts test/console/shots
