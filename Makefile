@@ -17,7 +17,7 @@ demo: build ## Build and run the demo: a scripted agent and its first approval; 
 run: build ## Build and run the server
 	bin/signoff serve
 
-generate: ## Generate types and server interface from api/openapi.yaml
+generate: ## Generate the types of the contract from api/openapi.yaml
 	go generate ./api
 
 test: ## Lint, and run every test under the race detector; prints how many ran

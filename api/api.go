@@ -1,4 +1,4 @@
-// Package api holds the contract: the OpenAPI document, and the types and the server interface generated from it.
+// Package api holds the contract: the OpenAPI document, and the types of bodies and answers that are generated from it.
 //
 // The document is written first and by hand. It lists what works and nothing else; internal/http checks every request
 // against it, serves it at /openapi.yaml, and a test keeps document and router together in both directions. The events

@@ -28,20 +28,20 @@ func TestScopes(t *testing.T) {
 		tokens[scope] = h.key("", string(scope))
 	}
 	used := map[keys.Scope]bool{}
-	for route, o := range h.server.contract.operations {
+	for route, o := range h.server.document {
 		method, path := concrete(route)
 		for scope, token := range tokens {
 			a := h.ask(method, path, "", "Authorization", "Bearer "+token, "Accept", typeJSON) // a stream has no end
 			opens := a.status != 401 && a.status != 403
-			if opens != (o.public || scope == o.scope) {
+			if opens != (o.Public || scope == o.Scope) {
 				t.Errorf("%s with %s answers %d", route, scope, a.status)
 			}
-			if a.status == 403 && !strings.Contains(a.header.Get("WWW-Authenticate"), `scope="`+string(o.scope)+`"`) {
+			if a.status == 403 && !strings.Contains(a.header.Get("WWW-Authenticate"), `scope="`+string(o.Scope)+`"`) {
 				t.Errorf("%s with %s: %v", route, scope, a.header)
 			}
 		}
-		used[o.scope] = true
-		if !o.public {
+		used[o.Scope] = true
+		if !o.Public {
 			h.ask(method, path, "", "Authorization", "").problem(401, domain.CodeUnauthenticated)
 		}
 	}
@@ -125,7 +125,7 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		"POST /executions/{id}/generation/edits":  `{"text":"x"}`,
 		"POST /executions/{id}/generation/accept": `{"generation":1}`,
 	}
-	for route := range h.server.contract.operations {
+	for route := range h.server.document {
 		method, pattern, _ := strings.Cut(route, " ")
 		if !strings.Contains(pattern, "{id}") {
 			continue

@@ -12,22 +12,27 @@ import (
 	"signoff/internal/store"
 )
 
-// ListApprovals is the inbox.
-func (s *Server) ListApprovals(ctx context.Context, request api.ListApprovalsRequestObject) (api.ListApprovalsResponseObject, error) {
+type listApprovals struct {
+	Status domain.ApprovalStatus `query:"status"`
+	paged
+}
+
+// listApprovals is the inbox.
+func (s *Server) listApprovals(ctx context.Context, request listApprovals) (responder, error) {
 	page, err := s.reader.Approvals(ctx, who(ctx).Tenant, store.ApprovalFilter{
-		Status: []domain.ApprovalStatus{domain.ApprovalStatus(value(request.Params.Status, api.ApprovalStatusPending))},
-		Cursor: value(request.Params.Cursor, ""),
-		Limit:  value(request.Params.Limit, defaultLimit),
+		Status: []domain.ApprovalStatus{request.Status},
+		Cursor: request.Cursor,
+		Limit:  request.Limit,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return api.ListApprovals200JSONResponse{Items: toApprovals(page.Items), NextCursor: textOrNull(page.Next)}, nil
+	return okJSON(api.ApprovalPage{Items: toApprovals(page.Items), NextCursor: textOrNull(page.Next)}), nil
 }
 
-// ListExecutionApprovals shows all approvals that one execution ever asked for.
-func (s *Server) ListExecutionApprovals(ctx context.Context, request api.ListExecutionApprovalsRequestObject) (api.ListExecutionApprovalsResponseObject, error) {
-	execution, err := s.execution(ctx, request.Id)
+// listExecutionApprovals shows all approvals that one execution ever asked for.
+func (s *Server) listExecutionApprovals(ctx context.Context, request named) (responder, error) {
+	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -35,27 +40,32 @@ func (s *Server) ListExecutionApprovals(ctx context.Context, request api.ListExe
 	if err != nil {
 		return nil, err
 	}
-	return api.ListExecutionApprovals200JSONResponse{Items: toApprovals(all)}, nil
+	return okJSON(api.ApprovalPage{Items: toApprovals(all)}), nil
 }
 
-// GetApproval shows everything that a person needs to decide.
-func (s *Server) GetApproval(ctx context.Context, request api.GetApprovalRequestObject) (api.GetApprovalResponseObject, error) {
-	id, err := approvalID(request.Id)
+// getApproval shows everything that a person needs to decide.
+func (s *Server) getApproval(ctx context.Context, request named) (responder, error) {
+	id, err := approvalID(request.ID)
 	if err != nil {
 		return nil, err
 	}
 	approval, err := s.reader.Approval(ctx, who(ctx).Tenant, id)
-	return api.GetApproval200JSONResponse(toApproval(approval)), err
+	return okJSON(toApproval(approval)), err
 }
 
-// DecideApproval hands an answer to the desk, which lets exactly one win.
-func (s *Server) DecideApproval(ctx context.Context, request api.DecideApprovalRequestObject) (api.DecideApprovalResponseObject, error) {
-	id, err := approvalID(request.Id)
+type decideApproval struct {
+	named
+	Body api.Decide
+}
+
+// decideApproval hands an answer to the desk, which lets exactly one win.
+func (s *Server) decideApproval(ctx context.Context, request decideApproval) (responder, error) {
+	id, err := approvalID(request.ID)
 	if err != nil {
 		return nil, err
 	}
 	by := who(ctx)
-	answer, err := toAnswer(*request.Body, by.Actor)
+	answer, err := toAnswer(request.Body, by.Actor)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +79,7 @@ func (s *Server) DecideApproval(ctx context.Context, request api.DecideApprovalR
 	if err != nil {
 		return nil, overApproval(approval, err)
 	}
-	return api.DecideApproval200JSONResponse(toApproval(approval)), nil
+	return okJSON(toApproval(approval)), nil
 }
 
 // overApproval adds the approval to an error about its state, so that the loser of a race sees the winner at once.

@@ -9,21 +9,22 @@ import (
 	"signoff/internal/store"
 )
 
-// ListAudit shows a page of the tenant's chain, the oldest first.
-func (s *Server) ListAudit(ctx context.Context, request api.ListAuditRequestObject) (api.ListAuditResponseObject, error) {
-	tenant, limit := who(ctx).Tenant, value(request.Params.Limit, defaultLimit)
-	after, err := strconv.ParseInt(value(request.Params.After, "0"), 10, 64)
-	if err != nil { // unreachable: the document allows 18 digits
-		return nil, domain.Invalid("after", "It is no number.").With(err)
-	}
+type listAudit struct {
+	ExecutionID domain.ExecutionID `query:"executionId"`
+	Action      string             `query:"action"`
+	numbered
+}
+
+// listAudit shows a page of the tenant's chain, the oldest first.
+func (s *Server) listAudit(ctx context.Context, request listAudit) (responder, error) {
+	tenant, limit := who(ctx).Tenant, request.Limit
 	entries, err := s.reader.Audit(ctx, tenant, store.AuditFilter{
-		Execution: domain.ExecutionID(value(request.Params.ExecutionId, "")), Action: value(request.Params.Action, ""),
-		After: after, Limit: limit + 1,
+		Execution: request.ExecutionID, Action: request.Action, After: request.start(), Limit: limit + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	response := api.ListAudit200JSONResponse{Items: []api.AuditEntry{}}
+	response := api.AuditPage{Items: []api.AuditEntry{}}
 	if response.Head.Seq, response.Head.Hash, err = s.reader.AuditHead(ctx, tenant); err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (s *Server) ListAudit(ctx context.Context, request api.ListAuditRequestObje
 		}
 		response.Items = append(response.Items, shown)
 	}
-	return response, nil
+	return okJSON(response), nil
 }
 
 func toAuditEntry(e domain.AuditEntry) (api.AuditEntry, error) {

@@ -5,45 +5,16 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
-
 	"signoff/internal/domain"
+	"signoff/internal/http/contract"
 	"signoff/internal/keys"
 )
 
-// admit stands before every route, after routing: who sends this, may the key do it, and is the request what the
-// document says. In this order, so that nobody without a key learns anything about the input.
-func (s *Server) admit(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := s.admission(w, r)
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (s *Server) admission(w http.ResponseWriter, r *http.Request) error {
-	o := s.contract.operations[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()]
-	if o == nil { // unreachable: the router is generated from the document
-		return domain.Errorf(domain.CodeNotFound, "The route is not in the document.")
+// authorize tells who sends a request, and refuses what the key may not do.
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request, o *contract.Operation) error {
+	if o.Public {
+		return nil
 	}
-	if !o.public {
-		if err := s.authorize(w, r, o.scope); err != nil {
-			return err
-		}
-	}
-	if err := checkParameters(r, o); err != nil {
-		return err
-	}
-	if err := s.plainKey(r); err != nil {
-		return err
-	}
-	return checkBody(w, r, o)
-}
-
-func (s *Server) authorize(w http.ResponseWriter, r *http.Request, scope keys.Scope) error {
 	token, ok := bearer(r)
 	if !ok {
 		return domain.Errorf(domain.CodeUnauthenticated, "Send Authorization: Bearer with an API key.")
@@ -53,7 +24,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, scope keys.Sc
 		return err
 	}
 	infoOf(r.Context()).principal = who
-	if !who.May(scope) {
+	if scope := o.Scope; !who.May(scope) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="signoff", error="insufficient_scope", scope="`+string(scope)+`"`)
 		return domain.Errorf(domain.CodeForbidden, "The key lacks the scope %s.", scope)
 	}
@@ -69,5 +40,15 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// who is the sender of a request that admit let through.
+// who is the sender of a request that authorize let through.
 func who(ctx context.Context) keys.Principal { return infoOf(ctx).principal }
+
+// plainKey refuses a secret as the name of a request. It counts letter by letter: it cannot be masked, and would be kept as
+// it is.
+func (s *Server) plainKey(r *http.Request) error {
+	const name = "Idempotency-Key"
+	if key := r.Header.Get(name); s.masker.MaskString(key) != key {
+		return domain.Invalid(name, "This holds the value of a secret, or what looks like one; choose another key.")
+	}
+	return nil
+}

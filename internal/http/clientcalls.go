@@ -10,14 +10,19 @@ import (
 	"signoff/internal/keys"
 )
 
-// AnswerToolCall hands in what came of a call that the client has run. One answer wins.
-func (s *Server) AnswerToolCall(ctx context.Context, request api.AnswerToolCallRequestObject) (api.AnswerToolCallResponseObject, error) {
-	id, err := executionID(request.Id)
+type answerToolCall struct {
+	named
+	Body api.ToolResult
+}
+
+// answerToolCall hands in what came of a call that the client has run. One answer wins.
+func (s *Server) answerToolCall(ctx context.Context, request answerToolCall) (responder, error) {
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
 	by := who(ctx)
-	answer, err := toClientAnswer(*request.Body, by.Actor)
+	answer, err := toClientAnswer(request.Body, by.Actor)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +31,7 @@ func (s *Server) AnswerToolCall(ctx context.Context, request api.AnswerToolCallR
 	if err != nil {
 		return nil, overCall(ctx, call, err)
 	}
-	return api.AnswerToolCall200JSONResponse(toClientCall(call)), nil
+	return okJSON(toClientCall(call)), nil
 }
 
 func toClientAnswer(body api.ToolResult, by domain.Actor) (domain.ClientAnswer, error) {

@@ -106,45 +106,45 @@ func (c *console) released(page []byte) consoleFile {
 	return newConsoleFile(consolePage, []byte(strings.Replace(text, "</head>", ahead.String()+"</head>", 1)))
 }
 
-// GetIndex tells who answers here: a program in JSON, a person by the console.
-func (s *Server) GetIndex(ctx context.Context, request api.GetIndexRequestObject) (api.GetIndexResponseObject, error) {
-	if negotiate(infoOf(ctx).accept, typeJSON, typeHTML) == typeHTML {
-		return consoleAnswer{consoleFile: s.console.page, has: request.Params.IfNoneMatch}, nil
-	}
-	index := api.GetIndex200JSONResponse{Body: api.Index{Service: api.IndexServiceSignoff, Version: s.version, Document: "/openapi.yaml"}}
-	index.Headers.Vary = new(varies)
-	return index, nil
+type getIndex struct {
+	IfNoneMatch string `header:"If-None-Match"`
 }
 
-// varies is what the answer of the index depends on besides its address.
-const varies = "Accept"
+// getIndex tells who answers here: a program in JSON, a person by the console.
+func (s *Server) getIndex(ctx context.Context, request getIndex) (responder, error) {
+	if negotiate(infoOf(ctx).accept, typeJSON, typeHTML) == typeHTML {
+		return consoleAnswer{consoleFile: s.console.page, has: request.IfNoneMatch, varies: true}, nil
+	}
+	index := api.Index{Service: api.IndexServiceSignoff, Version: s.version, Document: "/openapi.yaml"}
+	return okJSON(index).with("Vary", "Accept"), nil
+}
 
-// GetConsoleFile serves what the page loads. The page itself has one address, which is the index. A browser never asks twice for a file of
+type getConsoleFile struct {
+	Release     string `path:"release"`
+	File        string `path:"file"`
+	IfNoneMatch string `header:"If-None-Match"`
+}
+
+// getConsoleFile serves what the page loads. The page itself has one address, which is the index. A browser never asks twice for a file of
 // this server's release. A page that came from a replica of another one gets what there is here: while servers are replaced
 // one by one, a page with a stranger among its modules is mostly of more use than none.
-func (s *Server) GetConsoleFile(_ context.Context, request api.GetConsoleFileRequestObject) (api.GetConsoleFileResponseObject, error) {
+func (s *Server) getConsoleFile(_ context.Context, request getConsoleFile) (responder, error) {
 	file, known := s.console.files[request.File]
 	if !known {
 		return nil, domain.Errorf(domain.CodeNotFound, "The console has no such file.")
 	}
-	return consoleAnswer{file, request.Params.IfNoneMatch, request.Release == s.console.release}, nil
+	return consoleAnswer{consoleFile: file, has: request.IfNoneMatch, lasts: request.Release == s.console.release}, nil
 }
 
 // consoleAnswer is a file for a client that may have it already.
 type consoleAnswer struct {
 	consoleFile
-	has   *string
-	lasts bool // at its address there will never be another one
+	has    string // the tags that the client has
+	lasts  bool   // at its address there will never be another one
+	varies bool   // at its address there is JSON, too
 }
 
-func (a consoleAnswer) VisitGetIndexResponse(w http.ResponseWriter) error {
-	w.Header().Set("Vary", varies)
-	return a.write(w)
-}
-
-func (a consoleAnswer) VisitGetConsoleFileResponse(w http.ResponseWriter) error { return a.write(w) }
-
-func (a consoleAnswer) write(w http.ResponseWriter) error {
+func (a consoleAnswer) respond(w http.ResponseWriter) error {
 	header := w.Header()
 	for name, content := range consoleHeaders {
 		header.Set(name, content)
@@ -152,8 +152,11 @@ func (a consoleAnswer) write(w http.ResponseWriter) error {
 	if a.lasts {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable") // a year, as RFC 8246 has it
 	}
+	if a.varies {
+		header.Set("Vary", "Accept")
+	}
 	header.Set("ETag", a.tag)
-	if known := value(a.has, ""); known == "*" || strings.Contains(known, a.tag) { // a list, and proxies make tags weak
+	if a.has == "*" || strings.Contains(a.has, a.tag) { // a list, and proxies make tags weak
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

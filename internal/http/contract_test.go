@@ -22,6 +22,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/http/contract"
 	"signoff/internal/runbooks/template"
 )
 
@@ -118,7 +119,7 @@ func checkProblem(h *house, r *http.Request, a answer) {
 
 func checkSchema(t testing.TB, name string, data []byte) {
 	t.Helper()
-	value, err := parseJSON(data)
+	value, err := contract.ParseJSON(data)
 	must(t, err)
 	if err := tight().Components.Schemas[name].Value.VisitJSON(value, openapi3.MultiErrors(), openapi3.VisitAsResponse()); err != nil {
 		t.Errorf("%s against its schema: %v\n%s", name, err, data)
@@ -153,8 +154,8 @@ func TestRouterAndDocumentAgreeInBothDirections(t *testing.T) {
 		routed[method+" "+route] = true
 		return nil
 	}))
-	if !maps.Equal(routed, asSet(maps.Keys(h.server.contract.operations))) {
-		t.Errorf("router  %v\ndocument %v", slices.Sorted(maps.Keys(routed)), slices.Sorted(maps.Keys(h.server.contract.operations)))
+	if !maps.Equal(routed, asSet(maps.Keys(h.server.document))) {
+		t.Errorf("router  %v\ndocument %v", slices.Sorted(maps.Keys(routed)), slices.Sorted(maps.Keys(h.server.document)))
 	}
 }
 
@@ -170,13 +171,13 @@ func TestEveryRouteSaysWhoMayCallIt(t *testing.T) {
 	public := map[string]bool{"GET /": true, "GET /healthz": true, "GET /readyz": true, "GET /openapi.yaml": true,
 		"GET /console/{release}/{file}": true, "GET /approve/{token}": true, "POST /approve/{token}": true, // the token is the credential
 	}
-	c, err := loadContract()
+	document, err := contract.Load()
 	must(t, err)
-	for route, o := range c.operations {
-		if o.public != public[route] {
-			t.Errorf("%s: public is %v", route, o.public)
+	for route, o := range document {
+		if o.Public != public[route] {
+			t.Errorf("%s: public is %v", route, o.Public)
 		}
-		if !o.public && o.scope == "" {
+		if !o.Public && o.Scope == "" {
 			t.Errorf("%s has no scope", route)
 		}
 	}

@@ -8,24 +8,23 @@ import (
 	"signoff/internal/domain"
 )
 
-const defaultDebugLimit = 200
+type listDebugMessages struct {
+	named
+	numbered
+}
 
-// ListDebugMessages shows what went between Signoff and an external agent. Where debug is off there is nothing.
-func (s *Server) ListDebugMessages(ctx context.Context, request api.ListDebugMessagesRequestObject) (api.ListDebugMessagesResponseObject, error) {
-	execution, err := s.execution(ctx, request.Id)
+// listDebugMessages shows what went between Signoff and an external agent. Where debug is off there is nothing.
+func (s *Server) listDebugMessages(ctx context.Context, request listDebugMessages) (responder, error) {
+	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
 	}
-	after, err := strconv.ParseInt(value(request.Params.After, "0"), 10, 64)
-	if err != nil { // unreachable: the document allows 1 to 18 digits
-		return nil, malformed("The cursor is not one that this service gave out.")
-	}
-	messages, err := s.reader.DebugPage(ctx, execution.ID, after, value(request.Params.Limit, defaultDebugLimit), maxPage)
+	messages, err := s.reader.DebugPage(ctx, execution.ID, request.start(), request.Limit, maxPage)
 	if err != nil {
 		return nil, err
 	}
 	next, err := s.debugCursor(ctx, execution.ID, messages)
-	return api.ListDebugMessages200JSONResponse{Items: toDebugMessages(messages), NextCursor: next}, err
+	return okJSON(api.DebugPage{Items: toDebugMessages(messages), NextCursor: next}), err
 }
 
 // debugCursor is where to go on after a page. A page ends by its number of messages or by its size, so only a look

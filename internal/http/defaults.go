@@ -6,6 +6,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/http/contract"
 )
 
 // Settings is what the operator has set for requests: what holds where they say nothing, and what there is for them.
@@ -36,18 +37,18 @@ func (d Settings) filled() Settings {
 	return d
 }
 
-// GetSettings shows what a frontend needs to know before it asks for anything. What the registries hold beside names is in
+// getSettings shows what a frontend needs to know before it asks for anything. What the registries hold beside names is in
 // their own lists.
-func (s *Server) GetSettings(ctx context.Context, _ api.GetSettingsRequestObject) (api.GetSettingsResponseObject, error) {
+func (s *Server) getSettings(ctx context.Context, _ struct{}) (responder, error) {
 	d := s.defaults
-	out := api.GetSettings200JSONResponse{
+	out := api.Settings{
 		Agents: []string{}, Models: append([]string{}, s.models.Names()...), DefaultModel: textOrNull(s.models.Default()),
 		DefaultTimeoutSeconds: *d.TimeoutSeconds, DefaultApprovalTimeoutSeconds: *d.ApprovalTimeoutSeconds,
 		DefaultRetryForSeconds: *d.RetryForSeconds,
 		DefaultCapabilities:    fromCapabilities(*d.Capabilities), DefaultShell: textOrNull(d.Shell),
 		Features: api.Features{BlockGeneration: !d.BlockGenerationOff}, BlockTypes: []api.BlockType{},
 		Limits: api.Limits{
-			BodyBytes: maxBody, ContextFrom: maxContextFrom, ContextBytes: maxContext, OutputsFrom: maxOutputsFrom,
+			BodyBytes: contract.MaxBody, ContextFrom: maxContextFrom, ContextBytes: maxContext, OutputsFrom: maxOutputsFrom,
 			BlockTypes: maxBlockTypes, ClientTools: maxClientTools,
 		},
 	}
@@ -57,5 +58,5 @@ func (s *Server) GetSettings(ctx context.Context, _ api.GetSettingsRequestObject
 	for _, known := range d.BlockTypes {
 		out.BlockTypes = append(out.BlockTypes, fromBlockType(known))
 	}
-	return out, nil
+	return okJSON(out), nil
 }

@@ -2,32 +2,30 @@
 //
 // # The way of a request
 //
-// [Server.routes] shows it on one screen.
-//
 //	observe   names the request, counts and logs it, turns a panic into a 500          observe.go
 //	takeHead  HEAD is GET without a body                                               head.go
 //	guard     head too large, foreign Host (421), page of another origin (403)         guard.go
-//	routing   404, 405                                                                 server.go
-//	admit     401, 403, then query, headers and body against the document              auth.go params.go body.go json.go
-//	generated binds parameters and body to Go types                                    signoff/api
-//	method    one per route, a file per resource                                       executions.go approvals.go events.go console.go …
+//	routing   the table of operations; 404, 405                                        routes.go
+//	authorize 401, 403                                                                 auth.go
+//	reader    query, headers and body, strictly as the document says                   package contract
+//	method    one per operation, a file per resource                                   executions.go approvals.go events.go console.go …
 //	order     what a new execution has to pass beyond the document                     order.go block.go kinds.go
 //	          what it takes over from earlier ones, and its templates at last          chain.go templates.go
 //	settings  what an execution may do, for executions and for dry runs alike          settings.go
-//	wire      the only place where the contract's and the domain's shapes meet         wire.go runbook.go
+//	wire      the contract's shapes and the domain's                                   wire.go runbook.go
+//	respond   status, headers and body                                                 response.go
+//
+// [Server.table] is the list of operations. A line binds one of them to the method that answers it, and the type of the method's request
+// says where path, query, headers and body go. A line that does not fit the document keeps the server from starting.
 //
 // Every error on this way is an error value. [Server.fail] turns it into application/problem+json by one table from
 // codes to statuses, in problem.go; no other code picks a status for a problem.
 //
 // # The document decides
 //
-// Routes, parameters, bodies and scopes are in api/openapi.yaml, and nowhere a second time. The server interface is
-// generated from it, requests are checked against it, and the scope that a route needs is read from it. A route without
-// a scope does not start. Tests hold router, answers and events against it. What it cannot say, such as fields of a
-// source that do not go together and names of the operator's registries, is in order.go.
-//
-// The checks of kin-openapi are used by schema, not by its request filter: the filter takes duplicate names, trailing
-// data and unknown query parameters, answers a wrong type of content with 400, and prints the sent value in its errors.
+// Routes, parameters, bodies and scopes are in api/openapi.yaml. The types of bodies and answers are generated from it, requests are
+// checked against it, and the scope that an operation needs is read from it. Tests hold router, answers and events against it.
+// What it cannot say, such as fields of a source that do not go together and names of the operator's registries, is in order.go.
 //
 // # Streams
 //
@@ -36,7 +34,7 @@
 // is no queue per client. A stream ends after the terminal event, when the server drains, when its key is revoked and
 // when the execution is deleted. One that is quiet takes its connection over from net/http (takeover.go), and needs less than
 // half the memory from then on; its line in the log comes when it ends. A client that goes away cancels nothing: nothing here cancels an execution but
-// [Server.CancelExecution] and [Server.DeleteExecution], and [Server.CloseExecution] lets it come to its end.
+// [Server.cancelExecution] and [Server.deleteExecution], and [Server.closeExecution] lets it come to its end.
 //
 // # The console
 //

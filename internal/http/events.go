@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
@@ -18,19 +18,26 @@ const (
 	typeStream = "text/event-stream"
 	typeJSON   = "application/json"
 
-	defaultEventLimit = 200
+	defaultEventLimit = 200 // of a page; that a stream has none is why the request tells whether it was sent
 )
 
-// ListEvents gives the log of an execution, as a stream or as a page. One query tells whose the execution is and how far
+type listEvents struct {
+	named
+	LastEventID string `header:"Last-Event-ID"`
+	After       string `query:"after"`
+	Limit       *int   `query:"limit"`
+}
+
+// listEvents gives the log of an execution, as a stream or as a page. One query tells whose the execution is and how far
 // its log goes.
-func (s *Server) ListEvents(ctx context.Context, request api.ListEventsRequestObject) (api.ListEventsResponseObject, error) {
-	id, err := executionID(request.Id)
+func (s *Server) listEvents(ctx context.Context, request listEvents) (responder, error) {
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
-	after, err := strconv.ParseInt(value(request.Params.LastEventID, value(request.Params.After, "0")), 10, 64)
+	after, err := strconv.ParseInt(cmp.Or(request.LastEventID, request.After), 10, 64)
 	if err != nil { // unreachable: the document allows 1 to 18 digits
-		return nil, malformed("The cursor is not one that this service gave out.")
+		return nil, domain.Errorf(domain.CodeMalformed, "The cursor is not one that this service gave out.")
 	}
 	follow := func() (*events.Follower, error) {
 		return s.events.FollowBy(id, after, func() (store.Head, error) { return s.reader.HeadOf(ctx, who(ctx).Tenant, id) })
@@ -38,11 +45,11 @@ func (s *Server) ListEvents(ctx context.Context, request api.ListEventsRequestOb
 	media := negotiate(infoOf(ctx).accept, typeStream, typeJSON)
 	switch {
 	case media == typeJSON:
-		return eventsPage(ctx, follow, value(request.Params.Limit, defaultEventLimit))
-	case media == typeStream && request.Params.Limit == nil:
+		return eventsPage(ctx, follow, value(request.Limit, defaultEventLimit))
+	case media == typeStream && request.Limit == nil:
 		return s.eventStream(ctx, id, after, follow)
 	}
-	if _, err := s.execution(ctx, request.Id); err != nil { // what is not there is told before what is asked wrongly
+	if _, err := s.execution(ctx, request.ID); err != nil { // what is not there is told before what is asked wrongly
 		return nil, err
 	}
 	if media == typeStream {
@@ -98,7 +105,7 @@ func weight(parameters map[string]string) (q float64, valid bool) {
 const maxPage = 1 << 20
 
 // eventsPage reads a page through a follower, so that its events are byte for byte those of the stream.
-func eventsPage(ctx context.Context, follow func() (*events.Follower, error), limit int) (api.ListEventsResponseObject, error) {
+func eventsPage(ctx context.Context, follow func() (*events.Follower, error), limit int) (responder, error) {
 	follower, err := follow()
 	if err != nil {
 		return nil, err
@@ -131,8 +138,8 @@ type eventPage struct {
 	more   bool
 }
 
-// VisitListEventsResponse writes the bytes that the log encoded.
-func (p eventPage) VisitListEventsResponse(w http.ResponseWriter) error {
+// respond writes the bytes that the log encoded.
+func (p eventPage) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeJSON)
 	_, err := w.Write(append(p.appendTo(nil), "}\n"...))
 	return err

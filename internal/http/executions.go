@@ -11,20 +11,27 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
+	"signoff/internal/http/contract"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
 const maxWait = 60 // seconds
 
-// CreateExecution starts an execution. With Prefer: wait=N it stays for the end.
-func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutionRequestObject) (api.CreateExecutionResponseObject, error) {
-	wait, err := preferredWait(request.Params.Prefer)
+type createExecution struct {
+	idempotent
+	preferring
+	Body api.CreateExecution
+}
+
+// createExecution starts an execution. With Prefer: wait=N it stays for the end.
+func (s *Server) createExecution(ctx context.Context, request createExecution) (responder, error) {
+	wait, err := request.wait()
 	if err != nil {
 		return nil, err
 	}
-	key := idempotency(ctx, request.Params.IdempotencyKey)
-	order, err := s.order(ctx, *request.Body, key)
+	key := request.idempotency()
+	order, err := s.order(ctx, request.Body, key)
 	if err != nil {
 		return nil, err
 	}
@@ -34,42 +41,49 @@ func (s *Server) CreateExecution(ctx context.Context, request api.CreateExecutio
 	if err != nil {
 		return nil, err
 	}
-	response := api.CreateExecution201JSONResponse{}
-	response.Headers.Location = new("/executions/" + string(execution.ID))
-	if replayed {
-		response.Headers.IdempotencyReplayed = new("true")
-	}
 	if wait > 0 {
-		response.Headers.PreferenceApplied = new(waited(wait))
 		if execution, err = s.awaitEnd(ctx, execution, wait); err != nil {
 			return nil, err
 		}
 	}
-	response.Body, err = s.shown(ctx, execution)
+	shown, err := s.shown(ctx, execution)
 	if warnings := toWarnings(approvals.RequestWarnings(execution.Request)); warnings != nil {
-		response.Body.PolicyWarnings = &warnings
+		shown.PolicyWarnings = &warnings
 	}
-	return response, err
+	return createdJSON("/executions/"+string(execution.ID), shown).with(replayedHeader(replayed)).with(applied(wait)), err
 }
 
-// idempotency ties a request to the key that the client chose for it.
-func idempotency(ctx context.Context, key *string) *store.Idempotency {
-	if key == nil {
+// idempotent is a request with a key that the client chose for it.
+type idempotent struct {
+	Key  string        `header:"Idempotency-Key"`
+	Hash contract.Hash // of the body
+}
+
+// idempotency is nil where the client chose no key.
+func (i idempotent) idempotency() *store.Idempotency {
+	if i.Key == "" {
 		return nil
 	}
-	return &store.Idempotency{Key: *key, BodyHash: infoOf(ctx).bodyHash}
+	return &store.Idempotency{Key: i.Key, BodyHash: i.Hash}
 }
 
-// ListExecutions shows a page, the newest first. Outputs are as short as in the terminal event: two hundred of a
+// replayedHeader tells the client that an earlier request with its key is answered.
+func replayedHeader(replayed bool) (name, value string) {
+	if replayed {
+		value = "true"
+	}
+	return "Idempotency-Replayed", value
+}
+
+type listExecutions struct {
+	Status []domain.Status `query:"status"`
+	paged
+}
+
+// listExecutions shows a page, the newest first. Outputs are as short as in the terminal event: two hundred of a
 // megabyte would be an answer of two hundred megabytes.
-func (s *Server) ListExecutions(ctx context.Context, request api.ListExecutionsRequestObject) (api.ListExecutionsResponseObject, error) {
-	filter := store.ExecutionFilter{
-		Cursor: value(request.Params.Cursor, ""),
-		Limit:  value(request.Params.Limit, defaultLimit),
-	}
-	for _, status := range value(request.Params.Status, nil) {
-		filter.Status = append(filter.Status, domain.Status(status))
-	}
+func (s *Server) listExecutions(ctx context.Context, request listExecutions) (responder, error) {
+	filter := store.ExecutionFilter{Status: request.Status, Cursor: request.Cursor, Limit: request.Limit}
 	page, err := s.reader.Executions(ctx, who(ctx).Tenant, filter)
 	if err != nil {
 		return nil, err
@@ -83,19 +97,22 @@ func (s *Server) ListExecutions(ctx context.Context, request api.ListExecutionsR
 			return nil, err
 		}
 	}
-	return api.ListExecutions200JSONResponse{Items: items, NextCursor: textOrNull(page.Next)}, nil
+	return okJSON(api.ExecutionPage{Items: items, NextCursor: textOrNull(page.Next)}), nil
 }
 
-const defaultLimit = 50
+type getExecution struct {
+	named
+	Wait int `query:"wait"`
+}
 
-// GetExecution shows one execution, at once or when it has ended.
-func (s *Server) GetExecution(ctx context.Context, request api.GetExecutionRequestObject) (api.GetExecutionResponseObject, error) {
-	execution, err := s.execution(ctx, request.Id)
+// getExecution shows one execution, at once or when it has ended.
+func (s *Server) getExecution(ctx context.Context, request getExecution) (responder, error) {
+	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
 	}
-	if wait := value(request.Params.Wait, 0); wait > 0 {
-		if execution, err = s.awaitEnd(ctx, execution, wait); err != nil {
+	if request.Wait > 0 {
+		if execution, err = s.awaitEnd(ctx, execution, request.Wait); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +123,7 @@ func (s *Server) GetExecution(ctx context.Context, request api.GetExecutionReque
 	if err == nil && goesOnByItself(shown) {
 		shown.NextAttempt, err = s.nextAttempt(ctx, execution)
 	}
-	return api.GetExecution200JSONResponse(shown), err
+	return okJSON(shown), err
 }
 
 // queuePosition counts those that are before it; lists, which would have to count for each, leave it out.
@@ -118,9 +135,15 @@ func (s *Server) queuePosition(ctx context.Context, execution domain.Execution) 
 	return &position, nil
 }
 
-// CancelExecution stops an execution.
-func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutionRequestObject) (api.CancelExecutionResponseObject, error) {
-	id, err := executionID(request.Id)
+type cancelExecution struct {
+	named
+	preferring
+	Body *api.CancelExecution
+}
+
+// cancelExecution stops an execution.
+func (s *Server) cancelExecution(ctx context.Context, request cancelExecution) (responder, error) {
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -128,68 +151,67 @@ func (s *Server) CancelExecution(ctx context.Context, request api.CancelExecutio
 	if request.Body != nil {
 		reason = value(request.Body.Reason, "")
 	}
-	wait, err := preferredWait(request.Params.Prefer)
+	wait, err := request.wait()
 	if err != nil {
 		return nil, err
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Cancel(ctx, by.Tenant, id, reason, by.Actor)
 	failpoint.Hit(failpoint.HTTPCancelled)
-	shown, applied, err := s.ending(ctx, id, execution, err, wait, domain.StatusCancelled)
-	if err != nil {
-		return nil, err
-	}
-	if domain.Status(shown.Status).Terminal() {
-		return api.CancelExecution200JSONResponse{Body: shown, Headers: api.CancelExecution200ResponseHeaders{PreferenceApplied: applied}}, nil
-	}
-	return api.CancelExecution202JSONResponse{Body: shown, Headers: api.CancelExecution202ResponseHeaders{PreferenceApplied: applied}}, nil
+	return s.ending(ctx, id, execution, err, wait, domain.StatusCancelled)
 }
 
-// CloseExecution lets an execution end when it has worked off what it has.
-func (s *Server) CloseExecution(ctx context.Context, request api.CloseExecutionRequestObject) (api.CloseExecutionResponseObject, error) {
-	id, err := executionID(request.Id)
+type closeExecution struct {
+	named
+	preferring
+}
+
+// closeExecution lets an execution end when it has worked off what it has.
+func (s *Server) closeExecution(ctx context.Context, request closeExecution) (responder, error) {
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
-	wait, err := preferredWait(request.Params.Prefer)
+	wait, err := request.wait()
 	if err != nil {
 		return nil, err
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Close(ctx, by.Tenant, id, by.Actor)
 	failpoint.Hit(failpoint.HTTPClosed)
-	shown, applied, err := s.ending(ctx, id, execution, err, wait, domain.StatusCompleted)
-	if err != nil {
-		return nil, err
-	}
-	if domain.Status(shown.Status).Terminal() {
-		return api.CloseExecution200JSONResponse{Body: shown, Headers: api.CloseExecution200ResponseHeaders{PreferenceApplied: applied}}, nil
-	}
-	return api.CloseExecution202JSONResponse{Body: shown, Headers: api.CloseExecution202ResponseHeaders{PreferenceApplied: applied}}, nil
+	return s.ending(ctx, id, execution, err, wait, domain.StatusCompleted)
 }
 
 // ending shows an execution whose end was asked for, with asked as the error of that. It waits for the end only where the client
-// prefers that; one that ends otherwise than wanted is a conflict. applied is the preference that was honoured.
+// prefers that; one that ends otherwise than wanted is a conflict.
 func (s *Server) ending(
 	ctx context.Context, id domain.ExecutionID, execution domain.Execution, asked error, wait int, wanted domain.Status,
-) (shown api.Execution, applied *string, err error) {
-	if err = asked; err == nil && wait > 0 {
-		applied = new(waited(wait))
+) (responder, error) {
+	err := asked
+	if err == nil && wait > 0 {
 		execution, err = s.awaitEnd(ctx, execution, wait)
 		if err == nil && execution.Status.Terminal() {
 			err = sessions.EndedOtherwise(execution, wanted)
 		}
 	}
 	if err != nil {
-		return api.Execution{}, nil, s.overExecution(ctx, id, err)
+		return nil, s.overExecution(ctx, id, err)
 	}
-	shown, err = s.shownTo(ctx, execution)
-	return shown, applied, err
+	shown, err := s.shownTo(ctx, execution)
+	if execution.Status.Terminal() {
+		return okJSON(shown).with(applied(wait)), err
+	}
+	return acceptedJSON(shown).with(applied(wait)), err
 }
 
-// ResumeExecution chooses how an interrupted execution goes on.
-func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutionRequestObject) (api.ResumeExecutionResponseObject, error) {
-	id, err := executionID(request.Id)
+type resumeExecution struct {
+	named
+	Body api.ResumeExecution
+}
+
+// resumeExecution chooses how an interrupted execution goes on.
+func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (responder, error) {
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +228,7 @@ func (s *Server) ResumeExecution(ctx context.Context, request api.ResumeExecutio
 		return nil, s.overExecution(ctx, id, err)
 	}
 	shown, err := s.shownTo(ctx, execution)
-	return api.ResumeExecution202JSONResponse(shown), err
+	return acceptedJSON(shown), err
 }
 
 // resumable refuses to start an agent whose program is gone: the execution would only be interrupted again. Whether there is
@@ -223,13 +245,18 @@ func (s *Server) resumable(ctx context.Context, id domain.ExecutionID, mode doma
 	return s.agents.Installed(source.Command)
 }
 
-// DeleteExecution deletes an execution with everything that belongs to it. With Prefer: wait=N it stays until all of it is gone.
-func (s *Server) DeleteExecution(ctx context.Context, request api.DeleteExecutionRequestObject) (api.DeleteExecutionResponseObject, error) {
-	wait, err := preferredWait(request.Params.Prefer)
+type deleteExecution struct {
+	named
+	preferring
+}
+
+// deleteExecution deletes an execution with everything that belongs to it. With Prefer: wait=N it stays until all of it is gone.
+func (s *Server) deleteExecution(ctx context.Context, request deleteExecution) (responder, error) {
+	wait, err := request.wait()
 	if err != nil {
 		return nil, err
 	}
-	id, err := executionID(request.Id)
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -237,16 +264,13 @@ func (s *Server) DeleteExecution(ctx context.Context, request api.DeleteExecutio
 	err = s.sessions.Delete(ctx, by.Tenant, id, by.Actor)
 	failpoint.Hit(failpoint.HTTPDeleted)
 	if err != nil || wait == 0 {
-		return api.DeleteExecution202JSONResponse{Body: api.DeletedExecution{Id: request.Id}}, err
+		return acceptedJSON(api.DeletedExecution{Id: request.ID}), err
 	}
-	applied := new(waited(wait))
 	gone, err := s.sessions.AwaitRemoval(ctx, id, time.Duration(wait)*time.Second)
-	if gone {
-		return api.DeleteExecution204Response{Headers: api.DeleteExecution204ResponseHeaders{PreferenceApplied: applied}}, err
+	if name, value := applied(wait); gone {
+		return noContent{name: value}, err
 	}
-	return api.DeleteExecution202JSONResponse{
-		Body: api.DeletedExecution{Id: request.Id}, Headers: api.DeleteExecution202ResponseHeaders{PreferenceApplied: applied},
-	}, err
+	return acceptedJSON(api.DeletedExecution{Id: request.ID}).with(applied(wait)), err
 }
 
 // execution reads the execution that a path names.
@@ -353,9 +377,14 @@ func (s *Server) untilEnd(ctx context.Context, execution domain.Execution, limit
 	}
 }
 
-// preferredWait reads wait=N of a Prefer header (RFC 7240). Preferences of other names are none of our business.
-func preferredWait(prefer *string) (seconds int, err error) {
-	for preference := range strings.SplitSeq(value(prefer, ""), ",") {
+// preferring is a request that may say how long its answer should wait.
+type preferring struct {
+	Prefer string `header:"Prefer"`
+}
+
+// wait reads wait=N of a Prefer header (RFC 7240). Preferences of other names are none of our business.
+func (p preferring) wait() (seconds int, err error) {
+	for preference := range strings.SplitSeq(p.Prefer, ",") {
 		name, wanted, _ := strings.Cut(preference, "=")
 		if !strings.EqualFold(strings.TrimSpace(name), "wait") {
 			continue
@@ -368,8 +397,13 @@ func preferredWait(prefer *string) (seconds int, err error) {
 	return seconds, nil
 }
 
-// waited is the wait of preferredWait as Preference-Applied says it.
-func waited(seconds int) string { return "wait=" + strconv.Itoa(seconds) }
+// applied tells the client that its preferred wait was kept to; empty where it preferred none.
+func applied(wait int) (name, value string) {
+	if wait > 0 {
+		value = "wait=" + strconv.Itoa(wait)
+	}
+	return "Preference-Applied", value
+}
 
 var uuidText = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 

@@ -28,11 +28,11 @@ const (
 	exportCalls = 10
 )
 
-// ExportExecution gives all that is kept of an execution. It is read piece by piece while it is written, so a log of a
+// exportExecution gives all that is kept of an execution. It is read piece by piece while it is written, so a log of a
 // gigabyte needs no more memory than a short one.
-func (s *Server) ExportExecution(ctx context.Context, request api.ExportExecutionRequestObject) (api.ExportExecutionResponseObject, error) {
+func (s *Server) exportExecution(ctx context.Context, request named) (responder, error) {
 	by := who(ctx)
-	execution, err := s.execution(ctx, request.Id)
+	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +98,9 @@ type export struct {
 	counts map[string]int
 }
 
-// VisitExportExecutionResponse breaks the connection off where something fails: the status is sent by then, and nobody is
+// respond breaks the connection off where something fails: the status is sent by then, and nobody is
 // to take a half for the whole.
-func (e *export) VisitExportExecutionResponse(w http.ResponseWriter) error {
+func (e *export) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeLines)
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="execution-%s.ndjson"`, e.execution.ID))
 	w.WriteHeader(http.StatusOK)

@@ -1,27 +1,34 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
 
-	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
 )
 
-// FollowEvents follows the events of all executions of the tenant, as a stream or page by page.
-func (s *Server) FollowEvents(ctx context.Context, request api.FollowEventsRequestObject) (api.FollowEventsResponseObject, error) {
-	follow, err := s.feed(ctx, request.Params)
+type followEvents struct {
+	LastEventID string `header:"Last-Event-ID"`
+	After       string `query:"after"`
+	From        string `query:"from"`
+	Limit       *int   `query:"limit"`
+}
+
+// followEvents follows the events of all executions of the tenant, as a stream or page by page.
+func (s *Server) followEvents(ctx context.Context, request followEvents) (responder, error) {
+	follow, err := s.feed(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	switch negotiate(infoOf(ctx).accept, typeStream, typeJSON) {
 	case typeJSON:
-		return readFeed(ctx, follow, value(request.Params.Limit, defaultEventLimit))
+		return readFeed(ctx, follow, value(request.Limit, defaultEventLimit))
 	case typeStream:
-		if request.Params.Limit != nil {
+		if request.Limit != nil {
 			return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
 		}
 		return s.openStream(ctx, func() (follower, error) { return follow() },
@@ -33,10 +40,10 @@ func (s *Server) FollowEvents(ctx context.Context, request api.FollowEventsReque
 
 // feed tells where to begin. A cursor counts before `from`: a client that comes back asks with the same address as before,
 // and would lose what happened in between.
-func (s *Server) feed(ctx context.Context, params api.FollowEventsParams) (func() (*events.FeedFollower, error), error) {
+func (s *Server) feed(ctx context.Context, request followEvents) (func() (*events.FeedFollower, error), error) {
 	tenant := who(ctx).Tenant
-	opaque := value(params.LastEventID, value(params.After, ""))
-	if opaque == "" && value(params.From, api.FollowEventsParamsFromStart) == api.FollowEventsParamsFromNow {
+	opaque := cmp.Or(request.LastEventID, request.After)
+	if opaque == "" && request.From == "now" {
 		return func() (*events.FeedFollower, error) { return s.events.FollowNew(ctx, tenant) }, nil
 	}
 	var after store.FeedCursor
@@ -49,7 +56,7 @@ func (s *Server) feed(ctx context.Context, params api.FollowEventsParams) (func(
 	return func() (*events.FeedFollower, error) { return s.events.FollowAll(ctx, tenant, after) }, nil
 }
 
-func readFeed(ctx context.Context, follow func() (*events.FeedFollower, error), limit int) (api.FollowEventsResponseObject, error) {
+func readFeed(ctx context.Context, follow func() (*events.FeedFollower, error), limit int) (responder, error) {
 	follower, err := follow()
 	if err != nil {
 		return nil, err
@@ -69,8 +76,8 @@ type feedPage struct {
 	begin store.FeedCursor
 }
 
-// VisitFollowEventsResponse writes the bytes that the log encoded.
-func (p feedPage) VisitFollowEventsResponse(w http.ResponseWriter) error {
+// respond writes the bytes that the log encoded.
+func (p feedPage) respond(w http.ResponseWriter) error {
 	body := append(p.appendTo(nil), `,"cursor":`...)
 	switch {
 	case len(p.frames) > 0:

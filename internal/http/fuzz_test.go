@@ -89,14 +89,6 @@ func FuzzJSONBody(f *testing.F) {
 		}
 		noFault(t, h.serve("PUT", "/memory/runbook:a", body, "If-Match", `"0"`))
 		noFault(t, h.serve("PUT", "/memory/global", []byte(`{"content":"x"}`), "If-Match", string(body)))
-		if value, err := parseJSON(body); err == nil {
-			if !json.Valid(body) || !utf8.Valid(body) {
-				t.Errorf("taken, but not JSON: %q", body)
-			}
-			if encoded, err := json.Marshal(value); err != nil || bytes.Contains(encoded, []byte(`\ufffd`)) && !bytes.Contains(body, []byte("\ufffd")) && !bytes.Contains(bytes.ToLower(body), []byte(`\ufffd`)) {
-				t.Errorf("%q became %s (%v)", body, encoded, err)
-			}
-		}
 	})
 }
 

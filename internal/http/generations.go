@@ -9,14 +9,14 @@ import (
 	"signoff/internal/store"
 )
 
-// GetGeneration shows the blocks that an execution has handed in.
-func (s *Server) GetGeneration(ctx context.Context, request api.GetGenerationRequestObject) (api.GetGenerationResponseObject, error) {
-	execution, err := s.execution(ctx, request.Id)
+// getGeneration shows the blocks that an execution has handed in.
+func (s *Server) getGeneration(ctx context.Context, request named) (responder, error) {
+	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
 	}
 	all, err := s.reader.Generations(ctx, execution.Tenant, execution.ID)
-	return api.GetGeneration200JSONResponse(toHistory(execution, all)), err
+	return okJSON(toHistory(execution, all)), err
 }
 
 func toHistory(execution domain.Execution, all []domain.Generation) api.GenerationHistory {
@@ -37,9 +37,15 @@ func toHistory(execution domain.Execution, all []domain.Generation) api.Generati
 	return out
 }
 
-// EditGeneration asks for changes. It does not wait for them: the events tell of that.
-func (s *Server) EditGeneration(ctx context.Context, request api.EditGenerationRequestObject) (api.EditGenerationResponseObject, error) {
-	id, err := executionID(request.Id)
+type editGeneration struct {
+	named
+	idempotent
+	Body api.EditGeneration
+}
+
+// editGeneration asks for changes. It does not wait for them: the events tell of that.
+func (s *Server) editGeneration(ctx context.Context, request editGeneration) (responder, error) {
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +56,11 @@ func (s *Server) EditGeneration(ctx context.Context, request api.EditGenerationR
 	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Text,
 		Edit: &domain.Edit{Generation: value(request.Body.Generation, 0), Document: toDocument(request.Body.Document)},
-	}, by.Actor, idempotency(ctx, request.Params.IdempotencyKey))
+	}, by.Actor, request.idempotency())
 	if err != nil {
 		return nil, s.overGeneration(ctx, id, err)
 	}
-	response := api.EditGeneration202JSONResponse{Body: toPrompt(prompt)}
-	if replayed {
-		response.Headers.IdempotencyReplayed = new("true")
-	}
-	return response, nil
+	return acceptedJSON(toPrompt(prompt)).with(replayedHeader(replayed)), nil
 }
 
 // placed holds the document of an edit against the place that the blocks are for: blocks for a place that is gone could be
@@ -77,10 +79,15 @@ func (s *Server) placed(ctx context.Context, id domain.ExecutionID, document *ap
 	return nil
 }
 
-// AcceptGeneration takes blocks. Whoever says for which document they are can only be told that it is another one by now;
+type acceptGeneration struct {
+	named
+	Body api.AcceptGeneration
+}
+
+// acceptGeneration takes blocks. Whoever says for which document they are can only be told that it is another one by now;
 // whoever does not say so would find out when the blocks are at the wrong place.
-func (s *Server) AcceptGeneration(ctx context.Context, request api.AcceptGenerationRequestObject) (api.AcceptGenerationResponseObject, error) {
-	execution, err := s.execution(ctx, request.Id)
+func (s *Server) acceptGeneration(ctx context.Context, request acceptGeneration) (responder, error) {
+	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +105,7 @@ func (s *Server) AcceptGeneration(ctx context.Context, request api.AcceptGenerat
 		return nil, s.overGeneration(ctx, execution.ID, err)
 	}
 	generation, err = s.generation(ctx, execution, number)
-	return api.AcceptGeneration200JSONResponse(toGeneration(generation)), err
+	return okJSON(toGeneration(generation)), err
 }
 
 // generation reads one generation of an execution.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/http/contract"
 )
 
 type badInput struct {
@@ -234,7 +235,7 @@ func TestEveryWrongPartIsToldAtOnce(t *testing.T) {
 		fmt.Fprintf(&fields, `,"field%d%s":1`, i, strings.Repeat("x", 100))
 	}
 	a = h.ask("POST", "/executions", "{"+valid+fields.String()+"}").problem(422, domain.CodeInvalid)
-	if a.count("errors") != maxDetails {
+	if a.count("errors") != contract.MaxDetails {
 		t.Errorf("%d errors", a.count("errors"))
 	}
 }
@@ -378,8 +379,8 @@ func TestBadRequestsAroundTheBody(t *testing.T) {
 		{"plain cancel", "POST", "/executions/" + ended + "/cancel", "{}", 415, domain.CodeUnsupportedMedia, "", []string{"Content-Type", "text/plain"}},
 		{"null as cancel", "POST", "/executions/" + ended + "/cancel", "null", 422, domain.CodeInvalid, "", nil},
 		{"unknown field of cancel", "POST", "/executions/" + ended + "/cancel", `{"force":true}`, 422, domain.CodeInvalid, "/force", nil},
-		{"body over 1 MiB", "POST", "/executions", `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413, domain.CodePayloadTooLarge, "", nil},
-		{"body of 5 MiB", "POST", "/executions", strings.Repeat("a", 5*maxBody), 413, domain.CodePayloadTooLarge, "", nil},
+		{"body over 1 MiB", "POST", "/executions", `{"prompt":"` + strings.Repeat("a", contract.MaxBody) + `"}`, 413, domain.CodePayloadTooLarge, "", nil},
+		{"body of 5 MiB", "POST", "/executions", strings.Repeat("a", 5*contract.MaxBody), 413, domain.CodePayloadTooLarge, "", nil},
 		{"body of a GET", "GET", "/executions", "{}", 400, domain.CodeMalformed, "", nil},
 		{"body of a DELETE", "DELETE", "/executions/" + someID, "{}", 400, domain.CodeMalformed, "", nil},
 		{"unknown parameter", "GET", "/executions?page=2", "", 422, domain.CodeInvalid, "page", nil},
@@ -464,7 +465,7 @@ func TestAChunkedBodyIsBoundedToo(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{"POST", "/executions", `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413},
+		{"POST", "/executions", `{"prompt":"` + strings.Repeat("a", contract.MaxBody) + `"}`, 413},
 		{"POST", "/executions", "{" + valid + "}", 201},
 		{"POST", "/executions", "", 400},
 		{"GET", "/executions", "x", 400},

@@ -13,23 +13,22 @@ import (
 	"signoff/internal/events/items/paging"
 )
 
-const (
-	defaultItemLimit = 100
-	maxItemPage      = paging.PageBytes // of two items or more
-)
+const maxItemPage = paging.PageBytes // of two items or more
 
-// ListItems tells the execution as a conversation, page by page. The cursor is a number of items: none is taken away, and
+type listItems struct {
+	named
+	numbered
+}
+
+// listItems tells the execution as a conversation, page by page. The cursor is a number of items: none is taken away, and
 // none moves.
-func (s *Server) ListItems(ctx context.Context, request api.ListItemsRequestObject) (api.ListItemsResponseObject, error) {
-	execution, err := s.execution(ctx, request.Id)
+func (s *Server) listItems(ctx context.Context, request listItems) (responder, error) {
+	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
 	}
-	after, err := strconv.ParseInt(value(request.Params.After, "0"), 10, 64)
-	if err != nil { // unreachable: the document allows 1 to 18 digits
-		return nil, malformed("The cursor is not one that this service gave out.")
-	}
-	read, err := s.items.Read(ctx, execution, after, value(request.Params.Limit, defaultItemLimit))
+	after := request.start()
+	read, err := s.items.Read(ctx, execution, after, request.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +62,8 @@ func (p *itemPage) fill(all []items.Item) {
 	}
 }
 
-// VisitListItemsResponse writes the items as they were encoded.
-func (p itemPage) VisitListItemsResponse(w http.ResponseWriter) error {
+// respond writes the items as they were encoded.
+func (p itemPage) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeJSON)
 	_, err := fmt.Fprintf(w, `{"items":[%s],"lastSeq":%d,"nextCursor":%s}`+"\n", p.encoded, p.lastSeq, cmp.Or(p.next, "null"))
 	return err

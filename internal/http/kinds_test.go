@@ -10,6 +10,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/http/contract"
 	"signoff/internal/llm"
 	"signoff/internal/store"
 	"signoff/internal/tools"
@@ -216,7 +217,7 @@ func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
 	if diff := cmp.Diff([]any{"mock", "absent"}, shown.get("agents")) + cmp.Diff([]any{"demo", "dear"}, shown.get("models")); diff != "" {
 		t.Error(diff)
 	}
-	for name, want := range map[string]float64{"bodyBytes": maxBody, "contextFrom": 20, "contextBytes": 1 << 20, "outputsFrom": 100, "blockTypes": 100, "clientTools": 32} {
+	for name, want := range map[string]float64{"bodyBytes": contract.MaxBody, "contextFrom": 20, "contextBytes": 1 << 20, "outputsFrom": 100, "blockTypes": 100, "clientTools": 32} {
 		if shown.get("limits", name) != want {
 			t.Errorf("%s is %v", name, shown.get("limits", name))
 		}

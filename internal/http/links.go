@@ -15,9 +15,14 @@ import (
 // byLink is the channel of decisions that were made on the page of a link, for the audit.
 const byLink = "link"
 
-// CreateApprovalLink makes a link for somebody without a key.
-func (s *Server) CreateApprovalLink(ctx context.Context, request api.CreateApprovalLinkRequestObject) (api.CreateApprovalLinkResponseObject, error) {
-	id, err := approvalID(request.Id)
+type createApprovalLink struct {
+	named
+	Body *api.CreateApprovalLink
+}
+
+// createApprovalLink makes a link for somebody without a key.
+func (s *Server) createApprovalLink(ctx context.Context, request createApprovalLink) (responder, error) {
+	id, err := approvalID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +42,7 @@ func (s *Server) CreateApprovalLink(ctx context.Context, request api.CreateAppro
 		}
 	}
 	url, expires := s.webhooks.Links().To(approval, whom, by.Actor.KeyID, time.Now())
-	return api.CreateApprovalLink201JSONResponse{Url: url, ExpiresAt: api.Time(expires)}, nil
+	return jsonResponse{status: http.StatusCreated, body: api.ApprovalLink{Url: url, ExpiresAt: api.Time(expires)}}, nil
 }
 
 // legible refuses a name that would not stand in the audit as it reads: one with a line of its own, or with characters that turn text
@@ -49,14 +54,23 @@ func legible(pointer, name string) error {
 	return nil
 }
 
-// ShowApprovalPage answers the same to everyone and looks at no token: chat programs and scanners of mails open links before people do,
+type showApprovalPage struct {
+	Token string `path:"token"`
+}
+
+// showApprovalPage answers the same to everyone and looks at no token: chat programs and scanners of mails open links before people do,
 // and would keep the command that they find there.
-func (s *Server) ShowApprovalPage(context.Context, api.ShowApprovalPageRequestObject) (api.ShowApprovalPageResponseObject, error) {
+func (s *Server) showApprovalPage(context.Context, showApprovalPage) (responder, error) {
 	return linkShell{}, nil
 }
 
-// DecideByLink shows the card of a link, or decides as whoever the link was made for. Behind the first decision a link shows, and decides no more.
-func (s *Server) DecideByLink(ctx context.Context, request api.DecideByLinkRequestObject) (api.DecideByLinkResponseObject, error) {
+type decideByLink struct {
+	Token string `path:"token"`
+	Body  api.DecideByLink
+}
+
+// decideByLink shows the card of a link, or decides as whoever the link was made for. Behind the first decision a link shows, and decides no more.
+func (s *Server) decideByLink(ctx context.Context, request decideByLink) (responder, error) {
 	isDecision := request.Body.Decision != api.DecideByLinkDecisionShow
 	if isDecision && request.Body.ArgumentsHash == nil {
 		return nil, domain.Invalid("/argumentsHash", "This is required: a decision is about the arguments that were shown.")
@@ -72,7 +86,7 @@ func (s *Server) DecideByLink(ctx context.Context, request api.DecideByLinkReque
 	case !isDecision:
 		return s.pendingPage(ctx, approval)
 	}
-	answer := linkAnswer(*request.Body)
+	answer := linkAnswer(request.Body)
 	answer.By = domain.Actor{KeyID: grant.Key, Name: "link for " + grant.For}
 	answer.Reason = s.masker.MaskString(answer.Reason)
 	decided, err := s.approvals.Decide(ctx, approval.Tenant, approval.ID, answer)

@@ -19,7 +19,7 @@ func (h *house) opened(path string, form url.Values, header ...string) answer {
 	method, body := "GET", ""
 	if form != nil {
 		method, body = "POST", form.Encode()
-		header = append([]string{"Content-Type", typeForm}, header...)
+		header = append([]string{"Content-Type", "application/x-www-form-urlencoded"}, header...)
 	}
 	return h.ask(method, path, body, append(header, "Authorization", "")...)
 }

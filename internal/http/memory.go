@@ -13,17 +13,19 @@ import (
 	"signoff/internal/store"
 )
 
-// GetMemory shows notes as JSON, or as the file that people know them as.
-func (s *Server) GetMemory(ctx context.Context, request api.GetMemoryRequestObject) (api.GetMemoryResponseObject, error) {
-	notes, err := s.reader.Memory(ctx, who(ctx).Tenant, domain.MemoryScope(request.Scope))
+type getMemory struct {
+	Scope domain.MemoryScope `path:"scope"`
+}
+
+// getMemory shows notes as JSON, or as the file that people know them as.
+func (s *Server) getMemory(ctx context.Context, request getMemory) (responder, error) {
+	notes, err := s.reader.Memory(ctx, who(ctx).Tenant, request.Scope)
 	if err != nil {
 		return nil, err
 	}
 	switch negotiate(infoOf(ctx).accept, typeJSON, typeMarkdown) {
 	case typeJSON:
-		response := api.GetMemory200JSONResponse{Body: toMemory(notes)}
-		response.Headers.ETag = new(etag(notes.Revision))
-		return response, nil
+		return okJSON(toMemory(notes)).with("ETag", etag(notes.Revision)), nil
 	case typeMarkdown:
 		return memoryFile(notes), nil
 	default:
@@ -36,7 +38,7 @@ const typeMarkdown = "text/markdown"
 // memoryFile answers with MEMORY.md.
 type memoryFile domain.Memory
 
-func (m memoryFile) VisitGetMemoryResponse(w http.ResponseWriter) error {
+func (m memoryFile) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="MEMORY.md"`)
 	w.Header().Set("ETag", etag(m.Revision))
@@ -44,10 +46,16 @@ func (m memoryFile) VisitGetMemoryResponse(w http.ResponseWriter) error {
 	return err
 }
 
-// PutMemory replaces notes that the client has seen.
-func (s *Server) PutMemory(ctx context.Context, request api.PutMemoryRequestObject) (api.PutMemoryResponseObject, error) {
-	by, scope := who(ctx), domain.MemoryScope(request.Scope)
-	revision, err := ifMatch(request.Params.IfMatch)
+type putMemory struct {
+	Scope   domain.MemoryScope `path:"scope"`
+	IfMatch *string            `header:"If-Match"`
+	Body    api.PutMemory
+}
+
+// putMemory replaces notes that the client has seen.
+func (s *Server) putMemory(ctx context.Context, request putMemory) (responder, error) {
+	by, scope := who(ctx), request.Scope
+	revision, err := ifMatch(request.IfMatch)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +70,7 @@ func (s *Server) PutMemory(ctx context.Context, request api.PutMemoryRequestObje
 	if err != nil {
 		return nil, err
 	}
-	response := api.PutMemory200JSONResponse{Body: toMemory(notes)}
-	response.Headers.ETag = new(etag(notes.Revision))
-	return response, nil
+	return okJSON(toMemory(notes)).with("ETag", etag(notes.Revision)), nil
 }
 
 func etag(revision int64) string { return fmt.Sprintf(`"%d"`, revision) }

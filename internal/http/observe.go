@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"signoff/internal/domain"
+	"signoff/internal/http/contract"
 	"signoff/internal/keys"
 )
 
@@ -25,9 +26,8 @@ type info struct {
 	chunked   bool // an answer without a length comes in chunks
 	headOnly  bool // the client wants no body
 	principal keys.Principal
-	bodyHash  []byte // of the checked body
-	abandoned bool   // the client went away before it was answered
-	taken     bool   // a stream has taken the connection over: the request goes on without this goroutine
+	abandoned bool // the client went away before it was answered
+	taken     bool // a stream has taken the connection over: the request goes on without this goroutine
 	response  *response
 	visit     func() visit // as it stands
 }
@@ -74,7 +74,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), infoKey{}, i))
 		i.visit = func() visit { return visitOf(r, i) }
 		secure(w.Header(), i.requestID)
-		beginBodyDeadline(w, r)
+		contract.BeginBodyDeadline(w, r)
 		defer s.observed(i)
 		defer s.recover(i.response, i)
 		next.ServeHTTP(i.response, r)

@@ -13,13 +13,13 @@ import (
 
 const pingTimeout = 2 * time.Second
 
-// GetHealth is for liveness: it fails only where the process does not answer at all.
-func (s *Server) GetHealth(context.Context, api.GetHealthRequestObject) (api.GetHealthResponseObject, error) {
-	return api.GetHealth200JSONResponse{Status: api.HealthStatusOk}, nil
+// getHealth is for liveness: it fails only where the process does not answer at all.
+func (s *Server) getHealth(context.Context, struct{}) (responder, error) {
+	return okJSON(api.Health{Status: api.HealthStatusOk}), nil
 }
 
-// GetReadiness tells whether to send traffic here. Strangers may ask, so it writes nothing: what is written all the time tells enough.
-func (s *Server) GetReadiness(ctx context.Context, _ api.GetReadinessRequestObject) (api.GetReadinessResponseObject, error) {
+// getReadiness tells whether to send traffic here. Strangers may ask, so it writes nothing: what is written all the time tells enough.
+func (s *Server) getReadiness(ctx context.Context, _ struct{}) (responder, error) {
 	if s.leaving.Load() || s.isDraining() {
 		return nil, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
 	}
@@ -31,24 +31,24 @@ func (s *Server) GetReadiness(ctx context.Context, _ api.GetReadinessRequestObje
 	if err := s.reader.Ping(ctx); err != nil {
 		return nil, domain.Errorf(domain.CodeStorage, "The database does not answer.").With(err)
 	}
-	return api.GetReadiness200JSONResponse{Status: api.HealthStatusReady}, nil
+	return okJSON(api.Health{Status: api.HealthStatusReady}), nil
 }
 
-// GetDocument serves the contract.
-func (s *Server) GetDocument(context.Context, api.GetDocumentRequestObject) (api.GetDocumentResponseObject, error) {
+// getDocument serves the contract.
+func (s *Server) getDocument(context.Context, struct{}) (responder, error) {
 	return document{}, nil
 }
 
 type document struct{}
 
-func (document) VisitGetDocumentResponse(w http.ResponseWriter) error {
+func (document) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, err := w.Write(api.Document)
 	return err
 }
 
-// GetMetrics serves what was counted.
-func (s *Server) GetMetrics(ctx context.Context, _ api.GetMetricsRequestObject) (api.GetMetricsResponseObject, error) {
+// getMetrics serves what was counted.
+func (s *Server) getMetrics(ctx context.Context, _ struct{}) (responder, error) {
 	return exposition{ctx, s.metrics}, nil
 }
 
@@ -57,7 +57,7 @@ type exposition struct {
 	metrics *metrics
 }
 
-func (e exposition) VisitGetMetricsResponse(w http.ResponseWriter) error {
+func (e exposition) respond(w http.ResponseWriter) error {
 	// A request without headers: the classic text format, not compressed, whatever the client prefers.
 	r, err := http.NewRequestWithContext(e.ctx, http.MethodGet, "/metrics", http.NoBody)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"signoff/api"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
+	"signoff/internal/http/contract"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
@@ -195,6 +196,17 @@ func (s *Server) literal(at string, part any) error {
 	return domain.Invalid(at, "This holds the value of a secret, or what looks like one; name the secret instead.")
 }
 
+// pointed says which part of the body an error of a registry is about, where it does not say so itself.
+func pointed(at string, err error) error {
+	var coded *domain.Error
+	if !errors.As(err, &coded) || len(coded.Details) > 0 {
+		return err
+	}
+	located := *coded
+	located.Details = []domain.Detail{{Pointer: at, Message: coded.Message}}
+	return &located
+}
+
 // within moves the pointers of an error below a part of the body.
 func within(at string, err error) error {
 	var coded *domain.Error
@@ -327,5 +339,5 @@ func summary(details []domain.Detail) string {
 	if len(details) > 1 {
 		return "Some of the input is not allowed; see errors."
 	}
-	return named(details[0].Pointer) + " " + details[0].Message + "."
+	return contract.Named(details[0].Pointer) + " " + details[0].Message + "."
 }

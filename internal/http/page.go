@@ -56,8 +56,8 @@ type button struct{ Value, Label string }
 // Style is the one style of all pages.
 func (page) Style() template.CSS { return pageStyle }
 
-// VisitDecideByLinkResponse writes the page.
-func (p page) VisitDecideByLinkResponse(w http.ResponseWriter) error {
+// respond writes the page.
+func (p page) respond(w http.ResponseWriter) error {
 	return writePage(w, p.Status, pagePolicy, p.render())
 }
 
@@ -70,7 +70,7 @@ var shellPage = page{
 	Buttons: []button{{"show", "Show"}}, Script: template.JS(shellScript), //nolint:gosec // a file of ours
 }.render()
 
-func (linkShell) VisitShowApprovalPageResponse(w http.ResponseWriter) error {
+func (linkShell) respond(w http.ResponseWriter) error {
 	return writePage(w, http.StatusOK, shellPolicy, shellPage)
 }
 

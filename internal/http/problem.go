@@ -12,6 +12,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/http/contract"
 )
 
 // codeHeadersTooLarge is known to this package alone.
@@ -80,7 +81,6 @@ const (
 	retryQueue = "15"
 
 	// A problem stays small whatever the input was.
-	maxDetails      = 20
 	maxDetailLength = 300
 )
 
@@ -138,7 +138,7 @@ func problemDetails(err error, mask func(string) string) *[]api.ProblemDetail {
 		})
 	}
 	sort.SliceStable(details, func(i, j int) bool { return details[i].Pointer < details[j].Pointer })
-	details = details[:min(len(details), maxDetails)]
+	details = details[:min(len(details), contract.MaxDetails)]
 	return &details
 }
 

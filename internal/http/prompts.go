@@ -8,35 +8,37 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// PromptExecution takes a further prompt in. It does not wait for its turn: the events tell of that.
-func (s *Server) PromptExecution(ctx context.Context, request api.PromptExecutionRequestObject) (api.PromptExecutionResponseObject, error) {
-	id, err := executionID(request.Id)
+type promptExecution struct {
+	named
+	idempotent
+	Body api.PromptExecution
+}
+
+// promptExecution takes a further prompt in. It does not wait for its turn: the events tell of that.
+func (s *Server) promptExecution(ctx context.Context, request promptExecution) (responder, error) {
+	id, err := executionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
 	by := who(ctx)
 	options := map[string]string(value(request.Body.Options, nil))
-	if err := s.choosable(ctx, id, options, request.Params.IdempotencyKey); err != nil {
+	if err := s.choosable(ctx, id, options, request.Key); err != nil {
 		return nil, err
 	}
 	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Prompt, WhenBusy: domain.WhenBusy(value(request.Body.WhenBusy, api.WhenBusyEnqueue)),
 		Options: options,
-	}, by.Actor, idempotency(ctx, request.Params.IdempotencyKey))
+	}, by.Actor, request.idempotency())
 	failpoint.Hit(failpoint.HTTPPrompted)
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}
-	response := api.PromptExecution202JSONResponse{Body: toPrompt(prompt)}
-	if replayed {
-		response.Headers.IdempotencyReplayed = new("true")
-	}
-	return response, nil
+	return acceptedJSON(toPrompt(prompt)).with(replayedHeader(replayed)), nil
 }
 
 // choosable holds the options of a prompt against what the agent has offered. One that came before under its key is not looked
 // at: the agent may offer something else by now, and the first answer stands.
-func (s *Server) choosable(ctx context.Context, id domain.ExecutionID, options map[string]string, key *string) error {
+func (s *Server) choosable(ctx context.Context, id domain.ExecutionID, options map[string]string, key string) error {
 	if len(options) == 0 {
 		return nil
 	}
@@ -44,8 +46,8 @@ func (s *Server) choosable(ctx context.Context, id domain.ExecutionID, options m
 	if err != nil {
 		return err
 	}
-	if key != nil {
-		_, _, err := s.reader.PromptByKey(ctx, id, *key)
+	if key != "" {
+		_, _, err := s.reader.PromptByKey(ctx, id, key)
 		if err == nil || domain.CodeOf(err) != domain.CodeNotFound {
 			return err
 		}

@@ -9,13 +9,13 @@ import (
 	"signoff/internal/keys"
 )
 
-// ListAgents shows what can answer prompts: first our own loop over a model, then the agents of the registry.
-func (s *Server) ListAgents(ctx context.Context, _ api.ListAgentsRequestObject) (api.ListAgentsResponseObject, error) {
+// listAgents shows what can answer prompts: first our own loop over a model, then the agents of the registry.
+func (s *Server) listAgents(ctx context.Context, _ struct{}) (responder, error) {
 	items := []api.Agent{s.internalAgent(ctx)}
 	for _, external := range s.agents.Agents(ctx) {
 		items = append(items, toAgent(external))
 	}
-	return api.ListAgents200JSONResponse{Items: items}, nil
+	return okJSON(api.AgentPage{Items: items}), nil
 }
 
 func (s *Server) internalAgent(ctx context.Context) api.Agent {
@@ -35,11 +35,15 @@ func (s *Server) internalAgent(ctx context.Context) api.Agent {
 	return agent
 }
 
-// GetAgent shows one agent with what it offers. To learn that, the agent may have to be started, which is for those who may
+type getAgent struct {
+	Name string `path:"name"`
+}
+
+// getAgent shows one agent with what it offers. To learn that, the agent may have to be started, which is for those who may
 // create executions.
-func (s *Server) GetAgent(ctx context.Context, request api.GetAgentRequestObject) (api.GetAgentResponseObject, error) {
+func (s *Server) getAgent(ctx context.Context, request getAgent) (responder, error) {
 	if request.Name == string(domain.SourceInternal) {
-		return api.GetAgent200JSONResponse(s.internalAgent(ctx)), nil
+		return okJSON(s.internalAgent(ctx)), nil
 	}
 	found, known := s.agents.Agent(ctx, request.Name, who(ctx).May(keys.ExecutionsWrite))
 	if !known {
@@ -59,23 +63,23 @@ func (s *Server) GetAgent(ctx context.Context, request api.GetAgentRequestObject
 			return nil, err
 		}
 	}
-	return api.GetAgent200JSONResponse(agent), nil
+	return okJSON(agent), nil
 }
 
-// ListTools shows what the internal agent can do.
-func (s *Server) ListTools(context.Context, api.ListToolsRequestObject) (api.ListToolsResponseObject, error) {
+// listTools shows what the internal agent can do.
+func (s *Server) listTools(context.Context, struct{}) (responder, error) {
 	items := []api.Tool{}
 	for _, tool := range s.tools.Tools() {
 		items = append(items, toTool(tool))
 	}
-	return api.ListTools200JSONResponse{Items: items}, nil
+	return okJSON(api.ToolPage{Items: items}), nil
 }
 
-// ListModels shows the registry without keys and addresses.
-func (s *Server) ListModels(ctx context.Context, _ api.ListModelsRequestObject) (api.ListModelsResponseObject, error) {
+// listModels shows the registry without keys and addresses.
+func (s *Server) listModels(ctx context.Context, _ struct{}) (responder, error) {
 	items := []api.Model{}
 	for _, model := range s.models.Models(ctx) {
 		items = append(items, toModel(model))
 	}
-	return api.ListModels200JSONResponse{Items: items}, nil
+	return okJSON(api.ModelPage{Items: items}), nil
 }

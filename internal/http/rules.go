@@ -11,14 +11,17 @@ import (
 	"signoff/internal/store"
 )
 
-// ListPermissionRules shows a page, the newest first.
-func (s *Server) ListPermissionRules(ctx context.Context, request api.ListPermissionRulesRequestObject) (api.ListPermissionRulesResponseObject, error) {
+type listPermissionRules struct {
+	ExecutionID domain.ExecutionID   `query:"executionId"`
+	Scope       domain.RememberScope `query:"scope"`
+	Ended       bool                 `query:"ended"`
+	paged
+}
+
+// listPermissionRules shows a page, the newest first.
+func (s *Server) listPermissionRules(ctx context.Context, request listPermissionRules) (responder, error) {
 	page, err := s.reader.PermissionRules(ctx, who(ctx).Tenant, store.RuleFilter{
-		Execution:    domain.ExecutionID(value(request.Params.ExecutionId, "")),
-		Scope:        domain.RememberScope(value(request.Params.Scope, "")),
-		IncludeEnded: value(request.Params.Ended, false),
-		Cursor:       value(request.Params.Cursor, ""),
-		Limit:        value(request.Params.Limit, defaultLimit),
+		Execution: request.ExecutionID, Scope: request.Scope, IncludeEnded: request.Ended, Cursor: request.Cursor, Limit: request.Limit,
 	})
 	if err != nil {
 		return nil, err
@@ -27,18 +30,23 @@ func (s *Server) ListPermissionRules(ctx context.Context, request api.ListPermis
 	for i, rule := range page.Items {
 		items[i] = toRule(rule)
 	}
-	return api.ListPermissionRules200JSONResponse{Items: items, NextCursor: textOrNull(page.Next)}, nil
+	return okJSON(api.PermissionRulePage{Items: items, NextCursor: textOrNull(page.Next)}), nil
 }
 
-// GetPermissionRule shows one, also when it holds no more.
-func (s *Server) GetPermissionRule(ctx context.Context, request api.GetPermissionRuleRequestObject) (api.GetPermissionRuleResponseObject, error) {
-	rule, err := s.reader.PermissionRule(ctx, who(ctx).Tenant, request.Id)
-	return api.GetPermissionRule200JSONResponse(toRule(rule)), err
+// getPermissionRule shows one, also when it holds no more.
+func (s *Server) getPermissionRule(ctx context.Context, request named) (responder, error) {
+	rule, err := s.reader.PermissionRule(ctx, who(ctx).Tenant, request.ID)
+	return okJSON(toRule(rule)), err
 }
 
-// CreatePermissionRule writes a rule that is not a remembered decision.
-func (s *Server) CreatePermissionRule(ctx context.Context, request api.CreatePermissionRuleRequestObject) (api.CreatePermissionRuleResponseObject, error) {
-	by, body := who(ctx), *request.Body
+type createPermissionRule struct {
+	Key  string `header:"Idempotency-Key"`
+	Body api.CreatePermissionRule
+}
+
+// createPermissionRule writes a rule that is not a remembered decision.
+func (s *Server) createPermissionRule(ctx context.Context, request createPermissionRule) (responder, error) {
+	by, body := who(ctx), request.Body
 	rule := domain.PermissionRule{
 		Tenant: by.Tenant, Scope: domain.RememberScope(body.Scope), Execution: domain.ExecutionID(value(body.ExecutionId, "")),
 		Effect: domain.Verdict(body.Effect), Matcher: toMatcher(body.Matcher), By: by.Actor,
@@ -49,28 +57,27 @@ func (s *Server) CreatePermissionRule(ctx context.Context, request api.CreatePer
 	if err := s.literal("/matcher", rule.Matcher); err != nil {
 		return nil, err
 	}
-	rule, replayed, err := s.approvals.CreateRule(ctx, rule, value(request.Params.IdempotencyKey, ""), audit.ByAPI)
+	rule, replayed, err := s.approvals.CreateRule(ctx, rule, request.Key, audit.ByAPI)
 	if err != nil {
 		return nil, err
 	}
-	response := api.CreatePermissionRule201JSONResponse{Body: toRule(rule)}
-	if replayed {
-		response.Headers.IdempotencyReplayed = new("true")
-	}
-	response.Headers.Location = new("/permission-rules/" + rule.ID)
-	return response, nil
+	return createdJSON("/permission-rules/"+rule.ID, toRule(rule)).with(replayedHeader(replayed)), nil
 }
 
-// RevokePermissionRule ends a rule.
-func (s *Server) RevokePermissionRule(ctx context.Context, request api.RevokePermissionRuleRequestObject) (api.RevokePermissionRuleResponseObject, error) {
+// revokePermissionRule ends a rule.
+func (s *Server) revokePermissionRule(ctx context.Context, request named) (responder, error) {
 	by := who(ctx)
-	rule, err := s.approvals.RevokeRule(ctx, by.Tenant, request.Id, by.Actor, audit.ByAPI)
-	return api.RevokePermissionRule200JSONResponse(toRule(rule)), err
+	rule, err := s.approvals.RevokeRule(ctx, by.Tenant, request.ID, by.Actor, audit.ByAPI)
+	return okJSON(toRule(rule)), err
 }
 
-// EvaluatePolicy is the dry run.
-func (s *Server) EvaluatePolicy(ctx context.Context, request api.EvaluatePolicyRequestObject) (api.EvaluatePolicyResponseObject, error) {
-	body := *request.Body
+type evaluatePolicy struct {
+	Body api.EvaluatePolicy
+}
+
+// evaluatePolicy is the dry run.
+func (s *Server) evaluatePolicy(ctx context.Context, request evaluatePolicy) (responder, error) {
+	body := request.Body
 	evaluation, err := s.toEvaluation(body)
 	if err != nil {
 		return nil, err
@@ -82,7 +89,7 @@ func (s *Server) EvaluatePolicy(ctx context.Context, request api.EvaluatePolicyR
 	}
 	decision := toPolicyDecision(judgement, call)
 	decision.Warnings = listed(toWarnings(approvals.RequestWarnings(evaluation.Request)))
-	return api.EvaluatePolicy200JSONResponse(decision), nil
+	return okJSON(decision), nil
 }
 
 func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, error) {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,11 +15,11 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"signoff/api"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/events/items/paging"
+	"signoff/internal/http/contract"
 	"signoff/internal/keys"
 	"signoff/internal/store"
 )
@@ -303,7 +302,7 @@ type Server struct {
 	webhooks  Webhooks
 
 	defaults   Settings
-	contract   *contract
+	document   contract.Document
 	console    *console
 	hosts      hosts
 	metrics    *metrics
@@ -320,11 +319,10 @@ type Server struct {
 	drain    sync.Once
 }
 
-var _ api.StrictServerInterface = (*Server)(nil)
-
-// NewServer returns a server that is ready to serve. It fails only on a broken document or console, or colliding metrics.
+// NewServer returns a server that is ready to serve. It fails only on a broken document or console, a route
+// that is not bound as the document says, or colliding metrics.
 func NewServer(config Config) (*Server, error) {
-	contract, err := loadContract()
+	document, err := contract.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +338,7 @@ func NewServer(config Config) (*Server, error) {
 		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader, items: config.Items,
 		models: config.Models, agents: config.Agents, tools: config.Tools, secrets: config.Secrets, masker: config.Masker,
 		templates: config.Templates, workspace: config.Workspace, keys: config.Keys, webhooks: config.Webhooks,
-		defaults: config.Settings.filled(), contract: contract, console: console, hosts: newHosts(config.Hosts), metrics: metrics,
+		defaults: config.Settings.filled(), document: document, console: console, hosts: newHosts(config.Hosts), metrics: metrics,
 		log: config.Logger, version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
 		draining: make(chan struct{}),
 	}
@@ -353,66 +351,8 @@ func NewServer(config Config) (*Server, error) {
 	if s.shutdown <= 0 {
 		s.shutdown = defaultShutdown
 	}
-	s.router = s.routes()
-	return s, nil
-}
-
-// routes is the way of a request. The routes themselves are those of the document; [api.ServerInterface] lists them
-// all, and api.HandlerWithOptions binds each to its method on this server:
-//
-//	GET  / /console/{release}/{file}    console.go      GET    /executions/{id}                      executions.go
-//	GET  /healthz /readyz               operations.go   DELETE /executions/{id}                      executions.go
-//	GET  /metrics /openapi.yaml         operations.go   POST   /executions/{id}/cancel               executions.go
-//	GET  /agents /agents/{name}         registry.go     POST   /executions/{id}/close                executions.go
-//	GET  /models /tools                 registry.go
-//	GET  /settings                      defaults.go     POST   /executions/{id}/resume               executions.go
-//	POST /executions                    executions.go   POST   /executions/{id}/prompts              prompts.go
-//	GET  /executions                    executions.go   GET    /executions/{id}/events               events.go, sse.go
-//	GET  /events                        feed.go         GET    /executions/{id}/items                items.go
-//	POST /templates/render              templates.go    POST   /executions/{id}/tool-results         clientcalls.go
-//	GET  /approvals                     approvals.go    GET    /executions/{id}/generation           generations.go
-//	GET POST /approvals/{id}            approvals.go    POST   /executions/{id}/generation/edits     generations.go
-//	GET  POST /permission-rules         rules.go        POST   /executions/{id}/generation/accept    generations.go
-//	GET  DELETE /permission-rules/{id}  rules.go        GET    /executions/{id}/debug                debug.go
-//	POST /policy/evaluate               rules.go        GET    /executions/{id}/approvals            approvals.go
-//	GET  /audit                         audit.go        GET    PUT /memory/{scope}                   memory.go
-//	GET  POST /approve/{token}          links.go        POST   /approvals/{id}/links                 links.go
-//	                                                    GET    /executions/{id}/export               export.go
-//	GET  POST /webhooks                 webhooks.go     GET    DELETE /webhooks/{id} and below       webhooks.go
-func (s *Server) routes() chi.Router {
-	router := chi.NewRouter()
-	router.Use(s.observe, takeHead, s.guard)
-	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, domain.Errorf(domain.CodeNotFound, "There is no such route."))
-	})
-	router.MethodNotAllowed(s.methodNotAllowed)
-	strict := api.NewStrictHandlerWithOptions(s, nil, api.StrictHTTPServerOptions{
-		RequestErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-			s.fail(w, r, undecodable(err))
-		},
-		ResponseErrorHandlerFunc: s.fail,
-	})
-	api.HandlerWithOptions(strict, api.ChiServerOptions{
-		BaseRouter: router.With(s.admit),
-		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-			s.fail(w, r, undecodable(err))
-		},
-	})
-	return router
-}
-
-func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	for _, method := range []string{"DELETE", "GET", "POST", "PUT"} {
-		if s.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
-			allowed = append(allowed, method)
-			if method == http.MethodGet {
-				allowed = append(allowed, http.MethodHead)
-			}
-		}
-	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	s.fail(w, r, domain.Errorf(domain.CodeMethodNotAllowed, "This route takes %s.", strings.Join(allowed, ", ")))
+	s.router, err = s.routes()
+	return s, err
 }
 
 // Handler serves everything; for tests, and for those who bring their own server.

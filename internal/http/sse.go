@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 )
@@ -30,7 +29,7 @@ const (
 // eventStream opens a stream. Whoever has everything of an execution that has ended gets 204, the one status that
 // makes an EventSource stop.
 func (s *Server) eventStream(ctx context.Context, id domain.ExecutionID, after int64, follow func() (*events.Follower, error),
-) (api.ListEventsResponseObject, error) {
+) (responder, error) {
 	stream, err := s.openStream(ctx, func() (follower, error) { return follow() },
 		func(last string) string {
 			return fmt.Sprintf(`{"type":"stream.synced","executionId":%q,"lastSeq":%s}`, id, cmp.Or(last, strconv.FormatInt(after, 10)))
@@ -40,7 +39,7 @@ func (s *Server) eventStream(ctx context.Context, id domain.ExecutionID, after i
 	}
 	if stream.follower.Ended() {
 		stream.close()
-		return api.ListEvents204Response{}, nil
+		return noContent{}, nil
 	}
 	return stream, nil
 }
@@ -94,14 +93,10 @@ type line interface {
 	send(data []byte) error
 }
 
-// VisitListEventsResponse and VisitFollowEventsResponse are the two routes.
-func (t *stream) VisitListEventsResponse(w http.ResponseWriter) error   { return t.serve(w) }
-func (t *stream) VisitFollowEventsResponse(w http.ResponseWriter) error { return t.serve(w) }
-
-// serve runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
+// respond runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
 // first has anything to do with the execution; after the others it goes on, and the client may resume. A stream that has
-// become quiet goes on after serve has returned, see [stream.takeOver].
-func (t *stream) serve(w http.ResponseWriter) error {
+// become quiet goes on after respond has returned, see [stream.takeOver].
+func (t *stream) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeStream)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
 	if t.mayMove {

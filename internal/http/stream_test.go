@@ -19,6 +19,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/http/contract"
 	"signoff/internal/keys"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
@@ -179,7 +180,7 @@ func TestNegotiation(t *testing.T) {
 func metric(t testing.TB, s *Server, name string) string {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	must(t, exposition{t.Context(), s.metrics}.VisitGetMetricsResponse(recorder))
+	must(t, exposition{t.Context(), s.metrics}.respond(recorder))
 	for line := range strings.Lines(recorder.Body.String()) {
 		if value, found := strings.CutPrefix(line, name+" "); found {
 			return strings.TrimSpace(value)
@@ -564,11 +565,11 @@ func TestSlowSendersAreCut(t *testing.T) {
 	}{
 		"a head that does not end": {"GET /healthz HTTP/1.1\nHost: localhost\n", headerTimeout, ""},
 		"a body that does not come": {"POST /executions HTTP/1.1\nHost: localhost\nAuthorization: Bearer x\n" +
-			"Content-Type: application/json\nContent-Length: 100\n\n{", bodyTimeout, "HTTP/1.1 400"},
+			"Content-Type: application/json\nContent-Length: 100\n\n{", contract.BodyTimeout, "HTTP/1.1 400"},
 		"the body of a request that is refused": {"POST /executions HTTP/1.1\nHost: localhost\n" +
-			"Content-Type: application/json\nContent-Length: 100\n\n{", bodyTimeout, "HTTP/1.1 401"},
+			"Content-Type: application/json\nContent-Length: 100\n\n{", contract.BodyTimeout, "HTTP/1.1 401"},
 		"the body of a route that is not there": {"POST /nowhere HTTP/1.1\nHost: localhost\n" +
-			"Transfer-Encoding: chunked\n\n1\n{\n", bodyTimeout, "HTTP/1.1 404"},
+			"Transfer-Encoding: chunked\n\n1\n{\n", contract.BodyTimeout, "HTTP/1.1 404"},
 		"an idle connection": {"", idleTimeout, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

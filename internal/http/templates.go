@@ -28,8 +28,12 @@ const (
 	maxSystemPrompt = 200_000
 )
 
-// RenderTemplate shows what would become of a template.
-func (s *Server) RenderTemplate(ctx context.Context, request api.RenderTemplateRequestObject) (api.RenderTemplateResponseObject, error) {
+type renderTemplate struct {
+	Body api.RenderTemplate
+}
+
+// renderTemplate shows what would become of a template.
+func (s *Server) renderTemplate(ctx context.Context, request renderTemplate) (responder, error) {
 	found, err := s.lookUp(ctx, nil, value(request.Body.OutputsFrom, nil))
 	if err != nil {
 		return nil, err
@@ -44,11 +48,11 @@ func (s *Server) RenderTemplate(ctx context.Context, request api.RenderTemplateR
 	if err != nil {
 		return nil, notRendered(err)
 	}
-	shown := api.RenderTemplate200JSONResponse{Text: s.masker.MaskString(rendered[0].Text), Variables: []string{}}
+	shown := api.RenderedTemplate{Text: s.masker.MaskString(rendered[0].Text), Variables: []string{}}
 	for _, path := range rendered[0].Usage.Paths { // a template can name anything
 		shown.Variables = append(shown.Variables, s.masker.MaskString(path))
 	}
-	return shown, nil
+	return okJSON(shown), nil
 }
 
 func toSyntax(body *api.TemplateSyntax) template.Syntax {
@@ -144,7 +148,7 @@ func templateValues(variables json.RawMessage, found earlier) (map[string]any, e
 		decoder := json.NewDecoder(bytes.NewReader(variables))
 		decoder.UseNumber()                           // 12345678901234567890 is no float
 		if err := decoder.Decode(&data); err != nil { // unreachable: the body was read before
-			return nil, malformed("The variables cannot be read.").With(err)
+			return nil, domain.Errorf(domain.CodeMalformed, "The variables cannot be read.").With(err)
 		}
 	}
 	if len(found.outputs)+len(found.context) == 0 {

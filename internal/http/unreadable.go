@@ -70,13 +70,13 @@ func refusal(answer []byte) error {
 	begins := func(code int) bool { return bytes.HasPrefix(status, []byte(strconv.Itoa(code)+" ")) }
 	switch {
 	case begins(http.StatusExpectationFailed) && bytes.HasSuffix(status, noText): // no handler answers with it
-		return malformed("The Expect header can only be 100-continue.")
+		return domain.Errorf(domain.CodeMalformed, "The Expect header can only be 100-continue.")
 	case !bytes.HasPrefix(status[end:], textHeaders):
 		return nil
 	case begins(http.StatusRequestHeaderFieldsTooLarge):
 		return domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders)
 	}
-	return malformed("The request cannot be read: its line, its URL or its headers are not well-formed HTTP.")
+	return domain.Errorf(domain.CodeMalformed, "The request cannot be read: its line, its URL or its headers are not well-formed HTTP.")
 }
 
 // unreadable returns the problem that takes the place of an answer of net/http to a request that it refused by itself.

@@ -32,8 +32,8 @@ type Webhooks interface {
 
 var _ Webhooks = (*webhooks.Book)(nil)
 
-// ListWebhooks shows all: there are few.
-func (s *Server) ListWebhooks(ctx context.Context, _ api.ListWebhooksRequestObject) (api.ListWebhooksResponseObject, error) {
+// listWebhooks shows all: there are few.
+func (s *Server) listWebhooks(ctx context.Context, _ struct{}) (responder, error) {
 	all, err := s.webhooks.Webhooks(ctx, who(ctx).Tenant)
 	if err != nil {
 		return nil, err
@@ -42,12 +42,16 @@ func (s *Server) ListWebhooks(ctx context.Context, _ api.ListWebhooksRequestObje
 	for i, hook := range all {
 		items[i] = toWebhook(hook)
 	}
-	return api.ListWebhooks200JSONResponse{Items: items}, nil
+	return okJSON(api.WebhookPage{Items: items}), nil
 }
 
-// CreateWebhook is the one answer with the secret, but for that of a rotation. Who may not decide cannot have links sent that do.
-func (s *Server) CreateWebhook(ctx context.Context, request api.CreateWebhookRequestObject) (api.CreateWebhookResponseObject, error) {
-	by, body := who(ctx), *request.Body
+type createWebhook struct {
+	Body api.CreateWebhook
+}
+
+// createWebhook is the one answer with the secret, but for that of a rotation. Who may not decide cannot have links sent that do.
+func (s *Server) createWebhook(ctx context.Context, request createWebhook) (responder, error) {
+	by, body := who(ctx), request.Body
 	order := webhooks.Order{
 		Tenant: by.Tenant, URL: body.Url, Description: s.masker.MaskString(value(body.Description, "")), Links: value(body.Links, false),
 		Secret: value(body.Secret, ""), By: by.Actor, Channel: audit.ByAPI,
@@ -70,54 +74,58 @@ func (s *Server) CreateWebhook(ctx context.Context, request api.CreateWebhookReq
 	if err != nil {
 		return nil, err
 	}
-	response := api.CreateWebhook201JSONResponse{Body: api.WebhookWithSecret{Webhook: toWebhook(hook), Secret: hook.Secret}}
-	response.Headers.Location = new("/webhooks/" + hook.ID)
-	return response, nil
+	return createdJSON("/webhooks/"+hook.ID, api.WebhookWithSecret{Webhook: toWebhook(hook), Secret: hook.Secret}), nil
 }
 
-// GetWebhook shows one.
-func (s *Server) GetWebhook(ctx context.Context, request api.GetWebhookRequestObject) (api.GetWebhookResponseObject, error) {
-	hook, err := s.webhooks.Webhook(ctx, who(ctx).Tenant, request.Id)
-	return api.GetWebhook200JSONResponse(toWebhook(hook)), err
+// getWebhook shows one.
+func (s *Server) getWebhook(ctx context.Context, request named) (responder, error) {
+	hook, err := s.webhooks.Webhook(ctx, who(ctx).Tenant, request.ID)
+	return okJSON(toWebhook(hook)), err
 }
 
-// DeleteWebhook removes one with its deliveries.
-func (s *Server) DeleteWebhook(ctx context.Context, request api.DeleteWebhookRequestObject) (api.DeleteWebhookResponseObject, error) {
+// deleteWebhook removes one with its deliveries.
+func (s *Server) deleteWebhook(ctx context.Context, request named) (responder, error) {
 	by := who(ctx)
-	return api.DeleteWebhook204Response{}, s.webhooks.Delete(ctx, by.Tenant, request.Id, by.Actor, audit.ByAPI)
+	return noContent{}, s.webhooks.Delete(ctx, by.Tenant, request.ID, by.Actor, audit.ByAPI)
 }
 
-// RotateWebhookSecret gives a webhook another secret, and shows it once.
-func (s *Server) RotateWebhookSecret(
-	ctx context.Context, request api.RotateWebhookSecretRequestObject,
-) (api.RotateWebhookSecretResponseObject, error) {
+type rotateWebhookSecret struct {
+	named
+	Body *api.RotateSecret
+}
+
+// rotateWebhookSecret gives a webhook another secret, and shows it once.
+func (s *Server) rotateWebhookSecret(ctx context.Context, request rotateWebhookSecret) (responder, error) {
 	by, secret := who(ctx), ""
 	if request.Body != nil {
 		secret = value(request.Body.Secret, "")
 	}
-	hook, err := s.webhooks.Rotate(ctx, by.Tenant, request.Id, secret, by.Actor, audit.ByAPI)
-	return api.RotateWebhookSecret200JSONResponse{Webhook: toWebhook(hook), Secret: hook.Secret}, err
+	hook, err := s.webhooks.Rotate(ctx, by.Tenant, request.ID, secret, by.Actor, audit.ByAPI)
+	return okJSON(api.WebhookWithSecret{Webhook: toWebhook(hook), Secret: hook.Secret}), err
 }
 
-// EnableWebhook lets one be told again.
-func (s *Server) EnableWebhook(ctx context.Context, request api.EnableWebhookRequestObject) (api.EnableWebhookResponseObject, error) {
+// enableWebhook lets one be told again.
+func (s *Server) enableWebhook(ctx context.Context, request named) (responder, error) {
 	by := who(ctx)
-	hook, err := s.webhooks.Enable(ctx, by.Tenant, request.Id, by.Actor, audit.ByAPI)
-	return api.EnableWebhook200JSONResponse(toWebhook(hook)), err
+	hook, err := s.webhooks.Enable(ctx, by.Tenant, request.ID, by.Actor, audit.ByAPI)
+	return okJSON(toWebhook(hook)), err
 }
 
-// TestWebhook sends something that tells of nothing.
-func (s *Server) TestWebhook(ctx context.Context, request api.TestWebhookRequestObject) (api.TestWebhookResponseObject, error) {
-	delivery, err := s.webhooks.Test(ctx, who(ctx).Tenant, request.Id)
-	return api.TestWebhook202JSONResponse(toDelivery(delivery)), err
+// testWebhook sends something that tells of nothing.
+func (s *Server) testWebhook(ctx context.Context, request named) (responder, error) {
+	delivery, err := s.webhooks.Test(ctx, who(ctx).Tenant, request.ID)
+	return acceptedJSON(toDelivery(delivery)), err
 }
 
-// ListWebhookDeliveries shows a page, the newest first.
-func (s *Server) ListWebhookDeliveries(
-	ctx context.Context, request api.ListWebhookDeliveriesRequestObject,
-) (api.ListWebhookDeliveriesResponseObject, error) {
-	page, err := s.webhooks.Deliveries(ctx, who(ctx).Tenant, request.Id, store.DeliveryState(value(request.Params.State, "")),
-		value(request.Params.Cursor, ""), value(request.Params.Limit, defaultLimit))
+type listWebhookDeliveries struct {
+	named
+	State store.DeliveryState `query:"state"`
+	paged
+}
+
+// listWebhookDeliveries shows a page, the newest first.
+func (s *Server) listWebhookDeliveries(ctx context.Context, request listWebhookDeliveries) (responder, error) {
+	page, err := s.webhooks.Deliveries(ctx, who(ctx).Tenant, request.ID, request.State, request.Cursor, request.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -125,14 +133,19 @@ func (s *Server) ListWebhookDeliveries(
 	for i, delivery := range page.Items {
 		items[i] = toDelivery(delivery)
 	}
-	return api.ListWebhookDeliveries200JSONResponse{Items: items, NextCursor: textOrNull(page.Next)}, nil
+	return okJSON(api.WebhookDeliveryPage{Items: items, NextCursor: textOrNull(page.Next)}), nil
 }
 
-// Redeliver sends a delivery anew.
-func (s *Server) Redeliver(ctx context.Context, request api.RedeliverRequestObject) (api.RedeliverResponseObject, error) {
+type redeliver struct {
+	named
+	DeliveryID string `path:"deliveryId"`
+}
+
+// redeliver sends a delivery anew.
+func (s *Server) redeliver(ctx context.Context, request redeliver) (responder, error) {
 	by := who(ctx)
-	delivery, err := s.webhooks.Again(ctx, by.Tenant, request.Id, request.DeliveryId, by.Actor, audit.ByAPI)
-	return api.Redeliver202JSONResponse(toDelivery(delivery)), err
+	delivery, err := s.webhooks.Again(ctx, by.Tenant, request.ID, request.DeliveryID, by.Actor, audit.ByAPI)
+	return acceptedJSON(toDelivery(delivery)), err
 }
 
 // ——— out ———

@@ -74,14 +74,6 @@ func toMatcher(body api.Matcher) domain.Matcher {
 	}
 }
 
-// value is *p, or what stands for a field that was left out.
-func value[T any](p *T, missing T) T {
-	if p == nil {
-		return missing
-	}
-	return *p
-}
-
 // ——— out ———
 
 func causeOrNull(cause domain.InterruptCause) *api.InterruptCause {

@@ -1,4 +1,4 @@
-package http
+package contract
 
 import (
 	"bytes"
@@ -12,12 +12,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// parseJSON reads one JSON value as strictly as RFC 8259 allows. Go's own decoder takes the last of two equal names,
+// ParseJSON reads one JSON value as strictly as RFC 8259 allows. Go's own decoder takes the last of two equal names,
 // replaces broken UTF-8 and lone surrogates by U+FFFD and ignores what follows the value: each of them means that two
 // readers of the same bytes can see different things, and what a person approves must be what runs.
 //
 // Objects become map[string]any, numbers stay [json.Number].
-func parseJSON(data []byte) (any, error) {
+func ParseJSON(data []byte) (any, error) {
 	switch {
 	case !utf8.Valid(data):
 		return nil, malformed("The body is not valid UTF-8.")
@@ -107,7 +107,7 @@ func (p *parser) object(depth int) (any, error) {
 }
 
 func (p *parser) check(text string) {
-	if strings.ContainsRune(text, 0) && len(p.nuls) < maxDetails {
+	if strings.ContainsRune(text, 0) && len(p.nuls) < MaxDetails {
 		p.nuls = append(p.nuls, domain.Detail{Pointer: domain.Pointer(p.path...), Message: "must not hold U+0000"})
 	}
 }

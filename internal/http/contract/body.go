@@ -1,8 +1,7 @@
-package http
+package contract
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -20,43 +20,39 @@ import (
 )
 
 const (
-	maxBody     = 1 << 20
-	bodyTimeout = 10 * time.Second // for the whole body, however slowly it drips
+	// MaxBody bounds a body, in bytes.
+	MaxBody = 1 << 20
+	// BodyTimeout is for the whole body, however slowly it drips.
+	BodyTimeout = 10 * time.Second
 )
 
-// checkBody reads the body as the operation wants it, checks it against the document and puts it back for the
-// generated code, which then finds nothing to object to.
-func checkBody(w http.ResponseWriter, r *http.Request, o *operation) error {
+// Body reads the body of a request whose parameters were read before. An optional one that was not sent stays nil.
+func (reader *Reader[Request]) Body(w http.ResponseWriter, r *http.Request, request *Request) error {
+	o := reader.operation
 	if o.body == nil {
 		return refuseBody(w, r)
 	}
-	if r.ContentLength == 0 {
-		return emptyBody(r, o)
-	}
-	if err := checkMedia(r, o); err != nil {
+	data, err := o.readBody(w, r)
+	if err != nil || data == nil {
 		return err
 	}
-	data, err := readBody(w, r)
-	if err != nil {
-		return err
+	if o.bodyType == typeForm {
+		if data, err = jsonOfForm(data); err != nil {
+			return err
+		}
 	}
-	if len(bytes.TrimLeft(data, " \t\r\n")) == 0 {
-		return emptyBody(r, o)
-	}
-	parse := parseJSON
-	if o.form {
-		parse = parseForm
-	}
-	value, err := parse(data)
+	value, err := ParseJSON(data)
 	if err != nil {
 		return err
 	}
 	if err := o.body.VisitJSON(value, openapi3.MultiErrors(), realTimes); err != nil {
 		return invalid("", err)
 	}
-	infoOf(r.Context()).bodyHash = hashBody(o, value)
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-	return nil
+	into := reflect.ValueOf(request).Elem()
+	if reader.hash != nil {
+		into.FieldByIndex(reader.hash).SetBytes(o.hash(value))
+	}
+	return undecodable(json.Unmarshal(data, into.FieldByIndex(reader.body).Addr().Interface()))
 }
 
 // realTimes refuses the 30th of February, which looks like a time to the document's pattern.
@@ -65,13 +61,23 @@ var realTimes = openapi3.WithStringFormatValidator("date-time", openapi3.NewCall
 	return err
 }))
 
-// emptyBody passes where a body is optional. The generated code reads io.EOF as no body.
-func emptyBody(r *http.Request, o *operation) error {
-	if o.bodyRequired {
-		return malformed("The request needs a body.")
+// readBody returns the bytes of a body, nil where there is none and none is needed.
+func (o *Operation) readBody(w http.ResponseWriter, r *http.Request) (data []byte, err error) {
+	if r.ContentLength != 0 {
+		if err := o.checkMedia(r); err != nil {
+			return nil, err
+		}
+		if data, err = readAll(w, r); err != nil {
+			return nil, err
+		}
 	}
-	r.Body, r.ContentLength = http.NoBody, 0
-	return nil
+	if len(bytes.TrimLeft(data, " \t\r\n")) > 0 {
+		return data, nil
+	}
+	if o.bodyRequired {
+		return nil, malformed("The request needs a body.")
+	}
+	return nil, nil
 }
 
 // refuseBody keeps to the rule that nothing is silently ignored.
@@ -90,11 +96,7 @@ func refuseBody(w http.ResponseWriter, r *http.Request) error {
 	return malformed("This request takes no body.")
 }
 
-func checkMedia(r *http.Request, o *operation) error {
-	wanted := typeJSON
-	if o.form {
-		wanted = typeForm
-	}
+func (o *Operation) checkMedia(r *http.Request) error {
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if !strings.EqualFold(strings.TrimSpace(encoding), "identity") {
 			return domain.Errorf(domain.CodeUnsupportedMedia, "The body must not be encoded.")
@@ -102,37 +104,37 @@ func checkMedia(r *http.Request, o *operation) error {
 	}
 	media, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := parameters["charset"]
-	if err != nil || media != wanted || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
-		return domain.Errorf(domain.CodeUnsupportedMedia, "The body must be %s in UTF-8.", wanted)
+	if err != nil || media != o.bodyType || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		return domain.Errorf(domain.CodeUnsupportedMedia, "The body must be %s in UTF-8.", o.bodyType)
 	}
 	return nil
 }
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > maxBody {
+func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > MaxBody {
 		return nil, tooLarge(r)
 	}
-	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	data, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, malformed("The body did not arrive within %d seconds.", int(bodyTimeout.Seconds()))
+		return nil, malformed("The body did not arrive within %d seconds.", int(BodyTimeout.Seconds()))
 	case err != nil:
 		w.Header().Set("Connection", "close")
 		return nil, malformed("The body broke off.").With(err)
-	case len(data) > maxBody:
+	case len(data) > MaxBody:
 		return nil, tooLarge(r)
 	}
 	endBodyDeadline(w)
 	return data, nil
 }
 
-// beginBodyDeadline bounds how long a body may take to arrive. It is set before anything looks at the request, and
+// BeginBodyDeadline bounds how long a body may take to arrive. It is set before anything looks at the request, and
 // stays where the request is refused: net/http reads what is left of a body after the handler has returned, and would
 // wait for it as long as the client likes.
-func beginBodyDeadline(w http.ResponseWriter, r *http.Request) {
+func BeginBodyDeadline(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:errcheck // a recorder has none
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(BodyTimeout)) //nolint:errcheck // a recorder has none
 	}
 }
 
@@ -145,29 +147,29 @@ func endBodyDeadline(w http.ResponseWriter) {
 // tooLarge takes in a few times of what is allowed, within the body's deadline, before it refuses: a client that is cut
 // off while it still writes sees a broken connection instead of the answer.
 func tooLarge(r *http.Request) error {
-	io.CopyN(io.Discard, r.Body, 8*maxBody) //nolint:errcheck // the answer is the same
-	return domain.Errorf(domain.CodePayloadTooLarge, "The body may have %d bytes.", maxBody)
+	io.CopyN(io.Discard, r.Body, 8*MaxBody) //nolint:errcheck // the answer is the same
+	return domain.Errorf(domain.CodePayloadTooLarge, "The body may have %d bytes.", MaxBody)
 }
 
-// hashBody names what a request asks for, however its JSON was written: for idempotency keys.
-func hashBody(o *operation, value any) []byte {
+// hash names what a body asks for, however its JSON was written.
+func (o *Operation) hash(value any) Hash {
 	canonical, err := json.Marshal(value) // sorts names
 	if err != nil {
-		panic(fmt.Sprintf("http: cannot encode what was just decoded: %v", err))
+		panic(fmt.Sprintf("contract: cannot encode what was just decoded: %v", err))
 	}
 	hash := sha256.Sum256(append([]byte(o.id+" "), canonical...))
 	return hash[:]
 }
 
-// undecodable explains what the generated code could not decode although it fits the document, such as 5.0 for an
-// integer. Anything else that it reports was refused before.
+// undecodable explains what has no place in a Go type although it fits the document, such as 5.0 for an integer.
 func undecodable(err error) error {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
 		return domain.Invalid("/"+strings.ReplaceAll(wrong.Field, ".", "/"), "must be written as a plain whole number in range")
+	default:
+		return malformed("The request cannot be read.").With(err)
 	}
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	return malformed("The request cannot be read.").With(err)
 }

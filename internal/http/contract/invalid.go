@@ -1,4 +1,4 @@
-package http
+package contract
 
 import (
 	"errors"
@@ -11,6 +11,9 @@ import (
 
 	"signoff/internal/domain"
 )
+
+// MaxDetails bounds how many unknown fields, and how many strings with U+0000, one error lists.
+const MaxDetails = 20
 
 // invalid says in our words what the document has against a value: one line for each wrong part, nothing of the value.
 // Parameter is the name of the query parameter or header; empty for a body.
@@ -36,28 +39,17 @@ func invalid(parameter string, err error) *domain.Error {
 	}
 	if len(problem.Details) == 1 {
 		d := problem.Details[0]
-		problem.Message = strings.TrimSpace(named(d.Pointer) + " " + d.Message + ".")
+		problem.Message = strings.TrimSpace(Named(d.Pointer) + " " + d.Message + ".")
 	}
 	return problem
 }
 
-// named is what a sentence calls a part of the input. A long name is not cut: half a secret would not be masked.
-func named(pointer string) string {
+// Named is what a sentence calls a part of the input. A long name is not cut: half a secret would not be masked.
+func Named(pointer string) string {
 	if len(pointer) > 100 {
 		return "A part of the input"
 	}
 	return strings.TrimPrefix(pointer, "/")
-}
-
-// pointed says which part of the body an error of a registry is about, where it does not say so itself.
-func pointed(at string, err error) error {
-	var coded *domain.Error
-	if !errors.As(err, &coded) || len(coded.Details) > 0 {
-		return err
-	}
-	located := *coded
-	located.Details = []domain.Detail{{Pointer: at, Message: coded.Message}}
-	return &located
 }
 
 func collect(err error, take func(*openapi3.SchemaError)) {
@@ -82,7 +74,7 @@ func collect(err error, take func(*openapi3.SchemaError)) {
 func unknownFields(wrong *openapi3.SchemaError) (details []domain.Detail) {
 	object, _ := wrong.Value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if wrong.Schema.Properties[name] == nil && len(details) < maxDetails {
+		if wrong.Schema.Properties[name] == nil && len(details) < MaxDetails {
 			at := domain.Pointer(append(wrong.JSONPointer(), name)...)
 			details = append(details, domain.Detail{Pointer: at, Message: "is not a known field"})
 		}
