@@ -10,7 +10,7 @@ update sqlite_schema set sql = replace(sql, ' check (status in (
         ''queued'', ''initializing'', ''waiting'', ''streaming'', ''pendingToolApproval'', ''executingTool'',
         ''idle'', ''interrupted'', ''completed'', ''failed'', ''cancelled'', ''timedOut''))', '') where type = 'table' and name = 'executions';
 pragma writable_schema = reset;
-create table findings_0014 (finding text not null check (finding = 'ok')) strict;
+create table findings_0014 (finding text not null constraint "integrity_check and foreign_key_check find nothing" check (finding = 'ok')) strict;
 insert into findings_0014 select 'the check is still there' from sqlite_schema where name = 'executions' and sql like '%check (status in%';
 insert into findings_0014 select integrity_check from pragma_integrity_check('executions');
 insert into findings_0014 select 'a foreign key of ' || "table" || ' leads nowhere' from pragma_foreign_key_check;
