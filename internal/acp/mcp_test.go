@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,23 +12,51 @@ import (
 	"signoff/internal/domain"
 )
 
-func TestServersAreFilledInAtTheStart(t *testing.T) {
-	program := script(t, "tool-server", "exit 0")
-	variables := map[string]string{"PATH": filepath.Dir(program), "TOKEN": "t0ken", "DOCS": "Bearer d0cs"}
-	r := registry(t, Config{
-		MCPServers: map[string]MCPServer{
-			"program": {Command: "tool-server", Args: []string{"stdio"}, Env: []string{"TOKEN"}, SetEnv: map[string]string{"A": "b"}},
-			"http":    {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"Authorization": "DOCS"}},
-			"sse":     {URL: "http://127.0.0.1:1/sse", Transport: TransportSSE},
-			"unused":  {Command: "tool-server", Env: []string{"NOT_SET"}},
-		},
-		Lookup: environ(variables),
+func catalogOf(t testing.TB, servers map[string]MCPServer, variables map[string]string) *catalog {
+	t.Helper()
+	c, err := newCatalog(servers, func(name string) (string, bool) {
+		value, set := variables[name]
+		return value, set
 	})
-	chosen, err := r.servers.choose([]string{"sse", "program", "http", "sse"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.servers.materialize(chosen)
+	return c
+}
+
+func coded(t testing.TB, err error) *domain.Error {
+	t.Helper()
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%v is no error with a code", err)
+	}
+	return e
+}
+
+// toolServer is a program that can be started.
+func toolServer(t testing.TB) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "tool-server")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 0\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestServersAreFilledInAtTheStart(t *testing.T) {
+	program := toolServer(t)
+	variables := map[string]string{"PATH": filepath.Dir(program), "TOKEN": "t0ken", "DOCS": "Bearer d0cs"}
+	c := catalogOf(t, map[string]MCPServer{
+		"program": {Command: "tool-server", Args: []string{"stdio"}, Env: []string{"TOKEN"}, SetEnv: map[string]string{"A": "b"}},
+		"http":    {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"Authorization": "DOCS"}},
+		"sse":     {URL: "http://127.0.0.1:1/sse", Transport: TransportSSE},
+		"unused":  {Command: "tool-server", Env: []string{"NOT_SET"}},
+	}, variables)
+	chosen, err := c.choose([]string{"sse", "program", "http", "sse"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.materialize(chosen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,31 +71,30 @@ func TestServersAreFilledInAtTheStart(t *testing.T) {
 }
 
 func TestMissingVariablesOfAServerAreNamed(t *testing.T) {
-	r := registry(t, Config{
-		MCPServers: map[string]MCPServer{
-			"program": {Command: script(t, "tool-server", "exit 0"), Env: []string{"TOKEN_B", "SET", "TOKEN_A"}},
-			"address": {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"X-Key": "EMPTY"}},
-		},
-		Lookup: environ(map[string]string{"SET": "s", "EMPTY": ""}),
-	})
+	c := catalogOf(t, map[string]MCPServer{
+		"program": {Command: toolServer(t), Env: []string{"TOKEN_B", "SET", "TOKEN_A"}},
+		"address": {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"X-Key": "EMPTY"}},
+	}, map[string]string{"SET": "s", "EMPTY": ""})
 	for name, missing := range map[string]string{"program": "TOKEN_A, TOKEN_B.", "address": "EMPTY."} {
-		_, err := r.servers.materialize(map[string]MCPServer{name: r.config.MCPServers[name]})
-		if e := problem(t, err); e.Code != domain.CodeAgentUnavailable || !strings.HasSuffix(e.Message, missing) || !strings.Contains(e.Message, name) {
+		_, err := c.materialize(map[string]MCPServer{name: c.servers[name]})
+		if e := coded(t, err); e.Code != domain.CodeAgentUnavailable || !strings.HasSuffix(e.Message, missing) || !strings.Contains(e.Message, name) {
 			t.Error(err)
 		}
 	}
 }
 
 func TestUnknownServersAreRefused(t *testing.T) {
-	r := registry(t, Config{MCPServers: map[string]MCPServer{"b": {Command: "x"}, "a": {Command: "x"}}})
-	if err := r.MCPServers([]string{"a", "b"}); err != nil {
+	c := catalogOf(t, map[string]MCPServer{"b": {Command: "x"}, "a": {Command: "x"}}, nil)
+	if _, err := c.choose([]string{"a", "b"}); err != nil {
 		t.Error(err)
 	}
-	e := problem(t, r.MCPServers([]string{"a", "A"}))
+	_, err := c.choose([]string{"a", "A"})
+	e := coded(t, err)
 	if e.Code != domain.CodeUnknownMCPServer || e.Details[0].Pointer != "/mcpServers/1" || !strings.Contains(e.Message, "there are: a, b.") {
 		t.Errorf("%v at %v", e, e.Details)
 	}
-	if e := problem(t, registry(t, Config{}).MCPServers([]string{"a"})); !strings.Contains(e.Message, "there are none.") {
+	_, err = catalogOf(t, nil, nil).choose([]string{"a"})
+	if e := coded(t, err); !strings.Contains(e.Message, "there are none.") {
 		t.Error(e)
 	}
 }
@@ -87,8 +116,8 @@ func TestServersThatCannotWork(t *testing.T) {
 		"/mcpServers/../":                 {Command: "a"},
 	} {
 		name := strings.Split(place, "/")[2]
-		_, err := NewRegistry(Config{MCPServers: map[string]MCPServer{name: server}, Lookup: environ(nil)})
-		e := problem(t, err)
+		_, err := newCatalog(map[string]MCPServer{name: server}, nil)
+		e := coded(t, err)
 		if e.Code != domain.CodeInvalid || e.Details[0].Pointer != strings.TrimSuffix(place, "/") || strings.Contains(e.Message, "secret@") {
 			t.Errorf("%s: %v at %v", place, e, e.Details)
 		}

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ type probed struct {
 
 func newProbed(t testing.TB, row Row, arguments ...string) *probed {
 	t.Helper()
-	p := &probed{TB: t, starts: filepath.Join(t.TempDir(), "starts"), mark: randomName(20)}
+	p := &probed{TB: t, starts: filepath.Join(t.TempDir(), "starts"), mark: rand.Text()}
 	p.program = script(t, "agent", "")
 	p.update(arguments...)
 	row.Command, row.SetEnv = p.program, map[string]string{"PROBED": p.mark}
@@ -88,7 +89,11 @@ func values(t testing.TB, offers *Offers, option string) string {
 	}
 	for _, o := range offers.Options {
 		if o.ID == option {
-			return o.Current + " of " + valuesOf(domain.AgentOption{Choices: o.Choices})
+			var all []string
+			for _, choice := range o.Choices {
+				all = append(all, choice.Value)
+			}
+			return o.Current + " of " + strings.Join(all, ", ")
 		}
 	}
 	return "none"

@@ -146,8 +146,8 @@ func TestNoOptionsNoAnswer(t *testing.T) {
 func TestWhatIsTooDeepIsNotAsked(t *testing.T) {
 	r := newRig(t).open()
 	person := r.answers(yes("once"))
-	form := func(levels int) string { return `elicit "Sure?" {"type":"object","x":` + nested(levels) + `}` }
-	r.runs("ask deep input="+nested(3000), "call c0 input="+nested(3000), form(3000), form(60), "ask c1 input="+nested(61))
+	form := func(levels int) string { return `elicit "Sure?" {"type":"object","x":` + nestedLists(levels) + `}` }
+	r.runs("ask deep input="+nestedLists(3000), "call c0 input="+nestedLists(3000), form(3000), form(60), "ask c1 input="+nestedLists(61))
 	r.heard("deep answer=error -32600 The request is nested too deep to be shown to a person: at most 64 levels are read.")
 	r.heard("elicit=error")
 	r.heard("c1 answer=once")
@@ -266,3 +266,5 @@ func TestElicitationOfACall(t *testing.T) {
 	r.heard("elicit=decline")
 	want(t, "kept", hosttest.Of[domain.AgentUpdated](r.host)[0].Kind, "elicitation")
 }
+
+func nestedLists(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }

@@ -238,3 +238,20 @@ func TestBuiltinWaysIn(t *testing.T) {
 		t.Errorf("claude reads the settings of %s", sources)
 	}
 }
+
+// TestNoServerUnderDeny: most agents do not ask before they use the tool of a server, so what is denied is not handed over.
+func TestNoServerUnderDeny(t *testing.T) {
+	r := registry(t, Config{
+		Agents:     map[string]Row{"mine": {Command: acptest.Build(t), Home: HomePrivate, Mode: new("")}},
+		MCPServers: map[string]MCPServer{"probe": {Command: "no-such-server"}},
+	})
+	request := domain.Request{MCPServers: []string{"probe"}, Capabilities: domain.DefaultCapabilities, WorkingDirectory: t.TempDir()}
+	if _, err := r.launch(r.rows["mine"], request); domain.CodeOf(err) != domain.CodeAgentUnavailable {
+		t.Errorf("a server that is not there: %v", err)
+	}
+	request.Capabilities.MCP = domain.Deny
+	l, err := r.launch(r.rows["mine"], request)
+	if err != nil || len(l.mcpServers) != 0 {
+		t.Errorf("%v is handed over: %v", l.mcpServers, err)
+	}
+}

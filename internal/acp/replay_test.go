@@ -74,8 +74,7 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 				defer a.stop()
 				a.story.calls.process, a.hello = "p", object{"agentCapabilities": json.RawMessage(`{"loadSession":true}`)}
 				a.story.calls.distinguish()
-				r := newBubbleRig(t, a, peerOptions{})
-				a.peer = r.peer
+				r := newBubble(t, a)
 				tell := func(updates []string) {
 					for _, update := range updates {
 						r.sends(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` + update + `}}`)
@@ -84,15 +83,15 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 				early, late := twoTurnsAgain[:test.gap], twoTurnsAgain[test.gap:]
 				between, inTurn := late[:len(late)-test.inTurn], late[len(late)-test.inTurn:]
 				go func() { // the agent
-					load := r.getsID()
+					load := r.gets()
 					tell(early)
-					r.sends(wireResult(load, `{}`))
+					r.answers(load, `{}`)
 					time.Sleep(test.after)
 					tell(between)
-					prompt := r.getsID()
+					prompt := r.gets()
 					tell(inTurn)
 					tell([]string{agentSays("Yes, "), agentSays("it is"), `{"sessionUpdate":"tool_call","toolCallId":"c1","status":"completed"}`})
-					r.sends(wireResult(prompt, `{"stopReason":"end_turn"}`))
+					r.answers(prompt, `{"stopReason":"end_turn"}`)
 				}()
 				if err := a.takeUp(t.Context(), map[string]any{}); err != nil {
 					t.Fatal(err)
@@ -101,8 +100,8 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 				time.Sleep(test.after)
 				synctest.Wait()
 				a.story.begin(host, domain.Prompt{Turn: 3, Text: "Is it still?"})
-				if answer := <-r.calling(t.Context(), "session/prompt"); answer.err != nil {
-					t.Fatal(answer.err)
+				if _, err := a.peer.call(t.Context(), "session/prompt", nil); err != nil {
+					t.Fatal(err)
 				}
 				a.story.endReplay(true)
 				a.story.end(false)

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
 	"signoff/internal/tools/hosttest"
 )
@@ -88,7 +87,7 @@ func TestQuestionWaitsForItsInput(t *testing.T) {
 				a := tellingAgent(t, host)
 				a.service.renew(a.life)
 				close(a.named)
-				r := newBubbleRig(t, a, peerOptions{})
+				r := newBubble(t, a)
 				begun := time.Now()
 				r.sends(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":`+
 					`{"toolCallId":"c","title":"probe_echo","kind":"other","rawInput":%s},"options":[{"optionId":"once","kind":"allow_once","name":"Once"}]}}`, test.input))
@@ -108,22 +107,5 @@ func TestQuestionWaitsForItsInput(t *testing.T) {
 				synctest.Wait()
 			})
 		})
-	}
-}
-
-// TestNoServerUnderDeny: most agents do not ask before they use the tool of a server, so what is denied is not handed over.
-func TestNoServerUnderDeny(t *testing.T) {
-	r := registry(t, Config{
-		Agents:     map[string]Row{"mine": {Command: acptest.Build(t), Home: HomePrivate, Mode: new("")}},
-		MCPServers: map[string]MCPServer{"probe": {Command: "no-such-server"}},
-	})
-	request := domain.Request{MCPServers: []string{"probe"}, Capabilities: domain.DefaultCapabilities, WorkingDirectory: t.TempDir()}
-	if _, err := r.launch(r.rows["mine"], request); domain.CodeOf(err) != domain.CodeAgentUnavailable {
-		t.Errorf("a server that is not there: %v", err)
-	}
-	request.Capabilities.MCP = domain.Deny
-	l, err := r.launch(r.rows["mine"], request)
-	if err != nil || len(l.mcpServers) != 0 {
-		t.Errorf("%v is handed over: %v", l.mcpServers, err)
 	}
 }

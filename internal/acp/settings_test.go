@@ -90,7 +90,10 @@ func TestOffersAreTold(t *testing.T) {
 // TestOptionsAreChosen: by their ids or categories, the model first, and what is chosen later goes before what was chosen earlier.
 func TestOptionsAreChosen(t *testing.T) {
 	request := func(source domain.Source, prompts ...map[string]string) (all []selection) {
-		all = append((&row{Row: Row{Mode: new("ask"), Model: "m1"}}).selections(), sourceSelections(source)...)
+		all = append([]selection{
+			{option: categoryMode, value: "ask", pointer: "/source/mode", level: levelRegistry},
+			{option: categoryModel, value: "m1", pointer: "/source/model", level: levelRegistry},
+		}, sourceSelections(source)...)
 		for i, options := range prompts {
 			all = append(all, selectionsOf(options, "/options", levelPrompts+i)...)
 		}
