@@ -5,9 +5,10 @@ import (
 	"os"
 	"time"
 
-	"signoff/internal/acp"
+	agentregistry "signoff/internal/acp/registry"
 	"signoff/internal/domain"
 	"signoff/internal/http"
+	"signoff/internal/mcp"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
 )
@@ -43,9 +44,9 @@ type mcpServer struct {
 
 // openAgents turns the file into the registry of external agents. The environment is looked at when an agent starts, and
 // only for what the file, and the table of well-known agents, name.
-func (r registry) openAgents(config Config, starter *sandbox.Sandbox, masker *secrets.Masker) (*acp.Registry, error) {
-	c := acp.Config{
-		Agents: map[string]acp.Row{}, MCPServers: map[string]acp.MCPServer{},
+func (r registry) openAgents(config Config, starter *sandbox.Sandbox, masker *secrets.Masker) (*agentregistry.Registry, error) {
+	c := agentregistry.Config{
+		Agents: map[string]agentregistry.Row{}, MCPServers: map[string]mcp.Server{},
 		Lookup: os.LookupEnv, DataDir: config.DataDir, PrivateHomes: !config.ownersOnly(), Starter: starter, Masker: masker, Version: version,
 	}
 	for name, entry := range r.Agents {
@@ -56,17 +57,17 @@ func (r registry) openAgents(config Config, starter *sandbox.Sandbox, masker *se
 		c.Agents[name] = row
 	}
 	for name, entry := range r.MCPServers {
-		c.MCPServers[name] = acp.MCPServer(entry)
+		c.MCPServers[name] = mcp.Server(entry)
 	}
-	agents, err := acp.NewRegistry(c)
+	agents, err := agentregistry.New(c)
 	if err != nil {
 		return nil, r.mistake(err)
 	}
 	return agents, nil
 }
 
-func (a agent) row(name string) (row acp.Row, err error) {
-	row = acp.Row{
+func (a agent) row(name string) (row agentregistry.Row, err error) {
+	row = agentregistry.Row{
 		Off: a.Enabled != nil && !*a.Enabled, Command: a.Command, Args: a.Args, Env: a.Env, SetEnv: a.SetEnv,
 		Description: a.Description, Mode: a.Mode, Model: a.Model, FileSystem: a.FileSystem, Terminal: a.Terminal, Home: a.Home,
 		AllowBypass: a.AllowBypass,
@@ -94,7 +95,7 @@ func seconds(said *int, place string) (time.Duration, error) {
 func (c Config) ownersOnly() bool { return c.loopback() && c.DatabaseURL == "" }
 
 // agents shows the registry to clients.
-type agents struct{ *acp.Registry }
+type agents struct{ *agentregistry.Registry }
 
 var _ http.Agents = agents{}
 
@@ -117,7 +118,7 @@ func (a agents) Agent(ctx context.Context, name string, probe bool) (http.AgentD
 	return details, known
 }
 
-func shownAgent(info acp.AgentInfo) http.AgentInfo {
+func shownAgent(info agentregistry.AgentInfo) http.AgentInfo {
 	return http.AgentInfo{
 		Name: info.Name, Description: info.Description, Available: info.Available, Reason: info.Reason,
 		Version: info.Version, Mode: info.Mode,

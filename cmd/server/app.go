@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"signoff/internal/acp"
+	agentregistry "signoff/internal/acp/registry"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -38,7 +38,7 @@ type App struct {
 	masker   *secrets.Masker
 	sandbox  *sandbox.Sandbox
 	models   *llm.Registry
-	agents   *acp.Registry
+	agents   *agentregistry.Registry
 	outbox   outbox
 	log      *events.Log
 	manager  *sessions.Manager

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -68,19 +69,19 @@ func (c *toolCall) classify(kind string) {
 // action is what the call would touch, as far as its agent says. What its input holds counts whatever its kind is: some
 // agents call a command a reading because it looks like one.
 func (c *toolCall) action() domain.Action {
-	input := readObject(c.arguments)
+	input := wire.ReadObject(c.arguments)
 	if len(input) == 0 {
-		input = readObject(c.told["rawInput"])
+		input = wire.ReadObject(c.told["rawInput"])
 	}
 	return domain.Action{Server: c.server, Paths: c.paths(input), Command: c.line(input), Hosts: hostsOf(input)}
 }
 
 // line is the command line of the call. One that starts in another folder begins with the way there: a > config means
 // another file in .git than beside it.
-func (c *toolCall) line(input object) string {
+func (c *toolCall) line(input wire.Object) string {
 	line := commandLine(input)
 	for _, name := range []string{"cwd", "workdir", "working_directory"} {
-		folder := input.text(name)
+		folder := input.Text(name)
 		if folder != "" && !filepath.IsAbs(folder) {
 			folder = filepath.Join(c.folder, folder)
 		}
@@ -92,7 +93,7 @@ func (c *toolCall) line(input object) string {
 }
 
 // paths are the files that the call names: where it says that it works, and in its input under the usual names.
-func (c *toolCall) paths(input object) (paths []string) {
+func (c *toolCall) paths(input wire.Object) (paths []string) {
 	add := func(path string) {
 		if path == "" {
 			return
@@ -104,19 +105,19 @@ func (c *toolCall) paths(input object) (paths []string) {
 			paths = append(paths, path)
 		}
 	}
-	for _, location := range c.told.objects("locations") {
-		add(location.text("path"))
+	for _, location := range c.told.Objects("locations") {
+		add(location.Text("path"))
 	}
 	for _, name := range []string{"path", "file_path", "filePath", "abs_path", "absolute_path", "notebook_path", "source", "destination"} {
-		add(input.text(name))
+		add(input.Text(name))
 	}
 	return paths
 }
 
 // commandLine is what a shell would read. A program with its arguments is quoted, so that it is judged as the one
 // command that it is; the line in sh -c is the line; variables that are set for it stand before it.
-func commandLine(input object) string {
-	line := input.text("command")
+func commandLine(input wire.Object) string {
+	line := input.Text("command")
 	var argv, arguments []string
 	_ = json.Unmarshal(input["command"], &argv)
 	if json.Unmarshal(input["args"], &arguments) == nil && len(arguments) > 0 {
@@ -131,7 +132,7 @@ func commandLine(input object) string {
 	if line == "" {
 		return ""
 	}
-	return assignments(input.object("env")) + line
+	return assignments(input.Object("env")) + line
 }
 
 func quotedLine(argv []string) string {
@@ -156,18 +157,18 @@ func quotedWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-func assignments(env object) (line string) {
+func assignments(env wire.Object) (line string) {
 	for _, name := range sortedNames(env) {
-		line += name + "=" + quotedWord(env.text(name)) + " "
+		line += name + "=" + quotedWord(env.Text(name)) + " "
 	}
 	return line
 }
 
 // hostsOf are the hosts of the addresses in the input. What is no address may be one to the agent, and is a host that no
 // rule knows.
-func hostsOf(input object) (hosts []string) {
+func hostsOf(input wire.Object) (hosts []string) {
 	for _, name := range []string{"url", "uri", "href"} {
-		text := input.text(name)
+		text := input.Text(name)
 		target, err := url.Parse(text)
 		host := text
 		if err == nil {

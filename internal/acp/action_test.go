@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -21,7 +22,7 @@ func TestClasses(t *testing.T) {
 		{"", "mcp__", domain.ClassMCP}, {"read", "mcp____x", domain.ClassMCP}, {"read", "mcp__x", domain.ClassMCP}, {"switch_mode", "x", domain.ClassOther}, {"read", "task", domain.ClassRead},
 	} {
 		c := &toolCall{tool: test.tool}
-		c.learn(object{"kind": domain.Encode(test.kind), "name": domain.Encode(test.tool)})
+		c.learn(wire.Object{"kind": domain.Encode(test.kind), "name": domain.Encode(test.tool)})
 		if c.class != test.want {
 			t.Errorf("%s %s is %s", test.kind, test.tool, c.class)
 		}
@@ -61,9 +62,9 @@ func TestActions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &toolCall{tool: test.tool, folder: "/w", arguments: json.RawMessage(test.arguments)}
-			c.learn(object{"kind": domain.Encode(test.kind), "name": domain.Encode(test.tool)})
+			c.learn(wire.Object{"kind": domain.Encode(test.kind), "name": domain.Encode(test.tool)})
 			if test.told != "" {
-				c.describe(readObject(json.RawMessage(test.told)))
+				c.describe(wire.ReadObject(json.RawMessage(test.told)))
 			}
 			if diff := cmp.Diff(test.want, c.action()); diff != "" {
 				t.Error(diff)
@@ -95,7 +96,7 @@ func TestTheStricterKindCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &toolCall{tool: test.tool}
 			for _, kind := range test.kinds {
-				c.learn(object{"kind": domain.Encode(kind), "name": domain.Encode(test.tool)})
+				c.learn(wire.Object{"kind": domain.Encode(kind), "name": domain.Encode(test.tool)})
 			}
 			if c.class != test.want {
 				t.Errorf("it is %s, want %s", c.class, test.want)

@@ -14,13 +14,15 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/settings"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
 )
 
 // agent is an external agent: one process, and one session in it.
 type agent struct {
-	launch    launch
+	launch    Config
 	execution domain.Execution
 	resuming  string // the agent's session that is to be taken up; empty for a new one
 	log       domain.AgentLog
@@ -33,9 +35,9 @@ type agent struct {
 	service   service
 	servers   servers
 	program   *program
-	peer      *peer
+	peer      *wire.Peer
 
-	hello     object               // the answer to initialize
+	hello     wire.Object          // the answer to initialize
 	session   string               // as the agent calls it
 	salt      string               // of the stand-ins for ids that nobody may see
 	named     chan struct{}        // closes when session is known
@@ -49,17 +51,17 @@ type agent struct {
 
 var (
 	_ domain.Agent = (*agent)(nil)
-	_ peerHandler  = (*agent)(nil)
+	_ wire.Handler = (*agent)(nil)
 )
 
-func newAgent(l launch, opening domain.Opening) *agent {
+func newAgent(l Config, opening domain.Opening) *agent {
 	life, stop := context.WithCancel(context.Background())
 	a := &agent{
 		launch: l, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
 		story: newStory(life, opening), named: make(chan struct{}), salt: randomName(20),
 	}
-	for _, server := range l.mcpServers {
-		a.story.calls.servers = append(a.story.calls.servers, server.name)
+	for _, server := range l.McpServers {
+		a.story.calls.servers = append(a.story.calls.servers, server.Name)
 	}
 	a.terminals = newTerminals(a)
 	a.servers.tell = func(update domain.AgentMCPServerUpdated) { a.story.tell(update) }
@@ -72,22 +74,22 @@ func (a *agent) attach(child *sandbox.Child) {
 	var tell func([]byte)
 	if a.execution.Request.Debug {
 		tell = func(text []byte) {
-			a.story.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.launch.masked(text)), "\uFFFD")})
+			a.story.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.launch.Masked(text)), "\uFFFD")})
 		}
 	}
 	a.program = &program{child: child, stderr: newStderr(child.Stderr, tell)}
-	a.peer = newPeer(child.Stdin, child.Stdout, a, peerOptions{tap: a.tap()})
+	a.peer = wire.New(child.Stdin, child.Stdout, a, wire.Options{Tap: a.tap()})
 	a.watched = make(chan struct{})
 	go a.watch()
 }
 
 // Introduction implements [domain.Agent].
 func (a *agent) Introduction() domain.Introduction {
-	info, can := a.hello.object("agentInfo"), a.hello.object("agentCapabilities")
+	info, can := a.hello.Object("agentInfo"), a.hello.Object("agentCapabilities")
 	return domain.Introduction{
-		Name: beginning(info.text("name"), 200), Version: beginning(info.text("version"), 200), AgentSession: a.session,
-		Resumable: can.has("loadSession") || can.object("sessionCapabilities").has("resume"),
-		Continued: a.continued, Mode: a.story.setting(categoryMode), Model: a.story.setting(categoryModel),
+		Name: wire.Beginning(info.Text("name"), 200), Version: wire.Beginning(info.Text("version"), 200), AgentSession: a.session,
+		Resumable: can.Has("loadSession") || can.Object("sessionCapabilities").Has("resume"),
+		Continued: a.continued, Mode: a.story.setting(settings.CategoryMode), Model: a.story.setting(settings.CategoryModel),
 	}
 }
 
@@ -105,8 +107,8 @@ func (a *agent) Close() error {
 		return nil
 	}
 	err := a.program.end()
-	a.peer.giveUp(errClosed)
-	within(closeLimit, a.peer.done())
+	a.peer.Close(errClosed)
+	within(closeLimit, a.peer.Done())
 	within(closeLimit, a.watched)
 	within(closeLimit, a.terminals.over())
 	within(closeLimit, a.program.stderr.drained)
@@ -122,7 +124,7 @@ const strayGrace = time.Second
 func (a *agent) watch() {
 	defer close(a.watched)
 	select {
-	case <-a.peer.done():
+	case <-a.peer.Done():
 	case <-a.program.child.Done():
 	}
 	if !within(strayGrace, a.program.child.Done()) {
@@ -137,12 +139,12 @@ func (a *agent) watch() {
 // tellExit tells that the process has ended between two turns.
 func (a *agent) tellExit() {
 	a.exit.Do(func() {
-		a.story.tell(domain.AgentExited{Message: a.program.exit(a.launch.masked).Message})
+		a.story.tell(domain.AgentExited{Message: a.program.exit(a.launch.Masked).Message})
 	})
 }
 
 // notified implements peerHandler: one notification after the other.
-func (a *agent) notified(method string, params json.RawMessage) {
+func (a *agent) Notification(method string, params json.RawMessage) {
 	defer a.survive(method, nil)
 	shown, err := a.shown(params)
 	switch {
@@ -157,10 +159,10 @@ func (a *agent) notified(method string, params json.RawMessage) {
 
 // said implements peerHandler: a plain chunk of text, wherever its place among the notifications is. One that holds a
 // secret, or does not belong to what the agent says just now, is taken like any other notification.
-func (a *agent) said(chunk textChunk) {
+func (a *agent) TextChunk(chunk wire.TextChunk) {
 	defer a.survive("session/update", nil)
-	if a.hides(chunk.params) || !a.story.hear(chunk) {
-		a.notified("session/update", bytes.Clone(chunk.params))
+	if a.hides(chunk.Params) || !a.story.hear(chunk) {
+		a.Notification("session/update", bytes.Clone(chunk.Params))
 	}
 }
 
@@ -168,18 +170,18 @@ func (a *agent) said(chunk textChunk) {
 const disturbancesShown = 20
 
 // disturbed implements peerHandler.
-func (a *agent) disturbed(d disturbance) {
-	if d.count > disturbancesShown {
+func (a *agent) ProtocolError(d wire.ProtocolError) {
+	if d.Count > disturbancesShown {
 		return
 	}
 	a.story.passOn("disturbance", domain.Encode(map[string]any{
-		"kind": d.kind, "bytes": d.size, "method": d.method,
-		"sample": string(a.launch.masked([]byte(d.sample))),
+		"kind": d.Kind, "bytes": d.Size, "method": d.Method,
+		"sample": string(a.launch.Masked([]byte(d.Sample))),
 	}))
 }
 
 // asked implements peerHandler: requests of the agent, each in a goroutine of its own.
-func (a *agent) asked(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
+func (a *agent) Request(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
 	defer a.survive(method, &err)
 	serve := a.serves(method)
 	if serve == nil {
@@ -192,8 +194,8 @@ func (a *agent) asked(ctx context.Context, method string, params json.RawMessage
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	request := readObject(params) // as it was sent: what is shown of it is not what is done
-	if session := request.text("sessionId"); session != a.session && (session != "" || method != "elicitation/create") {
+	request := wire.ReadObject(params) // as it was sent: what is shown of it is not what is done
+	if session := request.Text("sessionId"); session != a.session && (session != "" || method != "elicitation/create") {
 		return nil, invalid("The session is unknown here.")
 	}
 	return serve(ctx, request, params)
@@ -206,7 +208,7 @@ func (a *agent) survive(method string, err *error) {
 	if bug == nil {
 		return
 	}
-	slog.Error("a message of an agent caused a panic", "agent", a.launch.name, "executionId", a.execution.ID,
+	slog.Error("a message of an agent caused a panic", "agent", a.launch.Name, "executionId", a.execution.ID,
 		"method", method, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
 	if err != nil {
 		*err = fmt.Errorf("acp: panic in %s", method)
@@ -214,9 +216,9 @@ func (a *agent) survive(method string, err *error) {
 }
 
 // serves returns what answers a method; nil for what is unknown, or was not offered to this agent.
-func (a *agent) serves(method string) func(ctx context.Context, request object, raw json.RawMessage) (any, error) {
-	reads, writes := a.grants(a.launch.files, domain.ClassRead), a.grants(a.launch.files, domain.ClassWrite)
-	runs := a.grants(a.launch.terminals, domain.ClassExecute)
+func (a *agent) serves(method string) func(ctx context.Context, request wire.Object, raw json.RawMessage) (any, error) {
+	reads, writes := a.grants(a.launch.Files, domain.ClassRead), a.grants(a.launch.Files, domain.ClassWrite)
+	runs := a.grants(a.launch.Terminals, domain.ClassExecute)
 	switch {
 	case method == "session/request_permission":
 		return a.permission

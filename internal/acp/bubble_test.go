@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"signoff/internal/acp/wire"
 )
 
 // bubble is the other end of an agent's connection, for a synctest bubble: its pipes have no buffer.
@@ -20,10 +22,10 @@ func newBubble(t testing.TB, a *agent) *bubble {
 	t.Helper()
 	stdin, stdinEnd := net.Pipe()
 	stdout, out := io.Pipe()
-	a.peer = newPeer(stdin, stdout, a, peerOptions{})
+	a.peer = wire.New(stdin, stdout, a, wire.Options{})
 	t.Cleanup(func() {
 		_ = out.Close()
-		<-a.peer.done()
+		<-a.peer.Done()
 		for _, pipe := range []io.Closer{stdinEnd, stdin, stdout} {
 			_ = pipe.Close()
 		}

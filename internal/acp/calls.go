@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -35,7 +36,7 @@ type toolCall struct {
 	power     domain.Class // the same, but for what nobody can classify
 	arguments json.RawMessage
 	summary   string
-	told      object // what else is known of what it will do: the newest of each of descriptive
+	told      wire.Object // what else is known of what it will do: the newest of each of descriptive
 
 	classified bool          // the agent has said of which kind it is
 	informed   chan struct{} // closed when the arguments are known; nil while no question waits for them
@@ -62,7 +63,7 @@ const callIDBytes = 120
 
 // newID returns an id that no call has had, as close to what the agent says as that allows.
 func (c *calls) newID(wanted string) string {
-	wanted = beginning(wanted, callIDBytes) + c.ending
+	wanted = wire.Beginning(wanted, callIDBytes) + c.ending
 	id := wanted
 	for n := 2; c.used[id]; n++ {
 		id = fmt.Sprintf("%s~%d", wanted, n)
@@ -72,8 +73,8 @@ func (c *calls) newID(wanted string) string {
 }
 
 // callUpdated takes what the agent says of one of its calls.
-func (s *story) callUpdated(kind string, update object, raw json.RawMessage) {
-	agentID := update.text("toolCallId")
+func (s *story) callUpdated(kind string, update wire.Object, raw json.RawMessage) {
+	agentID := update.Text("toolCallId")
 	if agentID == "" {
 		s.malformed(raw)
 		return
@@ -89,7 +90,7 @@ func (s *story) callUpdated(kind string, update object, raw json.RawMessage) {
 }
 
 // announce makes a call known to the host.
-func (s *story) announce(agentID string, update object) *toolCall {
+func (s *story) announce(agentID string, update wire.Object) *toolCall {
 	c := &toolCall{id: s.calls.newID(agentID), folder: s.calls.folder, servers: s.calls.servers, tool: toolName(update), arguments: json.RawMessage("{}")}
 	c.summary = c.tool
 	c.learn(update)
@@ -112,13 +113,13 @@ func (s *story) request(c *toolCall) {
 const summaryBytes = 1000
 
 // learn keeps what a question about the call, or its fate, will need. A member that is absent is unchanged.
-func (c *toolCall) learn(update object) {
+func (c *toolCall) learn(update wire.Object) {
 	c.identify(update)
-	c.classify(update.text("kind"))
-	if title := update.text("title"); title != "" {
-		c.summary = beginning(title, summaryBytes)
+	c.classify(update.Text("kind"))
+	if title := update.Text("title"); title != "" {
+		c.summary = wire.Beginning(title, summaryBytes)
 	}
-	if input := readObject(update["rawInput"]); len(input) > 0 { // an empty one says nothing
+	if input := wire.ReadObject(update["rawInput"]); len(input) > 0 { // an empty one says nothing
 		c.arguments = update["rawInput"]
 		if c.informed != nil {
 			close(c.informed)
@@ -129,22 +130,22 @@ func (c *toolCall) learn(update object) {
 	if output, told := outputOf(update); told {
 		c.output = output
 	}
-	meta := update.object("_meta")
-	if delta := meta.object("terminal_output_delta").text("data"); delta != "" {
-		c.output = ending(c.output+delta, 2*outputBytes)
+	meta := update.Object("_meta")
+	if delta := meta.Object("terminal_output_delta").Text("data"); delta != "" {
+		c.output = wire.Ending(c.output+delta, 2*outputBytes)
 	}
-	if code := meta.object("terminal_exit").count("exit_code"); code != nil {
+	if code := meta.Object("terminal_exit").Count("exit_code"); code != nil {
 		exit := int(*code)
 		c.exitCode = &exit
 	}
 }
 
 // progressed tells the status.
-func (s *story) progressed(c *toolCall, update object) {
+func (s *story) progressed(c *toolCall, update wire.Object) {
 	if c.ended {
 		return
 	}
-	switch update.text("status") {
+	switch update.Text("status") {
 	case "in_progress":
 		s.start(c)
 	case "completed":
@@ -222,7 +223,7 @@ func (s *story) own(tool string, class domain.Class, arguments json.RawMessage, 
 
 func (s *story) ownCall(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	c := &toolCall{
-		id: s.calls.newID(tool), folder: s.calls.folder, tool: tool, class: class, arguments: arguments, summary: beginning(summary, summaryBytes),
+		id: s.calls.newID(tool), folder: s.calls.folder, tool: tool, class: class, arguments: arguments, summary: wire.Beginning(summary, summaryBytes),
 	}
 	s.request(c)
 	return c

@@ -8,19 +8,21 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/settings"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
 // configure brings the session to what was selected for it, before anything is asked of it.
-func (a *agent) configure(ctx context.Context) error { return a.choose(ctx, a.launch.selections) }
+func (a *agent) configure(ctx context.Context) error { return a.choose(ctx, a.launch.Selections) }
 
 // takeOptions sets the options of a prompt. Those of a turn that was cancelled over it are set with the next one, since they
 // hold from their turn on; those that the agent does not take hold nowhere.
 func (a *agent) takeOptions(ctx context.Context, options map[string]string) error {
 	a.unset = a.unset.With(options)
-	var selections []selection
+	var selections []settings.Selection
 	for i, options := range a.unset {
-		selections = append(selections, selectionsOf(options, "/options", levelPrompts+i)...)
+		selections = append(selections, settings.Selections(options, "/options", settings.LevelPrompts+i)...)
 	}
 	err := a.choose(ctx, selections)
 	if ctx.Err() != nil {
@@ -32,12 +34,12 @@ func (a *agent) takeOptions(ctx context.Context, options map[string]string) erro
 
 // choose sets options. The model goes first, since it decides what else there is to choose from, and then the mode. Where
 // one cannot be set, those before it are set back: a turn that is not taken must not leave half of its options behind.
-func (a *agent) choose(ctx context.Context, selections []selection) error {
+func (a *agent) choose(ctx context.Context, selections []settings.Selection) error {
 	effective, err := a.story.effective(selections)
 	if err != nil {
 		return err
 	}
-	var before []offer
+	var before []settings.Option
 	for _, wanted := range effective {
 		set, err := a.chooseOne(ctx, wanted)
 		if set != nil {
@@ -54,13 +56,13 @@ func (a *agent) choose(ctx context.Context, selections []selection) error {
 }
 
 // chooseOne sets an option, and returns it as it was before; nil where nothing was asked of the agent.
-func (a *agent) chooseOne(ctx context.Context, wanted selection) (before *offer, err error) {
-	for _, from := range a.story.offers(wanted.option) {
-		found := from.choice(wanted.value)
+func (a *agent) chooseOne(ctx context.Context, wanted settings.Selection) (before *settings.Option, err error) {
+	for _, from := range a.story.offers(wanted.Option) {
+		found := from.Choice(wanted.Value)
 		if found.Value == "" {
 			continue
 		}
-		if err := a.launch.judge(wanted, from, found); err != nil {
+		if err := a.launch.Judge(wanted, from, found); err != nil {
 			return nil, err
 		}
 		if found.Value == from.Current {
@@ -68,26 +70,26 @@ func (a *agent) chooseOne(ctx context.Context, wanted selection) (before *offer,
 		}
 		return &from, a.set(ctx, wanted, from, found.Value)
 	}
-	return nil, notOffered(wanted, a.story.listed())
+	return nil, settings.NotOffered(wanted, a.story.listed())
 }
 
-func (a *agent) set(ctx context.Context, wanted selection, from offer, value string) error {
+func (a *agent) set(ctx context.Context, wanted settings.Selection, from settings.Option, value string) error {
 	method, params := "session/set_config_option", map[string]any{"sessionId": a.session, "configId": from.ID, "value": value}
-	if from.legacy {
+	if from.Legacy {
 		method, params = "session/set_"+from.ID, map[string]any{"sessionId": a.session, from.ID + "Id": value}
 	}
 	limited, stop := context.WithTimeoutCause(ctx, a.launch.sessionTimeout(), errSlow)
 	defer stop()
-	answer, err := a.peer.call(limited, method, params)
+	answer, err := a.peer.Call(limited, method, params)
 	var refused *acp.RequestError
 	if errors.As(err, &refused) && refused.Code != errorAuthRequired {
-		return domain.Invalid(wanted.pointer, "The agent refuses %s. It answered: %s (code %d). It offers: %s.",
-			wanted, a.wording(refused), refused.Code, valuesOf(from.AgentOption))
+		return domain.Invalid(wanted.Pointer, "The agent refuses %s. It answered: %s (code %d). It offers: %s.",
+			wanted, a.wording(refused), refused.Code, settings.Values(from.AgentOption))
 	}
 	if err != nil {
 		return a.explain(ctx, method, err)
 	}
-	a.story.chosen(from, value, a.withoutSecrets(readObject(answer)))
+	a.story.chosen(from, value, a.withoutSecrets(wire.ReadObject(answer)))
 	return nil
 }
 
@@ -96,13 +98,13 @@ const settingBack = 5 * time.Second
 
 // setBack gives options the values that they had, the last one first, as far as the agent takes them. What it has refused to
 // set is among them: it may have set it all the same.
-func (a *agent) setBack(before []offer) {
+func (a *agent) setBack(before []settings.Option) {
 	if len(before) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(a.life, settingBack)
 	defer cancel()
 	for _, was := range slices.Backward(before) {
-		_ = a.set(ctx, selection{option: was.ID, value: was.Current}, was, was.Current) // the refusal before says more
+		_ = a.set(ctx, settings.Selection{Option: was.ID, Value: was.Current}, was, was.Current) // the refusal before says more
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/acp/wire/wiretest"
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
@@ -20,7 +21,7 @@ import (
 
 // tellingAgent is an agent without a process, in the turn of a session that is called s.
 func tellingAgent(t testing.TB, host domain.Host) *agent {
-	a := newAgent(launch{mask: secrets.NewMasker("very secret").Mask}, domain.Opening{Host: host})
+	a := newAgent(Config{Mask: secrets.NewMasker("very secret").Mask}, domain.Opening{Host: host})
 	t.Cleanup(a.stop)
 	a.session = "s"
 	a.story.speech.process, a.story.calls.process = "p", "p"
@@ -35,18 +36,18 @@ func tellingAgent(t testing.TB, host domain.Host) *agent {
 func sameAsSlow(t *testing.T, line []byte) (is bool) {
 	t.Helper()
 	line = bytes.Trim(line, " \t\r\n")
-	chunk, is := readTextChunk(line)
+	chunk, is := wire.ReadTextChunk(line)
 	if !is {
 		return false
 	}
 	fast, slow := &hosttest.Host{}, &hosttest.Host{}
 	before := `{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","messageId":"m","content":{"type":"text","text":"before"}}}`
 	for host, tell := range map[*hosttest.Host]func(*agent){
-		fast: func(a *agent) { a.said(chunk) },
-		slow: func(a *agent) { a.notified("session/update", chunk.params) },
+		fast: func(a *agent) { a.TextChunk(chunk) },
+		slow: func(a *agent) { a.Notification("session/update", chunk.Params) },
 	} {
 		a := tellingAgent(t, host)
-		a.notified("session/update", json.RawMessage(before))
+		a.Notification("session/update", json.RawMessage(before))
 		tell(a)
 		a.story.end(false)
 	}
@@ -126,13 +127,13 @@ func BenchmarkChunk(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			const many = 100
 			a := tellingAgent(b, deafHost{})
-			a.launch.masker = secrets.NewMasker("another secret", "and one more")
+			a.launch.Masker = secrets.NewMasker("another secret", "and one more")
 			feed := &chunkFeed{lines: bytes.Repeat([]byte(line+"\n"), many), left: (b.N + many - 1) / many}
 			b.ReportAllocs()
 			b.ResetTimer()
-			a.peer = newPeer(nowhere{}, feed, a, peerOptions{})
-			<-a.peer.done()
-			if err := a.peer.cause(); err != errOutputOver { //nolint:errorlint // the very one
+			a.peer = wire.New(nowhere{}, feed, a, wire.Options{})
+			<-a.peer.Done()
+			if err := a.peer.Cause(); err != wire.ErrOutputEnded { //nolint:errorlint // the very one
 				b.Fatal(fmt.Errorf("the connection ended: %w", err))
 			}
 		})
@@ -146,8 +147,8 @@ func TestChunkAllocatesLittle(t *testing.T) {
 	allocated := testing.AllocsPerRun(1, func() {
 		a := tellingAgent(t, deafHost{})
 		feed := &chunkFeed{lines: bytes.Repeat([]byte(line+"\n"), many), left: 1}
-		a.peer = newPeer(nowhere{}, feed, a, peerOptions{})
-		<-a.peer.done()
+		a.peer = wire.New(nowhere{}, feed, a, wire.Options{})
+		<-a.peer.Done()
 	})
 	if each := allocated / many; each > 12 {
 		t.Errorf("a chunk costs %.1f allocations", each)

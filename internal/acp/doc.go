@@ -3,17 +3,20 @@
 //
 // # The model
 //
-// A [Registry] knows the agents that the operator allows, and opens one for an execution. An open agent is one process
-// with one session in it. Between the two programs there are four layers, and each is ignorant of the next:
+// An open agent is one process with one session in it. Between the two programs there are four layers, and each is ignorant of
+// the next:
 //
-//	process    ─ program     starts under the supervisor, is drained, ends or is ended
-//	connection ─ peer, gate  JSON-RPC over the process's pipes; order, limits, the end
-//	story      ─ story       what the agent says, as facts for the host
-//	turn       ─ agent       a prompt and its answer; cancelling; what the agent asks of us
+//	process     program  starts under the supervisor, is drained, ends or is ended
+//	connection  wire     JSON-RPC over the process's pipes; order, limits, the end
+//	story       story    what the agent says, as facts for the host
+//	turn        agent    a prompt and its answer; cancelling; what the agent asks of us
+//
+// Package registry knows which agents there are and opens them with a [Config]; package settings reads what an agent offers to choose
+// from.
 //
 // The agent runs its own tools, as itself: what it reports of them is passed on, and what it asks a person about is
 // asked. It may also ask us to read, to write and to run something; those requests are calls of ours, are judged like
-// those of the internal agent, and are offered only where the registry and the execution allow it.
+// those of the internal agent, and are offered only where its configuration and the execution allow it.
 //
 // # Promises
 //
@@ -39,15 +42,9 @@
 //     it sends. What is done is what was shown: a request to read, write or run something that holds one is refused.
 //   - Close ends the process and all that it has started, in about five seconds at the most.
 //
-// # Offers
-//
-// The registry remembers what a new session of each agent has offered, of an execution or of a probe, for ten minutes and as long as the
-// agent's program is the same. It shows that, and holds requests against it before anything is started.
-//
 // # Use
 //
-//	registry, err := acp.NewRegistry(acp.Config{Agents: …, Starter: sandbox, Lookup: lookup})
-//	agent, err := registry.Open(ctx, domain.Opening{Execution: execution, Host: host})
+//	agent, err := acp.Open(ctx, acp.Config{Process: …, Starter: sandbox}, domain.Opening{Execution: execution, Host: host})
 //	stop, err := agent.Prompt(ctx, host, domain.Prompt{Turn: 1, Text: "Say hello"})
 //	err = agent.Close()
 //

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -17,18 +18,18 @@ type elicitationAnswer struct {
 
 // elicitation puts a form of the agent's to a person. Forms are all that is offered: an address that a person should
 // open comes from the agent, and is not passed on as if it came from here.
-func (a *agent) elicitation(ctx context.Context, _ object, raw json.RawMessage) (any, error) {
+func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMessage) (any, error) {
 	masked, err := a.shown(raw)
 	if err != nil {
 		return nil, acp.NewInvalidParams(nil)
 	}
-	request := readObject(masked)
-	if mode := request.text("mode"); mode != "" && mode != "form" {
+	request := wire.ReadObject(masked)
+	if mode := request.Text("mode"); mode != "" && mode != "form" {
 		a.story.passOn("elicitation", masked)
 		return elicitationAnswer{Action: "decline"}, nil
 	}
-	form := domain.Encode(map[string]any{"message": request.text("message"), "schema": schemaOf(request)})
-	c, shown, ours := a.story.formCall(request.text("toolCallId"), form)
+	form := domain.Encode(map[string]any{"message": request.Text("message"), "schema": schemaOf(request)})
+	c, shown, ours := a.story.formCall(request.Text("toolCallId"), form)
 	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
 	a.story.answered(c, answer.Status)
 	if ours { // a refusal has its fate from the host already
@@ -41,8 +42,8 @@ func (a *agent) elicitation(ctx context.Context, _ object, raw json.RawMessage) 
 }
 
 // schemaOf is the schema of the form; a form without one asks for nothing but a yes.
-func schemaOf(request object) json.RawMessage {
-	if request.object("requestedSchema") == nil {
+func schemaOf(request wire.Object) json.RawMessage {
+	if request.Object("requestedSchema") == nil {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	return request["requestedSchema"]
@@ -55,7 +56,7 @@ func (s *story) formCall(agentID string, form json.RawMessage) (c *toolCall, sho
 	defer s.mu.Unlock()
 	c = s.calls.known[agentID]
 	if ours = c == nil || c.ended || c.asking; ours {
-		c = s.ownCall("question", domain.ClassOther, form, readObject(form).text("message"))
+		c = s.ownCall("question", domain.ClassOther, form, wire.ReadObject(form).Text("message"))
 	}
 	c.asking = true
 	return c, c.asHost(), ours
@@ -65,7 +66,7 @@ func formAnswer(answer domain.Answer) elicitationAnswer {
 	switch answer.Status {
 	case domain.ApprovalApproved:
 		content := answer.Content
-		if readObject(content) == nil {
+		if wire.ReadObject(content) == nil {
 			content = json.RawMessage("{}")
 		}
 		return elicitationAnswer{Action: "accept", Content: content}

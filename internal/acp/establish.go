@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -19,8 +20,8 @@ func (a *agent) establish(ctx context.Context) error {
 		return err
 	}
 	params := map[string]any{"cwd": a.execution.Request.WorkingDirectory, "mcpServers": servers}
-	if len(a.launch.meta) > 0 {
-		params["_meta"] = a.launch.meta
+	if len(a.launch.Meta) > 0 {
+		params["_meta"] = a.launch.Meta
 	}
 	if a.resuming != "" {
 		return a.takeUp(ctx, params)
@@ -29,7 +30,7 @@ func (a *agent) establish(ctx context.Context) error {
 	if err != nil {
 		return a.explain(ctx, "session/new", err)
 	}
-	if a.session = answer.text("sessionId"); a.session == "" {
+	if a.session = answer.Text("sessionId"); a.session == "" {
 		return domain.Errorf(domain.CodeAgentProtocol, "The agent made a session without an id.")
 	}
 	a.fresh = true
@@ -40,9 +41,9 @@ func (a *agent) establish(ctx context.Context) error {
 }
 
 // withoutSecrets is an answer without the values of secrets that the agent was given.
-func (a *agent) withoutSecrets(answer object) object {
+func (a *agent) withoutSecrets(answer wire.Object) wire.Object {
 	if sent := domain.Encode(answer); a.hides(sent) {
-		return readObject(a.launch.masked(sent))
+		return wire.ReadObject(a.launch.Masked(sent))
 	}
 	return answer
 }
@@ -51,9 +52,9 @@ func (a *agent) withoutSecrets(answer object) object {
 // one.
 func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
 	switch {
-	case a.hello.object("agentCapabilities").object("sessionCapabilities").has("resume"):
+	case a.hello.Object("agentCapabilities").Object("sessionCapabilities").Has("resume"):
 		a.continued = "resume"
-	case a.hello.object("agentCapabilities").has("loadSession"):
+	case a.hello.Object("agentCapabilities").Has("loadSession"):
 		a.continued = "load"
 	default:
 		return domain.Errorf(domain.CodeNotResumable, "The agent cannot take up an earlier session.")
@@ -86,31 +87,31 @@ func (a *agent) explainLoss(ctx context.Context, err error) error {
 	var refused *acp.RequestError
 	if errors.As(err, &refused) && refused.Code != errorAuthRequired {
 		return domain.Errorf(domain.CodeNotResumable, "The agent does not take up its session %s: %s (code %d)",
-			beginning(a.session, 100), a.wording(refused), refused.Code)
+			wire.Beginning(a.session, 100), a.wording(refused), refused.Code)
 	}
 	return a.explain(ctx, "session/"+a.continued, err)
 }
 
 // requestSession asks for a session. An agent that wants to know first who uses it is asked again after it was told.
-func (a *agent) requestSession(ctx context.Context, method string, params any) (object, error) {
+func (a *agent) requestSession(ctx context.Context, method string, params any) (wire.Object, error) {
 	answer, err := a.callFor(ctx, method, params)
 	var refused *acp.RequestError
 	if errors.As(err, &refused) && refused.Code == errorAuthRequired && a.signedIn(ctx) {
 		answer, err = a.callFor(ctx, method, params)
 	}
-	return readObject(answer), err
+	return wire.ReadObject(answer), err
 }
 
 func (a *agent) callFor(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	limited, stop := context.WithTimeoutCause(ctx, a.launch.sessionTimeout(), errSlow)
 	defer stop()
-	return a.peer.call(limited, method, params)
+	return a.peer.Call(limited, method, params)
 }
 
 // signedIn signs in by the first method that the agent offers and has a key for. A method that wants a terminal, or
 // might open a browser, is never among them. Where it fails, the refusal before it says more.
 func (a *agent) signedIn(ctx context.Context) bool {
-	for _, method := range a.launch.admissions {
+	for _, method := range a.launch.Admissions {
 		if a.offersToSignInBy(method) {
 			_, err := a.callFor(ctx, "authenticate", map[string]string{"methodId": method})
 			return err == nil
@@ -120,8 +121,8 @@ func (a *agent) signedIn(ctx context.Context) bool {
 }
 
 func (a *agent) offersToSignInBy(method string) bool {
-	return slices.ContainsFunc(a.hello.objects("authMethods"), func(offered object) bool {
-		return offered.text("id") == method && offered.text("type") != "terminal"
+	return slices.ContainsFunc(a.hello.Objects("authMethods"), func(offered wire.Object) bool {
+		return offered.Text("id") == method && offered.Text("type") != "terminal"
 	})
 }
 

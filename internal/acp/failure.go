@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -34,10 +35,10 @@ func (a *agent) explain(ctx context.Context, method string, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, errSlow):
 		return domain.Errorf(domain.CodeAgentTimedOut, "The agent did not answer %s in time.", method)
-	case errors.Is(err, errNotReading):
+	case errors.Is(err, wire.ErrNotReading):
 		return domain.Errorf(domain.CodeAgentTimedOut, "The agent does not read what it is sent.")
 	default:
-		return a.program.exit(a.launch.masked)
+		return a.program.exit(a.launch.Masked)
 	}
 }
 
@@ -58,20 +59,20 @@ func (a *agent) wording(answered *acp.RequestError) string {
 			parts = append(parts, part)
 		}
 	}
-	return beginning(string(a.launch.masked([]byte(strings.Join(parts, ": ")))), failureBytes)
+	return wire.Beginning(string(a.launch.Masked([]byte(strings.Join(parts, ": ")))), failureBytes)
 }
 
 // usefulText finds the words in an error's data, under the names that agents use.
 func usefulText(data []byte) (texts []string) {
-	if text := (object{"data": data}).text("data"); text != "" {
+	if text := (wire.Object{"data": data}).Text("data"); text != "" {
 		return []string{text}
 	}
-	o := readObject(data)
+	o := wire.ReadObject(data)
 	for _, name := range []string{"errorName", "errorKind", "codex_error_info", "details", "message", "reason", "error"} {
-		switch text := o.text(name); {
+		switch text := o.Text(name); {
 		case text != "":
 			texts = append(texts, text)
-		case readObject(o[name]) != nil:
+		case wire.ReadObject(o[name]) != nil:
 			texts = append(texts, string(o[name]))
 		}
 	}
@@ -82,19 +83,19 @@ func usefulText(data []byte) (texts []string) {
 // here: the rest would open a browser on the server, or ask a terminal that nobody sits at.
 func (a *agent) signIn() string {
 	var ways []string
-	for _, method := range a.hello.objects("authMethods") {
-		way := method.text("name")
+	for _, method := range a.hello.Objects("authMethods") {
+		way := method.Text("name")
 		if way == "" {
-			way = method.text("id")
+			way = method.Text("id")
 		}
-		if description := method.text("description"); description != "" {
+		if description := method.Text("description"); description != "" {
 			way = fmt.Sprintf("%s (%s)", way, description)
 		}
 		ways = append(ways, way)
 	}
 	named := ""
 	if len(ways) > 0 {
-		named = " It names these ways: " + beginning(string(a.launch.masked([]byte(strings.Join(ways, "; ")))), failureBytes) + "."
+		named = " It names these ways: " + wire.Beginning(string(a.launch.Masked([]byte(strings.Join(ways, "; ")))), failureBytes) + "."
 	}
 	return "The agent wants to be signed in first." + named + " " + authenticationAdvice
 }

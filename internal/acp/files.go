@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -27,8 +28,8 @@ type readArguments struct {
 }
 
 // readTextFile reads a file of the workspace for the agent, as a call that is judged like one of our own tools.
-func (a *agent) readTextFile(ctx context.Context, request object, _ json.RawMessage) (any, error) {
-	wanted := readArguments{Path: request.text("path"), Line: request.count("line"), Limit: request.count("limit")}
+func (a *agent) readTextFile(ctx context.Context, request wire.Object, _ json.RawMessage) (any, error) {
+	wanted := readArguments{Path: request.Text("path"), Line: request.Count("line"), Limit: request.Count("limit")}
 	if wanted.Path == "" {
 		return nil, invalid("The path is missing.")
 	}
@@ -91,9 +92,9 @@ type writeArguments struct {
 }
 
 // writeTextFile writes a file of the workspace for the agent. A file may well be empty.
-func (a *agent) writeTextFile(ctx context.Context, request object, _ json.RawMessage) (any, error) {
-	wanted := writeArguments{Path: request.text("path"), Content: request.text("content")}
-	if wanted.Path == "" || !request.has("content") {
+func (a *agent) writeTextFile(ctx context.Context, request wire.Object, _ json.RawMessage) (any, error) {
+	wanted := writeArguments{Path: request.Text("path"), Content: request.Text("content")}
+	if wanted.Path == "" || !request.Has("content") {
 		return nil, invalid("The path or the content is missing.")
 	}
 	summary := fmt.Sprintf("Write %d bytes to %s", len(wanted.Content), wanted.Path)
@@ -128,7 +129,7 @@ func (a *agent) authorize(
 		return nil, nil, domain.Grant{}, cancelledRequest(err)
 	case !grant.Allowed:
 		a.story.denied(c)
-		return nil, nil, domain.Grant{}, &acp.RequestError{Code: errorInternal, Message: beginning(grant.Message, failureBytes)}
+		return nil, nil, domain.Grant{}, &acp.RequestError{Code: errorInternal, Message: wire.Beginning(grant.Message, failureBytes)}
 	}
 	a.story.answered(c, domain.ApprovalApproved)
 	return host, c, grant, nil
@@ -136,7 +137,7 @@ func (a *agent) authorize(
 
 // cancelledRequest is what the agent is told where nobody judges its request any more.
 func cancelledRequest(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, errTurnCancelled) || errors.Is(err, errWithdrawn) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, errTurnCancelled) || errors.Is(err, wire.ErrWithdrawn) {
 		return acp.NewRequestCancelled(nil)
 	}
 	return &acp.RequestError{Code: errorInternal, Message: "Nobody can decide about this now."}
@@ -163,7 +164,7 @@ func (a *agent) fail(c *toolCall, err error) *acp.RequestError {
 // fileError says in plain words what is wrong with a file. Agents show the message to their model, and some look for
 // the words "not found" in it.
 func fileError(path string, err error) error {
-	shown := beginning(path, 500)
+	shown := wire.Beginning(path, 500)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return domain.Errorf(domain.CodeToolFailed, "Resource not found: %s", shown).With(err)

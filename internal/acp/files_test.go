@@ -15,7 +15,7 @@ import (
 // withFiles is a rig whose agent may use our files.
 func withFiles(t testing.TB) *rig {
 	r := newRig(t)
-	r.launch.files = true
+	r.launch.Files = true
 	r.host.Tree = map[string]string{}
 	return r
 }

@@ -3,6 +3,8 @@ package acp
 import (
 	"encoding/json"
 	"time"
+
+	"signoff/internal/acp/wire"
 )
 
 // intake decides what becomes of an update, before it becomes part of the story. An agent speaks as soon as its session
@@ -98,24 +100,24 @@ func (s *story) update(params json.RawMessage) {
 }
 
 // hear takes a plain chunk of text of our session. It declines one that is not told at once as what it is.
-func (s *story) hear(chunk textChunk) bool {
+func (s *story) hear(chunk wire.TextChunk) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.intake.phase != phaseLive || chunk.session != s.intake.session || s.replay != nil {
+	if s.intake.phase != phaseLive || chunk.Session != s.intake.session || s.replay != nil {
 		return false
 	}
-	s.say(chunk.thought, chunk.messageID, chunk.text)
+	s.say(chunk.Thought, chunk.MessageID, chunk.Text)
 	return true
 }
 
 // sort tells the updates of our session from others.
 func (s *story) sort(params json.RawMessage) {
-	p := readObject(params)
+	p := wire.ReadObject(params)
 	update := p["update"]
 	switch {
-	case readObject(update) == nil || p.text("sessionId") == "":
+	case wire.ReadObject(update) == nil || p.Text("sessionId") == "":
 		s.malformed(params)
-	case p.text("sessionId") != s.intake.session:
+	case p.Text("sessionId") != s.intake.session:
 		s.strange(params)
 	case s.intake.phase == phaseReplaying:
 		s.learn(update)
@@ -139,9 +141,9 @@ var statefulKinds = []string{"available_commands_update", "usage_update"}
 // learn takes from a replay what it tells of the present. All else has been told when it happened.
 func (s *story) learn(update json.RawMessage) {
 	s.intake.heard = time.Now()
-	o := readObject(update)
-	kind := o.text("sessionUpdate")
-	s.settings.learn(kind, o)
+	o := wire.ReadObject(update)
+	kind := o.Text("sessionUpdate")
+	s.settings.Learn(kind, o)
 	s.replay.learn(kind, o)
 	for _, stateful := range statefulKinds {
 		if kind == stateful {

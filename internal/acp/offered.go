@@ -3,12 +3,14 @@ package acp
 import (
 	"reflect"
 
+	"signoff/internal/acp/settings"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
 // tellOptions tells what can be chosen, where that is not as it was told before.
 func (s *story) tellOptions() {
-	if options := s.settings.listed(); !reflect.DeepEqual(options, s.options) {
+	if options := s.settings.Listed(); !reflect.DeepEqual(options, s.options) {
 		s.options = options
 		s.emit(domain.AgentOptionsUpdated{Turn: s.turn, Options: append([]domain.AgentOption{}, options...)})
 	}
@@ -18,43 +20,43 @@ func (s *story) tellOptions() {
 func (s *story) listed() []domain.AgentOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.listed()
+	return s.settings.Listed()
 }
 
-func (s *story) offers(option string) []offer {
+func (s *story) offers(option string) []settings.Option {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.offers(option)
+	return s.settings.Offers(option)
 }
 
 // chosen notes an accepted choice, and what the answer says of the others: a model may lack a mode.
-func (s *story) chosen(from offer, value string, answer object) {
+func (s *story) chosen(from settings.Option, value string, answer wire.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settings.chosen(from, value)
-	s.settings.readOptions(answer)
+	s.settings.Chosen(from, value)
+	s.settings.ReadOptions(answer)
 	if s.intake.phase == phaseLive {
 		s.tellOptions()
 	}
 }
 
 // established takes the answer that made the session or took it up.
-func (s *story) established(answer object) {
+func (s *story) established(answer wire.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settings.established(answer)
+	s.settings.Established(answer)
 }
 
 // setting is what the agent works with.
 func (s *story) setting(category string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.current(category)
+	return s.settings.Current(category)
 }
 
 // effective are the selections that count, in the order in which they are set.
-func (s *story) effective(selections []selection) ([]selection, error) {
+func (s *story) effective(selections []settings.Selection) ([]settings.Selection, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.effective(selections)
+	return s.settings.Effective(selections)
 }

@@ -15,7 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/acp/settings"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
+	"signoff/internal/mcp"
 	"signoff/internal/tools/hosttest"
 )
 
@@ -72,7 +75,7 @@ func TestPowers(t *testing.T) {
 		"denied":     {true, true, domain.Capabilities{Read: domain.Deny, Write: domain.Deny, Execute: domain.Deny}, "false false false"},
 		"read only":  {true, true, domain.Capabilities{Read: domain.Allow, Write: domain.Deny, Execute: domain.Deny}, "true false false"},
 	} {
-		a := &agent{launch: launch{files: test.files, terminals: test.terminals}}
+		a := &agent{launch: Config{Files: test.files, Terminals: test.terminals}}
 		a.execution.Request.Capabilities = test.capabilities
 		powers := a.powers()
 		fs := powers["fs"].(map[string]bool)
@@ -99,21 +102,21 @@ func TestStartsThatFail(t *testing.T) {
 		{"sign-in", []string{"-auth", "login"}, nil, domain.CodeAgentUnauthorized, "under env in the registry"},
 		{"a crash", []string{"-crash", "initialize"}, nil, domain.CodeAgentExited, "ended with exit code 1"},
 		{"a crash with last words", []string{"-script", "new: stderr no disk\nnew: crash 7"}, nil, domain.CodeAgentExited, "exit code 7. It last wrote to its standard error:\nno disk"},
-		{"no answer", []string{"-hang", "initialize"}, func(r *rig) { r.launch.startTimeout = 300 * time.Millisecond }, domain.CodeAgentTimedOut, "did not answer initialize in time"},
+		{"no answer", []string{"-hang", "initialize"}, func(r *rig) { r.launch.StartTimeout = 300 * time.Millisecond }, domain.CodeAgentTimedOut, "did not answer initialize in time"},
 		{"no session", []string{"-hang", "new"}, func(r *rig) {
-			r.launch.startTimeout = 3 * time.Second // in which a slow agent has to answer initialize
+			r.launch.StartTimeout = 3 * time.Second // in which a slow agent has to answer initialize
 		}, domain.CodeAgentTimedOut, "did not answer session/new in time"},
 		{"a refusal", []string{"-script", `new: fail -32603 "Internal error" {"details":"disk full"}`}, nil, domain.CodeAgentFailed, "The agent answered session/new with an error: Internal error: disk full (code -32603)"},
 		{"a session without an id", []string{"-script", `new: result {"sessionId":""}`}, nil, domain.CodeAgentProtocol, "without an id"},
 		{"a launcher that finds nothing", nil, func(r *rig) {
-			r.launch.process.Argv = []string{"/usr/bin/env", "no-such-agent"}
+			r.launch.Process.Argv = []string{"/usr/bin/env", "no-such-agent"}
 		}, domain.CodeAgentUnavailable, "cannot be run"},
-		{"no program", nil, func(r *rig) { r.launch.process.Argv = []string{"/no/such/agent"} }, domain.CodeAgentUnavailable, ""},
-		{"a mode that is not there", []string{"-modes", "code,plan"}, func(r *rig) { r.launch.selections = selects(categoryMode, "yolo") }, domain.CodeInvalid, `The agent does not offer the mode "yolo". It offers: code, plan.`},
-		{"no modes", nil, func(r *rig) { r.launch.selections = selects(categoryMode, "yolo") }, domain.CodeInvalid, "offers no choice of mode"},
-		{"a model that is not there", []string{"-models", "m1,m2"}, func(r *rig) { r.launch.selections = selects(categoryModel, "m3") }, domain.CodeInvalid, "m1, m2"},
+		{"no program", nil, func(r *rig) { r.launch.Process.Argv = []string{"/no/such/agent"} }, domain.CodeAgentUnavailable, ""},
+		{"a mode that is not there", []string{"-modes", "code,plan"}, func(r *rig) { r.launch.Selections = selects(settings.CategoryMode, "yolo") }, domain.CodeInvalid, `The agent does not offer the mode "yolo". It offers: code, plan.`},
+		{"no modes", nil, func(r *rig) { r.launch.Selections = selects(settings.CategoryMode, "yolo") }, domain.CodeInvalid, "offers no choice of mode"},
+		{"a model that is not there", []string{"-models", "m1,m2"}, func(r *rig) { r.launch.Selections = selects(settings.CategoryModel, "m3") }, domain.CodeInvalid, "m1, m2"},
 		{"an MCP server it cannot use", nil, func(r *rig) {
-			r.launch.mcpServers = []mcpServer{{name: "far", transport: "http", url: "http://x"}}
+			r.launch.McpServers = []mcp.Endpoint{{Name: "far", Transport: "http", URL: "http://x"}}
 		}, domain.CodeInvalid, `The agent cannot use the MCP server "far": it does not speak http.`},
 		{"no way back", []string{"-no-load"}, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "cannot take up"},
 		{"a session that it does not know", nil, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "does not take up its session old"},
@@ -138,7 +141,7 @@ func TestOpeningIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("enough")
 	time.AfterFunc(200*time.Millisecond, func() { cancel(reason) })
-	_, err := open(ctx, r.launch, r.opening)
+	_, err := Open(ctx, r.launch, r.opening)
 	if !errors.Is(err, reason) {
 		t.Errorf("got %v", err)
 	}
@@ -153,7 +156,7 @@ func TestModeAndModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, arguments...)
-			r.launch.selections = append(selects(categoryMode, "plan"), selects(categoryModel, "m2")...)
+			r.launch.Selections = append(selects(settings.CategoryMode, "plan"), selects(settings.CategoryModel, "m2")...)
 			r.open()
 			intro := r.agent.Introduction()
 			want(t, "introduced", intro.Mode+" "+intro.Model, "plan m2")
@@ -165,9 +168,9 @@ func TestModeAndModel(t *testing.T) {
 
 func TestMCPServersAreHandedOn(t *testing.T) {
 	r := newRig(t, "-mcp", "http")
-	r.launch.mcpServers = []mcpServer{
-		{name: "near", command: "/bin/near", env: map[string]string{"B": "2", "A": "1"}},
-		{name: "far", transport: "http", url: "http://x", headers: map[string]string{"H": "v"}},
+	r.launch.McpServers = []mcp.Endpoint{
+		{Name: "near", Command: "/bin/near", Env: map[string]string{"B": "2", "A": "1"}},
+		{Name: "far", Transport: "http", URL: "http://x", Headers: map[string]string{"H": "v"}},
 	}
 	binary, err := os.Executable()
 	if err != nil {
@@ -179,18 +182,18 @@ func TestMCPServersAreHandedOn(t *testing.T) {
 	own := regexp.MustCompile(`@signoff-mcp-[A-Z0-9]+ [A-Z0-9]+`)
 	want(t, "new", own.ReplaceAllString(sorted(t, me.McpServers), "its own"), wanted)
 	again := r.again(me.SessionID)
-	again.launch.mcpServers = r.launch.mcpServers
+	again.launch.McpServers = r.launch.McpServers
 	want(t, "load", own.ReplaceAllString(sorted(t, again.open().whoami().McpServers), "its own"), wanted)
 }
 
 // TestStartOfServersIsTold: agents say nothing of the servers that they were handed, and some start none of them.
 func TestStartOfServersIsTold(t *testing.T) {
 	r := newRig(t, "-mcp", "http")
-	r.launch.mcpServers = []mcpServer{
-		{name: "broken", command: "/no/such/server"}, {name: "far", transport: "http", url: "http://x"},
-		{name: "forgotten", command: "/bin/true"}, {name: "near", command: "/bin/true"},
+	r.launch.McpServers = []mcp.Endpoint{
+		{Name: "broken", Command: "/no/such/server"}, {Name: "far", Transport: "http", URL: "http://x"},
+		{Name: "forgotten", Command: "/bin/true"}, {Name: "near", Command: "/bin/true"},
 	}
-	r.launch.withheld = []string{"denied"}
+	r.launch.Withheld = []string{"denied"}
 	me := r.open().whoami() // a turn, in which the agent starts nothing
 	start := func(name string) {
 		for _, server := range decoded[[]struct {
@@ -238,12 +241,12 @@ func TestStartOfServersIsTold(t *testing.T) {
 func TestMetaGoesAlong(t *testing.T) {
 	for method, arguments := range map[string][]string{"session/load": nil, "session/resume": {"-resume"}} {
 		r := newRig(t, arguments...)
-		r.launch.meta = json.RawMessage(`{"some":"thing"}`)
+		r.launch.Meta = json.RawMessage(`{"some":"thing"}`)
 		r.opening.Execution.Request.Debug = true
 		r.open()
 		want(t, "new", sentMeta(r, "session/new"), `{"some":"thing"}`)
 		again := r.again(r.agent.session)
-		again.launch.meta = r.launch.meta
+		again.launch.Meta = r.launch.Meta
 		want(t, method, sentMeta(again.open(), method), `{"some":"thing"}`)
 	}
 	r := newRig(t)
@@ -255,9 +258,9 @@ func TestMetaGoesAlong(t *testing.T) {
 func sentMeta(r *rig, method string) string {
 	r.Helper()
 	for _, traced := range slices.Backward(r.outside.Traces()) {
-		sent := readObject([]byte(traced.Message))
-		if sent.text("method") == method {
-			return string(sent.object("params")["_meta"])
+		sent := wire.ReadObject([]byte(traced.Message))
+		if sent.Text("method") == method {
+			return string(sent.Object("params")["_meta"])
 		}
 	}
 	r.Fatalf("%s was not sent", method)
@@ -267,16 +270,16 @@ func sentMeta(r *rig, method string) string {
 // TestSignInWithAKey: by the method that the agent offers, for new sessions and earlier ones, and only where it is wanted.
 func TestSignInWithAKey(t *testing.T) {
 	r := newRig(t, "-auth", "key")
-	r.launch.admissions = []string{"other", "key"}
+	r.launch.Admissions = []string{"other", "key"}
 	r.open().runs("say hello")
 	again := r.again(r.agent.session)
-	again.launch.admissions = r.launch.admissions
+	again.launch.Admissions = r.launch.Admissions
 	again.open()
 	want(t, "continued", again.agent.Introduction().Continued, "load")
 	again.runs("say again")
 
 	idle := newRig(t, "-script", "authenticate: crash 9")
-	idle.launch.admissions = []string{"key"}
+	idle.launch.Admissions = []string{"key"}
 	idle.open().runs("say hello")
 }
 
@@ -289,7 +292,7 @@ func TestSignInThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, arguments...)
-			r.launch.admissions = []string{"key"}
+			r.launch.Admissions = []string{"key"}
 			r.fails(r.tryOpen(), domain.CodeAgentUnauthorized)
 		})
 	}
@@ -299,8 +302,8 @@ func TestSignInThatFails(t *testing.T) {
 func (r *rig) again(session string, arguments ...string) *rig {
 	r.Helper()
 	next := newRig(r, arguments...)
-	next.launch.process = r.launch.process
-	next.launch.process.Argv = append(append([]string{}, r.launch.process.Argv...), arguments...)
+	next.launch.Process = r.launch.Process
+	next.launch.Process.Argv = append(append([]string{}, r.launch.Process.Argv...), arguments...)
 	next.opening.Execution = r.opening.Execution
 	next.opening.AgentSession = session
 	next.turns = r.turns

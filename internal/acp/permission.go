@@ -7,6 +7,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -24,20 +25,20 @@ var permissionCancelled = permissionAnswer{permissionOutcome{Outcome: "cancelled
 
 // permission asks a person about a call of the agent's. The options go there and come back as they are: only the agent
 // knows what each of them does, whatever it says of their kind.
-func (a *agent) permission(ctx context.Context, sent object, raw json.RawMessage) (any, error) {
+func (a *agent) permission(ctx context.Context, sent wire.Object, raw json.RawMessage) (any, error) {
 	masked, err := a.shown(raw)
 	if err != nil {
 		return nil, acp.NewInvalidParams(nil)
 	}
-	request := readObject(masked)
+	request := wire.ReadObject(masked)
 	call := request["toolCall"]
-	c := a.story.ask(readObject(call), call)
+	c := a.story.ask(wire.ReadObject(call), call)
 	if !answerable(request) {
 		a.story.passOn("malformed", masked)
 		a.story.answered(c, domain.ApprovalCancelled)
 		return permissionCancelled, nil
 	}
-	if input := readObject(call)["rawInput"]; readObject(input) != nil && len(readObject(input)) == 0 {
+	if input := wire.ReadObject(call)["rawInput"]; wire.ReadObject(input) != nil && len(wire.ReadObject(input)) == 0 {
 		a.story.awaitInput(ctx, c)
 	}
 	answer := a.ask(ctx, domain.Question{
@@ -61,7 +62,7 @@ const inputGrace = time.Second
 // awaitInput waits until the agent has said what the call gets, at most for inputGrace.
 func (s *story) awaitInput(ctx context.Context, c *toolCall) {
 	s.mu.Lock()
-	if len(readObject(c.arguments)) > 0 {
+	if len(wire.ReadObject(c.arguments)) > 0 {
 		s.mu.Unlock()
 		return
 	}
@@ -89,9 +90,9 @@ func (a *agent) ask(ctx context.Context, question domain.Question) domain.Answer
 }
 
 // answerable tells whether there is an option that could be chosen.
-func answerable(request object) bool {
-	for _, option := range request.objects("options") {
-		if option.text("optionId") != "" {
+func answerable(request wire.Object) bool {
+	for _, option := range request.Objects("options") {
+		if option.Text("optionId") != "" {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
 )
@@ -115,7 +116,7 @@ func (p *program) lastWords(mask func([]byte) []byte) string {
 	if len(text) <= lastWords {
 		return text
 	}
-	text = ending(text, lastWords)
+	text = wire.Ending(text, lastWords)
 	if _, lines, cut := strings.Cut(text, "\n"); cut {
 		return "…\n" + lines
 	}
@@ -134,4 +135,4 @@ func within(grace time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-var _ deadlineWriter = (*os.File)(nil)
+var _ wire.DeadlineWriter = (*os.File)(nil)

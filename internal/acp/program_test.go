@@ -13,7 +13,7 @@ import (
 func TestAgentWithoutOutputIsKilled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.launch.process.Argv = []string{"/bin/sh", "-c", "exec 1>&-; exec sleep 60"}
+	r.launch.Process.Argv = []string{"/bin/sh", "-c", "exec 1>&-; exec sleep 60"}
 	message := r.fails(r.tryOpen(), domain.CodeAgentExited)
 	want(t, "message", message, "The agent's process was killed, because it had closed its output and did not end.")
 }

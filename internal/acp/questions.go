@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -13,11 +14,11 @@ import (
 
 // ask returns the call that a question is about. A call can have one open question; another one about the same call goes
 // by an id of its own.
-func (s *story) ask(toolCall object, raw json.RawMessage) *toolCall {
+func (s *story) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.release()
-	agentID := toolCall.text("toolCallId")
+	agentID := toolCall.Text("toolCallId")
 	c := s.calls.known[agentID]
 	switch {
 	case agentID == "" || c == nil || c.ended:
@@ -53,13 +54,13 @@ func agentIDOr(agentID, otherwise string) string {
 var descriptive = []string{"title", "content", "locations", "rawInput"}
 
 // describe keeps what a report says of what the call will do. A member that is empty says nothing.
-func (c *toolCall) describe(update object) {
+func (c *toolCall) describe(update wire.Object) {
 	for _, name := range descriptive {
-		if len(bytes.Trim(update[name], "[]{}\" \t\r\n")) == 0 || !update.has(name) {
+		if len(bytes.Trim(update[name], "[]{}\" \t\r\n")) == 0 || !update.Has(name) {
 			continue
 		}
 		if c.told == nil {
-			c.told = object{}
+			c.told = wire.Object{}
 		}
 		c.told[name] = update[name]
 	}
@@ -72,7 +73,7 @@ func (c *toolCall) describe(update object) {
 func (c *toolCall) inQuestion() domain.ToolCall {
 	call := c.asHost()
 	switch {
-	case len(readObject(c.arguments)) > 0:
+	case len(wire.ReadObject(c.arguments)) > 0:
 	case len(c.told) > 0:
 		call.Arguments = domain.Encode(c.told)
 	default:

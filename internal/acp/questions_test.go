@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/tools/hosttest"
 )
@@ -94,12 +95,12 @@ func TestUnannouncedCallIsAnnounced(t *testing.T) {
 	person := r.answers(yes("once"))
 	r.runs(`ask c1 kind=edit title="Writing to note.txt" content=hello mark=no`, `call c1 kind=edit title="Writing"`, `update c1 completed`)
 	want(t, "requests", len(hosttest.Of[domain.ToolCallRequested](r.host)), 1)
-	arguments := readObject(person.asked[0].Call.Arguments)
-	if arguments.text("title") != "Writing to note.txt" || len(arguments.list("content")) != 1 {
+	arguments := wire.ReadObject(person.asked[0].Call.Arguments)
+	if arguments.Text("title") != "Writing to note.txt" || len(arguments.List("content")) != 1 {
 		t.Errorf("a person was shown %s", person.asked[0].Call.Arguments)
 	}
 	reports := hosttest.Of[domain.ToolCallReported](r.host)
-	if len(reports) != 3 || readObject(reports[0].Update).text("title") != "Writing to note.txt" {
+	if len(reports) != 3 || wire.ReadObject(reports[0].Update).Text("title") != "Writing to note.txt" {
 		t.Errorf("reports: %v", reports)
 	}
 }

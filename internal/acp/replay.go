@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -202,7 +203,7 @@ func (r *replay) find(prompt string) (index int, found bool) {
 
 // findCall looks for a call by the id that the agent has for it. Ours may have an ending of its own.
 func (r *replay) findCall(agentID string) (id string, found bool) {
-	wanted := beginning(agentID, callIDBytes)
+	wanted := wire.Beginning(agentID, callIDBytes)
 	for id := range r.calls {
 		if id == wanted || strings.HasPrefix(id, wanted+"~") {
 			return id, true
@@ -214,11 +215,11 @@ func (r *replay) findCall(agentID string) (id string, found bool) {
 func anyPrompt(int) bool { return true }
 
 // learn takes what is told again where it should be, before the answer.
-func (r *replay) learn(kind string, update object) {
+func (r *replay) learn(kind string, update wire.Object) {
 	if r == nil {
 		return
 	}
-	switch text := update.object("content").text("text"); kind {
+	switch text := update.Object("content").Text("text"); kind {
 	case "user_message_chunk":
 		if prompt, found := r.find(text); found {
 			r.prompt = prompt
@@ -228,7 +229,7 @@ func (r *replay) learn(kind string, update object) {
 	case "agent_thought_chunk":
 		r.thoughts.learn(text)
 	case "tool_call", "tool_call_update":
-		id, _ := r.findCall(update.text("toolCallId"))
+		id, _ := r.findCall(update.Text("toolCallId"))
 		delete(r.calls, id)
 	}
 }
@@ -245,9 +246,9 @@ func (t *transcript) learn(piece string) {
 
 // recognise takes an update that may be told again, and tells one that is not.
 func (s *story) recognise(raw json.RawMessage) {
-	update := readObject(raw)
-	text := update.object("content").text("text")
-	switch kind := update.text("sessionUpdate"); kind {
+	update := wire.ReadObject(raw)
+	text := update.Object("content").Text("text")
+	switch kind := update.Text("sessionUpdate"); kind {
 	case "user_message_chunk":
 		s.hearPrompt(raw, text)
 	case "agent_message_chunk":
@@ -255,7 +256,7 @@ func (s *story) recognise(raw json.RawMessage) {
 	case "agent_thought_chunk":
 		s.hearText(&s.replay.thoughts, raw, text)
 	case "tool_call", "tool_call_update":
-		s.hearCall(kind, update.text("toolCallId"), raw)
+		s.hearCall(kind, update.Text("toolCallId"), raw)
 	case "plan":
 		if !s.repeating() {
 			s.tellNews(raw)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/tools/hosttest"
 )
@@ -70,9 +71,9 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				host, outside := &hosttest.Host{}, &hosttest.Host{}
-				a := newAgent(launch{}, domain.Opening{Host: outside, AgentSession: "s", Log: twoTurns})
+				a := newAgent(Config{}, domain.Opening{Host: outside, AgentSession: "s", Log: twoTurns})
 				defer a.stop()
-				a.story.calls.process, a.hello = "p", object{"agentCapabilities": json.RawMessage(`{"loadSession":true}`)}
+				a.story.calls.process, a.hello = "p", wire.Object{"agentCapabilities": json.RawMessage(`{"loadSession":true}`)}
 				a.story.calls.distinguish()
 				r := newBubble(t, a)
 				tell := func(updates []string) {
@@ -100,7 +101,7 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 				time.Sleep(test.after)
 				synctest.Wait()
 				a.story.begin(host, domain.Prompt{Turn: 3, Text: "Is it still?"})
-				if _, err := a.peer.call(t.Context(), "session/prompt", nil); err != nil {
+				if _, err := a.peer.Call(t.Context(), "session/prompt", nil); err != nil {
 					t.Fatal(err)
 				}
 				a.story.endReplay(true)
@@ -209,7 +210,7 @@ func TestAnswerThatIsAllReplayIsTold(t *testing.T) {
 func TestWhatIsHeldBackKeepsItsPlace(t *testing.T) {
 	story := loaded(t, twoTurns, "And now?").hears(userSays("What is in the folder?"), agentSays("There is"))
 	want(t, "told while it may be told again", story.host.Text(), "")
-	story.ask(readObject(json.RawMessage(`{"toolCallId":"new"}`)), nil)
+	story.ask(wire.ReadObject(json.RawMessage(`{"toolCallId":"new"}`)), nil)
 	want(t, "told before the question", story.host.Text(), "There is")
 	story.hears(agentSays(" more"))
 	want(t, "told in the end", story.finishes(), "There is more")

@@ -7,44 +7,46 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"signoff/internal/acp/wire"
 )
 
 // What an agent's report of a call says, in the few words that the log needs beside the report itself.
 
 // toolName is a short name that stays the same from call to call, so that rules can be made of it. The title is none:
 // it is the command, the path, or a sentence.
-func toolName(update object) string {
-	return beginning(append(toolNames(update), cmp.Or(update.text("kind"), "other"))[0], 100)
+func toolName(update wire.Object) string {
+	return wire.Beginning(append(toolNames(update), cmp.Or(update.Text("kind"), "other"))[0], 100)
 }
 
 // toolNames are the names that the agent has for the tool, where it says one.
-func toolNames(update object) []string {
-	meta := update.object("_meta")
-	names := []string{meta.text("toolName"), update.text("name")}
+func toolNames(update wire.Object) []string {
+	meta := update.Object("_meta")
+	names := []string{meta.Text("toolName"), update.Text("name")}
 	for _, member := range sortedNames(meta) { // a vendor's own corner, such as _meta.claudeCode.toolName
-		names = append(names, meta.object(member).text("toolName"))
+		names = append(names, meta.Object(member).Text("toolName"))
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // outputOf is the result as text: what the report shows to people, else what the tool itself gave.
-func outputOf(update object) (text string, told bool) {
-	if update.has("content") {
+func outputOf(update wire.Object) (text string, told bool) {
+	if update.Has("content") {
 		if text := contentText(update); text != "" {
 			return text, true
 		}
 	}
-	if !update.has("rawOutput") {
-		return "", update.has("content")
+	if !update.Has("rawOutput") {
+		return "", update.Has("content")
 	}
 	return plainText(update["rawOutput"]), true
 }
 
 // contentText is the text in a list of content. Diffs and terminals are for who reads the report.
-func contentText(update object) string {
+func contentText(update wire.Object) string {
 	var texts []string
-	for _, entry := range update.objects("content") {
-		if text := entry.object("content").text("text"); text != "" {
+	for _, entry := range update.Objects("content") {
+		if text := entry.Object("content").Text("text"); text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -57,9 +59,9 @@ func plainText(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &text) == nil {
 		return text
 	}
-	o := readObject(raw)
+	o := wire.ReadObject(raw)
 	for _, name := range []string{"formatted_output", "output", "stdout", "text", "content", "result", "error", "message"} {
-		if text := o.text(name); text != "" {
+		if text := o.Text(name); text != "" {
 			return text
 		}
 	}

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"signoff/internal/acp/acptest"
+	"signoff/internal/acp/settings"
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
 	"signoff/internal/tools/hosttest"
@@ -18,7 +20,7 @@ import (
 // rig is a scripted agent in a process, a host, and what both are made of. Its fields are set before open.
 type rig struct {
 	testing.TB
-	launch  launch
+	launch  Config
 	opening domain.Opening
 	host    *hosttest.Host // of the turns
 	outside *hosttest.Host // for what is said between them
@@ -43,10 +45,10 @@ func newRig(t testing.TB, arguments ...string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{TB: t, host: &hosttest.Host{Dir: workspace, Files: os.DirFS(workspace)}, outside: &hosttest.Host{}}
-	r.launch = launch{
-		judge: func(selection, offer, domain.AgentChoice) error { return nil },
-		name:  "scripted", starter: starter, clientVersion: "1.2.3",
-		process: sandbox.Process{
+	r.launch = Config{
+		Judge: func(settings.Selection, settings.Option, domain.AgentChoice) error { return nil },
+		Name:  "scripted", Starter: starter, ClientVersion: "1.2.3",
+		Process: sandbox.Process{
 			Argv: append([]string{acptest.Build(t), "-state", state}, arguments...),
 			Dir:  workspace, Env: []string{"PATH=/usr/bin:/bin", "HOME=" + state},
 		},
@@ -58,8 +60,8 @@ func newRig(t testing.TB, arguments ...string) *rig {
 }
 
 // selects is what a request selects.
-func selects(option, value string) []selection {
-	return []selection{{option: option, value: value, pointer: "/source/" + option, level: levelRequest}}
+func selects(option, value string) []settings.Selection {
+	return []settings.Selection{{Option: option, Value: value, Pointer: "/source/" + option, Level: settings.LevelRequest}}
 }
 
 // open opens the agent; the end of the test closes it.
@@ -72,7 +74,7 @@ func (r *rig) open() *rig {
 }
 
 func (r *rig) tryOpen() error {
-	opened, err := open(r.Context(), r.launch, r.opening)
+	opened, err := Open(r.Context(), r.launch, r.opening)
 	if err != nil {
 		return err
 	}
@@ -149,4 +151,14 @@ func decoded[V any](t testing.TB, raw []byte) (value V) {
 		t.Fatalf("%s: %v", raw, err)
 	}
 	return value
+}
+
+// problem is err as an error with a code.
+func problem(t testing.TB, err error) *domain.Error {
+	t.Helper()
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%v is no error with a code", err)
+	}
+	return e
 }

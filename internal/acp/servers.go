@@ -7,31 +7,32 @@ import (
 
 	"signoff/internal/acp/relay"
 	"signoff/internal/domain"
+	"signoff/internal/mcp"
 )
 
 // handOver returns the servers as the protocol writes them: a list also where there are none. Programs are started by way
 // of a relay, which tells that they have started.
 func (a *agent) handOver() ([]any, error) {
-	can := a.hello.object("agentCapabilities").object("mcpCapabilities")
+	can := a.hello.Object("agentCapabilities").Object("mcpCapabilities")
 	servers := []any{}
-	for _, server := range a.launch.mcpServers {
-		if server.isProgram() {
+	for _, server := range a.launch.McpServers {
+		if server.IsProgram() {
 			start, err := a.servers.wrap(server)
 			if err != nil {
 				return nil, err
 			}
 			servers = append(servers, map[string]any{
-				"name": server.name, "command": start.Command,
+				"name": server.Name, "command": start.Command,
 				"args": append([]string{}, start.Args...), "env": pairs(start.Env),
 			})
 			continue
 		}
-		if !can.has(server.transport) {
+		if !can.Has(server.Transport) {
 			return nil, domain.Invalid("/mcpServers",
-				"The agent cannot use the MCP server %q: it does not speak %s.", server.name, server.transport)
+				"The agent cannot use the MCP server %q: it does not speak %s.", server.Name, server.Transport)
 		}
 		servers = append(servers, map[string]any{
-			"type": server.transport, "name": server.name, "url": server.url, "headers": pairs(server.headers),
+			"type": server.Transport, "name": server.Name, "url": server.URL, "headers": pairs(server.Headers),
 		})
 	}
 	return servers, nil
@@ -61,18 +62,18 @@ type servers struct {
 }
 
 // wrap returns how the agent starts a server.
-func (s *servers) wrap(server mcpServer) (relay.Start, error) {
+func (s *servers) wrap(server mcp.Endpoint) (relay.Start, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listener == nil {
 		listener, err := relay.Listen(s.heard)
 		if err != nil {
 			return relay.Start{}, domain.Errorf(domain.CodeAgentUnavailable,
-				"The MCP server %q cannot be handed over: nothing can listen for its start.", server.name).With(err)
+				"The MCP server %q cannot be handed over: nothing can listen for its start.", server.Name).With(err)
 		}
 		s.listener = listener
 	}
-	return s.listener.Wrap(server.name, server.command, server.args, server.env), nil
+	return s.listener.Wrap(server.Name, server.Command, server.Args, server.Env), nil
 }
 
 func (s *servers) heard(report relay.Report) {
@@ -115,24 +116,24 @@ func (s *servers) close() {
 
 // tellServers tells of the servers whose start nobody will see.
 func (a *agent) tellServers() {
-	for _, name := range a.launch.withheld {
+	for _, name := range a.launch.Withheld {
 		a.servers.is(domain.AgentMCPServerUpdated{
 			Server: name, Status: domain.MCPServerWithheld, Message: "The capability mcp is denied, so the agent was not handed the server.",
 		})
 	}
-	for _, server := range a.launch.mcpServers {
-		if !server.isProgram() {
-			a.servers.is(domain.AgentMCPServerUpdated{Server: server.name, Status: domain.MCPServerUnknown})
+	for _, server := range a.launch.McpServers {
+		if !server.IsProgram() {
+			a.servers.is(domain.AgentMCPServerUpdated{Server: server.Name, Status: domain.MCPServerUnknown})
 		}
 	}
 }
 
 // tellMissing tells, at the end of a turn, of the servers that the agent has not started.
 func (a *agent) tellMissing() {
-	for _, server := range a.launch.mcpServers {
-		if server.isProgram() && !a.servers.known(server.name) {
+	for _, server := range a.launch.McpServers {
+		if server.IsProgram() && !a.servers.known(server.Name) {
 			a.servers.is(domain.AgentMCPServerUpdated{
-				Server: server.name, Status: domain.MCPServerNotStarted, Message: "The agent was handed the server and has not started it.",
+				Server: server.Name, Status: domain.MCPServerNotStarted, Message: "The agent was handed the server and has not started it.",
 			})
 		}
 	}

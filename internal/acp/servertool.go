@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"signoff/internal/acp/wire"
 )
 
 // toolOfServer is what the names of the tools of MCP servers begin with, with most agents and here: mcp__server__tool.
@@ -19,7 +21,7 @@ type serverTool struct {
 
 // identify notes that the call is one of a server's tool, as soon as anything shows it. From then on the tool has the name
 // that most agents would give it, so that one rule fits the same tool with all of them.
-func (c *toolCall) identify(update object) {
+func (c *toolCall) identify(update wire.Object) {
 	if c.server != "" {
 		return
 	}
@@ -37,7 +39,7 @@ func (c *toolCall) identify(update object) {
 // other tool's. The rest are names that a tool of the agent's own could have as well; so they count only for the servers that
 // the agent was handed: Gemini CLI says mcp_server_tool, as the beginning of the call's id, and "tool (server MCP Server)" as the title;
 // OpenCode says server_tool as the title.
-func findServerTool(update object, servers []string) (found serverTool, is bool) {
+func findServerTool(update wire.Object, servers []string) (found serverTool, is bool) {
 	names := toolNames(update)
 	for _, name := range names {
 		rest, of := strings.CutPrefix(name, toolOfServer)
@@ -54,11 +56,11 @@ func findServerTool(update object, servers []string) (found serverTool, is bool)
 		}
 		return serverTool{server: server, tool: tool, byName: true}, true
 	}
-	title := update.text("title")
+	title := update.Text("title")
 	if parts := titleOfServerTool.FindStringSubmatch(title); parts != nil && slices.Contains(servers, parts[2]) {
 		return serverTool{server: parts[2], tool: parts[1]}, true
 	}
-	id := numberedID.ReplaceAllString(update.text("toolCallId"), "")
+	id := numberedID.ReplaceAllString(update.Text("toolCallId"), "")
 	if rest, of := strings.CutPrefix(id, "mcp_"); of {
 		if found, is := cutServer(rest, "_", servers); is {
 			return found, true

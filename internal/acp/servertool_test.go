@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/tools/hosttest"
 )
@@ -41,8 +42,8 @@ func TestToolsOfServers(t *testing.T) {
 			story.calls.servers = []string{"probe", "probe_two"}
 			var c *toolCall
 			for i, update := range test.updates {
-				said := readObject(json.RawMessage(update))
-				if said.text("toolCallId") == "" {
+				said := wire.ReadObject(json.RawMessage(update))
+				if said.Text("toolCallId") == "" {
 					said["toolCallId"] = json.RawMessage(`"c"`)
 				}
 				if i < len(test.updates)-1 {
@@ -59,7 +60,7 @@ func TestToolsOfServers(t *testing.T) {
 	}
 }
 
-func withKind(update object) object {
+func withKind(update wire.Object) wire.Object {
 	update["sessionUpdate"] = json.RawMessage(`"tool_call"`)
 	return update
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"signoff/internal/acp/acptest"
+	"signoff/internal/acp/settings"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/tools/hosttest"
 )
@@ -31,38 +33,38 @@ const oddOptions = `{"configOptions":[
 func TestAChoiceThatIsRefusedIsNotSet(t *testing.T) {
 	refused := domain.Invalid("/source/mode", "not this one")
 	var judged []string
-	a := &agent{story: newTale(t, domain.Opening{}).story, launch: launch{judge: func(_ selection, option offer, found domain.AgentChoice) error {
+	a := &agent{story: newTale(t, domain.Opening{}).story, launch: Config{Judge: func(_ settings.Selection, option settings.Option, found domain.AgentChoice) error {
 		judged = append(judged, option.ID+" "+found.Value)
 		return refused
 	}}}
-	a.story.established(readObject(json.RawMessage(oddOptions)))
-	err := a.choose(t.Context(), []selection{{option: categoryMode, value: "Plan it"}})
+	a.story.established(wire.ReadObject(json.RawMessage(oddOptions)))
+	err := a.choose(t.Context(), []settings.Selection{{Option: settings.CategoryMode, Value: "Plan it"}})
 	want(t, "refused", errors.Is(err, refused), true)
 	want(t, "judged", strings.Join(judged, ", "), "a plan")
-	want(t, "the mode", a.story.setting(categoryMode), "code")
+	want(t, "the mode", a.story.setting(settings.CategoryMode), "code")
 }
 
 // TestSettingsAreReadLeniently: groups, unknown types and missing categories; options come before modes.
 func TestSettingsAreReadLeniently(t *testing.T) {
 	s := newTale(t, domain.Opening{}).story
-	s.established(readObject(json.RawMessage(oddOptions)))
-	want(t, "current", s.setting(categoryMode)+" "+s.setting(categoryModel), "code m1")
-	offers := s.offers(categoryMode)
+	s.established(wire.ReadObject(json.RawMessage(oddOptions)))
+	want(t, "current", s.setting(settings.CategoryMode)+" "+s.setting(settings.CategoryModel), "code m1")
+	offers := s.offers(settings.CategoryMode)
 	want(t, "offers", len(offers), 2)
-	want(t, "found", fmt.Sprint(offers[0].choice("plan").Value, offers[0].choice("PLAN IT").Value, offers[0].choice("x").Value,
-		offers[1].choice("Old").Value), "planplanlegacy")
+	want(t, "found", fmt.Sprint(offers[0].Choice("plan").Value, offers[0].Choice("PLAN IT").Value, offers[0].Choice("x").Value,
+		offers[1].Choice("Old").Value), "planplanlegacy")
 	// The answer to a choice lists all options anew: one may change another.
-	s.chosen(offers[0], "plan", readObject(json.RawMessage(`{"configOptions":[
+	s.chosen(offers[0], "plan", wire.ReadObject(json.RawMessage(`{"configOptions":[
 		{"id":"model","type":"select","currentValue":"m2","options":[]}]}`)))
-	want(t, "model", s.setting(categoryModel), "m2")
+	want(t, "model", s.setting(settings.CategoryModel), "m2")
 	s.chosen(offers[1], "legacy", nil)
-	want(t, "mode", s.setting(categoryMode), "legacy")
+	want(t, "mode", s.setting(settings.CategoryMode), "legacy")
 }
 
 // TestOffersAreTold: what can be chosen is told when the session begins, and again when it has changed; once each.
 func TestOffersAreTold(t *testing.T) {
 	r := newRig(t, "-modes", "code,plan", "-models", "m1,m2")
-	r.launch.selections = selects(categoryMode, "plan")
+	r.launch.Selections = selects(settings.CategoryMode, "plan")
 	r.open()
 	option := func(id, current string, values ...string) domain.AgentOption {
 		all := domain.AgentOption{ID: id, Category: id, Current: current}
@@ -89,18 +91,18 @@ func TestOffersAreTold(t *testing.T) {
 
 // TestOptionsAreChosen: by their ids or categories, the model first, and what is chosen later goes before what was chosen earlier.
 func TestOptionsAreChosen(t *testing.T) {
-	request := func(source domain.Source, prompts ...map[string]string) (all []selection) {
-		all = append([]selection{
-			{option: categoryMode, value: "ask", pointer: "/source/mode", level: levelRegistry},
-			{option: categoryModel, value: "m1", pointer: "/source/model", level: levelRegistry},
-		}, sourceSelections(source)...)
+	request := func(source domain.Source, prompts ...map[string]string) (all []settings.Selection) {
+		all = append([]settings.Selection{
+			{Option: settings.CategoryMode, Value: "ask", Pointer: "/source/mode", Level: settings.LevelRegistry},
+			{Option: settings.CategoryModel, Value: "m1", Pointer: "/source/model", Level: settings.LevelRegistry},
+		}, settings.SourceSelections(source)...)
 		for i, options := range prompts {
-			all = append(all, selectionsOf(options, "/options", levelPrompts+i)...)
+			all = append(all, settings.Selections(options, "/options", settings.LevelPrompts+i)...)
 		}
 		return all
 	}
 	for name, c := range map[string]struct {
-		selections []selection
+		selections []settings.Selection
 		set        string // mode, model and effort
 		refused    string // the pointer, and what the message has
 	}{
@@ -118,7 +120,7 @@ func TestOptionsAreChosen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "-modes", "ask,code,plan", "-models", "m1,m2", "-config", "effort")
-			r.launch.selections = c.selections
+			r.launch.Selections = c.selections
 			err := r.tryOpen()
 			if c.refused != "" {
 				e := problem(t, err)
@@ -182,7 +184,7 @@ func TestOptionsOfACancelledTurn(t *testing.T) {
 	if !errors.Is(err, errTurnCancelled) {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.launch.process.Dir, "go"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.launch.Process.Dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "in the next turn", r.whoami().Settings["mode"], "code")
@@ -191,7 +193,7 @@ func TestOptionsOfACancelledTurn(t *testing.T) {
 // TestOptionsAreListed: an option stands for the mode or model that the agent lists in the older way as well.
 func TestOptionsAreListed(t *testing.T) {
 	s := newTale(t, domain.Opening{}).story
-	s.established(readObject(json.RawMessage(`{"configOptions":[
+	s.established(wire.ReadObject(json.RawMessage(`{"configOptions":[
 		{"id":"m","name":"Mode","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Asks."}]},
 		{"id":"thinking","name":"Thinking","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"high"},{"value":"low"}]}],
 		"modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"}]},
@@ -201,7 +203,7 @@ func TestOptionsAreListed(t *testing.T) {
 		{ID: "thinking", Name: "Thinking", Category: "thought_level", Current: "high", Choices: []domain.AgentChoice{{Value: "high"}, {Value: "low"}}},
 		{ID: "model", Category: "model", Current: "m1", Choices: []domain.AgentChoice{{Value: "m1", Name: "One"}}},
 	}
-	if diff := difference.Diff(wanted, s.settings.listed()); diff != "" {
+	if diff := difference.Diff(wanted, s.settings.Listed()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -20,35 +21,35 @@ import (
 // Ids stay apart. Two calls whose ids look like keys would become one that is called "[masked]", and an option would
 // go back to the agent that it has never offered; so such an id gets a stand-in, always the same for the same id.
 func (a *agent) shown(params json.RawMessage) (json.RawMessage, error) {
-	masked := a.launch.masked(params)
+	masked := a.launch.Masked(params)
 	if bytes.Equal(masked, params) {
 		return params, nil
 	}
 	if !json.Valid(masked) {
 		return nil, errors.New("acp: hiding a secret has broken a message")
 	}
-	shown, sent := readObject(masked), readObject(params)
+	shown, sent := wire.ReadObject(masked), wire.ReadObject(params)
 	if shown == nil {
 		return masked, nil
 	}
 	a.keepIDs(shown, sent)
 	for _, member := range []string{"toolCall", "update"} {
-		if inner := shown.object(member); inner != nil {
-			a.keepIDs(inner, sent.object(member))
+		if inner := shown.Object(member); inner != nil {
+			a.keepIDs(inner, sent.Object(member))
 			shown[member] = domain.Encode(inner)
 		}
 	}
-	if options := shown.list("options"); options != nil {
-		a.keepOptions(options, sent.list("options"))
+	if options := shown.List("options"); options != nil {
+		a.keepOptions(options, sent.List("options"))
 		shown["options"] = domain.Encode(options)
 	}
 	return domain.Encode(shown), nil
 }
 
 // keepIDs gives one object of a message the ids that it was sent with, or their stand-ins.
-func (a *agent) keepIDs(shown, sent object) {
+func (a *agent) keepIDs(shown, sent wire.Object) {
 	for _, member := range []string{"sessionId", "toolCallId", "messageId", "optionId"} {
-		if id := sent.text(member); id != "" {
+		if id := sent.Text(member); id != "" {
 			shown[member] = domain.Encode(a.shownID(id))
 		}
 	}
@@ -59,8 +60,8 @@ func (a *agent) keepOptions(shown, sent []json.RawMessage) {
 		return
 	}
 	for i := range shown {
-		if option := readObject(shown[i]); option != nil {
-			a.keepIDs(option, readObject(sent[i]))
+		if option := wire.ReadObject(shown[i]); option != nil {
+			a.keepIDs(option, wire.ReadObject(sent[i]))
 			shown[i] = domain.Encode(option)
 		}
 	}
@@ -76,9 +77,9 @@ func (a *agent) shownID(id string) string {
 }
 
 // sentOption is the id of an option as the agent has sent it.
-func (a *agent) sentOption(request object, chosen string) string {
-	for _, option := range request.objects("options") {
-		if id := option.text("optionId"); id != "" && a.shownID(id) == chosen {
+func (a *agent) sentOption(request wire.Object, chosen string) string {
+	for _, option := range request.Objects("options") {
+		if id := option.Text("optionId"); id != "" && a.shownID(id) == chosen {
 			return id
 		}
 	}
@@ -86,14 +87,14 @@ func (a *agent) sentOption(request object, chosen string) string {
 }
 
 // hides tells whether something in a text must not be seen.
-func (a *agent) hides(text []byte) bool { return !bytes.Equal(a.launch.masked(text), text) }
+func (a *agent) hides(text []byte) bool { return !bytes.Equal(a.launch.Masked(text), text) }
 
 // unshowable refuses a request that holds a secret. Masked, it would be another one: a file would get "[masked]" for
 // its key, and the agent would hear that all went well. As it is, a person would decide about what nobody has seen.
 func (a *agent) unshowable(tool, summary string) *acp.RequestError {
 	const why = "The request holds a secret that Signoff hides, so it cannot be shown to a person, and is not run."
 	a.story.passOn("refused", domain.Encode(map[string]string{
-		"tool": tool, "summary": beginning(string(a.launch.masked([]byte(summary))), summaryBytes), "message": why,
+		"tool": tool, "summary": wire.Beginning(string(a.launch.Masked([]byte(summary))), summaryBytes), "message": why,
 	}))
 	return invalid(why)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
 	"signoff/internal/tools/hosttest"
@@ -20,7 +21,7 @@ const (
 
 // keysAreHidden has the rig hide what servers hide: the shapes of well-known keys.
 func (r *rig) keysAreHidden() *rig {
-	r.launch.mask = secrets.NewMasker("passed-on-value").Mask
+	r.launch.Mask = secrets.NewMasker("passed-on-value").Mask
 	return r
 }
 
@@ -36,7 +37,7 @@ func TestRequestsThatHoldASecretAreNotRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := withFiles(t).keysAreHidden()
-			r.launch.terminals = true
+			r.launch.Terminals = true
 			r.host.Command = func(context.Context, domain.Command, io.Writer) (domain.CommandResult, error) {
 				t.Error("a command was run")
 				return domain.CommandResult{}, nil
@@ -53,7 +54,7 @@ func TestRequestsThatHoldASecretAreNotRun(t *testing.T) {
 			if len(refused) != 1 || refused[0].Kind != "refused" || strings.Contains(string(refused[0].Update), awsKey) {
 				t.Fatalf("told: %v", refused)
 			}
-			if told := readObject(refused[0].Update); told.text("tool") == "" || !strings.Contains(told.text("message"), "not run") {
+			if told := wire.ReadObject(refused[0].Update); told.Text("tool") == "" || !strings.Contains(told.Text("message"), "not run") {
 				t.Errorf("told: %s", refused[0].Update)
 			}
 		})
@@ -64,12 +65,12 @@ func TestRequestsThatHoldASecretAreNotRun(t *testing.T) {
 func TestASessionMayLookLikeAKey(t *testing.T) {
 	r := withFiles(t).keysAreHidden()
 	r.outside.Tree = map[string]string{}
-	r.launch.process.Argv = append(r.launch.process.Argv, "-script", `new: result {"sessionId":"`+anAPIKey+`"}`)
+	r.launch.Process.Argv = append(r.launch.Process.Argv, "-script", `new: result {"sessionId":"`+anAPIKey+`"}`)
 	r.open()
 	want(t, "session", r.agent.session, anAPIKey)
 	r.agent.story.update(mustShow(r, `{"sessionId":"`+anAPIKey+`","update":{"sessionUpdate":"plan","entries":[]}}`))
 	want(t, "plans", len(hosttest.Of[domain.PlanUpdated](r.outside)), 1)
-	_, err := r.agent.asked(t.Context(), "fs/write_text_file",
+	_, err := r.agent.Request(t.Context(), "fs/write_text_file",
 		[]byte(`{"sessionId":"`+anAPIKey+`","path":"a.txt","content":"text"}`))
 	if content, written := r.outside.Content("a.txt"); err != nil || !written || content != "text" {
 		t.Errorf("a.txt: %q, %v, %v", content, written, err)
@@ -93,8 +94,8 @@ func TestIDsThatLookLikeKeys(t *testing.T) {
 		if strings.Contains(shown, anAPIKey) || strings.Contains(shown, anAPIKey2) || !strings.Contains(shown, "use [masked]") {
 			t.Errorf("a person was shown %s", shown)
 		}
-		options := (object{"options": q.Options}).objects("options")
-		return yes(options[1].text("optionId")), nil
+		options := (wire.Object{"options": q.Options}).Objects("options")
+		return yes(options[1].Text("optionId")), nil
 	}
 	r.runs("call "+anAPIKey+" kind=execute", "call "+anAPIKey2+" kind=execute",
 		`ask `+anAPIKey2+` mark=no input={"k":"use `+awsKey+`"} options=`+anAPIKey+`:allow_once:One,`+anAPIKey2+`:allow_once:Two`,

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"signoff/internal/acp/settings"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -29,7 +31,7 @@ type story struct {
 	speech   speech
 	calls    calls
 	usage    account
-	settings settings
+	settings settings.Settings
 	options  []domain.AgentOption // as they were told last
 }
 
@@ -105,7 +107,7 @@ func (s *story) tell(payload domain.Payload) {
 
 // pass passes on what the agent said as it said it.
 func (s *story) pass(kind string, update json.RawMessage) {
-	s.emit(domain.AgentUpdated{Turn: s.turn, Kind: beginning(kind, 100), Update: update})
+	s.emit(domain.AgentUpdated{Turn: s.turn, Kind: wire.Beginning(kind, 100), Update: update})
 }
 
 // passOn is pass from outside of the story.
@@ -122,7 +124,7 @@ const malformedBytes = 4 << 10
 // odd now and then, and mean nothing by it.
 func (s *story) malformed(raw json.RawMessage) {
 	if len(raw) > malformedBytes {
-		raw = domain.Encode(beginning(string(raw), malformedBytes))
+		raw = domain.Encode(wire.Beginning(string(raw), malformedBytes))
 	}
 	if len(raw) == 0 {
 		raw = json.RawMessage("null")

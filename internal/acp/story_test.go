@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/tools/hosttest"
 )
@@ -230,7 +231,7 @@ func TestToolNames(t *testing.T) {
 		`{"toolCallId":"c","kind":"other","name":"x","_meta":{"toolName":"y","z":{"toolName":"w"}}}`: "y",
 		`{"toolCallId":"c"}`: "other",
 	} {
-		want(t, update, toolName(readObject(json.RawMessage(update))), wanted)
+		want(t, update, toolName(wire.ReadObject(json.RawMessage(update))), wanted)
 	}
 }
 
@@ -243,11 +244,11 @@ func TestOutputOfACall(t *testing.T) {
 		`{"content":[{"type":"diff","path":"p"}],"rawOutput":{"error":"e"}}`: "e",
 		`{"content":[]}`:                                                     "",
 	} {
-		got, told := outputOf(readObject(json.RawMessage(update)))
+		got, told := outputOf(wire.ReadObject(json.RawMessage(update)))
 		want(t, update, got, wanted)
 		want(t, update+" told", told, true)
 	}
-	if _, told := outputOf(object{}); told {
+	if _, told := outputOf(wire.Object{}); told {
 		t.Error("an update without output tells none")
 	}
 	short, truncated := shortened(strings.Repeat("ä", outputBytes))

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -61,11 +62,11 @@ type terminalArguments struct {
 }
 
 // create has a command judged and starts it.
-func (t *terminals) create(ctx context.Context, request object, _ json.RawMessage) (any, error) {
-	wanted := terminalArguments{Command: request.text("command"), Cwd: request.text("cwd"), Env: map[string]string{}}
+func (t *terminals) create(ctx context.Context, request wire.Object, _ json.RawMessage) (any, error) {
+	wanted := terminalArguments{Command: request.Text("command"), Cwd: request.Text("cwd"), Env: map[string]string{}}
 	_ = json.Unmarshal(request["args"], &wanted.Args) // there may be none
-	for _, variable := range request.objects("env") {
-		wanted.Env[variable.text("name")] = variable.text("value")
+	for _, variable := range request.Objects("env") {
+		wanted.Env[variable.Text("name")] = variable.Text("value")
 	}
 	if wanted.Command == "" {
 		return nil, invalid("The command is missing.")
@@ -121,7 +122,7 @@ func folderIn(workspace, cwd string) (string, error) {
 	}
 	folder, err := filepath.Rel(workspace, cwd)
 	if err != nil || !filepath.IsLocal(folder) {
-		return "", domain.Errorf(domain.CodePathOutsideWorkspace, "The folder %s is not in the workspace.", beginning(cwd, 500))
+		return "", domain.Errorf(domain.CodePathOutsideWorkspace, "The folder %s is not in the workspace.", wire.Beginning(cwd, 500))
 	}
 	return folder, nil
 }
@@ -132,8 +133,8 @@ const (
 )
 
 // outputLimit is how much of the output the agent wants kept.
-func outputLimit(request object) int {
-	limit := request.count("outputByteLimit")
+func outputLimit(request wire.Object) int {
+	limit := request.Count("outputByteLimit")
 	if limit == nil {
 		return defaultOutputLimit
 	}
@@ -193,10 +194,10 @@ func (s *story) settled(ctx context.Context, one *terminal, result domain.Comman
 }
 
 // find returns the terminal that a request names.
-func (t *terminals) find(request object) (*terminal, error) {
+func (t *terminals) find(request wire.Object) (*terminal, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := t.open[request.text("terminalId")]
+	one := t.open[request.Text("terminalId")]
 	if one == nil {
 		return nil, invalid("The terminal is unknown here.")
 	}
@@ -204,7 +205,7 @@ func (t *terminals) find(request object) (*terminal, error) {
 }
 
 // output shows what a command has printed so far, and how it ended if it has.
-func (t *terminals) output(_ context.Context, request object, _ json.RawMessage) (any, error) {
+func (t *terminals) output(_ context.Context, request wire.Object, _ json.RawMessage) (any, error) {
 	one, err := t.find(request)
 	if err != nil {
 		return nil, err
@@ -220,7 +221,7 @@ func (t *terminals) output(_ context.Context, request object, _ json.RawMessage)
 }
 
 // wait answers when the command has ended.
-func (t *terminals) wait(ctx context.Context, request object, _ json.RawMessage) (any, error) {
+func (t *terminals) wait(ctx context.Context, request wire.Object, _ json.RawMessage) (any, error) {
 	one, err := t.find(request)
 	if err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func (t *terminals) wait(ctx context.Context, request object, _ json.RawMessage)
 }
 
 // kill ends the command; its output stays.
-func (t *terminals) kill(ctx context.Context, request object, _ json.RawMessage) (any, error) {
+func (t *terminals) kill(ctx context.Context, request wire.Object, _ json.RawMessage) (any, error) {
 	one, err := t.find(request)
 	if err != nil {
 		return nil, err
@@ -254,13 +255,13 @@ func (one *terminal) stop(ctx context.Context) error {
 }
 
 // release ends the command and forgets it.
-func (t *terminals) release(ctx context.Context, request object, _ json.RawMessage) (any, error) {
+func (t *terminals) release(ctx context.Context, request wire.Object, _ json.RawMessage) (any, error) {
 	one, err := t.find(request)
 	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
-	delete(t.open, request.text("terminalId"))
+	delete(t.open, request.Text("terminalId"))
 	t.mu.Unlock()
 	return struct{}{}, one.stop(ctx)
 }

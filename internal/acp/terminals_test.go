@@ -14,7 +14,7 @@ import (
 // withTerminals is a rig whose agent may run commands through us.
 func withTerminals(t testing.TB) *rig {
 	r := newRig(t)
-	r.launch.terminals = true
+	r.launch.Terminals = true
 	return r
 }
 

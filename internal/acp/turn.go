@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -27,7 +28,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 		return "", context.Cause(ctx)
 	}
 	if a.lost() { // nothing of the prompt is written yet
-		return "", a.program.exit(a.launch.masked).With(domain.ErrNotPrompted)
+		return "", a.program.exit(a.launch.Masked).With(domain.ErrNotPrompted)
 	}
 	a.service.renew(a.life)
 	a.story.begin(host, prompt)
@@ -55,22 +56,22 @@ func (a *agent) take(ctx context.Context, prompt domain.Prompt) (stop domain.Sto
 	}
 	answer := a.turn(ctx, prompt)
 	stop, err = a.outcome(ctx, answer)
-	return stop, answer.err == nil, err
+	return stop, answer.Err == nil, err
 }
 
 // lost tells whether the process is dead, or of no use any more.
-func (a *agent) lost() bool { return a.program.gone() || a.program.doomed() || a.peer.cause() != nil }
+func (a *agent) lost() bool { return a.program.gone() || a.program.doomed() || a.peer.Cause() != nil }
 
 // turn asks the agent and waits for its answer, also where ctx ends.
-func (a *agent) turn(ctx context.Context, prompt domain.Prompt) callOutcome {
+func (a *agent) turn(ctx context.Context, prompt domain.Prompt) wire.Answer {
 	params := map[string]any{"sessionId": a.session, "prompt": a.blocks(prompt)}
 	a.fresh = false
-	answers := make(chan callOutcome, 1)
+	answers := make(chan wire.Answer, 1)
 	go func() {
-		result, err := a.peer.call(context.WithoutCancel(ctx), "session/prompt", params)
-		answers <- callOutcome{result, err}
+		result, err := a.peer.Call(context.WithoutCancel(ctx), "session/prompt", params)
+		answers <- wire.Answer{Result: result, Err: err}
 	}()
-	silence := newSilence(a.launch.silence(), a.peer.active, a.service.owes, a.story.silent)
+	silence := newSilence(a.launch.silence(), a.peer.LastRead, a.service.owes, a.story.silent)
 	defer silence.stop()
 	for {
 		select {
@@ -86,23 +87,23 @@ func (a *agent) turn(ctx context.Context, prompt domain.Prompt) callOutcome {
 
 // outcome is how the turn ended: first whether we have cancelled it, then what the agent says, then that it failed. What
 // an agent says of a cancelled turn cannot be relied on: it may be an ordinary end, or an error.
-func (a *agent) outcome(ctx context.Context, answer callOutcome) (domain.StopReason, error) {
-	if answer.err == nil {
-		a.story.result(answer.result)
+func (a *agent) outcome(ctx context.Context, answer wire.Answer) (domain.StopReason, error) {
+	if answer.Err == nil {
+		a.story.result(answer.Result)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case answer.err != nil:
-		return "", a.explain(ctx, "the prompt", answer.err)
+	case answer.Err != nil:
+		return "", a.explain(ctx, "the prompt", answer.Err)
 	default:
-		return stopReason(answer.result)
+		return stopReason(answer.Result)
 	}
 }
 
 // stopReason is the agent's word in ours.
 func stopReason(result json.RawMessage) (domain.StopReason, error) {
-	switch word := readObject(result).text("stopReason"); word {
+	switch word := wire.ReadObject(result).Text("stopReason"); word {
 	case "end_turn":
 		return domain.StopEndTurn, nil
 	case "max_tokens":
@@ -117,22 +118,22 @@ func stopReason(result json.RawMessage) (domain.StopReason, error) {
 		return "", domain.Errorf(domain.CodeAgentProtocol, "The agent ended its turn without saying why.")
 	default:
 		return "", domain.Errorf(domain.CodeAgentProtocol,
-			"The agent ended its turn for a reason that is unknown here: %q.", beginning(word, 100))
+			"The agent ended its turn for a reason that is unknown here: %q.", wire.Beginning(word, 100))
 	}
 }
 
 // cancel ends the turn: everything that the agent has asked is answered, then it is told, and after a while killed. It
 // may speak on until it answers.
-func (a *agent) cancel(answers <-chan callOutcome) callOutcome {
+func (a *agent) cancel(answers <-chan wire.Answer) wire.Answer {
 	a.service.end(errTurnCancelled)
 	a.service.settle(answersGrace)
-	a.peer.settle(answersGrace)
+	a.peer.AwaitAnswers(answersGrace)
 	limited, stop := context.WithTimeout(context.Background(), cancelGrace)
 	defer stop()
 	again := time.NewTicker(cancelAgain)
 	defer again.Stop()
 	for {
-		_ = a.peer.notify(limited, "session/cancel", map[string]any{"sessionId": a.session}) // who does not read is killed
+		_ = a.peer.Notify(limited, "session/cancel", map[string]any{"sessionId": a.session}) // who does not read is killed
 		select {
 		case answer := <-answers:
 			return answer
@@ -140,7 +141,7 @@ func (a *agent) cancel(answers <-chan callOutcome) callOutcome {
 		case <-limited.Done():
 			a.program.kill("it did not stop when its turn was cancelled")
 			within(buriedGrace, a.program.child.Done())
-			return callOutcome{err: context.DeadlineExceeded}
+			return wire.Answer{Err: context.DeadlineExceeded}
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestStopReasons(t *testing.T) {
 
 func TestErrorsOfTheAgent(t *testing.T) {
 	r := newRig(t)
-	r.launch.mask = masking("sk-secret")
+	r.launch.Mask = masking("sk-secret")
 	r.open()
 	for _, test := range []struct{ step, wanted string }{
 		{`fail -32603 "Internal error" {"details":"401 for sk-secret"}`, "The agent answered the prompt with an error: Internal error: 401 for *** (code -32603)"},
@@ -165,7 +165,7 @@ read -r end
 func TestLostCancelIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.launch.process.Argv = []string{"/bin/sh", "-c", overtaken}
+	r.launch.Process.Argv = []string{"/bin/sh", "-c", overtaken}
 	r.open()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
@@ -189,7 +189,7 @@ func TestCancelBeforeThePrompt(t *testing.T) {
 
 func TestCrash(t *testing.T) {
 	r := newRig(t)
-	r.launch.mask = masking("sk-secret")
+	r.launch.Mask = masking("sk-secret")
 	r.open()
 	_, err := r.prompt(t.Context(), "stderr the key sk-secret", "stderr the disk is full", "say Hel", "crash 3")
 	message := r.fails(err, domain.CodeAgentExited)
@@ -242,7 +242,7 @@ func TestWhatIsSaidBetweenTurns(t *testing.T) {
 
 func TestSilentAgent(t *testing.T) {
 	r := newRig(t)
-	r.launch.silentAfter = time.Second
+	r.launch.SilentAfter = time.Second
 	r.open()
 	ended := make(chan error, 1)
 	go func() {
@@ -267,7 +267,7 @@ func TestDebug(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		t.Run(fmt.Sprint(on), func(t *testing.T) {
 			r := newRig(t)
-			r.launch.mask = masking("sk-secret")
+			r.launch.Mask = masking("sk-secret")
 			r.opening.Execution.Request.Debug = on
 			r.opening.Host, r.host = r.outside, r.outside
 			r.open()
@@ -294,7 +294,7 @@ func TestDebug(t *testing.T) {
 // TestSecretsAreHidden in what is told, also in the agent's own words.
 func TestSecretsAreHidden(t *testing.T) {
 	r := newRig(t)
-	r.launch.mask = masking("sk-secret")
+	r.launch.Mask = masking("sk-secret")
 	r.open()
 	r.runs("say the key is sk-secret", `call c1 title="curl sk-secret" input={"k":"sk-secret"} status=completed`)
 	for _, line := range told(t, r.host) {
@@ -302,7 +302,7 @@ func TestSecretsAreHidden(t *testing.T) {
 			t.Errorf("told: %s", line)
 		}
 	}
-	broken := &agent{launch: launch{mask: func([]byte) []byte { return []byte("***") }}}
+	broken := &agent{launch: Config{Mask: func([]byte) []byte { return []byte("***") }}}
 	if _, err := broken.shown([]byte(`{"a":1}`)); err == nil {
 		t.Error("what is no JSON any more was passed on")
 	}

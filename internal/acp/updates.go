@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"strings"
 
+	"signoff/internal/acp/settings"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
 // take tells what one update means. Unknown kinds are passed on: the protocol gets new ones every few months.
 func (s *story) take(raw json.RawMessage) {
-	update := readObject(raw)
-	switch kind := update.text("sessionUpdate"); kind {
+	update := wire.ReadObject(raw)
+	switch kind := update.Text("sessionUpdate"); kind {
 	case "agent_message_chunk":
 		s.chunk(kind, false, update, raw)
 	case "agent_thought_chunk":
@@ -37,42 +39,42 @@ func (s *story) take(raw json.RawMessage) {
 }
 
 // chunk tells the text of a chunk, and passes on the chunk itself where it is more than text.
-func (s *story) chunk(kind string, thought bool, update object, raw json.RawMessage) {
-	content := update.object("content")
-	if content.text("type") == "text" {
-		s.say(thought, update.text("messageId"), content.text("text"))
+func (s *story) chunk(kind string, thought bool, update wire.Object, raw json.RawMessage) {
+	content := update.Object("content")
+	if content.Text("type") == "text" {
+		s.say(thought, update.Text("messageId"), content.Text("text"))
 	}
-	if usage := update.object("_meta").object("usage"); usage != nil && content.text("text") == "" {
+	if usage := update.Object("_meta").Object("usage"); usage != nil && content.Text("text") == "" {
 		s.usage.addAnswer(usage)
 		s.tellUsage()
 	}
-	plain := content.text("type") == "text" && content.only("type", "text") &&
-		update.only("sessionUpdate", "content", "messageId")
+	plain := content.Text("type") == "text" && content.Only("type", "text") &&
+		update.Only("sessionUpdate", "content", "messageId")
 	if !plain {
 		s.pass(kind, raw)
 	}
 }
 
 // planEntries reads what can be read of a plan.
-func planEntries(update object) []domain.PlanEntry {
+func planEntries(update wire.Object) []domain.PlanEntry {
 	entries := []domain.PlanEntry{}
-	for _, entry := range update.objects("entries") {
+	for _, entry := range update.Objects("entries") {
 		entries = append(entries, domain.PlanEntry{
-			Content: entry.text("content"), Priority: entry.text("priority"), Status: entry.text("status"),
+			Content: entry.Text("content"), Priority: entry.Text("priority"), Status: entry.Text("status"),
 		})
 	}
 	return entries
 }
 
 // settingChanged tells of a change of mode as what it is, whichever way the agent says it.
-func (s *story) settingChanged(kind string, update object, raw json.RawMessage) {
-	if kind == "current_mode_update" && cmp.Or(update.text("currentModeId"), update.text("modeId")) == "" {
+func (s *story) settingChanged(kind string, update wire.Object, raw json.RawMessage) {
+	if kind == "current_mode_update" && cmp.Or(update.Text("currentModeId"), update.Text("modeId")) == "" {
 		s.malformed(raw)
 		return
 	}
-	before := s.settings.current(categoryMode)
-	s.settings.learn(kind, update)
-	mode := s.settings.current(categoryMode)
+	before := s.settings.Current(settings.CategoryMode)
+	s.settings.Learn(kind, update)
+	mode := s.settings.Current(settings.CategoryMode)
 	defer s.tellOptions() // behind the change that they follow from
 	if kind == "current_mode_update" || mode != before {
 		s.emit(domain.AgentModeChanged{Turn: s.turn, Mode: mode, Update: raw})
@@ -88,12 +90,12 @@ func (s *story) extension(method string, params json.RawMessage) {
 	if len(params) == 0 {
 		params = json.RawMessage("null")
 	}
-	p := readObject(params)
+	p := wire.ReadObject(params)
 	switch name := strings.ToLower(method); {
-	case strings.Contains(name, "ratelimit") || p.has("rateLimits"):
+	case strings.Contains(name, "ratelimit") || p.Has("rateLimits"):
 		s.emit(domain.RateLimitUpdated{Turn: s.turn, Update: params})
 		return
-	case strings.Contains(name, "tokenusage") || p.has("tokenUsage"):
+	case strings.Contains(name, "tokenusage") || p.Has("tokenUsage"):
 		s.usage.stated = statedUsage(p)
 		s.tellUsage()
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -22,8 +23,8 @@ type account struct {
 }
 
 // state takes a usage_update.
-func (a *account) state(update object) {
-	used, size, cost := update.count("used"), update.count("size"), update.object("cost").number("amount")
+func (a *account) state(update wire.Object) {
+	used, size, cost := update.Count("used"), update.Count("size"), update.Object("cost").Number("amount")
 	if !some(used) && !some(size) && (cost == nil || *cost == 0) {
 		return // zeros from an agent that does not know
 	}
@@ -34,10 +35,10 @@ func (a *account) state(update object) {
 }
 
 // add takes the usage of a turn.
-func (a *account) add(usage object) { a.turns = a.turns.Add(readUsage(usage)) }
+func (a *account) add(usage wire.Object) { a.turns = a.turns.Add(readUsage(usage)) }
 
 // addAnswer takes the usage of one answer of the model, which a chunk without text carries.
-func (a *account) addAnswer(usage object) { a.answers = a.answers.Add(readUsage(usage)) }
+func (a *account) addAnswer(usage wire.Object) { a.answers = a.answers.Add(readUsage(usage)) }
 
 // total is the usage of the execution.
 func (a *account) total() domain.Usage {
@@ -67,15 +68,15 @@ func (s *story) tellUsage() {
 }
 
 // statedUsage reads a vendor's notification: its total, wherever that stands.
-func statedUsage(params object) domain.Usage {
+func statedUsage(params wire.Object) domain.Usage {
 	for _, name := range []string{"tokenUsage", "usage", "info"} {
-		if inner := params.object(name); inner != nil {
+		if inner := params.Object(name); inner != nil {
 			params = inner
 		}
 	}
-	usage := domain.Usage{ContextSize: params.count("modelContextWindow")}
+	usage := domain.Usage{ContextSize: params.Count("modelContextWindow")}
 	for _, name := range []string{"total", "totalTokenUsage", "total_token_usage"} {
-		if inner := params.object(name); inner != nil {
+		if inner := params.Object(name); inner != nil {
 			params = inner
 		}
 	}
@@ -83,10 +84,10 @@ func statedUsage(params object) domain.Usage {
 }
 
 // readUsage reads the names that are in use. An object whose numbers are all zero is from an agent that does not know.
-func readUsage(o object) domain.Usage {
+func readUsage(o wire.Object) domain.Usage {
 	first := func(names ...string) *int64 {
 		for _, name := range names {
-			if count := o.count(name); count != nil {
+			if count := o.Count(name); count != nil {
 				return count
 			}
 		}
@@ -114,18 +115,18 @@ func some(count *int64) bool { return count != nil && *count > 0 }
 func (s *story) result(raw json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer := readObject(raw)
-	usage := answer.object("usage")
+	answer := wire.ReadObject(raw)
+	usage := answer.Object("usage")
 	if usage == nil {
-		usage = answer.object("_meta").object("quota").object("token_count") // as Gemini CLI tells it
+		usage = answer.Object("_meta").Object("quota").Object("token_count") // as Gemini CLI tells it
 	}
 	if usage != nil {
 		s.usage.add(usage)
 		s.tellUsage()
 	}
-	if len(answer) > 0 && !answer.only("stopReason") {
+	if len(answer) > 0 && !answer.Only("stopReason") {
 		s.pass("promptResult", raw)
 	}
 }
 
-func sortedNames(o object) []string { return slices.Sorted(maps.Keys(o)) }
+func sortedNames(o wire.Object) []string { return slices.Sorted(maps.Keys(o)) }

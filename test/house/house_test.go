@@ -155,6 +155,14 @@ var arrows = []arrow{
 				!ours("internal/domain", "internal/tools", "internal/runbooks", "internal/llm/provider")(imported)
 		}, false},
 	{"only acp speaks ACP", notIn("internal/acp"), in("github.com/coder/acp-go-sdk"), true},
+	{"the connection to an agent and its settings know no agent", in("internal/acp/wire", "internal/acp/settings"),
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/acp/wire")(imported)
+		}, false},
+	{"what the configuration starts is known without knowing who starts it", in("internal/mcp", "internal/launch"),
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch")(imported)
+		}, false},
 	{"only runbooks/template runs foreign templates, in a process of their own", notIn("internal/runbooks/template"),
 		in("github.com/nikolalohinski/gonja"), true},
 	{"only a child process renders: the engine can end the process that it runs in", notIn("internal/runbooks/template"),

@@ -1,0 +1,180 @@
+package registry
+
+// builtin is a well-known agent: what to run, and what people need to know to get it.
+type builtin struct {
+	row     Row
+	install string   // what to type where the program is missing
+	signIn  string   // what to type where there is neither key nor sign-in
+	keys    []string // one of these variables, or
+	files   []string // one of these in its home, and it has something to sign in with; without files it cannot be told
+	guard   *guard
+	meta    string // JSON, sent as _meta when a session begins or is taken up
+	// admissions are tried where the agent wants to be signed in before it makes a session. Each writes something into
+	// the home, such as the key, so that none is tried unasked.
+	admissions []admission
+}
+
+// guard is a file of settings beside the home of an agent, which keeps it from something that it does of itself.
+type guard struct {
+	variable string // that tells the agent where the file is
+	content  string
+	servers  *serversGuard // nil: the guard does not keep MCP servers from the agent
+}
+
+// serversGuard is for an agent that uses no MCP server in a folder that it does not trust. It is started in an empty folder
+// of ours, which it may trust, and works in its workspace, which it still does not.
+type serversGuard struct {
+	variable string // that tells the agent where its list of folders is
+	trusted  string // what the list says of one that is trusted
+	env      map[string]string
+}
+
+// admission is a way to sign in that asks nobody: the agent takes its key from the variable.
+type admission struct{ variable, method string }
+
+// builtins are there without being configured. One whose program is not installed is listed as not available.
+//
+// Each mode is the one in which the agent asks before it acts; test/agents tries them with the agents themselves.
+var builtins = map[string]builtin{
+	"claude": {
+		row: Row{
+			Command:     "claude-agent-acp",
+			Description: "Claude Code, by Anthropic.",
+			Mode:        new("default"),
+			Env: []string{
+				"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL",
+				"ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_MODEL",
+			},
+		},
+		install: "npm install -g @agentclientprotocol/claude-agent-acp",
+		signIn:  "claude /login",
+		keys:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		files:   []string{".claude/.credentials.json", ".claude/settings.json"},
+		// Otherwise it runs the hooks of every repository that it works in, and what they allow nobody is asked.
+		meta: `{"claudeCode": {"options": {"settingSources": ["user"]}}}`,
+	},
+	"gemini": {
+		row: Row{
+			Command:     "gemini",
+			Args:        []string{"--acp"},
+			Description: "Gemini CLI, by Google.",
+			Mode:        new("default"),
+			Env: []string{
+				"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI",
+				"GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS",
+				"GEMINI_MODEL",
+			},
+		},
+		install: "npm install -g @google/gemini-cli",
+		signIn:  "gemini",
+		keys:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
+		files:   []string{".gemini/oauth_creds.json", ".gemini/settings.json"},
+	},
+	"codex": {
+		row: Row{
+			Command:     "codex-acp",
+			Description: "Codex, by OpenAI.",
+			Mode:        new("read-only"), // in the others a model decides what a person is asked
+			Env:         []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"},
+		},
+		// Its successor, @agentclientprotocol/codex-acp, speaks to this row too, and obeys the rules of a repository.
+		install: "npm install -g @zed-industries/codex-acp",
+		signIn:  "codex login",
+		keys:    []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+		files:   []string{".codex/auth.json", ".codex/config.toml"},
+		admissions: []admission{
+			{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"},
+			{"CODEX_API_KEY", "api-key"}, {"OPENAI_API_KEY", "api-key"}, // of the successor
+		},
+	},
+	"opencode": {
+		row: Row{
+			Command:     "opencode",
+			Args:        []string{"acp"},
+			Description: "OpenCode.",
+			Env: []string{
+				"OPENCODE_CONFIG", "OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY",
+				"GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
+			},
+			// It has no mode for it: of itself it asks before nothing inside of its working directory. A repository could
+			// take the questions away again.
+			SetEnv: map[string]string{
+				openCodePermission:                openCodeAsks,
+				"OPENCODE_DISABLE_PROJECT_CONFIG": "true",
+				"OPENCODE_DISABLE_AUTOUPDATE":     "true", // it is the operator who says what is run
+			},
+		},
+		install: "npm install -g opencode-ai",
+	},
+	"qwen": {
+		row: Row{
+			Command:     "qwen",
+			Args:        []string{"--acp"},
+			Description: "Qwen Code, by Alibaba.",
+			Mode:        new("default"), // of itself it is in auto, where a model decides
+			Env:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"},
+		},
+		install: "npm install -g @qwen-code/qwen-code",
+		signIn:  "qwen",
+		keys:    []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY"},
+		files:   []string{".qwen/oauth_creds.json", ".qwen/settings.json"},
+		// Otherwise it does what the folder says that it works in, and a repository could say that nobody is to be asked.
+		guard: &guard{
+			variable: "QWEN_CODE_SYSTEM_SETTINGS_PATH",
+			content:  `{"security": {"folderTrust": {"enabled": true}}}`,
+			servers: &serversGuard{
+				variable: "QWEN_CODE_TRUSTED_FOLDERS_PATH",
+				trusted:  "TRUST_FOLDER",
+				// Subagents and skills of the workspace go by the folder in which it was started. One may bring a mode along in
+				// which nobody is asked.
+				env: map[string]string{"QWEN_CODE_SAFE_MODE": "true"},
+			},
+		},
+	},
+	"copilot": {
+		row: Row{
+			Command:     "copilot",
+			Args:        []string{"--acp"},
+			Description: "GitHub Copilot CLI.",
+			Mode:        new("https://agentclientprotocol.com/protocol/session-modes#agent"),
+			Env: []string{
+				"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_MODEL", "COPILOT_OFFLINE",
+				"COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY",
+			},
+		},
+		install: "npm install -g @github/copilot",
+		signIn:  "copilot",
+		keys:    []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"},
+		files:   []string{".copilot/config.json"},
+	},
+}
+
+const openCodePermission = "OPENCODE_PERMISSION"
+
+// openCodeAsks lets OpenCode look without asking. Everything else asks: "*" stands for what has no rule of its own, such
+// as the tools of MCP servers, and the last three for what a settings file of the home may have allowed.
+const openCodeAsks = `{"*":"ask","read":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow",` +
+	`"todoread":"allow","todowrite":"allow","question":"allow","skill":"allow",` +
+	`"edit":"ask","bash":"ask","webfetch":"ask"}`
+
+// aliases are other names that people know the built-in agents by, in their normal form.
+var aliases = map[string]string{
+	"claudecode":     "claude",
+	"claudeagentacp": "claude",
+	"geminicli":      "gemini",
+	"codexacp":       "codex",
+	"codexcli":       "codex",
+	"opencodeai":     "opencode",
+	"qwencode":       "qwen",
+	"copilotcli":     "copilot",
+	"githubcopilot":  "copilot",
+}
+
+// canonical is the normal form of a name, with its alias resolved.
+func canonical(name string) string {
+	key := normal(name)
+	if known, is := aliases[key]; is {
+		return known
+	}
+	return key
+}

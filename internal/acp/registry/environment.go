@@ -1,0 +1,194 @@
+package registry
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/launch"
+	"signoff/internal/mcp"
+	"signoff/internal/secrets"
+)
+
+// passedOn are the variables of the server that every agent gets. They say where programs, time and language are, how
+// the network is left, and whom it may trust; none is a credential but the password that a proxy's address may hold.
+var passedOn = []string{
+	"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+}
+
+// partsOfHome say where parts of a home lie. They belong to the server's own home, and lead out of any other.
+var partsOfHome = []string{
+	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
+	"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "COPILOT_HOME", "OPENCODE_CONFIG_DIR",
+}
+
+// environment is all that a program of the row is given, with home as its home; later values count.
+func (r *Registry) environment(row *row, home string) map[string]string {
+	env := r.passOn(passedOn)
+	if row.Home == HomeShared {
+		maps.Copy(env, r.passOn(partsOfHome))
+	}
+	maps.Copy(env, r.passOn(row.Env))
+	maps.Copy(env, row.SetEnv)
+	env["HOME"] = home
+	if path, set := env["PATH"]; set {
+		env["PATH"] = launch.AbsolutePath(path)
+	}
+	return env
+}
+
+// passOn returns the variables that the server has of these.
+func (r *Registry) passOn(names []string) map[string]string {
+	env := map[string]string{}
+	for _, name := range names {
+		if value, set := r.config.Lookup(name); set {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// lines writes variables as processes get them.
+func lines(env map[string]string) []string {
+	all := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		all = append(all, name+"="+env[name])
+	}
+	return all
+}
+
+// findProgram looks for the program of an agent. It is empty where there is none.
+func (r *Registry) findProgram(command string) string {
+	return launch.FindProgram(command, r.config.Lookup)
+}
+
+// homeOf is where the home of the row lies. It does not look whether it is there.
+func (r *Registry) homeOf(row *row) (string, error) {
+	switch row.Home {
+	case HomePrivate:
+		return filepath.Join(r.config.DataDir, "agents", row.name, "home"), nil
+	case HomeShared:
+		home, _ := r.config.Lookup("HOME")
+		if !filepath.IsAbs(home) {
+			return "", domain.Errorf(domain.CodeAgentUnavailable, "Agent %q shares the server's home, and HOME is not set there. "+
+				"Set it, or give the agent `home: %s`.", row.name, HomePrivate)
+		}
+		return home, nil
+	default:
+		return row.Home, nil
+	}
+}
+
+// prepareHome makes a private home where it is missing, and closes it to others in any case: its sign-ins lie in there.
+func (r *Registry) prepareHome(row *row) (string, error) {
+	home, err := r.homeOf(row)
+	if err != nil {
+		return "", err
+	}
+	if row.Home == HomePrivate {
+		err = os.MkdirAll(home, 0o700)
+		if err == nil {
+			err = os.Chmod(home, 0o700) //nolint:gosec // a folder is entered
+		}
+	}
+	if info, statErr := os.Stat(home); err != nil || statErr != nil || !info.IsDir() {
+		return "", domain.Errorf(domain.CodeAgentUnavailable, "The home of agent %q is not a folder that can be used.", row.name).With(err)
+	}
+	return home, nil
+}
+
+// writeGuard writes the row's file of settings, where it has one, and tells of it in env, unless the operator does. It
+// returns the folder that the agent has to be started in; empty: in its workspace.
+func (r *Registry) writeGuard(row *row, env map[string]string, servers bool) (folder string, err error) {
+	if row.guard == nil || env[row.guard.variable] != "" {
+		return "", nil
+	}
+	place := filepath.Join(r.config.DataDir, "agents", row.name)
+	env[row.guard.variable] = filepath.Join(place, "settings.json")
+	err = write(env[row.guard.variable], row.guard.content)
+	if err == nil && servers && row.guard.servers != nil {
+		folder = filepath.Join(place, "start")
+		err = r.allowServers(row.guard.servers, folder, env)
+	}
+	if err != nil {
+		return "", domain.Errorf(domain.CodeAgentUnavailable, "The settings of agent %q cannot be written.", row.name).With(err)
+	}
+	return folder, nil
+}
+
+// allowServers prepares the folder in which an agent is started that is to use MCP servers.
+func (r *Registry) allowServers(with *serversGuard, folder string, env map[string]string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return err
+	}
+	env[with.variable] = folder + ".json"
+	maps.Copy(env, with.env)
+	return write(env[with.variable], string(domain.Encode(map[string]string{real: with.trusted})))
+}
+
+// write writes a file in one step: another agent may be reading it.
+func write(file, content string) error {
+	if there, err := os.ReadFile(file); err == nil && string(there) == content {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(file), "settings-")
+	if err != nil {
+		return err
+	}
+	_, err = draft.WriteString(content)
+	if err = errors.Join(err, draft.Close()); err == nil {
+		err = os.Rename(draft.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(draft.Name())
+	}
+	return err
+}
+
+// masker hides what was passed on by name. Names of models and places are no secrets, and a debug feed without them
+// would explain nothing.
+func (r *Registry) masker(row *row, servers map[string]mcp.Server) *secrets.Masker {
+	names := slices.Concat(passedOn, row.Env)
+	for _, server := range servers {
+		names = slices.Concat(names, server.Env, slices.Collect(maps.Values(server.HeadersEnv)))
+	}
+	var values []string
+	for _, name := range names {
+		value, _ := r.config.Lookup(name)
+		switch {
+		case slices.Contains(passedOn, name):
+			values = append(values, passwordOf(value))
+		case !public(name):
+			values = append(values, value)
+		}
+	}
+	return secrets.NewMasker(values...)
+}
+
+func public(name string) bool {
+	return slices.ContainsFunc([]string{"_MODEL", "_REGION", "_LOCATION", "_PROJECT"},
+		func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// passwordOf is the user and password of an address, where it has them.
+func passwordOf(address string) string {
+	_, rest, found := strings.Cut(address, "://")
+	at := strings.LastIndexByte(rest, '@')
+	if !found || at < 0 {
+		return ""
+	}
+	return rest[:at]
+}

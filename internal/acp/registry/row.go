@@ -1,0 +1,190 @@
+package registry
+
+import (
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/launch"
+	"signoff/internal/mcp"
+	"signoff/internal/sandbox"
+	"signoff/internal/secrets"
+)
+
+// Config says which agents and MCP servers there are. cmd/server reads it from file and environment; this package reads
+// neither.
+type Config struct {
+	Agents     map[string]Row // over the built-in rows, see builtin.go
+	MCPServers map[string]mcp.Server
+
+	Lookup       func(name string) (value string, set bool) // the server's environment
+	DataDir      string                                     // private homes lie in there
+	PrivateHomes bool                                       // what Row.Home is where a row does not say
+	Starter      *sandbox.Sandbox
+	Masker       *secrets.Masker // of the server's secrets; what an agent was given is masked besides. nil: there are none
+	Version      string          // of Signoff, which introduces itself to agents
+	Logger       *slog.Logger    // nil = slog.Default()
+}
+
+// Row is one agent as its operator describes it. What a row leaves out is taken from the built-in row of the same name.
+type Row struct {
+	Off         bool              // not to be used, as if it were not there
+	Command     string            // a name on the server's PATH, or an absolute path
+	Args        []string          // nil: not said
+	Env         []string          // names of variables that are passed on from the server; nil: not said
+	SetEnv      map[string]string // added to those of the built-in row
+	Description string
+	Mode        *string // the agent's mode in which it asks people; nil: not said; empty: none is set
+	Model       string  // empty: the agent's own default
+	FileSystem  bool    // it reads and writes files through Signoff
+	Terminal    bool    // it runs commands through Signoff
+	Home        string  // [HomePrivate], [HomeShared] or an absolute path
+	AllowBypass bool    // it may act without asking
+
+	SilentAfter  time.Duration // without a sign of life; 0 = 30 seconds
+	StartTimeout time.Duration // 0 = 30 seconds
+}
+
+// Homes of agents, beside absolute paths. An agent's sign-in, settings and sessions lie in its home.
+const (
+	HomePrivate = "private" // a folder of its own in the server's data folder
+	HomeShared  = "shared"  // the home of the user that the server runs as
+)
+
+const (
+	defaultSilentAfter  = 30 * time.Second
+	defaultStartTimeout = 30 * time.Second
+	longestTimeout      = time.Hour
+)
+
+// normal is how a name is compared: Claude_Code, claude-code and claudecode are one.
+func normal(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+}
+
+// row is an agent of the registry, complete.
+type row struct {
+	Row
+	name string
+	as   string // the name in the configuration, for messages
+	said bool   // it stands in the configuration
+	builtin
+}
+
+// pointer is the place of a field of the row in the configuration.
+func (r *row) pointer(field string) string { return "/agents/" + r.as + "/" + field }
+
+// rows returns the agents of the operator over the built-in ones, by their canonical names.
+func rows(configured map[string]Row, home string) (map[string]*row, error) {
+	all := map[string]*row{}
+	for name, b := range builtins {
+		all[canonical(name)] = &row{Row: b.row, name: name, as: name, builtin: b}
+	}
+	said := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+		key := canonical(name)
+		if earlier, double := said[key]; double {
+			return nil, domain.Invalid("/agents/"+name, "%q and %q are one agent: case, - and _ do not count, and well-known "+
+				"agents have several names", earlier, name)
+		}
+		said[key] = name
+		if all[key] == nil {
+			all[key] = &row{name: name}
+		}
+		all[key].as, all[key].said = name, true
+		all[key].override(configured[name])
+	}
+	maps.DeleteFunc(all, func(_ string, r *row) bool { return r.Off })
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		all[key].fill(home)
+		if err := all[key].check(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func checkName(name string) error {
+	if !launch.NameForm.MatchString(name) || canonical(name) == string(domain.SourceInternal) {
+		return domain.Invalid(domain.Pointer("agents", name), "%q cannot be the name of an agent: a name begins with a letter, "+
+			"has letters, digits, - and _, at most 64, and is not %q", name, domain.SourceInternal)
+	}
+	return nil
+}
+
+// override takes what the operator says, field by field.
+func (r *row) override(with Row) {
+	r.Off = with.Off
+	r.FileSystem, r.Terminal, r.AllowBypass = with.FileSystem, with.Terminal, with.AllowBypass
+	for _, field := range []struct {
+		to   *string
+		from string
+	}{{&r.Command, with.Command}, {&r.Description, with.Description}, {&r.Model, with.Model}, {&r.Home, with.Home}} {
+		if field.from != "" {
+			*field.to = field.from
+		}
+	}
+	if with.Args != nil {
+		r.Args = with.Args
+	}
+	if with.Env != nil {
+		r.Env = with.Env
+	}
+	if with.Mode != nil {
+		r.Mode = with.Mode
+	}
+	r.SilentAfter, r.StartTimeout = with.SilentAfter, with.StartTimeout
+	set := maps.Clone(r.SetEnv)
+	if set == nil {
+		set = map[string]string{}
+	}
+	maps.Copy(set, with.SetEnv) // a built-in one brings the agent to ask: another variable must not take it away
+	r.SetEnv = set
+}
+
+func (r *row) fill(home string) {
+	if r.Home == "" {
+		r.Home = home
+	}
+	if r.SilentAfter == 0 {
+		r.SilentAfter = defaultSilentAfter
+	}
+	if r.StartTimeout == 0 {
+		r.StartTimeout = defaultStartTimeout
+	}
+}
+
+// mode is the agent's mode in which it asks people, or nothing.
+func (r *row) mode() string {
+	if r.Mode == nil {
+		return ""
+	}
+	return *r.Mode
+}
+
+// check refuses what cannot work, or does something else than it seems to.
+func (r *row) check() error {
+	if err := launch.CheckProgram(r.pointer(""), r.Command, r.Args); err != nil {
+		return err
+	}
+	if err := launch.CheckVariables(r.pointer(""), r.Env, r.SetEnv); err != nil {
+		return err
+	}
+	switch {
+	case r.Home != HomePrivate && r.Home != HomeShared && !filepath.IsAbs(r.Home):
+		return domain.Invalid(r.pointer("home"), "the home is %s, %s or an absolute path, not %q", HomePrivate, HomeShared, r.Home)
+	case r.SilentAfter < 0 || r.SilentAfter > longestTimeout:
+		return domain.Invalid(r.pointer("silentAfterSeconds"), "it is 1 to 3600 seconds, not %.0f", r.SilentAfter.Seconds())
+	case r.StartTimeout < 0 || r.StartTimeout > longestTimeout:
+		return domain.Invalid(r.pointer("startTimeoutSeconds"), "it is 1 to 3600 seconds, not %.0f", r.StartTimeout.Seconds())
+	default:
+		return nil
+	}
+}
