@@ -2,8 +2,8 @@ package acp
 
 import (
 	"context"
-	"errors"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
