@@ -46,15 +46,15 @@ type mcpServer struct {
 // only for what the file, and the table of well-known agents, name.
 func (r registry) openAgents(config Config, starter *sandbox.Sandbox, masker *secrets.Masker) (*agentregistry.Registry, error) {
 	c := agentregistry.Config{
-		Agents: map[string]agentregistry.Row{}, MCPServers: map[string]mcp.Server{},
+		Agents: map[string]agentregistry.AgentConfig{}, MCPServers: map[string]mcp.Server{},
 		Lookup: os.LookupEnv, DataDir: config.DataDir, PrivateHomes: !config.ownersOnly(), Starter: starter, Masker: masker, Version: version,
 	}
 	for name, entry := range r.Agents {
-		row, err := entry.row(name)
+		config, err := entry.config(name)
 		if err != nil {
 			return nil, r.mistake(err)
 		}
-		c.Agents[name] = row
+		c.Agents[name] = config
 	}
 	for name, entry := range r.MCPServers {
 		c.MCPServers[name] = mcp.Server(entry)
@@ -66,17 +66,17 @@ func (r registry) openAgents(config Config, starter *sandbox.Sandbox, masker *se
 	return agents, nil
 }
 
-func (a agent) row(name string) (row agentregistry.Row, err error) {
-	row = agentregistry.Row{
+func (a agent) config(name string) (config agentregistry.AgentConfig, err error) {
+	config = agentregistry.AgentConfig{
 		Off: a.Enabled != nil && !*a.Enabled, Command: a.Command, Args: a.Args, Env: a.Env, SetEnv: a.SetEnv,
 		Description: a.Description, Mode: a.Mode, Model: a.Model, FileSystem: a.FileSystem, Terminal: a.Terminal, Home: a.Home,
 		AllowBypass: a.AllowBypass,
 	}
-	if row.SilentAfter, err = seconds(a.SilentAfterSeconds, "/agents/"+name+"/silentAfterSeconds"); err != nil {
-		return row, err
+	if config.SilentAfter, err = seconds(a.SilentAfterSeconds, "/agents/"+name+"/silentAfterSeconds"); err != nil {
+		return config, err
 	}
-	row.StartTimeout, err = seconds(a.StartTimeoutSeconds, "/agents/"+name+"/startTimeoutSeconds")
-	return row, err
+	config.StartTimeout, err = seconds(a.StartTimeoutSeconds, "/agents/"+name+"/startTimeoutSeconds")
+	return config, err
 }
 
 // seconds is 0 where nothing is said.

@@ -22,7 +22,7 @@ import (
 
 // agent is an external agent: one process, and one session in it.
 type agent struct {
-	launch    Config
+	config    Config
 	execution domain.Execution
 	resuming  string // the agent's session that is to be taken up; empty for a new one
 	log       domain.AgentLog
@@ -30,20 +30,20 @@ type agent struct {
 	life context.Context // ends with Close
 	stop context.CancelFunc
 
-	story     *story
-	terminals *terminals
-	service   service
-	servers   servers
-	program   *program
-	peer      *wire.Peer
+	translator *translator
+	terminals  *terminals
+	service    service
+	servers    servers
+	program    *program
+	peer       *wire.Peer
 
-	hello     wire.Object          // the answer to initialize
-	session   string               // as the agent calls it
-	salt      string               // of the stand-ins for ids that nobody may see
-	named     chan struct{}        // closes when session is known
-	continued string               // how it was taken up: load or resume; empty for a new one
-	fresh     bool                 // the session has not been prompted, and knows nothing
-	unset     domain.ChosenOptions // of prompts whose turn ended before they were set
+	hello        wire.Object          // the answer to initialize
+	session      string               // as the agent calls it
+	salt         string               // of the stand-ins for ids that nobody may see
+	sessionNamed chan struct{}        // closes when session is known
+	continued    string               // how it was taken up: load or resume; empty for a new one
+	fresh        bool                 // the session has not been prompted, and knows nothing
+	unset        domain.ChosenOptions // of prompts whose turn ended before they were set
 
 	exit    sync.Once // that the process has ended is told once
 	watched chan struct{}
@@ -57,14 +57,14 @@ var (
 func newAgent(l Config, opening domain.Opening) *agent {
 	life, stop := context.WithCancel(context.Background())
 	a := &agent{
-		launch: l, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
-		story: newStory(life, opening), named: make(chan struct{}), salt: randomName(20),
+		config: l, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
+		translator: newTranslator(life, opening), sessionNamed: make(chan struct{}), salt: randomName(20),
 	}
 	for _, server := range l.McpServers {
-		a.story.calls.servers = append(a.story.calls.servers, server.Name)
+		a.translator.calls.servers = append(a.translator.calls.servers, server.Name)
 	}
 	a.terminals = newTerminals(a)
-	a.servers.tell = func(update domain.AgentMCPServerUpdated) { a.story.tell(update) }
+	a.servers.tell = func(update domain.AgentMCPServerUpdated) { a.translator.tell(update) }
 	a.service.renew(life)
 	return a
 }
@@ -74,7 +74,7 @@ func (a *agent) attach(child *sandbox.Child) {
 	var tell func([]byte)
 	if a.execution.Request.Debug {
 		tell = func(text []byte) {
-			a.story.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.launch.Masked(text)), "\uFFFD")})
+			a.translator.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.config.Masked(text)), "\uFFFD")})
 		}
 	}
 	a.program = &program{child: child, stderr: newStderr(child.Stderr, tell)}
@@ -89,7 +89,7 @@ func (a *agent) Introduction() domain.Introduction {
 	return domain.Introduction{
 		Name: wire.Beginning(info.Text("name"), 200), Version: wire.Beginning(info.Text("version"), 200), AgentSession: a.session,
 		Resumable: can.Has("loadSession") || can.Object("sessionCapabilities").Has("resume"),
-		Continued: a.continued, Mode: a.story.setting(settings.CategoryMode), Model: a.story.setting(settings.CategoryModel),
+		Continued: a.continued, Mode: a.translator.setting(settings.CategoryMode), Model: a.translator.setting(settings.CategoryModel),
 	}
 }
 
@@ -131,7 +131,7 @@ func (a *agent) watch() {
 		a.program.kill("it had closed its output and did not end")
 	}
 	<-a.program.child.Done()
-	if !a.story.inTurn() { // otherwise the turn tells
+	if !a.translator.inTurn() { // otherwise the turn tells
 		a.tellExit()
 	}
 }
@@ -139,48 +139,48 @@ func (a *agent) watch() {
 // tellExit tells that the process has ended between two turns.
 func (a *agent) tellExit() {
 	a.exit.Do(func() {
-		a.story.tell(domain.AgentExited{Message: a.program.exit(a.launch.Masked).Message})
+		a.translator.tell(domain.AgentExited{Message: a.program.exitError(a.config.Masked).Message})
 	})
 }
 
-// notified implements peerHandler: one notification after the other.
+// Notification implements [wire.Handler]: one notification after the other.
 func (a *agent) Notification(method string, params json.RawMessage) {
 	defer a.survive(method, nil)
 	shown, err := a.shown(params)
 	switch {
 	case err != nil:
-		a.story.passOn("malformed", domain.Encode(method+": "+err.Error()))
+		a.translator.passOn("malformed", domain.Encode(method+": "+err.Error()))
 	case method == "session/update":
-		a.story.update(shown)
+		a.translator.update(shown)
 	default:
-		a.story.extension(method, shown)
+		a.translator.extension(method, shown)
 	}
 }
 
-// said implements peerHandler: a plain chunk of text, wherever its place among the notifications is. One that holds a
+// TextChunk implements [wire.Handler]: a plain chunk of text, wherever its place among the notifications is. One that holds a
 // secret, or does not belong to what the agent says just now, is taken like any other notification.
 func (a *agent) TextChunk(chunk wire.TextChunk) {
 	defer a.survive("session/update", nil)
-	if a.hides(chunk.Params) || !a.story.hear(chunk) {
+	if a.holdsSecret(chunk.Params) || !a.translator.takeChunk(chunk) {
 		a.Notification("session/update", bytes.Clone(chunk.Params))
 	}
 }
 
-// disturbancesShown bounds what is told of lines that are no messages. Some agents print a log there.
-const disturbancesShown = 20
+// protocolErrorsShown bounds what is told of lines that are no messages. Some agents print a log there.
+const protocolErrorsShown = 20
 
-// disturbed implements peerHandler.
+// ProtocolError implements [wire.Handler].
 func (a *agent) ProtocolError(d wire.ProtocolError) {
-	if d.Count > disturbancesShown {
+	if d.Count > protocolErrorsShown {
 		return
 	}
-	a.story.passOn("disturbance", domain.Encode(map[string]any{
+	a.translator.passOn("disturbance", domain.Encode(map[string]any{
 		"kind": d.Kind, "bytes": d.Size, "method": d.Method,
-		"sample": string(a.launch.Masked([]byte(d.Sample))),
+		"sample": string(a.config.Masked([]byte(d.Sample))),
 	}))
 }
 
-// asked implements peerHandler: requests of the agent, each in a goroutine of its own.
+// Request implements [wire.Handler]: requests of the agent, each in a goroutine of its own.
 func (a *agent) Request(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
 	defer a.survive(method, &err)
 	serve := a.serves(method)
@@ -190,7 +190,7 @@ func (a *agent) Request(ctx context.Context, method string, params json.RawMessa
 	ctx, leave := a.service.enter(ctx)
 	defer leave()
 	select {
-	case <-a.named:
+	case <-a.sessionNamed:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -208,7 +208,7 @@ func (a *agent) survive(method string, err *error) {
 	if bug == nil {
 		return
 	}
-	slog.Error("a message of an agent caused a panic", "agent", a.launch.Name, "executionId", a.execution.ID,
+	slog.Error("a message of an agent caused a panic", "agent", a.config.Name, "executionId", a.execution.ID,
 		"method", method, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
 	if err != nil {
 		*err = fmt.Errorf("acp: panic in %s", method)
@@ -217,8 +217,8 @@ func (a *agent) survive(method string, err *error) {
 
 // serves returns what answers a method; nil for what is unknown, or was not offered to this agent.
 func (a *agent) serves(method string) func(ctx context.Context, request wire.Object, raw json.RawMessage) (any, error) {
-	reads, writes := a.grants(a.launch.Files, domain.ClassRead), a.grants(a.launch.Files, domain.ClassWrite)
-	runs := a.grants(a.launch.Terminals, domain.ClassExecute)
+	reads, writes := a.grants(a.config.Files, domain.ClassRead), a.grants(a.config.Files, domain.ClassWrite)
+	runs := a.grants(a.config.Terminals, domain.ClassExecute)
 	switch {
 	case method == "session/request_permission":
 		return a.permission

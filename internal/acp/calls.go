@@ -15,7 +15,7 @@ import (
 // never end; its id may come again for another call. So whatever names a call makes it known, and an id that has come
 // to its end is free for the next.
 type calls struct {
-	process string   // as in speech
+	process string   // as in messages
 	folder  string   // that relative paths are meant in
 	servers []string // MCP servers that the agent was handed
 	ending  string   // of all ids; empty while no other process has spoken for the execution
@@ -73,7 +73,7 @@ func (c *calls) newID(wanted string) string {
 }
 
 // callUpdated takes what the agent says of one of its calls.
-func (s *story) callUpdated(kind string, update wire.Object, raw json.RawMessage) {
+func (s *translator) callUpdated(kind string, update wire.Object, raw json.RawMessage) {
 	agentID := update.Text("toolCallId")
 	if agentID == "" {
 		s.malformed(raw)
@@ -90,7 +90,7 @@ func (s *story) callUpdated(kind string, update wire.Object, raw json.RawMessage
 }
 
 // announce makes a call known to the host.
-func (s *story) announce(agentID string, update wire.Object) *toolCall {
+func (s *translator) announce(agentID string, update wire.Object) *toolCall {
 	c := &toolCall{id: s.calls.newID(agentID), folder: s.calls.folder, servers: s.calls.servers, tool: toolName(update), arguments: json.RawMessage("{}")}
 	c.summary = c.tool
 	c.learn(update)
@@ -100,9 +100,9 @@ func (s *story) announce(agentID string, update wire.Object) *toolCall {
 }
 
 // request tells that somebody wants to run the call. It ends what is being said: what follows is said after it.
-func (s *story) request(c *toolCall) {
+func (s *translator) request(c *toolCall) {
 	s.release()
-	s.hush(false)
+	s.closeMessage(false)
 	s.emit(domain.ToolCallRequested{
 		ToolCallID: c.id, MessageID: s.roundID(), Turn: s.turn, Tool: c.tool, Class: c.class, Arguments: c.arguments,
 		Summary: c.summary,
@@ -141,7 +141,7 @@ func (c *toolCall) learn(update wire.Object) {
 }
 
 // progressed tells the status.
-func (s *story) progressed(c *toolCall, update wire.Object) {
+func (s *translator) progressed(c *toolCall, update wire.Object) {
 	if c.ended {
 		return
 	}
@@ -159,7 +159,7 @@ func (s *story) progressed(c *toolCall, update wire.Object) {
 }
 
 // start tells that the call runs, unless the session has told it already, after an answer that allows.
-func (s *story) start(c *toolCall) {
+func (s *translator) start(c *toolCall) {
 	if c.started {
 		return
 	}
@@ -168,7 +168,7 @@ func (s *story) start(c *toolCall) {
 }
 
 // failed ends a call that failed, or that was not run because nobody answered: agents have one word for both.
-func (s *story) failed(c *toolCall) {
+func (s *translator) failed(c *toolCall) {
 	if c.unanswered && !c.started {
 		s.complete(c, domain.FateCancelled)
 		return
@@ -178,7 +178,7 @@ func (s *story) failed(c *toolCall) {
 }
 
 // complete tells the fate of a call that the agent ran, and of the questions that were about it too.
-func (s *story) complete(c *toolCall, fate domain.Fate) {
+func (s *translator) complete(c *toolCall, fate domain.Fate) {
 	completed := domain.ToolCallCompleted{Fate: fate, ExitCode: c.exitCode, Error: failureOf(fate)}
 	completed.Output, completed.Truncated = shortened(c.output)
 	s.conclude(c, completed)
@@ -189,7 +189,7 @@ func (s *story) complete(c *toolCall, fate domain.Fate) {
 }
 
 // conclude ends one call. What the model does next, it does knowing the result.
-func (s *story) conclude(c *toolCall, completed domain.ToolCallCompleted) {
+func (s *translator) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 	if c.ended {
 		return
 	}
@@ -198,7 +198,7 @@ func (s *story) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 		completed.DurationMs = time.Since(c.begun).Milliseconds()
 	}
 	completed.ToolCallID = c.id
-	s.speech.round = ""
+	s.messages.round = ""
 	s.emit(completed)
 }
 
@@ -215,13 +215,13 @@ func failureOf(fate domain.Fate) *domain.Failure {
 }
 
 // own announces a call that is a request to us.
-func (s *story) own(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
+func (s *translator) own(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ownCall(tool, class, arguments, summary)
 }
 
-func (s *story) ownCall(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
+func (s *translator) ownCall(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	c := &toolCall{
 		id: s.calls.newID(tool), folder: s.calls.folder, tool: tool, class: class, arguments: arguments, summary: wire.Beginning(summary, summaryBytes),
 	}
@@ -230,7 +230,7 @@ func (s *story) ownCall(tool string, class domain.Class, arguments json.RawMessa
 }
 
 // settle tells what became of a call that was a request to us.
-func (s *story) settle(c *toolCall, completed domain.ToolCallCompleted) {
+func (s *translator) settle(c *toolCall, completed domain.ToolCallCompleted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	completed.Output, completed.Truncated = shortenedBy(completed.Output, completed.Truncated)

@@ -14,7 +14,7 @@ import (
 )
 
 // configure brings the session to what was selected for it, before anything is asked of it.
-func (a *agent) configure(ctx context.Context) error { return a.choose(ctx, a.launch.Selections) }
+func (a *agent) configure(ctx context.Context) error { return a.choose(ctx, a.config.Selections) }
 
 // takeOptions sets the options of a prompt. Those of a turn that was cancelled over it are set with the next one, since they
 // hold from their turn on; those that the agent does not take hold nowhere.
@@ -35,7 +35,7 @@ func (a *agent) takeOptions(ctx context.Context, options map[string]string) erro
 // choose sets options. The model goes first, since it decides what else there is to choose from, and then the mode. Where
 // one cannot be set, those before it are set back: a turn that is not taken must not leave half of its options behind.
 func (a *agent) choose(ctx context.Context, selections []settings.Selection) error {
-	effective, err := a.story.effective(selections)
+	effective, err := a.translator.effective(selections)
 	if err != nil {
 		return err
 	}
@@ -57,12 +57,12 @@ func (a *agent) choose(ctx context.Context, selections []settings.Selection) err
 
 // chooseOne sets an option, and returns it as it was before; nil where nothing was asked of the agent.
 func (a *agent) chooseOne(ctx context.Context, wanted settings.Selection) (before *settings.Option, err error) {
-	for _, from := range a.story.offers(wanted.Option) {
+	for _, from := range a.translator.offers(wanted.Option) {
 		found := from.Choice(wanted.Value)
 		if found.Value == "" {
 			continue
 		}
-		if err := a.launch.Judge(wanted, from, found); err != nil {
+		if err := a.config.Judge(wanted, from, found); err != nil {
 			return nil, err
 		}
 		if found.Value == from.Current {
@@ -70,7 +70,7 @@ func (a *agent) chooseOne(ctx context.Context, wanted settings.Selection) (befor
 		}
 		return &from, a.set(ctx, wanted, from, found.Value)
 	}
-	return nil, settings.NotOffered(wanted, a.story.listed())
+	return nil, settings.NotOffered(wanted, a.translator.listed())
 }
 
 func (a *agent) set(ctx context.Context, wanted settings.Selection, from settings.Option, value string) error {
@@ -78,7 +78,7 @@ func (a *agent) set(ctx context.Context, wanted settings.Selection, from setting
 	if from.Legacy {
 		method, params = "session/set_"+from.ID, map[string]any{"sessionId": a.session, from.ID + "Id": value}
 	}
-	limited, stop := context.WithTimeoutCause(ctx, a.launch.sessionTimeout(), errSlow)
+	limited, stop := context.WithTimeoutCause(ctx, a.config.sessionTimeout(), errSlow)
 	defer stop()
 	answer, err := a.peer.Call(limited, method, params)
 	var refused *acp.RequestError
@@ -89,7 +89,7 @@ func (a *agent) set(ctx context.Context, wanted settings.Selection, from setting
 	if err != nil {
 		return a.explain(ctx, method, err)
 	}
-	a.story.chosen(from, value, a.withoutSecrets(wire.ReadObject(answer)))
+	a.translator.chosen(from, value, a.withoutSecrets(wire.ReadObject(answer)))
 	return nil
 }
 

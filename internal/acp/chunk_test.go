@@ -24,10 +24,10 @@ func tellingAgent(t testing.TB, host domain.Host) *agent {
 	a := newAgent(Config{Mask: secrets.NewMasker("very secret").Mask}, domain.Opening{Host: host})
 	t.Cleanup(a.stop)
 	a.session = "s"
-	a.story.speech.process, a.story.calls.process = "p", "p"
-	a.story.name("s")
-	a.story.live()
-	a.story.begin(host, domain.Prompt{Turn: 1})
+	a.translator.messages.process, a.translator.calls.process = "p", "p"
+	a.translator.nameSession("s")
+	a.translator.goLive()
+	a.translator.begin(host, domain.Prompt{Turn: 1})
 	return a
 }
 
@@ -49,7 +49,7 @@ func sameAsSlow(t *testing.T, line []byte) (is bool) {
 		a := tellingAgent(t, host)
 		a.Notification("session/update", json.RawMessage(before))
 		tell(a)
-		a.story.end(false)
+		a.translator.end(false)
 	}
 	if diff := cmp.Diff(told(t, slow), told(t, fast)); diff != "" {
 		t.Fatalf("%s tells (-as every line +as a chunk):\n%s", line, diff)
@@ -127,7 +127,7 @@ func BenchmarkChunk(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			const many = 100
 			a := tellingAgent(b, deafHost{})
-			a.launch.Masker = secrets.NewMasker("another secret", "and one more")
+			a.config.Masker = secrets.NewMasker("another secret", "and one more")
 			feed := &chunkFeed{lines: bytes.Repeat([]byte(line+"\n"), many), left: (b.N + many - 1) / many}
 			b.ReportAllocs()
 			b.ResetTimer()

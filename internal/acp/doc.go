@@ -6,10 +6,10 @@
 // An open agent is one process with one session in it. Between the two programs there are four layers, and each is ignorant of
 // the next:
 //
-//	process     program  starts under the supervisor, is drained, ends or is ended
-//	connection  wire     JSON-RPC over the process's pipes; order, limits, the end
-//	story       story    what the agent says, as facts for the host
-//	turn        agent    a prompt and its answer; cancelling; what the agent asks of us
+//	process     program     starts under the supervisor, is drained, ends or is ended
+//	connection  wire        JSON-RPC over the process's pipes; order, limits, the end
+//	translation translator  what the agent says, as events for the host
+//	turn        agent       a prompt and its answer; cancelling; what the agent asks of us
 //
 // Package registry knows which agents there are and opens them with a [Config]; package settings reads what an agent offers to choose
 // from.

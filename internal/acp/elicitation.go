@@ -25,15 +25,15 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 	}
 	request := wire.ReadObject(masked)
 	if mode := request.Text("mode"); mode != "" && mode != "form" {
-		a.story.passOn("elicitation", masked)
+		a.translator.passOn("elicitation", masked)
 		return elicitationAnswer{Action: "decline"}, nil
 	}
 	form := domain.Encode(map[string]any{"message": request.Text("message"), "schema": schemaOf(request)})
-	c, shown, ours := a.story.formCall(request.Text("toolCallId"), form)
+	c, shown, ours := a.translator.formCall(request.Text("toolCallId"), form)
 	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
-	a.story.answered(c, answer.Status)
+	a.translator.answered(c, answer.Status)
 	if ours { // a refusal has its fate from the host already
-		a.story.settle(c, formFate(answer))
+		a.translator.settle(c, formFate(answer))
 	}
 	if withdrawn(ctx) {
 		return nil, context.Canceled
@@ -51,7 +51,7 @@ func schemaOf(request wire.Object) json.RawMessage {
 
 // formCall returns the call that a form belongs to. A form that belongs to none, or to one that waits for another
 // answer, becomes a call of its own, whose fate is then ours to tell.
-func (s *story) formCall(agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
+func (s *translator) formCall(agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c = s.calls.known[agentID]

@@ -20,11 +20,11 @@ func (a *agent) establish(ctx context.Context) error {
 		return err
 	}
 	params := map[string]any{"cwd": a.execution.Request.WorkingDirectory, "mcpServers": servers}
-	if len(a.launch.Meta) > 0 {
-		params["_meta"] = a.launch.Meta
+	if len(a.config.Meta) > 0 {
+		params["_meta"] = a.config.Meta
 	}
 	if a.resuming != "" {
-		return a.takeUp(ctx, params)
+		return a.resumeSession(ctx, params)
 	}
 	answer, err := a.requestSession(ctx, "session/new", params)
 	if err != nil {
@@ -34,23 +34,23 @@ func (a *agent) establish(ctx context.Context) error {
 		return domain.Errorf(domain.CodeAgentProtocol, "The agent made a session without an id.")
 	}
 	a.fresh = true
-	a.story.name(a.shownID(a.session))
-	a.story.established(a.withoutSecrets(answer))
-	close(a.named)
+	a.translator.nameSession(a.shownID(a.session))
+	a.translator.established(a.withoutSecrets(answer))
+	close(a.sessionNamed)
 	return nil
 }
 
 // withoutSecrets is an answer without the values of secrets that the agent was given.
 func (a *agent) withoutSecrets(answer wire.Object) wire.Object {
-	if sent := domain.Encode(answer); a.hides(sent) {
-		return wire.ReadObject(a.launch.Masked(sent))
+	if sent := domain.Encode(answer); a.holdsSecret(sent) {
+		return wire.ReadObject(a.config.Masked(sent))
 	}
 	return answer
 }
 
-// takeUp goes on with a session of an earlier process, by the way that does not tell everything again, where there is
+// resumeSession goes on with a session of an earlier process, by the way that does not tell everything again, where there is
 // one.
-func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
+func (a *agent) resumeSession(ctx context.Context, params map[string]any) error {
 	switch {
 	case a.hello.Object("agentCapabilities").Object("sessionCapabilities").Has("resume"):
 		a.continued = "resume"
@@ -67,14 +67,14 @@ func (a *agent) takeUp(ctx context.Context, params map[string]any) error {
 			return err
 		}
 	}
-	a.story.takeUp(a.shownID(a.session), told)
-	close(a.named)
+	a.translator.beginReplay(a.shownID(a.session), told)
+	close(a.sessionNamed)
 	params["sessionId"] = a.session
 	answer, err := a.requestSession(ctx, "session/"+a.continued, params)
 	if err != nil {
 		return a.explainLoss(ctx, err)
 	}
-	a.story.established(a.withoutSecrets(answer))
+	a.translator.established(a.withoutSecrets(answer))
 	if a.continued == "load" {
 		return a.awaitQuiet(ctx)
 	}
@@ -103,7 +103,7 @@ func (a *agent) requestSession(ctx context.Context, method string, params any) (
 }
 
 func (a *agent) callFor(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	limited, stop := context.WithTimeoutCause(ctx, a.launch.sessionTimeout(), errSlow)
+	limited, stop := context.WithTimeoutCause(ctx, a.config.sessionTimeout(), errSlow)
 	defer stop()
 	return a.peer.Call(limited, method, params)
 }
@@ -111,7 +111,7 @@ func (a *agent) callFor(ctx context.Context, method string, params any) (json.Ra
 // signedIn signs in by the first method that the agent offers and has a key for. A method that wants a terminal, or
 // might open a browser, is never among them. Where it fails, the refusal before it says more.
 func (a *agent) signedIn(ctx context.Context) bool {
-	for _, method := range a.launch.Admissions {
+	for _, method := range a.config.AuthMethods {
 		if a.offersToSignInBy(method) {
 			_, err := a.callFor(ctx, "authenticate", map[string]string{"methodId": method})
 			return err == nil
@@ -135,12 +135,12 @@ const (
 // tells everything again. What comes later than this is recognised by the log; the pause is for what is not in there,
 // such as the commands that are available.
 func (a *agent) awaitQuiet(ctx context.Context) error {
-	if a.log != nil && a.story.toldAll() {
+	if a.log != nil && a.translator.toldAll() {
 		return nil
 	}
 	answered := time.Now()
 	for {
-		heard := a.story.lastHeard()
+		heard := a.translator.lastHeard()
 		if heard.Before(answered) {
 			heard = answered
 		}

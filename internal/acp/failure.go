@@ -38,7 +38,7 @@ func (a *agent) explain(ctx context.Context, method string, err error) error {
 	case errors.Is(err, wire.ErrNotReading):
 		return domain.Errorf(domain.CodeAgentTimedOut, "The agent does not read what it is sent.")
 	default:
-		return a.program.exit(a.launch.Masked)
+		return a.program.exitError(a.config.Masked)
 	}
 }
 
@@ -59,7 +59,7 @@ func (a *agent) wording(answered *acp.RequestError) string {
 			parts = append(parts, part)
 		}
 	}
-	return wire.Beginning(string(a.launch.Masked([]byte(strings.Join(parts, ": ")))), failureBytes)
+	return wire.Beginning(string(a.config.Masked([]byte(strings.Join(parts, ": ")))), failureBytes)
 }
 
 // usefulText finds the words in an error's data, under the names that agents use.
@@ -95,7 +95,7 @@ func (a *agent) signIn() string {
 	}
 	named := ""
 	if len(ways) > 0 {
-		named = " It names these ways: " + wire.Beginning(string(a.launch.Masked([]byte(strings.Join(ways, "; ")))), failureBytes) + "."
+		named = " It names these ways: " + wire.Beginning(string(a.config.Masked([]byte(strings.Join(ways, "; ")))), failureBytes) + "."
 	}
 	return "The agent wants to be signed in first." + named + " " + authenticationAdvice
 }

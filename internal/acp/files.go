@@ -44,7 +44,7 @@ func (a *agent) readTextFile(ctx context.Context, request wire.Object, _ json.Ra
 	if err != nil {
 		return nil, a.fail(c, fileError(wanted.Path, err))
 	}
-	a.story.settle(c, domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: text})
+	a.translator.settle(c, domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: text})
 	return map[string]string{"content": text}, nil
 }
 
@@ -109,7 +109,7 @@ func (a *agent) writeTextFile(ctx context.Context, request wire.Object, _ json.R
 		return nil, a.fail(c, fileError(wanted.Path, err))
 	}
 	output := fmt.Sprintf("Wrote %d bytes.", len(wanted.Content))
-	a.story.settle(c, domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: output})
+	a.translator.settle(c, domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: output})
 	return struct{}{}, nil
 }
 
@@ -118,20 +118,20 @@ func (a *agent) writeTextFile(ctx context.Context, request wire.Object, _ json.R
 func (a *agent) authorize(
 	ctx context.Context, tool string, class domain.Class, arguments json.RawMessage, summary string,
 ) (domain.Host, *toolCall, domain.Grant, error) {
-	if a.hides(arguments) || a.hides([]byte(summary)) {
-		return nil, nil, domain.Grant{}, a.unshowable(tool, summary)
+	if a.holdsSecret(arguments) || a.holdsSecret([]byte(summary)) {
+		return nil, nil, domain.Grant{}, a.refuseSecret(tool, summary)
 	}
-	c := a.story.own(tool, class, arguments, summary)
-	host := a.story.listener()
+	c := a.translator.own(tool, class, arguments, summary)
+	host := a.translator.currentHost()
 	grant, err := host.Authorize(ctx, c.asHost())
 	switch {
 	case err != nil: // the session is over, or the request is; the session tells the fate
 		return nil, nil, domain.Grant{}, cancelledRequest(err)
 	case !grant.Allowed:
-		a.story.denied(c)
+		a.translator.denied(c)
 		return nil, nil, domain.Grant{}, &acp.RequestError{Code: errorInternal, Message: wire.Beginning(grant.Message, failureBytes)}
 	}
-	a.story.answered(c, domain.ApprovalApproved)
+	a.translator.answered(c, domain.ApprovalApproved)
 	return host, c, grant, nil
 }
 
@@ -150,7 +150,7 @@ func (a *agent) fail(c *toolCall, err error) *acp.RequestError {
 		coded = domain.Errorf(domain.CodeToolFailed, "It failed.").With(err) // the text may name what lies outside
 	}
 	failure := domain.FailureOf(coded)
-	a.story.settle(c, domain.ToolCallCompleted{Fate: domain.FateFailed, Output: failure.Message, Error: &failure})
+	a.translator.settle(c, domain.ToolCallCompleted{Fate: domain.FateFailed, Output: failure.Message, Error: &failure})
 	code := errorInternal
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -176,9 +176,9 @@ func fileError(path string, err error) error {
 }
 
 // denied notes that the host has told the fate of a call.
-func (s *story) denied(c *toolCall) {
+func (s *translator) denied(c *toolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.ended = true
-	s.speech.round = ""
+	s.messages.round = ""
 }

@@ -9,53 +9,53 @@ import (
 )
 
 // tellOptions tells what can be chosen, where that is not as it was told before.
-func (s *story) tellOptions() {
-	if options := s.settings.Listed(); !reflect.DeepEqual(options, s.options) {
+func (s *translator) tellOptions() {
+	if options := s.settings.List(); !reflect.DeepEqual(options, s.options) {
 		s.options = options
 		s.emit(domain.AgentOptionsUpdated{Turn: s.turn, Options: append([]domain.AgentOption{}, options...)})
 	}
 }
 
 // listed lists all that can be chosen.
-func (s *story) listed() []domain.AgentOption {
+func (s *translator) listed() []domain.AgentOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.Listed()
+	return s.settings.List()
 }
 
-func (s *story) offers(option string) []settings.Option {
+func (s *translator) offers(option string) []settings.Option {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settings.Offers(option)
 }
 
 // chosen notes an accepted choice, and what the answer says of the others: a model may lack a mode.
-func (s *story) chosen(from settings.Option, value string, answer wire.Object) {
+func (s *translator) chosen(from settings.Option, value string, answer wire.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settings.Chosen(from, value)
+	s.settings.SetCurrent(from, value)
 	s.settings.ReadOptions(answer)
-	if s.intake.phase == phaseLive {
+	if s.filter.phase == phaseLive {
 		s.tellOptions()
 	}
 }
 
 // established takes the answer that made the session or took it up.
-func (s *story) established(answer wire.Object) {
+func (s *translator) established(answer wire.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settings.Established(answer)
+	s.settings.ReadSession(answer)
 }
 
 // setting is what the agent works with.
-func (s *story) setting(category string) string {
+func (s *translator) setting(category string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settings.Current(category)
 }
 
 // effective are the selections that count, in the order in which they are set.
-func (s *story) effective(selections []settings.Selection) ([]settings.Selection, error) {
+func (s *translator) effective(selections []settings.Selection) ([]settings.Selection, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settings.Effective(selections)

@@ -15,7 +15,7 @@ import (
 	"signoff/internal/secrets"
 )
 
-// launch is how one agent is started and spoken to; the registry makes it from its row.
+// Config is how one agent is started and spoken to; the registry makes it from what the operator says of the agent.
 type Config struct {
 	Name          string // in the registry
 	Process       sandbox.Process
@@ -28,7 +28,7 @@ type Config struct {
 	McpServers    []mcp.Endpoint
 	Withheld      []string            // names of servers that the request wants and its capabilities deny
 	Meta          json.RawMessage     // sent as _meta when a session begins or is taken up
-	Admissions    []string            // methods to sign in by where the agent wants that first; it has their keys
+	AuthMethods   []string            // methods to sign in by where the agent wants that first; it has their keys
 	SilentAfter   time.Duration       // 0 is 30 s
 	StartTimeout  time.Duration       // for the first answer; 0 is 30 s. A session may take twice as long
 	Mask          func([]byte) []byte // hides the agent's own secrets in what is kept and shown; nil: there are none
@@ -36,10 +36,10 @@ type Config struct {
 	ClientVersion string
 }
 
-// judge refuses a value of an option that the agent may not have, such as a mode in which it acts without asking.
+// Judge refuses a value of an option that the agent may not have, such as a mode in which it acts without asking.
 type Judge func(wanted settings.Selection, option settings.Option, found domain.AgentChoice) error
 
-// starter starts processes: *sandbox.Sandbox.
+// Starter starts processes: *sandbox.Sandbox.
 type Starter interface {
 	Start(ctx context.Context, process sandbox.Process) (*sandbox.Child, error)
 }
@@ -48,7 +48,7 @@ func (l Config) helloTimeout() time.Duration   { return cmp.Or(l.StartTimeout, 3
 func (l Config) sessionTimeout() time.Duration { return 2 * l.helloTimeout() }
 func (l Config) silence() time.Duration        { return cmp.Or(l.SilentAfter, 30*time.Second) }
 
-// masked hides the secrets that the agent was given, and then the server's: an agent that runs as the server's own user
+// Masked hides the secrets that the agent was given, and then the server's: an agent that runs as the server's own user
 // may come across a file that holds them.
 func (l Config) Masked(text []byte) []byte {
 	if l.Mask != nil {
@@ -60,7 +60,7 @@ func (l Config) Masked(text []byte) []byte {
 	return text
 }
 
-// open starts the agent's process, gets a session of it and sets the options that were selected. When it fails, nothing of
+// Open starts the agent's process, gets a session of it and sets the options that were selected. When it fails, nothing of
 // the process is left.
 func Open(ctx context.Context, l Config, opening domain.Opening) (domain.Agent, error) {
 	a := newAgent(l, opening)
@@ -75,7 +75,7 @@ func Open(ctx context.Context, l Config, opening domain.Opening) (domain.Agent, 
 }
 
 func (a *agent) start(ctx context.Context) error {
-	child, err := a.launch.Starter.Start(ctx, a.launch.Process)
+	child, err := a.config.Starter.Start(ctx, a.config.Process)
 	if err != nil {
 		return err
 	}
@@ -86,13 +86,13 @@ func (a *agent) start(ctx context.Context) error {
 	if err := a.establish(ctx); err != nil {
 		return err
 	}
-	if a.fresh && a.launch.Offered != nil {
-		a.launch.Offered(settings.Offers{Options: a.story.listed(), Version: a.Introduction().Version, At: time.Now().UTC()})
+	if a.fresh && a.config.Offered != nil {
+		a.config.Offered(settings.Offers{Options: a.translator.listed(), Version: a.Introduction().Version, At: time.Now().UTC()})
 	}
 	if err := a.configure(ctx); err != nil {
 		return err
 	}
-	a.story.live()
+	a.translator.goLive()
 	a.tellServers()
 	return nil
 }
@@ -113,10 +113,10 @@ const protocolVersion = 1
 
 // initialize introduces both sides.
 func (a *agent) initialize(ctx context.Context) error {
-	hello, err := a.request(ctx, a.launch.helloTimeout(), "initialize", map[string]any{
+	hello, err := a.request(ctx, a.config.helloTimeout(), "initialize", map[string]any{
 		"protocolVersion":    protocolVersion,
-		"clientInfo":         map[string]string{"name": "signoff", "title": "Signoff", "version": a.launch.ClientVersion},
-		"clientCapabilities": a.powers(),
+		"clientInfo":         map[string]string{"name": "signoff", "title": "Signoff", "version": a.config.ClientVersion},
+		"clientCapabilities": a.clientCapabilities(),
 	})
 	if err != nil {
 		return a.unstartable(err)
@@ -140,11 +140,11 @@ func (a *agent) unstartable(err error) error {
 	return domain.Errorf(domain.CodeAgentUnavailable, "The agent's program cannot be run. %s", domain.FailureOf(err).Message)
 }
 
-// powers is what the agent may ask us for. Nothing is advertised that would be refused anyway.
-func (a *agent) powers() map[string]any {
+// clientCapabilities is what the agent may ask us for. Nothing is advertised that would be refused anyway.
+func (a *agent) clientCapabilities() map[string]any {
 	powers := map[string]any{
-		"fs":          map[string]bool{"readTextFile": a.grants(a.launch.Files, domain.ClassRead), "writeTextFile": a.grants(a.launch.Files, domain.ClassWrite)},
-		"terminal":    a.grants(a.launch.Terminals, domain.ClassExecute),
+		"fs":          map[string]bool{"readTextFile": a.grants(a.config.Files, domain.ClassRead), "writeTextFile": a.grants(a.config.Files, domain.ClassWrite)},
+		"terminal":    a.grants(a.config.Terminals, domain.ClassExecute),
 		"elicitation": map[string]any{"form": struct{}{}},
 	}
 	return powers
@@ -161,6 +161,6 @@ func (a *agent) tap() func(wire.Direction, []byte) {
 		return nil
 	}
 	return func(way wire.Direction, raw []byte) {
-		a.story.outside.Trace(domain.Direction(way), a.launch.Masked(bytes.Clone(raw)))
+		a.translator.outside.Trace(domain.Direction(way), a.config.Masked(bytes.Clone(raw)))
 	}
 }

@@ -75,9 +75,9 @@ func TestPowers(t *testing.T) {
 		"denied":     {true, true, domain.Capabilities{Read: domain.Deny, Write: domain.Deny, Execute: domain.Deny}, "false false false"},
 		"read only":  {true, true, domain.Capabilities{Read: domain.Allow, Write: domain.Deny, Execute: domain.Deny}, "true false false"},
 	} {
-		a := &agent{launch: Config{Files: test.files, Terminals: test.terminals}}
+		a := &agent{config: Config{Files: test.files, Terminals: test.terminals}}
 		a.execution.Request.Capabilities = test.capabilities
-		powers := a.powers()
+		powers := a.clientCapabilities()
 		fs := powers["fs"].(map[string]bool)
 		want(t, name, fmt.Sprint(fs["readTextFile"], fs["writeTextFile"], powers["terminal"]), test.wanted)
 		for method, offered := range map[string]any{
@@ -270,16 +270,16 @@ func sentMeta(r *rig, method string) string {
 // TestSignInWithAKey: by the method that the agent offers, for new sessions and earlier ones, and only where it is wanted.
 func TestSignInWithAKey(t *testing.T) {
 	r := newRig(t, "-auth", "key")
-	r.launch.Admissions = []string{"other", "key"}
+	r.launch.AuthMethods = []string{"other", "key"}
 	r.open().runs("say hello")
 	again := r.again(r.agent.session)
-	again.launch.Admissions = r.launch.Admissions
+	again.launch.AuthMethods = r.launch.AuthMethods
 	again.open()
 	want(t, "continued", again.agent.Introduction().Continued, "load")
 	again.runs("say again")
 
 	idle := newRig(t, "-script", "authenticate: crash 9")
-	idle.launch.Admissions = []string{"key"}
+	idle.launch.AuthMethods = []string{"key"}
 	idle.open().runs("say hello")
 }
 
@@ -292,7 +292,7 @@ func TestSignInThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, arguments...)
-			r.launch.Admissions = []string{"key"}
+			r.launch.AuthMethods = []string{"key"}
 			r.fails(r.tryOpen(), domain.CodeAgentUnauthorized)
 		})
 	}
@@ -376,18 +376,18 @@ func TestFirstPrompt(t *testing.T) {
 			"\nThis is the end of the conversation so far."},
 		{"text", "And now?"},
 	}
-	if diff := cmp.Diff(wanted, a.blocks(prompt)); diff != "" {
+	if diff := cmp.Diff(wanted, a.promptBlocks(prompt)); diff != "" {
 		t.Errorf("first prompt (-want +got):\n%s", diff)
 	}
 	a.fresh = false
-	want(t, "later prompt", fmt.Sprint(a.blocks(prompt)), "[{text And now?}]")
-	want(t, "nothing before", fmt.Sprint((&agent{fresh: true}).blocks(domain.Prompt{Text: "x", History: []domain.Message{{Role: domain.RoleUser, Text: "x"}}})), "[{text x}]")
+	want(t, "later prompt", fmt.Sprint(a.promptBlocks(prompt)), "[{text And now?}]")
+	want(t, "nothing before", fmt.Sprint((&agent{fresh: true}).promptBlocks(domain.Prompt{Text: "x", History: []domain.Message{{Role: domain.RoleUser, Text: "x"}}})), "[{text x}]")
 }
 
 func TestFirstPromptAsksForTheAnswersSchema(t *testing.T) {
 	a := &agent{fresh: true}
 	a.execution.Request.Instructions, a.execution.Request.OutputSchema = "Be brief.", json.RawMessage(`{"type":"object"}`)
-	text := a.blocks(domain.Prompt{Text: "x"})[0].Text
+	text := a.promptBlocks(domain.Prompt{Text: "x"})[0].Text
 	if !strings.HasPrefix(text, "Be brief.\n\nYour final answer must be one JSON value") || !strings.HasSuffix(text, "```json\n{\"type\":\"object\"}\n```") {
 		t.Error(text)
 	}

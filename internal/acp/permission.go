@@ -32,19 +32,19 @@ func (a *agent) permission(ctx context.Context, sent wire.Object, raw json.RawMe
 	}
 	request := wire.ReadObject(masked)
 	call := request["toolCall"]
-	c := a.story.ask(wire.ReadObject(call), call)
+	c := a.translator.ask(wire.ReadObject(call), call)
 	if !answerable(request) {
-		a.story.passOn("malformed", masked)
-		a.story.answered(c, domain.ApprovalCancelled)
+		a.translator.passOn("malformed", masked)
+		a.translator.answered(c, domain.ApprovalCancelled)
 		return permissionCancelled, nil
 	}
 	if input := wire.ReadObject(call)["rawInput"]; wire.ReadObject(input) != nil && len(wire.ReadObject(input)) == 0 {
-		a.story.awaitInput(ctx, c)
+		a.translator.awaitInput(ctx, c)
 	}
 	answer := a.ask(ctx, domain.Question{
-		Kind: domain.ApprovalAgentPermission, Call: a.story.inQuestion(c), Options: request["options"],
+		Kind: domain.ApprovalAgentPermission, Call: a.translator.inQuestion(c), Options: request["options"],
 	})
-	a.story.answered(c, answer.Status)
+	a.translator.answered(c, answer.Status)
 	switch {
 	case withdrawn(ctx):
 		return nil, context.Canceled
@@ -60,7 +60,7 @@ func (a *agent) permission(ctx context.Context, sent wire.Object, raw json.RawMe
 const inputGrace = time.Second
 
 // awaitInput waits until the agent has said what the call gets, at most for inputGrace.
-func (s *story) awaitInput(ctx context.Context, c *toolCall) {
+func (s *translator) awaitInput(ctx context.Context, c *toolCall) {
 	s.mu.Lock()
 	if len(wire.ReadObject(c.arguments)) > 0 {
 		s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *story) awaitInput(ctx context.Context, c *toolCall) {
 
 // ask puts a question to a person. Where it cannot be put, or nobody waits for the answer any more, nobody answers.
 func (a *agent) ask(ctx context.Context, question domain.Question) domain.Answer {
-	answer, err := a.story.listener().Ask(ctx, question)
+	answer, err := a.translator.currentHost().Ask(ctx, question)
 	if err != nil {
 		return domain.Answer{Status: domain.ApprovalCancelled}
 	}

@@ -18,15 +18,15 @@ type program struct {
 	child  *sandbox.Child
 	stderr *stderr
 
-	mu   sync.Mutex
-	doom string // why it was killed; empty where it was not
+	mu         sync.Mutex
+	killReason string // why it was killed; empty where it was not
 }
 
 // kill ends the process and all that it has started. The first reason stays.
 func (p *program) kill(why string) {
 	p.mu.Lock()
-	if p.doom == "" && !p.gone() {
-		p.doom = why
+	if p.killReason == "" && !p.gone() {
+		p.killReason = why
 	}
 	p.mu.Unlock()
 	p.child.Kill()
@@ -42,11 +42,11 @@ func (p *program) gone() bool {
 	}
 }
 
-// doomed tells whether the process was killed. It may still be there for a moment, and is of no use any more.
-func (p *program) doomed() bool {
+// wasKilled tells whether the process was killed. It may still be there for a moment, and is of no use any more.
+func (p *program) wasKilled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.doom != ""
+	return p.killReason != ""
 }
 
 const (
@@ -80,23 +80,23 @@ const (
 	lastWords    = 2 << 10                // bytes of its standard error in a message
 )
 
-// exit says how the process ended, which is about to be so if it is not so yet.
-func (p *program) exit(mask func([]byte) []byte) *domain.Error {
+// exitError says how the process ended, which is about to be so if it is not so yet.
+func (p *program) exitError(mask func([]byte) []byte) *domain.Error {
 	if !within(buriedGrace, p.child.Done()) {
 		return domain.Errorf(domain.CodeAgentExited, "The agent has closed its output, and its process does not end.")
 	}
 	within(drainedGrace, p.stderr.drained)
-	message := p.manner()
+	message := p.howItEnded()
 	if words := p.lastWords(mask); words != "" {
 		message += " It last wrote to its standard error:\n" + words
 	}
 	return domain.Errorf(domain.CodeAgentExited, "%s", message)
 }
 
-func (p *program) manner() string {
+func (p *program) howItEnded() string {
 	exit := p.child.Exit()
 	p.mu.Lock()
-	doom := p.doom
+	doom := p.killReason
 	p.mu.Unlock()
 	switch {
 	case doom != "":

@@ -14,12 +14,12 @@ type block struct {
 	Text string `json:"text"`
 }
 
-// blocks is what the agent is sent. It keeps its own history, so what is said in the turn is enough, except for a
+// promptBlocks is what the agent is sent. It keeps its own history, so what is said in the turn is enough, except for a
 // session that knows nothing yet: that is told who it is to be, and what was said before.
-func (a *agent) blocks(prompt domain.Prompt) []block {
+func (a *agent) promptBlocks(prompt domain.Prompt) []block {
 	var texts []string
 	if a.fresh {
-		texts = append(texts, a.manner(), earlier(prompt))
+		texts = append(texts, a.instructions(), earlier(prompt))
 	}
 	var blocks []block
 	for _, text := range append(texts, prompt.Text) {
@@ -30,9 +30,9 @@ func (a *agent) blocks(prompt domain.Prompt) []block {
 	return blocks
 }
 
-// manner is what the client wants the agent to be and to heed, and what its answer has to fit. The protocol has no place for it
+// instructions is what the client wants the agent to be and to heed, and what its answer has to fit. The protocol has no place for it
 // but the prompt.
-func (a *agent) manner() string {
+func (a *agent) instructions() string {
 	request := a.execution.Request
 	var parts []string
 	for _, part := range []string{request.SystemPrompt, request.Instructions, schema.Demand(request.OutputSchema)} {

@@ -14,7 +14,7 @@ import (
 
 // ask returns the call that a question is about. A call can have one open question; another one about the same call goes
 // by an id of its own.
-func (s *story) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
+func (s *translator) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.release()
@@ -37,7 +37,7 @@ func (s *story) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
 }
 
 // inQuestion is the call as the host is to be asked about it.
-func (s *story) inQuestion(c *toolCall) domain.ToolCall {
+func (s *translator) inQuestion(c *toolCall) domain.ToolCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return c.inQuestion()
@@ -90,7 +90,7 @@ func (c *toolCall) asHost() domain.ToolCall {
 }
 
 // double announces a call once more, for a second question.
-func (s *story) double(c *toolCall, agentID string) *toolCall {
+func (s *translator) double(c *toolCall, agentID string) *toolCall {
 	second := &toolCall{
 		id: s.calls.newID(agentID), folder: c.folder, servers: c.servers, tool: c.tool, server: c.server, byName: c.byName, class: c.class, ofKind: c.ofKind, power: c.power, arguments: c.arguments, summary: c.summary,
 		told: maps.Clone(c.told),
@@ -102,7 +102,7 @@ func (s *story) double(c *toolCall, agentID string) *toolCall {
 
 // answered notes what became of a question. Where the answer allows, the session has written that the call runs; where
 // it refuses, the fate of the call, unless the agent had begun it before it asked.
-func (s *story) answered(c *toolCall, verdict domain.ApprovalStatus) {
+func (s *translator) answered(c *toolCall, verdict domain.ApprovalStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.asking, c.unanswered = false, false
@@ -112,7 +112,7 @@ func (s *story) answered(c *toolCall, verdict domain.ApprovalStatus) {
 	case verdict == domain.ApprovalApproved:
 	case verdict == domain.ApprovalDenied || verdict == domain.ApprovalExpired:
 		c.ended = c.ended || !c.started
-		s.speech.round = ""
+		s.messages.round = ""
 	default:
 		c.unanswered = true
 	}

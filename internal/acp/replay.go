@@ -245,7 +245,7 @@ func (t *transcript) learn(piece string) {
 }
 
 // recognise takes an update that may be told again, and tells one that is not.
-func (s *story) recognise(raw json.RawMessage) {
+func (s *translator) recognise(raw json.RawMessage) {
 	update := wire.ReadObject(raw)
 	text := update.Object("content").Text("text")
 	switch kind := update.Text("sessionUpdate"); kind {
@@ -259,10 +259,10 @@ func (s *story) recognise(raw json.RawMessage) {
 		s.hearCall(kind, update.Text("toolCallId"), raw)
 	case "plan":
 		if !s.repeating() {
-			s.tellNews(raw)
+			s.translateNew(raw)
 		}
 	default:
-		s.take(raw)
+		s.translate(raw)
 	}
 	if r := s.replay; r != nil && r.exhausted() && len(r.dropped) == 0 {
 		s.replay = nil
@@ -270,17 +270,17 @@ func (s *story) recognise(raw json.RawMessage) {
 }
 
 // repeating tells whether what is in the log is told again now.
-func (s *story) repeating() bool { return s.replay.running || s.host == nil }
+func (s *translator) repeating() bool { return s.replay.running || s.host == nil }
 
 // hearText takes a chunk of a message or a thought.
-func (s *story) hearText(t *transcript, raw json.RawMessage, text string) {
+func (s *translator) hearText(t *transcript, raw json.RawMessage, text string) {
 	r := s.replay
 	belongs := anyPrompt
 	if s.host != nil {
 		belongs = func(prompt int) bool { return prompt == r.prompt }
 	}
 	if text == "" || !s.repeating() || !t.hear(text, belongs) {
-		s.tellNews(raw)
+		s.translateNew(raw)
 		return
 	}
 	r.held, r.running = append(r.held, raw), true
@@ -295,7 +295,7 @@ func (s *story) hearText(t *transcript, raw json.RawMessage, text string) {
 
 // hearPrompt takes what the user has said, as the agent tells it. It may be the prompt of this turn: one that is the same as an
 // earlier one begins no replay.
-func (s *story) hearPrompt(raw json.RawMessage, text string) {
+func (s *translator) hearPrompt(raw json.RawMessage, text string) {
 	r := s.replay
 	prompt, found := r.find(text)
 	switch {
@@ -304,12 +304,12 @@ func (s *story) hearPrompt(raw json.RawMessage, text string) {
 		r.running, r.prompt, r.dropped = true, prompt, nil
 	case s.repeating(): // of the agent's own making, such as the results of its tools
 	default:
-		s.take(raw)
+		s.translate(raw)
 	}
 }
 
 // hearCall takes what the agent says of a call.
-func (s *story) hearCall(kind, agentID string, raw json.RawMessage) {
+func (s *translator) hearCall(kind, agentID string, raw json.RawMessage) {
 	r := s.replay
 	id, found := r.findCall(agentID)
 	switch {
@@ -321,12 +321,12 @@ func (s *story) hearCall(kind, agentID string, raw json.RawMessage) {
 	case kind == "tool_call_update" && r.repeated[agentID] && s.calls.known[agentID] == nil:
 	default:
 		delete(r.repeated, agentID)
-		s.tellNews(raw)
+		s.translateNew(raw)
 	}
 }
 
 // drop forgets what was held back: it was told again.
-func (s *story) drop() {
+func (s *translator) drop() {
 	r := s.replay
 	r.held = nil
 	r.messages.settle()
@@ -336,14 +336,14 @@ func (s *story) drop() {
 	}
 }
 
-// tellNews tells an update that is not told again, and before it what was held back.
-func (s *story) tellNews(raw json.RawMessage) {
+// translateNew tells an update that is not told again, and before it what was held back.
+func (s *translator) translateNew(raw json.RawMessage) {
 	s.release()
-	s.take(raw)
+	s.translate(raw)
 }
 
 // release ends what was told again, since something new comes, and tells what was held back.
-func (s *story) release() {
+func (s *translator) release() {
 	r := s.replay
 	if r == nil {
 		return
@@ -353,13 +353,13 @@ func (s *story) release() {
 	r.messages.forget()
 	r.thoughts.forget()
 	for _, raw := range held {
-		s.take(raw)
+		s.translate(raw)
 	}
 }
 
 // endReplay is the end of the first turn: what comes later is not told again. A turn that has said nothing of its own may
 // have given an earlier answer word for word. It is told rather twice than not at all.
-func (s *story) endReplay(answered bool) {
+func (s *translator) endReplay(answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.replay

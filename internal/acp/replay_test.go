@@ -73,8 +73,8 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 				host, outside := &hosttest.Host{}, &hosttest.Host{}
 				a := newAgent(Config{}, domain.Opening{Host: outside, AgentSession: "s", Log: twoTurns})
 				defer a.stop()
-				a.story.calls.process, a.hello = "p", wire.Object{"agentCapabilities": json.RawMessage(`{"loadSession":true}`)}
-				a.story.calls.distinguish()
+				a.translator.calls.process, a.hello = "p", wire.Object{"agentCapabilities": json.RawMessage(`{"loadSession":true}`)}
+				a.translator.calls.distinguish()
 				r := newBubble(t, a)
 				tell := func(updates []string) {
 					for _, update := range updates {
@@ -94,18 +94,18 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 					tell([]string{agentSays("Yes, "), agentSays("it is"), `{"sessionUpdate":"tool_call","toolCallId":"c1","status":"completed"}`})
 					r.answers(prompt, `{"stopReason":"end_turn"}`)
 				}()
-				if err := a.takeUp(t.Context(), map[string]any{}); err != nil {
+				if err := a.resumeSession(t.Context(), map[string]any{}); err != nil {
 					t.Fatal(err)
 				}
-				a.story.live()
+				a.translator.goLive()
 				time.Sleep(test.after)
 				synctest.Wait()
-				a.story.begin(host, domain.Prompt{Turn: 3, Text: "Is it still?"})
+				a.translator.begin(host, domain.Prompt{Turn: 3, Text: "Is it still?"})
 				if _, err := a.peer.Call(t.Context(), "session/prompt", nil); err != nil {
 					t.Fatal(err)
 				}
-				a.story.endReplay(true)
-				a.story.end(false)
+				a.translator.endReplay(true)
+				a.translator.end(false)
 				host.Finish(t, false)
 				want(t, "text", host.Text(), "Yes, it is")
 				if calls := hosttest.Of[domain.ToolCallRequested](host); len(calls) != 1 || calls[0].ToolCallID != "c1~p" {
@@ -133,13 +133,13 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 func loaded(t testing.TB, log domain.AgentLog, prompt string) tale {
 	t.Helper()
 	host, outside := &hosttest.Host{}, &hosttest.Host{}
-	s := newStory(t.Context(), domain.Opening{Host: outside, AgentSession: "s"})
+	s := newTranslator(t.Context(), domain.Opening{Host: outside, AgentSession: "s"})
 	told, err := readReplay(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.takeUp("s", told)
-	s.live()
+	s.beginReplay("s", told)
+	s.goLive()
 	s.begin(host, domain.Prompt{Turn: 2, Text: prompt})
 	return tale{s, host, outside}
 }

@@ -15,7 +15,7 @@ import (
 func (a *agent) handOver() ([]any, error) {
 	can := a.hello.Object("agentCapabilities").Object("mcpCapabilities")
 	servers := []any{}
-	for _, server := range a.launch.McpServers {
+	for _, server := range a.config.McpServers {
 		if server.IsProgram() {
 			start, err := a.servers.wrap(server)
 			if err != nil {
@@ -116,12 +116,12 @@ func (s *servers) close() {
 
 // tellServers tells of the servers whose start nobody will see.
 func (a *agent) tellServers() {
-	for _, name := range a.launch.Withheld {
+	for _, name := range a.config.Withheld {
 		a.servers.is(domain.AgentMCPServerUpdated{
 			Server: name, Status: domain.MCPServerWithheld, Message: "The capability mcp is denied, so the agent was not handed the server.",
 		})
 	}
-	for _, server := range a.launch.McpServers {
+	for _, server := range a.config.McpServers {
 		if !server.IsProgram() {
 			a.servers.is(domain.AgentMCPServerUpdated{Server: server.Name, Status: domain.MCPServerUnknown})
 		}
@@ -130,7 +130,7 @@ func (a *agent) tellServers() {
 
 // tellMissing tells, at the end of a turn, of the servers that the agent has not started.
 func (a *agent) tellMissing() {
-	for _, server := range a.launch.McpServers {
+	for _, server := range a.config.McpServers {
 		if server.IsProgram() && !a.servers.known(server.Name) {
 			a.servers.is(domain.AgentMCPServerUpdated{
 				Server: server.Name, Status: domain.MCPServerNotStarted, Message: "The agent was handed the server and has not started it.",

@@ -87,7 +87,7 @@ func TestQuestionWaitsForItsInput(t *testing.T) {
 				host.Answer = person.put
 				a := tellingAgent(t, host)
 				a.service.renew(a.life)
-				close(a.named)
+				close(a.sessionNamed)
 				r := newBubble(t, a)
 				begun := time.Now()
 				r.sends(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":`+

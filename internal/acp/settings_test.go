@@ -33,20 +33,20 @@ const oddOptions = `{"configOptions":[
 func TestAChoiceThatIsRefusedIsNotSet(t *testing.T) {
 	refused := domain.Invalid("/source/mode", "not this one")
 	var judged []string
-	a := &agent{story: newTale(t, domain.Opening{}).story, launch: Config{Judge: func(_ settings.Selection, option settings.Option, found domain.AgentChoice) error {
+	a := &agent{translator: newTale(t, domain.Opening{}).translator, config: Config{Judge: func(_ settings.Selection, option settings.Option, found domain.AgentChoice) error {
 		judged = append(judged, option.ID+" "+found.Value)
 		return refused
 	}}}
-	a.story.established(wire.ReadObject(json.RawMessage(oddOptions)))
+	a.translator.established(wire.ReadObject(json.RawMessage(oddOptions)))
 	err := a.choose(t.Context(), []settings.Selection{{Option: settings.CategoryMode, Value: "Plan it"}})
 	want(t, "refused", errors.Is(err, refused), true)
 	want(t, "judged", strings.Join(judged, ", "), "a plan")
-	want(t, "the mode", a.story.setting(settings.CategoryMode), "code")
+	want(t, "the mode", a.translator.setting(settings.CategoryMode), "code")
 }
 
 // TestSettingsAreReadLeniently: groups, unknown types and missing categories; options come before modes.
 func TestSettingsAreReadLeniently(t *testing.T) {
-	s := newTale(t, domain.Opening{}).story
+	s := newTale(t, domain.Opening{}).translator
 	s.established(wire.ReadObject(json.RawMessage(oddOptions)))
 	want(t, "current", s.setting(settings.CategoryMode)+" "+s.setting(settings.CategoryModel), "code m1")
 	offers := s.offers(settings.CategoryMode)
@@ -192,7 +192,7 @@ func TestOptionsOfACancelledTurn(t *testing.T) {
 
 // TestOptionsAreListed: an option stands for the mode or model that the agent lists in the older way as well.
 func TestOptionsAreListed(t *testing.T) {
-	s := newTale(t, domain.Opening{}).story
+	s := newTale(t, domain.Opening{}).translator
 	s.established(wire.ReadObject(json.RawMessage(`{"configOptions":[
 		{"id":"m","name":"Mode","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Asks."}]},
 		{"id":"thinking","name":"Thinking","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"high"},{"value":"low"}]}],
@@ -203,7 +203,7 @@ func TestOptionsAreListed(t *testing.T) {
 		{ID: "thinking", Name: "Thinking", Category: "thought_level", Current: "high", Choices: []domain.AgentChoice{{Value: "high"}, {Value: "low"}}},
 		{ID: "model", Category: "model", Current: "m1", Choices: []domain.AgentChoice{{Value: "m1", Name: "One"}}},
 	}
-	if diff := difference.Diff(wanted, s.settings.Listed()); diff != "" {
+	if diff := difference.Diff(wanted, s.settings.List()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -21,7 +21,7 @@ import (
 // Ids stay apart. Two calls whose ids look like keys would become one that is called "[masked]", and an option would
 // go back to the agent that it has never offered; so such an id gets a stand-in, always the same for the same id.
 func (a *agent) shown(params json.RawMessage) (json.RawMessage, error) {
-	masked := a.launch.Masked(params)
+	masked := a.config.Masked(params)
 	if bytes.Equal(masked, params) {
 		return params, nil
 	}
@@ -69,7 +69,7 @@ func (a *agent) keepOptions(shown, sent []json.RawMessage) {
 
 // shownID is an id of the agent's as it is kept and shown: as it is, but for one that would be masked.
 func (a *agent) shownID(id string) string {
-	if !a.hides([]byte(id)) {
+	if !a.holdsSecret([]byte(id)) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(a.salt + id))
@@ -86,15 +86,15 @@ func (a *agent) sentOption(request wire.Object, chosen string) string {
 	return chosen
 }
 
-// hides tells whether something in a text must not be seen.
-func (a *agent) hides(text []byte) bool { return !bytes.Equal(a.launch.Masked(text), text) }
+// holdsSecret tells whether something in a text must not be seen.
+func (a *agent) holdsSecret(text []byte) bool { return !bytes.Equal(a.config.Masked(text), text) }
 
-// unshowable refuses a request that holds a secret. Masked, it would be another one: a file would get "[masked]" for
+// refuseSecret refuses a request that holds a secret. Masked, it would be another one: a file would get "[masked]" for
 // its key, and the agent would hear that all went well. As it is, a person would decide about what nobody has seen.
-func (a *agent) unshowable(tool, summary string) *acp.RequestError {
+func (a *agent) refuseSecret(tool, summary string) *acp.RequestError {
 	const why = "The request holds a secret that Signoff hides, so it cannot be shown to a person, and is not run."
-	a.story.passOn("refused", domain.Encode(map[string]string{
-		"tool": tool, "summary": wire.Beginning(string(a.launch.Masked([]byte(summary))), summaryBytes), "message": why,
+	a.translator.passOn("refused", domain.Encode(map[string]string{
+		"tool": tool, "summary": wire.Beginning(string(a.config.Masked([]byte(summary))), summaryBytes), "message": why,
 	}))
 	return invalid(why)
 }

@@ -68,7 +68,7 @@ func TestASessionMayLookLikeAKey(t *testing.T) {
 	r.launch.Process.Argv = append(r.launch.Process.Argv, "-script", `new: result {"sessionId":"`+anAPIKey+`"}`)
 	r.open()
 	want(t, "session", r.agent.session, anAPIKey)
-	r.agent.story.update(mustShow(r, `{"sessionId":"`+anAPIKey+`","update":{"sessionUpdate":"plan","entries":[]}}`))
+	r.agent.translator.update(mustShow(r, `{"sessionId":"`+anAPIKey+`","update":{"sessionUpdate":"plan","entries":[]}}`))
 	want(t, "plans", len(hosttest.Of[domain.PlanUpdated](r.outside)), 1)
 	_, err := r.agent.Request(t.Context(), "fs/write_text_file",
 		[]byte(`{"sessionId":"`+anAPIKey+`","path":"a.txt","content":"text"}`))

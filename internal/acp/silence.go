@@ -20,8 +20,8 @@ func newSilence(after time.Duration, heard func() time.Time, owed func() bool, t
 	}
 }
 
-// bell rings when it is time to look.
-func (s *silence) bell() <-chan time.Time { return s.timer.C }
+// ticks rings when it is time to look.
+func (s *silence) ticks() <-chan time.Time { return s.timer.C }
 
 // look tells of the silence if there is one. The turn's beginning, a word of the agent and an answer of ours all begin
 // it anew.

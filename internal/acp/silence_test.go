@@ -20,7 +20,7 @@ func TestSilence(t *testing.T) {
 		defer s.stop()
 		for at() < 200 {
 			select {
-			case <-s.bell():
+			case <-s.ticks():
 				s.look()
 			case <-time.After(time.Second):
 			}

@@ -152,7 +152,7 @@ func (t *terminals) start(host domain.Host, c *toolCall, command domain.Command,
 	t.running.Go(func() {
 		defer kill(nil)
 		result, err := host.Run(ctx, command, one.output)
-		t.agent.story.settled(ctx, one, result, err)
+		t.agent.translator.settled(ctx, one, result, err)
 		one.end(result, err) // last: who hears of the end finds the fate told
 	})
 	return id
@@ -169,7 +169,7 @@ func (one *terminal) end(result domain.CommandResult, err error) {
 }
 
 // settled tells the fate of a command. Of one that the end of the turn cut off the session tells it: only that knows why.
-func (s *story) settled(ctx context.Context, one *terminal, result domain.CommandResult, err error) {
+func (s *translator) settled(ctx context.Context, one *terminal, result domain.CommandResult, err error) {
 	text, truncated := one.output.text()
 	completed := domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: text, Truncated: truncated}
 	fail := func(failure domain.Failure) { completed.Fate, completed.Error = domain.FateFailed, &failure }

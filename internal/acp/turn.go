@@ -28,25 +28,25 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 		return "", context.Cause(ctx)
 	}
 	if a.lost() { // nothing of the prompt is written yet
-		return "", a.program.exit(a.launch.Masked).With(domain.ErrNotPrompted)
+		return "", a.program.exitError(a.config.Masked).With(domain.ErrNotPrompted)
 	}
 	a.service.renew(a.life)
-	a.story.begin(host, prompt)
-	stop, answered, err := a.take(ctx, prompt)
+	a.translator.begin(host, prompt)
+	stop, answered, err := a.promptAgent(ctx, prompt)
 	if domain.CodeOf(err) == domain.CodeAgentExited {
 		a.exit.Do(func() {}) // the turn's failure says so
 	}
 	a.tellMissing()
-	a.story.endReplay(answered && ctx.Err() == nil)
-	a.story.end(!answered)
+	a.translator.endReplay(answered && ctx.Err() == nil)
+	a.translator.end(!answered)
 	if a.lost() {
 		a.tellExit()
 	}
 	return stop, err
 }
 
-// take has the agent take the prompt and its options, and tells whether it has answered the prompt.
-func (a *agent) take(ctx context.Context, prompt domain.Prompt) (stop domain.StopReason, answered bool, err error) {
+// promptAgent has the agent take the prompt and its options, and tells whether it has answered the prompt.
+func (a *agent) promptAgent(ctx context.Context, prompt domain.Prompt) (stop domain.StopReason, answered bool, err error) {
 	if err := a.takeOptions(ctx, prompt.Options); err != nil {
 		var failure *domain.Error
 		if errors.As(err, &failure) && failure.Code == domain.CodeAgentExited {
@@ -60,18 +60,20 @@ func (a *agent) take(ctx context.Context, prompt domain.Prompt) (stop domain.Sto
 }
 
 // lost tells whether the process is dead, or of no use any more.
-func (a *agent) lost() bool { return a.program.gone() || a.program.doomed() || a.peer.Cause() != nil }
+func (a *agent) lost() bool {
+	return a.program.gone() || a.program.wasKilled() || a.peer.Cause() != nil
+}
 
 // turn asks the agent and waits for its answer, also where ctx ends.
 func (a *agent) turn(ctx context.Context, prompt domain.Prompt) wire.Answer {
-	params := map[string]any{"sessionId": a.session, "prompt": a.blocks(prompt)}
+	params := map[string]any{"sessionId": a.session, "prompt": a.promptBlocks(prompt)}
 	a.fresh = false
 	answers := make(chan wire.Answer, 1)
 	go func() {
 		result, err := a.peer.Call(context.WithoutCancel(ctx), "session/prompt", params)
 		answers <- wire.Answer{Result: result, Err: err}
 	}()
-	silence := newSilence(a.launch.silence(), a.peer.LastRead, a.service.owes, a.story.silent)
+	silence := newSilence(a.config.silence(), a.peer.LastRead, a.service.owes, a.translator.silent)
 	defer silence.stop()
 	for {
 		select {
@@ -79,7 +81,7 @@ func (a *agent) turn(ctx context.Context, prompt domain.Prompt) wire.Answer {
 			return answer
 		case <-ctx.Done():
 			return a.cancel(answers)
-		case <-silence.bell():
+		case <-silence.ticks():
 			silence.look()
 		}
 	}
@@ -89,7 +91,7 @@ func (a *agent) turn(ctx context.Context, prompt domain.Prompt) wire.Answer {
 // an agent says of a cancelled turn cannot be relied on: it may be an ordinary end, or an error.
 func (a *agent) outcome(ctx context.Context, answer wire.Answer) (domain.StopReason, error) {
 	if answer.Err == nil {
-		a.story.result(answer.Result)
+		a.translator.result(answer.Result)
 	}
 	switch {
 	case ctx.Err() != nil:

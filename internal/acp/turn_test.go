@@ -302,7 +302,7 @@ func TestSecretsAreHidden(t *testing.T) {
 			t.Errorf("told: %s", line)
 		}
 	}
-	broken := &agent{launch: Config{Mask: func([]byte) []byte { return []byte("***") }}}
+	broken := &agent{config: Config{Mask: func([]byte) []byte { return []byte("***") }}}
 	if _, err := broken.shown([]byte(`{"a":1}`)); err == nil {
 		t.Error("what is no JSON any more was passed on")
 	}
@@ -312,7 +312,7 @@ func TestNoiseIsShownAFewTimes(t *testing.T) {
 	r := newRig(t).open()
 	r.runs("flood 65536", "say done")
 	shown := hosttest.Of[domain.AgentUpdated](r.host)
-	if len(shown) != disturbancesShown || shown[0].Kind != "disturbance" || r.host.Text() != "done" {
+	if len(shown) != protocolErrorsShown || shown[0].Kind != "disturbance" || r.host.Text() != "done" {
 		t.Errorf("%d shown, said %q", len(shown), r.host.Text())
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// take tells what one update means. Unknown kinds are passed on: the protocol gets new ones every few months.
-func (s *story) take(raw json.RawMessage) {
+// translate tells what one update means. Unknown kinds are passed on: the protocol gets new ones every few months.
+func (s *translator) translate(raw json.RawMessage) {
 	update := wire.ReadObject(raw)
 	switch kind := update.Text("sessionUpdate"); kind {
 	case "agent_message_chunk":
@@ -21,7 +21,7 @@ func (s *story) take(raw json.RawMessage) {
 	case "tool_call", "tool_call_update":
 		s.callUpdated(kind, update, raw)
 	case "plan":
-		s.hush(false)
+		s.closeMessage(false)
 		s.emit(domain.PlanUpdated{Turn: s.turn, Entries: planEntries(update), Update: raw})
 	case "available_commands_update":
 		s.emit(domain.CommandsUpdated{Turn: s.turn, Update: raw})
@@ -39,10 +39,10 @@ func (s *story) take(raw json.RawMessage) {
 }
 
 // chunk tells the text of a chunk, and passes on the chunk itself where it is more than text.
-func (s *story) chunk(kind string, thought bool, update wire.Object, raw json.RawMessage) {
+func (s *translator) chunk(kind string, thought bool, update wire.Object, raw json.RawMessage) {
 	content := update.Object("content")
 	if content.Text("type") == "text" {
-		s.say(thought, update.Text("messageId"), content.Text("text"))
+		s.addText(thought, update.Text("messageId"), content.Text("text"))
 	}
 	if usage := update.Object("_meta").Object("usage"); usage != nil && content.Text("text") == "" {
 		s.usage.addAnswer(usage)
@@ -67,13 +67,13 @@ func planEntries(update wire.Object) []domain.PlanEntry {
 }
 
 // settingChanged tells of a change of mode as what it is, whichever way the agent says it.
-func (s *story) settingChanged(kind string, update wire.Object, raw json.RawMessage) {
+func (s *translator) settingChanged(kind string, update wire.Object, raw json.RawMessage) {
 	if kind == "current_mode_update" && cmp.Or(update.Text("currentModeId"), update.Text("modeId")) == "" {
 		s.malformed(raw)
 		return
 	}
 	before := s.settings.Current(settings.CategoryMode)
-	s.settings.Learn(kind, update)
+	s.settings.ReadUpdate(kind, update)
 	mode := s.settings.Current(settings.CategoryMode)
 	defer s.tellOptions() // behind the change that they follow from
 	if kind == "current_mode_update" || mode != before {
@@ -84,7 +84,7 @@ func (s *story) settingChanged(kind string, update wire.Object, raw json.RawMess
 }
 
 // extension takes a notification that the protocol does not know. Vendors tell of limits and usage that way.
-func (s *story) extension(method string, params json.RawMessage) {
+func (s *translator) extension(method string, params json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(params) == 0 {

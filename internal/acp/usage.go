@@ -61,7 +61,7 @@ func (a *account) total() domain.Usage {
 }
 
 // tellUsage tells the sum, where there is one.
-func (s *story) tellUsage() {
+func (s *translator) tellUsage() {
 	if total := s.usage.total(); total != s.usage.before {
 		s.emit(domain.UsageUpdated{Usage: total})
 	}
@@ -112,7 +112,7 @@ func readUsage(o wire.Object) domain.Usage {
 func some(count *int64) bool { return count != nil && *count > 0 }
 
 // result takes the answer of a prompt: what it tells beside the stop reason is passed on.
-func (s *story) result(raw json.RawMessage) {
+func (s *translator) result(raw json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := wire.ReadObject(raw)

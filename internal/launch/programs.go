@@ -12,13 +12,13 @@ import (
 	"signoff/internal/domain"
 )
 
-// nameForm is the form of names in the configuration.
 var (
+	// NameForm is the form of the names of agents and of MCP servers.
 	NameForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// checkProgram looks at what a place, which ends in a slash, says is to be run.
+// CheckProgram looks at what a place, which ends in a slash, says is to be run.
 func CheckProgram(place, command string, args []string) error {
 	switch {
 	case command == "":
@@ -36,7 +36,7 @@ func CheckProgram(place, command string, args []string) error {
 	return nil
 }
 
-// checkVariables keeps the server's own variables from agents: SIGNOFF_TOKEN opens the API, which approves, and
+// CheckVariables keeps the server's own variables from agents: SIGNOFF_TOKEN opens the API, which approves, and
 // SIGNOFF_DATABASE_URL the database behind it.
 func CheckVariables(place string, env []string, setEnv map[string]string) error {
 	for i, name := range env {
@@ -56,6 +56,7 @@ func CheckVariables(place string, env []string, setEnv map[string]string) error 
 	return nil
 }
 
+// CheckVariable refuses a name that is none, is set in another way, or is Signoff's own; at is its place in the configuration.
 func CheckVariable(at, name string) error {
 	before, _, hasValue := strings.Cut(name, "=")
 	switch {
@@ -71,14 +72,14 @@ func CheckVariable(at, name string) error {
 	return nil
 }
 
-// absolutePath leaves out the parts of a search path that depend on the folder: an agent starts in its workspace, where
+// AbsolutePath leaves out the parts of a search path that depend on the folder: an agent starts in its workspace, where
 // a file named git would then be run in place of git.
 func AbsolutePath(path string) string {
 	parts := slices.DeleteFunc(filepath.SplitList(path), func(part string) bool { return !filepath.IsAbs(part) })
 	return strings.Join(parts, string(filepath.ListSeparator))
 }
 
-// findProgram looks for a command on the PATH that lookup tells of, the server's, as a shell does it. It is empty where there is none.
+// FindProgram looks for a command on the PATH that lookup tells of, the server's, as a shell does it. It is empty where there is none.
 func FindProgram(command string, lookup func(string) (string, bool)) string {
 	if filepath.IsAbs(command) {
 		return executable(command)
@@ -100,7 +101,7 @@ func executable(path string) string {
 	return path
 }
 
-// among ends a sentence about a name that is none.
+// ListNames ends a sentence about a name that is none.
 func ListNames(names []string) string {
 	if len(names) == 0 {
 		return "there are none."

@@ -14,7 +14,7 @@ import (
 	"signoff/internal/launch"
 )
 
-// MCPServer is a tool server that agents may be given. It is either a program, spoken to over its standard streams, or
+// Server is a tool server that agents may be given. It is either a program, spoken to over its standard streams, or
 // an address.
 type Server struct {
 	Command string
@@ -33,13 +33,13 @@ const (
 	TransportSSE  = "sse"
 )
 
-// catalog knows the servers that the operator allows. Its methods may be called at once from several goroutines.
+// Catalog knows the servers that the operator allows. Its methods may be called at once from several goroutines.
 type Catalog struct {
 	servers map[string]Server
 	lookup  func(name string) (value string, set bool)
 }
 
-// newCatalog refuses servers that cannot work. lookup reads the environment of Signoff itself.
+// NewCatalog refuses servers that cannot work. lookup reads the environment of Signoff itself.
 func NewCatalog(servers map[string]Server, lookup func(name string) (value string, set bool)) (*Catalog, error) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		if !launch.NameForm.MatchString(name) {
@@ -96,7 +96,7 @@ func (s Server) checkAddress(place string) error {
 	return nil
 }
 
-// choose returns the servers of these names, which an execution wants. A name that comes twice counts once.
+// Choose returns the servers of these names, which an execution wants. A name that comes twice counts once.
 func (c *Catalog) Choose(names []string) (map[string]Server, error) {
 	chosen := map[string]Server{}
 	for i, name := range names {
@@ -111,7 +111,7 @@ func (c *Catalog) Choose(names []string) (map[string]Server, error) {
 	return chosen, nil
 }
 
-// mcpServer is a server of tools that the agent is to use.
+// Endpoint is a server of tools that the agent is to use.
 type Endpoint struct {
 	Name      string
 	Transport string // stdio, http or sse; empty is stdio
@@ -122,9 +122,10 @@ type Endpoint struct {
 	Headers   map[string]string
 }
 
+// IsProgram tells whether the server is a program that the agent starts, and no address.
 func (s Endpoint) IsProgram() bool { return s.Transport == "" || s.Transport == "stdio" }
 
-// materialize fills in what servers need of the server's environment. It is done when an agent starts, and not kept.
+// Resolve fills in what servers need of the server's environment. It is done when an agent starts, and not kept.
 func (c *Catalog) Resolve(servers map[string]Server) ([]Endpoint, error) {
 	var all []Endpoint
 	for _, name := range slices.Sorted(maps.Keys(servers)) {

@@ -2,7 +2,7 @@ package registry
 
 // builtin is a well-known agent: what to run, and what people need to know to get it.
 type builtin struct {
-	row     Row
+	config  AgentConfig
 	install string   // what to type where the program is missing
 	signIn  string   // what to type where there is neither key nor sign-in
 	keys    []string // one of these variables, or
@@ -11,7 +11,7 @@ type builtin struct {
 	meta    string // JSON, sent as _meta when a session begins or is taken up
 	// admissions are tried where the agent wants to be signed in before it makes a session. Each writes something into
 	// the home, such as the key, so that none is tried unasked.
-	admissions []admission
+	authMethods []authMethod
 }
 
 // guard is a file of settings beside the home of an agent, which keeps it from something that it does of itself.
@@ -29,15 +29,15 @@ type serversGuard struct {
 	env      map[string]string
 }
 
-// admission is a way to sign in that asks nobody: the agent takes its key from the variable.
-type admission struct{ variable, method string }
+// authMethod is a way to sign in that asks nobody: the agent takes its key from the variable.
+type authMethod struct{ variable, method string }
 
 // builtins are there without being configured. One whose program is not installed is listed as not available.
 //
 // Each mode is the one in which the agent asks before it acts; test/agents tries them with the agents themselves.
 var builtins = map[string]builtin{
 	"claude": {
-		row: Row{
+		config: AgentConfig{
 			Command:     "claude-agent-acp",
 			Description: "Claude Code, by Anthropic.",
 			Mode:        new("default"),
@@ -54,7 +54,7 @@ var builtins = map[string]builtin{
 		meta: `{"claudeCode": {"options": {"settingSources": ["user"]}}}`,
 	},
 	"gemini": {
-		row: Row{
+		config: AgentConfig{
 			Command:     "gemini",
 			Args:        []string{"--acp"},
 			Description: "Gemini CLI, by Google.",
@@ -71,24 +71,24 @@ var builtins = map[string]builtin{
 		files:   []string{".gemini/oauth_creds.json", ".gemini/settings.json"},
 	},
 	"codex": {
-		row: Row{
+		config: AgentConfig{
 			Command:     "codex-acp",
 			Description: "Codex, by OpenAI.",
 			Mode:        new("read-only"), // in the others a model decides what a person is asked
 			Env:         []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"},
 		},
-		// Its successor, @agentclientprotocol/codex-acp, speaks to this row too, and obeys the rules of a repository.
+		// Its successor, @agentclientprotocol/codex-acp, works with this configuration too, and obeys the rules of a repository.
 		install: "npm install -g @zed-industries/codex-acp",
 		signIn:  "codex login",
 		keys:    []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
 		files:   []string{".codex/auth.json", ".codex/config.toml"},
-		admissions: []admission{
+		authMethods: []authMethod{
 			{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"},
 			{"CODEX_API_KEY", "api-key"}, {"OPENAI_API_KEY", "api-key"}, // of the successor
 		},
 	},
 	"opencode": {
-		row: Row{
+		config: AgentConfig{
 			Command:     "opencode",
 			Args:        []string{"acp"},
 			Description: "OpenCode.",
@@ -107,7 +107,7 @@ var builtins = map[string]builtin{
 		install: "npm install -g opencode-ai",
 	},
 	"qwen": {
-		row: Row{
+		config: AgentConfig{
 			Command:     "qwen",
 			Args:        []string{"--acp"},
 			Description: "Qwen Code, by Alibaba.",
@@ -132,7 +132,7 @@ var builtins = map[string]builtin{
 		},
 	},
 	"copilot": {
-		row: Row{
+		config: AgentConfig{
 			Command:     "copilot",
 			Args:        []string{"--acp"},
 			Description: "GitHub Copilot CLI.",

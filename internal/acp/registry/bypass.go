@@ -15,43 +15,43 @@ import (
 	"signoff/internal/domain"
 )
 
-// bypass is a setting that lets an agent act without asking anybody. Where one stands in a row, people would be asked
-// nothing and see it too late: the server does not start with it, unless the row says that it is wanted.
+// bypass is a setting that lets an agent act without asking anybody. Where one stands in a configuration, people would be asked
+// nothing and see it too late: the server does not start with it, unless the configuration says that it is wanted.
 type bypass struct {
-	place    string // below the row: args/1
+	place    string // below the configuration: args/1
 	spelling string // as it stands there
 	remedy   string // what to do about it; empty: take it out
 	launcher bool   // it is the command, which may run anything
 }
 
 // findBypasses looks for everything in the tables. A variable that is passed on may hold one, too.
-func (r *row) findBypasses(lookup func(string) (string, bool)) []bypass {
+func (a *agent) findBypasses(lookup func(string) (string, bool)) []bypass {
 	var found []bypass
-	if launches(r.Command, r.Args) {
-		found = append(found, bypass{place: "command", spelling: r.Command, launcher: true})
+	if launches(a.Command, a.Args) {
+		found = append(found, bypass{place: "command", spelling: a.Command, launcher: true})
 	}
 	flag := ""
-	for i, argument := range r.Args {
+	for i, argument := range a.Args {
 		if bypassArgument(flag, argument) {
 			found = append(found, bypass{place: "args/" + strconv.Itoa(i), spelling: argument})
 		}
 		flag = argument
 	}
-	for i, name := range r.Env {
+	for i, name := range a.Env {
 		value, set := lookup(name)
-		if _, replaced := r.SetEnv[name]; set && !replaced && bypassVariable(name, value) {
+		if _, replaced := a.SetEnv[name]; set && !replaced && bypassVariable(name, value) {
 			found = append(found, bypass{place: "env/" + strconv.Itoa(i), spelling: name})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.SetEnv)) {
-		if bypassVariable(name, r.SetEnv[name]) {
+	for _, name := range slices.Sorted(maps.Keys(a.SetEnv)) {
+		if bypassVariable(name, a.SetEnv[name]) {
 			found = append(found, bypass{place: "setEnv/" + name, spelling: name})
 		}
 	}
-	if bypassModeOf(r.name, r.argv(), r.mode()) {
-		found = append(found, bypass{place: "mode", spelling: "mode " + r.mode()})
+	if bypassModeOf(a.name, a.argv(), a.mode()) {
+		found = append(found, bypass{place: "mode", spelling: "mode " + a.mode()})
 	}
-	if len(found) == 0 && isAgent("opencode", r.name, r.argv()) && !openCodeAsked(r.variable(openCodePermission, lookup)) {
+	if len(found) == 0 && isAgent("opencode", a.name, a.argv()) && !openCodeAsked(a.variable(openCodePermission, lookup)) {
 		found = append(found, bypass{
 			place: "setEnv/" + openCodePermission, spelling: "these permissions of OpenCode",
 			remedy: "Set " + openCodePermission + ` to {"*":"ask"} in setEnv, or have it ask for edit, bash and webfetch`,
@@ -61,55 +61,55 @@ func (r *row) findBypasses(lookup func(string) (string, bool)) []bypass {
 }
 
 // variable is what the agent gets of this name, or nothing.
-func (r *row) variable(name string, lookup func(string) (string, bool)) (value string) {
-	if value, set := r.SetEnv[name]; set {
+func (a *agent) variable(name string, lookup func(string) (string, bool)) (value string) {
+	if value, set := a.SetEnv[name]; set {
 		return value
 	}
-	if slices.Contains(r.Env, name) {
+	if slices.Contains(a.Env, name) {
 		value, _ = lookup(name)
 	}
 	return value
 }
 
-func (r *row) argv() []string { return append([]string{r.Command}, r.Args...) }
+func (a *agent) argv() []string { return append([]string{a.Command}, a.Args...) }
 
-// isAgent tells whether a row of this name, or the program that it runs, is a built-in agent. A row of another name has nothing of
+// isAgent tells whether a configuration of this name, or the program that it runs, is a built-in agent. A configuration of another name has nothing of
 // the built-in one.
 func isAgent(builtin, name string, argv []string) bool {
 	return canonical(name) == builtin || canonical(programOf(argv)) == builtin
 }
 
-// judgeBypasses refuses a row that lets its agent act without asking, or whose launcher hides whether it does, and that does not
+// judgeBypasses refuses a configuration that lets its agent act without asking, or whose launcher hides whether it does, and that does not
 // say that this is wanted.
-func (r *row) judgeBypasses(lookup func(string) (string, bool), logger *slog.Logger) error {
-	for _, found := range r.findBypasses(lookup) {
+func (a *agent) judgeBypasses(lookup func(string) (string, bool), logger *slog.Logger) error {
+	for _, found := range a.findBypasses(lookup) {
 		switch {
-		case r.AllowBypass && found.launcher:
-			logger.Warn("nobody can tell whether an agent behind a launcher asks, and its configuration allows that", "agent", r.name,
+		case a.AllowBypass && found.launcher:
+			logger.Warn("nobody can tell whether an agent behind a launcher asks, and its configuration allows that", "agent", a.name,
 				"with", found.spelling)
-		case r.AllowBypass:
-			logger.Warn("an agent acts without asking anybody, as its configuration allows", "agent", r.name, "with", found.spelling)
+		case a.AllowBypass:
+			logger.Warn("an agent acts without asking anybody, as its configuration allows", "agent", a.name, "with", found.spelling)
 		case found.launcher:
-			return domain.Invalid(r.pointer(found.place), "%q runs another program, so nobody can tell whether agent %q is told to act "+
+			return domain.Invalid(a.pointer(found.place), "%q runs another program, so nobody can tell whether agent %q is told to act "+
 				"without asking. Name the agent's own program; if the launcher is what you want, say so with allowBypass: true",
-				found.spelling, r.name)
+				found.spelling, a.name)
 		default:
-			return domain.Invalid(r.pointer(found.place), "with %s, agent %q acts without asking anybody. %s; if that "+
-				"is what you want, say so with allowBypass: true", found.spelling, r.name, cmp.Or(found.remedy, "Take it out"))
+			return domain.Invalid(a.pointer(found.place), "with %s, agent %q acts without asking anybody. %s; if that "+
+				"is what you want, say so with allowBypass: true", found.spelling, a.name, cmp.Or(found.remedy, "Take it out"))
 		}
 	}
 	return nil
 }
 
-// warnOfOwnMode tells of a row that runs a well-known agent without a mode: that agent works in a mode of its own, in
-// which it may ask nobody. The row of the agent's own name would have had one.
-func (r *row) warnOfOwnMode(logger *slog.Logger) {
-	if r.mode() != "" || r.AllowBypass {
+// warnOfOwnMode tells of a configuration that runs a well-known agent without a mode: that agent works in a mode of its own, in
+// which it may ask nobody. The configuration of the agent's own name would have had one.
+func (a *agent) warnOfOwnMode(logger *slog.Logger) {
+	if a.mode() != "" || a.AllowBypass {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(builtins)) {
-		if known := builtins[name].row; known.Mode != nil && isAgent(name, r.name, r.argv()) {
-			logger.Warn("no mode is set in which the agent asks, so that it works in one of its own", "agent", r.name,
+		if known := builtins[name].config; known.Mode != nil && isAgent(name, a.name, a.argv()) {
+			logger.Warn("no mode is set in which the agent asks, so that it works in one of its own", "agent", a.name,
 				"program", known.Command, "askingMode", *known.Mode)
 		}
 	}

@@ -12,119 +12,119 @@ import (
 	"signoff/internal/domain"
 )
 
-// bypassing are rows that let an agent act without asking, each with the place that gives it away.
+// bypassing are configurations that let an agent act without asking, each with the place that gives it away.
 var bypassing = map[string]struct {
-	row   Row
+	agent AgentConfig
 	place string
 }{
-	"Claude":                {Row{Args: []string{"--dangerously-skip-permissions"}}, "args/0"},
-	"Claude, made possible": {Row{Args: []string{"--allow-dangerously-skip-permissions"}}, "args/0"},
-	"Claude, mode":          {Row{Args: []string{"-v", "--permission-mode", "bypassPermissions"}}, "args/2"},
-	"Claude, mode joined":   {Row{Args: []string{"--permission-mode=bypassPermissions"}}, "args/0"},
-	"Claude, camel case":    {Row{Args: []string{"--permissionMode=bypassPermissions"}}, "args/0"},
-	"Claude, settings":      {Row{Args: []string{"--settings", `{"permissions":{"defaultMode":"bypassPermissions"}}`}}, "args/1"},
-	"yolo":                  {Row{Args: []string{"--acp", "--yolo"}}, "args/1"},
-	"yolo with a value":     {Row{Args: []string{"--yolo=true"}}, "args/0"},
-	"yolo, short":           {Row{Args: []string{"--acp", "-y"}}, "args/1"},
-	"yolo, among others":    {Row{Args: []string{"-dy"}}, "args/0"},
-	"approval mode":         {Row{Args: []string{"--approval-mode", "yolo"}}, "args/1"},
-	"approval mode joined":  {Row{Args: []string{"--approval-mode=yolo"}}, "args/0"},
-	"Codex":                 {Row{Args: []string{"--dangerously-bypass-approvals-and-sandbox"}}, "args/0"},
-	"Codex, full auto":      {Row{Args: []string{"--full-auto"}}, "args/0"},
-	"Codex, never asks":     {Row{Args: []string{"--ask-for-approval", "never"}}, "args/1"},
-	"Codex, never, short":   {Row{Args: []string{"-a", "never"}}, "args/1"},
-	"Codex, no sandbox":     {Row{Args: []string{"--sandbox=danger-full-access"}}, "args/0"},
-	"Codex, -c":             {Row{Args: []string{"-c", `approval_policy="never"`}}, "args/1"},
-	"Codex, -c with spaces": {Row{Args: []string{"-c", `sandbox_mode = "danger-full-access"`}}, "args/1"},
-	"Copilot, tools":        {Row{Args: []string{"--acp", "--allow-all-tools"}}, "args/1"},
-	"Copilot, paths":        {Row{Args: []string{"--allow-all-paths"}}, "args/0"},
-	"Copilot, all":          {Row{Args: []string{"--allow-all"}}, "args/0"},
-	"Copilot, variable":     {Row{SetEnv: map[string]string{"COPILOT_ALLOW_ALL": "true"}}, "setEnv/COPILOT_ALLOW_ALL"},
-	"others: trust":         {Row{Args: []string{"--trust-all-tools"}}, "args/0"},
-	"in a shell's line":     {Row{Command: "sh", Args: []string{"-c", "exec gemini --acp --yolo"}}, "command"},
-	"through a launcher":    {Row{Command: "npx", Args: []string{"-y", "@google/gemini-cli", "--acp", "-y"}}, "command"},
-	"OpenCode, all":         {Row{SetEnv: map[string]string{"OPENCODE_PERMISSION": `"allow"`}}, "setEnv/OPENCODE_PERMISSION"},
-	"OpenCode, commands":    {Row{SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"bash":"allow"}`}}, "setEnv/OPENCODE_PERMISSION"},
-	"OpenCode, nested":      {Row{SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"bash":{"*":"allow"}}`}}, "setEnv/OPENCODE_PERMISSION"},
-	"OpenCode, unreadable":  {Row{SetEnv: map[string]string{"OPENCODE_PERMISSION": `{`}}, "setEnv/OPENCODE_PERMISSION"},
-	"OpenCode, whole":       {Row{SetEnv: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"permission":{"*":"allow"}}`}}, "setEnv/OPENCODE_CONFIG_CONTENT"},
-	"OpenCode, in any case": {Row{SetEnv: map[string]string{"OPENCODE_YOLO": "1"}}, "setEnv/OPENCODE_YOLO"},
-	"Goose":                 {Row{SetEnv: map[string]string{"GOOSE_MODE": "auto"}}, "setEnv/GOOSE_MODE"},
-	"passed on":             {Row{Env: []string{"NAME", "GEMINI_YOLO"}}, "env/1"},
-	"mode of Claude":        {Row{Mode: new("bypassPermissions")}, "mode"},
-	"mode of Gemini":        {Row{Mode: new("yolo")}, "mode"},
-	"mode of Codex":         {Row{Mode: new("full-access")}, "mode"},
-	"mode of Codex 2":       {Row{Mode: new("agent-full-access")}, "mode"},
-	"yolo, as a long y":     {Row{Args: []string{"--y"}}, "args/0"},
-	"yolo, long cluster":    {Row{Args: []string{"--acp", "-dsy"}}, "args/1"},
-	"yolo, in the middle":   {Row{Args: []string{"-dys"}}, "args/0"},
-	"Codex, never joined":   {Row{Args: []string{"-anever"}}, "args/0"},
-	"Codex, danger joined":  {Row{Args: []string{"-sdanger-full-access"}}, "args/0"},
-	"Claude, edits":         {Row{Args: []string{"--permission-mode", "acceptEdits"}}, "args/1"},
-	"Claude, edits joined":  {Row{Args: []string{"--permission-mode=acceptEdits"}}, "args/0"},
-	"Claude, tools":         {Row{Args: []string{"--allowedTools", "Bash"}}, "args/0"},
-	"Copilot, a tool":       {Row{Args: []string{"--allow-tool", "shell"}}, "args/0"},
-	"Copilot, tool joined":  {Row{Args: []string{"--allow-tool=shell(rm)"}}, "args/0"},
-	"Copilot, an address":   {Row{Args: []string{"--allow-url=example.org"}}, "args/0"},
-	"Copilot, autopilot":    {Row{Args: []string{"--autopilot"}}, "args/0"},
-	"Copilot, mode":         {Row{Args: []string{"--mode", "autopilot"}}, "args/1"},
-	"Gemini, tools":         {Row{Args: []string{"--allowed-tools", "run_shell_command"}}, "args/0"},
-	"Gemini, edits":         {Row{Args: []string{"--approval-mode", "auto_edit"}}, "args/1"},
-	"Qwen, edits":           {Row{Args: []string{"--approval-mode=auto-edit"}}, "args/0"},
-	"Qwen, auto":            {Row{Args: []string{"--approval-mode", "auto"}}, "args/1"},
-	"Gemini, policy":        {Row{Args: []string{"--policy", "/etc/rules.toml"}}, "args/0"},
-	"Gemini, policy joined": {Row{Args: []string{"--policy=no"}}, "args/0"},
-	"Gemini, admin":         {Row{Args: []string{"--admin-policy=/etc/rules.toml"}}, "args/0"},
-	"Gemini, trust":         {Row{Args: []string{"--skip-trust"}}, "args/0"},
-	"Gemini, trust by env":  {Row{SetEnv: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}}, "setEnv/GEMINI_CLI_TRUST_WORKSPACE"},
-	"Qwen, mode by env":     {Row{SetEnv: map[string]string{"QWEN_CODE_APPROVAL_MODE": "auto-edit"}}, "setEnv/QWEN_CODE_APPROVAL_MODE"},
-	"Qwen, trust by env":    {Row{SetEnv: map[string]string{"QWEN_CODE_TRUST_WORKSPACE": "1"}}, "setEnv/QWEN_CODE_TRUST_WORKSPACE"},
-	"Codex, configured":     {Row{SetEnv: map[string]string{"CODEX_CONFIG": `{"approvals_reviewer":"auto_review"}`}}, "setEnv/CODEX_CONFIG"},
-	"Codex, unreadable":     {Row{SetEnv: map[string]string{"CODEX_CONFIG": `approval`}}, "setEnv/CODEX_CONFIG"},
-	"Claude, another":       {Row{SetEnv: map[string]string{"CLAUDE_CODE_EXECUTABLE": "/opt/claude"}}, "setEnv/CLAUDE_CODE_EXECUTABLE"},
-	"behind the word exec":  {Row{Args: []string{"exec", "-y"}}, "args/1"},
-	"behind the word npx":   {Row{Args: []string{"--model", "npx", "-y"}}, "args/2"},
-	"exec in a shell":       {Row{Command: "sh", Args: []string{"-c", "exec gemini -y"}}, "command"},
-	"after a launcher":      {Row{Command: "sh", Args: []string{"-c", "npx -y prepare; gemini -y"}}, "command"},
-	"npm that is no exec":   {Row{Command: "npm", Args: []string{"run", "agent", "-y"}}, "command"},
-	"behind npm exec":       {Row{Command: "npm", Args: []string{"exec", "-y", "gemini", "-y"}}, "command"},
+	"Claude":                {AgentConfig{Args: []string{"--dangerously-skip-permissions"}}, "args/0"},
+	"Claude, made possible": {AgentConfig{Args: []string{"--allow-dangerously-skip-permissions"}}, "args/0"},
+	"Claude, mode":          {AgentConfig{Args: []string{"-v", "--permission-mode", "bypassPermissions"}}, "args/2"},
+	"Claude, mode joined":   {AgentConfig{Args: []string{"--permission-mode=bypassPermissions"}}, "args/0"},
+	"Claude, camel case":    {AgentConfig{Args: []string{"--permissionMode=bypassPermissions"}}, "args/0"},
+	"Claude, settings":      {AgentConfig{Args: []string{"--settings", `{"permissions":{"defaultMode":"bypassPermissions"}}`}}, "args/1"},
+	"yolo":                  {AgentConfig{Args: []string{"--acp", "--yolo"}}, "args/1"},
+	"yolo with a value":     {AgentConfig{Args: []string{"--yolo=true"}}, "args/0"},
+	"yolo, short":           {AgentConfig{Args: []string{"--acp", "-y"}}, "args/1"},
+	"yolo, among others":    {AgentConfig{Args: []string{"-dy"}}, "args/0"},
+	"approval mode":         {AgentConfig{Args: []string{"--approval-mode", "yolo"}}, "args/1"},
+	"approval mode joined":  {AgentConfig{Args: []string{"--approval-mode=yolo"}}, "args/0"},
+	"Codex":                 {AgentConfig{Args: []string{"--dangerously-bypass-approvals-and-sandbox"}}, "args/0"},
+	"Codex, full auto":      {AgentConfig{Args: []string{"--full-auto"}}, "args/0"},
+	"Codex, never asks":     {AgentConfig{Args: []string{"--ask-for-approval", "never"}}, "args/1"},
+	"Codex, never, short":   {AgentConfig{Args: []string{"-a", "never"}}, "args/1"},
+	"Codex, no sandbox":     {AgentConfig{Args: []string{"--sandbox=danger-full-access"}}, "args/0"},
+	"Codex, -c":             {AgentConfig{Args: []string{"-c", `approval_policy="never"`}}, "args/1"},
+	"Codex, -c with spaces": {AgentConfig{Args: []string{"-c", `sandbox_mode = "danger-full-access"`}}, "args/1"},
+	"Copilot, tools":        {AgentConfig{Args: []string{"--acp", "--allow-all-tools"}}, "args/1"},
+	"Copilot, paths":        {AgentConfig{Args: []string{"--allow-all-paths"}}, "args/0"},
+	"Copilot, all":          {AgentConfig{Args: []string{"--allow-all"}}, "args/0"},
+	"Copilot, variable":     {AgentConfig{SetEnv: map[string]string{"COPILOT_ALLOW_ALL": "true"}}, "setEnv/COPILOT_ALLOW_ALL"},
+	"others: trust":         {AgentConfig{Args: []string{"--trust-all-tools"}}, "args/0"},
+	"in a shell's line":     {AgentConfig{Command: "sh", Args: []string{"-c", "exec gemini --acp --yolo"}}, "command"},
+	"through a launcher":    {AgentConfig{Command: "npx", Args: []string{"-y", "@google/gemini-cli", "--acp", "-y"}}, "command"},
+	"OpenCode, all":         {AgentConfig{SetEnv: map[string]string{"OPENCODE_PERMISSION": `"allow"`}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, commands":    {AgentConfig{SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"bash":"allow"}`}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, nested":      {AgentConfig{SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"bash":{"*":"allow"}}`}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, unreadable":  {AgentConfig{SetEnv: map[string]string{"OPENCODE_PERMISSION": `{`}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, whole":       {AgentConfig{SetEnv: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"permission":{"*":"allow"}}`}}, "setEnv/OPENCODE_CONFIG_CONTENT"},
+	"OpenCode, in any case": {AgentConfig{SetEnv: map[string]string{"OPENCODE_YOLO": "1"}}, "setEnv/OPENCODE_YOLO"},
+	"Goose":                 {AgentConfig{SetEnv: map[string]string{"GOOSE_MODE": "auto"}}, "setEnv/GOOSE_MODE"},
+	"passed on":             {AgentConfig{Env: []string{"NAME", "GEMINI_YOLO"}}, "env/1"},
+	"mode of Claude":        {AgentConfig{Mode: new("bypassPermissions")}, "mode"},
+	"mode of Gemini":        {AgentConfig{Mode: new("yolo")}, "mode"},
+	"mode of Codex":         {AgentConfig{Mode: new("full-access")}, "mode"},
+	"mode of Codex 2":       {AgentConfig{Mode: new("agent-full-access")}, "mode"},
+	"yolo, as a long y":     {AgentConfig{Args: []string{"--y"}}, "args/0"},
+	"yolo, long cluster":    {AgentConfig{Args: []string{"--acp", "-dsy"}}, "args/1"},
+	"yolo, in the middle":   {AgentConfig{Args: []string{"-dys"}}, "args/0"},
+	"Codex, never joined":   {AgentConfig{Args: []string{"-anever"}}, "args/0"},
+	"Codex, danger joined":  {AgentConfig{Args: []string{"-sdanger-full-access"}}, "args/0"},
+	"Claude, edits":         {AgentConfig{Args: []string{"--permission-mode", "acceptEdits"}}, "args/1"},
+	"Claude, edits joined":  {AgentConfig{Args: []string{"--permission-mode=acceptEdits"}}, "args/0"},
+	"Claude, tools":         {AgentConfig{Args: []string{"--allowedTools", "Bash"}}, "args/0"},
+	"Copilot, a tool":       {AgentConfig{Args: []string{"--allow-tool", "shell"}}, "args/0"},
+	"Copilot, tool joined":  {AgentConfig{Args: []string{"--allow-tool=shell(rm)"}}, "args/0"},
+	"Copilot, an address":   {AgentConfig{Args: []string{"--allow-url=example.org"}}, "args/0"},
+	"Copilot, autopilot":    {AgentConfig{Args: []string{"--autopilot"}}, "args/0"},
+	"Copilot, mode":         {AgentConfig{Args: []string{"--mode", "autopilot"}}, "args/1"},
+	"Gemini, tools":         {AgentConfig{Args: []string{"--allowed-tools", "run_shell_command"}}, "args/0"},
+	"Gemini, edits":         {AgentConfig{Args: []string{"--approval-mode", "auto_edit"}}, "args/1"},
+	"Qwen, edits":           {AgentConfig{Args: []string{"--approval-mode=auto-edit"}}, "args/0"},
+	"Qwen, auto":            {AgentConfig{Args: []string{"--approval-mode", "auto"}}, "args/1"},
+	"Gemini, policy":        {AgentConfig{Args: []string{"--policy", "/etc/rules.toml"}}, "args/0"},
+	"Gemini, policy joined": {AgentConfig{Args: []string{"--policy=no"}}, "args/0"},
+	"Gemini, admin":         {AgentConfig{Args: []string{"--admin-policy=/etc/rules.toml"}}, "args/0"},
+	"Gemini, trust":         {AgentConfig{Args: []string{"--skip-trust"}}, "args/0"},
+	"Gemini, trust by env":  {AgentConfig{SetEnv: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}}, "setEnv/GEMINI_CLI_TRUST_WORKSPACE"},
+	"Qwen, mode by env":     {AgentConfig{SetEnv: map[string]string{"QWEN_CODE_APPROVAL_MODE": "auto-edit"}}, "setEnv/QWEN_CODE_APPROVAL_MODE"},
+	"Qwen, trust by env":    {AgentConfig{SetEnv: map[string]string{"QWEN_CODE_TRUST_WORKSPACE": "1"}}, "setEnv/QWEN_CODE_TRUST_WORKSPACE"},
+	"Codex, configured":     {AgentConfig{SetEnv: map[string]string{"CODEX_CONFIG": `{"approvals_reviewer":"auto_review"}`}}, "setEnv/CODEX_CONFIG"},
+	"Codex, unreadable":     {AgentConfig{SetEnv: map[string]string{"CODEX_CONFIG": `approval`}}, "setEnv/CODEX_CONFIG"},
+	"Claude, another":       {AgentConfig{SetEnv: map[string]string{"CLAUDE_CODE_EXECUTABLE": "/opt/claude"}}, "setEnv/CLAUDE_CODE_EXECUTABLE"},
+	"behind the word exec":  {AgentConfig{Args: []string{"exec", "-y"}}, "args/1"},
+	"behind the word npx":   {AgentConfig{Args: []string{"--model", "npx", "-y"}}, "args/2"},
+	"exec in a shell":       {AgentConfig{Command: "sh", Args: []string{"-c", "exec gemini -y"}}, "command"},
+	"after a launcher":      {AgentConfig{Command: "sh", Args: []string{"-c", "npx -y prepare; gemini -y"}}, "command"},
+	"npm that is no exec":   {AgentConfig{Command: "npm", Args: []string{"run", "agent", "-y"}}, "command"},
+	"behind npm exec":       {AgentConfig{Command: "npm", Args: []string{"exec", "-y", "gemini", "-y"}}, "command"},
 	"OpenCode, its agent": {
-		Row{SetEnv: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"agent":{"build":{"permission":{"bash":"allow"}}}}`}}, "setEnv/OPENCODE_CONFIG_CONTENT",
+		AgentConfig{SetEnv: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"agent":{"build":{"permission":{"bash":"allow"}}}}`}}, "setEnv/OPENCODE_CONFIG_CONTENT",
 	},
-	"edits of Claude":     {Row{Mode: new("acceptEdits")}, "mode"},
-	"auto of Qwen":        {Row{Mode: new("auto")}, "mode"},
-	"edits of Gemini":     {Row{Mode: new("autoEdit")}, "mode"},
-	"edits of Qwen":       {Row{Mode: new("auto-edit")}, "mode"},
-	"Copilot's autopilot": {Row{Mode: new("https://agentclientprotocol.com/protocol/session-modes#autopilot")}, "mode"},
-	"sandbox of Codex":    {Row{Mode: new("workspace-write")}, "mode"},
-	"agent of Codex":      {Row{Command: "codex-acp", Mode: new("agent")}, "mode"},
-	"agent by a launcher": {Row{Command: "npx", Args: []string{"-y", "@agentclientprotocol/codex-acp@1.0"}, Mode: new("Agent")}, "command"},
-	"OpenCode, not asked": {Row{Command: "opencode", Args: []string{"acp"}}, "setEnv/OPENCODE_PERMISSION"},
-	"OpenCode, by a path": {Row{Command: "/opt/bin/opencode"}, "setEnv/OPENCODE_PERMISSION"},
-	"OpenCode, launched":  {Row{Command: "npx", Args: []string{"-y", "opencode-ai@latest", "acp"}}, "command"},
-	"OpenCode, empty":     {Row{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": "{}"}}, "setEnv/OPENCODE_PERMISSION"},
+	"edits of Claude":     {AgentConfig{Mode: new("acceptEdits")}, "mode"},
+	"auto of Qwen":        {AgentConfig{Mode: new("auto")}, "mode"},
+	"edits of Gemini":     {AgentConfig{Mode: new("autoEdit")}, "mode"},
+	"edits of Qwen":       {AgentConfig{Mode: new("auto-edit")}, "mode"},
+	"Copilot's autopilot": {AgentConfig{Mode: new("https://agentclientprotocol.com/protocol/session-modes#autopilot")}, "mode"},
+	"sandbox of Codex":    {AgentConfig{Mode: new("workspace-write")}, "mode"},
+	"agent of Codex":      {AgentConfig{Command: "codex-acp", Mode: new("agent")}, "mode"},
+	"agent by a launcher": {AgentConfig{Command: "npx", Args: []string{"-y", "@agentclientprotocol/codex-acp@1.0"}, Mode: new("Agent")}, "command"},
+	"OpenCode, not asked": {AgentConfig{Command: "opencode", Args: []string{"acp"}}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, by a path": {AgentConfig{Command: "/opt/bin/opencode"}, "setEnv/OPENCODE_PERMISSION"},
+	"OpenCode, launched":  {AgentConfig{Command: "npx", Args: []string{"-y", "opencode-ai@latest", "acp"}}, "command"},
+	"OpenCode, empty":     {AgentConfig{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": "{}"}}, "setEnv/OPENCODE_PERMISSION"},
 	"OpenCode, half": {
-		Row{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"edit":"ask","bash":"ask"}`}}, "setEnv/OPENCODE_PERMISSION",
+		AgentConfig{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"edit":"ask","bash":"ask"}`}}, "setEnv/OPENCODE_PERMISSION",
 	},
 	"OpenCode, patterns alone": {
-		Row{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"edit":"ask","webfetch":"ask","bash":{"rm *":"ask"}}`}},
+		AgentConfig{Command: "opencode", SetEnv: map[string]string{"OPENCODE_PERMISSION": `{"edit":"ask","webfetch":"ask","bash":{"rm *":"ask"}}`}},
 		"setEnv/OPENCODE_PERMISSION",
 	},
-	"a launcher's own flag": {Row{Command: "npx", Args: []string{"-y", "@google/gemini-cli", "--acp"}}, "command"},
-	"a launcher in a shell": {Row{Command: "sh", Args: []string{"-c", "npx --yes @google/gemini-cli --acp"}}, "command"},
-	"a launcher behind env": {Row{Command: "env", Args: []string{"A=b", "npx", "-y", "@google/gemini-cli", "--acp"}}, "command"},
-	"npm exec":              {Row{Command: "npm", Args: []string{"exec", "-y", "--", "@google/gemini-cli", "--acp"}}, "command"},
-	"pnpm dlx":              {Row{Command: "pnpm", Args: []string{"dlx", "--yes", "@google/gemini-cli", "--acp"}}, "command"},
-	"a launcher's package":  {Row{Command: "npx", Args: []string{"--package", "@google/gemini-cli", "-y", "gemini", "--acp"}}, "command"},
-	"a launcher after cd":   {Row{Command: "bash", Args: []string{"-c", "cd /srv && exec npx -y @google/gemini-cli --acp"}}, "command"},
-	"a shell by its path":   {Row{Command: "/usr/local/bin/bash-5.2", Args: []string{"agent.sh"}}, "command"},
-	"a container":           {Row{Command: "docker", Args: []string{"run", "-i", "agent"}}, "command"},
-	"a line of Python":      {Row{Command: "python3.12", Args: []string{"-c", "import agent"}}, "command"},
-	"flags before a script": {Row{Command: "node", Args: []string{"--inspect", "/opt/opencode.js"}}, "command"},
-	"Codex as a script":     {Row{Command: "/usr/bin/node", Args: []string{"/opt/codex-acp.js"}, Mode: new("agent")}, "mode"},
-	"OpenCode as a script":  {Row{Command: "node", Args: []string{"/opt/opencode-ai", "acp"}}, "setEnv/OPENCODE_PERMISSION"},
-	"a script's flag":       {Row{Command: "node", Args: []string{"/opt/gemini.js", "--acp", "--yolo"}}, "args/2"},
-	"mode as an address":    {Row{Mode: new("https://example.org/modes#yolo")}, "mode"},
+	"a launcher's own flag": {AgentConfig{Command: "npx", Args: []string{"-y", "@google/gemini-cli", "--acp"}}, "command"},
+	"a launcher in a shell": {AgentConfig{Command: "sh", Args: []string{"-c", "npx --yes @google/gemini-cli --acp"}}, "command"},
+	"a launcher behind env": {AgentConfig{Command: "env", Args: []string{"A=b", "npx", "-y", "@google/gemini-cli", "--acp"}}, "command"},
+	"npm exec":              {AgentConfig{Command: "npm", Args: []string{"exec", "-y", "--", "@google/gemini-cli", "--acp"}}, "command"},
+	"pnpm dlx":              {AgentConfig{Command: "pnpm", Args: []string{"dlx", "--yes", "@google/gemini-cli", "--acp"}}, "command"},
+	"a launcher's package":  {AgentConfig{Command: "npx", Args: []string{"--package", "@google/gemini-cli", "-y", "gemini", "--acp"}}, "command"},
+	"a launcher after cd":   {AgentConfig{Command: "bash", Args: []string{"-c", "cd /srv && exec npx -y @google/gemini-cli --acp"}}, "command"},
+	"a shell by its path":   {AgentConfig{Command: "/usr/local/bin/bash-5.2", Args: []string{"agent.sh"}}, "command"},
+	"a container":           {AgentConfig{Command: "docker", Args: []string{"run", "-i", "agent"}}, "command"},
+	"a line of Python":      {AgentConfig{Command: "python3.12", Args: []string{"-c", "import agent"}}, "command"},
+	"flags before a script": {AgentConfig{Command: "node", Args: []string{"--inspect", "/opt/opencode.js"}}, "command"},
+	"Codex as a script":     {AgentConfig{Command: "/usr/bin/node", Args: []string{"/opt/codex-acp.js"}, Mode: new("agent")}, "mode"},
+	"OpenCode as a script":  {AgentConfig{Command: "node", Args: []string{"/opt/opencode-ai", "acp"}}, "setEnv/OPENCODE_PERMISSION"},
+	"a script's flag":       {AgentConfig{Command: "node", Args: []string{"/opt/gemini.js", "--acp", "--yolo"}}, "args/2"},
+	"mode as an address":    {AgentConfig{Mode: new("https://example.org/modes#yolo")}, "mode"},
 }
 
 func bypassEnvironment() func(string) (string, bool) {
@@ -133,10 +133,10 @@ func bypassEnvironment() func(string) (string, bool) {
 
 func TestABypassStopsTheStart(t *testing.T) {
 	for name, c := range bypassing {
-		if c.row.Command == "" {
-			c.row.Command = "agent"
+		if c.agent.Command == "" {
+			c.agent.Command = "agent"
 		}
-		_, err := New(Config{Agents: map[string]Row{"mine": c.row}, Lookup: bypassEnvironment()})
+		_, err := New(Config{Agents: map[string]AgentConfig{"mine": c.agent}, Lookup: bypassEnvironment()})
 		e := problem(t, err)
 		if e.Code != domain.CodeInvalid || e.Details[0].Pointer != "/agents/mine/"+c.place {
 			t.Errorf("%s: %v at %v, want it at %s", name, e, e.Details, c.place)
@@ -149,13 +149,13 @@ func TestABypassStopsTheStart(t *testing.T) {
 
 func TestABypassThatIsWantedIsToldOf(t *testing.T) {
 	for name, c := range bypassing {
-		if c.row.Command == "" {
-			c.row.Command = "agent"
+		if c.agent.Command == "" {
+			c.agent.Command = "agent"
 		}
-		c.row.AllowBypass, c.row.Description = true, "Ours."
+		c.agent.AllowBypass, c.agent.Description = true, "Ours."
 		var log bytes.Buffer
 		r := registry(t, Config{
-			Agents: map[string]Row{"mine": c.row}, Lookup: bypassEnvironment(), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Agents: map[string]AgentConfig{"mine": c.agent}, Lookup: bypassEnvironment(), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "agent=mine") {
 			t.Errorf("%s: the log says %q", name, log.String())
@@ -167,7 +167,7 @@ func TestABypassThatIsWantedIsToldOf(t *testing.T) {
 }
 
 func TestWhatOnlyLooksLikeABypass(t *testing.T) {
-	for name, row := range map[string]Row{
+	for name, agent := range map[string]AgentConfig{
 		"a script":               {Command: "node", Args: []string{"/opt/agent.js", "--acp"}},
 		"names like launchers'":  {Command: "/opt/bash-agent", Args: []string{"npx", "sh"}},
 		"a flag switched off":    {Args: []string{"--yolo=false"}},
@@ -194,10 +194,10 @@ func TestWhatOnlyLooksLikeABypass(t *testing.T) {
 		}},
 		"asking Goose": {SetEnv: map[string]string{"GOOSE_MODE": "approve"}},
 	} {
-		if row.Command == "" {
-			row.Command = "agent"
+		if agent.Command == "" {
+			agent.Command = "agent"
 		}
-		r, err := New(Config{Agents: map[string]Row{"mine": row}, Lookup: bypassEnvironment()})
+		r, err := New(Config{Agents: map[string]AgentConfig{"mine": agent}, Lookup: bypassEnvironment()})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -206,11 +206,11 @@ func TestWhatOnlyLooksLikeABypass(t *testing.T) {
 	}
 }
 
-// TestOpenCodeOfTheTableKeepsAsking: its asking is a variable, which a row's own setEnv could replace.
+// TestOpenCodeOfTheTableKeepsAsking: its asking is a variable, which a configuration's own setEnv could replace.
 func TestOpenCodeOfTheTableKeepsAsking(t *testing.T) {
 	for value, way := range map[string]string{"{}": `{"*":"ask"}`, "": `{"*":"ask"}`, `{"*":"deny","bash":"allow"}`: "Take it out"} {
-		rows := map[string]Row{"opencode": {Command: "/opt/wrapper", SetEnv: map[string]string{"OPENCODE_PERMISSION": value}}}
-		_, err := New(Config{Agents: rows, Lookup: environ(nil)})
+		agents := map[string]AgentConfig{"opencode": {Command: "/opt/wrapper", SetEnv: map[string]string{"OPENCODE_PERMISSION": value}}}
+		_, err := New(Config{Agents: agents, Lookup: environ(nil)})
 		e := problem(t, err)
 		want(t, value, e.Details[0].Pointer, "/agents/opencode/setEnv/OPENCODE_PERMISSION")
 		if !strings.Contains(e.Message, way) || !strings.Contains(e.Message, "allowBypass: true") {
@@ -219,29 +219,29 @@ func TestOpenCodeOfTheTableKeepsAsking(t *testing.T) {
 	}
 }
 
-// TestAnAgentWithoutAnAskingModeIsToldOf: a row of another name has nothing of the built-in row, its mode included.
+// TestAnAgentWithoutAnAskingModeIsToldOf: a configuration of another name has nothing of the built-in agent, its mode included.
 func TestAnAgentWithoutAnAskingModeIsToldOf(t *testing.T) {
 	for name, c := range map[string]struct {
-		name string
-		row  Row
-		told bool
+		name  string
+		agent AgentConfig
+		told  bool
 	}{
-		"none":       {"mine", Row{Command: "/opt/gemini", Args: []string{"--acp"}}, true},
-		"taken away": {"gemini", Row{Mode: new("")}, true},
-		"a script":   {"mine", Row{Command: "node", Args: []string{"/opt/codex-acp.js"}}, true},
-		"its own":    {"mine", Row{Command: "gemini", Mode: new("plan")}, false},
-		"built-in":   {"gemini", Row{Model: "flash"}, false},
-		"unknown":    {"mine", Row{Command: "agent", Args: []string{"gemini"}}, false},
+		"none":       {"mine", AgentConfig{Command: "/opt/gemini", Args: []string{"--acp"}}, true},
+		"taken away": {"gemini", AgentConfig{Mode: new("")}, true},
+		"a script":   {"mine", AgentConfig{Command: "node", Args: []string{"/opt/codex-acp.js"}}, true},
+		"its own":    {"mine", AgentConfig{Command: "gemini", Mode: new("plan")}, false},
+		"built-in":   {"gemini", AgentConfig{Model: "flash"}, false},
+		"unknown":    {"mine", AgentConfig{Command: "agent", Args: []string{"gemini"}}, false},
 	} {
 		var log bytes.Buffer
-		registry(t, Config{Agents: map[string]Row{c.name: c.row}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		registry(t, Config{Agents: map[string]AgentConfig{c.name: c.agent}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		told := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "agent="+c.name)
 		want(t, name+": "+log.String(), told, c.told)
 	}
 }
 
 func TestARequestCannotChooseABypass(t *testing.T) {
-	config := Config{Agents: map[string]Row{"mine": {Command: "agent"}}, Lookup: environ(nil)}
+	config := Config{Agents: map[string]AgentConfig{"mine": {Command: "agent"}}, Lookup: environ(nil)}
 	opening := domain.Opening{Execution: domain.Execution{Request: domain.Request{
 		Source: domain.Source{Type: domain.SourceACP, Command: "mine", Mode: "bypassPermissions"},
 	}}}
@@ -249,7 +249,7 @@ func TestARequestCannotChooseABypass(t *testing.T) {
 	if e := problem(t, err); e.Code != domain.CodeInvalid || e.Details[0].Pointer != "/source/mode" {
 		t.Error(err)
 	}
-	config.Agents["mine"] = Row{Command: "agent", AllowBypass: true}
+	config.Agents["mine"] = AgentConfig{Command: "agent", AllowBypass: true}
 	_, err = registry(t, config).Open(t.Context(), opening)
 	if e := problem(t, err); e.Code != domain.CodeAgentUnavailable { // it came as far as looking for the program
 		t.Error(err)
@@ -277,11 +277,11 @@ func TestTheModeBehindAWordIsJudged(t *testing.T) {
 		{bypassingModes, "at my own risk", "bypassPermissions"}, // in which it is already
 	} {
 		var offered settings.Settings
-		offered.Established(wire.ReadObject(json.RawMessage("{" + c.offered + "}")))
+		offered.ReadSession(wire.ReadObject(json.RawMessage("{" + c.offered + "}")))
 		wanted := []settings.Selection{{Option: settings.CategoryMode, Value: c.wanted, Pointer: "/source/mode"}}
 		for _, allowed := range []bool{false, true} {
-			config := &row{name: "mine", Row: Row{Command: "/opt/codex-acp", AllowBypass: allowed}}
-			err := config.checkOffered(wanted, offered.Listed())
+			config := &agent{name: "mine", AgentConfig: AgentConfig{Command: "/opt/codex-acp", AllowBypass: allowed}}
+			err := config.checkOffered(wanted, offered.List())
 			if allowed || c.mode == "" {
 				want(t, c.wanted+" is fine", err, nil)
 				continue
@@ -308,7 +308,7 @@ func TestOptionsThatAskNobodyAreRefused(t *testing.T) {
 		option := domain.AgentOption{ID: c.id, Category: c.category, Choices: []domain.AgentChoice{{Value: c.value}}}
 		wanted := []settings.Selection{{Option: c.id, Value: c.value, Pointer: "/options/" + c.id}}
 		for _, free := range []bool{false, true} {
-			err := (&row{name: "mine", Row: Row{Command: "agent", AllowBypass: free}}).checkOffered(wanted, []domain.AgentOption{option})
+			err := (&agent{name: "mine", AgentConfig: AgentConfig{Command: "agent", AllowBypass: free}}).checkOffered(wanted, []domain.AgentOption{option})
 			if (err == nil) != (c.allowed || free) {
 				t.Errorf("%+v, free %v: %v", c, free, err)
 			}

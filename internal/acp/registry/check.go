@@ -9,7 +9,7 @@ import (
 
 // checkOffered holds selections against what an agent has offered. With another model there may be other modes and values, which
 // only the agent knows; so where another one is selected, nothing behind it is held against the offers.
-func (r *row) checkOffered(selections []settings.Selection, offered []domain.AgentOption) error {
+func (a *agent) checkOffered(selections []settings.Selection, offered []domain.AgentOption) error {
 	s := settings.Of(offered)
 	effective, err := s.Effective(selections)
 	if err != nil {
@@ -22,7 +22,7 @@ func (r *row) checkOffered(selections []settings.Selection, offered []domain.Age
 			return settings.NotOffered(wanted, offered)
 		}
 		found := offers[at].Choice(wanted.Value)
-		if err := r.judge(wanted, offers[at], found); err != nil {
+		if err := a.judge(wanted, offers[at], found); err != nil {
 			return err
 		}
 		if s.Rank(wanted) == 0 && found.Value != offers[at].Current {
@@ -33,11 +33,11 @@ func (r *row) checkOffered(selections []settings.Selection, offered []domain.Age
 }
 
 // checkWords holds selections against what is known without the agent: the words of modes that ask nobody.
-func (r *row) checkWords(selections []settings.Selection) error {
+func (a *agent) checkWords(selections []settings.Selection) error {
 	for _, wanted := range selections {
 		option := domain.AgentOption{ID: wanted.Option, Category: wanted.Option}
-		if !r.AllowBypass && bypassOption(r.name, r.argv(), option, wanted.Value) {
-			return bypassRefused(wanted, r.name, wanted.Value)
+		if !a.AllowBypass && bypassOption(a.name, a.argv(), option, wanted.Value) {
+			return bypassRefused(wanted, a.name, wanted.Value)
 		}
 	}
 	return nil
@@ -45,13 +45,13 @@ func (r *row) checkWords(selections []settings.Selection) error {
 
 // judge looks at what a value stands for with this agent. The word alone was judged before the agent was started, and
 // "Agent (full access)" seemed to be none of the modes that ask nobody.
-func (r *row) judge(wanted settings.Selection, option settings.Option, found domain.AgentChoice) error {
-	if r.AllowBypass {
+func (a *agent) judge(wanted settings.Selection, option settings.Option, found domain.AgentChoice) error {
+	if a.AllowBypass {
 		return nil
 	}
 	for _, word := range []string{found.Value, found.Name} {
-		if bypassOption(r.name, r.argv(), option.AgentOption, word) {
-			return bypassRefused(wanted, r.name, found.Value)
+		if bypassOption(a.name, a.argv(), option.AgentOption, word) {
+			return bypassRefused(wanted, a.name, found.Value)
 		}
 	}
 	return nil

@@ -28,14 +28,14 @@ var partsOfHome = []string{
 	"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "COPILOT_HOME", "OPENCODE_CONFIG_DIR",
 }
 
-// environment is all that a program of the row is given, with home as its home; later values count.
-func (r *Registry) environment(row *row, home string) map[string]string {
+// environment is all that a program of the agent is given, with home as its home; later values count.
+func (r *Registry) environment(agent *agent, home string) map[string]string {
 	env := r.passOn(passedOn)
-	if row.Home == HomeShared {
+	if agent.Home == HomeShared {
 		maps.Copy(env, r.passOn(partsOfHome))
 	}
-	maps.Copy(env, r.passOn(row.Env))
-	maps.Copy(env, row.SetEnv)
+	maps.Copy(env, r.passOn(agent.Env))
+	maps.Copy(env, agent.SetEnv)
 	env["HOME"] = home
 	if path, set := env["PATH"]; set {
 		env["PATH"] = launch.AbsolutePath(path)
@@ -68,56 +68,56 @@ func (r *Registry) findProgram(command string) string {
 	return launch.FindProgram(command, r.config.Lookup)
 }
 
-// homeOf is where the home of the row lies. It does not look whether it is there.
-func (r *Registry) homeOf(row *row) (string, error) {
-	switch row.Home {
+// homeOf is where the home of the agent lies. It does not look whether it is there.
+func (r *Registry) homeOf(agent *agent) (string, error) {
+	switch agent.Home {
 	case HomePrivate:
-		return filepath.Join(r.config.DataDir, "agents", row.name, "home"), nil
+		return filepath.Join(r.config.DataDir, "agents", agent.name, "home"), nil
 	case HomeShared:
 		home, _ := r.config.Lookup("HOME")
 		if !filepath.IsAbs(home) {
 			return "", domain.Errorf(domain.CodeAgentUnavailable, "Agent %q shares the server's home, and HOME is not set there. "+
-				"Set it, or give the agent `home: %s`.", row.name, HomePrivate)
+				"Set it, or give the agent `home: %s`.", agent.name, HomePrivate)
 		}
 		return home, nil
 	default:
-		return row.Home, nil
+		return agent.Home, nil
 	}
 }
 
 // prepareHome makes a private home where it is missing, and closes it to others in any case: its sign-ins lie in there.
-func (r *Registry) prepareHome(row *row) (string, error) {
-	home, err := r.homeOf(row)
+func (r *Registry) prepareHome(agent *agent) (string, error) {
+	home, err := r.homeOf(agent)
 	if err != nil {
 		return "", err
 	}
-	if row.Home == HomePrivate {
+	if agent.Home == HomePrivate {
 		err = os.MkdirAll(home, 0o700)
 		if err == nil {
 			err = os.Chmod(home, 0o700) //nolint:gosec // a folder is entered
 		}
 	}
 	if info, statErr := os.Stat(home); err != nil || statErr != nil || !info.IsDir() {
-		return "", domain.Errorf(domain.CodeAgentUnavailable, "The home of agent %q is not a folder that can be used.", row.name).With(err)
+		return "", domain.Errorf(domain.CodeAgentUnavailable, "The home of agent %q is not a folder that can be used.", agent.name).With(err)
 	}
 	return home, nil
 }
 
-// writeGuard writes the row's file of settings, where it has one, and tells of it in env, unless the operator does. It
+// writeGuard writes the configuration's file of settings, where it has one, and tells of it in env, unless the operator does. It
 // returns the folder that the agent has to be started in; empty: in its workspace.
-func (r *Registry) writeGuard(row *row, env map[string]string, servers bool) (folder string, err error) {
-	if row.guard == nil || env[row.guard.variable] != "" {
+func (r *Registry) writeGuard(agent *agent, env map[string]string, servers bool) (folder string, err error) {
+	if agent.guard == nil || env[agent.guard.variable] != "" {
 		return "", nil
 	}
-	place := filepath.Join(r.config.DataDir, "agents", row.name)
-	env[row.guard.variable] = filepath.Join(place, "settings.json")
-	err = write(env[row.guard.variable], row.guard.content)
-	if err == nil && servers && row.guard.servers != nil {
+	place := filepath.Join(r.config.DataDir, "agents", agent.name)
+	env[agent.guard.variable] = filepath.Join(place, "settings.json")
+	err = write(env[agent.guard.variable], agent.guard.content)
+	if err == nil && servers && agent.guard.servers != nil {
 		folder = filepath.Join(place, "start")
-		err = r.allowServers(row.guard.servers, folder, env)
+		err = r.allowServers(agent.guard.servers, folder, env)
 	}
 	if err != nil {
-		return "", domain.Errorf(domain.CodeAgentUnavailable, "The settings of agent %q cannot be written.", row.name).With(err)
+		return "", domain.Errorf(domain.CodeAgentUnavailable, "The settings of agent %q cannot be written.", agent.name).With(err)
 	}
 	return folder, nil
 }
@@ -160,8 +160,8 @@ func write(file, content string) error {
 
 // masker hides what was passed on by name. Names of models and places are no secrets, and a debug feed without them
 // would explain nothing.
-func (r *Registry) masker(row *row, servers map[string]mcp.Server) *secrets.Masker {
-	names := slices.Concat(passedOn, row.Env)
+func (r *Registry) masker(agent *agent, servers map[string]mcp.Server) *secrets.Masker {
+	names := slices.Concat(passedOn, agent.Env)
 	for _, server := range servers {
 		names = slices.Concat(names, server.Env, slices.Collect(maps.Values(server.HeadersEnv)))
 	}

@@ -29,7 +29,7 @@ func TestAnAgentGetsNothingElse(t *testing.T) {
 	server := everything(t.TempDir())
 	data := t.TempDir()
 	r := registry(t, Config{
-		Agents: map[string]Row{
+		Agents: map[string]AgentConfig{
 			"private": {Command: "env", AllowBypass: true, Env: []string{"MINE_KEY", "NOT_SET"}, SetEnv: map[string]string{"FOO": "bar baz", "TZ": "CET"}, Home: HomePrivate},
 			"shared":  {Command: "env", AllowBypass: true, Home: HomeShared},
 		},
@@ -43,7 +43,7 @@ func TestAnAgentGetsNothingElse(t *testing.T) {
 		"private": {"HOME=" + filepath.Join(data, "agents/private/home"), "MINE_KEY=sesame-open-up", "FOO=bar baz", "TZ=CET"},
 		"shared":  {"HOME=" + server["HOME"], "XDG_CONFIG_HOME=" + server["XDG_CONFIG_HOME"], "TZ=UTC"},
 	} {
-		l, err := r.launch(r.rows[name], opening(t, name).Execution.Request)
+		l, err := r.launch(r.agents[name], opening(t, name).Execution.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,18 +61,18 @@ func TestAnAgentGetsNothingElse(t *testing.T) {
 
 func TestAPrivateHomeIsClosedToOthers(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "env", AllowBypass: true}}, DataDir: data, PrivateHomes: true})
+	r := registry(t, Config{Agents: map[string]AgentConfig{"mine": {Command: "env", AllowBypass: true}}, DataDir: data, PrivateHomes: true})
 	if _, err := os.Stat(data); err == nil {
 		t.Error("a registry alone makes folders")
 	}
-	home, err := r.prepareHome(r.rows["mine"])
+	home, err := r.prepareHome(r.agents["mine"])
 	if err != nil || home != filepath.Join(data, "agents", "mine", "home") {
 		t.Fatal(home, err)
 	}
 	if err := os.Chmod(home, 0o755); err != nil { // by whoever signed in there
 		t.Fatal(err)
 	}
-	if _, err := r.prepareHome(r.rows["mine"]); err != nil {
+	if _, err := r.prepareHome(r.agents["mine"]); err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{home, filepath.Dir(home), filepath.Dir(filepath.Dir(home))} {
@@ -85,7 +85,7 @@ func TestAPrivateHomeIsClosedToOthers(t *testing.T) {
 
 func TestHomes(t *testing.T) {
 	shared, own := t.TempDir(), t.TempDir()
-	agents := map[string]Row{"default": {Command: "a"}, "private": {Command: "a", Home: HomePrivate}, "own": {Command: "a", Home: own}}
+	agents := map[string]AgentConfig{"default": {Command: "a"}, "private": {Command: "a", Home: HomePrivate}, "own": {Command: "a", Home: own}}
 	for _, private := range []bool{true, false} {
 		r := registry(t, Config{
 			Agents: agents, Lookup: environ(map[string]string{"HOME": shared}), DataDir: t.TempDir(), PrivateHomes: private,
@@ -94,7 +94,7 @@ func TestHomes(t *testing.T) {
 			"own": own, "private": filepath.Join(r.config.DataDir, "agents/private/home"),
 			"default": map[bool]string{false: shared, true: filepath.Join(r.config.DataDir, "agents/default/home")}[private],
 		} {
-			if home, err := r.homeOf(r.rows[name]); err != nil || home != want {
+			if home, err := r.homeOf(r.agents[name]); err != nil || home != want {
 				t.Errorf("private=%v %s: %s, %v", private, name, home, err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestProgramsAreFoundOnThePathAlone(t *testing.T) {
 func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 	server := everything(t.TempDir())
 	r := registry(t, Config{
-		Agents: map[string]Row{"mine": {
+		Agents: map[string]AgentConfig{"mine": {
 			Command: "env", AllowBypass: true, Env: []string{"MINE_KEY", "MINE_MODEL"}, SetEnv: map[string]string{"PLAIN": "in-plain-sight"}, Home: HomeShared,
 		}},
 		MCPServers: map[string]mcp.Server{
@@ -134,7 +134,7 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 	})
 	request := opening(t, "mine").Execution.Request
 	request.MCPServers = []string{"program", "address"}
-	l, err := r.launch(r.rows["mine"], request)
+	l, err := r.launch(r.agents["mine"], request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +152,11 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 func TestAGuardStandsBesideTheHome(t *testing.T) {
 	shared, data := t.TempDir(), t.TempDir()
 	r := registry(t, Config{
-		Agents: map[string]Row{"qwen": {Command: script(t, "qwen", "cat $QWEN_CODE_SYSTEM_SETTINGS_PATH")}},
+		Agents: map[string]AgentConfig{"qwen": {Command: script(t, "qwen", "cat $QWEN_CODE_SYSTEM_SETTINGS_PATH")}},
 		Lookup: environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": shared}), DataDir: data, Starter: starterOf(t),
 	})
 	for range 2 {
-		l, err := r.launch(r.rows["qwen"], opening(t, "qwen").Execution.Request)
+		l, err := r.launch(r.agents["qwen"], opening(t, "qwen").Execution.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,12 +171,12 @@ func TestAGuardStandsBesideTheHome(t *testing.T) {
 		t.Errorf("the shared home has %v, %v", entries, err)
 	}
 	own := registry(t, Config{
-		Agents: map[string]Row{"qwen": {
+		Agents: map[string]AgentConfig{"qwen": {
 			Command: script(t, "qwen", "echo $QWEN_CODE_SYSTEM_SETTINGS_PATH"), SetEnv: map[string]string{"QWEN_CODE_SYSTEM_SETTINGS_PATH": "/own.json"},
 		}},
 		Lookup: environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": shared}), DataDir: t.TempDir(), Starter: starterOf(t),
 	})
-	l, err := own.launch(own.rows["qwen"], opening(t, "qwen").Execution.Request)
+	l, err := own.launch(own.agents["qwen"], opening(t, "qwen").Execution.Request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestAGuardStandsBesideTheHome(t *testing.T) {
 func TestAGuardLeavesTheServers(t *testing.T) {
 	data := t.TempDir()
 	r := registry(t, Config{
-		Agents: map[string]Row{"qwen": {
+		Agents: map[string]AgentConfig{"qwen": {
 			Command: script(t, "qwen", `pwd; cat "$QWEN_CODE_TRUSTED_FOLDERS_PATH"; echo; echo "$QWEN_CODE_SAFE_MODE"; cat "$QWEN_CODE_SYSTEM_SETTINGS_PATH"`),
 		}},
 		MCPServers: map[string]mcp.Server{"probe": {Command: "/bin/true"}},
@@ -200,7 +200,7 @@ func TestAGuardLeavesTheServers(t *testing.T) {
 	request.Capabilities = domain.DefaultCapabilities
 	for _, servers := range [][]string{{"probe"}, nil} {
 		request.MCPServers = servers
-		l, err := r.launch(r.rows["qwen"], request)
+		l, err := r.launch(r.agents["qwen"], request)
 		if err != nil {
 			t.Fatal(err)
 		}

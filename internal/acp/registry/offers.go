@@ -35,23 +35,23 @@ type AgentDetails struct {
 // Agent shows one agent; false: there is none of this name. With probe, its program is started where the offers that are
 // known do not hold any more; they are waited for, ten seconds at most. Whoever may not start agents may not probe them.
 func (r *Registry) Agent(ctx context.Context, name string, probe bool) (details AgentDetails, known bool) {
-	row := r.rows[canonical(name)]
-	if row == nil {
+	agent := r.agents[canonical(name)]
+	if agent == nil {
 		return details, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, offersPatience)
 	defer cancel()
 	versions, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	details.AgentInfo = r.info(versions, row)
-	program := r.findProgram(row.Command)
+	details.AgentInfo = r.info(versions, agent)
+	program := r.findProgram(agent.Command)
 	if program == "" {
 		return details, true
 	}
-	p, of := r.offers[row.name], identify(program)
+	p, of := r.offers[agent.name], identify(program)
 	if _, holds := p.last(of); probe && !holds && r.config.Starter != nil {
 		select {
-		case <-p.ask(r.probing.Go, of, func() (offered, time.Duration) { return r.findOffers(row, of) }):
+		case <-p.ask(r.probing.Go, of, func() (offered, time.Duration) { return r.findOffers(agent, of) }):
 		case <-ctx.Done():
 		}
 	}
@@ -61,8 +61,8 @@ func (r *Registry) Agent(ctx context.Context, name string, probe bool) (details 
 }
 
 // knownOffers are those that still hold; nil: they are not known.
-func (r *Registry) knownOffers(row *row) *settings.Offers {
-	last, holds := r.offers[row.name].last(identify(r.findProgram(row.Command)))
+func (r *Registry) knownOffers(agent *agent) *settings.Offers {
+	last, holds := r.offers[agent.name].last(identify(r.findProgram(agent.Command)))
 	if !holds || last.failure != nil {
 		return nil
 	}
@@ -70,17 +70,17 @@ func (r *Registry) knownOffers(row *row) *settings.Offers {
 }
 
 // learnOffers takes what a new session of an execution has offered.
-func (r *Registry) learnOffers(row *row, program string, offers settings.Offers) {
-	r.offers[row.name].learn(identify(program), offered{offers: &offers}, offersHold)
+func (r *Registry) learnOffers(agent *agent, program string, offers settings.Offers) {
+	r.offers[agent.name].learn(identify(program), offered{offers: &offers}, offersHold)
 }
 
 // findOffers probes an agent. Offers that were known stay where that fails.
-func (r *Registry) findOffers(row *row, of identity) (offered, time.Duration) {
-	offers, err := r.probe(row)
+func (r *Registry) findOffers(agent *agent, of identity) (offered, time.Duration) {
+	offers, err := r.probe(agent)
 	if err == nil {
 		return offered{offers: offers}, offersHold
 	}
-	last, _ := r.offers[row.name].last(of)
+	last, _ := r.offers[agent.name].last(of)
 	failure := domain.FailureOf(err)
 	last.failure = &failure
 	return last, noOffersHold
@@ -88,9 +88,9 @@ func (r *Registry) findOffers(row *row, of identity) (offered, time.Duration) {
 
 // probe starts the agent as for an execution that may do nothing, in a folder that is thrown away, and asks it nothing but a
 // new session. It takes as long as the agent may take to start, and when it returns, nothing of the process is left.
-func (r *Registry) probe(row *row) (offers *settings.Offers, err error) {
-	ctx, cancel := context.WithTimeoutCause(r.ctx, row.StartTimeout, domain.Errorf(domain.CodeAgentTimedOut,
-		"The agent has not made a session within %.0f seconds.", row.StartTimeout.Seconds()))
+func (r *Registry) probe(agent *agent) (offers *settings.Offers, err error) {
+	ctx, cancel := context.WithTimeoutCause(r.ctx, agent.StartTimeout, domain.Errorf(domain.CodeAgentTimedOut,
+		"The agent has not made a session within %.0f seconds.", agent.StartTimeout.Seconds()))
 	defer cancel()
 	folder, err := os.MkdirTemp("", "signoff-probe-")
 	if err != nil {
@@ -101,20 +101,20 @@ func (r *Registry) probe(row *row) (offers *settings.Offers, err error) {
 		return nil, err
 	}
 	request := domain.Request{
-		Source: domain.Source{Type: domain.SourceACP, Command: row.name}, WorkingDirectory: folder,
+		Source: domain.Source{Type: domain.SourceACP, Command: agent.name}, WorkingDirectory: folder,
 		Capabilities: domain.Capabilities{Read: domain.Deny, Write: domain.Deny, Execute: domain.Deny, Network: domain.Deny, MCP: domain.Deny},
 	}
-	l, err := r.launch(row, request)
+	l, err := r.launch(agent, request)
 	if err != nil {
 		return nil, err
 	}
 	l.Offered = func(found settings.Offers) { offers = &found }
-	agent, err := acp.Open(ctx, l, domain.Opening{Execution: domain.Execution{ID: "probe", Request: request}, Host: nobody{}})
+	opened, err := acp.Open(ctx, l, domain.Opening{Execution: domain.Execution{ID: "probe", Request: request}, Host: nobody{}})
 	if err != nil {
 		return nil, err
 	}
-	if err := agent.Close(); err != nil {
-		slog.Error("an agent that was probed cannot be ended", "agent", row.name, "error", err)
+	if err := opened.Close(); err != nil {
+		slog.Error("an agent that was probed cannot be ended", "agent", agent.name, "error", err)
 	}
 	return offers, nil
 }

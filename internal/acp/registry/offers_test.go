@@ -30,14 +30,14 @@ type probed struct {
 	mark     string // in the environment of its processes
 }
 
-func newProbed(t testing.TB, row Row, arguments ...string) *probed {
+func newProbed(t testing.TB, agent AgentConfig, arguments ...string) *probed {
 	t.Helper()
 	p := &probed{TB: t, starts: filepath.Join(t.TempDir(), "starts"), mark: rand.Text()}
 	p.program = script(t, "agent", "")
 	p.update(arguments...)
-	row.Command, row.SetEnv = p.program, map[string]string{"PROBED": p.mark}
+	agent.Command, agent.SetEnv = p.program, map[string]string{"PROBED": p.mark}
 	p.registry = registry(t, Config{
-		Agents: map[string]Row{"mine": row}, DataDir: t.TempDir(), PrivateHomes: true, Starter: starterOf(t),
+		Agents: map[string]AgentConfig{"mine": agent}, DataDir: t.TempDir(), PrivateHomes: true, Starter: starterOf(t),
 		Lookup: environ(map[string]string{"PATH": os.Getenv("PATH")}),
 	})
 	return p
@@ -102,7 +102,7 @@ func values(t testing.TB, offers *settings.Offers, option string) string {
 
 // TestOffersAreProbed: once for all who ask, in a folder that is thrown away, and nothing of the process is left.
 func TestOffersAreProbed(t *testing.T) {
-	p := newProbed(t, Row{Mode: new("code")}, "-modes", "ask,code", "-config", "effort", "-script", `"new: shell pwd > $HOME/folder"`)
+	p := newProbed(t, AgentConfig{Mode: new("code")}, "-modes", "ask,code", "-config", "effort", "-script", `"new: shell pwd > $HOME/folder"`)
 	if details := p.look(false); details.Offers != nil || details.Probing || p.started() != 0 {
 		t.Fatalf("without leave to probe: %+v, started %d times", details, p.started())
 	}
@@ -124,7 +124,7 @@ func TestOffersAreProbed(t *testing.T) {
 	if left := p.living(); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
-	home, err := p.registry.prepareHome(p.registry.rows["mine"])
+	home, err := p.registry.prepareHome(p.registry.agents["mine"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,17 +147,17 @@ func TestOffersAreProbed(t *testing.T) {
 // TestAProbeThatFails says why, is not repeated at once, and leaves nothing behind.
 func TestAProbeThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
-		row       Row
+		agent     AgentConfig
 		arguments []string
 		code      domain.Code
 	}{
-		"a crash":   {Row{}, []string{"-crash", "new"}, domain.CodeAgentExited},
-		"no answer": {Row{StartTimeout: time.Second}, []string{"-hang", "new"}, domain.CodeAgentTimedOut},
-		"a sign-in": {Row{}, []string{"-auth", "browser"}, domain.CodeAgentUnauthorized},
+		"a crash":   {AgentConfig{}, []string{"-crash", "new"}, domain.CodeAgentExited},
+		"no answer": {AgentConfig{StartTimeout: time.Second}, []string{"-hang", "new"}, domain.CodeAgentTimedOut},
+		"a sign-in": {AgentConfig{}, []string{"-auth", "browser"}, domain.CodeAgentUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newProbed(t, c.row, c.arguments...)
+			p := newProbed(t, c.agent, c.arguments...)
 			for range 2 {
 				details := p.look(true)
 				if details.Offers != nil || details.Failure == nil || details.Failure.Code != c.code {
@@ -177,7 +177,7 @@ func TestAProbeThatFails(t *testing.T) {
 // TestAProbeEndsWithTheRegistry: whoever stops the server does not wait for an agent that says nothing.
 func TestAProbeEndsWithTheRegistry(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	p := newProbed(t, Row{}, "-hang", "initialize")
+	p := newProbed(t, AgentConfig{}, "-hang", "initialize")
 	ctx, cancel := context.WithCancel(t.Context())
 	looked := make(chan AgentDetails, 1)
 	go func() {
@@ -200,7 +200,7 @@ func TestAProbeEndsWithTheRegistry(t *testing.T) {
 // TestOffersOfAnExecution are known without a probe: as they were before anything was chosen. What they have not is refused
 // before the start, but for what another model may have.
 func TestOffersOfAnExecution(t *testing.T) {
-	p := newProbed(t, Row{}, "-modes", "ask,code", "-models", "m1,m2", "-config", "effort")
+	p := newProbed(t, AgentConfig{}, "-modes", "ask,code", "-models", "m1,m2", "-config", "effort")
 	source := func(model string, options map[string]string) domain.Source {
 		return domain.Source{Type: domain.SourceACP, Command: "mine", Model: model, Options: options}
 	}

@@ -49,66 +49,66 @@ func (r *Registry) AgentsInFull(ctx context.Context) []AgentInfo {
 	all := r.sorted()
 	infos := make([]AgentInfo, len(all))
 	var asking sync.WaitGroup
-	for i, row := range all {
-		asking.Go(func() { infos[i] = r.info(ctx, row) })
+	for i, agent := range all {
+		asking.Go(func() { infos[i] = r.info(ctx, agent) })
 	}
 	asking.Wait()
 	return infos
 }
 
-func (r *Registry) info(ctx context.Context, row *row) AgentInfo {
-	reason := r.missing(row)
+func (r *Registry) info(ctx context.Context, agent *agent) AgentInfo {
+	reason := r.missing(agent)
 	info := AgentInfo{
-		Name: row.name, Description: row.describe(), Configured: row.said, Available: reason == "", Reason: reason, Mode: row.mode(),
+		Name: agent.name, Description: agent.describe(), Configured: agent.said, Available: reason == "", Reason: reason, Mode: agent.mode(),
 	}
-	if program := r.findProgram(row.Command); program != "" {
-		info.Version = r.version(ctx, row, program)
+	if program := r.findProgram(agent.Command); program != "" {
+		info.Version = r.version(ctx, agent, program)
 	}
 	return info
 }
 
-func (r *row) describe() string {
-	if r.AllowBypass {
-		return strings.TrimSpace(r.Description + " It may act without asking: its configuration has allowBypass.")
+func (a *agent) describe() string {
+	if a.AllowBypass {
+		return strings.TrimSpace(a.Description + " It may act without asking: its configuration has allowBypass.")
 	}
-	return r.Description
+	return a.Description
 }
 
 // missing tells what has to be done before the agent can be used, or nothing.
-func (r *Registry) missing(row *row) string {
-	if r.findProgram(row.Command) == "" {
-		return row.notInstalled()
+func (r *Registry) missing(agent *agent) string {
+	if r.findProgram(agent.Command) == "" {
+		return agent.notInstalled()
 	}
-	home, err := r.homeOf(row)
+	home, err := r.homeOf(agent)
 	if err != nil {
 		return "It shares the server's home, and HOME is not set there."
 	}
-	if !r.maySignIn(row, home) {
-		return "It has nothing to sign in with. " + row.howToSignIn()
+	if !r.maySignIn(agent, home) {
+		return "It has nothing to sign in with. " + agent.howToSignIn()
 	}
 	return ""
 }
 
-func (r *row) notInstalled() string {
-	program := fmt.Sprintf("The program %q is not there.", r.Command)
-	if !filepath.IsAbs(r.Command) {
-		program = fmt.Sprintf("The program %q is not on the server's PATH.", r.Command)
+func (a *agent) notInstalled() string {
+	program := fmt.Sprintf("The program %q is not there.", a.Command)
+	if !filepath.IsAbs(a.Command) {
+		program = fmt.Sprintf("The program %q is not on the server's PATH.", a.Command)
 	}
-	if r.install != "" && r.Command == r.row.Command {
-		return program + " Install it: " + r.install
+	if a.install != "" && a.Command == a.config.Command {
+		return program + " Install it: " + a.install
 	}
 	return program
 }
 
-func (r *row) howToSignIn() string {
+func (a *agent) howToSignIn() string {
 	return fmt.Sprintf("Set one of %s for the server, or sign in once as the server's user with `%s`%s.",
-		strings.Join(r.keys, ", "), r.signIn, r.inWhichHome())
+		strings.Join(a.keys, ", "), a.signIn, a.inWhichHome())
 }
 
-func (r *row) inWhichHome() string {
-	switch r.Home {
+func (a *agent) inWhichHome() string {
+	switch a.Home {
 	case HomePrivate:
-		return ", with HOME set to its private home, agents/" + r.name + "/home in the data folder"
+		return ", with HOME set to its private home, agents/" + a.name + "/home in the data folder"
 	case HomeShared:
 		return ""
 	default:
@@ -118,18 +118,18 @@ func (r *row) inWhichHome() string {
 
 // maySignIn looks for a key, or for traces of a sign-in. It says yes where it cannot tell: the agent itself is asked in
 // the end. In a home that is shared, any use of the agent counts, since some keep their sign-in in a keyring.
-func (r *Registry) maySignIn(row *row, home string) bool {
-	if len(row.files) == 0 || runtime.GOOS != "linux" {
+func (r *Registry) maySignIn(agent *agent, home string) bool {
+	if len(agent.files) == 0 || runtime.GOOS != "linux" {
 		return true
 	}
-	for name, value := range r.environment(row, home) {
-		ours := slices.Contains(slices.Concat(passedOn, row.row.Env), name) || name == "HOME" || strings.HasPrefix(name, "XDG_")
-		if value != "" && (!ours || slices.Contains(row.keys, name)) {
+	for name, value := range r.environment(agent, home) {
+		ours := slices.Contains(slices.Concat(passedOn, agent.config.Env), name) || name == "HOME" || strings.HasPrefix(name, "XDG_")
+		if value != "" && (!ours || slices.Contains(agent.keys, name)) {
 			return true // a key, or something that the operator has added on purpose
 		}
 	}
-	return slices.ContainsFunc(row.files, func(file string) bool {
-		if row.Home == HomeShared {
+	return slices.ContainsFunc(agent.files, func(file string) bool {
+		if agent.Home == HomeShared {
 			file, _, _ = strings.Cut(file, "/")
 		}
 		_, err := os.Stat(filepath.Join(home, file))
@@ -205,11 +205,11 @@ func identify(program string) identity {
 }
 
 // version returns what the program says of its version, or nothing where that is not known when ctx ends.
-func (r *Registry) version(ctx context.Context, row *row, program string) string {
-	if launches(program, row.Args) || interprets(program) || r.config.Starter == nil {
+func (r *Registry) version(ctx context.Context, agent *agent, program string) string {
+	if launches(program, agent.Args) || interprets(program) || r.config.Starter == nil {
 		return "" // a launcher would tell its own
 	}
-	p, of := r.probes[row.name], identify(program)
+	p, of := r.probes[agent.name], identify(program)
 	if found, holds := p.last(of); holds {
 		return found
 	}
@@ -229,7 +229,7 @@ func (r *Registry) version(ctx context.Context, row *row, program string) string
 	return found
 }
 
-// askVersion runs `program --version`, without the variables that the row passes on: what it prints is shown.
+// askVersion runs `program --version`, without the variables that the configuration passes on: what it prints is shown.
 func (r *Registry) askVersion(program string) string {
 	ctx, cancel := context.WithTimeout(r.ctx, versionTimeout)
 	defer cancel()

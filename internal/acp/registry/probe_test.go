@@ -17,7 +17,7 @@ import (
 func TestAvailability(t *testing.T) {
 	program := script(t, "my-agent", "exit 0")
 	r := registry(t, Config{
-		Agents: map[string]Row{
+		Agents: map[string]AgentConfig{
 			"mine": {Command: "my-agent", Description: "Ours.", Mode: new("ask")}, "gone": {Command: "/no/such/agent"},
 			"homeless": {Command: "my-agent", Home: HomeShared}, "codex": {Command: "/no/such/codex"},
 		},
@@ -46,32 +46,32 @@ func TestWithoutAKeyAnAgentIsNotAvailable(t *testing.T) {
 	}
 	folder := filepath.Dir(script(t, "claude-agent-acp", "exit 0"))
 	for name, c := range map[string]struct {
-		row       Row
+		agent     AgentConfig
 		variables map[string]string
 		files     string
 		available bool
 	}{
-		"nothing":                      {row: Row{Home: HomePrivate}},
-		"a key":                        {row: Row{Home: HomePrivate}, variables: map[string]string{"ANTHROPIC_API_KEY": "k"}, available: true},
-		"an empty key":                 {row: Row{Home: HomePrivate}, variables: map[string]string{"ANTHROPIC_API_KEY": ""}},
-		"another variable of its":      {row: Row{Home: HomePrivate}, variables: map[string]string{"ANTHROPIC_MODEL": "m"}},
-		"a key that is not passed on":  {row: Row{Home: HomePrivate, Env: []string{}}, variables: map[string]string{"ANTHROPIC_API_KEY": "k"}},
-		"one of the operator's":        {row: Row{Home: HomePrivate, Env: []string{"CLOUD"}}, variables: map[string]string{"CLOUD": "k"}, available: true},
-		"one set by the operator":      {row: Row{Home: HomePrivate, SetEnv: map[string]string{"USE_CLOUD": "1"}}, available: true},
-		"a sign-in":                    {row: Row{Home: HomePrivate}, files: ".claude/.credentials.json", available: true},
-		"a home that was only used":    {row: Row{Home: HomePrivate}, files: ".claude/history"},
-		"a shared home":                {row: Row{Home: HomeShared}},
-		"a shared home that was used":  {row: Row{Home: HomeShared}, files: ".claude/history", available: true},
-		"a shared home that is moved":  {row: Row{Home: HomeShared}, variables: map[string]string{"CLAUDE_CONFIG_DIR": "/x"}, available: true},
-		"a private one is never moved": {row: Row{Home: HomePrivate}, variables: map[string]string{"CLAUDE_CONFIG_DIR": "/x"}},
+		"nothing":                      {agent: AgentConfig{Home: HomePrivate}},
+		"a key":                        {agent: AgentConfig{Home: HomePrivate}, variables: map[string]string{"ANTHROPIC_API_KEY": "k"}, available: true},
+		"an empty key":                 {agent: AgentConfig{Home: HomePrivate}, variables: map[string]string{"ANTHROPIC_API_KEY": ""}},
+		"another variable of its":      {agent: AgentConfig{Home: HomePrivate}, variables: map[string]string{"ANTHROPIC_MODEL": "m"}},
+		"a key that is not passed on":  {agent: AgentConfig{Home: HomePrivate, Env: []string{}}, variables: map[string]string{"ANTHROPIC_API_KEY": "k"}},
+		"one of the operator's":        {agent: AgentConfig{Home: HomePrivate, Env: []string{"CLOUD"}}, variables: map[string]string{"CLOUD": "k"}, available: true},
+		"one set by the operator":      {agent: AgentConfig{Home: HomePrivate, SetEnv: map[string]string{"USE_CLOUD": "1"}}, available: true},
+		"a sign-in":                    {agent: AgentConfig{Home: HomePrivate}, files: ".claude/.credentials.json", available: true},
+		"a home that was only used":    {agent: AgentConfig{Home: HomePrivate}, files: ".claude/history"},
+		"a shared home":                {agent: AgentConfig{Home: HomeShared}},
+		"a shared home that was used":  {agent: AgentConfig{Home: HomeShared}, files: ".claude/history", available: true},
+		"a shared home that is moved":  {agent: AgentConfig{Home: HomeShared}, variables: map[string]string{"CLAUDE_CONFIG_DIR": "/x"}, available: true},
+		"a private one is never moved": {agent: AgentConfig{Home: HomePrivate}, variables: map[string]string{"CLAUDE_CONFIG_DIR": "/x"}},
 	} {
 		variables := map[string]string{"PATH": folder, "HOME": t.TempDir(), "LANG": "C"}
 		for name, value := range c.variables {
 			variables[name] = value
 		}
-		r := registry(t, Config{Agents: map[string]Row{"claude": c.row}, Lookup: environ(variables), DataDir: t.TempDir()})
+		r := registry(t, Config{Agents: map[string]AgentConfig{"claude": c.agent}, Lookup: environ(variables), DataDir: t.TempDir()})
 		if c.files != "" {
-			home, err := r.prepareHome(r.rows["claude"])
+			home, err := r.prepareHome(r.agents["claude"])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestHowToSignInToAPrivateHome(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	agents, want := map[string]Row{}, map[string]string{}
+	agents, want := map[string]AgentConfig{}, map[string]string{}
 	for name, c := range map[string]struct{ script, version string }{
 		"plain":  {`[ "$*" = --version ] && echo 1.2.3`, "1.2.3"},
 		"banner": {`printf '\nWelcome!\n\nagent v2 (abc)\nmore 3\n'`, "agent v2 (abc)"},
@@ -114,7 +114,7 @@ func TestVersions(t *testing.T) {
 		"colour": {`printf '\033[1m1.0\n'`, ""},
 		"keys":   {`echo "1 ${MINE_KEY-no key}"`, "1 no key"},
 	} {
-		agents[name] = Row{Command: script(t, name, c.script), Env: []string{"MINE_KEY"}}
+		agents[name] = AgentConfig{Command: script(t, name, c.script), Env: []string{"MINE_KEY"}}
 		want[name] = c.version
 	}
 	r := registry(t, Config{
@@ -129,7 +129,7 @@ func TestVersions(t *testing.T) {
 
 func TestALauncherIsNotAskedForItsOwnVersion(t *testing.T) {
 	r := registry(t, Config{
-		Agents: map[string]Row{"mine": {Command: script(t, "npx", "echo 11.0.0"), Args: []string{"-y", "my-agent"}, AllowBypass: true}},
+		Agents: map[string]AgentConfig{"mine": {Command: script(t, "npx", "echo 11.0.0"), Args: []string{"-y", "my-agent"}, AllowBypass: true}},
 		Lookup: environ(map[string]string{"PATH": os.Getenv("PATH")}), Starter: starterOf(t),
 	})
 	if info := find(t, r, "mine"); info.Version != "" {
@@ -141,7 +141,7 @@ func TestVersionsAreAskedForOnce(t *testing.T) {
 	asked := filepath.Join(t.TempDir(), "asked")
 	program := script(t, "agent", fmt.Sprintf("echo x >> %s; echo 1.0", asked))
 	r := registry(t, Config{
-		Agents: map[string]Row{"mine": {Command: program}}, Lookup: environ(map[string]string{"PATH": os.Getenv("PATH")}), Starter: starterOf(t),
+		Agents: map[string]AgentConfig{"mine": {Command: program}}, Lookup: environ(map[string]string{"PATH": os.Getenv("PATH")}), Starter: starterOf(t),
 	})
 	times := func() int {
 		content, err := os.ReadFile(asked)
@@ -177,7 +177,7 @@ func TestVersionsAreAskedForOnce(t *testing.T) {
 func TestASlowProgramHoldsNobodyUp(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	r, err := New(Config{
-		Agents: map[string]Row{"mine": {Command: script(t, "agent", "exec tail -f /dev/null")}},
+		Agents: map[string]AgentConfig{"mine": {Command: script(t, "agent", "exec tail -f /dev/null")}},
 		Lookup: environ(map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/"}), Starter: starterOf(t),
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // Registry knows the external agents and opens them. Its methods may be called at once from several goroutines.
 type Registry struct {
 	config  Config
-	rows    map[string]*row // by canonical name
+	agents  map[string]*agent // by canonical name
 	servers *mcp.Catalog
 	probes  map[string]*probe[string] // for the versions
 	offers  map[string]*probe[offered]
@@ -31,14 +31,14 @@ type Registry struct {
 	probing sync.WaitGroup
 }
 
-// NewRegistry checks config. It starts nothing and makes no folder.
+// New checks config. It starts nothing and makes no folder.
 func New(config Config) (*Registry, error) {
 	config.Logger = cmp.Or(config.Logger, slog.Default())
 	home := HomeShared
 	if config.PrivateHomes {
 		home = HomePrivate
 	}
-	all, err := rows(config.Agents, home)
+	all, err := mergeAgents(config.Agents, home)
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +49,13 @@ func New(config Config) (*Registry, error) {
 	if config.DataDir, err = filepath.Abs(config.DataDir); err != nil {
 		return nil, err
 	}
-	r := &Registry{config: config, rows: all, servers: servers, probes: map[string]*probe[string]{}, offers: map[string]*probe[offered]{}}
-	for _, row := range r.sorted() {
-		if err := row.judgeBypasses(config.Lookup, config.Logger); err != nil {
+	r := &Registry{config: config, agents: all, servers: servers, probes: map[string]*probe[string]{}, offers: map[string]*probe[offered]{}}
+	for _, agent := range r.sorted() {
+		if err := agent.judgeBypasses(config.Lookup, config.Logger); err != nil {
 			return nil, err
 		}
-		row.warnOfOwnMode(config.Logger)
-		r.probes[row.name], r.offers[row.name] = &probe[string]{}, &probe[offered]{}
+		agent.warnOfOwnMode(config.Logger)
+		r.probes[agent.name], r.offers[agent.name] = &probe[string]{}, &probe[offered]{}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r, nil
@@ -67,15 +67,15 @@ func (r *Registry) Close() {
 	r.probing.Wait()
 }
 
-func (r *Registry) sorted() []*row {
-	return slices.SortedFunc(maps.Values(r.rows), func(a, b *row) int { return strings.Compare(a.name, b.name) })
+func (r *Registry) sorted() []*agent {
+	return slices.SortedFunc(maps.Values(r.agents), func(a, b *agent) int { return strings.Compare(a.name, b.name) })
 }
 
 // Names lists the agents, sorted.
 func (r *Registry) Names() []string {
 	var names []string
-	for _, row := range r.sorted() {
-		names = append(names, row.name)
+	for _, agent := range r.sorted() {
+		names = append(names, agent.name)
 	}
 	return names
 }
@@ -84,17 +84,17 @@ func (r *Registry) Names() []string {
 // as the registry has it, by path or base name. Arguments are those of the registry word for word, or none. A
 // request never decides what is run.
 func (r *Registry) Resolve(command string, args []string) (string, error) {
-	if row := r.rows[canonical(command)]; row != nil {
-		if len(args) > 0 && !slices.Equal(args, row.Args) {
+	if agent := r.agents[canonical(command)]; agent != nil {
+		if len(args) > 0 && !slices.Equal(args, agent.Args) {
 			return "", unknown("/source/args", "Agent %q is not run with these arguments; its own are in the registry, so leave "+
-				"them out.", row.name)
+				"them out.", agent.name)
 		}
-		return row.name, nil
+		return agent.name, nil
 	}
 	var found []string
-	for _, row := range r.sorted() {
-		if r.runs(row, command) && (len(args) == 0 || slices.Equal(args, row.Args)) {
-			found = append(found, row.name)
+	for _, agent := range r.sorted() {
+		if r.runs(agent, command) && (len(args) == 0 || slices.Equal(args, agent.Args)) {
+			found = append(found, agent.name)
 		}
 	}
 	if len(found) != 1 {
@@ -103,10 +103,10 @@ func (r *Registry) Resolve(command string, args []string) (string, error) {
 	return found[0], nil
 }
 
-// runs tells whether command is the program of the row.
-func (r *Registry) runs(row *row, command string) bool {
-	return command == row.Command || command == filepath.Base(row.Command) ||
-		filepath.IsAbs(command) && command == r.findProgram(row.Command)
+// runs tells whether command is the program of the configuration.
+func (r *Registry) runs(agent *agent, command string) bool {
+	return command == agent.Command || command == filepath.Base(agent.Command) ||
+		filepath.IsAbs(command) && command == r.findProgram(agent.Command)
 }
 
 func unknown(pointer, format string, args ...any) error {
@@ -125,29 +125,29 @@ func (r *Registry) MCPServers(names []string) error {
 // by a server with another registry: all of it is looked at again.
 func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 	source := opening.Execution.Request.Source
-	row := r.rows[canonical(source.Command)]
-	if row == nil {
+	agent := r.agents[canonical(source.Command)]
+	if agent == nil {
 		return nil, unknown("/source/command", "There is no agent %q; %s", source.Command, launch.ListNames(r.Names()))
 	}
-	selections := append(row.selections(), settings.SourceSelections(source)...)
+	selections := append(agent.selections(), settings.SourceSelections(source)...)
 	for i, options := range opening.Options {
 		selections = append(selections, settings.Selections(options, "/options", settings.LevelPrompts+i)...)
 	}
-	if err := row.checkWords(selections); err != nil {
+	if err := agent.checkWords(selections); err != nil {
 		return nil, err
 	}
-	l, err := r.launch(row, opening.Execution.Request)
+	l, err := r.launch(agent, opening.Execution.Request)
 	if err != nil {
 		return nil, err
 	}
 	l.Selections = selections
-	l.Offered = func(offers settings.Offers) { r.learnOffers(row, l.Process.Argv[0], offers) }
+	l.Offered = func(offers settings.Offers) { r.learnOffers(agent, l.Process.Argv[0], offers) }
 	return acp.Open(ctx, l, opening)
 }
 
 // selections are those of the registry, for an execution that does not say otherwise.
-func (r *row) selections() (all []settings.Selection) {
-	for _, said := range []struct{ option, value string }{{settings.CategoryMode, r.mode()}, {settings.CategoryModel, r.Model}} {
+func (a *agent) selections() (all []settings.Selection) {
+	for _, said := range []struct{ option, value string }{{settings.CategoryMode, a.mode()}, {settings.CategoryModel, a.Model}} {
 		if said.value != "" {
 			all = append(all, settings.Selection{Option: said.option, Value: said.value, Pointer: "/source/" + said.option, Level: settings.LevelRegistry})
 		}
@@ -162,16 +162,16 @@ func (r *Registry) Check(source domain.Source) error {
 	if err := r.Installed(source.Command); err != nil {
 		return err
 	}
-	row := r.rows[canonical(source.Command)]
+	agent := r.agents[canonical(source.Command)]
 	selections := settings.SourceSelections(source)
 	if _, err := (&settings.Settings{}).Effective(selections); err != nil {
 		return err
 	}
-	if err := row.checkWords(selections); err != nil {
+	if err := agent.checkWords(selections); err != nil {
 		return err
 	}
-	if offers := r.knownOffers(row); offers != nil {
-		return row.checkOffered(slices.Concat(row.selections(), selections), offers.Options)
+	if offers := r.knownOffers(agent); offers != nil {
+		return agent.checkOffered(slices.Concat(agent.selections(), selections), offers.Options)
 	}
 	return nil
 }
@@ -179,19 +179,19 @@ func (r *Registry) Check(source domain.Source) error {
 // CheckOptions tells whether a further prompt may set options of the agent of an execution, which has offered these; nil: it has
 // not said, and then what is known of it without the execution counts.
 func (r *Registry) CheckOptions(source domain.Source, options map[string]string, offered []domain.AgentOption) error {
-	row := r.rows[canonical(source.Command)]
-	if row == nil {
+	agent := r.agents[canonical(source.Command)]
+	if agent == nil {
 		return nil // the execution is of a server with another registry
 	}
 	selections := settings.Selections(options, "/options", settings.LevelPrompts)
-	if err := row.checkWords(selections); err != nil {
+	if err := agent.checkWords(selections); err != nil {
 		return err
 	}
 	if offered != nil {
-		return row.checkOffered(selections, offered)
+		return agent.checkOffered(selections, offered)
 	}
-	if offers := r.knownOffers(row); offers != nil {
-		return row.checkOffered(slices.Concat(row.selections(), settings.SourceSelections(source), selections), offers.Options)
+	if offers := r.knownOffers(agent); offers != nil {
+		return agent.checkOffered(slices.Concat(agent.selections(), settings.SourceSelections(source), selections), offers.Options)
 	}
 	return nil
 }
@@ -199,25 +199,25 @@ func (r *Registry) CheckOptions(source domain.Source, options map[string]string,
 // Installed is [domain.CodeAgentUnavailable] where the program of a registered agent is not there; the message says how
 // to install it, where that is known.
 func (r *Registry) Installed(name string) error {
-	if row := r.rows[canonical(name)]; row != nil {
-		return r.installed(row)
+	if agent := r.agents[canonical(name)]; agent != nil {
+		return r.installed(agent)
 	}
 	return unknown("/source/command", "There is no agent %q; %s", name, launch.ListNames(r.Names()))
 }
 
-func (r *Registry) installed(row *row) error {
-	if r.findProgram(row.Command) != "" {
+func (r *Registry) installed(agent *agent) error {
+	if r.findProgram(agent.Command) != "" {
 		return nil
 	}
-	return domain.Errorf(domain.CodeAgentUnavailable, "Agent %q cannot be started. %s", row.name, row.notInstalled())
+	return domain.Errorf(domain.CodeAgentUnavailable, "Agent %q cannot be started. %s", agent.name, agent.notInstalled())
 }
 
 // launch gathers what the agent is started with.
-func (r *Registry) launch(row *row, request domain.Request) (acp.Config, error) {
-	if err := r.installed(row); err != nil {
+func (r *Registry) launch(agent *agent, request domain.Request) (acp.Config, error) {
+	if err := r.installed(agent); err != nil {
 		return acp.Config{}, err
 	}
-	program := r.findProgram(row.Command)
+	program := r.findProgram(agent.Command)
 	chosen, err := r.servers.Choose(request.MCPServers)
 	if err != nil {
 		return acp.Config{}, err
@@ -230,39 +230,39 @@ func (r *Registry) launch(row *row, request domain.Request) (acp.Config, error) 
 	if err != nil {
 		return acp.Config{}, err
 	}
-	home, err := r.prepareHome(row)
+	home, err := r.prepareHome(agent)
 	if err != nil {
 		return acp.Config{}, err
 	}
-	env := r.environment(row, home)
-	folder, err := r.writeGuard(row, env, len(servers) > 0)
+	env := r.environment(agent, home)
+	folder, err := r.writeGuard(agent, env, len(servers) > 0)
 	if err != nil {
 		return acp.Config{}, err
 	}
 	return acp.Config{
-		Name: row.name,
+		Name: agent.name,
 		Process: sandbox.Process{
-			Argv: append([]string{program}, row.Args...),
+			Argv: append([]string{program}, agent.Args...),
 			Dir:  cmp.Or(folder, request.WorkingDirectory),
 			Env:  lines(env),
 		},
 		Starter: r.config.Starter,
-		Judge:   row.judge,
-		Files:   row.FileSystem, Terminals: row.Terminal,
+		Judge:   agent.judge,
+		Files:   agent.FileSystem, Terminals: agent.Terminal,
 		McpServers:  servers,
 		Withheld:    withheld,
-		Meta:        json.RawMessage(row.meta),
-		Admissions:  row.admissible(env),
-		SilentAfter: row.SilentAfter, StartTimeout: row.StartTimeout,
-		Mask:          r.masker(row, chosen).Mask,
+		Meta:        json.RawMessage(agent.meta),
+		AuthMethods: agent.usableAuthMethods(env),
+		SilentAfter: agent.SilentAfter, StartTimeout: agent.StartTimeout,
+		Mask:          r.masker(agent, chosen).Mask,
 		Masker:        r.config.Masker,
 		ClientVersion: r.config.Version,
 	}, nil
 }
 
-// admissible are the ways to sign in that the agent has a key for.
-func (r *row) admissible(env map[string]string) (methods []string) {
-	for _, way := range r.admissions {
+// usableAuthMethods are the ways to sign in that the agent has a key for.
+func (a *agent) usableAuthMethods(env map[string]string) (methods []string) {
+	for _, way := range a.authMethods {
 		if env[way.variable] != "" {
 			methods = append(methods, way.method)
 		}

@@ -44,7 +44,7 @@ func script(t testing.TB, name, text string) string {
 func TestResolve(t *testing.T) {
 	program := script(t, "my-agent", "exit 0")
 	r := registry(t, Config{
-		Agents: map[string]Row{
+		Agents: map[string]AgentConfig{
 			"mine":  {Command: "my-agent", Args: []string{"--acp"}},
 			"left":  {Command: "/opt/shared", Args: []string{"left"}},
 			"right": {Command: "/opt/shared", Args: []string{"right"}},
@@ -92,7 +92,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestModeOfARequest(t *testing.T) {
-	r := registry(t, Config{Agents: map[string]Row{"mine": {Command: "my-agent"}, "My-Other": {Command: "my-agent"}, "bold": {Command: "my-agent", AllowBypass: true}}})
+	r := registry(t, Config{Agents: map[string]AgentConfig{"mine": {Command: "my-agent"}, "My-Other": {Command: "my-agent"}, "bold": {Command: "my-agent", AllowBypass: true}}})
 	for _, c := range []struct {
 		name, mode string
 		allowed    bool
@@ -100,13 +100,13 @@ func TestModeOfARequest(t *testing.T) {
 		{"claude", "acceptEdits", false}, {"qwen", "auto", false}, {"codex", "auto", false}, {"gemini", "autoEdit", false},
 		{"qwen", "auto-edit", false}, {"copilot", "https://agentclientprotocol.com/protocol/session-modes#autopilot", false},
 		{"codex", "agent", false}, {"copilot", "agent", true}, {"codex", "workspace-write", false}, {"bold", "yolo", true}} {
-		err := r.rows[canonical(c.name)].checkWords(settings.SourceSelections(domain.Source{Mode: c.mode}))
+		err := r.agents[canonical(c.name)].checkWords(settings.SourceSelections(domain.Source{Mode: c.mode}))
 		if (err == nil) != c.allowed {
 			t.Errorf("%s in %q: %v", c.name, c.mode, err)
 		}
 	}
 	for name, b := range builtins {
-		if r.rows[name].checkWords((&row{Row: b.row}).selections()) != nil {
+		if r.agents[name].checkWords((&agent{AgentConfig: b.config}).selections()) != nil {
 			t.Errorf("%s may not be in its own mode", name)
 		}
 	}
@@ -126,7 +126,7 @@ func opening(t testing.TB, name string, change ...func(*domain.Request)) domain.
 
 func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	r := registry(t, Config{
-		Agents: map[string]Row{
+		Agents: map[string]AgentConfig{
 			"mine": {Command: "no-such-agent"}, "there": {Command: script(t, "agent", "exit 0"), Home: "/no/such/home"},
 			"homeless": {Command: script(t, "agent", "exit 0"), Home: HomeShared},
 		},
@@ -159,7 +159,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 func TestOpenStartsTheAgentOfTheRegistry(t *testing.T) {
 	program := acptest.Build(t)
 	r := registry(t, Config{
-		Agents:  map[string]Row{"mine": {Command: program}},
+		Agents:  map[string]AgentConfig{"mine": {Command: program}},
 		DataDir: t.TempDir(), PrivateHomes: true, Starter: starterOf(t), Version: "1.2.3",
 	})
 	agent, err := r.Open(t.Context(), opening(t, "Mine"))
@@ -175,14 +175,14 @@ func TestOpenStartsTheAgentOfTheRegistry(t *testing.T) {
 func TestWhatAnAgentIsStartedWith(t *testing.T) {
 	program := script(t, "agent", "exit 0")
 	r := registry(t, Config{
-		Agents: map[string]Row{"mine": {
+		Agents: map[string]AgentConfig{"mine": {
 			Command: "agent", Args: []string{"--acp"}, Mode: new("ask"), Model: "small", FileSystem: true, Terminal: true, Home: HomeShared,
 		}},
 		Lookup:  environ(map[string]string{"PATH": filepath.Dir(program), "HOME": t.TempDir()}),
 		Starter: starterOf(t), Version: "1.2.3",
 	})
 	request := opening(t, "mine").Execution.Request
-	l, err := r.launch(r.rows["mine"], request)
+	l, err := r.launch(r.agents["mine"], request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +217,9 @@ func TestBuiltinWaysIn(t *testing.T) {
 	launched := func(name string, variables map[string]string) acp.Config {
 		variables["PATH"], variables["HOME"] = "/usr/bin:/bin", t.TempDir()
 		r := registry(t, Config{
-			Agents: map[string]Row{name: {Command: script(t, name, "exit 0")}}, Lookup: environ(variables), DataDir: t.TempDir(),
+			Agents: map[string]AgentConfig{name: {Command: script(t, name, "exit 0")}}, Lookup: environ(variables), DataDir: t.TempDir(),
 		})
-		l, err := r.launch(r.rows[name], opening(t, name).Execution.Request)
+		l, err := r.launch(r.agents[name], opening(t, name).Execution.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestBuiltinWaysIn(t *testing.T) {
 		"openai-api-key api-key": {"OPENAI_API_KEY": "k"},
 		"codex-api-key openai-api-key api-key api-key": {"OPENAI_API_KEY": "k", "CODEX_API_KEY": "k"},
 	} {
-		if got := strings.Join(launched("codex", variables).Admissions, " "); got != want {
+		if got := strings.Join(launched("codex", variables).AuthMethods, " "); got != want {
 			t.Errorf("%v: %q, want %q", variables, got, want)
 		}
 	}
@@ -243,15 +243,15 @@ func TestBuiltinWaysIn(t *testing.T) {
 // TestNoServerUnderDeny: most agents do not ask before they use the tool of a server, so what is denied is not handed over.
 func TestNoServerUnderDeny(t *testing.T) {
 	r := registry(t, Config{
-		Agents:     map[string]Row{"mine": {Command: acptest.Build(t), Home: HomePrivate, Mode: new("")}},
+		Agents:     map[string]AgentConfig{"mine": {Command: acptest.Build(t), Home: HomePrivate, Mode: new("")}},
 		MCPServers: map[string]mcp.Server{"probe": {Command: "no-such-server"}},
 	})
 	request := domain.Request{MCPServers: []string{"probe"}, Capabilities: domain.DefaultCapabilities, WorkingDirectory: t.TempDir()}
-	if _, err := r.launch(r.rows["mine"], request); domain.CodeOf(err) != domain.CodeAgentUnavailable {
+	if _, err := r.launch(r.agents["mine"], request); domain.CodeOf(err) != domain.CodeAgentUnavailable {
 		t.Errorf("a server that is not there: %v", err)
 	}
 	request.Capabilities.MCP = domain.Deny
-	l, err := r.launch(r.rows["mine"], request)
+	l, err := r.launch(r.agents["mine"], request)
 	if err != nil || len(l.McpServers) != 0 {
 		t.Errorf("%v is handed over: %v", l.McpServers, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// selection is a value that an option of the agent is to have.
+// Selection is a value that an option of the agent is to have.
 type Selection struct {
 	Option  string // its id, or its category; see settings.offers
 	Value   string // or its name
@@ -25,7 +25,7 @@ const (
 	LevelPrompts
 )
 
-// selectionsOf are the options of a part of a request, in the order of their ids.
+// Selections are the options of a part of a request, in the order of their ids.
 func Selections(options map[string]string, pointer string, level int) (all []Selection) {
 	for _, id := range slices.Sorted(maps.Keys(options)) {
 		all = append(all, Selection{Option: id, Value: options[id], Pointer: pointer + domain.Pointer(id), Level: level})
@@ -33,7 +33,7 @@ func Selections(options map[string]string, pointer string, level int) (all []Sel
 	return all
 }
 
-// sourceSelections are those of an execution's source.
+// SourceSelections are those of an execution's source.
 func SourceSelections(source domain.Source) []Selection {
 	all := Selections(source.Options, "/source/options", LevelRequest)
 	for _, named := range []struct{ option, value string }{{CategoryMode, source.Mode}, {CategoryModel, source.Model}} {
@@ -44,7 +44,7 @@ func SourceSelections(source domain.Source) []Selection {
 	return all
 }
 
-// effective are the selections that count, in the order in which they are set: the model, the mode, then the rest.
+// Effective are the selections that count, in the order in which they are set: the model, the mode, then the rest.
 func (s *Settings) Effective(selections []Selection) ([]Selection, error) {
 	chosen := map[string]Selection{} // by the option that it is about
 	for _, one := range selections {
@@ -93,6 +93,7 @@ func (s *Settings) about(option string) string {
 	}
 }
 
+// Rank says when an option is set: 0 for the model, 1 for the mode, 2 for the rest.
 func (s *Settings) Rank(one Selection) int {
 	switch s.about(one.Option) {
 	case CategoryModel:
@@ -113,7 +114,7 @@ func (s Selection) String() string {
 	return `the value "` + value + `" of the option "` + wire.Beginning(s.Option, 100) + `"`
 }
 
-// notOffered tells that an agent with these options does not offer what was selected.
+// NotOffered tells that an agent with these options does not offer what was selected.
 func NotOffered(wanted Selection, options []domain.AgentOption) error {
 	var ids []string
 	for _, option := range options {
@@ -128,6 +129,7 @@ func NotOffered(wanted Selection, options []domain.AgentOption) error {
 		wire.Beginning(wanted.Option, 100), cmp.Or(wire.Beginning(strings.Join(ids, ", "), 2000), "none"))
 }
 
+// Values lists what an option offers, for a message.
 func Values(option domain.AgentOption) string {
 	var values []string
 	for _, c := range option.Choices {
@@ -136,7 +138,7 @@ func Values(option domain.AgentOption) string {
 	return cmp.Or(wire.Beginning(strings.Join(values, ", "), 2000), "nothing")
 }
 
-// settingsOf are the settings of an agent that has offered these options.
+// Of are the settings of an agent that has offered these options.
 func Of(options []domain.AgentOption) *Settings {
 	s := &Settings{}
 	for _, option := range options {

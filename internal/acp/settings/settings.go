@@ -16,14 +16,14 @@ const (
 	CategoryModel = "model"
 )
 
-// settings are the choices that the agent offers. The protocol has had three ways to offer them, and agents use all:
+// Settings are the choices that the agent offers. The protocol has had three ways to offer them, and agents use all:
 // modes, models (gone from the schema, still sent), and config options, which are preferred where there are several.
 type Settings struct {
 	modes, models Option
 	options       []Option // config options
 }
 
-// offer is one list to choose from.
+// Option is one list to choose from.
 type Option struct {
 	domain.AgentOption
 	Legacy bool // it was listed as modes or models, and is set by a method of its own
@@ -38,15 +38,15 @@ const (
 	offeredValueSize = 500  // a longer id or value cannot be chosen
 )
 
-// established takes the answer that made the session or took it up.
-func (s *Settings) Established(answer wire.Object) {
+// ReadSession takes the answer that made the session or took it up.
+func (s *Settings) ReadSession(answer wire.Object) {
 	s.modes.readLegacy(CategoryMode, answer.Object("modes"), "currentModeId", "availableModes", "id")
 	s.models.readLegacy(CategoryModel, answer.Object("models"), "currentModelId", "availableModels", "modelId")
 	s.ReadOptions(answer)
 }
 
-// learn takes an update.
-func (s *Settings) Learn(kind string, update wire.Object) {
+// ReadUpdate takes an update.
+func (s *Settings) ReadUpdate(kind string, update wire.Object) {
 	switch kind {
 	case "current_mode_update":
 		mode := cmp.Or(update.Text("currentModeId"), update.Text("modeId"), s.modes.Current)
@@ -82,7 +82,7 @@ func (o *Option) add(value string, entry wire.Object) {
 	})
 }
 
-// readOptions takes the full list of config options, where there is one. Types other than a list to choose from are
+// ReadOptions takes the full list of config options, where there is one. Types other than a list to choose from are
 // passed over, as the protocol asks for.
 func (s *Settings) ReadOptions(from wire.Object) {
 	if !from.Has("configOptions") {
@@ -114,7 +114,7 @@ func (o *Option) addAll(from wire.Object) {
 	}
 }
 
-// choice finds a value, by itself or by its name; the empty one is not offered.
+// Choice finds a value, by itself or by its name; the empty one is not offered.
 func (o Option) Choice(wanted string) domain.AgentChoice {
 	for _, c := range o.Choices {
 		if c.Value == wanted {
@@ -129,7 +129,7 @@ func (o Option) Choice(wanted string) domain.AgentChoice {
 	return domain.AgentChoice{}
 }
 
-// offers lists where an option can be chosen, in the order of preference. It is named by its id, or by its category where
+// Offers lists where an option can be chosen, in the order of preference. It is named by its id, or by its category where
 // that says which one is meant: what an agent calls its thought_level is its own affair.
 func (s *Settings) Offers(option string) []Option {
 	at := slices.IndexFunc(s.options, func(o Option) bool { return o.ID == option })
@@ -165,8 +165,8 @@ func (s *Settings) legacy(category string) *Option {
 	return legacy
 }
 
-// listed lists all that can be chosen. Modes and models that are a config option as well are listed as that.
-func (s *Settings) Listed() []domain.AgentOption {
+// List lists all that can be chosen. Modes and models that are a config option as well are listed as that.
+func (s *Settings) List() []domain.AgentOption {
 	var all []domain.AgentOption
 	for _, o := range s.options {
 		all = append(all, o.shown())
@@ -187,7 +187,7 @@ func (o Option) shown() domain.AgentOption {
 	return option
 }
 
-// current is what the agent works with; empty where it does not say.
+// Current is what the agent works with; empty where it does not say.
 func (s *Settings) Current(category string) string {
 	for _, offer := range s.ofCategory(category) {
 		if offer.Current != "" {
@@ -197,8 +197,8 @@ func (s *Settings) Current(category string) string {
 	return ""
 }
 
-// chosen notes what the agent has accepted.
-func (s *Settings) Chosen(from Option, value string) {
+// SetCurrent notes what the agent has accepted.
+func (s *Settings) SetCurrent(from Option, value string) {
 	if from.Legacy {
 		s.legacy(from.ID).Current = value
 		return

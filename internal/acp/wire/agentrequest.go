@@ -18,7 +18,7 @@ const (
 	requestBytes = 32 << 20
 )
 
-// errWithdrawn is the cause of the end of a request's context.
+// ErrWithdrawn is the cause of the end of a request's context.
 var ErrWithdrawn = errors.New("the agent withdrew its request")
 
 // agentRequest is a request of the agent on its way to the handler.
@@ -34,14 +34,14 @@ type agentRequest struct {
 
 // request goes to the SDK at once, which gives it a goroutine; that waits until all notifications ahead are handled.
 // Reading does not: what comes behind the request may be what ends it.
-func (g *gate) request(line agentLine, e envelope) []byte {
+func (g *flowControl) request(line agentLine, e envelope) []byte {
 	if !g.register(e) {
 		return g.refuse(line, lineIsOneTooMany, lineHead{id: e.id, method: e.method})
 	}
 	return requestLine(g.serial, e)
 }
 
-func (g *gate) register(e envelope) bool {
+func (g *flowControl) register(e envelope) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open >= requestLimit || g.asking > requestBytes {
@@ -58,7 +58,7 @@ func (g *gate) register(e envelope) bool {
 }
 
 // release lets the requests go whose notifications are handled.
-func (g *gate) release() {
+func (g *flowControl) release() {
 	for _, request := range g.requests {
 		if !request.released && request.behind <= g.handled {
 			request.released = true
@@ -69,12 +69,12 @@ func (g *gate) release() {
 
 // withdraw ends the context of one request. The SDK would do it too, but it forgets a request that has the id of one
 // that has just been answered.
-func (g *gate) withdraw(line agentLine, e envelope) {
+func (g *flowControl) withdraw(line agentLine, e envelope) {
 	var params struct {
 		RequestID json.RawMessage `json:"requestId"`
 	}
 	if json.Unmarshal(e.params, &params) != nil || !isScalar(params.RequestID) {
-		g.disturb(line, lineIsNoise, lineHead{method: e.method})
+		g.reportError(line, lineIsNoise, lineHead{method: e.method})
 		return
 	}
 	g.mu.Lock()
@@ -91,7 +91,7 @@ func (g *gate) withdraw(line agentLine, e envelope) {
 }
 
 // handle is the SDK's handler, for notifications on its one goroutine for them, for requests on one each.
-func (g *gate) handle(_ context.Context, marked string, params json.RawMessage) (any, *acp.RequestError) {
+func (g *flowControl) handle(_ context.Context, marked string, params json.RawMessage) (any, *acp.RequestError) {
 	mark, method, _ := strings.Cut(marked, " ")
 	if mark == "0" {
 		g.handler.Notification(method, params)
@@ -107,7 +107,7 @@ func (g *gate) handle(_ context.Context, marked string, params json.RawMessage) 
 }
 
 // done counts a notification as handled.
-func (g *gate) done(size int) {
+func (g *flowControl) done(size int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.handled++
@@ -117,7 +117,7 @@ func (g *gate) done(size int) {
 }
 
 // serve answers one request.
-func (g *gate) serve(serial uint64, method string, params json.RawMessage) (json.RawMessage, *acp.RequestError) {
+func (g *flowControl) serve(serial uint64, method string, params json.RawMessage) (json.RawMessage, *acp.RequestError) {
 	g.mu.Lock()
 	request := g.requests[serial]
 	g.mu.Unlock()

@@ -7,7 +7,7 @@
 //
 //	line      cuts the agent's output into lines, at most 8 MiB of memory each
 //	envelope  reads one JSON-RPC message, its parts as they were written
-//	gate      keeps the order, the limits and the end, in both directions
+//	flow      keeps the order, the limits and the end, in both directions
 //	the SDK   numbers calls and hands their answers out
 //
 // A message that cannot be handed on becomes a [ProtocolError], and whoever waits for it gets an error. What can be handed on is read

@@ -142,14 +142,14 @@ func FuzzLineAdmitted(f *testing.F) {
 	}
 	f.Add([]byte(`{"method":"$/cancel_request","params":{"requestId":1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		g := newGate(&agentStdin{to: nowhereWriter{}}, io.NopCloser(bytes.NewReader(text)), silentHandler{}, nil)
+		g := newFlowControl(&agentStdin{to: nowhereWriter{}}, io.NopCloser(bytes.NewReader(text)), silentHandler{}, nil)
 		g.calls["1"] = &pendingCall{key: "1"}
 		for {
 			line, err := g.lines.next()
 			if err != nil {
 				return
 			}
-			admitted := g.admit(line)
+			admitted := g.route(line)
 			var message sdkMessage
 			if admitted == nil {
 				continue

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// object is a JSON object that is read leniently, member by member. Agents are ahead of the specification, behind it,
+// Object is a JSON object that is read leniently, member by member. Agents are ahead of the specification, behind it,
 // and beside it: one member of an unexpected type must cost that member, and not the message that it stands in.
 //
 // Reading from an object that is not there finds nothing.
 type Object map[string]json.RawMessage
 
-// readObject returns nil for anything but an object.
+// ReadObject returns nil for anything but an object.
 func ReadObject(raw json.RawMessage) Object {
 	var o Object
 	if json.Unmarshal(raw, &o) != nil {
@@ -21,26 +21,28 @@ func ReadObject(raw json.RawMessage) Object {
 	return o
 }
 
-// has tells whether the member is there, and says neither null nor false.
+// Has tells whether the member is there, and says neither null nor false.
 func (o Object) Has(name string) bool {
 	value, there := o[name]
 	return there && string(value) != "null" && string(value) != "false"
 }
 
-// text is empty for anything but a string.
+// Text is empty for anything but a string.
 func (o Object) Text(name string) (text string) {
 	_ = json.Unmarshal(o[name], &text)
 	return text
 }
 
+// Object is nil for anything but an object.
 func (o Object) Object(name string) Object { return ReadObject(o[name]) }
 
+// List is empty for anything but a list.
 func (o Object) List(name string) (list []json.RawMessage) {
 	_ = json.Unmarshal(o[name], &list)
 	return list
 }
 
-// objects lists the objects in a list, and passes over what is none.
+// Objects lists the objects in a list, and passes over what is none.
 func (o Object) Objects(name string) (list []Object) {
 	for _, item := range o.List(name) {
 		if entry := ReadObject(item); entry != nil {
@@ -50,6 +52,7 @@ func (o Object) Objects(name string) (list []Object) {
 	return list
 }
 
+// Number is nil for anything but a number.
 func (o Object) Number(name string) *float64 {
 	var number *float64
 	if json.Unmarshal(o[name], &number) != nil {
@@ -58,7 +61,7 @@ func (o Object) Number(name string) *float64 {
 	return number
 }
 
-// count is a number that counts something: whole, and not below zero.
+// Count is a number that counts something: whole, and not below zero.
 func (o Object) Count(name string) *int64 {
 	number := o.Number(name)
 	if number == nil || *number < 0 || *number > 1<<53 || *number != math.Trunc(*number) {
@@ -68,7 +71,7 @@ func (o Object) Count(name string) *int64 {
 	return &count
 }
 
-// only tells whether o has no other members than these.
+// Only tells whether o has no other members than these.
 func (o Object) Only(names ...string) bool {
 	known := 0
 	for _, name := range names {
@@ -79,7 +82,7 @@ func (o Object) Only(names ...string) bool {
 	return known == len(o)
 }
 
-// beginning is at most limit bytes of text, ends between two characters, and says when it is not all.
+// Beginning is at most limit bytes of text, ends between two characters, and says when it is not all.
 func Beginning(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -87,7 +90,7 @@ func Beginning(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// ending is the same from the other end.
+// Ending is the same from the other end.
 func Ending(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -13,38 +13,40 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// errGone says that a call has no answer, and will not get one.
+// ErrGone says that a call has no answer, and will not get one.
 var ErrGone = errors.New("the agent is gone")
 
-// peerHandler takes what the agent sends by itself.
+// Handler takes what the agent sends by itself.
 type Handler interface {
-	// notified is called for one notification after the other, in the order of the wire. While it runs the next ones
+	// Notification is called for one notification after the other, in the order of the wire. While it runs the next ones
 	// wait, and behind notificationLimit of them the agent does. It must return: the end of the connection waits for it.
 	// A call that is made inside it cannot return before it does.
 	Notification(method string, params json.RawMessage)
 
-	// said is notified for a notification that is a plain chunk of text. Its place among the others is the one on the
+	// TextChunk is Notification for a notification that is a plain chunk of text. Its place among the others is the one on the
 	// wire. While it runs nothing is read. The parameters of the chunk are only lent.
 	TextChunk(chunk TextChunk)
 
-	// asked answers one request, in a goroutine of its own, after all notifications that came before it are handled.
+	// Request answers one request, in a goroutine of its own, after all notifications that came before it are handled.
 	// The context ends when the agent withdraws the request and when the connection ends. An error that is a
 	// *acp.RequestError goes out as it is; of any other one the agent learns only that there was one.
 	Request(ctx context.Context, method string, params json.RawMessage) (any, error)
 
-	// disturbed tells of a line that was no message, as soon as it was read. Nothing is read until it returns.
+	// ProtocolError tells of a line that was no message, as soon as it was read. Nothing is read until it returns.
 	ProtocolError(d ProtocolError)
 }
 
+// Options of a peer; the zero value is fine.
 type Options struct {
-	// writeTimeout is how long the agent may read nothing of what is written; 0 is ten seconds.
+	// WriteTimeout is how long the agent may read nothing of what is written; 0 is ten seconds.
 	WriteTimeout time.Duration
 
-	// tap is shown every message of both directions as on the wire, without the end of the line; nil is nobody. The
+	// Tap is shown every message of both directions as on the wire, without the end of the line; nil is nobody. The
 	// bytes are only lent, and both directions may be shown at once.
 	Tap func(way Direction, raw []byte)
 }
 
+// Direction is where a message goes.
 type Direction string
 
 const (
@@ -52,33 +54,33 @@ const (
 	FromAgent Direction = "fromAgent"
 )
 
-// peer speaks JSON-RPC with the agent behind a pair of pipes. Over the SDK's connection, which numbers the calls and
-// hands answers out, it puts a gate that keeps the order, the limits and the end.
+// Peer speaks JSON-RPC with the agent behind a pair of pipes. Over the SDK's connection, which numbers the calls and
+// hands answers out, it puts a flow control that keeps the order, the limits and the end.
 //
 // A message that cannot be handed on never ends the connection. That ends when the agent's output does, when the agent
-// stops reading, or by giveUp; then no goroutine of it is left, as soon as notified and asked have returned.
+// stops reading, or by Close; then no goroutine of it is left, as soon as Notification and Request have returned.
 type Peer struct {
 	conn *acp.Connection
-	gate *gate
+	flow *flowControl
 	read *readActivity
 }
 
-// newPeer begins to read at once. The peer closes stdout only when it gives the agent up, stdin never.
+// New begins to read at once. The peer closes stdout only when it gives the agent up, stdin never.
 func New(stdin DeadlineWriter, stdout io.ReadCloser, h Handler, options Options) *Peer {
 	if options.WriteTimeout == 0 {
 		options.WriteTimeout = 10 * time.Second
 	}
 	read := newReadActivity(stdout)
-	gate := newGate(&agentStdin{to: stdin, timeout: options.WriteTimeout}, read, h, options.Tap)
-	conn := acp.NewConnection(gate.handle, gate, gate)
+	flow := newFlowControl(&agentStdin{to: stdin, timeout: options.WriteTimeout}, read, h, options.Tap)
+	conn := acp.NewConnection(flow.handle, flow, flow)
 	// The SDK logs what it cannot read, whole. Its goroutines run already, and would read the logger while it is being
-	// set; so the gate opens only now.
+	// set; so it is let in only now.
 	conn.SetLogger(slog.New(slog.DiscardHandler))
-	close(gate.opened)
-	return &Peer{conn: conn, gate: gate, read: read}
+	close(flow.opened)
+	return &Peer{conn: conn, flow: flow, read: read}
 }
 
-// call asks the agent. Its error is a *acp.RequestError where the agent answered with one, errGone where it cannot
+// Call asks the agent. Its error is a *acp.RequestError where the agent answered with one, errGone where it cannot
 // answer any more, and the context's cause where that ended.
 //
 // When the context ends the SDK sends $/cancel_request for the call, and nothing else: session/cancel comes only from
@@ -100,12 +102,12 @@ func (p *Peer) Call(ctx context.Context, method string, params any) (json.RawMes
 
 func (p *Peer) ask(ctx context.Context, call *pendingCall, method string, params any) {
 	select {
-	case p.gate.entry <- call:
+	case p.flow.entry <- call:
 	case <-ctx.Done():
 		return
 	}
 	result, err := acp.SendRequest[json.RawMessage](p.conn, ctx, method, params)
-	p.gate.leave(ctx, call, result, err)
+	p.flow.leave(ctx, call, result, err)
 }
 
 // pendingCall is a call of ours.
@@ -116,6 +118,7 @@ type pendingCall struct {
 	outcome  chan Answer
 }
 
+// Answer is what came of a call: a result or an error.
 type Answer struct {
 	Result json.RawMessage
 	Err    error
@@ -123,7 +126,7 @@ type Answer struct {
 
 // enter learns the id of a call. The SDK keeps it to itself until it writes the call; so one call at a time stands in
 // the entry.
-func (g *gate) enter(id json.RawMessage) {
+func (g *flowControl) enter(id json.RawMessage) {
 	call := <-g.entry
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,7 +135,7 @@ func (g *gate) enter(id json.RawMessage) {
 }
 
 // answer goes to the SDK if a call waits for it. There it waits until all notifications ahead are handled.
-func (g *gate) answer(line agentLine, e envelope) []byte {
+func (g *flowControl) answer(line agentLine, e envelope) []byte {
 	key := idKey(e.id)
 	g.mu.Lock()
 	call := g.calls[key]
@@ -147,13 +150,13 @@ func (g *gate) answer(line agentLine, e envelope) []byte {
 	case wanted:
 		return answerLine(key, e)
 	case call == nil:
-		g.disturb(line, lineIsUnexpected, lineHead{id: e.id})
+		g.reportError(line, lineIsUnexpected, lineHead{id: e.id})
 	}
 	return nil
 }
 
 // leave hands the outcome of a call out.
-func (g *gate) leave(ctx context.Context, call *pendingCall, result json.RawMessage, err error) {
+func (g *flowControl) leave(ctx context.Context, call *pendingCall, result json.RawMessage, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -171,7 +174,7 @@ func (g *gate) leave(ctx context.Context, call *pendingCall, result json.RawMess
 	}
 }
 
-// notify tells the agent something. It returns when that is written.
+// Notify tells the agent something. It returns when that is written.
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	encoded, err := encodeParams(params)
 	if err != nil {
@@ -190,14 +193,14 @@ func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	default:
-		return p.gate.gone()
+		return p.flow.gone()
 	}
 }
 
-// settle waits until the agent's requests have their answers on the wire, at most for so long. A handler that has
+// AwaitAnswers waits until the agent's requests have their answers on the wire, at most for so long. A handler that has
 // returned has given its answer to the connection, which writes it a moment later.
 func (p *Peer) AwaitAnswers(grace time.Duration) {
-	for end := time.Now().Add(grace); p.gate.owes() && time.Now().Before(end); {
+	for end := time.Now().Add(grace); p.flow.owes() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -214,25 +217,25 @@ func encodeParams(params any) (any, error) {
 	return json.RawMessage(encoded), nil
 }
 
-// giveUp ends the connection, for instance when a descendant of the agent holds its output open.
-func (p *Peer) Close(reason error) { p.gate.giveUp(reason) }
+// Close ends the connection, for instance when a descendant of the agent holds its output open.
+func (p *Peer) Close(reason error) { p.flow.giveUp(reason) }
 
-// done is closed when the connection has ended, and all answers that had arrived are handed out.
+// Done is closed when the connection has ended, and all answers that had arrived are handed out.
 func (p *Peer) Done() <-chan struct{} { return p.conn.Done() }
 
-// cause says why the connection ended or, before that, why nothing can be written any more; nil if neither is so.
-func (p *Peer) Cause() error { return p.gate.reason() }
+// Cause says why the connection ended or, before that, why nothing can be written any more; nil if neither is so.
+func (p *Peer) Cause() error { return p.flow.reason() }
 
-func (g *gate) reason() error {
+func (g *flowControl) reason() error {
 	if g.ctx.Err() != nil {
 		return context.Cause(g.ctx)
 	}
 	return g.stdin.failure()
 }
 
-func (g *gate) gone() error { return fmt.Errorf("%w: %w", ErrGone, g.reason()) }
+func (g *flowControl) gone() error { return fmt.Errorf("%w: %w", ErrGone, g.reason()) }
 
-// active is when the agent was last read from. While the handler holds the agent up, nothing is read.
+// LastRead is when the agent was last read from. While the handler holds the agent up, nothing is read.
 func (p *Peer) LastRead() time.Time { return p.read.last() }
 
 // readActivity remembers when something was read.

@@ -223,7 +223,7 @@ func (f *fullPipe) Write(p []byte) (int, error) {
 
 func TestOneTimeoutIsEnough(t *testing.T) {
 	pipe := &fullPipe{room: 64 << 10}
-	stdin := newGate(&agentStdin{to: pipe}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil).stdin
+	stdin := newFlowControl(&agentStdin{to: pipe}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil).stdin
 	if err := stdin.write([]byte(wireLarge)); !errors.Is(err, ErrNotReading) || pipe.timeouts != 1 {
 		t.Errorf("%v after %d timeouts", err, pipe.timeouts)
 	}
@@ -255,7 +255,7 @@ func TestCauseOfAnEndedCall(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(late)
 	call := &pendingCall{outcome: make(chan Answer, 1)}
-	g := newGate(&agentStdin{to: nowhereWriter{}}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil)
+	g := newFlowControl(&agentStdin{to: nowhereWriter{}}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil)
 	g.leave(ctx, call, nil, acp.NewRequestCancelled(nil))
 	if got := <-call.outcome; !errors.Is(got.Err, late) {
 		t.Error(got.Err)

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// deadlineWriter is the agent's stdin: a pipe.
+// DeadlineWriter is the agent's stdin: a pipe.
 type DeadlineWriter interface {
 	io.Writer
 	SetWriteDeadline(until time.Time) error
 }
 
-// errNotReading gives up an agent that does not read.
+// ErrNotReading gives up an agent that does not read.
 var ErrNotReading = errors.New("the agent does not read its input")
 
 // agentStdin writes whole messages, each within a time.

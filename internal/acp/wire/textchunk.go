@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// textChunk is a notification that carries a piece of what the agent says or thinks, and nothing else. Nearly all of an
+// TextChunk is a notification that carries a piece of what the agent says or thinks, and nothing else. Nearly all of an
 // agent's messages are of this kind, so they are read in one pass and without the SDK.
 type TextChunk struct {
 	Params    json.RawMessage // as they were written; they hold until the next line is read
@@ -15,9 +15,9 @@ type TextChunk struct {
 	Text      string // not empty
 }
 
-// readTextChunk reads a line that is a plain chunk of text, in whatever order and spacing its members come. It declines
+// ReadTextChunk reads a line that is a plain chunk of text, in whatever order and spacing its members come. It declines
 // every other line, also one that is no JSON: an unknown or repeated member, an id, another type, an escape in a name.
-// What it reads is what [readEnvelope], [readObject] and [story.chunk] read in the line: a fuzz test compares them.
+// What it reads is what [readEnvelope] and [ReadObject] read in the line: a fuzz test compares them.
 func ReadTextChunk(line []byte) (chunk TextChunk, is bool) {
 	r := chunkReader{text: line}
 	is = r.object(r.message) && r.at == len(line) && r.complete() && utf8.Valid(line)

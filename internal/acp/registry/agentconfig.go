@@ -18,25 +18,25 @@ import (
 // Config says which agents and MCP servers there are. cmd/server reads it from file and environment; this package reads
 // neither.
 type Config struct {
-	Agents     map[string]Row // over the built-in rows, see builtin.go
+	Agents     map[string]AgentConfig // over the built-in agents, see builtin.go
 	MCPServers map[string]mcp.Server
 
 	Lookup       func(name string) (value string, set bool) // the server's environment
 	DataDir      string                                     // private homes lie in there
-	PrivateHomes bool                                       // what Row.Home is where a row does not say
+	PrivateHomes bool                                       // what AgentConfig.Home is where that does not say
 	Starter      *sandbox.Sandbox
 	Masker       *secrets.Masker // of the server's secrets; what an agent was given is masked besides. nil: there are none
 	Version      string          // of Signoff, which introduces itself to agents
 	Logger       *slog.Logger    // nil = slog.Default()
 }
 
-// Row is one agent as its operator describes it. What a row leaves out is taken from the built-in row of the same name.
-type Row struct {
+// AgentConfig is one agent as its operator describes it. What it leaves out is taken from the built-in agent of the same name.
+type AgentConfig struct {
 	Off         bool              // not to be used, as if it were not there
 	Command     string            // a name on the server's PATH, or an absolute path
 	Args        []string          // nil: not said
 	Env         []string          // names of variables that are passed on from the server; nil: not said
-	SetEnv      map[string]string // added to those of the built-in row
+	SetEnv      map[string]string // added to those of the built-in agent
 	Description string
 	Mode        *string // the agent's mode in which it asks people; nil: not said; empty: none is set
 	Model       string  // empty: the agent's own default
@@ -66,23 +66,23 @@ func normal(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
-// row is an agent of the registry, complete.
-type row struct {
-	Row
+// agent is an agent of the registry, complete.
+type agent struct {
+	AgentConfig
 	name string
 	as   string // the name in the configuration, for messages
 	said bool   // it stands in the configuration
 	builtin
 }
 
-// pointer is the place of a field of the row in the configuration.
-func (r *row) pointer(field string) string { return "/agents/" + r.as + "/" + field }
+// pointer is the place of a field of the agent in the configuration.
+func (a *agent) pointer(field string) string { return "/agents/" + a.as + "/" + field }
 
-// rows returns the agents of the operator over the built-in ones, by their canonical names.
-func rows(configured map[string]Row, home string) (map[string]*row, error) {
-	all := map[string]*row{}
+// mergeAgents returns the agents of the operator over the built-in ones, by their canonical names.
+func mergeAgents(configured map[string]AgentConfig, home string) (map[string]*agent, error) {
+	all := map[string]*agent{}
 	for name, b := range builtins {
-		all[canonical(name)] = &row{Row: b.row, name: name, as: name, builtin: b}
+		all[canonical(name)] = &agent{AgentConfig: b.config, name: name, as: name, builtin: b}
 	}
 	said := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(configured)) {
@@ -96,12 +96,12 @@ func rows(configured map[string]Row, home string) (map[string]*row, error) {
 		}
 		said[key] = name
 		if all[key] == nil {
-			all[key] = &row{name: name}
+			all[key] = &agent{name: name}
 		}
 		all[key].as, all[key].said = name, true
 		all[key].override(configured[name])
 	}
-	maps.DeleteFunc(all, func(_ string, r *row) bool { return r.Off })
+	maps.DeleteFunc(all, func(_ string, r *agent) bool { return r.Off })
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		all[key].fill(home)
 		if err := all[key].check(); err != nil {
@@ -120,70 +120,70 @@ func checkName(name string) error {
 }
 
 // override takes what the operator says, field by field.
-func (r *row) override(with Row) {
-	r.Off = with.Off
-	r.FileSystem, r.Terminal, r.AllowBypass = with.FileSystem, with.Terminal, with.AllowBypass
+func (a *agent) override(with AgentConfig) {
+	a.Off = with.Off
+	a.FileSystem, a.Terminal, a.AllowBypass = with.FileSystem, with.Terminal, with.AllowBypass
 	for _, field := range []struct {
 		to   *string
 		from string
-	}{{&r.Command, with.Command}, {&r.Description, with.Description}, {&r.Model, with.Model}, {&r.Home, with.Home}} {
+	}{{&a.Command, with.Command}, {&a.Description, with.Description}, {&a.Model, with.Model}, {&a.Home, with.Home}} {
 		if field.from != "" {
 			*field.to = field.from
 		}
 	}
 	if with.Args != nil {
-		r.Args = with.Args
+		a.Args = with.Args
 	}
 	if with.Env != nil {
-		r.Env = with.Env
+		a.Env = with.Env
 	}
 	if with.Mode != nil {
-		r.Mode = with.Mode
+		a.Mode = with.Mode
 	}
-	r.SilentAfter, r.StartTimeout = with.SilentAfter, with.StartTimeout
-	set := maps.Clone(r.SetEnv)
+	a.SilentAfter, a.StartTimeout = with.SilentAfter, with.StartTimeout
+	set := maps.Clone(a.SetEnv)
 	if set == nil {
 		set = map[string]string{}
 	}
 	maps.Copy(set, with.SetEnv) // a built-in one brings the agent to ask: another variable must not take it away
-	r.SetEnv = set
+	a.SetEnv = set
 }
 
-func (r *row) fill(home string) {
-	if r.Home == "" {
-		r.Home = home
+func (a *agent) fill(home string) {
+	if a.Home == "" {
+		a.Home = home
 	}
-	if r.SilentAfter == 0 {
-		r.SilentAfter = defaultSilentAfter
+	if a.SilentAfter == 0 {
+		a.SilentAfter = defaultSilentAfter
 	}
-	if r.StartTimeout == 0 {
-		r.StartTimeout = defaultStartTimeout
+	if a.StartTimeout == 0 {
+		a.StartTimeout = defaultStartTimeout
 	}
 }
 
 // mode is the agent's mode in which it asks people, or nothing.
-func (r *row) mode() string {
-	if r.Mode == nil {
+func (a *agent) mode() string {
+	if a.Mode == nil {
 		return ""
 	}
-	return *r.Mode
+	return *a.Mode
 }
 
 // check refuses what cannot work, or does something else than it seems to.
-func (r *row) check() error {
-	if err := launch.CheckProgram(r.pointer(""), r.Command, r.Args); err != nil {
+func (a *agent) check() error {
+	if err := launch.CheckProgram(a.pointer(""), a.Command, a.Args); err != nil {
 		return err
 	}
-	if err := launch.CheckVariables(r.pointer(""), r.Env, r.SetEnv); err != nil {
+	if err := launch.CheckVariables(a.pointer(""), a.Env, a.SetEnv); err != nil {
 		return err
 	}
 	switch {
-	case r.Home != HomePrivate && r.Home != HomeShared && !filepath.IsAbs(r.Home):
-		return domain.Invalid(r.pointer("home"), "the home is %s, %s or an absolute path, not %q", HomePrivate, HomeShared, r.Home)
-	case r.SilentAfter < 0 || r.SilentAfter > longestTimeout:
-		return domain.Invalid(r.pointer("silentAfterSeconds"), "it is 1 to 3600 seconds, not %.0f", r.SilentAfter.Seconds())
-	case r.StartTimeout < 0 || r.StartTimeout > longestTimeout:
-		return domain.Invalid(r.pointer("startTimeoutSeconds"), "it is 1 to 3600 seconds, not %.0f", r.StartTimeout.Seconds())
+	case a.Home != HomePrivate && a.Home != HomeShared && !filepath.IsAbs(a.Home):
+		return domain.Invalid(a.pointer("home"), "the home is %s, %s or an absolute path, not %q", HomePrivate, HomeShared, a.Home)
+	case a.SilentAfter < 0 || a.SilentAfter > longestTimeout:
+		return domain.Invalid(a.pointer("silentAfterSeconds"), "it is 1 to 3600 seconds, not %.0f", a.SilentAfter.Seconds())
+	case a.StartTimeout < 0 || a.StartTimeout > longestTimeout:
+		return domain.Invalid(a.pointer("startTimeoutSeconds"), "it is 1 to 3600 seconds, not %.0f", a.StartTimeout.Seconds())
 	default:
 		return nil
 	}

@@ -9,38 +9,38 @@ import (
 	"signoff/internal/domain"
 )
 
-// speech is what the agent says and thinks. Agents send chunks, with an id of the message or without; a run of chunks
+// messages are what the agent says and thinks. Agents send chunks, with an id of the message or without; a run of chunks
 // of one kind and one id is a message of ours. Its id is ours too, since an agent's may come again: after a retry, in
 // the next turn, in the next process.
-type speech struct {
+type messages struct {
 	process string // what sets the ids of this process apart from those of an earlier one
 	count   int
-	open    *utterance // nil between messages
-	round   string     // the message that the next call belongs to; empty: none yet
+	open    *message // nil between messages
+	round   string   // the message that the next call belongs to; empty: none yet
 }
 
-// utterance is a message or thought that may go on.
-type utterance struct {
+// message is a message or a thought that may go on.
+type message struct {
 	id      string
 	agentID string // as the agent calls it; empty where it does not
 	thought bool
 	length  int // UTF-8 bytes
 }
 
-// say adds text to what is being said, or begins something new. An agent that names its messages may leave the name out
+// addText adds text to what is being said, or begins something new. An agent that names its messages may leave the name out
 // of some chunks.
-func (s *story) say(thought bool, agentID, text string) {
+func (s *translator) addText(thought bool, agentID, text string) {
 	if text == "" {
 		return
 	}
-	open := s.speech.open
+	open := s.messages.open
 	if open != nil && (open.thought != thought || (agentID != "" && open.agentID != "" && agentID != open.agentID)) {
-		s.hush(false)
+		s.closeMessage(false)
 		open = nil
 	}
 	if open == nil {
-		open = &utterance{id: s.newMessageID(), thought: thought}
-		s.speech.open, s.speech.round = open, open.id
+		open = &message{id: s.newMessageID(), thought: thought}
+		s.messages.open, s.messages.round = open, open.id
 	}
 	if open.agentID == "" {
 		open.agentID = agentID
@@ -53,13 +53,13 @@ func (s *story) say(thought bool, agentID, text string) {
 	}
 }
 
-// hush closes what is being said.
-func (s *story) hush(interrupted bool) {
-	open := s.speech.open
+// closeMessage closes what is being said.
+func (s *translator) closeMessage(interrupted bool) {
+	open := s.messages.open
 	if open == nil {
 		return
 	}
-	s.speech.open = nil
+	s.messages.open = nil
 	if open.thought {
 		s.emit(domain.ThoughtCompleted{MessageID: open.id, Turn: s.turn, Length: open.length, Interrupted: interrupted})
 	} else {
@@ -69,16 +69,16 @@ func (s *story) hush(interrupted bool) {
 
 // roundID is the message that a call belongs to. Calls in a row belong to the same; what comes after a result is a new
 // answer of the model, also where it says nothing.
-func (s *story) roundID() string {
-	if s.speech.round == "" {
-		s.speech.round = s.newMessageID()
+func (s *translator) roundID() string {
+	if s.messages.round == "" {
+		s.messages.round = s.newMessageID()
 	}
-	return s.speech.round
+	return s.messages.round
 }
 
-func (s *story) newMessageID() string {
-	s.speech.count++
-	return fmt.Sprintf("t%d-%d-%s", s.turn, s.speech.count, s.speech.process)
+func (s *translator) newMessageID() string {
+	s.messages.count++
+	return fmt.Sprintf("t%d-%d-%s", s.turn, s.messages.count, s.messages.process)
 }
 
 // randomName is n letters and digits that nobody can guess, if they are enough.

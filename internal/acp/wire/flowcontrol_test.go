@@ -60,7 +60,7 @@ func TestBurstMakesTheAgentWait(t *testing.T) {
 // A few large updates wait as many small ones do.
 func TestLargeUpdatesMakeTheAgentWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(&agentStdin{to: nowhereWriter{}}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil)
+		g := newFlowControl(&agentStdin{to: nowhereWriter{}}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil)
 		large := envelope{method: json.RawMessage(`"m"`), params: make(json.RawMessage, lineLimit)}
 		admitted := make(chan []byte)
 		go func() {
@@ -542,14 +542,14 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		synctest.Wait()
-		if g := r.gate; g.open != 0 || g.asking != 0 || len(g.requests) != 0 {
+		if g := r.flow; g.open != 0 || g.asking != 0 || len(g.requests) != 0 {
 			t.Errorf("%d, %d bytes, %d are counted still", g.open, g.asking, len(g.requests))
 		}
 	})
 }
 
 func TestLargeRequestsAreRefusedTogether(t *testing.T) {
-	g := newGate(&agentStdin{to: nowhereWriter{}}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil)
+	g := newFlowControl(&agentStdin{to: nowhereWriter{}}, io.NopCloser(strings.NewReader("")), silentHandler{}, nil)
 	large := envelope{id: json.RawMessage("1"), method: json.RawMessage(`"m"`), params: make(json.RawMessage, lineLimit)}
 	for n := range requestBytes/lineLimit + 2 {
 		if taken, want := g.register(large), n <= requestBytes/lineLimit; taken != want {

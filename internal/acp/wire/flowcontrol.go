@@ -20,18 +20,19 @@ const (
 	notificationBytes = 32 << 20
 )
 
+// ErrOutputEnded is the cause of an end that the agent made, by closing its output or by ending.
 var ErrOutputEnded = errors.New("the agent's output has ended")
 
-// gate stands between the agent's pipes and the SDK, in both directions. To the SDK it is the reader and the writer.
+// flowControl stands between the agent's pipes and the SDK, in both directions. To the SDK it is the reader and the writer.
 //
 // All that comes in passes through Read, on the SDK's one goroutine that receives. So what Read does has an order, and
-// while Read waits the agent waits. Plain chunks of text end here: Read hands them to the handler itself. Of the SDK (connection.go of v0.13.5) the gate relies on this:
+// while Read waits the agent waits. Plain chunks of text end here: Read hands them to the handler itself. Of the SDK (connection.go of v0.13.5) it relies on this:
 //
 //   - It calls Read only when it is done with all whole lines that it has.
 //   - It handles notifications one after the other, and each request in a goroutine of its own.
 //   - It hands an answer out only after it has handled the notifications that it had read before.
 //   - It writes a message in one Write, a call in the goroutine that called.
-type gate struct {
+type flowControl struct {
 	lines   *lineReader
 	stdout  io.Closer
 	stdin   *agentStdin
@@ -44,9 +45,9 @@ type gate struct {
 	stop context.CancelCauseFunc
 
 	// Of the goroutine that reads.
-	rest         []byte // of the message that the SDK is reading
-	serial       uint64 // of the last request
-	disturbances int
+	rest           []byte // of the message that the SDK is reading
+	serial         uint64 // of the last request
+	protocolErrors int
 
 	mu         sync.Mutex
 	changed    *sync.Cond
@@ -63,8 +64,8 @@ type gate struct {
 	taken      int // calls whose answer was given to the SDK, and that have not returned
 }
 
-func newGate(stdin *agentStdin, stdout io.ReadCloser, handler Handler, tap func(Direction, []byte)) *gate {
-	g := &gate{
+func newFlowControl(stdin *agentStdin, stdout io.ReadCloser, handler Handler, tap func(Direction, []byte)) *flowControl {
+	g := &flowControl{
 		lines: newLineReader(stdout), stdout: stdout, stdin: stdin, handler: handler, tap: tap,
 		opened: make(chan struct{}), entry: make(chan *pendingCall, 1),
 		requests: map[uint64]*agentRequest{}, calls: map[string]*pendingCall{},
@@ -76,7 +77,7 @@ func newGate(stdin *agentStdin, stdout io.ReadCloser, handler Handler, tap func(
 }
 
 // Read gives the SDK one message after the other, when its time has come.
-func (g *gate) Read(into []byte) (int, error) {
+func (g *flowControl) Read(into []byte) (int, error) {
 	<-g.opened
 	for len(g.rest) == 0 {
 		line, err := g.lines.next()
@@ -84,7 +85,7 @@ func (g *gate) Read(into []byte) (int, error) {
 			g.end(err)
 			return 0, io.EOF
 		}
-		g.rest = g.admit(line)
+		g.rest = g.route(line)
 	}
 	n := copy(into, g.rest)
 	g.rest = g.rest[n:]
@@ -93,7 +94,7 @@ func (g *gate) Read(into []byte) (int, error) {
 
 // end keeps the end from the SDK until it has handed out all that came before. On the end it forgets calls whose answer
 // it holds: it waits for the answer and for the end together, and takes the one or the other by chance.
-func (g *gate) end(err error) {
+func (g *flowControl) end(err error) {
 	if errors.Is(err, io.EOF) {
 		err = ErrOutputEnded
 	}
@@ -106,20 +107,20 @@ func (g *gate) end(err error) {
 }
 
 // close ends what waits for the agent. The first reason stays.
-func (g *gate) close(reason error) {
+func (g *flowControl) close(reason error) {
 	g.stop(reason)
 	_ = g.stdin.fail(reason)
 }
 
 // giveUp ends the connection from our side. The agent gets an error where it writes, and whatever of it was read
 // already is still handed out.
-func (g *gate) giveUp(reason error) {
+func (g *flowControl) giveUp(reason error) {
 	g.close(reason)
 	_ = g.stdout.Close() // the end that Read gets by it is all that is wanted
 }
 
-// admit turns a line into what the SDK gets to read of it; nil is nothing.
-func (g *gate) admit(line agentLine) []byte {
+// route turns a line into what the SDK gets to read of it; nil is nothing.
+func (g *flowControl) route(line agentLine) []byte {
 	switch {
 	case line.tooLong:
 		return g.refuse(line, lineIsTooLong, line.head)
@@ -142,18 +143,18 @@ func (g *gate) admit(line agentLine) []byte {
 	e, ok := readEnvelope(text)
 	switch {
 	case !ok && json.Valid(text):
-		g.disturb(line, lineIsNoise, lineHead{})
+		g.reportError(line, lineIsNoise, lineHead{})
 		return nil
 	case !ok:
 		return g.refuse(line, lineIsBroken, headOf(text))
 	case !whole:
-		g.disturb(line, lineIsNotUTF8, lineHead{id: e.id, method: e.method})
+		g.reportError(line, lineIsNotUTF8, lineHead{id: e.id, method: e.method})
 	}
 	return g.direct(line, e)
 }
 
 // direct sends a message its way.
-func (g *gate) direct(line agentLine, e envelope) []byte {
+func (g *flowControl) direct(line agentLine, e envelope) []byte {
 	g.show(FromAgent, line.text)
 	switch {
 	case e.method == nil:
@@ -169,7 +170,7 @@ func (g *gate) direct(line agentLine, e envelope) []byte {
 }
 
 // notification waits for its place in the queue.
-func (g *gate) notification(e envelope) []byte {
+func (g *flowControl) notification(e envelope) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.passed-g.handled >= notificationLimit || g.bytes > notificationBytes {
@@ -187,7 +188,7 @@ const slowDelivery = 100 * time.Millisecond
 
 // deliver hands a chunk to the handler here and now. Its place in the order is behind all notifications that the SDK was
 // given, so it waits for them; what comes behind it in the order is not read yet.
-func (g *gate) deliver(chunk TextChunk) {
+func (g *flowControl) deliver(chunk TextChunk) {
 	g.mu.Lock()
 	for g.passed > g.handled {
 		g.holding, g.held = true, true
@@ -204,7 +205,7 @@ func (g *gate) deliver(chunk TextChunk) {
 }
 
 // Write sends what the SDK writes: one whole message at a time.
-func (g *gate) Write(message []byte) (int, error) {
+func (g *flowControl) Write(message []byte) (int, error) {
 	head := headOf(message)
 	if head.id != nil && head.method != nil { // a call
 		g.enter(head.id)
@@ -221,7 +222,7 @@ func (g *gate) Write(message []byte) (int, error) {
 	return len(message), nil
 }
 
-func (g *gate) send(message []byte) error {
+func (g *flowControl) send(message []byte) error {
 	err := g.stdin.write(message)
 	if errors.Is(err, ErrNotReading) {
 		g.giveUp(err)
@@ -229,14 +230,14 @@ func (g *gate) send(message []byte) error {
 	return err
 }
 
-func (g *gate) show(way Direction, raw []byte) {
+func (g *flowControl) show(way Direction, raw []byte) {
 	if g.tap != nil {
 		g.tap(way, raw)
 	}
 }
 
 // wasHeld says whether the agent had to wait for the handler since this was asked before.
-func (g *gate) wasHeld() bool {
+func (g *flowControl) wasHeld() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	held := g.held || g.delivering
@@ -245,7 +246,7 @@ func (g *gate) wasHeld() bool {
 }
 
 // owes tells whether a request of the agent has no answer on the wire.
-func (g *gate) owes() bool {
+func (g *flowControl) owes() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.open > 0

@@ -15,20 +15,20 @@ import (
 
 // tale is a story without a process: updates go in, events come out.
 type tale struct {
-	*story
+	*translator
 	host, outside *hosttest.Host
 }
 
 func newTale(t testing.TB, opening domain.Opening) tale {
 	host, outside := &hosttest.Host{}, &hosttest.Host{}
 	opening.Host = outside
-	s := newStory(t.Context(), opening)
-	s.speech.process, s.calls.process = "p", "p"
+	s := newTranslator(t.Context(), opening)
+	s.messages.process, s.calls.process = "p", "p"
 	if s.calls.ending != "" {
 		s.calls.distinguish()
 	}
-	s.name("s")
-	s.live()
+	s.nameSession("s")
+	s.goLive()
 	s.begin(host, domain.Prompt{Turn: 1})
 	return tale{s, host, outside}
 }

@@ -10,16 +10,17 @@ import (
 	"signoff/internal/domain"
 )
 
-// A disturbance is something on the agent's stdout that was no message, or none that could be handed on.
+// ProtocolError is something on the agent's stdout that was no message, or none that could be handed on.
 type ProtocolError struct {
 	Kind   ProtocolErrorKind
 	Size   int64  // of the line, in bytes
 	Sample string // how it begins: at most 512 bytes of valid UTF-8
 	ID     string // in JSON, as far as it could be seen
 	Method string // the same
-	Count  int    // of the disturbances of this connection, with this one
+	Count  int    // of the errors of this connection, with this one
 }
 
+// ProtocolErrorKind says what was wrong with a line.
 type ProtocolErrorKind string
 
 const (
@@ -33,14 +34,14 @@ const (
 )
 
 // refuse tells whoever waits for a message that it cannot be handed on.
-func (g *gate) refuse(line agentLine, kind ProtocolErrorKind, head lineHead) []byte {
+func (g *flowControl) refuse(line agentLine, kind ProtocolErrorKind, head lineHead) []byte {
 	asks := head.id != nil && head.method != nil
 	answers := head.id != nil && head.method == nil && head.answers
 	switch {
 	case kind == lineIsBroken && !asks && !answers, kind == lineIsTooDeep && head.method == nil && !answers:
 		kind = lineIsNoise
 	}
-	g.disturb(line, kind, head)
+	g.reportError(line, kind, head)
 	switch {
 	case asks:
 		// Written here and now: an agent that does not read its refusals is not read either. If the write fails, then
@@ -71,11 +72,11 @@ func refusal(what string, line agentLine, kind ProtocolErrorKind) json.RawMessag
 	return body
 }
 
-// disturb tells the handler of a line that was no message.
-func (g *gate) disturb(line agentLine, kind ProtocolErrorKind, head lineHead) {
-	g.disturbances++
+// reportError tells the handler of a line that was no message.
+func (g *flowControl) reportError(line agentLine, kind ProtocolErrorKind, head lineHead) {
+	g.protocolErrors++
 	id := strings.ToValidUTF8(string(head.id), "?")
-	d := ProtocolError{Kind: kind, Size: line.size, Sample: line.sample(), ID: id, Count: g.disturbances}
+	d := ProtocolError{Kind: kind, Size: line.size, Sample: line.sample(), ID: id, Count: g.protocolErrors}
 	_ = json.Unmarshal(head.method, &d.Method) // there may be none
 	g.handler.ProtocolError(d)
 }

@@ -11,13 +11,13 @@ import (
 	"signoff/internal/domain"
 )
 
-// story turns what the agent says into facts for the host: each update into the events that it means, with the agent's
+// translator turns what the agent says into facts for the host: each update into the events that it means, with the agent's
 // own words beside them where the events leave something out.
 //
 // Updates come one after the other, but requests come beside them, and a permission request may announce a call that no
 // update has. So one lock is held from looking at the state to the last event that follows from it: what is told has
 // the order in which it was decided, and nothing is announced twice. It is never held while a person is asked.
-type story struct {
+type translator struct {
 	life    context.Context //nolint:containedctx // of the agent: what it says belongs to no request
 	outside domain.Host     // for what is said between turns
 
@@ -25,22 +25,22 @@ type story struct {
 	host     domain.Host // of the turn; nil between turns
 	turn     int         // 0 between turns
 	prompted bool        // a turn has begun
-	intake   intake
+	filter   replayFilter
 	replay   *replay // nil where nothing can be told again
 	prompt   string  // of the turn, without white space
-	speech   speech
+	messages messages
 	calls    calls
 	usage    account
 	settings settings.Settings
 	options  []domain.AgentOption // as they were told last
 }
 
-// newStory begins the story of one process. Where other processes have spoken for the same execution,
+// newTranslator is for one process. Where other processes have spoken for the same execution,
 // the ids of calls, which the agent may count from 1 again, need an ending of their own.
-func newStory(life context.Context, opening domain.Opening) *story {
+func newTranslator(life context.Context, opening domain.Opening) *translator {
 	process := randomName(4)
-	s := &story{life: life, outside: opening.Host}
-	s.speech.process = process
+	s := &translator{life: life, outside: opening.Host}
+	s.messages.process = process
 	s.calls = newCalls(process, opening.Execution.Request.WorkingDirectory)
 	s.usage = account{before: opening.Execution.Usage, continued: opening.AgentSession != ""}
 	if opening.AgentSession != "" || opening.Execution.Turn > 1 || opening.Earlier {
@@ -50,12 +50,12 @@ func newStory(life context.Context, opening domain.Opening) *story {
 }
 
 // begin opens a turn: from here on its host hears everything.
-func (s *story) begin(host domain.Host, prompt domain.Prompt) {
+func (s *translator) begin(host domain.Host, prompt domain.Prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hush(false)
+	s.closeMessage(false)
 	s.host, s.turn, s.prompt = host, prompt.Turn, withoutSpace(prompt.Text)
-	s.speech.round = ""
+	s.messages.round = ""
 	if prompt.Turn > 1 && !s.prompted {
 		s.calls.distinguish()
 	}
@@ -63,29 +63,29 @@ func (s *story) begin(host domain.Host, prompt domain.Prompt) {
 }
 
 // end closes the turn. A message that was cut off is marked so: the agent does not remember it.
-func (s *story) end(cutOff bool) {
+func (s *translator) end(cutOff bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hush(cutOff)
+	s.closeMessage(cutOff)
 	s.host, s.turn = nil, 0
-	s.speech.round = ""
+	s.messages.round = ""
 }
 
 // inTurn tells whether a turn runs.
-func (s *story) inTurn() bool {
+func (s *translator) inTurn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.host != nil
 }
 
-// listener is the host of this moment.
-func (s *story) listener() domain.Host {
+// currentHost is the host of this moment.
+func (s *translator) currentHost() domain.Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.listening()
+	return s.hostNow()
 }
 
-func (s *story) listening() domain.Host {
+func (s *translator) hostNow() domain.Host {
 	if s.host != nil {
 		return s.host
 	}
@@ -94,24 +94,24 @@ func (s *story) listening() domain.Host {
 
 // emit tells the host. It fails only where the session is over, and then nobody is left to tell, and the end of the
 // agent is near.
-func (s *story) emit(payload domain.Payload) {
-	_ = s.listening().Emit(s.life, payload)
+func (s *translator) emit(payload domain.Payload) {
+	_ = s.hostNow().Emit(s.life, payload)
 }
 
-// tell tells the host from outside of the story.
-func (s *story) tell(payload domain.Payload) {
+// tell tells the host from outside of the translator.
+func (s *translator) tell(payload domain.Payload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.emit(payload)
 }
 
 // pass passes on what the agent said as it said it.
-func (s *story) pass(kind string, update json.RawMessage) {
+func (s *translator) pass(kind string, update json.RawMessage) {
 	s.emit(domain.AgentUpdated{Turn: s.turn, Kind: wire.Beginning(kind, 100), Update: update})
 }
 
-// passOn is pass from outside of the story.
-func (s *story) passOn(kind string, update json.RawMessage) {
+// passOn is pass from outside of the translator.
+func (s *translator) passOn(kind string, update json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pass(kind, update)
@@ -122,7 +122,7 @@ const malformedBytes = 4 << 10
 
 // malformed passes on what cannot be read, for somebody to look at. It never ends anything: most agents send something
 // odd now and then, and mean nothing by it.
-func (s *story) malformed(raw json.RawMessage) {
+func (s *translator) malformed(raw json.RawMessage) {
 	if len(raw) > malformedBytes {
 		raw = domain.Encode(wire.Beginning(string(raw), malformedBytes))
 	}
@@ -133,7 +133,7 @@ func (s *story) malformed(raw json.RawMessage) {
 }
 
 // silent tells that nothing has come for a while.
-func (s *story) silent(quiet time.Duration) {
+func (s *translator) silent(quiet time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.emit(domain.AgentSilent{Turn: s.turn, Seconds: int64(quiet / time.Second)})

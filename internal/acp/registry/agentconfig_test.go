@@ -55,21 +55,21 @@ func find(t testing.TB, r *Registry, name string) AgentInfo {
 	return AgentInfo{}
 }
 
-// TestBuiltinRowsKeepTheRules: what an operator's row must not be, a built-in one is not either.
-func TestBuiltinRowsKeepTheRules(t *testing.T) {
+// TestBuiltinAgentsKeepTheRules: what an operator's configuration must not be, a built-in one is not either.
+func TestBuiltinAgentsKeepTheRules(t *testing.T) {
 	r := registry(t, Config{})
 	if names := r.Names(); !slices.Equal(names, []string{"claude", "codex", "copilot", "gemini", "opencode", "qwen"}) {
 		t.Errorf("there are %v", names)
 	}
 	for name, b := range builtins {
-		if canonical(name) != name || b.install == "" || b.row.Description == "" || b.row.FileSystem || b.row.Terminal || b.row.Home != "" {
+		if canonical(name) != name || b.install == "" || b.config.Description == "" || b.config.FileSystem || b.config.Terminal || b.config.Home != "" {
 			t.Errorf("%s: %+v", name, b)
 		}
-		if _, asks := b.row.SetEnv[openCodePermission]; b.row.Mode == nil && !asks {
+		if _, asks := b.config.SetEnv[openCodePermission]; b.config.Mode == nil && !asks {
 			t.Errorf("%s: nothing brings it to ask people", name)
 		}
 		for _, key := range b.keys {
-			if !slices.Contains(b.row.Env, key) {
+			if !slices.Contains(b.config.Env, key) {
 				t.Errorf("%s: %s is a key and not passed on", name, key)
 			}
 		}
@@ -84,36 +84,36 @@ func TestBuiltinRowsKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestARowOverridesFieldByField(t *testing.T) {
-	r := registry(t, Config{Agents: map[string]Row{
+func TestAConfigurationOverridesFieldByField(t *testing.T) {
+	r := registry(t, Config{Agents: map[string]AgentConfig{
 		"OpenCode": {Command: "/opt/opencode", SetEnv: map[string]string{"EXTRA": "1"}, SilentAfter: time.Minute},
 		"gemini":   {Args: []string{}, Env: []string{"ONLY"}, Mode: new(""), Model: "flash", FileSystem: true},
 	}})
-	opencode := r.rows["opencode"]
+	opencode := r.agents["opencode"]
 	if opencode.name != "opencode" || opencode.Command != "/opt/opencode" || !slices.Equal(opencode.Args, []string{"acp"}) ||
-		opencode.SetEnv["EXTRA"] != "1" || opencode.SetEnv[openCodePermission] != builtins["opencode"].row.SetEnv[openCodePermission] ||
+		opencode.SetEnv["EXTRA"] != "1" || opencode.SetEnv[openCodePermission] != builtins["opencode"].config.SetEnv[openCodePermission] ||
 		opencode.SilentAfter != time.Minute || opencode.StartTimeout != 30*time.Second || len(opencode.Env) < 2 {
-		t.Errorf("%+v", opencode.Row)
+		t.Errorf("%+v", opencode.AgentConfig)
 	}
-	gemini := r.rows["gemini"]
+	gemini := r.agents["gemini"]
 	if gemini.Command != "gemini" || len(gemini.Args) != 0 || !slices.Equal(gemini.Env, []string{"ONLY"}) || gemini.mode() != "" ||
 		gemini.Model != "flash" || !gemini.FileSystem {
-		t.Errorf("%+v", gemini.Row)
+		t.Errorf("%+v", gemini.AgentConfig)
 	}
-	if _, changed := builtins["opencode"].row.SetEnv["EXTRA"]; changed {
+	if _, changed := builtins["opencode"].config.SetEnv["EXTRA"]; changed {
 		t.Error("the table itself was changed")
 	}
 }
 
 func TestAnAgentCanBeSwitchedOff(t *testing.T) {
-	r := registry(t, Config{Agents: map[string]Row{"claude-code": {Off: true}, "mine": {Off: true}}})
+	r := registry(t, Config{Agents: map[string]AgentConfig{"claude-code": {Off: true}, "mine": {Off: true}}})
 	if names := r.Names(); slices.Contains(names, "claude") || slices.Contains(names, "mine") {
 		t.Errorf("there are %v", names)
 	}
 }
 
-func TestRowsThatCannotWork(t *testing.T) {
-	for place, agents := range map[string]map[string]Row{
+func TestAgentsThatCannotWork(t *testing.T) {
+	for place, agents := range map[string]map[string]AgentConfig{
 		"/agents/mine/command":             {"mine": {}},
 		"/agents/rel/command":              {"rel": {Command: "bin/agent"}},
 		"/agents/zero/args/1":              {"zero": {Command: "a", Args: []string{"ok", "a\x00b"}}},
@@ -140,7 +140,7 @@ func TestRowsThatCannotWork(t *testing.T) {
 }
 
 func TestAFixedValueIsSentToItsField(t *testing.T) {
-	_, err := New(Config{Agents: map[string]Row{"mine": {Command: "a", Env: []string{"KEY=hush"}}}, Lookup: environ(nil)})
+	_, err := New(Config{Agents: map[string]AgentConfig{"mine": {Command: "a", Env: []string{"KEY=hush"}}}, Lookup: environ(nil)})
 	if e := problem(t, err); !strings.Contains(e.Message, "setEnv: {KEY: …}") || strings.Contains(e.Message, "hush") {
 		t.Error(e.Message)
 	}

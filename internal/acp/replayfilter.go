@@ -7,9 +7,9 @@ import (
 	"signoff/internal/acp/wire"
 )
 
-// intake decides what becomes of an update, before it becomes part of the story. An agent speaks as soon as its session
+// replayFilter decides what becomes of an update, before it is translated. An agent speaks as soon as its session
 // exists, which is before we know what the session is called; and one that takes up a session tells all of it again.
-type intake struct {
+type replayFilter struct {
 	phase   phase
 	session string // as the agent calls it, and as it is shown
 
@@ -34,103 +34,103 @@ const (
 	foreignShown = 3       // updates of other sessions that are shown
 )
 
-// takeUp begins what an agent tells when it takes up a session; r recognises what is told again, nil where that need not
+// beginReplay begins what an agent tells when it takes up a session; r recognises what is told again, nil where that need not
 // be.
-func (s *story) takeUp(session string, r *replay) {
+func (s *translator) beginReplay(session string, r *replay) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replay = r
-	s.intake.phase, s.intake.session, s.intake.heard = phaseReplaying, session, time.Now()
+	s.filter.phase, s.filter.session, s.filter.heard = phaseReplaying, session, time.Now()
 }
 
 // toldAll tells whether everything that could be told again was.
-func (s *story) toldAll() bool {
+func (s *translator) toldAll() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.replay == nil || s.replay.exhausted()
 }
 
 // lastHeard is when the last update of the replay came.
-func (s *story) lastHeard() time.Time {
+func (s *translator) lastHeard() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.intake.heard
+	return s.filter.heard
 }
 
-// name tells what the session is called. What was held back stays so until the story is live.
-func (s *story) name(session string) {
+// nameSession tells what the session is called. What was held back stays so until the session is live.
+func (s *translator) nameSession(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intake.session = session
+	s.filter.session = session
 }
 
-// live lets the updates through, first those that were held back, and what a replay has told of the present.
-func (s *story) live() {
+// goLive lets the updates through, first those that were held back, and what a replay has told of the present.
+func (s *translator) goLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intake.phase = phaseLive
+	s.filter.phase = phaseLive
 	if s.replay != nil && s.replay.exhausted() {
 		s.replay = nil
 	}
-	held, kept := s.intake.held, s.intake.kept
-	s.intake.held, s.intake.kept = nil, nil
+	held, kept := s.filter.held, s.filter.kept
+	s.filter.held, s.filter.kept = nil, nil
 	s.tellOptions()
 	for _, params := range held {
-		s.sort(params)
+		s.dispatch(params)
 	}
 	for _, kind := range statefulKinds {
 		if update, told := kept[kind]; told {
-			s.take(update)
+			s.translate(update)
 		}
 	}
 }
 
 // update takes the parameters of one session/update.
-func (s *story) update(params json.RawMessage) {
+func (s *translator) update(params json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.intake.phase != phaseOpening {
-		s.sort(params)
+	if s.filter.phase != phaseOpening {
+		s.dispatch(params)
 		return
 	}
-	if len(s.intake.held) < heldLimit && s.intake.heldBytes+len(params) <= heldBytes {
-		s.intake.held = append(s.intake.held, params)
-		s.intake.heldBytes += len(params)
+	if len(s.filter.held) < heldLimit && s.filter.heldBytes+len(params) <= heldBytes {
+		s.filter.held = append(s.filter.held, params)
+		s.filter.heldBytes += len(params)
 	}
 }
 
-// hear takes a plain chunk of text of our session. It declines one that is not told at once as what it is.
-func (s *story) hear(chunk wire.TextChunk) bool {
+// takeChunk takes a plain chunk of text of our session. It declines one that is not told at once as what it is.
+func (s *translator) takeChunk(chunk wire.TextChunk) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.intake.phase != phaseLive || chunk.Session != s.intake.session || s.replay != nil {
+	if s.filter.phase != phaseLive || chunk.Session != s.filter.session || s.replay != nil {
 		return false
 	}
-	s.say(chunk.Thought, chunk.MessageID, chunk.Text)
+	s.addText(chunk.Thought, chunk.MessageID, chunk.Text)
 	return true
 }
 
-// sort tells the updates of our session from others.
-func (s *story) sort(params json.RawMessage) {
+// dispatch tells the updates of our session from others.
+func (s *translator) dispatch(params json.RawMessage) {
 	p := wire.ReadObject(params)
 	update := p["update"]
 	switch {
 	case wire.ReadObject(update) == nil || p.Text("sessionId") == "":
 		s.malformed(params)
-	case p.Text("sessionId") != s.intake.session:
-		s.strange(params)
-	case s.intake.phase == phaseReplaying:
+	case p.Text("sessionId") != s.filter.session:
+		s.passForeign(params)
+	case s.filter.phase == phaseReplaying:
 		s.learn(update)
 	case s.replay != nil:
 		s.recognise(update)
 	default:
-		s.take(update)
+		s.translate(update)
 	}
 }
 
-// strange shows the first updates of sessions that are not ours: one would like to know, and not to be flooded.
-func (s *story) strange(params json.RawMessage) {
-	if s.intake.foreign++; s.intake.foreign <= foreignShown {
+// passForeign shows the first updates of sessions that are not ours: one would like to know, and not to be flooded.
+func (s *translator) passForeign(params json.RawMessage) {
+	if s.filter.foreign++; s.filter.foreign <= foreignShown {
 		s.pass("foreignSession", params)
 	}
 }
@@ -139,18 +139,18 @@ func (s *story) strange(params json.RawMessage) {
 var statefulKinds = []string{"available_commands_update", "usage_update"}
 
 // learn takes from a replay what it tells of the present. All else has been told when it happened.
-func (s *story) learn(update json.RawMessage) {
-	s.intake.heard = time.Now()
+func (s *translator) learn(update json.RawMessage) {
+	s.filter.heard = time.Now()
 	o := wire.ReadObject(update)
 	kind := o.Text("sessionUpdate")
-	s.settings.Learn(kind, o)
+	s.settings.ReadUpdate(kind, o)
 	s.replay.learn(kind, o)
 	for _, stateful := range statefulKinds {
 		if kind == stateful {
-			if s.intake.kept == nil {
-				s.intake.kept = map[string]json.RawMessage{}
+			if s.filter.kept == nil {
+				s.filter.kept = map[string]json.RawMessage{}
 			}
-			s.intake.kept[kind] = update
+			s.filter.kept[kind] = update
 		}
 	}
 }
