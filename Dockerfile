@@ -14,7 +14,7 @@ COPY . .
 ARG VERSION=dev
 # Without cgo: the binary then depends on nothing in the image below.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=${VERSION}" -o /out/signoff ./cmd/server
+    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/signoff ./cmd/server
 
 FROM debian:trixie-slim AS base
 # bash and git are what agents and the command tool work with, ca-certificates is for talking to models, bubblewrap is

@@ -7,7 +7,6 @@ cd "$(dirname "$0")/.."
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-# As it is released: without cgo, and without the paths of this machine.
-CGO_ENABLED=0 go build -trimpath -o "$folder/signoff" ./cmd/server
-CGO_ENABLED=0 go build -o "$folder/bench" ./bench
+make -s build BIN="$folder/signoff"
+CGO_ENABLED=0 go build -trimpath -o "$folder/bench" ./bench
 "$folder/bench" -signoff "$folder/signoff" "$@"

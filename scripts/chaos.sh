@@ -13,5 +13,5 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # Without cgo the program also runs inside the sandbox of a machine that is unlike ours: it is the command there.
-CGO_ENABLED=0 go build -o "$folder/chaos" ./test/chaos
+CGO_ENABLED=0 go build -trimpath -o "$folder/chaos" ./test/chaos
 "$folder/chaos" "$@"

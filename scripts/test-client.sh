@@ -27,7 +27,7 @@ step provide provide
 step install npm_packages "$client"
 step node node_20 "$client"
 step build build
-step server env CGO_ENABLED=0 go build -o "$tool/signoff" ./cmd/server
+step server make -s build BIN="$tool/signoff"
 
 export SIGNOFF_TEST_BINARY=$tool/signoff
 node_tests "$client" --test-timeout=420000 "$@" "$client"/build/test/*.test.js

@@ -34,8 +34,8 @@ clear_shots() { [ -n "${FILES:-}" ] || { rm -rf "$tests/shots" && mkdir -p "$tes
 step provide provide
 step install npm_packages "$tests"
 step node node_20 "$tests"
-step server env CGO_ENABLED=0 go build -o "$tool/signoff" ./cmd/server
-step agent env CGO_ENABLED=0 go build -o "$tool/agent" ./internal/acp/acptest/agent
+step server make -s build BIN="$tool/signoff"
+step agent env CGO_ENABLED=0 go build -trimpath -o "$tool/agent" ./internal/acp/acptest/agent
 step shots clear_shots
 
 SIGNOFF_CHROMIUM=$(command -v "$browser" || echo "$browser")

@@ -42,13 +42,14 @@ compile() { go list -export -deps -test ${race[@]+"${race[@]}"} ./... >"$tool/pa
 # The linters read the export data that the tests are compiled to. With flags of its own, lint would compile everything once more.
 lint() {
   local linter
-  linter=$(go tool -modfile=tools.mod -n golangci-lint) || return 1
+  linter=$(GOFLAGS=$given go tool -modfile=tools.mod -n golangci-lint) || return 1
   GOFLAGS="${GOFLAGS:-} ${race[*]-}" nice "$linter" run
 }
 
 # A test that hangs must end before the whole run does.
 flags=(-timeout 25m)
 race=()
+given=${GOFLAGS:-}
 if [ -n "$short" ]; then
   flags+=(-short)
 else
@@ -70,6 +71,9 @@ else
   else
     echo "!! no C compiler here, so the tests run WITHOUT the race detector (Debian: apt-get install -y gcc libc6-dev)"
   fi
+  # TestRollingUpgrade builds an earlier commit in a folder that is another one each time. Without paths in the object files Go has it
+  # in its cache, and with the same flags as the tests also all that it depends on.
+  export GOFLAGS="${GOFLAGS:-} -trimpath"
   # Everything is compiled once, before lint and the tests, which run side by side, ask for it.
   step compile compile
   step failpoints go test -vet=off -tags failpoints ${race[@]+"${race[@]}"} ./internal/failpoint

@@ -25,7 +25,7 @@ var binary string
 
 func buildServer(folder string) error {
 	binary = filepath.Join(folder, "signoff")
-	build := exec.Command("go", "build", "-o", binary, "signoff/cmd/server")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "signoff/cmd/server")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as `make build` does it
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	return build.Run()

@@ -101,7 +101,8 @@ func newStage(o options) (*stage, error) {
 		return s, err
 	}
 	s.binary = filepath.Join(folder, "signoff")
-	build := exec.Command("go", "build", "-o", s.binary, "signoff/cmd/server")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", s.binary, "signoff/cmd/server")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as `make build` does it, whose dependencies are compiled already
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("cannot build the server: %w", err)

@@ -66,7 +66,7 @@ type scene struct {
 
 func (s *scene) build(name, of string, flags ...string) string {
 	path := filepath.Join(s.folder, name)
-	command := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), of)...)
+	command := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", path}, flags...), of)...)
 	command.Env = append(command.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		s.run.must(fmt.Errorf("cannot build %s: %w\n%s", of, err, output))

@@ -25,7 +25,7 @@ func built(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	binary = filepath.Join(folder, "signoff")
-	build := exec.Command("go", "build", raceFlag, "-o", binary, "signoff/cmd/server")
+	build := exec.Command("go", "build", raceFlag, "-ldflags=-s -w", "-o", binary, "signoff/cmd/server")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "cannot build the server:", err)

@@ -30,7 +30,7 @@ func older(t *testing.T, commit string) (path string) {
 	_, err = in(folder, "tar", "-xf", "tree.tar", "-C", "tree")
 	must(t, err)
 	path = filepath.Join(folder, "signoff")
-	_, err = in(tree, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/server") // cached wherever the tree lies
+	_, err = in(tree, "go", "build", raceFlag, "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", path, "./cmd/server") // cached wherever the tree lies
 	must(t, err)
 	return path
 }

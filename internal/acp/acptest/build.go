@@ -51,7 +51,7 @@ func build() {
 	}
 	program.folder, program.path = folder, filepath.Join(folder, "agent")
 	// Without cgo it starts faster, and runs in a sandbox that has no C library.
-	command := exec.Command("go", "build", "-o", program.path, "signoff/internal/acp/acptest/agent")
+	command := exec.Command("go", "build", "-trimpath", "-o", program.path, "signoff/internal/acp/acptest/agent")
 	command.Env = append(command.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		program.err = fmt.Errorf("the agent cannot be built: %w\n%s", err, output)
