@@ -450,7 +450,7 @@ func TestEveryGuaranteeNamesItsTests(t *testing.T) {
 			continue
 		}
 		for _, found := range inline.FindAllString(row[2], -1) {
-			if !testName.MatchString(found) {
+			if !testName.MatchString(found) && !strings.HasSuffix(found, ".test.js`") { // that a file is there is checked above
 				t.Errorf("%s is no test that could be found", found)
 			}
 		}
