@@ -3,16 +3,10 @@ package acp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/coder/acp-go-sdk"
 
 	"signoff/internal/acp/settings"
 	"signoff/internal/acp/wire"
@@ -143,105 +137,17 @@ func (a *agent) tellExit() {
 	})
 }
 
-// Notification implements [wire.Handler]: one notification after the other.
-func (a *agent) Notification(method string, params json.RawMessage) {
-	defer a.survive(method, nil)
-	shown, err := a.shown(params)
-	switch {
-	case err != nil:
-		a.translator.passOn("malformed", domain.Encode(method+": "+err.Error()))
-	case method == "session/update":
-		a.translator.update(shown)
-	default:
-		a.translator.extension(method, shown)
-	}
-}
-
-// TextChunk implements [wire.Handler]: a plain chunk of text, wherever its place among the notifications is. One that holds a
-// secret, or does not belong to what the agent says just now, is taken like any other notification.
-func (a *agent) TextChunk(chunk wire.TextChunk) {
-	defer a.survive("session/update", nil)
-	if a.holdsSecret(chunk.Params) || !a.translator.takeChunk(chunk) {
-		a.Notification("session/update", bytes.Clone(chunk.Params))
-	}
-}
-
-// protocolErrorsShown bounds what is told of lines that are no messages. Some agents print a log there.
-const protocolErrorsShown = 20
-
-// ProtocolError implements [wire.Handler].
-func (a *agent) ProtocolError(d wire.ProtocolError) {
-	if d.Count > protocolErrorsShown {
-		return
-	}
-	a.translator.passOn("disturbance", domain.Encode(map[string]any{
-		"kind": d.Kind, "bytes": d.Size, "method": d.Method,
-		"sample": string(a.config.Masked([]byte(d.Sample))),
-	}))
-}
-
-// Request implements [wire.Handler]: requests of the agent, each in a goroutine of its own.
-func (a *agent) Request(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
-	defer a.survive(method, &err)
-	serve := a.serves(method)
-	if serve == nil {
-		return nil, acp.NewMethodNotFound(method)
-	}
-	ctx, leave := a.service.enter(ctx)
-	defer leave()
-	select {
-	case <-a.sessionNamed:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	request := wire.ReadObject(params) // as it was sent: what is shown of it is not what is done
-	if session := request.Text("sessionId"); session != a.session && (session != "" || method != "elicitation/create") {
-		return nil, invalid("The session is unknown here.")
-	}
-	return serve(ctx, request, params)
-}
-
-// survive keeps a bug of ours, which what an agent sends has brought to light, from ending the server and with it all
-// the other agents.
-func (a *agent) survive(method string, err *error) {
-	bug := recover()
-	if bug == nil {
-		return
-	}
-	slog.Error("a message of an agent caused a panic", "agent", a.config.Name, "executionId", a.execution.ID,
-		"method", method, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
-	if err != nil {
-		*err = fmt.Errorf("acp: panic in %s", method)
-	}
-}
-
-// serves returns what answers a method; nil for what is unknown, or was not offered to this agent.
-func (a *agent) serves(method string) func(ctx context.Context, request wire.Object, raw json.RawMessage) (any, error) {
-	reads, writes := a.grants(a.config.Files, domain.ClassRead), a.grants(a.config.Files, domain.ClassWrite)
-	runs := a.grants(a.config.Terminals, domain.ClassExecute)
-	switch {
-	case method == "session/request_permission":
-		return a.permission
-	case method == "elicitation/create":
-		return a.elicitation
-	case method == "fs/read_text_file" && reads:
-		return a.readTextFile
-	case method == "fs/write_text_file" && writes:
-		return a.writeTextFile
-	case method == "terminal/create" && runs:
-		return a.terminals.create
-	case method == "terminal/output" && runs:
-		return a.terminals.output
-	case method == "terminal/wait_for_exit" && runs:
-		return a.terminals.wait
-	case method == "terminal/kill" && runs:
-		return a.terminals.kill
-	case method == "terminal/release" && runs:
-		return a.terminals.release
-	default:
+// tap shows what goes over the wire to the debug feed, where that is on.
+func (a *agent) tap() func(wire.Direction, []byte) {
+	if !a.execution.Request.Debug {
 		return nil
 	}
+	return func(way wire.Direction, raw []byte) {
+		a.translator.outside.Trace(domain.Direction(way), a.config.Masked(bytes.Clone(raw)))
+	}
 }
 
-// invalid refuses a request, and says why.
-func invalid(why string) *acp.RequestError { return &acp.RequestError{Code: -32602, Message: why} }
+// grants tells whether the agent is offered a power of ours.
+func (a *agent) grants(offered bool, class domain.Class) bool {
+	return offered && a.execution.Request.Capabilities.Of(class) != domain.Deny
+}

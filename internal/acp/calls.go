@@ -2,75 +2,11 @@ package acp
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
-
-// calls are the tool calls of one process, those that the agent tells of and those that are requests to us.
-//
-// Nothing about them can be relied on: a call may never be announced, or only after a person was asked about it; it may
-// never end; its id may come again for another call. So whatever names a call makes it known, and an id that has come
-// to its end is free for the next.
-type calls struct {
-	process string   // as in messages
-	folder  string   // that relative paths are meant in
-	servers []string // MCP servers that the agent was handed
-	ending  string   // of all ids; empty while no other process has spoken for the execution
-	known   map[string]*toolCall
-	used    map[string]bool // ids of ours
-}
-
-// toolCall is one call as far as it is known.
-type toolCall struct {
-	id        string // ours
-	folder    string
-	servers   []string
-	tool      string
-	server    string       // the MCP server whose tool it is; empty: none, or not known
-	byName    bool         // the name that the agent has for the tool says that it is one of a server's
-	class     domain.Class // what policy is asked for
-	ofKind    domain.Class // the strictest that the agent has said
-	power     domain.Class // the same, but for what nobody can classify
-	arguments json.RawMessage
-	summary   string
-	told      wire.Object // what else is known of what it will do: the newest of each of descriptive
-
-	classified bool          // the agent has said of which kind it is
-	informed   chan struct{} // closed when the arguments are known; nil while no question waits for them
-	asking     bool          // a question about it waits for its answer
-	unanswered bool          // the last one got none
-	started    bool          // the log has it as running
-	begun      time.Time     // since when
-	ended      bool          // the log has its fate
-
-	output   string      // as last reported
-	exitCode *int        // of a command, where the agent tells
-	others   []*toolCall // further questions about the same call, which end with it
-}
-
-func newCalls(process, folder string) calls {
-	return calls{process: process, folder: folder, known: map[string]*toolCall{}, used: map[string]bool{}}
-}
-
-// distinguish gives all further ids an ending of their own.
-func (c *calls) distinguish() { c.ending = "~" + c.process }
-
-// callIDBytes bounds an id that an agent chose.
-const callIDBytes = 120
-
-// newID returns an id that no call has had, as close to what the agent says as that allows.
-func (c *calls) newID(wanted string) string {
-	wanted = wire.Beginning(wanted, callIDBytes) + c.ending
-	id := wanted
-	for n := 2; c.used[id]; n++ {
-		id = fmt.Sprintf("%s~%d", wanted, n)
-	}
-	c.used[id] = true
-	return id
-}
 
 // callUpdated takes what the agent says of one of its calls.
 func (s *translator) callUpdated(kind string, update wire.Object, raw json.RawMessage) {
@@ -107,37 +43,6 @@ func (s *translator) request(c *toolCall) {
 		ToolCallID: c.id, MessageID: s.roundID(), Turn: s.turn, Tool: c.tool, Class: c.class, Arguments: c.arguments,
 		Summary: c.summary,
 	})
-}
-
-// summaryBytes bounds a title. The whole of it is in the report.
-const summaryBytes = 1000
-
-// learn keeps what a question about the call, or its fate, will need. A member that is absent is unchanged.
-func (c *toolCall) learn(update wire.Object) {
-	c.identify(update)
-	c.classify(update.Text("kind"))
-	if title := update.Text("title"); title != "" {
-		c.summary = wire.Beginning(title, summaryBytes)
-	}
-	if input := wire.ReadObject(update["rawInput"]); len(input) > 0 { // an empty one says nothing
-		c.arguments = update["rawInput"]
-		if c.informed != nil {
-			close(c.informed)
-			c.informed = nil
-		}
-	}
-	c.describe(update)
-	if output, told := outputOf(update); told {
-		c.output = output
-	}
-	meta := update.Object("_meta")
-	if delta := meta.Object("terminal_output_delta").Text("data"); delta != "" {
-		c.output = wire.Ending(c.output+delta, 2*outputBytes)
-	}
-	if code := meta.Object("terminal_exit").Count("exit_code"); code != nil {
-		exit := int(*code)
-		c.exitCode = &exit
-	}
 }
 
 // progressed tells the status.
@@ -200,18 +105,6 @@ func (s *translator) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 	completed.ToolCallID = c.id
 	s.messages.round = ""
 	s.emit(completed)
-}
-
-// failureOf is the failure of a fate that an agent reports.
-func failureOf(fate domain.Fate) *domain.Failure {
-	switch fate {
-	case domain.FateSucceeded:
-		return nil
-	case domain.FateCancelled:
-		return &domain.Failure{Code: domain.CodeCancelled, Message: "It was cancelled."}
-	default:
-		return &domain.Failure{Code: domain.CodeToolFailed, Message: "The agent reports that it failed."}
-	}
 }
 
 // own announces a call that is a request to us.

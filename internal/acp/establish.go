@@ -40,14 +40,6 @@ func (a *agent) establish(ctx context.Context) error {
 	return nil
 }
 
-// withoutSecrets is an answer without the values of secrets that the agent was given.
-func (a *agent) withoutSecrets(answer wire.Object) wire.Object {
-	if sent := domain.Encode(answer); a.holdsSecret(sent) {
-		return wire.ReadObject(a.config.Masked(sent))
-	}
-	return answer
-}
-
 // resumeSession goes on with a session of an earlier process, by the way that does not tell everything again, where there is
 // one.
 func (a *agent) resumeSession(ctx context.Context, params map[string]any) error {

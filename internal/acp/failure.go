@@ -99,3 +99,6 @@ func (a *agent) signIn() string {
 	}
 	return "The agent wants to be signed in first." + named + " " + authenticationAdvice
 }
+
+// invalid refuses a request, and says why.
+func invalid(why string) *acp.RequestError { return &acp.RequestError{Code: -32602, Message: why} }

@@ -1,31 +1,10 @@
 package acp
 
 import (
-	"crypto/rand"
-	"encoding/base32"
 	"fmt"
-	"strings"
 
 	"signoff/internal/domain"
 )
-
-// messages are what the agent says and thinks. Agents send chunks, with an id of the message or without; a run of chunks
-// of one kind and one id is a message of ours. Its id is ours too, since an agent's may come again: after a retry, in
-// the next turn, in the next process.
-type messages struct {
-	process string // what sets the ids of this process apart from those of an earlier one
-	count   int
-	open    *message // nil between messages
-	round   string   // the message that the next call belongs to; empty: none yet
-}
-
-// message is a message or a thought that may go on.
-type message struct {
-	id      string
-	agentID string // as the agent calls it; empty where it does not
-	thought bool
-	length  int // UTF-8 bytes
-}
 
 // addText adds text to what is being said, or begins something new. An agent that names its messages may leave the name out
 // of some chunks.
@@ -79,11 +58,4 @@ func (s *translator) roundID() string {
 func (s *translator) newMessageID() string {
 	s.messages.count++
 	return fmt.Sprintf("t%d-%d-%s", s.turn, s.messages.count, s.messages.process)
-}
-
-// randomName is n letters and digits that nobody can guess, if they are enough.
-func randomName(n int) string {
-	random := make([]byte, n)
-	_, _ = rand.Read(random) // it never fails
-	return strings.ToLower(base32.StdEncoding.EncodeToString(random))[:n]
 }

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"time"
@@ -48,45 +47,6 @@ func agentIDOr(agentID, otherwise string) string {
 		return otherwise
 	}
 	return agentID
-}
-
-// descriptive are the members of a report that say what a call will do, where its input is no object, or empty.
-var descriptive = []string{"title", "content", "locations", "rawInput"}
-
-// describe keeps what a report says of what the call will do. A member that is empty says nothing.
-func (c *toolCall) describe(update wire.Object) {
-	for _, name := range descriptive {
-		if len(bytes.Trim(update[name], "[]{}\" \t\r\n")) == 0 || !update.Has(name) {
-			continue
-		}
-		if c.told == nil {
-			c.told = wire.Object{}
-		}
-		c.told[name] = update[name]
-	}
-}
-
-// inQuestion is the call as a person is asked about it. An agent that does not say what the tool gets says what would
-// happen in another way, perhaps long before it asks: that stands in for the arguments, since a decision is about what
-// was shown, and may be remembered for what looks the same. Were it only what the question itself says, which may be
-// the id alone, then "ls" would look the same as "rm -rf /". A call of which nothing is known looks like no other one.
-func (c *toolCall) inQuestion() domain.ToolCall {
-	call := c.asHost()
-	switch {
-	case len(wire.ReadObject(c.arguments)) > 0:
-	case len(c.told) > 0:
-		call.Arguments = domain.Encode(c.told)
-	default:
-		call.Arguments = domain.Encode(map[string]string{"toolCallId": c.id})
-	}
-	return call
-}
-
-// asHost is the call as the host knows it.
-func (c *toolCall) asHost() domain.ToolCall {
-	return domain.ToolCall{
-		ID: c.id, Tool: c.tool, Class: c.class, Arguments: c.arguments, Summary: c.summary, Action: c.action(),
-	}
 }
 
 // double announces a call once more, for a second question.

@@ -5,27 +5,7 @@ import (
 	"time"
 
 	"signoff/internal/acp/wire"
-)
-
-// replayFilter decides what becomes of an update, before it is translated. An agent speaks as soon as its session
-// exists, which is before we know what the session is called; and one that takes up a session tells all of it again.
-type replayFilter struct {
-	phase   phase
-	session string // as the agent calls it, and as it is shown
-
-	held      []json.RawMessage          // opening: updates, until we know whose they are
-	heldBytes int                        // of them
-	kept      map[string]json.RawMessage // replaying: the newest of the kinds that tell a state
-	heard     time.Time                  // replaying: when the last update came
-	foreign   int                        // updates of other sessions
-}
-
-type phase int
-
-const (
-	phaseOpening   phase = iota // the session has no name yet
-	phaseReplaying              // what comes has been told before
-	phaseLive
+	"signoff/internal/domain"
 )
 
 const (
@@ -153,4 +133,26 @@ func (s *translator) learn(update json.RawMessage) {
 			s.filter.kept[kind] = update
 		}
 	}
+}
+
+// begin opens a turn: from here on its host hears everything.
+func (s *translator) begin(host domain.Host, prompt domain.Prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeMessage(false)
+	s.host, s.turn, s.prompt = host, prompt.Turn, withoutSpace(prompt.Text)
+	s.messages.round = ""
+	if prompt.Turn > 1 && !s.prompted {
+		s.calls.distinguish()
+	}
+	s.prompted = true
+}
+
+// end closes the turn. A message that was cut off is marked so: the agent does not remember it.
+func (s *translator) end(cutOff bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeMessage(cutOff)
+	s.host, s.turn = nil, 0
+	s.messages.round = ""
 }

@@ -19,22 +19,6 @@ type serverTool struct {
 	byName bool // the agent itself names it as one, whatever the servers are called
 }
 
-// identify notes that the call is one of a server's tool, as soon as anything shows it. From then on the tool has the name
-// that most agents would give it, so that one rule fits the same tool with all of them.
-func (c *toolCall) identify(update wire.Object) {
-	if c.server != "" {
-		return
-	}
-	found, is := findServerTool(update, c.servers)
-	if !is {
-		return
-	}
-	c.server, c.byName = found.server, found.byName
-	if found.server != "" {
-		c.tool = toolOfServer + found.server + "__" + found.tool
-	}
-}
-
 // findServerTool looks for the tool of a server in what an agent says of a call. Names that begin with mcp__ are no
 // other tool's. The rest are names that a tool of the agent's own could have as well; so they count only for the servers that
 // the agent was handed: Gemini CLI says mcp_server_tool, as the beginning of the call's id, and "tool (server MCP Server)" as the title;

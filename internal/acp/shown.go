@@ -98,3 +98,11 @@ func (a *agent) refuseSecret(tool, summary string) *acp.RequestError {
 	}))
 	return invalid(why)
 }
+
+// withoutSecrets is an answer without the values of secrets that the agent was given.
+func (a *agent) withoutSecrets(answer wire.Object) wire.Object {
+	if sent := domain.Encode(answer); a.holdsSecret(sent) {
+		return wire.ReadObject(a.config.Masked(sent))
+	}
+	return answer
+}

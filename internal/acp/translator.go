@@ -2,7 +2,10 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base32"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,28 +50,6 @@ func newTranslator(life context.Context, opening domain.Opening) *translator {
 		s.calls.distinguish()
 	}
 	return s
-}
-
-// begin opens a turn: from here on its host hears everything.
-func (s *translator) begin(host domain.Host, prompt domain.Prompt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closeMessage(false)
-	s.host, s.turn, s.prompt = host, prompt.Turn, withoutSpace(prompt.Text)
-	s.messages.round = ""
-	if prompt.Turn > 1 && !s.prompted {
-		s.calls.distinguish()
-	}
-	s.prompted = true
-}
-
-// end closes the turn. A message that was cut off is marked so: the agent does not remember it.
-func (s *translator) end(cutOff bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closeMessage(cutOff)
-	s.host, s.turn = nil, 0
-	s.messages.round = ""
 }
 
 // inTurn tells whether a turn runs.
@@ -137,4 +118,50 @@ func (s *translator) silent(quiet time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.emit(domain.AgentSilent{Turn: s.turn, Seconds: int64(quiet / time.Second)})
+}
+
+// replayFilter decides what becomes of an update, before it is translated. An agent speaks as soon as its session
+// exists, which is before we know what the session is called; and one that takes up a session tells all of it again.
+type replayFilter struct {
+	phase   phase
+	session string // as the agent calls it, and as it is shown
+
+	held      []json.RawMessage          // opening: updates, until we know whose they are
+	heldBytes int                        // of them
+	kept      map[string]json.RawMessage // replaying: the newest of the kinds that tell a state
+	heard     time.Time                  // replaying: when the last update came
+	foreign   int                        // updates of other sessions
+}
+
+type phase int
+
+const (
+	phaseOpening   phase = iota // the session has no name yet
+	phaseReplaying              // what comes has been told before
+	phaseLive
+)
+
+// messages are what the agent says and thinks. Agents send chunks, with an id of the message or without; a run of chunks
+// of one kind and one id is a message of ours. Its id is ours too, since an agent's may come again: after a retry, in
+// the next turn, in the next process.
+type messages struct {
+	process string // what sets the ids of this process apart from those of an earlier one
+	count   int
+	open    *message // nil between messages
+	round   string   // the message that the next call belongs to; empty: none yet
+}
+
+// message is a message or a thought that may go on.
+type message struct {
+	id      string
+	agentID string // as the agent calls it; empty where it does not
+	thought bool
+	length  int // UTF-8 bytes
+}
+
+// randomName is n letters and digits that nobody can guess, if they are enough.
+func randomName(n int) string {
+	random := make([]byte, n)
+	_, _ = rand.Read(random) // it never fails
+	return strings.ToLower(base32.StdEncoding.EncodeToString(random))[:n]
 }

@@ -101,3 +101,28 @@ func (s *translator) extension(method string, params json.RawMessage) {
 	}
 	s.pass(method, params)
 }
+
+// tellUsage tells the sum, where there is one.
+func (s *translator) tellUsage() {
+	if total := s.usage.total(); total != s.usage.before {
+		s.emit(domain.UsageUpdated{Usage: total})
+	}
+}
+
+// result takes the answer of a prompt: what it tells beside the stop reason is passed on.
+func (s *translator) result(raw json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := wire.ReadObject(raw)
+	usage := answer.Object("usage")
+	if usage == nil {
+		usage = answer.Object("_meta").Object("quota").Object("token_count") // as Gemini CLI tells it
+	}
+	if usage != nil {
+		s.usage.add(usage)
+		s.tellUsage()
+	}
+	if len(answer) > 0 && !answer.Only("stopReason") {
+		s.pass("promptResult", raw)
+	}
+}

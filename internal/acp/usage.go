@@ -1,10 +1,6 @@
 package acp
 
 import (
-	"encoding/json"
-	"maps"
-	"slices"
-
 	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
@@ -60,13 +56,6 @@ func (a *account) total() domain.Usage {
 	return sum.Add(now)
 }
 
-// tellUsage tells the sum, where there is one.
-func (s *translator) tellUsage() {
-	if total := s.usage.total(); total != s.usage.before {
-		s.emit(domain.UsageUpdated{Usage: total})
-	}
-}
-
 // statedUsage reads a vendor's notification: its total, wherever that stands.
 func statedUsage(params wire.Object) domain.Usage {
 	for _, name := range []string{"tokenUsage", "usage", "info"} {
@@ -110,23 +99,3 @@ func readUsage(o wire.Object) domain.Usage {
 }
 
 func some(count *int64) bool { return count != nil && *count > 0 }
-
-// result takes the answer of a prompt: what it tells beside the stop reason is passed on.
-func (s *translator) result(raw json.RawMessage) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	answer := wire.ReadObject(raw)
-	usage := answer.Object("usage")
-	if usage == nil {
-		usage = answer.Object("_meta").Object("quota").Object("token_count") // as Gemini CLI tells it
-	}
-	if usage != nil {
-		s.usage.add(usage)
-		s.tellUsage()
-	}
-	if len(answer) > 0 && !answer.Only("stopReason") {
-		s.pass("promptResult", raw)
-	}
-}
-
-func sortedNames(o wire.Object) []string { return slices.Sorted(maps.Keys(o)) }

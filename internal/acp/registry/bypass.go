@@ -2,7 +2,6 @@ package registry
 
 import (
 	"cmp"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"path"
@@ -187,11 +186,6 @@ func matches(patterns []string, word string) bool {
 	})
 }
 
-// compacted takes away what spellings differ in.
-func compacted(text string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "", `"`, "", "'", "", `\`, "").Replace(text))
-}
-
 // bypassMode knows the modes in which an agent acts without asking. An id may be an address, with the mode as its fragment.
 func bypassMode(mode string) bool {
 	return inTables(func(t bypassTable) bool { return matches(t.modes, modeWord(mode)) })
@@ -247,26 +241,4 @@ func bypassVariable(name, value string) bool {
 			return is && bypassMode(value)
 		})
 	})
-}
-
-// isOn tells whether a value does not switch a flag off.
-func isOn(value string) bool {
-	return !slices.Contains([]string{"", "0", "false", "no", "off", "n"}, strings.ToLower(value))
-}
-
-func isSet(value string) bool { return value != "" }
-
-// codexConfigures tells whether a configuration of Codex says more than which model answers. Much in there decides what is
-// asked, so that only what is known not to is let through.
-func codexConfigures(value string) bool {
-	var config map[string]json.RawMessage
-	if value != "" && json.Unmarshal([]byte(value), &config) != nil {
-		return true
-	}
-	for key := range config {
-		if !strings.HasPrefix(key, "model") && key != "openai_base_url" {
-			return true
-		}
-	}
-	return false
 }

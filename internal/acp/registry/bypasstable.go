@@ -1,5 +1,11 @@
 package registry
 
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
 // bypassTable lists how one agent is told to act without asking anybody. Case, - and _ of flags and modes do not count, since
 // parsers take --allowAllTools for --allow-all-tools. A * stands for any text.
 type bypassTable struct {
@@ -90,3 +96,30 @@ const (
 	shortFlags    = "acdehilmoprsvy"
 	longestJoined = 5
 )
+
+// compacted takes away what spellings differ in.
+func compacted(text string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "", `"`, "", "'", "", `\`, "").Replace(text))
+}
+
+// isOn tells whether a value does not switch a flag off.
+func isOn(value string) bool {
+	return !slices.Contains([]string{"", "0", "false", "no", "off", "n"}, strings.ToLower(value))
+}
+
+func isSet(value string) bool { return value != "" }
+
+// codexConfigures tells whether a configuration of Codex says more than which model answers. Much in there decides what is
+// asked, so that only what is known not to is let through.
+func codexConfigures(value string) bool {
+	var config map[string]json.RawMessage
+	if value != "" && json.Unmarshal([]byte(value), &config) != nil {
+		return true
+	}
+	for key := range config {
+		if !strings.HasPrefix(key, "model") && key != "openai_base_url" {
+			return true
+		}
+	}
+	return false
+}

@@ -63,11 +63,6 @@ func lines(env map[string]string) []string {
 	return all
 }
 
-// findProgram looks for the program of an agent. It is empty where there is none.
-func (r *Registry) findProgram(command string) string {
-	return launch.FindProgram(command, r.config.Lookup)
-}
-
 // homeOf is where the home of the agent lies. It does not look whether it is there.
 func (r *Registry) homeOf(agent *agent) (string, error) {
 	switch agent.Home {

@@ -18,12 +18,6 @@ const (
 	noOffersHold   = time.Minute
 )
 
-// offered is what is known of an agent's offers. They stay while a later probe fails.
-type offered struct {
-	offers  *settings.Offers
-	failure *domain.Failure // of the last probe; nil: it went well
-}
-
 // AgentDetails are what may be shown of one agent.
 type AgentDetails struct {
 	AgentInfo

@@ -21,17 +21,6 @@ const (
 // ErrWithdrawn is the cause of the end of a request's context.
 var ErrWithdrawn = errors.New("the agent withdrew its request")
 
-// agentRequest is a request of the agent on its way to the handler.
-type agentRequest struct {
-	key    string
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-
-	behind   uint64        // as many notifications have to be handled first
-	ready    chan struct{} // closed when they are
-	released bool          // it is closed
-}
-
 // request goes to the SDK at once, which gives it a goroutine; that waits until all notifications ahead are handled.
 // Reading does not: what comes behind the request may be what ends it.
 func (g *flowControl) request(line agentLine, e envelope) []byte {

@@ -5,19 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
-	"time"
-	"unicode/utf8"
-
-	"signoff/internal/domain"
-)
-
-const (
-	// notificationLimit is how many notifications may wait for the handler, and notificationBytes how large they may
-	// be together. Behind that the agent waits. The SDK would end the connection at 1024.
-	notificationLimit = 256
-	notificationBytes = 32 << 20
 )
 
 // ErrOutputEnded is the cause of an end that the agent made, by closing its output or by ending.
@@ -76,36 +66,6 @@ func newFlowControl(stdin *agentStdin, stdout io.ReadCloser, handler Handler, ta
 	return g
 }
 
-// Read gives the SDK one message after the other, when its time has come.
-func (g *flowControl) Read(into []byte) (int, error) {
-	<-g.opened
-	for len(g.rest) == 0 {
-		line, err := g.lines.next()
-		if err != nil {
-			g.end(err)
-			return 0, io.EOF
-		}
-		g.rest = g.route(line)
-	}
-	n := copy(into, g.rest)
-	g.rest = g.rest[n:]
-	return n, nil
-}
-
-// end keeps the end from the SDK until it has handed out all that came before. On the end it forgets calls whose answer
-// it holds: it waits for the answer and for the end together, and takes the one or the other by chance.
-func (g *flowControl) end(err error) {
-	if errors.Is(err, io.EOF) {
-		err = ErrOutputEnded
-	}
-	g.close(err)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.passed > g.handled || g.taken > 0 {
-		g.changed.Wait()
-	}
-}
-
 // close ends what waits for the agent. The first reason stays.
 func (g *flowControl) close(reason error) {
 	g.stop(reason)
@@ -117,109 +77,6 @@ func (g *flowControl) close(reason error) {
 func (g *flowControl) giveUp(reason error) {
 	g.close(reason)
 	_ = g.stdout.Close() // the end that Read gets by it is all that is wanted
-}
-
-// route turns a line into what the SDK gets to read of it; nil is nothing.
-func (g *flowControl) route(line agentLine) []byte {
-	switch {
-	case line.tooLong:
-		return g.refuse(line, lineIsTooLong, line.head)
-	case len(line.text) == 0:
-		return nil
-	}
-	if chunk, is := ReadTextChunk(line.text); is {
-		g.show(FromAgent, line.text)
-		g.deliver(chunk)
-		return nil
-	}
-	whole := utf8.Valid(line.text)
-	text := line.text
-	if !whole {
-		text = bytes.ToValidUTF8(text, []byte("?")) // not U+FFFD, with which it could grow over the limit
-	}
-	if domain.TooDeep(text) { // before anything reads it
-		return g.refuse(line, lineIsTooDeep, headOf(text))
-	}
-	e, ok := readEnvelope(text)
-	switch {
-	case !ok && json.Valid(text):
-		g.reportError(line, lineIsNoise, lineHead{})
-		return nil
-	case !ok:
-		return g.refuse(line, lineIsBroken, headOf(text))
-	case !whole:
-		g.reportError(line, lineIsNotUTF8, lineHead{id: e.id, method: e.method})
-	}
-	return g.direct(line, e)
-}
-
-// direct sends a message its way.
-func (g *flowControl) direct(line agentLine, e envelope) []byte {
-	g.show(FromAgent, line.text)
-	switch {
-	case e.method == nil:
-		return g.answer(line, e)
-	case e.id != nil:
-		return g.request(line, e)
-	case string(e.method) == `"$/cancel_request"`:
-		g.withdraw(line, e)
-		return nil
-	default:
-		return g.notification(e)
-	}
-}
-
-// notification waits for its place in the queue.
-func (g *flowControl) notification(e envelope) []byte {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.passed-g.handled >= notificationLimit || g.bytes > notificationBytes {
-		g.holding, g.held = true, true
-		g.changed.Wait()
-	}
-	g.holding = false
-	g.passed++
-	g.bytes += len(e.params)
-	return requestLine(0, e)
-}
-
-// slowDelivery is the time from which on a chunk counts as one that held the agent up.
-const slowDelivery = 100 * time.Millisecond
-
-// deliver hands a chunk to the handler here and now. Its place in the order is behind all notifications that the SDK was
-// given, so it waits for them; what comes behind it in the order is not read yet.
-func (g *flowControl) deliver(chunk TextChunk) {
-	g.mu.Lock()
-	for g.passed > g.handled {
-		g.holding, g.held = true, true
-		g.changed.Wait()
-	}
-	g.holding, g.delivering = false, true
-	g.mu.Unlock()
-	begun := time.Now()
-	g.handler.TextChunk(chunk)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.delivering = false
-	g.held = g.held || time.Since(begun) > slowDelivery
-}
-
-// Write sends what the SDK writes: one whole message at a time.
-func (g *flowControl) Write(message []byte) (int, error) {
-	head := headOf(message)
-	if head.id != nil && head.method != nil { // a call
-		g.enter(head.id)
-	}
-	err := g.send(message)
-	if head.method == nil { // an answer; its id may be longer than what a head keeps
-		g.mu.Lock()
-		g.open--
-		g.mu.Unlock()
-	}
-	if err != nil {
-		return 0, err
-	}
-	return len(message), nil
 }
 
 func (g *flowControl) send(message []byte) error {
@@ -250,4 +107,38 @@ func (g *flowControl) owes() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.open > 0
+}
+
+// pendingCall is a call of ours.
+type pendingCall struct {
+	key      string
+	answered bool // the SDK has the answer
+	over     bool // the caller has gone, and the answer may still come
+	outcome  chan Answer
+}
+
+// Answer is what came of a call: a result or an error.
+type Answer struct {
+	Result json.RawMessage
+	Err    error
+}
+
+func (g *flowControl) reason() error {
+	if g.ctx.Err() != nil {
+		return context.Cause(g.ctx)
+	}
+	return g.stdin.failure()
+}
+
+func (g *flowControl) gone() error { return fmt.Errorf("%w: %w", ErrGone, g.reason()) }
+
+// agentRequest is a request of the agent on its way to the handler.
+type agentRequest struct {
+	key    string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	behind   uint64        // as many notifications have to be handled first
+	ready    chan struct{} // closed when they are
+	released bool          // it is closed
 }

@@ -16,26 +16,6 @@ import (
 // ErrGone says that a call has no answer, and will not get one.
 var ErrGone = errors.New("the agent is gone")
 
-// Handler takes what the agent sends by itself.
-type Handler interface {
-	// Notification is called for one notification after the other, in the order of the wire. While it runs the next ones
-	// wait, and behind notificationLimit of them the agent does. It must return: the end of the connection waits for it.
-	// A call that is made inside it cannot return before it does.
-	Notification(method string, params json.RawMessage)
-
-	// TextChunk is Notification for a notification that is a plain chunk of text. Its place among the others is the one on the
-	// wire. While it runs nothing is read. The parameters of the chunk are only lent.
-	TextChunk(chunk TextChunk)
-
-	// Request answers one request, in a goroutine of its own, after all notifications that came before it are handled.
-	// The context ends when the agent withdraws the request and when the connection ends. An error that is a
-	// *acp.RequestError goes out as it is; of any other one the agent learns only that there was one.
-	Request(ctx context.Context, method string, params json.RawMessage) (any, error)
-
-	// ProtocolError tells of a line that was no message, as soon as it was read. Nothing is read until it returns.
-	ProtocolError(d ProtocolError)
-}
-
 // Options of a peer; the zero value is fine.
 type Options struct {
 	// WriteTimeout is how long the agent may read nothing of what is written; 0 is ten seconds.
@@ -45,14 +25,6 @@ type Options struct {
 	// bytes are only lent, and both directions may be shown at once.
 	Tap func(way Direction, raw []byte)
 }
-
-// Direction is where a message goes.
-type Direction string
-
-const (
-	ToAgent   Direction = "toAgent"
-	FromAgent Direction = "fromAgent"
-)
 
 // Peer speaks JSON-RPC with the agent behind a pair of pipes. Over the SDK's connection, which numbers the calls and
 // hands answers out, it puts a flow control that keeps the order, the limits and the end.
@@ -110,70 +82,6 @@ func (p *Peer) ask(ctx context.Context, call *pendingCall, method string, params
 	p.flow.leave(ctx, call, result, err)
 }
 
-// pendingCall is a call of ours.
-type pendingCall struct {
-	key      string
-	answered bool // the SDK has the answer
-	over     bool // the caller has gone, and the answer may still come
-	outcome  chan Answer
-}
-
-// Answer is what came of a call: a result or an error.
-type Answer struct {
-	Result json.RawMessage
-	Err    error
-}
-
-// enter learns the id of a call. The SDK keeps it to itself until it writes the call; so one call at a time stands in
-// the entry.
-func (g *flowControl) enter(id json.RawMessage) {
-	call := <-g.entry
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	call.key = idKey(id)
-	g.calls[call.key] = call
-}
-
-// answer goes to the SDK if a call waits for it. There it waits until all notifications ahead are handled.
-func (g *flowControl) answer(line agentLine, e envelope) []byte {
-	key := idKey(e.id)
-	g.mu.Lock()
-	call := g.calls[key]
-	delete(g.calls, key)
-	wanted := call != nil && !call.over
-	if wanted {
-		call.answered = true
-		g.taken++
-	}
-	g.mu.Unlock()
-	switch {
-	case wanted:
-		return answerLine(key, e)
-	case call == nil:
-		g.reportError(line, lineIsUnexpected, lineHead{id: e.id})
-	}
-	return nil
-}
-
-// leave hands the outcome of a call out.
-func (g *flowControl) leave(ctx context.Context, call *pendingCall, result json.RawMessage, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-	case !call.answered: // the SDK's own errors look like the agent's
-		err = g.gone()
-	}
-	call.outcome <- Answer{result, err}
-	call.over = true
-	if call.answered {
-		g.taken--
-		g.changed.Broadcast()
-	}
-}
-
 // Notify tells the agent something. It returns when that is written.
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	encoded, err := encodeParams(params)
@@ -225,15 +133,6 @@ func (p *Peer) Done() <-chan struct{} { return p.conn.Done() }
 
 // Cause says why the connection ended or, before that, why nothing can be written any more; nil if neither is so.
 func (p *Peer) Cause() error { return p.flow.reason() }
-
-func (g *flowControl) reason() error {
-	if g.ctx.Err() != nil {
-		return context.Cause(g.ctx)
-	}
-	return g.stdin.failure()
-}
-
-func (g *flowControl) gone() error { return fmt.Errorf("%w: %w", ErrGone, g.reason()) }
 
 // LastRead is when the agent was last read from. While the handler holds the agent up, nothing is read.
 func (p *Peer) LastRead() time.Time { return p.read.last() }
