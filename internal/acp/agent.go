@@ -54,7 +54,7 @@ func newAgent(l Config, opening domain.Opening) *agent {
 		config: l, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
 		translator: newTranslator(life, opening), sessionNamed: make(chan struct{}), salt: randomName(20),
 	}
-	for _, server := range l.McpServers {
+	for _, server := range l.MCPServers {
 		a.translator.calls.servers = append(a.translator.calls.servers, server.Name)
 	}
 	a.terminals = newTerminals(a)

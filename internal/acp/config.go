@@ -20,10 +20,10 @@ type Config struct {
 	Starter       Starter
 	Selections    []settings.Selection  // of options, to be set before the first prompt; the others stay as the agent has them
 	Offered       func(settings.Offers) // hears what a new session offers; nil: nobody wants to know
-	Judge         Judge                 // of each value before it is set
+	Judge         Judge                 // of each value before it is set; never nil
 	Files         bool                  // the agent may use our reading and writing of files, as far as the execution may
 	Terminals     bool                  // the same for commands
-	McpServers    []mcp.Endpoint
+	MCPServers    []mcp.Endpoint
 	Withheld      []string            // names of servers that the request wants and its capabilities deny
 	Meta          json.RawMessage     // sent as _meta when a session begins or is taken up
 	AuthMethods   []string            // methods to sign in by where the agent wants that first; it has their keys
@@ -42,20 +42,20 @@ type Starter interface {
 	Start(ctx context.Context, process sandbox.Process) (*sandbox.Child, error)
 }
 
-func (l Config) helloTimeout() time.Duration { return cmp.Or(l.StartTimeout, 30*time.Second) }
+func (c Config) helloTimeout() time.Duration { return cmp.Or(c.StartTimeout, 30*time.Second) }
 
-func (l Config) sessionTimeout() time.Duration { return 2 * l.helloTimeout() }
+func (c Config) sessionTimeout() time.Duration { return 2 * c.helloTimeout() }
 
-func (l Config) silence() time.Duration { return cmp.Or(l.SilentAfter, 30*time.Second) }
+func (c Config) silence() time.Duration { return cmp.Or(c.SilentAfter, 30*time.Second) }
 
 // Masked hides the secrets that the agent was given, and then the server's: an agent that runs as the server's own user
 // may come across a file that holds them.
-func (l Config) Masked(text []byte) []byte {
-	if l.Mask != nil {
-		text = l.Mask(text)
+func (c Config) Masked(text []byte) []byte {
+	if c.Mask != nil {
+		text = c.Mask(text)
 	}
-	if l.Masker != nil {
-		text = l.Masker.Mask(text)
+	if c.Masker != nil {
+		text = c.Masker.Mask(text)
 	}
 	return text
 }

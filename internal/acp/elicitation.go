@@ -51,12 +51,12 @@ func schemaOf(request wire.Object) json.RawMessage {
 
 // formCall returns the call that a form belongs to. A form that belongs to none, or to one that waits for another
 // answer, becomes a call of its own, whose fate is then ours to tell.
-func (s *translator) formCall(agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c = s.calls.known[agentID]
+func (t *translator) formCall(agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c = t.calls.known[agentID]
 	if ours = c == nil || c.ended || c.asking; ours {
-		c = s.ownCall("question", domain.ClassOther, form, wire.ReadObject(form).Text("message"))
+		c = t.ownCall("question", domain.ClassOther, form, wire.ReadObject(form).Text("message"))
 	}
 	c.asking = true
 	return c, c.asHost(), ours

@@ -176,9 +176,9 @@ func fileError(path string, err error) error {
 }
 
 // denied notes that the host has told the fate of a call.
-func (s *translator) denied(c *toolCall) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (t *translator) denied(c *toolCall) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	c.ended = true
-	s.messages.round = ""
+	t.messages.round = ""
 }

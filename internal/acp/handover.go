@@ -12,7 +12,7 @@ import (
 func (a *agent) handOver() ([]any, error) {
 	can := a.hello.Object("agentCapabilities").Object("mcpCapabilities")
 	servers := []any{}
-	for _, server := range a.config.McpServers {
+	for _, server := range a.config.MCPServers {
 		if server.IsProgram() {
 			start, err := a.servers.wrap(server)
 			if err != nil {
@@ -56,7 +56,7 @@ func (a *agent) tellServers() {
 			Server: name, Status: domain.MCPServerWithheld, Message: "The capability mcp is denied, so the agent was not handed the server.",
 		})
 	}
-	for _, server := range a.config.McpServers {
+	for _, server := range a.config.MCPServers {
 		if !server.IsProgram() {
 			a.servers.is(domain.AgentMCPServerUpdated{Server: server.Name, Status: domain.MCPServerUnknown})
 		}
@@ -65,7 +65,7 @@ func (a *agent) tellServers() {
 
 // tellMissing tells, at the end of a turn, of the servers that the agent has not started.
 func (a *agent) tellMissing() {
-	for _, server := range a.config.McpServers {
+	for _, server := range a.config.MCPServers {
 		if server.IsProgram() && !a.servers.known(server.Name) {
 			a.servers.is(domain.AgentMCPServerUpdated{
 				Server: server.Name, Status: domain.MCPServerNotStarted, Message: "The agent was handed the server and has not started it.",

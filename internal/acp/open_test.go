@@ -116,7 +116,7 @@ func TestStartsThatFail(t *testing.T) {
 		{"no modes", nil, func(r *rig) { r.launch.Selections = selects(settings.CategoryMode, "yolo") }, domain.CodeInvalid, "offers no choice of mode"},
 		{"a model that is not there", []string{"-models", "m1,m2"}, func(r *rig) { r.launch.Selections = selects(settings.CategoryModel, "m3") }, domain.CodeInvalid, "m1, m2"},
 		{"an MCP server it cannot use", nil, func(r *rig) {
-			r.launch.McpServers = []mcp.Endpoint{{Name: "far", Transport: "http", URL: "http://x"}}
+			r.launch.MCPServers = []mcp.Endpoint{{Name: "far", Transport: "http", URL: "http://x"}}
 		}, domain.CodeInvalid, `The agent cannot use the MCP server "far": it does not speak http.`},
 		{"no way back", []string{"-no-load"}, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "cannot take up"},
 		{"a session that it does not know", nil, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "does not take up its session old"},
@@ -168,7 +168,7 @@ func TestModeAndModel(t *testing.T) {
 
 func TestMCPServersAreHandedOn(t *testing.T) {
 	r := newRig(t, "-mcp", "http")
-	r.launch.McpServers = []mcp.Endpoint{
+	r.launch.MCPServers = []mcp.Endpoint{
 		{Name: "near", Command: "/bin/near", Env: map[string]string{"B": "2", "A": "1"}},
 		{Name: "far", Transport: "http", URL: "http://x", Headers: map[string]string{"H": "v"}},
 	}
@@ -182,14 +182,14 @@ func TestMCPServersAreHandedOn(t *testing.T) {
 	own := regexp.MustCompile(`@signoff-mcp-[A-Z0-9]+ [A-Z0-9]+`)
 	want(t, "new", own.ReplaceAllString(sorted(t, me.McpServers), "its own"), wanted)
 	again := r.again(me.SessionID)
-	again.launch.McpServers = r.launch.McpServers
+	again.launch.MCPServers = r.launch.MCPServers
 	want(t, "load", own.ReplaceAllString(sorted(t, again.open().whoami().McpServers), "its own"), wanted)
 }
 
 // TestStartOfServersIsTold: agents say nothing of the servers that they were handed, and some start none of them.
 func TestStartOfServersIsTold(t *testing.T) {
 	r := newRig(t, "-mcp", "http")
-	r.launch.McpServers = []mcp.Endpoint{
+	r.launch.MCPServers = []mcp.Endpoint{
 		{Name: "broken", Command: "/no/such/server"}, {Name: "far", Transport: "http", URL: "http://x"},
 		{Name: "forgotten", Command: "/bin/true"}, {Name: "near", Command: "/bin/true"},
 	}

@@ -60,17 +60,17 @@ func (a *agent) permission(ctx context.Context, sent wire.Object, raw json.RawMe
 const inputGrace = time.Second
 
 // awaitInput waits until the agent has said what the call gets, at most for inputGrace.
-func (s *translator) awaitInput(ctx context.Context, c *toolCall) {
-	s.mu.Lock()
+func (t *translator) awaitInput(ctx context.Context, c *toolCall) {
+	t.mu.Lock()
 	if len(wire.ReadObject(c.arguments)) > 0 {
-		s.mu.Unlock()
+		t.mu.Unlock()
 		return
 	}
 	if c.informed == nil {
 		c.informed = make(chan struct{})
 	}
 	informed := c.informed
-	s.mu.Unlock()
+	t.mu.Unlock()
 	late := time.NewTimer(inputGrace)
 	defer late.Stop()
 	select {

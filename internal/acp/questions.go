@@ -13,32 +13,32 @@ import (
 
 // ask returns the call that a question is about. A call can have one open question; another one about the same call goes
 // by an id of its own.
-func (s *translator) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.release()
+func (t *translator) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.release()
 	agentID := toolCall.Text("toolCallId")
-	c := s.calls.known[agentID]
+	c := t.calls.known[agentID]
 	switch {
 	case agentID == "" || c == nil || c.ended:
-		c = s.announce(agentIDOr(agentID, "permission"), toolCall)
+		c = t.announce(agentIDOr(agentID, "permission"), toolCall)
 	case c.asking:
 		c.learn(toolCall)
-		c = s.double(c, agentID)
+		c = t.double(c, agentID)
 	default:
 		c.learn(toolCall)
 	}
 	if len(raw) > 0 {
-		s.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: s.turn, Update: raw})
+		t.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: t.turn, Update: raw})
 	}
 	c.asking = true
 	return c
 }
 
 // inQuestion is the call as the host is to be asked about it.
-func (s *translator) inQuestion(c *toolCall) domain.ToolCall {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (t *translator) inQuestion(c *toolCall) domain.ToolCall {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return c.inQuestion()
 }
 
@@ -50,21 +50,21 @@ func agentIDOr(agentID, otherwise string) string {
 }
 
 // double announces a call once more, for a second question.
-func (s *translator) double(c *toolCall, agentID string) *toolCall {
+func (t *translator) double(c *toolCall, agentID string) *toolCall {
 	second := &toolCall{
-		id: s.calls.newID(agentID), folder: c.folder, servers: c.servers, tool: c.tool, server: c.server, byName: c.byName, class: c.class, ofKind: c.ofKind, power: c.power, arguments: c.arguments, summary: c.summary,
+		id: t.calls.newID(agentID), folder: c.folder, servers: c.servers, tool: c.tool, server: c.server, byName: c.byName, class: c.class, ofKind: c.ofKind, power: c.power, arguments: c.arguments, summary: c.summary,
 		told: maps.Clone(c.told),
 	}
 	c.others = append(c.others, second)
-	s.request(second)
+	t.request(second)
 	return second
 }
 
 // answered notes what became of a question. Where the answer allows, the session has written that the call runs; where
 // it refuses, the fate of the call, unless the agent had begun it before it asked.
-func (s *translator) answered(c *toolCall, verdict domain.ApprovalStatus) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (t *translator) answered(c *toolCall, verdict domain.ApprovalStatus) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	c.asking, c.unanswered = false, false
 	switch {
 	case verdict == domain.ApprovalApproved && !c.started:
@@ -72,7 +72,7 @@ func (s *translator) answered(c *toolCall, verdict domain.ApprovalStatus) {
 	case verdict == domain.ApprovalApproved:
 	case verdict == domain.ApprovalDenied || verdict == domain.ApprovalExpired:
 		c.ended = c.ended || !c.started
-		s.messages.round = ""
+		t.messages.round = ""
 	default:
 		c.unanswered = true
 	}

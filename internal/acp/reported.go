@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -92,3 +93,5 @@ func shortenedBy(text string, already bool) (short string, truncated bool) {
 	short, truncated = shortened(text)
 	return short, truncated || already
 }
+
+func sortedNames(o wire.Object) []string { return slices.Sorted(maps.Keys(o)) }

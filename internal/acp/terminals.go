@@ -169,7 +169,7 @@ func (one *terminal) end(result domain.CommandResult, err error) {
 }
 
 // settled tells the fate of a command. Of one that the end of the turn cut off the session tells it: only that knows why.
-func (s *translator) settled(ctx context.Context, one *terminal, result domain.CommandResult, err error) {
+func (t *translator) settled(ctx context.Context, one *terminal, result domain.CommandResult, err error) {
 	text, truncated := one.output.text()
 	completed := domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: text, Truncated: truncated}
 	fail := func(failure domain.Failure) { completed.Fate, completed.Error = domain.FateFailed, &failure }
@@ -190,7 +190,7 @@ func (s *translator) settled(ctx context.Context, one *terminal, result domain.C
 	default:
 		fail(domain.FailureOf(err))
 	}
-	s.settle(one.call, completed)
+	t.settle(one.call, completed)
 }
 
 // find returns the terminal that a request names.

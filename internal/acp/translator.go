@@ -53,49 +53,49 @@ func newTranslator(life context.Context, opening domain.Opening) *translator {
 }
 
 // inTurn tells whether a turn runs.
-func (s *translator) inTurn() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.host != nil
+func (t *translator) inTurn() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.host != nil
 }
 
 // currentHost is the host of this moment.
-func (s *translator) currentHost() domain.Host {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hostNow()
+func (t *translator) currentHost() domain.Host {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hostNow()
 }
 
-func (s *translator) hostNow() domain.Host {
-	if s.host != nil {
-		return s.host
+func (t *translator) hostNow() domain.Host {
+	if t.host != nil {
+		return t.host
 	}
-	return s.outside
+	return t.outside
 }
 
 // emit tells the host. It fails only where the session is over, and then nobody is left to tell, and the end of the
 // agent is near.
-func (s *translator) emit(payload domain.Payload) {
-	_ = s.hostNow().Emit(s.life, payload)
+func (t *translator) emit(payload domain.Payload) {
+	_ = t.hostNow().Emit(t.life, payload)
 }
 
 // tell tells the host from outside of the translator.
-func (s *translator) tell(payload domain.Payload) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.emit(payload)
+func (t *translator) tell(payload domain.Payload) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.emit(payload)
 }
 
 // pass passes on what the agent said as it said it.
-func (s *translator) pass(kind string, update json.RawMessage) {
-	s.emit(domain.AgentUpdated{Turn: s.turn, Kind: wire.Beginning(kind, 100), Update: update})
+func (t *translator) pass(kind string, update json.RawMessage) {
+	t.emit(domain.AgentUpdated{Turn: t.turn, Kind: wire.Beginning(kind, 100), Update: update})
 }
 
 // passOn is pass from outside of the translator.
-func (s *translator) passOn(kind string, update json.RawMessage) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pass(kind, update)
+func (t *translator) passOn(kind string, update json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pass(kind, update)
 }
 
 // malformedBytes is how much is shown of what cannot be read.
@@ -103,21 +103,21 @@ const malformedBytes = 4 << 10
 
 // malformed passes on what cannot be read, for somebody to look at. It never ends anything: most agents send something
 // odd now and then, and mean nothing by it.
-func (s *translator) malformed(raw json.RawMessage) {
+func (t *translator) malformed(raw json.RawMessage) {
 	if len(raw) > malformedBytes {
 		raw = domain.Encode(wire.Beginning(string(raw), malformedBytes))
 	}
 	if len(raw) == 0 {
 		raw = json.RawMessage("null")
 	}
-	s.pass("malformed", raw)
+	t.pass("malformed", raw)
 }
 
 // silent tells that nothing has come for a while.
-func (s *translator) silent(quiet time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.emit(domain.AgentSilent{Turn: s.turn, Seconds: int64(quiet / time.Second)})
+func (t *translator) silent(quiet time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.emit(domain.AgentSilent{Turn: t.turn, Seconds: int64(quiet / time.Second)})
 }
 
 // replayFilter decides what becomes of an update, before it is translated. An agent speaks as soon as its session

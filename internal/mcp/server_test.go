@@ -37,7 +37,7 @@ func coded(t testing.TB, err error) *domain.Error {
 func toolServer(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tool-server")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 0\n"), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 0\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return program

@@ -142,7 +142,7 @@ func (r *Registry) launch(agent *agent, request domain.Request) (acp.Config, err
 		Starter: r.config.Starter,
 		Judge:   agent.judge,
 		Files:   agent.FileSystem, Terminals: agent.Terminal,
-		McpServers:  servers,
+		MCPServers:  servers,
 		Withheld:    withheld,
 		Meta:        json.RawMessage(agent.meta),
 		AuthMethods: agent.usableAuthMethods(env),

@@ -252,8 +252,8 @@ func TestNoServerUnderDeny(t *testing.T) {
 	}
 	request.Capabilities.MCP = domain.Deny
 	l, err := r.launch(r.agents["mine"], request)
-	if err != nil || len(l.McpServers) != 0 {
-		t.Errorf("%v is handed over: %v", l.McpServers, err)
+	if err != nil || len(l.MCPServers) != 0 {
+		t.Errorf("%v is handed over: %v", l.MCPServers, err)
 	}
 }
 

@@ -23,33 +23,33 @@ var ErrWithdrawn = errors.New("the agent withdrew its request")
 
 // request goes to the SDK at once, which gives it a goroutine; that waits until all notifications ahead are handled.
 // Reading does not: what comes behind the request may be what ends it.
-func (g *flowControl) request(line agentLine, e envelope) []byte {
-	if !g.register(e) {
-		return g.refuse(line, lineIsOneTooMany, lineHead{id: e.id, method: e.method})
+func (f *flowControl) request(line agentLine, e envelope) []byte {
+	if !f.register(e) {
+		return f.refuse(line, lineIsOneTooMany, lineHead{id: e.id, method: e.method})
 	}
-	return requestLine(g.serial, e)
+	return requestLine(f.serial, e)
 }
 
-func (g *flowControl) register(e envelope) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open >= requestLimit || g.asking > requestBytes {
+func (f *flowControl) register(e envelope) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open >= requestLimit || f.asking > requestBytes {
 		return false
 	}
-	g.open++
-	g.asking += len(e.params)
-	g.serial++
-	request := &agentRequest{key: idKey(e.id), behind: g.passed, ready: make(chan struct{})}
-	request.ctx, request.cancel = context.WithCancelCause(g.ctx)
-	g.requests[g.serial] = request
-	g.release()
+	f.open++
+	f.asking += len(e.params)
+	f.serial++
+	request := &agentRequest{key: idKey(e.id), behind: f.passed, ready: make(chan struct{})}
+	request.ctx, request.cancel = context.WithCancelCause(f.ctx)
+	f.requests[f.serial] = request
+	f.release()
 	return true
 }
 
 // release lets the requests go whose notifications are handled.
-func (g *flowControl) release() {
-	for _, request := range g.requests {
-		if !request.released && request.behind <= g.handled {
+func (f *flowControl) release() {
+	for _, request := range f.requests {
+		if !request.released && request.behind <= f.handled {
 			request.released = true
 			close(request.ready)
 		}
@@ -58,37 +58,37 @@ func (g *flowControl) release() {
 
 // withdraw ends the context of one request. The SDK would do it too, but it forgets a request that has the id of one
 // that has just been answered.
-func (g *flowControl) withdraw(line agentLine, e envelope) {
+func (f *flowControl) withdraw(line agentLine, e envelope) {
 	var params struct {
 		RequestID json.RawMessage `json:"requestId"`
 	}
 	if json.Unmarshal(e.params, &params) != nil || !isScalar(params.RequestID) {
-		g.reportError(line, lineIsNoise, lineHead{method: e.method})
+		f.reportError(line, lineIsNoise, lineHead{method: e.method})
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	key, newest := idKey(params.RequestID), uint64(0)
-	for serial, request := range g.requests {
+	for serial, request := range f.requests {
 		if request.key == key {
 			newest = max(newest, serial)
 		}
 	}
 	if newest > 0 {
-		g.requests[newest].cancel(ErrWithdrawn)
+		f.requests[newest].cancel(ErrWithdrawn)
 	}
 }
 
 // handle is the SDK's handler, for notifications on its one goroutine for them, for requests on one each.
-func (g *flowControl) handle(_ context.Context, marked string, params json.RawMessage) (any, *acp.RequestError) {
+func (f *flowControl) handle(_ context.Context, marked string, params json.RawMessage) (any, *acp.RequestError) {
 	mark, method, _ := strings.Cut(marked, " ")
 	if mark == "0" {
-		g.handler.Notification(method, params)
-		g.done(len(params))
+		f.handler.Notification(method, params)
+		f.done(len(params))
 		return nil, nil
 	}
 	serial, _ := strconv.ParseUint(mark, 10, 64) // of requestLine
-	result, err := g.serve(serial, method, params)
+	result, err := f.serve(serial, method, params)
 	if err != nil {
 		return nil, err
 	}
@@ -96,25 +96,25 @@ func (g *flowControl) handle(_ context.Context, marked string, params json.RawMe
 }
 
 // done counts a notification as handled.
-func (g *flowControl) done(size int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.handled++
-	g.bytes -= size
-	g.release()
-	g.changed.Broadcast()
+func (f *flowControl) done(size int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.handled++
+	f.bytes -= size
+	f.release()
+	f.changed.Broadcast()
 }
 
 // serve answers one request.
-func (g *flowControl) serve(serial uint64, method string, params json.RawMessage) (json.RawMessage, *acp.RequestError) {
-	g.mu.Lock()
-	request := g.requests[serial]
-	g.mu.Unlock()
+func (f *flowControl) serve(serial uint64, method string, params json.RawMessage) (json.RawMessage, *acp.RequestError) {
+	f.mu.Lock()
+	request := f.requests[serial]
+	f.mu.Unlock()
 	defer func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.requests, serial)
-		g.asking -= len(params)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.requests, serial)
+		f.asking -= len(params)
 		request.cancel(nil)
 	}()
 	select {
@@ -122,7 +122,7 @@ func (g *flowControl) serve(serial uint64, method string, params json.RawMessage
 	case <-request.ctx.Done(): // nobody has heard of it yet, and nobody needs to
 		return nil, answerError(request.ctx, context.Canceled)
 	}
-	result, err := g.handler.Request(request.ctx, method, params)
+	result, err := f.handler.Request(request.ctx, method, params)
 	if err != nil {
 		return nil, answerError(request.ctx, err)
 	}

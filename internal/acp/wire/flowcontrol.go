@@ -67,46 +67,46 @@ func newFlowControl(stdin *agentStdin, stdout io.ReadCloser, handler Handler, ta
 }
 
 // close ends what waits for the agent. The first reason stays.
-func (g *flowControl) close(reason error) {
-	g.stop(reason)
-	_ = g.stdin.fail(reason)
+func (f *flowControl) close(reason error) {
+	f.stop(reason)
+	_ = f.stdin.fail(reason)
 }
 
 // giveUp ends the connection from our side. The agent gets an error where it writes, and whatever of it was read
 // already is still handed out.
-func (g *flowControl) giveUp(reason error) {
-	g.close(reason)
-	_ = g.stdout.Close() // the end that Read gets by it is all that is wanted
+func (f *flowControl) giveUp(reason error) {
+	f.close(reason)
+	_ = f.stdout.Close() // the end that Read gets by it is all that is wanted
 }
 
-func (g *flowControl) send(message []byte) error {
-	err := g.stdin.write(message)
+func (f *flowControl) send(message []byte) error {
+	err := f.stdin.write(message)
 	if errors.Is(err, ErrNotReading) {
-		g.giveUp(err)
+		f.giveUp(err)
 	}
 	return err
 }
 
-func (g *flowControl) show(way Direction, raw []byte) {
-	if g.tap != nil {
-		g.tap(way, raw)
+func (f *flowControl) show(way Direction, raw []byte) {
+	if f.tap != nil {
+		f.tap(way, raw)
 	}
 }
 
 // wasHeld says whether the agent had to wait for the handler since this was asked before.
-func (g *flowControl) wasHeld() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	held := g.held || g.delivering
-	g.held = g.holding
+func (f *flowControl) wasHeld() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held := f.held || f.delivering
+	f.held = f.holding
 	return held
 }
 
 // owes tells whether a request of the agent has no answer on the wire.
-func (g *flowControl) owes() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.open > 0
+func (f *flowControl) owes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open > 0
 }
 
 // pendingCall is a call of ours.
@@ -123,14 +123,14 @@ type Answer struct {
 	Err    error
 }
 
-func (g *flowControl) reason() error {
-	if g.ctx.Err() != nil {
-		return context.Cause(g.ctx)
+func (f *flowControl) reason() error {
+	if f.ctx.Err() != nil {
+		return context.Cause(f.ctx)
 	}
-	return g.stdin.failure()
+	return f.stdin.failure()
 }
 
-func (g *flowControl) gone() error { return fmt.Errorf("%w: %w", ErrGone, g.reason()) }
+func (f *flowControl) gone() error { return fmt.Errorf("%w: %w", ErrGone, f.reason()) }
 
 // agentRequest is a request of the agent on its way to the handler.
 type agentRequest struct {

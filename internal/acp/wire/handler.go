@@ -28,6 +28,7 @@ type Handler interface {
 // Direction is where a message goes.
 type Direction string
 
+// Directions of messages.
 const (
 	ToAgent   Direction = "toAgent"
 	FromAgent Direction = "fromAgent"

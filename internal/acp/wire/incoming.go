@@ -19,46 +19,46 @@ const (
 )
 
 // Read gives the SDK one message after the other, when its time has come.
-func (g *flowControl) Read(into []byte) (int, error) {
-	<-g.opened
-	for len(g.rest) == 0 {
-		line, err := g.lines.next()
+func (f *flowControl) Read(into []byte) (int, error) {
+	<-f.opened
+	for len(f.rest) == 0 {
+		line, err := f.lines.next()
 		if err != nil {
-			g.end(err)
+			f.end(err)
 			return 0, io.EOF
 		}
-		g.rest = g.route(line)
+		f.rest = f.route(line)
 	}
-	n := copy(into, g.rest)
-	g.rest = g.rest[n:]
+	n := copy(into, f.rest)
+	f.rest = f.rest[n:]
 	return n, nil
 }
 
 // end keeps the end from the SDK until it has handed out all that came before. On the end it forgets calls whose answer
 // it holds: it waits for the answer and for the end together, and takes the one or the other by chance.
-func (g *flowControl) end(err error) {
+func (f *flowControl) end(err error) {
 	if errors.Is(err, io.EOF) {
 		err = ErrOutputEnded
 	}
-	g.close(err)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.passed > g.handled || g.taken > 0 {
-		g.changed.Wait()
+	f.close(err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.passed > f.handled || f.taken > 0 {
+		f.changed.Wait()
 	}
 }
 
 // route turns a line into what the SDK gets to read of it; nil is nothing.
-func (g *flowControl) route(line agentLine) []byte {
+func (f *flowControl) route(line agentLine) []byte {
 	switch {
 	case line.tooLong:
-		return g.refuse(line, lineIsTooLong, line.head)
+		return f.refuse(line, lineIsTooLong, line.head)
 	case len(line.text) == 0:
 		return nil
 	}
 	if chunk, is := ReadTextChunk(line.text); is {
-		g.show(FromAgent, line.text)
-		g.deliver(chunk)
+		f.show(FromAgent, line.text)
+		f.deliver(chunk)
 		return nil
 	}
 	whole := utf8.Valid(line.text)
@@ -67,48 +67,48 @@ func (g *flowControl) route(line agentLine) []byte {
 		text = bytes.ToValidUTF8(text, []byte("?")) // not U+FFFD, with which it could grow over the limit
 	}
 	if domain.TooDeep(text) { // before anything reads it
-		return g.refuse(line, lineIsTooDeep, headOf(text))
+		return f.refuse(line, lineIsTooDeep, headOf(text))
 	}
 	e, ok := readEnvelope(text)
 	switch {
 	case !ok && json.Valid(text):
-		g.reportError(line, lineIsNoise, lineHead{})
+		f.reportError(line, lineIsNoise, lineHead{})
 		return nil
 	case !ok:
-		return g.refuse(line, lineIsBroken, headOf(text))
+		return f.refuse(line, lineIsBroken, headOf(text))
 	case !whole:
-		g.reportError(line, lineIsNotUTF8, lineHead{id: e.id, method: e.method})
+		f.reportError(line, lineIsNotUTF8, lineHead{id: e.id, method: e.method})
 	}
-	return g.direct(line, e)
+	return f.direct(line, e)
 }
 
 // direct sends a message its way.
-func (g *flowControl) direct(line agentLine, e envelope) []byte {
-	g.show(FromAgent, line.text)
+func (f *flowControl) direct(line agentLine, e envelope) []byte {
+	f.show(FromAgent, line.text)
 	switch {
 	case e.method == nil:
-		return g.answer(line, e)
+		return f.answer(line, e)
 	case e.id != nil:
-		return g.request(line, e)
+		return f.request(line, e)
 	case string(e.method) == `"$/cancel_request"`:
-		g.withdraw(line, e)
+		f.withdraw(line, e)
 		return nil
 	default:
-		return g.notification(e)
+		return f.notification(e)
 	}
 }
 
 // notification waits for its place in the queue.
-func (g *flowControl) notification(e envelope) []byte {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.passed-g.handled >= notificationLimit || g.bytes > notificationBytes {
-		g.holding, g.held = true, true
-		g.changed.Wait()
+func (f *flowControl) notification(e envelope) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.passed-f.handled >= notificationLimit || f.bytes > notificationBytes {
+		f.holding, f.held = true, true
+		f.changed.Wait()
 	}
-	g.holding = false
-	g.passed++
-	g.bytes += len(e.params)
+	f.holding = false
+	f.passed++
+	f.bytes += len(e.params)
 	return requestLine(0, e)
 }
 
@@ -117,18 +117,18 @@ const slowDelivery = 100 * time.Millisecond
 
 // deliver hands a chunk to the handler here and now. Its place in the order is behind all notifications that the SDK was
 // given, so it waits for them; what comes behind it in the order is not read yet.
-func (g *flowControl) deliver(chunk TextChunk) {
-	g.mu.Lock()
-	for g.passed > g.handled {
-		g.holding, g.held = true, true
-		g.changed.Wait()
+func (f *flowControl) deliver(chunk TextChunk) {
+	f.mu.Lock()
+	for f.passed > f.handled {
+		f.holding, f.held = true, true
+		f.changed.Wait()
 	}
-	g.holding, g.delivering = false, true
-	g.mu.Unlock()
+	f.holding, f.delivering = false, true
+	f.mu.Unlock()
 	begun := time.Now()
-	g.handler.TextChunk(chunk)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.delivering = false
-	g.held = g.held || time.Since(begun) > slowDelivery
+	f.handler.TextChunk(chunk)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delivering = false
+	f.held = f.held || time.Since(begun) > slowDelivery
 }

@@ -11,21 +11,21 @@ import (
 )
 
 // refuse tells whoever waits for a message that it cannot be handed on.
-func (g *flowControl) refuse(line agentLine, kind ProtocolErrorKind, head lineHead) []byte {
+func (f *flowControl) refuse(line agentLine, kind ProtocolErrorKind, head lineHead) []byte {
 	asks := head.id != nil && head.method != nil
 	answers := head.id != nil && head.method == nil && head.answers
 	switch {
 	case kind == lineIsBroken && !asks && !answers, kind == lineIsTooDeep && head.method == nil && !answers:
 		kind = lineIsNoise
 	}
-	g.reportError(line, kind, head)
+	f.reportError(line, kind, head)
 	switch {
 	case asks:
 		// Written here and now: an agent that does not read its refusals is not read either. If the write fails, then
 		// whoever writes next is told.
-		_ = g.send(refusalLine(head.id, refusal("request", line, kind)))
+		_ = f.send(refusalLine(head.id, refusal("request", line, kind)))
 	case answers:
-		return g.answer(line, envelope{id: head.id, failed: refusal("answer", line, kind)})
+		return f.answer(line, envelope{id: head.id, failed: refusal("answer", line, kind)})
 	}
 	return nil
 }
@@ -50,10 +50,10 @@ func refusal(what string, line agentLine, kind ProtocolErrorKind) json.RawMessag
 }
 
 // reportError tells the handler of a line that was no message.
-func (g *flowControl) reportError(line agentLine, kind ProtocolErrorKind, head lineHead) {
-	g.protocolErrors++
+func (f *flowControl) reportError(line agentLine, kind ProtocolErrorKind, head lineHead) {
+	f.protocolErrors++
 	id := strings.ToValidUTF8(string(head.id), "?")
-	d := ProtocolError{Kind: kind, Size: line.size, Sample: line.sample(), ID: id, Count: g.protocolErrors}
+	d := ProtocolError{Kind: kind, Size: line.size, Sample: line.sample(), ID: id, Count: f.protocolErrors}
 	_ = json.Unmarshal(head.method, &d.Method) // there may be none
-	g.handler.ProtocolError(d)
+	f.handler.ProtocolError(d)
 }

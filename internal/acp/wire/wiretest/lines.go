@@ -48,7 +48,7 @@ var UnusualLines = []string{
 // MutatedLines are n lines that were cut, doubled, and put together anew, always the same.
 func MutatedLines(n int) iter.Seq[[]byte] {
 	seeds := append(append([]string{}, PlainLines...), UnusualLines...)
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // tests repeat
+	random := rand.New(rand.NewPCG(1, 2))
 	return func(yield func([]byte) bool) {
 		for range n {
 			line := []byte(seeds[random.IntN(len(seeds))])
