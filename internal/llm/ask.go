@@ -2,71 +2,33 @@ package llm
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
 )
 
-// attempts gets one whole answer of the current model, in as many attempts as that needs and its time allows. Each attempt
-// speaks in a message of its own, so that an interrupted one stays readable and is never continued by another answer's
-// text. What the provider failed at for good is a [*provider.Failure].
-//
-// An answer of nothing, neither text nor a call, is asked for once more: it is most often a hiccup of the server. When the
-// same comes again it is taken for what it says. A model that has done its work by tools may have nothing to add, and an
-// execution that has done its work must not fail for that.
-func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) {
-	asked := t.agent.asked()
-	question := provider.Request{System: t.system.Value(), Messages: t.view(), Tools: t.agent.tools.definitions}
-	repeated, err := t.retries(ctx)
-	if err != nil {
-		return provider.Answer{}, nil, err
-	}
+// ask gets one whole answer, from the first model that can give one.
+func (t *turn) ask(ctx context.Context) (provider.Answer, *message, error) {
+	t.attempt = 0
+	models := &t.agent.models
 	for {
-		t.attempt++
-		said := newMessage(ctx, t.host, t.newMessageID())
-		got, err := asked.client.Stream(ctx, question, said)
-		if err == nil && !repeated.once && empty(got, said) {
-			err = emptyAnswer(asked.model.Name)
+		got, said, err := t.askModel(ctx)
+		var trouble *provider.Failure
+		if !errors.As(err, &trouble) {
+			return got, said, err
 		}
-		if err == nil {
-			return got, said, said.complete()
+		if !trouble.Elsewhere() || models.last() {
+			return provider.Answer{}, nil, models.gaveUp(trouble)
 		}
-		trouble, err := t.judge(ctx, said, err)
+		from := models.asked().model.Name
+		models.giveUp(trouble.Shown)
+		t.agent.conversation.measured = 0 // what one model has counted is no measure for the next
+		err = t.host.Emit(ctx, domain.ModelSwitched{
+			From: from, To: models.asked().model.Name, Code: trouble.Shown.Code, Message: trouble.Shown.Message,
+		})
 		if err != nil {
 			return provider.Answer{}, nil, err
 		}
-		if err := t.countBroken(ctx, got.Usage); err != nil {
-			return provider.Answer{}, nil, err
-		}
-		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.task.id,
-			"model", asked.model.Name, "attempt", repeated.attempt, "error", trouble.Shown)
-		at, again := repeated.next(time.Now(), trouble)
-		if !again {
-			return provider.Answer{}, nil, repeated.over(trouble)
-		}
-		if err := t.wait(ctx, repeated, at, trouble); err != nil {
-			return provider.Answer{}, nil, err
-		}
 	}
-}
-
-// empty tells whether an answer that came to its end says nothing and asks for nothing. Thoughts are for the model itself.
-func empty(got provider.Answer, said *message) bool {
-	return got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking
-}
-
-func emptyAnswer(model string) *provider.Failure {
-	return &provider.Failure{Retry: true, Once: true, Shown: domain.Errorf(domain.CodeModelFailed, "The answer of model %q was empty.", model)}
-}
-
-// judge tells a failure of the provider, after closing what it had said, from the end of everything.
-func (t *turn) judge(ctx context.Context, said *message, err error) (*provider.Failure, error) {
-	if ended := ctx.Err(); ended != nil {
-		return nil, ended
-	}
-	if over := said.interrupt(); over != nil { // the host takes nothing any more, which may be what err is about
-		return nil, over
-	}
-	return provider.FailureOf(err), nil
 }

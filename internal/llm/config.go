@@ -118,3 +118,25 @@ func newTransport() *http.Transport {
 	transport.MaxIdleConnsPerHost = transport.MaxIdleConns
 	return transport
 }
+
+// mostCost bounds a price. No model comes near it, and a bill without a bound could grow to a number that JSON cannot say.
+const mostCost = 1e9
+
+// checkPrices finds prices that are none.
+func checkPrices(m Model) error {
+	for _, price := range []struct {
+		field string
+		value *float64
+	}{
+		{"inputCostPer1m", m.InputCostPer1m},
+		{"outputCostPer1m", m.OutputCostPer1m},
+		{"cacheReadCostPer1m", m.CacheReadCostPer1m},
+		{"cacheWriteCostPer1m", m.CacheWriteCostPer1m},
+	} {
+		if v := price.value; v != nil && !(*v >= 0 && *v <= mostCost) { // NaN is in no range
+			return domain.Invalid(m.Pointer(price.field), "the price %s of model %q is not between 0 and %.0f",
+				price.field, m.Name, mostCost)
+		}
+	}
+	return nil
+}

@@ -2,52 +2,64 @@ package llm
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"signoff/internal/domain"
 )
 
-// count adds an answer's usage to the bills and tells it. A provider that reports nothing leaves nothing to tell, unless
-// it is that the cost is not known any more.
-func (t *turn) count(used domain.Usage) []domain.Payload {
-	costKnown, silent := t.agent.bill.usage.Cost != nil, used == domain.Usage{}
-	if !silent {
-		used = t.agent.asked().completed(used)
+// account keeps the bills of an execution and of its turn.
+type account struct {
+	total bill
+	turn  *bill // nil where a restart came between
+
+	contextUsed *int64 // by the last answer; nil = unknown
+}
+
+// begin goes on with the bill of an execution that may have been opened before. Where there were answers and no figures, those
+// answers cost something that nobody knows.
+func (a *account) begin(prompt domain.Prompt) {
+	before := prompt.Turn > 1 || prompt.Rounds > 0
+	answered := slices.ContainsFunc(prompt.History, func(m domain.Message) bool { return m.Role == domain.RoleAssistant })
+	a.total.begun = a.total.begun || a.total.usage != domain.Usage{} || before && answered
+	a.turn = nil
+	if prompt.Rounds == 0 {
+		a.turn = &bill{}
 	}
-	t.agent.measured = orZero(used.ContextUsed)
-	t.charge(used)
+}
+
+// count adds an answer's usage to the bills, and returns what is told of it. A provider that reports nothing leaves nothing to tell,
+// unless it is that the cost is not known any more.
+func (a *account) count(of *candidate, used domain.Usage) []domain.Payload {
+	costKnown, silent := a.total.usage.Cost != nil, used == domain.Usage{}
+	if !silent {
+		used = of.completed(used)
+	}
+	a.contextUsed = used.ContextUsed
+	told := a.charge(of, used)
 	if silent && !costKnown {
 		return nil
 	}
-	return []domain.Payload{t.usage(used)}
+	return []domain.Payload{told}
 }
 
 // countBroken adds what the provider has told of an answer that did not come to its end: it was read and written all the
 // same. Anthropic tells the input with its first event, and a budget that took such answers for free would be spent many
 // times over by a connection that keeps breaking. Nobody goes on from such an answer, so it says nothing of the context.
-func (t *turn) countBroken(ctx context.Context, used domain.Usage) error {
+func (a *account) countBroken(of *candidate, used domain.Usage) []domain.Payload {
 	if used == (domain.Usage{}) {
 		return nil
 	}
-	used = t.agent.asked().completed(used)
+	used = of.completed(used)
 	used.ContextUsed = nil
-	t.charge(used)
-	return t.host.Emit(ctx, t.usage(used))
+	return []domain.Payload{a.charge(of, used)}
 }
 
-func (t *turn) charge(used domain.Usage) {
-	t.agent.bill.add(used)
-	if t.bill != nil {
-		t.bill.add(used)
-	}
-}
-
-// usage is what is told of a request.
-func (t *turn) usage(used domain.Usage) domain.UsageUpdated {
-	told := domain.UsageUpdated{Usage: t.agent.bill.usage, Request: &used, Model: t.agent.asked().model.Name}
-	if t.bill != nil {
-		usage := t.bill.usage
+func (a *account) charge(of *candidate, used domain.Usage) domain.UsageUpdated {
+	a.total.add(used)
+	told := domain.UsageUpdated{Usage: a.total.usage, Request: &used, Model: of.model.Name}
+	if a.turn != nil {
+		a.turn.add(used)
+		usage := a.turn.usage
 		told.Turn = &usage
 	}
 	return told
@@ -55,43 +67,16 @@ func (t *turn) usage(used domain.Usage) domain.UsageUpdated {
 
 // completed adds what follows from the figures of a request.
 func (c *candidate) completed(used domain.Usage) domain.Usage {
-	used.ContextUsed = contextUsed(used)
+	if used.InputTokens != nil && used.OutputTokens != nil { // the next request has before it all that went in, and what came out
+		used.ContextUsed = new(*used.InputTokens + *used.OutputTokens)
+	} else {
+		used.ContextUsed = nil
+	}
 	if window := int64(c.model.ContextWindow); window > 0 {
 		used.ContextSize = &window
 	}
 	used.Cost = c.cost(used)
 	return used
-}
-
-// contextUsed is what the next request will have before it: all that went in, and what came out.
-func contextUsed(used domain.Usage) *int64 {
-	if used.InputTokens == nil || used.OutputTokens == nil {
-		return nil
-	}
-	total := *used.InputTokens + *used.OutputTokens
-	return &total
-}
-
-// mostCost bounds a price. No model comes near it, and a bill without a bound could grow to a number that JSON cannot say.
-const mostCost = 1e9
-
-// checkPrices finds prices that are none.
-func checkPrices(m Model) error {
-	for _, price := range []struct {
-		field string
-		value *float64
-	}{
-		{"inputCostPer1m", m.InputCostPer1m},
-		{"outputCostPer1m", m.OutputCostPer1m},
-		{"cacheReadCostPer1m", m.CacheReadCostPer1m},
-		{"cacheWriteCostPer1m", m.CacheWriteCostPer1m},
-	} {
-		if v := price.value; v != nil && !(*v >= 0 && *v <= mostCost) { // NaN is in no range
-			return domain.Invalid(m.Pointer(price.field), "the price %s of model %q is not between 0 and %.0f",
-				price.field, m.Name, mostCost)
-		}
-	}
-	return nil
 }
 
 // cost is what a request cost; nil where that cannot be said.
@@ -169,14 +154,6 @@ func (b *bill) add(request domain.Usage) {
 	if unknown {
 		b.usage.Cost = nil
 	}
-}
-
-// takeUp goes on with the bill of an execution that was opened before. Where there were answers and no figures, those
-// answers cost something that nobody knows.
-func (b *bill) takeUp(prompt domain.Prompt) {
-	before := prompt.Turn > 1 || prompt.Rounds > 0
-	answered := slices.ContainsFunc(prompt.History, func(m domain.Message) bool { return m.Role == domain.RoleAssistant })
-	b.begun = b.begun || b.usage != domain.Usage{} || before && answered
 }
 
 func orZero(tokens *int64) int64 {

@@ -81,12 +81,12 @@ func TestABillDoesNotForget(t *testing.T) {
 		{"a turn without an answer", domain.Usage{}, domain.Prompt{Turn: 2, History: answered[:1]}, []domain.Usage{known}, 10, new(0.5)},
 	}
 	for _, test := range tests {
-		sum := bill{usage: test.before}
-		sum.takeUp(test.prompt)
+		sum := account{total: bill{usage: test.before}}
+		sum.begin(test.prompt)
 		for _, request := range test.requests {
-			sum.add(request)
+			sum.total.add(request)
 		}
-		if diff := cmp.Diff(domain.Usage{InputTokens: &test.tokens, Cost: test.cost}, sum.usage); diff != "" {
+		if diff := cmp.Diff(domain.Usage{InputTokens: &test.tokens, Cost: test.cost}, sum.total.usage); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}

@@ -29,6 +29,22 @@ func newCandidate(model Model, of provider.Provider, setup provider.Setup) *cand
 	return c
 }
 
+// fullAt is how many tokens a request may have before room is made; 0 = unknown.
+func (c *candidate) fullAt() int64 {
+	window := int64(c.model.ContextWindow)
+	limit := window * nearLimit / 100
+	if reserved := c.provider.Reserved; reserved != nil && window > 0 {
+		limit = min(limit, window-int64(reserved(c.model)))
+	}
+	return limit
+}
+
+// lineup is the models that one execution may ask, in their order, and those that are out.
+type lineup struct {
+	candidates []*candidate // the request's model and its fallbacks
+	lost       []lost       // the first of them, each with its failure
+}
+
 // lost is a candidate that has failed for good.
 type lost struct {
 	name string
@@ -39,41 +55,42 @@ type lost struct {
 // long as the agent is open. To try it anew in every turn would make a person wait for all its attempts each time, and
 // have two models speak in turns. Only an agent that is opened again, after a restart or a long rest, begins with the
 // first.
-func (a *agent) asked() *candidate { return a.candidates[len(a.lost)] }
+func (l *lineup) asked() *candidate { return l.candidates[len(l.lost)] }
 
-// ask gets one whole answer, from the first model that can give one.
-func (t *turn) ask(ctx context.Context) (provider.Answer, *message, error) {
-	t.attempt = 0
-	for {
-		got, said, err := t.askModel(ctx)
-		var trouble *provider.Failure
-		if !errors.As(err, &trouble) {
-			return got, said, err
-		}
-		if !trouble.Elsewhere() || len(t.agent.lost)+1 == len(t.agent.candidates) {
-			return provider.Answer{}, nil, t.agent.gaveUp(trouble)
-		}
-		if err := t.next(ctx, trouble.Shown); err != nil {
-			return provider.Answer{}, nil, err
-		}
-	}
+// last tells whether no other model is left.
+func (l *lineup) last() bool { return len(l.lost)+1 == len(l.candidates) }
+
+// giveUp takes the model out whose turn it is.
+func (l *lineup) giveUp(why *domain.Error) {
+	l.lost = append(l.lost, lost{name: l.asked().model.Name, why: why})
 }
 
-// next goes over to the next candidate. What the last one has counted is no measure for it.
-func (t *turn) next(ctx context.Context, why *domain.Error) error {
-	from := t.agent.asked().model.Name
-	t.agent.lost = append(t.agent.lost, lost{name: from, why: why})
-	t.agent.measured = 0
-	return t.host.Emit(ctx, domain.ModelSwitched{From: from, To: t.agent.asked().model.Name, Code: why.Code, Message: why.Message})
+// recover goes on where an earlier process had come to, with a request that failed. Its model is asked again, and not those that were
+// given up before it. It tells whether the model is still there.
+func (l *lineup) recover(retrying *domain.Retrying) bool {
+	asked := slices.IndexFunc(l.candidates, func(c *candidate) bool { return c.model.Name == retrying.Model })
+	if asked < 0 || asked < len(l.lost) { // the registry has changed, or it failed in the log of an older server
+		return false
+	}
+	for _, before := range l.candidates[len(l.lost):asked] {
+		why := domain.Errorf(domain.CodeModelFailed, "Model %q was given up in an earlier turn.", before.model.Name)
+		for _, switched := range retrying.Switched {
+			if switched.From == before.model.Name {
+				why = domain.Errorf(switched.Code, "%s", switched.Message)
+			}
+		}
+		l.lost = append(l.lost, lost{name: before.model.Name, why: why})
+	}
+	return true
 }
 
 // gaveUp is the error that ends the turn; it names every model that was tried. The failure of the last one decides whether the request
 // may be served later.
-func (a *agent) gaveUp(last *provider.Failure) *domain.Error {
+func (l *lineup) gaveUp(last *provider.Failure) *domain.Error {
 	shown := last.Shown
-	if len(a.lost) > 0 {
+	if len(l.lost) > 0 {
 		var tried []string
-		for _, model := range append(slices.Clone(a.lost), lost{name: a.asked().model.Name, why: last.Shown}) {
+		for _, model := range append(slices.Clone(l.lost), lost{name: l.asked().model.Name, why: last.Shown}) {
 			tried = append(tried, fmt.Sprintf("%q: %s", model.name, model.why.Message))
 		}
 		shown = domain.Errorf(last.Shown.Code, "None of %d models could answer. %s", len(tried), strings.Join(tried, " ")).With(last)

@@ -1,48 +1,9 @@
 package llm
 
-import (
-	"signoff/internal/domain"
-)
+import "signoff/internal/domain"
 
 // noResult stands for a result that the log does not have, so that a provider accepts the conversation.
 const noResult = "There is no result of this call."
-
-// answered tells whether the history ends with an answer that asked for nothing: the turn was over, and the server
-// went down before it could say so.
-func (t *turn) answered() bool {
-	if len(t.history) == 0 {
-		return false
-	}
-	last := t.history[len(t.history)-1]
-	return last.Role == domain.RoleAssistant && len(last.ToolCalls) == 0
-}
-
-// unsettled finds the calls at the end of the history that have no result: a restart came between.
-func (t *turn) unsettled() []pendingCall {
-	settled := map[string]bool{}
-	for i := len(t.history) - 1; i >= 0; i-- {
-		message := t.history[i]
-		switch message.Role {
-		case domain.RoleTool:
-			settled[message.ToolCallID] = true
-			continue
-		case domain.RoleAssistant:
-			return t.unsettledOf(message, settled)
-		}
-		break
-	}
-	return nil
-}
-
-func (t *turn) unsettledOf(message domain.Message, settled map[string]bool) []pendingCall {
-	var calls []pendingCall
-	for _, call := range message.ToolCalls {
-		if !settled[call.ID] {
-			calls = append(calls, t.check(call))
-		}
-	}
-	return calls
-}
 
 // orderly puts the results behind the answer that asked for them, in the order in which it asked, each once. Providers
 // refuse a conversation that is not so, and after a restart or a cancelled turn the log's order is another.

@@ -12,6 +12,9 @@ import (
 // What an execution is for decides who the model is told to be, by which rules, and with which tools; see toolset.go for these.
 
 var (
+	//go:embed persona.md
+	personaText string
+
 	//go:embed assistant.md
 	assistantText string
 
@@ -56,13 +59,13 @@ func (t *turn) kindRules() string {
 	runbook := t.host.Runbook()
 	switch t.agent.task.kind {
 	case domain.KindAssistant:
-		return paragraphs([]string{assistantRulesText, aboutTypes(runbook.BlockTypes)})
+		return paragraphs(assistantRulesText, aboutTypes(runbook.BlockTypes))
 	case domain.KindGeneration:
 		task := generatorFirstText
 		if t.edits {
 			task = generatorEditText
 		}
-		return paragraphs([]string{generatorRulesText, task, aboutPlace(runbook), aboutTypes(runbook.BlockTypes)})
+		return paragraphs(generatorRulesText, task, aboutPlace(runbook), aboutTypes(runbook.BlockTypes))
 	default:
 		return ""
 	}
@@ -97,4 +100,15 @@ func aboutTypes(types []domain.BlockType) string {
 		lines = append(lines, fmt.Sprintf("- … and %d more", more))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// paragraphs joins what is not empty.
+func paragraphs(parts ...string) string {
+	var kept []string
+	for _, part := range parts {
+		if part = strings.TrimSpace(part); part != "" {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, "\n\n")
 }

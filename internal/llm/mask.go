@@ -54,3 +54,24 @@ func (m mask) result(result tools.Result) tools.Result {
 	}
 	return result
 }
+
+// argumentsOf keeps what the model wrote. What is not JSON becomes a JSON string, so that the log can hold it, and so does what is
+// nested so deep that clients could not read it; for a tool without parameters some models write nothing at all.
+func argumentsOf(written string) json.RawMessage {
+	switch {
+	case written == "":
+		return json.RawMessage("{}")
+	case !domain.TooDeep([]byte(written)) && json.Valid([]byte(written)):
+		return json.RawMessage(written)
+	default:
+		return quoted(written)
+	}
+}
+
+func quoted(text string) json.RawMessage {
+	encoded, err := json.Marshal(text)
+	if err != nil { // a string always encodes
+		panic("llm: " + err.Error())
+	}
+	return encoded
+}

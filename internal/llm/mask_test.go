@@ -42,7 +42,7 @@ func TestMaskOfAResult(t *testing.T) {
 // TestASecretInACallIsFound, however it is written; then nobody is asked about the call, and the log has it masked.
 func TestASecretInACallIsFound(t *testing.T) {
 	there := &toolset{registry: tools.NewRegistry(tools.Bash{}), definitions: []tools.Definition{tools.Bash{}.Definition()}}
-	t1 := &turn{agent: &agent{mask: hides, tools: there}}
+	calls := &runner{mask: hides, tools: there, task: &task{}}
 	for _, test := range []struct {
 		name, written, logged string
 		code                  domain.Code
@@ -57,7 +57,7 @@ func TestASecretInACallIsFound(t *testing.T) {
 		{"too long, and at the cut", `{"command":"` + strings.Repeat("x", 985) + `s3cret-value` + strings.Repeat("x", maxArgumentBytes) + `"}`,
 			`"{\"command\":\"` + strings.Repeat("x", 985) + `[ma…"`, domain.CodeInvalidArguments},
 	} {
-		call := t1.prepare(provider.Call{Name: "bash", Arguments: test.written}, 0)
+		call := calls.prepare(provider.Call{Name: "bash", Arguments: test.written}, 0)
 		if string(call.Arguments) != test.logged || (call.flaw == nil) != (test.code == "") || call.flaw != nil && domain.CodeOf(call.flaw) != test.code {
 			t.Errorf("%s: %v, logged %.1100s", test.name, call.flaw, call.Arguments)
 		}

@@ -79,14 +79,16 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 		return nil, err
 	}
 	return &agent{
-		candidates: candidates,
-		tools:      granted,
-		mask:       mask{r.config.Masker},
-		logger:     r.config.Logger,
-		task:       newTask(execution),
-		retry:      r.retryOf(execution.Request),
-		patience:   r.config.Patience,
-		bill:       bill{usage: execution.Usage},
+		tools:    granted,
+		mask:     mask{r.config.Masker},
+		logger:   r.config.Logger,
+		task:     newTask(execution),
+		retry:    r.retryOf(execution.Request),
+		patience: r.config.Patience,
+
+		models:       lineup{candidates: candidates},
+		account:      account{total: bill{usage: execution.Usage}},
+		conversation: conversation{mask: mask{r.config.Masker}, generates: execution.Request.Kind == domain.KindGeneration},
 	}, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unique"
 
 	"signoff/internal/domain"
 	"signoff/internal/schema"
@@ -15,9 +14,6 @@ import (
 var (
 	//go:embed safety.md
 	safetyText string
-
-	//go:embed persona.md
-	personaText string
 
 	//go:embed memory.md
 	memoryText string
@@ -32,7 +28,7 @@ func (t *turn) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.system = unique.Make(t.agent.mask.MaskString(t.systemPrompt(notes)))
+	t.instruct(t.agent.mask.MaskString(t.systemPrompt(notes)))
 	return nil
 }
 
@@ -68,12 +64,12 @@ func (t *turn) systemPrompt(notes []domain.Memory) string {
 		character = task.systemPrompt
 	}
 	parts := []string{safetyText, character, t.agent.tools.without(t.kindRules())}
-	if task.workingDirectory != "" && !t.generates() {
+	if task.workingDirectory != "" && !t.agent.conversation.generates {
 		parts = append(parts, "Working directory: "+task.workingDirectory)
 	}
 	_, writes := t.agent.tools.lookup(toolMemoryWrite)
 	parts = append(parts, task.instructions, schema.Demand(task.outputSchema), memoryPrompt(notes, writes))
-	return paragraphs(parts)
+	return paragraphs(parts...)
 }
 
 // memoryPrompt comes last. What agents wrote there stands behind all that people have said, and says what it is.
@@ -93,7 +89,7 @@ func memoryPrompt(notes []domain.Memory, writes bool) string {
 		parts = append(parts, fmt.Sprintf("<notes scope=%q revision=\"%d\">\n%s\n</notes>",
 			scopeWord(memory.Scope), memory.Revision, inNotes(content)))
 	}
-	return paragraphs(parts)
+	return paragraphs(parts...)
 }
 
 // scopeWord is what the tools call the scope: a model that knew the runbook's id could not use it there.
@@ -108,13 +104,3 @@ var notesTag = regexp.MustCompile(`(?i)<(\s*/?\s*notes)`)
 
 // inNotes takes the tag out of a note: one that closes it would speak as the server from there on.
 func inNotes(content string) string { return notesTag.ReplaceAllString(content, "($1") }
-
-func paragraphs(parts []string) string {
-	var kept []string
-	for _, part := range parts {
-		if part = strings.TrimSpace(part); part != "" {
-			kept = append(kept, part)
-		}
-	}
-	return strings.Join(kept, "\n\n")
-}

@@ -20,6 +20,7 @@ const (
 	toolRunbookDocument = runbooks.GetDocument
 	toolBlockDocs       = "get_block_docs"
 	toolDefaultShell    = "get_default_shell"
+	toolSubmitBlocks    = "submit_blocks"
 )
 
 // toolset is the tools of one execution. Its model is told of these and can call no other: one that would be refused

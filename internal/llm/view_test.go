@@ -30,7 +30,7 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	history = append(append(history, answer("a")...), answer("b")...)
 	history = append(history, domain.Message{Role: domain.RoleUser, Text: "two"})
 	history = append(append(history, answer("c")...), answer("d")...)
-	t1 := &turn{history: history, agent: &agent{mask: mask{unmasked{}}, shortened: map[string]bool{"a": true, "c": true, "d": true}}}
+	t1 := &conversation{history: history, mask: mask{unmasked{}}, shortened: map[string]bool{"a": true, "c": true, "d": true}}
 	var kept []string
 	for _, message := range t1.view() {
 		kept = append(kept, string(message.Thinking))
@@ -48,8 +48,9 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 
 // TestWhatWasSaidBeforeANudgeIsNotSent: some vendors refuse an answer behind an answer, and others take the first for the beginning of the second.
 func TestWhatWasSaidBeforeANudgeIsNotSent(t *testing.T) {
-	later := &turn{
-		agent: &agent{mask: mask{unmasked{}}, task: task{kind: domain.KindGeneration}},
+	later := &conversation{
+		mask:      mask{unmasked{}},
+		generates: true,
 		history: []domain.Message{
 			{Role: domain.RoleUser, Text: "Write."},
 			{Role: domain.RoleAssistant, Text: "Here they are."},
@@ -141,7 +142,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened.(*agent).candidates[0].client = model
+	opened.(*agent).models.candidates[0].client = model
 	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
 		return domain.Grant{Message: "denied"}, nil
 	}}

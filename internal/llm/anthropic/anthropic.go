@@ -27,39 +27,35 @@ var Provider = provider.Provider{
 	Check:     check,
 	Reserved:  maxOutput,
 	CacheRead: 0.1, CacheWrite: 1.25,
-	Open: func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
+	Open: func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
 }
 
 // client asks one model.
 type client struct {
-	name      string // of the model, in the registry
-	model     string
-	maxOutput int
-	thinking  int // tokens; 0 = none
-	failures  provider.Failures
-	address   string
-	header    http.Header // of every request; it is not changed
-	http      *http.Client
-	probe     func(context.Context) error
+	name     string // of the model, in the registry
+	model    model
+	failures provider.Failures
+	address  string
+	header   http.Header // of every request; it is not changed
+	http     *http.Client
+	probe    func(context.Context) error
 }
 
 var _ provider.Client = (*client)(nil)
 
-func newClient(model provider.Model, setup provider.Setup) *client {
-	header := headerOf(model.APIKey)
+func newClient(entry provider.Model, setup provider.Setup) *client {
+	header := headerOf(entry.APIKey)
 	probed := header.Clone()
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")
 	return &client{
-		name:      model.Name,
-		model:     model.Model,
-		maxOutput: maxOutput(model),
-		thinking:  model.ThinkingTokens,
-		failures:  provider.NewFailures(model, setup, statusOf),
-		address:   strings.TrimSuffix(model.BaseURL, "/v1") + "/v1/messages", // the vendor's own tools have the address without the version
-		header:    header,
-		http:      setup.HTTPClient(),
-		probe:     func(ctx context.Context) error { return setup.Probe(ctx, model.BaseURL+"/models", probed.Clone()) },
+		name:     entry.Name,
+		model:    model{name: entry.Model, maxOutput: maxOutput(entry), thinking: entry.ThinkingTokens},
+		failures: provider.NewFailures(entry, setup, statusOf),
+		address:  strings.TrimSuffix(entry.BaseURL, "/v1") + "/v1/messages", // the vendor's own tools have the address without the version
+		header:   header,
+		http:     setup.HTTPClient(),
+		probe:    func(ctx context.Context) error { return setup.Probe(ctx, entry.BaseURL+"/models", probed.Clone()) },
 	}
 }
 
@@ -86,11 +82,11 @@ func (c *client) Probe(ctx context.Context) error { return c.probe(ctx) }
 func (c *client) Stream(ctx context.Context, request provider.Request, sink provider.Sink) (provider.Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	question, err := c.encode(request)
+	question, err := c.model.encode(request)
 	if err != nil {
 		return provider.Answer{}, provider.FailureOf(err)
 	}
-	r := &reader{model: c.name, sink: sink, thoughts: thoughtReader{model: c.model}}
+	r := &reader{model: c.name, sink: sink, thoughts: thoughtReader{model: c.model.name}}
 	stream, err := c.send(ctx, question)
 	if err != nil {
 		return c.end(ctx, r, err)

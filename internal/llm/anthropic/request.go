@@ -11,74 +11,22 @@ import (
 	"signoff/internal/tools"
 )
 
-// body is the body of a request for one streamed answer. It has the fields that we send, of the many that the API knows.
-type body struct {
-	Model     string    `json:"model"`
-	MaxTokens int       `json:"max_tokens"`
-	Stream    bool      `json:"stream"`
-	System    []block   `json:"system,omitempty"`
-	Messages  []message `json:"messages"`
-	Thinking  *thinking `json:"thinking,omitempty"`
-	Tools     []tool    `json:"tools,omitempty"`
-}
-
-// message is what one side says in its turn.
-type message struct {
-	Role    string  `json:"role"`
-	Content []block `json:"content"`
-}
-
-// The sides of a conversation. A tool's result comes from the user.
-const (
-	user      = "user"
-	assistant = "assistant"
-)
-
-// block is a part of a message: a text, a thought, a call, or a result. Its type says which fields it has.
-type block struct {
-	Type         string          `json:"type"`
-	Text         string          `json:"text,omitempty"`
-	Thinking     *string         `json:"thinking,omitempty"` // also the empty one: a thought may be a signature alone
-	Signature    string          `json:"signature,omitempty"`
-	Data         string          `json:"data,omitempty"`  // of a redacted thought
-	ID           string          `json:"id,omitempty"`    // of a call, as the name and the input
-	Name         string          `json:"name,omitempty"`  //
-	Input        json.RawMessage `json:"input,omitempty"` //
-	ToolUseID    string          `json:"tool_use_id,omitempty"`
-	Content      []block         `json:"content,omitempty"` // of a result
-	CacheControl *cacheMark      `json:"cache_control,omitempty"`
-}
-
-// cacheMark marks the end of what the vendor should keep in its cache.
-type cacheMark struct {
-	Type string `json:"type"`
-}
-
-// ephemeral is a mark for five minutes; the price factors of [Provider] are those of this cache.
-func ephemeral() *cacheMark { return &cacheMark{Type: "ephemeral"} }
-
-// thinking tells the model whether and how much to think; see thinkingMode.
-type thinking struct {
-	Type         string `json:"type"`
-	BudgetTokens int    `json:"budget_tokens,omitempty"`
-	Display      string `json:"display,omitempty"`
-}
-
-type tool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"`
+// model is what a request says of the model that is asked.
+type model struct {
+	name      string // the vendor's
+	maxOutput int
+	thinking  int // tokens; 0 = none
 }
 
 // encode translates a request. Two marks tell the vendor what to keep in its cache: all up to the system prompt, the
 // tools included, which never changes, and all up to the newest message, which the next round begins with.
-func (c *client) encode(request provider.Request) ([]byte, error) {
+func (m model) encode(request provider.Request) ([]byte, error) {
 	question := body{
-		Model:     c.model,
-		MaxTokens: c.maxOutput,
+		Model:     m.name,
+		MaxTokens: m.maxOutput,
 		Stream:    true,
-		Messages:  c.conversation(request.Messages),
-		Thinking:  c.thinkingMode(request.Messages),
+		Messages:  m.conversation(request.Messages),
+		Thinking:  thinkingMode(m.name, m.thinking, request.Messages),
 		Tools:     toolsOf(request.Tools),
 	}
 	if visible(request.System) {
@@ -102,10 +50,10 @@ func toolsOf(definitions []tools.Definition) (list []tool) {
 
 // conversation translates the messages. Users and assistants take turns, and the user begins: neighbours of one side
 // become one message, which also brings all results of an answer into one, as the vendor wants them.
-func (c *client) conversation(messages []domain.Message) []message {
+func (m model) conversation(messages []domain.Message) []message {
 	var turns []message
 	for _, next := range messages {
-		role, blocks := c.translate(next)
+		role, blocks := m.translate(next)
 		switch last := len(turns) - 1; {
 		case len(blocks) == 0: // an empty message is refused
 		case last >= 0 && turns[last].Role == role:
@@ -137,10 +85,10 @@ func markNewest(turns []message) {
 	}
 }
 
-func (c *client) translate(message domain.Message) (role string, blocks []block) {
+func (m model) translate(message domain.Message) (role string, blocks []block) {
 	switch message.Role {
 	case domain.RoleAssistant:
-		return assistant, c.said(message)
+		return assistant, m.said(message)
 	case domain.RoleTool:
 		return user, []block{{Type: "tool_result", ToolUseID: provider.Word(message.ToolCallID), Content: textBlocks(message.Text)}}
 	default:
@@ -159,9 +107,9 @@ func textBlocks(text string) []block {
 func visible(text string) bool { return strings.TrimSpace(text) != "" }
 
 // said is an answer of the model, with its thoughts where they were.
-func (c *client) said(message domain.Message) []block {
+func (m model) said(message domain.Message) []block {
 	rest := saidRest{text: []rune(message.Text), calls: message.ToolCalls}
-	for _, thought := range c.thoughts(message) {
+	for _, thought := range thoughts(m.name, message) {
 		rest.upTo(thought)
 		rest.blocks = append(rest.blocks, thought.param())
 	}

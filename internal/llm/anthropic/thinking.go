@@ -81,9 +81,9 @@ func (r *thoughtReader) encoded() json.RawMessage {
 }
 
 // thoughts are the blocks of a message that this model may have back.
-func (c *client) thoughts(message domain.Message) []thinkingBlock {
+func thoughts(model string, message domain.Message) []thinkingBlock {
 	var state thinkingState
-	if json.Unmarshal(message.Thinking, &state) != nil || state.Provider != Name || state.Model != c.model {
+	if json.Unmarshal(message.Thinking, &state) != nil || state.Provider != Name || state.Model != model {
 		return nil
 	}
 	return state.Blocks
@@ -92,22 +92,22 @@ func (c *client) thoughts(message domain.Message) []thinkingBlock {
 // thinkingMode tells the model whether to think. A newer model decides for itself how much; an older one has a budget,
 // and with a budget the API refuses a conversation whose open round of tools does not begin with a thought. There may
 // be none: another model may have begun the round, or a restart. Such a request is sent without thinking.
-func (c *client) thinkingMode(messages []domain.Message) *thinking {
+func thinkingMode(model string, tokens int, messages []domain.Message) *thinking {
 	switch {
-	case c.thinking == 0:
+	case tokens == 0:
 		return nil
-	case decidesItself(c.model):
+	case decidesItself(model):
 		return &thinking{Type: "adaptive", Display: "summarized"} // some models keep their thoughts to themselves otherwise
-	case !c.remembers(messages):
+	case !remembers(model, messages):
 		return nil
 	default:
-		return &thinking{Type: "enabled", BudgetTokens: c.thinking}
+		return &thinking{Type: "enabled", BudgetTokens: tokens}
 	}
 }
 
 // remembers tells whether the open round of tools begins with a thought, or there is none open. The round goes back to
 // the last thing that the user said; what they said right behind a result is taken for a part of it.
-func (c *client) remembers(messages []domain.Message) bool {
+func remembers(model string, messages []domain.Message) bool {
 	var opening *domain.Message
 	for i := len(messages) - 1; i >= 0; i-- {
 		message := &messages[i]
@@ -121,8 +121,8 @@ func (c *client) remembers(messages []domain.Message) bool {
 	if opening == nil {
 		return true
 	}
-	thoughts := c.thoughts(*opening)
-	return len(thoughts) > 0 && thoughts[0].AfterText == 0 && thoughts[0].AfterCalls == 0
+	first := thoughts(model, *opening)
+	return len(first) > 0 && first[0].AfterText == 0 && first[0].AfterCalls == 0
 }
 
 // claudes finds the version in the names of models since Claude 4: claude-opus-4-6, claude-sonnet-4-20250514,

@@ -23,16 +23,6 @@ const (
 
 func generating(request provider.Request) bool { return schemaOf(request, submitBlocks) != nil }
 
-// schemaOf is the schema of a tool that the execution has.
-func schemaOf(request provider.Request, name string) json.RawMessage {
-	for _, tool := range request.Tools {
-		if tool.Name == name {
-			return tool.Schema
-		}
-	}
-	return nil
-}
-
 // sceneReading reads the document, and what is known of the type. Its documentation is asked for last, because the next
 // scene goes by the last result.
 func sceneReading(request provider.Request) scene {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"signoff/internal/domain"
@@ -139,21 +138,6 @@ const (
 	FinishLength                // its token limit
 	FinishRefusal               // it, or a filter behind it, declined
 )
-
-// MaxAnswerBytes is how long an answer may become: text, thought and arguments together, and what many small pieces cost besides.
-const MaxAnswerBytes = 8 << 20
-
-// Size is the bytes of an answer so far.
-type Size int
-
-// Grow adds bytes. It returns a [*Failure] when the answer has become too large.
-func (s *Size) Grow(bytes int) error {
-	*s += Size(bytes)
-	if *s > MaxAnswerBytes {
-		return TooLarge("it is longer than " + strconv.Itoa(MaxAnswerBytes>>20) + " MiB")
-	}
-	return nil
-}
 
 // mostTokens is more than any request has; a larger figure is nonsense, and sums of it would overflow.
 const mostTokens = 1 << 40

@@ -1,0 +1,107 @@
+package llm
+
+import (
+	"context"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+)
+
+// attempts gets one whole answer of the current model, in as many attempts as that needs and its time allows. Each attempt
+// speaks in a message of its own, so that an interrupted one stays readable and is never continued by another answer's
+// text. What the provider failed at for good is a [*provider.Failure].
+//
+// An answer of nothing, neither text nor a call, is asked for once more: it is most often a hiccup of the server. When the
+// same comes again it is taken for what it says. A model that has done its work by tools may have nothing to add, and an
+// execution that has done its work must not fail for that.
+func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) {
+	asked := t.agent.models.asked()
+	question := provider.Request{System: t.system, Messages: t.agent.conversation.view(), Tools: t.agent.tools.definitions}
+	repeated, err := t.retries(ctx)
+	if err != nil {
+		return provider.Answer{}, nil, err
+	}
+	for {
+		t.attempt++
+		said := newMessage(ctx, t.host, t.newMessageID())
+		got, err := asked.client.Stream(ctx, question, said)
+		if err == nil && !repeated.once && empty(got, said) {
+			err = &provider.Failure{Retry: true, Once: true,
+				Shown: domain.Errorf(domain.CodeModelFailed, "The answer of model %q was empty.", asked.model.Name)}
+		}
+		if err == nil {
+			return got, said, said.complete()
+		}
+		trouble, err := judge(ctx, said, err)
+		if err != nil {
+			return provider.Answer{}, nil, err
+		}
+		if told := t.agent.account.countBroken(asked, got.Usage); len(told) > 0 {
+			if err := t.host.Emit(ctx, told...); err != nil {
+				return provider.Answer{}, nil, err
+			}
+		}
+		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.task.id,
+			"model", asked.model.Name, "attempt", repeated.attempt, "error", trouble.Shown)
+		at, again := repeated.next(time.Now(), trouble)
+		if !again {
+			return provider.Answer{}, nil, repeated.over(trouble)
+		}
+		if err := t.wait(ctx, repeated, at, trouble); err != nil {
+			return provider.Answer{}, nil, err
+		}
+	}
+}
+
+// empty tells whether an answer that came to its end says nothing and asks for nothing. Thoughts are for the model itself.
+func empty(got provider.Answer, said *message) bool {
+	return got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking
+}
+
+// judge tells a failure of the provider, after closing what it had said, from the end of everything.
+func judge(ctx context.Context, said *message, err error) (*provider.Failure, error) {
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended
+	}
+	if over := said.interrupt(); over != nil { // the host takes nothing any more, which may be what err is about
+		return nil, over
+	}
+	return provider.FailureOf(err), nil
+}
+
+// retries begins a request to the model whose turn it is, or goes on with the one that the log tells of: when that is to be repeated
+// is decided already, and is waited for here.
+func (t *turn) retries(ctx context.Context) (*retries, error) {
+	patience := t.agent.retry
+	if !t.agent.models.last() { // where another model may be asked, nobody waits long for this one
+		patience = min(patience, t.agent.patience)
+	}
+	r := &retries{patience: max(patience, 0), attempt: 1}
+	earlier := t.retrying
+	if t.retrying = nil; earlier == nil {
+		return r, nil
+	}
+	r.attempt, r.until = earlier.Attempt+1, earlier.Until
+	t.attempt = earlier.Attempt
+	return r, waitUntil(ctx, earlier.At)
+}
+
+// wait announces when the next attempt begins, then waits for it.
+func (t *turn) wait(ctx context.Context, r *retries, at time.Time, trouble *provider.Failure) error {
+	at = at.UTC().Truncate(time.Microsecond) // as it is read again
+	err := t.host.Emit(ctx, domain.ModelRetrying{
+		Model:   t.agent.models.asked().model.Name,
+		Attempt: r.attempt,
+		DelayMs: time.Until(at).Milliseconds(),
+		At:      at,
+		Until:   r.until.UTC().Truncate(time.Microsecond),
+		Code:    trouble.Shown.Code,
+		Message: trouble.Shown.Message,
+	})
+	if err != nil {
+		return err
+	}
+	r.attempt++
+	return waitUntil(ctx, at)
+}

@@ -1,0 +1,112 @@
+package llm
+
+import (
+	"context"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+)
+
+var _ domain.Agent = (*agent)(nil)
+
+// Prompt implements [domain.Agent].
+func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
+	t := a.begin(host, prompt)
+	said := a.conversation.takeBack()
+	if a.conversation.answered() {
+		return domain.StopEndTurn, nil
+	}
+	if err := t.introduce(ctx); err != nil {
+		return "", err
+	}
+	for range said {
+		if _, err := t.silent(); err != nil {
+			return "", err
+		}
+	}
+	if stop, err := t.act(ctx, t.unsettled()); err != nil || stop != "" {
+		return stop, err
+	}
+	for t.rounds < a.maxIterations() {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		calls, stop, err := t.round(ctx)
+		if err == nil && len(calls) > 0 {
+			stop, err = t.act(ctx, calls)
+		}
+		if err != nil || stop != "" {
+			return stop, err
+		}
+	}
+	return domain.StopMaxIterations, nil
+}
+
+// unsettled are the calls that a restart has left without a result.
+func (t *turn) unsettled() (calls []pendingCall) {
+	for _, call := range t.agent.conversation.unsettled() {
+		calls = append(calls, t.runner.check(call))
+	}
+	return calls
+}
+
+// round gets one answer, and returns the calls that it asks for, or else the stop reason; neither where the model is to be asked
+// again. The calls are brought to their end outside of it, so that nothing of the answer is held while a person thinks.
+func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopReason, _ error) {
+	answer, said, err := t.ask(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	told := append(said.end, t.agent.account.count(t.agent.models.asked(), answer.Usage)...)
+	t.agent.conversation.measured = orZero(t.agent.account.contextUsed)
+	if answer.Finish == provider.FinishStop {
+		var requests []domain.Payload
+		calls, requests = t.runner.request(said.id, answer.Calls)
+		told = append(told, requests...)
+	}
+	if err := t.host.Emit(ctx, told...); err != nil {
+		return nil, "", err
+	}
+	switch {
+	case answer.Finish == provider.FinishLength: // the calls of a cut answer may be cut themselves, and run as something else
+		return nil, domain.StopMaxTokens, nil
+	case answer.Finish == provider.FinishRefusal:
+		return nil, domain.StopRefusal, nil
+	case len(calls) == 0:
+		stop, err := t.silent()
+		return nil, stop, err
+	}
+	t.rounds++
+	t.remember(said, calls)
+	return calls, "", nil
+}
+
+// remember adds the model's answer to the history as the log has it.
+func (t *turn) remember(said *message, calls []pendingCall) {
+	message := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), Thinking: said.state}
+	for _, call := range calls {
+		message.ToolCalls = append(message.ToolCalls, call.ToolCall)
+	}
+	t.agent.conversation.add(message)
+}
+
+// act brings calls to their end, all at once, adds the results to the history in the order of the calls, and tells whether the turn ends
+// with them. With a call that has handed in blocks it does, so that the model is never sent the empty result that stands for it.
+func (t *turn) act(ctx context.Context, calls []pendingCall) (domain.StopReason, error) {
+	t.single(calls)
+	outputs, err := t.runner.run(ctx, calls)
+	if err != nil {
+		return "", err
+	}
+	t.addResults(calls, outputs)
+	return t.outcome()
+}
+
+// addResults adds what the model is told of its calls to the conversation.
+//
+//go:noinline // its messages would lie in the stack of each call that waits; see runner.resolve
+func (t *turn) addResults(calls []pendingCall, outputs []string) {
+	for i := range calls {
+		t.agent.conversation.add(domain.Message{Role: domain.RoleTool, ToolCallID: calls[i].ID, Text: outputs[i]})
+	}
+}

@@ -1,0 +1,278 @@
+package llm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+	"signoff/internal/tools"
+)
+
+const (
+	maxCalls         = 32        // of one answer
+	maxArgumentBytes = 256 << 10 // of one call; more is a model that has lost its way
+	shownArguments   = 1000      // bytes of arguments that are too long
+
+	noAnswer = "Nobody answered the question. This is neither a yes nor a no."
+)
+
+// runner brings the calls of a turn's answers to their end.
+type runner struct {
+	host   domain.Host
+	tools  *toolset
+	mask   mask
+	logger *slog.Logger
+	task   *task
+
+	submitted string // the call that has handed in blocks; it stays open
+}
+
+// pendingCall is a call that has no result yet. flaw is why it cannot even be judged; then nobody is asked.
+type pendingCall struct {
+	domain.ToolCall
+	flaw error
+}
+
+// request is the calls of an answer, and what is told of them before anybody judges them.
+func (r *runner) request(messageID string, asked []provider.Call) (calls []pendingCall, told []domain.Payload) {
+	for i, wanted := range asked {
+		call := r.prepare(wanted, i)
+		calls = append(calls, call)
+		told = append(told, domain.ToolCallRequested{
+			ToolCallID: call.ID,
+			MessageID:  messageID,
+			Tool:       call.Tool,
+			Class:      call.Class,
+			Arguments:  call.Arguments,
+			Summary:    call.Summary,
+		})
+	}
+	return calls, told
+}
+
+// prepare gives the call its id and checks it. The arguments are masked before anything is cut: half a secret would not be
+// known as one.
+func (r *runner) prepare(wanted provider.Call, position int) pendingCall {
+	call := domain.ToolCall{ID: "call_" + randomName(20), Tool: shownName(r.mask.MaskString(wanted.Name))}
+	written := argumentsOf(wanted.Arguments)
+	call.Arguments = r.mask.JSON(written)
+	exposed := !bytes.Equal(call.Arguments, written)
+	if len(wanted.Arguments) > maxArgumentBytes {
+		call.Arguments = quoted(string(call.Arguments[:min(len(call.Arguments), shownArguments)]) + "…")
+		return r.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
+			"The arguments have %d bytes; at most %d are allowed.", len(wanted.Arguments), maxArgumentBytes))
+	}
+	if exposed {
+		return r.flawed(call, domain.Errorf(domain.CodeSecretExposed,
+			"The arguments hold the value of a secret; name the secret instead."))
+	}
+	if domain.TooDeep([]byte(wanted.Arguments)) {
+		return r.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
+			"The arguments are nested deeper than %d levels.", domain.MaxDepth))
+	}
+	if position >= maxCalls {
+		return r.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
+			"At most %d tool calls are allowed at once; this one is too many.", maxCalls))
+	}
+	return r.check(call)
+}
+
+// check has the tool read the arguments; it fills in what the tool says of itself.
+func (r *runner) check(call domain.ToolCall) pendingCall {
+	described, err := r.tools.describe(call.Tool, call.Arguments, r.task.workingDirectory)
+	if err != nil {
+		return r.flawed(call, err)
+	}
+	described.ID = call.ID
+	return pendingCall{ToolCall: described}
+}
+
+func (r *runner) flawed(call domain.ToolCall, flaw error) pendingCall {
+	call.Summary = fmt.Sprintf("Call the tool %q with arguments that do not fit", call.Tool)
+	if tool, known := r.tools.lookup(call.Tool); known {
+		call.Class = tool.Definition().Class
+	} else {
+		call.Summary = fmt.Sprintf("Call the tool %q, which does not exist", call.Tool)
+	}
+	return pendingCall{ToolCall: call, flaw: flaw}
+}
+
+// run gets a result for every call, all at once, and returns what the model is told, in the order of the calls. It returns when no call
+// runs any more; the first error ends the others.
+func (r *runner) run(ctx context.Context, calls []pendingCall) ([]string, error) {
+	outputs := make([]string, len(calls))
+	if len(calls) == 1 { // needs no goroutine: it may wait for days, and so would the goroutine
+		running, end := context.WithCancel(ctx) // as in a group: what a call has left behind ends with it
+		defer end()
+		output, err := r.resolve(running, &calls[0])
+		if err != nil {
+			return nil, cmp.Or(ctx.Err(), err)
+		}
+		outputs[0] = output
+		return outputs, nil
+	}
+	group, running := errgroup.WithContext(ctx)
+	for i := range calls {
+		group.Go(func() (err error) {
+			outputs[i], err = r.resolve(running, &calls[i])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	return outputs, nil
+}
+
+// resolve brings one call to its end and returns what the model is told. Calls are large; they are handed down by their address,
+// because somebody may wait on this stack: with them in it, it holds 16 KB and not 8, of some 31 of a waiting approval (BenchmarkWaiting).
+func (r *runner) resolve(ctx context.Context, call *pendingCall) (string, error) {
+	if call.flaw != nil {
+		return r.refuse(ctx, call.ID, call.flaw)
+	}
+	found, _ := r.tools.lookup(call.Tool) // check has found it
+	switch tool := found.(type) {
+	case tools.Asker:
+		return r.inquire(ctx, tool, &call.ToolCall)
+	case tools.SubmitBlocks:
+		return r.submit(ctx, tool, &call.ToolCall)
+	case *tools.ClientTool:
+		return r.callClient(ctx, &call.ToolCall)
+	default:
+		return r.perform(ctx, found, &call.ToolCall)
+	}
+}
+
+// callClient has the client run the call.
+//
+//go:noinline // its copy of the call would lie in the stack of each call that waits; see resolve
+func (r *runner) callClient(ctx context.Context, call *domain.ToolCall) (string, error) {
+	return r.host.CallClient(ctx, *call)
+}
+
+// perform runs a call here, where it is allowed.
+func (r *runner) perform(ctx context.Context, tool tools.Tool, call *domain.ToolCall) (string, error) {
+	grant, err := r.host.Authorize(ctx, *call)
+	if err != nil {
+		return "", err
+	}
+	if !grant.Allowed {
+		return grant.Message, nil
+	}
+	return r.runAllowed(ctx, tool, call, &grant)
+}
+
+// runAllowed runs the call with the arguments that were allowed.
+func (r *runner) runAllowed(ctx context.Context, tool tools.Tool, call *domain.ToolCall, grant *domain.Grant) (string, error) {
+	allowed := *call
+	allowed.Arguments = grant.Arguments
+	host := callHost{r.host, call.Tool, grant.Approved}
+	return r.work(ctx, allowed, func() tools.Result { return tool.Run(ctx, host, allowed) })
+}
+
+// submit hands in the blocks of a call. The call gets no result: the person's decision is its result, and may take days.
+func (r *runner) submit(ctx context.Context, tool tools.SubmitBlocks, call *domain.ToolCall) (string, error) {
+	blocks, err := tool.Blocks(call.Arguments)
+	if err != nil {
+		return r.refuse(ctx, call.ID, err)
+	}
+	if err := r.host.SubmitBlocks(ctx, *call, blocks); err != nil {
+		return "", err
+	}
+	r.submitted = call.ID // no other call of the answer comes here; see turn.single
+	return "", nil
+}
+
+// callHost is the host of one call: it says of a command whose it is, so that no tool forgets to.
+type callHost struct {
+	domain.Host
+	tool     string
+	approved bool
+}
+
+func (h callHost) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	command.Tool, command.Approved = h.tool, h.approved
+	return h.Host.Run(ctx, command, output)
+}
+
+// refuse ends a call that cannot even be judged.
+func (r *runner) refuse(ctx context.Context, callID string, flaw error) (string, error) {
+	failure := domain.FailureOf(flaw)
+	return failure.Message, r.host.Emit(ctx, domain.ToolCallCompleted{
+		ToolCallID: callID, Fate: domain.FateFailed, Output: failure.Message, Error: &failure,
+	})
+}
+
+// inquire puts the call's question to a person, whose answer is all the work that there is. After a restart, the session
+// knows the question by its call, and answers it as it was answered before.
+func (r *runner) inquire(ctx context.Context, asker tools.Asker, call *domain.ToolCall) (string, error) {
+	form, err := asker.Form(call.Arguments)
+	if err != nil {
+		return r.refuse(ctx, call.ID, err)
+	}
+	answer, err := r.host.Ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: *call, Form: form})
+	switch {
+	case err != nil:
+		return "", err
+	case answer.Status == domain.ApprovalApproved:
+		return r.work(ctx, *call, func() tools.Result { return asker.Answered(call.Arguments, answer.Content) })
+	default:
+		return cmp.Or(answer.Message, noAnswer), nil
+	}
+}
+
+// work does the work of an allowed call. Of work that ctx has cut off nothing is told: whether it is cancelled or its
+// outcome unknown depends on why the session ends, and only the session knows that.
+func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools.Result) (string, error) {
+	begun := time.Now()
+	result := r.mask.result(r.guarded(ctx, call, do))
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	completed := domain.ToolCallCompleted{
+		ToolCallID:  call.ID,
+		Fate:        domain.FateSucceeded,
+		Output:      result.Output,
+		ModelOutput: result.ModelOutput,
+		Truncated:   result.Truncated,
+		ExitCode:    result.ExitCode,
+		DurationMs:  time.Since(begun).Milliseconds(),
+		Error:       result.Failure,
+	}
+	if result.Failure != nil {
+		completed.Fate = domain.FateFailed
+	}
+	return completed.ForModel(), r.host.Emit(ctx, completed)
+}
+
+// guarded turns a panic into a failed call: a bug in one tool must not end the execution, much less the server.
+func (r *runner) guarded(ctx context.Context, call domain.ToolCall, do func() tools.Result) (result tools.Result) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			r.logger.ErrorContext(ctx, "tool panicked", "tool", call.Tool, "toolCallId", call.ID,
+				"executionId", r.task.id, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
+			failure := domain.Failure{Code: domain.CodeInternal, Message: "The tool broke down. It may have done part of its work."}
+			result = tools.Result{Output: failure.Message, Failure: &failure}
+		}
+	}()
+	return do()
+}
+
+// shownName is a tool's name as a model wrote it, fit for a log.
+func shownName(name string) string {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if runes := []rune(name); len(runes) > 100 {
+		return string(runes[:100]) + "…"
+	}
+	return name
+}

@@ -1,0 +1,51 @@
+package llm
+
+import (
+	"fmt"
+
+	"signoff/internal/domain"
+)
+
+// turn is the state of one Prompt.
+type turn struct {
+	agent   *agent
+	host    domain.Host
+	runner  runner
+	number  int
+	system  string // the text before the conversation
+	rounds  int    // answers with tool calls, those before a restart included
+	attempt int    // at the answer that is asked for, over all models
+
+	retrying *domain.Retrying // the request that an earlier process has made, until it is repeated
+
+	edits  bool // blocks were handed in before this turn
+	nudged bool // the model was told once more to hand in blocks
+}
+
+// begin begins a turn, or goes on with one that was cut off.
+func (a *agent) begin(host domain.Host, prompt domain.Prompt) *turn {
+	t := &turn{agent: a, host: host, number: prompt.Turn, rounds: prompt.Rounds, edits: prompt.Edits > 0 || prompt.Turn > 1}
+	t.runner = runner{host: host, tools: a.tools, mask: a.mask, logger: a.logger, task: &a.task}
+	if prompt.Retrying != nil && a.models.recover(prompt.Retrying) {
+		t.retrying = prompt.Retrying
+	}
+	a.account.begin(prompt)
+	a.conversation.history = prompt.History
+	return t
+}
+
+// instruct sets the text before the conversation.
+func (t *turn) instruct(system string) {
+	t.system = system
+	fixed := tokens(len(system))
+	for _, tool := range t.agent.tools.definitions {
+		fixed += tokens(len(tool.Name) + len(tool.Description) + len(tool.Schema))
+	}
+	t.agent.conversation.fixed = fixed
+}
+
+// newMessageID names the message of an attempt. The numbers are for people who read a log; the random end keeps the
+// id unique when the same round is asked for again after a restart.
+func (t *turn) newMessageID() string {
+	return fmt.Sprintf("m%d.%d.%d-%s", t.number, t.rounds+1, t.attempt, randomName(6))
+}
