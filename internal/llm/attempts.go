@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"signoff/internal/domain"
@@ -24,9 +25,12 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 	}
 	for {
 		t.attempt++
-		said := newMessage(ctx, t.host, t.newMessageID())
+		// The numbers are for people who read a log; the random end keeps the id unique when a restart asks for the same round again.
+		id := fmt.Sprintf("m%d.%d.%d-%s", t.number, t.rounds+1, t.attempt, randomName(6))
+		said := newMessage(ctx, t.host, id)
 		got, err := asked.client.Stream(ctx, question, said)
-		if err == nil && !repeated.once && empty(got, said) {
+		empty := got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking // thoughts are for the model itself
+		if err == nil && !repeated.once && empty {
 			err = &provider.Failure{Retry: true, Once: true,
 				Shown: domain.Errorf(domain.CodeModelFailed, "The answer of model %q was empty.", asked.model.Name)}
 		}
@@ -52,11 +56,6 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 			return provider.Answer{}, nil, err
 		}
 	}
-}
-
-// empty tells whether an answer that came to its end says nothing and asks for nothing. Thoughts are for the model itself.
-func empty(got provider.Answer, said *message) bool {
-	return got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking
 }
 
 // judge tells a failure of the provider, after closing what it had said, from the end of everything.

@@ -36,6 +36,7 @@ type Model = provider.Model
 // DefaultIdleTimeout is long, because a model on a small machine reads its prompt for a while before the first byte.
 const DefaultIdleTimeout = 120 * time.Second
 
+// How long a failing request is repeated: to the only model of an execution, and to one after which another may be asked.
 const (
 	DefaultRetry    = time.Hour
 	DefaultPatience = time.Minute
@@ -76,8 +77,12 @@ func checked(m Model) (Model, provider.Provider, error) {
 	case m.ContextWindow < 0:
 		return m, of, domain.Invalid(m.Pointer("contextWindow"), "the context window of model %q is negative", m.Name)
 	case !known:
+		var names []string
+		for _, p := range providers {
+			names = append(names, p.Name)
+		}
 		return m, of, domain.Invalid(m.Pointer("provider"), "model %q names the provider %q; there are: %s",
-			m.Name, m.Provider, strings.Join(providerNames(), ", "))
+			m.Name, m.Provider, strings.Join(names, ", "))
 	case of.Address == "": // it asks nobody
 		return m, of, nil
 	case m.Model == "":

@@ -23,7 +23,10 @@ type mask struct{ Masker }
 // unmasked is the Masker where there are no secrets.
 type unmasked struct{}
 
-func (unmasked) MaskString(text string) string                 { return text }
+// MaskString implements [Masker].
+func (unmasked) MaskString(text string) string { return text }
+
+// JSON implements [Masker].
 func (unmasked) JSON(document json.RawMessage) json.RawMessage { return document }
 
 // messages returns the conversation as a provider may read it. State that only the provider can read is signed: where

@@ -16,9 +16,11 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	if a.conversation.answered() {
 		return domain.StopEndTurn, nil
 	}
-	if err := t.introduce(ctx); err != nil {
+	notes, err := t.notes(ctx) // as they are when the turn begins
+	if err != nil {
 		return "", err
 	}
+	t.instruct(a.mask.MaskString(t.systemPrompt(notes)))
 	for range said {
 		if _, err := t.silent(); err != nil {
 			return "", err
@@ -77,17 +79,12 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 		return nil, stop, err
 	}
 	t.rounds++
-	t.remember(said, calls)
-	return calls, "", nil
-}
-
-// remember adds the model's answer to the history as the log has it.
-func (t *turn) remember(said *message, calls []pendingCall) {
-	message := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), Thinking: said.state}
+	remembered := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), Thinking: said.state}
 	for _, call := range calls {
-		message.ToolCalls = append(message.ToolCalls, call.ToolCall)
+		remembered.ToolCalls = append(remembered.ToolCalls, call.ToolCall)
 	}
-	t.agent.conversation.add(message)
+	t.agent.conversation.add(remembered)
+	return calls, "", nil
 }
 
 // act brings calls to their end, all at once, adds the results to the history in the order of the calls, and tells whether the turn ends

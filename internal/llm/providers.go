@@ -24,10 +24,3 @@ func providerOf(name string) (provider.Provider, bool) {
 	}
 	return providers[at], true
 }
-
-func providerNames() (names []string) {
-	for _, p := range providers {
-		names = append(names, p.Name)
-	}
-	return names
-}

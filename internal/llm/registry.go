@@ -78,26 +78,22 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 	if err != nil {
 		return nil, err
 	}
+	retry := r.config.Retry // also of what was created before a request had this setting
+	if set := execution.Request.Retry; set != nil {
+		retry = time.Duration(set.ForSeconds) * time.Second
+	}
 	return &agent{
 		tools:    granted,
 		mask:     mask{r.config.Masker},
 		logger:   r.config.Logger,
 		task:     newTask(execution),
-		retry:    r.retryOf(execution.Request),
+		retry:    retry,
 		patience: r.config.Patience,
 
 		models:       lineup{candidates: candidates},
 		account:      account{total: bill{usage: execution.Usage}},
 		conversation: conversation{mask: mask{r.config.Masker}, generates: execution.Request.Kind == domain.KindGeneration},
 	}, nil
-}
-
-// retryOf is how long a request that fails is repeated. What was created before there was such a setting does not say.
-func (r *Registry) retryOf(request domain.Request) time.Duration {
-	if request.Retry == nil {
-		return r.config.Retry
-	}
-	return time.Duration(request.Retry.ForSeconds) * time.Second
 }
 
 // Describe tells what a call of an execution would do: of a tool that every execution may have, or of one that its request declares

@@ -200,6 +200,7 @@ type callHost struct {
 	approved bool
 }
 
+// Run implements [domain.Host].
 func (h callHost) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
 	command.Tool, command.Approved = h.tool, h.approved
 	return h.Host.Run(ctx, command, output)

@@ -22,16 +22,6 @@ var (
 	memoryWriteText string
 )
 
-// introduce makes the system prompt, with the notes as they are when the turn begins.
-func (t *turn) introduce(ctx context.Context) error {
-	notes, err := t.notes(ctx)
-	if err != nil {
-		return err
-	}
-	t.instruct(t.agent.mask.MaskString(t.systemPrompt(notes)))
-	return nil
-}
-
 // notes reads what earlier executions left, where the request wants that.
 func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
 	task := &t.agent.task

@@ -1,10 +1,6 @@
 package llm
 
-import (
-	"fmt"
-
-	"signoff/internal/domain"
-)
+import "signoff/internal/domain"
 
 // turn is the state of one Prompt.
 type turn struct {
@@ -42,10 +38,4 @@ func (t *turn) instruct(system string) {
 		fixed += tokens(len(tool.Name) + len(tool.Description) + len(tool.Schema))
 	}
 	t.agent.conversation.fixed = fixed
-}
-
-// newMessageID names the message of an attempt. The numbers are for people who read a log; the random end keeps the
-// id unique when the same round is asked for again after a restart.
-func (t *turn) newMessageID() string {
-	return fmt.Sprintf("m%d.%d.%d-%s", t.number, t.rounds+1, t.attempt, randomName(6))
 }

@@ -8,7 +8,6 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
-	"signoff/internal/tools"
 )
 
 // model is what a request says of the model that is asked.
@@ -27,7 +26,9 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 		Stream:    true,
 		Messages:  m.conversation(request.Messages),
 		Thinking:  thinkingMode(m.name, m.thinking, request.Messages),
-		Tools:     toolsOf(request.Tools),
+	}
+	for _, definition := range request.Tools {
+		question.Tools = append(question.Tools, tool{definition.Name, definition.Description, definition.Schema})
 	}
 	if visible(request.System) {
 		question.System = []block{{Type: "text", Text: request.System, CacheControl: ephemeral()}}
@@ -39,13 +40,6 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 		return nil, fmt.Errorf("anthropic: the request cannot be written: %w", err)
 	}
 	return encoded.Bytes(), nil
-}
-
-func toolsOf(definitions []tools.Definition) (list []tool) {
-	for _, definition := range definitions {
-		list = append(list, tool{definition.Name, definition.Description, definition.Schema})
-	}
-	return list
 }
 
 // conversation translates the messages. Users and assistants take turns, and the user begins: neighbours of one side

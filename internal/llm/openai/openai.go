@@ -13,7 +13,6 @@ package openai
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strconv"
 
@@ -76,24 +75,15 @@ func (c *client) Stream(ctx context.Context, request provider.Request, sink prov
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &reader{sink: sink, split: thinkSplitter{sink: sink}}
-	body, err := c.send(ctx, request)
-	if err != nil {
-		return c.end(ctx, r, err)
-	}
-	defer func() { _ = body.Close() }()
-	got, err := c.read(ctx, feed{provider.NewEventReader(body)}, r)
-	got.Usage = r.usage
-	return got, err
-}
-
-// send returns the stream as it comes: the SDK's own reader is not given it.
-func (c *client) send(ctx context.Context, request provider.Request) (io.ReadCloser, error) {
-	var response *http.Response
+	var response *http.Response // as it comes: the SDK's own reader is not given it
 	sent := c.chat.NewStreaming(ctx, params(c.model, request), option.WithResponseBodyInto(&response))
 	if err := sent.Err(); err != nil {
-		return nil, err
+		return c.end(ctx, r, err)
 	}
-	return response.Body, nil
+	defer func() { _ = response.Body.Close() }()
+	got, err := c.read(ctx, feed{provider.NewEventReader(response.Body)}, r)
+	got.Usage = r.usage
+	return got, err
 }
 
 func (c *client) read(ctx context.Context, chunks feed, r *reader) (provider.Answer, error) {

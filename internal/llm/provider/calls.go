@@ -50,7 +50,9 @@ func (a *Calls) Add(piece CallPiece) (cost int, err error) {
 	call := a.find(piece)
 	if call == nil || call.ended(piece) {
 		if len(a.calls) == MaxCalls {
-			return cost, tooManyCalls()
+			// Worth one more try: the model is asked with chance, and may come out of it.
+			return cost, &Failure{Retry: true, Once: true, Shown: domain.Errorf(domain.CodeModelFailed,
+				"The model's answer was given up: it asks for more than %d tool calls at once.", MaxCalls)}
 		}
 		call = &growingCall{index: piece.Index, id: piece.ID}
 		a.calls = append(a.calls, call)
@@ -65,12 +67,6 @@ func (a *Calls) Add(piece CallPiece) (cost int, err error) {
 	call.arguments.WriteString(piece.Arguments)
 	call.extent.read(piece.Arguments)
 	return cost, nil
-}
-
-// tooManyCalls is worth one more try: the model is asked with chance, and may come out of it.
-func tooManyCalls() *Failure {
-	return &Failure{Retry: true, Once: true, Shown: domain.Errorf(domain.CodeModelFailed,
-		"The model's answer was given up: it asks for more than %d tool calls at once.", MaxCalls)}
 }
 
 // Len is how many calls have begun.

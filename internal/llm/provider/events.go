@@ -122,9 +122,11 @@ var errLongEvent = &limitError{what: "a single event of its stream is too long"}
 // limitError means that a provider sent too much.
 type limitError struct{ what string }
 
+// Error implements error.
 func (e *limitError) Error() string { return "provider: " + e.what }
 
 // ReportedError is an error of the vendor that came as an event, after the status 200. Its data is read by [Failures].
 type ReportedError struct{ Data []byte }
 
+// Error implements error. The data is the vendor's, and is not in it.
 func (e *ReportedError) Error() string { return "provider: the vendor reported an error" }

@@ -33,7 +33,10 @@ type Failure struct {
 	After time.Duration // the vendor's wish; 0 = none
 }
 
+// Error implements error.
 func (f *Failure) Error() string { return f.Shown.Error() }
+
+// Unwrap makes the failure that of its code.
 func (f *Failure) Unwrap() error { return f.Shown }
 
 // Mendable tells whether the same request may be served later: the vendor comes back, or somebody mends the key, the account or the address.
@@ -99,6 +102,7 @@ type statusError struct {
 	plain   bool // the body is no JSON
 }
 
+// Error implements error.
 func (e *statusError) Error() string {
 	return "provider: the vendor answered " + strconv.Itoa(e.status)
 }
