@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"signoff/internal/approvals"
@@ -124,29 +125,31 @@ func TestCancelIsNotLost(t *testing.T) {
 
 // Four clean restarts while a person is waited for.
 func TestPendingApprovalSurvivesFourDrains(t *testing.T) {
-	s := storetest.SQLite(t)
-	var starts atomic.Int32
-	w := newWorld(t, s, resuming(&starts))
-	id := w.start()
-	w.approvals(id, 1)
-	for i := range 4 {
-		w.drain()
-		w = newWorld(t, s, resuming(&starts))
-		deadline := time.Now().Add(5 * time.Second)
-		for {
-			e := w.execution(id)
-			if e.Status.Terminal() {
-				t.Fatalf("after restart %d it is %s: %+v", i+1, e.Status, e.Output.Error)
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		var starts atomic.Int32
+		w := newWorld(t, s, resuming(&starts))
+		id := w.start()
+		w.approvals(id, 1)
+		for i := range 4 {
+			w.drain()
+			w = newWorld(t, s, resuming(&starts))
+			deadline := time.Now().Add(5 * time.Second)
+			for {
+				e := w.execution(id)
+				if e.Status.Terminal() {
+					t.Fatalf("after restart %d it is %s: %+v", i+1, e.Status, e.Output.Error)
+				}
+				if e.Status == domain.StatusPendingToolApproval && w.manager.Live() == 1 && e.LastSeq > int64(5+4*(i+1)) {
+					break
+				}
+				if time.Now().After(deadline) {
+					break
+				}
+				time.Sleep(20 * time.Millisecond)
 			}
-			if e.Status == domain.StatusPendingToolApproval && w.manager.Live() == 1 && e.LastSeq > int64(5+4*(i+1)) {
-				break
-			}
-			if time.Now().After(deadline) {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
 		}
-	}
+	})
 }
 
 // Cancelled while nobody drives: the approval must not stay open, and deciding it must not panic.
@@ -177,172 +180,182 @@ func TestCancelWhileDownWithdrawsApproval(t *testing.T) {
 
 // Invariant 5 within one replica.
 func TestTwoToolsOfOneExecutionNeverOverlap(t *testing.T) {
-	h := &hooked{Store: storetest.SQLite(t), shared: true}
-	var down atomic.Bool
-	h.heartbeat = func() error {
-		if down.Load() {
-			return errors.New("away")
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: storetest.SQLite(t), shared: true}
+		var down atomic.Bool
+		h.heartbeat = func() error {
+			if down.Load() {
+				return errors.New("away")
+			}
+			return nil
 		}
-		return nil
-	}
-	var running, most atomic.Int32
-	tool := func() {
-		if n := running.Add(1); n > most.Load() {
-			most.Store(n)
+		var running, most atomic.Int32
+		tool := func() {
+			if n := running.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(2 * time.Second) // takes a while to die
+			running.Add(-1)
 		}
-		time.Sleep(2 * time.Second) // takes a while to die
-		running.Add(-1)
-	}
-	w := hookedWorld(t, h, time.Second, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		id := fmt.Sprint("c", len(t.Prompt.History))
-		_ = t.Want("m"+id, readCall(id))
-		_, err := t.Use(readCall(id), func(json.RawMessage) string { tool(); return "" })
-		return domain.StopEndTurn, err
+		w := hookedWorld(t, h, time.Second, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			id := fmt.Sprint("c", len(t.Prompt.History))
+			_ = t.Want("m"+id, readCall(id))
+			_, err := t.Use(readCall(id), func(json.RawMessage) string { tool(); return "" })
+			return domain.StopEndTurn, err
+		})
+		id := w.start()
+		w.until(id, domain.ToolCallStartedType)
+		down.Store(true)
+		time.Sleep(1200 * time.Millisecond)
+		down.Store(false)
+		time.Sleep(3 * time.Second)
+		if most.Load() > 1 {
+			t.Errorf("%d tools of one execution ran at once", most.Load())
+		}
 	})
-	id := w.start()
-	w.until(id, domain.ToolCallStartedType)
-	down.Store(true)
-	time.Sleep(1200 * time.Millisecond)
-	down.Store(false)
-	time.Sleep(3 * time.Second)
-	if most.Load() > 1 {
-		t.Errorf("%d tools of one execution ran at once", most.Load())
-	}
 }
 
 // A partition: neither commits nor heartbeats come through. The tool must be told when the lease is over.
 func TestLeaseEndStopsToolThoughCommitHangs(t *testing.T) {
-	h := &hooked{Store: storetest.SQLite(t), shared: true}
-	var away atomic.Bool
-	back := make(chan struct{})
-	h.heartbeat = func() error {
-		if away.Load() {
-			return errors.New("away")
-		}
-		return nil
-	}
-	h.commit = func(ctx context.Context, _ []store.Change) error {
-		if away.Load() {
-			select {
-			case <-ctx.Done():
-			case <-back:
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: storetest.SQLite(t), shared: true}
+		var away atomic.Bool
+		back := make(chan struct{})
+		h.heartbeat = func() error {
+			if away.Load() {
+				return errors.New("away")
 			}
-			return domain.Errorf(domain.CodeStorage, "away")
+			return nil
 		}
-		return nil
-	}
-	stopped := make(chan time.Time, 1)
-	w := hookedWorld(t, h, time.Second, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		_ = t.Want("m1", readCall("c1"))
-		_, err := t.Use(readCall("c1"), func(json.RawMessage) string {
-			away.Store(true)
-			_ = t.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: "c1", Output: "x"})
-			<-ctx.Done()
-			stopped <- time.Now()
-			return ""
+		h.commit = func(ctx context.Context, _ []store.Change) error {
+			if away.Load() {
+				select {
+				case <-ctx.Done():
+				case <-back:
+				}
+				return domain.Errorf(domain.CodeStorage, "away")
+			}
+			return nil
+		}
+		stopped := make(chan time.Time, 1)
+		w := hookedWorld(t, h, time.Second, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			_ = t.Want("m1", readCall("c1"))
+			_, err := t.Use(readCall("c1"), func(json.RawMessage) string {
+				away.Store(true)
+				_ = t.Host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: "c1", Output: "x"})
+				<-ctx.Done()
+				stopped <- time.Now()
+				return ""
+			})
+			return domain.StopEndTurn, err
 		})
-		return domain.StopEndTurn, err
+		w.start()
+		select {
+		case <-stopped:
+		case <-time.After(15 * time.Second): // half of what the commit itself takes to be given up, which ends the tool, too
+			t.Error("lease of 1 s: 15 seconds after the partition the tool still runs")
+		}
+		away.Store(false)
+		close(back)
+		time.Sleep(300 * time.Millisecond)
 	})
-	w.start()
-	select {
-	case <-stopped:
-	case <-time.After(15 * time.Second): // half of what the commit itself takes to be given up, which ends the tool, too
-		t.Error("lease of 1 s: 15 seconds after the partition the tool still runs")
-	}
-	away.Store(false)
-	close(back)
-	time.Sleep(300 * time.Millisecond)
 }
 
 // Taking up many executions must not starve the lease: it is renewed while none of their logs can be read to its end.
 func TestTakeUpDoesNotStarveTheLease(t *testing.T) {
-	s := storetest.SQLite(t)
-	first := newWorld(t, s, stuck[domain.StatusStreaming])
-	for range 10 {
-		first.start()
-	}
-	time.Sleep(300 * time.Millisecond)
-	first.killed()
-	h := &hooked{Store: s, shared: true}
-	var reads, beats atomic.Int32
-	renewed := make(chan struct{})
-	h.heartbeat = func() error {
-		if reads.Load() > 0 && beats.Add(1) == 3 {
-			close(renewed)
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		first := newWorld(t, s, stuck[domain.StatusStreaming])
+		for range 10 {
+			first.start()
 		}
-		return nil
-	}
-	h.events = func(domain.ExecutionID) error {
-		reads.Add(1)
-		<-renewed
-		return nil
-	}
-	hookedWorld(t, h, time.Second, stuck[domain.StatusStreaming])
-	select {
-	case <-renewed:
-	case <-time.After(time.Minute):
-		close(renewed)
-		t.Fatalf("%d heartbeats while %d logs are read", beats.Load(), reads.Load())
-	}
+		time.Sleep(300 * time.Millisecond)
+		first.killed()
+		h := &hooked{Store: s, shared: true}
+		var reads, beats atomic.Int32
+		renewed := make(chan struct{})
+		h.heartbeat = func() error {
+			if reads.Load() > 0 && beats.Add(1) == 3 {
+				close(renewed)
+			}
+			return nil
+		}
+		h.events = func(domain.ExecutionID) error {
+			reads.Add(1)
+			<-renewed
+			return nil
+		}
+		hookedWorld(t, h, time.Second, stuck[domain.StatusStreaming])
+		select {
+		case <-renewed:
+		case <-time.After(time.Minute):
+			close(renewed)
+			t.Fatalf("%d heartbeats while %d logs are read", beats.Load(), reads.Load())
+		}
+	})
 }
 
 // An execution whose log cannot be read must not spin.
 func TestUnreadableLogDoesNotSpin(t *testing.T) {
-	s := storetest.SQLite(t)
-	first := newWorld(t, s, stuck[domain.StatusStreaming])
-	first.start()
-	time.Sleep(200 * time.Millisecond)
-	first.killed()
-	h := &hooked{Store: s}
-	h.events = func(domain.ExecutionID) error { return errors.New("cannot read") }
-	hookedWorld(t, h, 3*time.Second, stuck[domain.StatusStreaming])
-	time.Sleep(2 * time.Second)
-	if n := h.claims.Load(); n > 10 {
-		t.Errorf("%d claims in two seconds", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		first := newWorld(t, s, stuck[domain.StatusStreaming])
+		first.start()
+		time.Sleep(200 * time.Millisecond)
+		first.killed()
+		h := &hooked{Store: s}
+		h.events = func(domain.ExecutionID) error { return errors.New("cannot read") }
+		hookedWorld(t, h, 3*time.Second, stuck[domain.StatusStreaming])
+		time.Sleep(2 * time.Second)
+		if n := h.claims.Load(); n > 10 {
+			t.Errorf("%d claims in two seconds", n)
+		}
+	})
 }
 
 func TestOneFailedReadDoesNotCostTheRunningCall(t *testing.T) {
-	h := &hooked{Store: storetest.SQLite(t)}
-	go1 := make(chan struct{})
-	w := hookedWorld(t, h, 3*time.Second, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		if len(t.Prompt.History) > 1 {
-			return domain.StopEndTurn, nil
-		}
-		_ = t.Want("m1", readCall("c1"))
-		_ = t.Want("m1", sessionstest.Bash("c2", "ls"))
-		var group sync.WaitGroup
-		group.Go(func() {
-			_, _ = t.Use(readCall("c1"), func(json.RawMessage) string {
-				select {
-				case <-go1:
-				case <-ctx.Done():
-				}
-				return ""
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: storetest.SQLite(t)}
+		go1 := make(chan struct{})
+		w := hookedWorld(t, h, 3*time.Second, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			if len(t.Prompt.History) > 1 {
+				return domain.StopEndTurn, nil
+			}
+			_ = t.Want("m1", readCall("c1"))
+			_ = t.Want("m1", sessionstest.Bash("c2", "ls"))
+			var group sync.WaitGroup
+			group.Go(func() {
+				_, _ = t.Use(readCall("c1"), func(json.RawMessage) string {
+					select {
+					case <-go1:
+					case <-ctx.Done():
+					}
+					return ""
+				})
 			})
+			group.Go(func() { _, _ = t.Use(sessionstest.Bash("c2", "ls"), func(json.RawMessage) string { return "" }) })
+			group.Wait()
+			return domain.StopEndTurn, nil
 		})
-		group.Go(func() { _, _ = t.Use(sessionstest.Bash("c2", "ls"), func(json.RawMessage) string { return "" }) })
-		group.Wait()
-		return domain.StopEndTurn, nil
+		id := w.start()
+		a := w.approvals(id, 1)[0]
+		var failed atomic.Bool
+		h.approvalsOf = func() error {
+			if failed.CompareAndSwap(false, true) {
+				return domain.Errorf(domain.CodeStorage, "hiccup")
+			}
+			return nil
+		}
+		w.decide(a)
+		time.Sleep(time.Second)
+		close(go1)
+		time.Sleep(time.Second)
+		for _, c := range payloads[domain.ToolCallCompleted](t, w.events(id)) {
+			if c.ToolCallID == "c1" && c.Fate != domain.FateSucceeded {
+				t.Errorf("c1 is %s after one failed read", c.Fate)
+			}
+		}
 	})
-	id := w.start()
-	a := w.approvals(id, 1)[0]
-	var failed atomic.Bool
-	h.approvalsOf = func() error {
-		if failed.CompareAndSwap(false, true) {
-			return domain.Errorf(domain.CodeStorage, "hiccup")
-		}
-		return nil
-	}
-	w.decide(a)
-	time.Sleep(time.Second)
-	close(go1)
-	time.Sleep(time.Second)
-	for _, c := range payloads[domain.ToolCallCompleted](t, w.events(id)) {
-		if c.ToolCallID == "c1" && c.Fate != domain.FateSucceeded {
-			t.Errorf("c1 is %s after one failed read", c.Fate)
-		}
-	}
 }
 
 func TestRuleIsNotMissed(t *testing.T) {
@@ -378,21 +391,23 @@ func TestRuleIsNotMissed(t *testing.T) {
 }
 
 func TestFateWhileAskedWithdrawsTheApproval(t *testing.T) {
-	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		call := sessionstest.Bash("c1", "ls")
-		_ = t.Want("m1", call)
-		sub, stop := context.WithCancel(ctx)
-		go func() { time.Sleep(300 * time.Millisecond); stop() }()
-		_, _ = t.Host.Authorize(sub, call)
-		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed, Output: "gave up"})
-		return domain.StopEndTurn, t.Say("m2", "x")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			call := sessionstest.Bash("c1", "ls")
+			_ = t.Want("m1", call)
+			sub, stop := context.WithCancel(ctx)
+			go func() { time.Sleep(300 * time.Millisecond); stop() }()
+			_, _ = t.Host.Authorize(sub, call)
+			_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed, Output: "gave up"})
+			return domain.StopEndTurn, t.Say("m2", "x")
+		})
+		id := w.start()
+		w.ended(id) // eventstest complains
+		rows, _ := w.store.ApprovalsOf(context.Background(), id)
+		if rows[0].Status == domain.ApprovalPending {
+			t.Error("the approval of an ended execution is pending")
+		}
 	})
-	id := w.start()
-	w.ended(id) // eventstest complains
-	rows, _ := w.store.ApprovalsOf(context.Background(), id)
-	if rows[0].Status == domain.ApprovalPending {
-		t.Error("the approval of an ended execution is pending")
-	}
 }
 
 func TestUsedCallIDsAndClosedMessages(t *testing.T) {
@@ -410,78 +425,84 @@ func TestUsedCallIDsAndClosedMessages(t *testing.T) {
 }
 
 func TestStartDuringDrain(t *testing.T) {
-	h := &hooked{Store: storetest.SQLite(t)}
-	admitted := make(chan struct{})
-	h.commit = func(_ context.Context, changes []store.Change) error {
-		if changes[0].Create != nil {
-			close(admitted)
-			time.Sleep(500 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: storetest.SQLite(t)}
+		admitted := make(chan struct{})
+		h.commit = func(_ context.Context, changes []store.Change) error {
+			if changes[0].Create != nil {
+				close(admitted)
+				time.Sleep(500 * time.Millisecond)
+			}
+			return nil
 		}
-		return nil
-	}
-	w := hookedWorld(t, h, 3*time.Second, stuck[domain.StatusStreaming])
-	done := make(chan error, 1)
-	go func() {
-		_, _, err := w.manager.Start(context.Background(), tenant, alice, request(), nil)
-		done <- err
-	}()
-	<-admitted
-	if err := w.manager.Drain(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if live := w.manager.Live(); live != 0 {
-		t.Errorf("%d executions are driven after Drain has returned", live)
-	}
-	if err := <-done; err != nil {
-		t.Error("what was admitted before the drain was not created:", err)
-	}
-	w.stop()
+		w := hookedWorld(t, h, 3*time.Second, stuck[domain.StatusStreaming])
+		done := make(chan error, 1)
+		go func() {
+			_, _, err := w.manager.Start(context.Background(), tenant, alice, request(), nil)
+			done <- err
+		}()
+		<-admitted
+		if err := w.manager.Drain(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if live := w.manager.Live(); live != 0 {
+			t.Errorf("%d executions are driven after Drain has returned", live)
+		}
+		if err := <-done; err != nil {
+			t.Error("what was admitted before the drain was not created:", err)
+		}
+		w.stop()
+	})
 }
 
 func TestCancelAtExpiryIsNotLost(t *testing.T) {
-	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
-		_, _ = t.Use(sessionstest.Bash("c1", "ls"), func(json.RawMessage) string { return "" })
-		<-ctx.Done()
-		return "", ctx.Err()
-	})
-	const n = 60
-	ids := make([]domain.ExecutionID, n)
-	for i := range ids {
-		ids[i] = w.start(func(r *domain.Request) { r.ApprovalTimeoutSeconds = 1 })
-	}
-	var group sync.WaitGroup
-	for _, id := range ids {
-		group.Go(func() {
-			rows, _ := w.store.ApprovalsOf(context.Background(), id)
-			for len(rows) == 0 {
-				time.Sleep(5 * time.Millisecond)
-				rows, _ = w.store.ApprovalsOf(context.Background(), id)
-			}
-			time.Sleep(time.Until(*rows[0].Expires))
-			_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Cancel: &store.CancelRequest{By: alice}})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+			_, _ = t.Use(sessionstest.Bash("c1", "ls"), func(json.RawMessage) string { return "" })
+			<-ctx.Done()
+			return "", ctx.Err()
 		})
-	}
-	group.Wait()
-	for i, id := range ids {
-		if end := w.ended(id); end.Status != domain.StatusCancelled { // its agent goes on until it is told
-			t.Errorf("the wish to cancel execution %d was lost: %s", i, end.Status)
+		const n = 60
+		ids := make([]domain.ExecutionID, n)
+		for i := range ids {
+			ids[i] = w.start(func(r *domain.Request) { r.ApprovalTimeoutSeconds = 1 })
 		}
-	}
+		var group sync.WaitGroup
+		for _, id := range ids {
+			group.Go(func() {
+				rows, _ := w.store.ApprovalsOf(context.Background(), id)
+				for len(rows) == 0 {
+					time.Sleep(5 * time.Millisecond)
+					rows, _ = w.store.ApprovalsOf(context.Background(), id)
+				}
+				time.Sleep(time.Until(*rows[0].Expires))
+				_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Cancel: &store.CancelRequest{By: alice}})
+			})
+		}
+		group.Wait()
+		for i, id := range ids {
+			if end := w.ended(id); end.Status != domain.StatusCancelled { // its agent goes on until it is told
+				t.Errorf("the wish to cancel execution %d was lost: %s", i, end.Status)
+			}
+		}
+	})
 }
 
 func TestEmitOfForeignFacts(t *testing.T) {
-	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		err := t.Host.Emit(ctx, domain.ExecutionEnded{Status: domain.StatusCompleted})
-		_ = t.Say("m1", "after the end")
-		return domain.StopEndTurn, err
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			err := t.Host.Emit(ctx, domain.ExecutionEnded{Status: domain.StatusCompleted})
+			_ = t.Say("m1", "after the end")
+			return domain.StopEndTurn, err
+		})
+		id := w.start()
+		time.Sleep(time.Second)
+		log, _ := w.store.Events(context.Background(), id, 0, 1000)
+		for _, b := range eventstest.Broken(log) {
+			t.Error(b)
+		}
 	})
-	id := w.start()
-	time.Sleep(time.Second)
-	log, _ := w.store.Events(context.Background(), id, 0, 1000)
-	for _, b := range eventstest.Broken(log) {
-		t.Error(b)
-	}
 }
 
 func TestHugeDeltaIsSplit(t *testing.T) {
@@ -523,22 +544,24 @@ func TestPanicInOpenIsAFailure(t *testing.T) {
 
 // A transient failure of reads while claims work.
 func TestShortReadFailureDoesNotUseUpRecoveries(t *testing.T) {
-	s := storetest.SQLite(t)
-	first := newWorld(t, s, stuck[domain.StatusStreaming])
-	id := first.start()
-	time.Sleep(200 * time.Millisecond)
-	first.killed()
-	h := &hooked{Store: s}
-	begun := time.Now()
-	h.events = func(domain.ExecutionID) error {
-		if time.Since(begun) < 300*time.Millisecond {
-			return domain.Errorf(domain.CodeStorage, "hiccup")
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		first := newWorld(t, s, stuck[domain.StatusStreaming])
+		id := first.start()
+		time.Sleep(200 * time.Millisecond)
+		first.killed()
+		h := &hooked{Store: s}
+		begun := time.Now()
+		h.events = func(domain.ExecutionID) error {
+			if time.Since(begun) < 300*time.Millisecond {
+				return domain.Errorf(domain.CodeStorage, "hiccup")
+			}
+			return nil
 		}
-		return nil
-	}
-	w := hookedWorld(t, h, 3*time.Second, stuck[domain.StatusStreaming])
-	time.Sleep(1500 * time.Millisecond)
-	if e := w.execution(id); e.Status.Terminal() {
-		t.Errorf("%s: %+v after %d recoveries", e.Status, e.Output.Error, e.Recovery)
-	}
+		w := hookedWorld(t, h, 3*time.Second, stuck[domain.StatusStreaming])
+		time.Sleep(1500 * time.Millisecond)
+		if e := w.execution(id); e.Status.Terminal() {
+			t.Errorf("%s: %+v after %d recoveries", e.Status, e.Output.Error, e.Recovery)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -239,27 +240,29 @@ func TestWithdrawalAgainstDecision(t *testing.T) {
 
 // A fate that the agent tells while a person is asked withdraws the question.
 func TestFateWhileAnAgentsQuestionIsOpen(t *testing.T) {
-	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		answered := make(chan domain.Answer, 1)
-		go func() {
-			answer, _ := t.Ask(ctx, "c1", options)
-			answered <- answer
-		}()
-		for { // until the question is open, the call is not known
-			select {
-			case <-ctx.Done():
-				return "", ctx.Err()
-			case answer := <-answered:
-				return domain.StopEndTurn, t.Say("m1", string(answer.Status))
-			case <-time.After(10 * time.Millisecond):
-				_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed})
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			answered := make(chan domain.Answer, 1)
+			go func() {
+				answer, _ := t.Ask(ctx, "c1", options)
+				answered <- answer
+			}()
+			for { // until the question is open, the call is not known
+				select {
+				case <-ctx.Done():
+					return "", ctx.Err()
+				case answer := <-answered:
+					return domain.StopEndTurn, t.Say("m1", string(answer.Status))
+				case <-time.After(10 * time.Millisecond):
+					_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed})
+				}
 			}
+		})
+		id := w.start(outside)
+		if end := w.ended(id); end.Output.Text != "cancelled" {
+			t.Errorf("the agent was told %q", end.Output.Text)
 		}
 	})
-	id := w.start(outside)
-	if end := w.ended(id); end.Output.Text != "cancelled" {
-		t.Errorf("the agent was told %q", end.Output.Text)
-	}
 }
 
 // Some agents call the end after a plain no "cancelled", though nobody cancelled anything.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"signoff/internal/domain"
@@ -76,21 +77,23 @@ func (a *outage) Commit(ctx context.Context, changes []store.Change) ([]store.Ou
 
 // A wish to cancel that was acknowledged before the turn ended goes first, also where the database is away for a moment.
 func TestAWishThatWasTakenGoesBeforeTheEnd(t *testing.T) {
-	s := &outage{Store: storetest.SQLite(t), speak: make(chan struct{})}
-	w := newWorldThrough(t, s, s.Store, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
-		if err := turn.Say("m", "begun"); err != nil {
-			return "", err
+	synctest.Test(t, func(t *testing.T) {
+		s := &outage{Store: storetest.SQLite(t), speak: make(chan struct{})}
+		w := newWorldThrough(t, s, s.Store, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+			if err := turn.Say("m", "begun"); err != nil {
+				return "", err
+			}
+			<-s.speak
+			time.Sleep(30 * time.Millisecond)
+			_ = turn.Say("m2", "the last word")
+			return domain.StopEndTurn, nil
+		})
+		id := w.start()
+		w.until(id, domain.MessageCompletedType)
+		if end := w.cancel(id); end.Status != domain.StatusCancelled {
+			t.Errorf("cancelled, it ended as %s", end.Status)
 		}
-		<-s.speak
-		time.Sleep(30 * time.Millisecond)
-		_ = turn.Say("m2", "the last word")
-		return domain.StopEndTurn, nil
 	})
-	id := w.start()
-	w.until(id, domain.MessageCompletedType)
-	if end := w.cancel(id); end.Status != domain.StatusCancelled {
-		t.Errorf("cancelled, it ended as %s", end.Status)
-	}
 }
 
 // Nor is it lost where the execution is parked, be it that somebody writes in that moment.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"signoff/internal/domain"
@@ -17,142 +18,152 @@ import (
 
 // An answer that leaves nothing to write down reaches the agent all the same.
 func TestAnswerWithoutAnEvent(t *testing.T) {
-	told := make(chan string, 2)
-	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		var wg sync.WaitGroup
-		for _, id := range []string{"c1", "c2"} {
-			_ = t.Want("m1", sessionstest.Bash(id, "ls"))
-			_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: id, AllowedBy: "agent"})
-			wg.Go(func() {
-				_, err := t.Ask(ctx, id, options)
-				if err == nil {
-					told <- id
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		told := make(chan string, 2)
+		w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			var wg sync.WaitGroup
+			for _, id := range []string{"c1", "c2"} {
+				_ = t.Want("m1", sessionstest.Bash(id, "ls"))
+				_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: id, AllowedBy: "agent"})
+				wg.Go(func() {
+					_, err := t.Ask(ctx, id, options)
+					if err == nil {
+						told <- id
+					}
+				})
+			}
+			wg.Wait()
+			return domain.StopEndTurn, nil
+		})
+		id := w.start(outside)
+		all := w.approvals(id, 2)
+		w.decide(all[0])
+		select {
+		case <-told:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the agent was not answered")
 		}
-		wg.Wait()
-		return domain.StopEndTurn, nil
+		w.decide(all[1])
+		w.ended(id)
 	})
-	id := w.start(outside)
-	all := w.approvals(id, 2)
-	w.decide(all[0])
-	select {
-	case <-told:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the agent was not answered")
-	}
-	w.decide(all[1])
-	w.ended(id)
 }
 
 // The same for a no that the capabilities say to a call that has begun.
 func TestDenialWithoutAnEvent(t *testing.T) {
-	told := make(chan string, 2)
-	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
-		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
-		time.Sleep(300 * time.Millisecond)
-		a, err := t.Ask(ctx, "c1", options)
-		told <- string(a.Status)
-		return domain.StopEndTurn, err
-	})
-	id := w.start(outside, func(r *domain.Request) { r.Capabilities.Execute = domain.Deny })
-	select {
-	case said := <-told:
-		if said != "denied" {
-			t.Error(said)
+	synctest.Test(t, func(t *testing.T) {
+		told := make(chan string, 2)
+		w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+			_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+			time.Sleep(300 * time.Millisecond)
+			a, err := t.Ask(ctx, "c1", options)
+			told <- string(a.Status)
+			return domain.StopEndTurn, err
+		})
+		id := w.start(outside, func(r *domain.Request) { r.Capabilities.Execute = domain.Deny })
+		select {
+		case said := <-told:
+			if said != "denied" {
+				t.Error(said)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("the agent was not answered")
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("the agent was not answered")
-	}
-	w.ended(id)
+		w.ended(id)
+	})
 }
 
 // A question that comes while a drain lets a call end is not answered: an answer would be the end of the turn.
 func TestQuestionDuringADrain(t *testing.T) {
-	s := storetest.SQLite(t)
-	proceed := make(chan struct{})
-	w, _ := abroad(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
-		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
-		<-proceed
-		if a, err := t.Ask(ctx, "c2", options); err != nil || a.Status == domain.ApprovalCancelled {
-			return domain.StopCancelled, err
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		proceed := make(chan struct{})
+		w, _ := abroad(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+			_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+			<-proceed
+			if a, err := t.Ask(ctx, "c2", options); err != nil || a.Status == domain.ApprovalCancelled {
+				return domain.StopCancelled, err
+			}
+			return domain.StopEndTurn, nil
+		})
+		id := w.start(outside)
+		w.becomes(id, domain.StatusExecutingTool, 1)
+		time.AfterFunc(300*time.Millisecond, func() { close(proceed) })
+		w.drain()
+		if e := w.execution(id); e.Status.Terminal() {
+			t.Errorf("%s %+v", e.Status, e.Output)
 		}
-		return domain.StopEndTurn, nil
 	})
-	id := w.start(outside)
-	w.becomes(id, domain.StatusExecutingTool, 1)
-	time.AfterFunc(300*time.Millisecond, func() { close(proceed) })
-	w.drain()
-	if e := w.execution(id); e.Status.Terminal() {
-		t.Errorf("%s %+v", e.Status, e.Output)
-	}
 }
 
 // The same for a call of our own agent: its model must not be told of a no that nobody said.
 func TestCallDuringADrain(t *testing.T) {
-	s := storetest.SQLite(t)
-	proceed := make(chan struct{})
-	w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		one, two := sessionstest.Bash("c1", "ls"), sessionstest.Bash("c2", "ls")
-		one.Class, one.Action = domain.ClassRead, domain.Action{}
-		_ = t.Want("m1", one)
-		_ = t.Want("m1", two)
-		done := make(chan domain.Grant, 1)
-		go func() {
-			<-proceed
-			g, err := t.Host.Authorize(ctx, two)
-			if err == nil {
-				done <- g
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		proceed := make(chan struct{})
+		w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			one, two := sessionstest.Bash("c1", "ls"), sessionstest.Bash("c2", "ls")
+			one.Class, one.Action = domain.ClassRead, domain.Action{}
+			_ = t.Want("m1", one)
+			_ = t.Want("m1", two)
+			done := make(chan domain.Grant, 1)
+			go func() {
+				<-proceed
+				g, err := t.Host.Authorize(ctx, two)
+				if err == nil {
+					done <- g
+				}
+			}()
+			g := domain.Grant{}
+			_, err := t.Use(one, func(json.RawMessage) string {
+				select {
+				case g = <-done:
+				case <-ctx.Done():
+				}
+				return "ran"
+			})
+			if err != nil || ctx.Err() != nil {
+				return "", ctx.Err()
 			}
-		}()
-		g := domain.Grant{}
-		_, err := t.Use(one, func(json.RawMessage) string {
-			select {
-			case g = <-done:
-			case <-ctx.Done():
-			}
-			return "ran"
+			return domain.StopEndTurn, t.Say("m2", "told: "+g.Message)
 		})
-		if err != nil || ctx.Err() != nil {
-			return "", ctx.Err()
+		id := w.start()
+		w.becomes(id, domain.StatusExecutingTool, 1)
+		time.AfterFunc(200*time.Millisecond, func() { close(proceed) })
+		w.drain()
+		if e := w.execution(id); e.Status.Terminal() {
+			t.Errorf("%s %+v", e.Status, e.Output)
 		}
-		return domain.StopEndTurn, t.Say("m2", "told: "+g.Message)
 	})
-	id := w.start()
-	w.becomes(id, domain.StatusExecutingTool, 1)
-	time.AfterFunc(200*time.Millisecond, func() { close(proceed) })
-	w.drain()
-	if e := w.execution(id); e.Status.Terminal() {
-		t.Errorf("%s %+v", e.Status, e.Output)
-	}
 }
 
 // The prompt that waits is the next server's: a turn that begins during a drain is only cut off.
 func TestNoTurnBeginsDuringADrain(t *testing.T) {
-	proceed := make(chan struct{})
-	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		one := sessionstest.Bash("c"+t.Prompt.Text, "ls")
-		one.Class, one.Action = domain.ClassRead, domain.Action{}
-		_ = t.Want("m"+t.Prompt.Text, one)
-		_, err := t.Use(one, func(json.RawMessage) string {
-			select {
-			case <-proceed:
-			case <-ctx.Done():
-			}
-			return "ran"
-		})
-		return domain.StopEndTurn, err
-	}, func(c *sessions.Config) { c.DrainGrace = 20 * time.Second })
-	id := w.start(keepOpen)
-	w.becomes(id, domain.StatusExecutingTool, 1)
-	w.say(id, "two", "")
-	time.AfterFunc(3*time.Second, func() { close(proceed) }) // by when the drain has begun, be the machine as busy as it likes
-	w.drain()
-	if n := len(payloads[domain.TurnStarted](t, w.events(id))); n != 1 {
-		t.Errorf("%d turns began; %v", n, types(w.events(id)))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			one := sessionstest.Bash("c"+t.Prompt.Text, "ls")
+			one.Class, one.Action = domain.ClassRead, domain.Action{}
+			_ = t.Want("m"+t.Prompt.Text, one)
+			_, err := t.Use(one, func(json.RawMessage) string {
+				select {
+				case <-proceed:
+				case <-ctx.Done():
+				}
+				return "ran"
+			})
+			return domain.StopEndTurn, err
+		}, func(c *sessions.Config) { c.DrainGrace = 20 * time.Second })
+		id := w.start(keepOpen)
+		w.becomes(id, domain.StatusExecutingTool, 1)
+		w.say(id, "two", "")
+		time.AfterFunc(3*time.Second, func() { close(proceed) }) // by when the drain has begun, be the machine as busy as it likes
+		w.drain()
+		if n := len(payloads[domain.TurnStarted](t, w.events(id))); n != 1 {
+			t.Errorf("%d turns began; %v", n, types(w.events(id)))
+		}
+	})
 }
 
 // A yes takes back an earlier no to the same call.

@@ -108,23 +108,25 @@ func TestDrainsAreNoRecoveries(t *testing.T) {
 
 // TestIdleIsNotRecoveredInVain: an execution in which nothing is to be done can get no further.
 func TestIdleIsNotRecoveredInVain(t *testing.T) {
-	s := storetest.SQLite(t)
-	w, _ := abroad(t, s, echo)
-	id := w.start(outside, keepOpen)
-	w.becomes(id, domain.StatusIdle, 1)
-	for n := range 12 {
-		w.killed()
-		w, _ = abroad(t, s, echo)
-		w.takenUp(id, n+1)
-		for deadline := time.Now().Add(w.patience); w.execution(id).Recovery > 0; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d recoveries", w.execution(id).Recovery)
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		w, _ := abroad(t, s, echo)
+		id := w.start(outside, keepOpen)
+		w.becomes(id, domain.StatusIdle, 1)
+		for n := range 12 {
+			w.killed()
+			w, _ = abroad(t, s, echo)
+			w.takenUp(id, n+1)
+			for deadline := time.Now().Add(w.patience); w.execution(id).Recovery > 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d recoveries", w.execution(id).Recovery)
+				}
 			}
 		}
-	}
-	w.say(id, "two", "")
-	w.becomes(id, domain.StatusIdle, 2)
-	w.close(id)
+		w.say(id, "two", "")
+		w.becomes(id, domain.StatusIdle, 2)
+		w.close(id)
+	})
 }
 
 // resting is a world in a bubble whose clock jumps, with the delays of a real server. Worlds of one store are one server that is started again.

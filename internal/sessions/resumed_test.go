@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"signoff/internal/domain"
@@ -95,34 +96,36 @@ func TestResumeFromOnTwoReplicas(t *testing.T) {
 
 // TestQueuedBesideAnAgentThatIsLeaving: the execution before it has ended, and there is room, but its agent is still there.
 func TestQueuedBesideAnAgentThatIsLeaving(t *testing.T) {
-	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
-	release, leave := make(chan struct{}), make(chan struct{})
-	w := newWorld(t, storetest.SQLite(t), busyUntil(release), limited(sessions.Limits{Live: 2}), func(c *sessions.Config) {
-		c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
-			agent, err := external.Open(ctx, opening)
-			if opening.Execution.Request.ResumeFrom == "" {
-				return agent, err
+	synctest.Test(t, func(t *testing.T) {
+		external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
+		release, leave := make(chan struct{}), make(chan struct{})
+		w := newWorld(t, storetest.SQLite(t), busyUntil(release), limited(sessions.Limits{Live: 2}), func(c *sessions.Config) {
+			c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+				agent, err := external.Open(ctx, opening)
+				if opening.Execution.Request.ResumeFrom == "" {
+					return agent, err
+				}
+				return slowToLeave{agent, leave}, err
 			}
-			return slowToLeave{agent, leave}, err
+		})
+		from := w.resuming()
+		<-external.Opened
+		busy := w.start()
+		w.ended(w.start(from))
+		<-external.Opened
+		queued := w.start(from) // after it has waited in vain
+		if n := w.position(queued); n != 1 {
+			t.Fatalf("it is at %d", n)
 		}
+		close(release)
+		w.ended(busy)
+		select {
+		case <-external.Opened:
+			t.Error("two agents work on one session")
+		case <-time.After(300 * time.Millisecond):
+		}
+		close(leave)
+		<-external.Opened
+		w.ended(queued)
 	})
-	from := w.resuming()
-	<-external.Opened
-	busy := w.start()
-	w.ended(w.start(from))
-	<-external.Opened
-	queued := w.start(from) // after it has waited in vain
-	if n := w.position(queued); n != 1 {
-		t.Fatalf("it is at %d", n)
-	}
-	close(release)
-	w.ended(busy)
-	select {
-	case <-external.Opened:
-		t.Error("two agents work on one session")
-	case <-time.After(300 * time.Millisecond):
-	}
-	close(leave)
-	<-external.Opened
-	w.ended(queued)
 }

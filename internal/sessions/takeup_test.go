@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -163,25 +164,27 @@ func TestDrainHandsOver(t *testing.T) {
 }
 
 func TestDrainLetsARunningCallEnd(t *testing.T) {
-	s := storetest.SQLite(t)
-	running, finish := make(chan struct{}), make(chan struct{})
-	first := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		call := sessionstest.Bash("c1", "ls")
-		call.Class, call.Action = domain.ClassRead, domain.Action{}
-		_ = t.Want("m1", call)
-		if _, err := t.Use(call, func(json.RawMessage) string { close(running); <-finish; return "whole" }); err != nil {
-			return "", err
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.SQLite(t)
+		running, finish := make(chan struct{}), make(chan struct{})
+		first := newWorld(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			call := sessionstest.Bash("c1", "ls")
+			call.Class, call.Action = domain.ClassRead, domain.Action{}
+			_ = t.Want("m1", call)
+			if _, err := t.Use(call, func(json.RawMessage) string { close(running); <-finish; return "whole" }); err != nil {
+				return "", err
+			}
+			return domain.StopEndTurn, t.Say("m2", "done")
+		})
+		id := first.start()
+		<-running
+		time.AfterFunc(50*time.Millisecond, func() { close(finish) })
+		first.drain()
+		fates := payloads[domain.ToolCallCompleted](t, first.events(id))
+		if len(fates) != 1 || fates[0].Output != "whole" {
+			t.Errorf("fates: %+v", fates)
 		}
-		return domain.StopEndTurn, t.Say("m2", "done")
 	})
-	id := first.start()
-	<-running
-	time.AfterFunc(50*time.Millisecond, func() { close(finish) })
-	first.drain()
-	fates := payloads[domain.ToolCallCompleted](t, first.events(id))
-	if len(fates) != 1 || fates[0].Output != "whole" {
-		t.Errorf("fates: %+v", fates)
-	}
 }
 
 func TestStaleDriverWritesNothing(t *testing.T) {

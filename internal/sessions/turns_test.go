@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -511,32 +512,34 @@ func (a slowToLeave) Close() error { <-a.leave; return a.Agent.Close() }
 
 // TestResumeFromAnAgentThatIsLeaving: whoever has seen the end may go on with the session, though its process is still there.
 func TestResumeFromAnAgentThatIsLeaving(t *testing.T) {
-	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
-	leave := make(chan struct{})
-	w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
-		c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
-			agent, err := external.Open(ctx, opening)
-			return slowToLeave{agent, leave}, err
+	synctest.Test(t, func(t *testing.T) {
+		external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
+		leave := make(chan struct{})
+		w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
+			c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+				agent, err := external.Open(ctx, opening)
+				return slowToLeave{agent, leave}, err
+			}
+		})
+		id := w.start(outside)
+		w.ended(id)
+		from := func(r *domain.Request) { r.ResumeFrom = id }
+		w.ended(w.start(outside, from))
+		errs := make(chan error, 1)
+		go func() {
+			_, _, err := w.manager.Start(context.Background(), tenant, alice, request(outside, from), nil)
+			errs <- err
+		}()
+		select {
+		case err := <-errs:
+			t.Errorf("it does not wait: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+		close(leave)
+		if err := <-errs; err != nil {
+			t.Error(err)
 		}
 	})
-	id := w.start(outside)
-	w.ended(id)
-	from := func(r *domain.Request) { r.ResumeFrom = id }
-	w.ended(w.start(outside, from))
-	errs := make(chan error, 1)
-	go func() {
-		_, _, err := w.manager.Start(context.Background(), tenant, alice, request(outside, from), nil)
-		errs <- err
-	}()
-	select {
-	case err := <-errs:
-		t.Errorf("it does not wait: %v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(leave)
-	if err := <-errs; err != nil {
-		t.Error(err)
-	}
 }
 
 func TestIdempotentPrompt(t *testing.T) {
