@@ -5,151 +5,14 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 
-	"github.com/oapi-codegen/runtime"
+	"signoff/internal/domain"
 )
 
 // Defines values for AgentBlockType.
 const (
 	AgentBlockTypeAgent AgentBlockType = "agent"
 )
-
-// Valid indicates whether the value is a known member of the AgentBlockType enum.
-func (e AgentBlockType) Valid() bool {
-	switch e {
-	case AgentBlockTypeAgent:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ApprovalKind.
-const (
-	ApprovalKindAgentPermission ApprovalKind = "agentPermission"
-	ApprovalKindQuestion        ApprovalKind = "question"
-	ApprovalKindToolCall        ApprovalKind = "toolCall"
-	ApprovalKindUnknownOutcome  ApprovalKind = "unknownOutcome"
-)
-
-// Valid indicates whether the value is a known member of the ApprovalKind enum.
-func (e ApprovalKind) Valid() bool {
-	switch e {
-	case ApprovalKindAgentPermission:
-		return true
-	case ApprovalKindQuestion:
-		return true
-	case ApprovalKindToolCall:
-		return true
-	case ApprovalKindUnknownOutcome:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ApprovalStatus.
-const (
-	ApprovalStatusApproved  ApprovalStatus = "approved"
-	ApprovalStatusCancelled ApprovalStatus = "cancelled"
-	ApprovalStatusDenied    ApprovalStatus = "denied"
-	ApprovalStatusExpired   ApprovalStatus = "expired"
-	ApprovalStatusPending   ApprovalStatus = "pending"
-)
-
-// Valid indicates whether the value is a known member of the ApprovalStatus enum.
-func (e ApprovalStatus) Valid() bool {
-	switch e {
-	case ApprovalStatusApproved:
-		return true
-	case ApprovalStatusCancelled:
-		return true
-	case ApprovalStatusDenied:
-		return true
-	case ApprovalStatusExpired:
-		return true
-	case ApprovalStatusPending:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BashPolicyDefaultBehavior.
-const (
-	BashPolicyDefaultBehaviorAllow BashPolicyDefaultBehavior = "allow"
-	BashPolicyDefaultBehaviorDeny  BashPolicyDefaultBehavior = "deny"
-)
-
-// Valid indicates whether the value is a known member of the BashPolicyDefaultBehavior enum.
-func (e BashPolicyDefaultBehavior) Valid() bool {
-	switch e {
-	case BashPolicyDefaultBehaviorAllow:
-		return true
-	case BashPolicyDefaultBehaviorDeny:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BashPolicyDenyBehavior.
-const (
-	BashPolicyDenyBehaviorBlock BashPolicyDenyBehavior = "block"
-	BashPolicyDenyBehaviorHitl  BashPolicyDenyBehavior = "hitl"
-)
-
-// Valid indicates whether the value is a known member of the BashPolicyDenyBehavior enum.
-func (e BashPolicyDenyBehavior) Valid() bool {
-	switch e {
-	case BashPolicyDenyBehaviorBlock:
-		return true
-	case BashPolicyDenyBehaviorHitl:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BashRuleAction.
-const (
-	BashRuleActionAllow BashRuleAction = "allow"
-	BashRuleActionDeny  BashRuleAction = "deny"
-)
-
-// Valid indicates whether the value is a known member of the BashRuleAction enum.
-func (e BashRuleAction) Valid() bool {
-	switch e {
-	case BashRuleActionAllow:
-		return true
-	case BashRuleActionDeny:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for CapabilityVerdict.
-const (
-	CapabilityVerdictAllow CapabilityVerdict = "allow"
-	CapabilityVerdictAsk   CapabilityVerdict = "ask"
-	CapabilityVerdictDeny  CapabilityVerdict = "deny"
-)
-
-// Valid indicates whether the value is a known member of the CapabilityVerdict enum.
-func (e CapabilityVerdict) Valid() bool {
-	switch e {
-	case CapabilityVerdictAllow:
-		return true
-	case CapabilityVerdictAsk:
-		return true
-	case CapabilityVerdictDeny:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for ClientCallStatus.
 const (
@@ -158,73 +21,6 @@ const (
 	ClientCallStatusExpired          ClientCallStatus = "expired"
 	ClientCallStatusWaitingForClient ClientCallStatus = "waitingForClient"
 )
-
-// Valid indicates whether the value is a known member of the ClientCallStatus enum.
-func (e ClientCallStatus) Valid() bool {
-	switch e {
-	case ClientCallStatusAnswered:
-		return true
-	case ClientCallStatusCancelled:
-		return true
-	case ClientCallStatusExpired:
-		return true
-	case ClientCallStatusWaitingForClient:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ClientToolClass.
-const (
-	ClientToolClassDelegate ClientToolClass = "delegate"
-	ClientToolClassExecute  ClientToolClass = "execute"
-	ClientToolClassMcp      ClientToolClass = "mcp"
-	ClientToolClassNetwork  ClientToolClass = "network"
-	ClientToolClassNone     ClientToolClass = "none"
-	ClientToolClassRead     ClientToolClass = "read"
-	ClientToolClassWrite    ClientToolClass = "write"
-)
-
-// Valid indicates whether the value is a known member of the ClientToolClass enum.
-func (e ClientToolClass) Valid() bool {
-	switch e {
-	case ClientToolClassDelegate:
-		return true
-	case ClientToolClassExecute:
-		return true
-	case ClientToolClassMcp:
-		return true
-	case ClientToolClassNetwork:
-		return true
-	case ClientToolClassNone:
-		return true
-	case ClientToolClassRead:
-		return true
-	case ClientToolClassWrite:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for DebugMessageDirection.
-const (
-	DebugMessageDirectionFromAgent DebugMessageDirection = "fromAgent"
-	DebugMessageDirectionToAgent   DebugMessageDirection = "toAgent"
-)
-
-// Valid indicates whether the value is a known member of the DebugMessageDirection enum.
-func (e DebugMessageDirection) Valid() bool {
-	switch e {
-	case DebugMessageDirectionFromAgent:
-		return true
-	case DebugMessageDirectionToAgent:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for DecideByLinkDecision.
 const (
@@ -235,26 +31,6 @@ const (
 	DecideByLinkDecisionShow      DecideByLinkDecision = "show"
 	DecideByLinkDecisionSucceeded DecideByLinkDecision = "succeeded"
 )
-
-// Valid indicates whether the value is a known member of the DecideByLinkDecision enum.
-func (e DecideByLinkDecision) Valid() bool {
-	switch e {
-	case DecideByLinkDecisionApprove:
-		return true
-	case DecideByLinkDecisionDeny:
-		return true
-	case DecideByLinkDecisionFailed:
-		return true
-	case DecideByLinkDecisionRetry:
-		return true
-	case DecideByLinkDecisionShow:
-		return true
-	case DecideByLinkDecisionSucceeded:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for DecidedBy.
 const (
@@ -272,38 +48,6 @@ const (
 	DecidedByUnattended   DecidedBy = "unattended"
 )
 
-// Valid indicates whether the value is a known member of the DecidedBy enum.
-func (e DecidedBy) Valid() bool {
-	switch e {
-	case DecidedByAgent:
-		return true
-	case DecidedByBashPolicy:
-		return true
-	case DecidedByBrokenPolicy:
-		return true
-	case DecidedByCapability:
-		return true
-	case DecidedByCatastrophic:
-		return true
-	case DecidedByDecision:
-		return true
-	case DecidedByExpiry:
-		return true
-	case DecidedByRule:
-		return true
-	case DecidedBySafeModeOff:
-		return true
-	case DecidedByServer:
-		return true
-	case DecidedByTools:
-		return true
-	case DecidedByUnattended:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for DeliveryState.
 const (
 	DeliveryStateDelivered DeliveryState = "delivered"
@@ -311,289 +55,16 @@ const (
 	DeliveryStatePending   DeliveryState = "pending"
 )
 
-// Valid indicates whether the value is a known member of the DeliveryState enum.
-func (e DeliveryState) Valid() bool {
-	switch e {
-	case DeliveryStateDelivered:
-		return true
-	case DeliveryStateFailed:
-		return true
-	case DeliveryStatePending:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ExecutionKind.
-const (
-	ExecutionKindAgent                 ExecutionKind = "agent"
-	ExecutionKindAssistant             ExecutionKind = "assistant"
-	ExecutionKindInlineBlockGeneration ExecutionKind = "inlineBlockGeneration"
-)
-
-// Valid indicates whether the value is a known member of the ExecutionKind enum.
-func (e ExecutionKind) Valid() bool {
-	switch e {
-	case ExecutionKindAgent:
-		return true
-	case ExecutionKindAssistant:
-		return true
-	case ExecutionKindInlineBlockGeneration:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ExecutionStatus.
-const (
-	ExecutionStatusCancelled           ExecutionStatus = "cancelled"
-	ExecutionStatusCompleted           ExecutionStatus = "completed"
-	ExecutionStatusExecutingTool       ExecutionStatus = "executingTool"
-	ExecutionStatusFailed              ExecutionStatus = "failed"
-	ExecutionStatusIdle                ExecutionStatus = "idle"
-	ExecutionStatusInitializing        ExecutionStatus = "initializing"
-	ExecutionStatusInterrupted         ExecutionStatus = "interrupted"
-	ExecutionStatusPendingToolApproval ExecutionStatus = "pendingToolApproval"
-	ExecutionStatusQueued              ExecutionStatus = "queued"
-	ExecutionStatusStreaming           ExecutionStatus = "streaming"
-	ExecutionStatusTimedOut            ExecutionStatus = "timedOut"
-	ExecutionStatusWaiting             ExecutionStatus = "waiting"
-)
-
-// Valid indicates whether the value is a known member of the ExecutionStatus enum.
-func (e ExecutionStatus) Valid() bool {
-	switch e {
-	case ExecutionStatusCancelled:
-		return true
-	case ExecutionStatusCompleted:
-		return true
-	case ExecutionStatusExecutingTool:
-		return true
-	case ExecutionStatusFailed:
-		return true
-	case ExecutionStatusIdle:
-		return true
-	case ExecutionStatusInitializing:
-		return true
-	case ExecutionStatusInterrupted:
-		return true
-	case ExecutionStatusPendingToolApproval:
-		return true
-	case ExecutionStatusQueued:
-		return true
-	case ExecutionStatusStreaming:
-		return true
-	case ExecutionStatusTimedOut:
-		return true
-	case ExecutionStatusWaiting:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for Fate.
-const (
-	FateCancelled      Fate = "cancelled"
-	FateDenied         Fate = "denied"
-	FateExpired        Fate = "expired"
-	FateFailed         Fate = "failed"
-	FateOutcomeUnknown Fate = "outcomeUnknown"
-	FateSucceeded      Fate = "succeeded"
-)
-
-// Valid indicates whether the value is a known member of the Fate enum.
-func (e Fate) Valid() bool {
-	switch e {
-	case FateCancelled:
-		return true
-	case FateDenied:
-		return true
-	case FateExpired:
-		return true
-	case FateFailed:
-		return true
-	case FateOutcomeUnknown:
-		return true
-	case FateSucceeded:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for FinishReason.
-const (
-	FinishReasonBudget        FinishReason = "budget"
-	FinishReasonCancelled     FinishReason = "cancelled"
-	FinishReasonEndTurn       FinishReason = "endTurn"
-	FinishReasonError         FinishReason = "error"
-	FinishReasonExpired       FinishReason = "expired"
-	FinishReasonMaxIterations FinishReason = "maxIterations"
-	FinishReasonMaxTokens     FinishReason = "maxTokens"
-	FinishReasonRefusal       FinishReason = "refusal"
-	FinishReasonTimeout       FinishReason = "timeout"
-)
-
-// Valid indicates whether the value is a known member of the FinishReason enum.
-func (e FinishReason) Valid() bool {
-	switch e {
-	case FinishReasonBudget:
-		return true
-	case FinishReasonCancelled:
-		return true
-	case FinishReasonEndTurn:
-		return true
-	case FinishReasonError:
-		return true
-	case FinishReasonExpired:
-		return true
-	case FinishReasonMaxIterations:
-		return true
-	case FinishReasonMaxTokens:
-		return true
-	case FinishReasonRefusal:
-		return true
-	case FinishReasonTimeout:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GenerationState.
-const (
-	GenerationStateAccepted   GenerationState = "accepted"
-	GenerationStateCancelled  GenerationState = "cancelled"
-	GenerationStateSubmitted  GenerationState = "submitted"
-	GenerationStateSuperseded GenerationState = "superseded"
-)
-
-// Valid indicates whether the value is a known member of the GenerationState enum.
-func (e GenerationState) Valid() bool {
-	switch e {
-	case GenerationStateAccepted:
-		return true
-	case GenerationStateCancelled:
-		return true
-	case GenerationStateSubmitted:
-		return true
-	case GenerationStateSuperseded:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for HealthStatus.
 const (
 	HealthStatusOk    HealthStatus = "ok"
 	HealthStatusReady HealthStatus = "ready"
 )
 
-// Valid indicates whether the value is a known member of the HealthStatus enum.
-func (e HealthStatus) Valid() bool {
-	switch e {
-	case HealthStatusOk:
-		return true
-	case HealthStatusReady:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for IndexService.
 const (
 	IndexServiceSignoff IndexService = "signoff"
 )
-
-// Valid indicates whether the value is a known member of the IndexService enum.
-func (e IndexService) Valid() bool {
-	switch e {
-	case IndexServiceSignoff:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InputMessageRole.
-const (
-	InputMessageRoleAssistant InputMessageRole = "assistant"
-	InputMessageRoleUser      InputMessageRole = "user"
-)
-
-// Valid indicates whether the value is a known member of the InputMessageRole enum.
-func (e InputMessageRole) Valid() bool {
-	switch e {
-	case InputMessageRoleAssistant:
-		return true
-	case InputMessageRoleUser:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InterruptCause.
-const (
-	InterruptCauseProcessGone InterruptCause = "processGone"
-	InterruptCauseProvider    InterruptCause = "provider"
-	InterruptCauseRecovery    InterruptCause = "recovery"
-)
-
-// Valid indicates whether the value is a known member of the InterruptCause enum.
-func (e InterruptCause) Valid() bool {
-	switch e {
-	case InterruptCauseProcessGone:
-		return true
-	case InterruptCauseProvider:
-		return true
-	case InterruptCauseRecovery:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for MatcherClass.
-const (
-	MatcherClassDelegate MatcherClass = "delegate"
-	MatcherClassExecute  MatcherClass = "execute"
-	MatcherClassMcp      MatcherClass = "mcp"
-	MatcherClassNetwork  MatcherClass = "network"
-	MatcherClassNone     MatcherClass = "none"
-	MatcherClassOther    MatcherClass = "other"
-	MatcherClassRead     MatcherClass = "read"
-	MatcherClassWrite    MatcherClass = "write"
-)
-
-// Valid indicates whether the value is a known member of the MatcherClass enum.
-func (e MatcherClass) Valid() bool {
-	switch e {
-	case MatcherClassDelegate:
-		return true
-	case MatcherClassExecute:
-		return true
-	case MatcherClassMcp:
-		return true
-	case MatcherClassNetwork:
-		return true
-	case MatcherClassNone:
-		return true
-	case MatcherClassOther:
-		return true
-	case MatcherClassRead:
-		return true
-	case MatcherClassWrite:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for NextAttemptReason.
 const (
@@ -601,419 +72,11 @@ const (
 	NextAttemptReasonRecovery NextAttemptReason = "recovery"
 )
 
-// Valid indicates whether the value is a known member of the NextAttemptReason enum.
-func (e NextAttemptReason) Valid() bool {
-	switch e {
-	case NextAttemptReasonModel:
-		return true
-	case NextAttemptReasonRecovery:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ProblemCode.
-const (
-	ProblemCodeAgentUnavailable      ProblemCode = "agentUnavailable"
-	ProblemCodeAlreadyAnswered       ProblemCode = "alreadyAnswered"
-	ProblemCodeAlreadyDecided        ProblemCode = "alreadyDecided"
-	ProblemCodeApprovalCancelled     ProblemCode = "approvalCancelled"
-	ProblemCodeApprovalExpired       ProblemCode = "approvalExpired"
-	ProblemCodeArgumentsHashDiffer   ProblemCode = "argumentsHashDiffer"
-	ProblemCodeArgumentsHashRequired ProblemCode = "argumentsHashRequired"
-	ProblemCodeBusy                  ProblemCode = "busy"
-	ProblemCodeClosed                ProblemCode = "closed"
-	ProblemCodeConflict              ProblemCode = "conflict"
-	ProblemCodeCursorBeyondHead      ProblemCode = "cursorBeyondHead"
-	ProblemCodeDocumentChanged       ProblemCode = "documentChanged"
-	ProblemCodeExecutionEnded        ProblemCode = "executionEnded"
-	ProblemCodeFeatureDisabled       ProblemCode = "featureDisabled"
-	ProblemCodeForbidden             ProblemCode = "forbidden"
-	ProblemCodeForeignOrigin         ProblemCode = "foreignOrigin"
-	ProblemCodeHeadersTooLarge       ProblemCode = "headersTooLarge"
-	ProblemCodeIdempotencyKeyReused  ProblemCode = "idempotencyKeyReused"
-	ProblemCodeInternal              ProblemCode = "internal"
-	ProblemCodeInvalid               ProblemCode = "invalid"
-	ProblemCodeMalformed             ProblemCode = "malformed"
-	ProblemCodeMethodNotAllowed      ProblemCode = "methodNotAllowed"
-	ProblemCodeMisdirectedHost       ProblemCode = "misdirectedHost"
-	ProblemCodeModelNotConfigured    ProblemCode = "modelNotConfigured"
-	ProblemCodeNoGeneration          ProblemCode = "noGeneration"
-	ProblemCodeNotAcceptable         ProblemCode = "notAcceptable"
-	ProblemCodeNotFound              ProblemCode = "notFound"
-	ProblemCodeNotInterrupted        ProblemCode = "notInterrupted"
-	ProblemCodeNotResumable          ProblemCode = "notResumable"
-	ProblemCodeOverloaded            ProblemCode = "overloaded"
-	ProblemCodePathOutsideWorkspace  ProblemCode = "pathOutsideWorkspace"
-	ProblemCodePayloadTooLarge       ProblemCode = "payloadTooLarge"
-	ProblemCodePolicyDenied          ProblemCode = "policyDenied"
-	ProblemCodeRevisionRequired      ProblemCode = "revisionRequired"
-	ProblemCodeSandboxUnavailable    ProblemCode = "sandboxUnavailable"
-	ProblemCodeSecretExposed         ProblemCode = "secretExposed"
-	ProblemCodeStale                 ProblemCode = "stale"
-	ProblemCodeStorageFailed         ProblemCode = "storageFailed"
-	ProblemCodeTemplateFailed        ProblemCode = "templateFailed"
-	ProblemCodeTooMany               ProblemCode = "tooMany"
-	ProblemCodeToolCallEnded         ProblemCode = "toolCallEnded"
-	ProblemCodeUnauthenticated       ProblemCode = "unauthenticated"
-	ProblemCodeUnavailable           ProblemCode = "unavailable"
-	ProblemCodeUnknownAgent          ProblemCode = "unknownAgent"
-	ProblemCodeUnknownMcpServer      ProblemCode = "unknownMcpServer"
-	ProblemCodeUnknownModel          ProblemCode = "unknownModel"
-	ProblemCodeUnknownSecret         ProblemCode = "unknownSecret"
-	ProblemCodeUnsupportedMedia      ProblemCode = "unsupportedMedia"
-	ProblemCodeUriTooLong            ProblemCode = "uriTooLong"
-)
-
-// Valid indicates whether the value is a known member of the ProblemCode enum.
-func (e ProblemCode) Valid() bool {
-	switch e {
-	case ProblemCodeAgentUnavailable:
-		return true
-	case ProblemCodeAlreadyAnswered:
-		return true
-	case ProblemCodeAlreadyDecided:
-		return true
-	case ProblemCodeApprovalCancelled:
-		return true
-	case ProblemCodeApprovalExpired:
-		return true
-	case ProblemCodeArgumentsHashDiffer:
-		return true
-	case ProblemCodeArgumentsHashRequired:
-		return true
-	case ProblemCodeBusy:
-		return true
-	case ProblemCodeClosed:
-		return true
-	case ProblemCodeConflict:
-		return true
-	case ProblemCodeCursorBeyondHead:
-		return true
-	case ProblemCodeDocumentChanged:
-		return true
-	case ProblemCodeExecutionEnded:
-		return true
-	case ProblemCodeFeatureDisabled:
-		return true
-	case ProblemCodeForbidden:
-		return true
-	case ProblemCodeForeignOrigin:
-		return true
-	case ProblemCodeHeadersTooLarge:
-		return true
-	case ProblemCodeIdempotencyKeyReused:
-		return true
-	case ProblemCodeInternal:
-		return true
-	case ProblemCodeInvalid:
-		return true
-	case ProblemCodeMalformed:
-		return true
-	case ProblemCodeMethodNotAllowed:
-		return true
-	case ProblemCodeMisdirectedHost:
-		return true
-	case ProblemCodeModelNotConfigured:
-		return true
-	case ProblemCodeNoGeneration:
-		return true
-	case ProblemCodeNotAcceptable:
-		return true
-	case ProblemCodeNotFound:
-		return true
-	case ProblemCodeNotInterrupted:
-		return true
-	case ProblemCodeNotResumable:
-		return true
-	case ProblemCodeOverloaded:
-		return true
-	case ProblemCodePathOutsideWorkspace:
-		return true
-	case ProblemCodePayloadTooLarge:
-		return true
-	case ProblemCodePolicyDenied:
-		return true
-	case ProblemCodeRevisionRequired:
-		return true
-	case ProblemCodeSandboxUnavailable:
-		return true
-	case ProblemCodeSecretExposed:
-		return true
-	case ProblemCodeStale:
-		return true
-	case ProblemCodeStorageFailed:
-		return true
-	case ProblemCodeTemplateFailed:
-		return true
-	case ProblemCodeTooMany:
-		return true
-	case ProblemCodeToolCallEnded:
-		return true
-	case ProblemCodeUnauthenticated:
-		return true
-	case ProblemCodeUnavailable:
-		return true
-	case ProblemCodeUnknownAgent:
-		return true
-	case ProblemCodeUnknownMcpServer:
-		return true
-	case ProblemCodeUnknownModel:
-		return true
-	case ProblemCodeUnknownSecret:
-		return true
-	case ProblemCodeUnsupportedMedia:
-		return true
-	case ProblemCodeUriTooLong:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for Remember.
-const (
-	RememberExecution Remember = "execution"
-	RememberGlobal    Remember = "global"
-	RememberOnce      Remember = "once"
-)
-
-// Valid indicates whether the value is a known member of the Remember enum.
-func (e Remember) Valid() bool {
-	switch e {
-	case RememberExecution:
-		return true
-	case RememberGlobal:
-		return true
-	case RememberOnce:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for Resolution.
-const (
-	ResolutionFailed    Resolution = "failed"
-	ResolutionRetry     Resolution = "retry"
-	ResolutionSucceeded Resolution = "succeeded"
-)
-
-// Valid indicates whether the value is a known member of the Resolution enum.
-func (e Resolution) Valid() bool {
-	switch e {
-	case ResolutionFailed:
-		return true
-	case ResolutionRetry:
-		return true
-	case ResolutionSucceeded:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ResumeMode.
-const (
-	ResumeModeFail  ResumeMode = "fail"
-	ResumeModeFresh ResumeMode = "fresh"
-	ResumeModeLoad  ResumeMode = "load"
-	ResumeModeRetry ResumeMode = "retry"
-)
-
-// Valid indicates whether the value is a known member of the ResumeMode enum.
-func (e ResumeMode) Valid() bool {
-	switch e {
-	case ResumeModeFail:
-		return true
-	case ResumeModeFresh:
-		return true
-	case ResumeModeLoad:
-		return true
-	case ResumeModeRetry:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RuleScope.
-const (
-	RuleScopeExecution RuleScope = "execution"
-	RuleScopeGlobal    RuleScope = "global"
-)
-
-// Valid indicates whether the value is a known member of the RuleScope enum.
-func (e RuleScope) Valid() bool {
-	switch e {
-	case RuleScopeExecution:
-		return true
-	case RuleScopeGlobal:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for SourceType.
-const (
-	SourceTypeAcp      SourceType = "acp"
-	SourceTypeInternal SourceType = "internal"
-)
-
-// Valid indicates whether the value is a known member of the SourceType enum.
-func (e SourceType) Valid() bool {
-	switch e {
-	case SourceTypeAcp:
-		return true
-	case SourceTypeInternal:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for TemplateSyntax.
 const (
 	TemplateSyntaxDollar TemplateSyntax = "dollar"
 	TemplateSyntaxJinja  TemplateSyntax = "jinja"
 )
-
-// Valid indicates whether the value is a known member of the TemplateSyntax enum.
-func (e TemplateSyntax) Valid() bool {
-	switch e {
-	case TemplateSyntaxDollar:
-		return true
-	case TemplateSyntaxJinja:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ToolClass.
-const (
-	ToolClassDelegate ToolClass = "delegate"
-	ToolClassExecute  ToolClass = "execute"
-	ToolClassMcp      ToolClass = "mcp"
-	ToolClassNetwork  ToolClass = "network"
-	ToolClassNone     ToolClass = "none"
-	ToolClassRead     ToolClass = "read"
-	ToolClassWrite    ToolClass = "write"
-)
-
-// Valid indicates whether the value is a known member of the ToolClass enum.
-func (e ToolClass) Valid() bool {
-	switch e {
-	case ToolClassDelegate:
-		return true
-	case ToolClassExecute:
-		return true
-	case ToolClassMcp:
-		return true
-	case ToolClassNetwork:
-		return true
-	case ToolClassNone:
-		return true
-	case ToolClassRead:
-		return true
-	case ToolClassWrite:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for Verb.
-const (
-	VerbApprove Verb = "approve"
-	VerbDeny    Verb = "deny"
-)
-
-// Valid indicates whether the value is a known member of the Verb enum.
-func (e Verb) Valid() bool {
-	switch e {
-	case VerbApprove:
-		return true
-	case VerbDeny:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for WebhookType.
-const (
-	WebhookTypeApprovalRequested    WebhookType = "approval.requested"
-	WebhookTypeApprovalResolved     WebhookType = "approval.resolved"
-	WebhookTypeExecutionCancelled   WebhookType = "execution.cancelled"
-	WebhookTypeExecutionCompleted   WebhookType = "execution.completed"
-	WebhookTypeExecutionFailed      WebhookType = "execution.failed"
-	WebhookTypeExecutionInterrupted WebhookType = "execution.interrupted"
-	WebhookTypeExecutionTimedOut    WebhookType = "execution.timedOut"
-)
-
-// Valid indicates whether the value is a known member of the WebhookType enum.
-func (e WebhookType) Valid() bool {
-	switch e {
-	case WebhookTypeApprovalRequested:
-		return true
-	case WebhookTypeApprovalResolved:
-		return true
-	case WebhookTypeExecutionCancelled:
-		return true
-	case WebhookTypeExecutionCompleted:
-		return true
-	case WebhookTypeExecutionFailed:
-		return true
-	case WebhookTypeExecutionInterrupted:
-		return true
-	case WebhookTypeExecutionTimedOut:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for WhenBusy.
-const (
-	WhenBusyEnqueue   WhenBusy = "enqueue"
-	WhenBusyInterrupt WhenBusy = "interrupt"
-	WhenBusyReject    WhenBusy = "reject"
-)
-
-// Valid indicates whether the value is a known member of the WhenBusy enum.
-func (e WhenBusy) Valid() bool {
-	switch e {
-	case WhenBusyEnqueue:
-		return true
-	case WhenBusyInterrupt:
-		return true
-	case WhenBusyReject:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for FollowEventsParamsFrom.
-const (
-	FollowEventsParamsFromNow   FollowEventsParamsFrom = "now"
-	FollowEventsParamsFromStart FollowEventsParamsFrom = "start"
-)
-
-// Valid indicates whether the value is a known member of the FollowEventsParamsFrom enum.
-func (e FollowEventsParamsFrom) Valid() bool {
-	switch e {
-	case FollowEventsParamsFromNow:
-		return true
-	case FollowEventsParamsFromStart:
-		return true
-	default:
-		return false
-	}
-}
 
 // AcceptGeneration defines model for AcceptGeneration.
 type AcceptGeneration struct {
@@ -1023,10 +86,7 @@ type AcceptGeneration struct {
 }
 
 // Actor Who did something, an API key by id and name.
-type Actor struct {
-	KeyId string `json:"keyId"`
-	Name  string `json:"name"`
-}
+type Actor = domain.Actor
 
 // Agent defines model for Agent.
 type Agent struct {
@@ -1136,23 +196,7 @@ type AgentOffers struct {
 }
 
 // AgentOption Something that an external agent lets its user choose, in the agent's own words.
-type AgentOption struct {
-	// Category `mode`, `model`, `thought_level`, or what else the agent says.
-	Category string `json:"category"`
-	Choices  []struct {
-		Description *string `json:"description,omitempty"`
-		Name        *string `json:"name,omitempty"`
-		Value       string  `json:"value"`
-	} `json:"choices"`
-
-	// Current The value that is chosen; empty where the agent does not say.
-	Current     string  `json:"current"`
-	Description *string `json:"description,omitempty"`
-
-	// Id The id that the agent has for it; `mode` and `model` where it has none.
-	Id   string  `json:"id"`
-	Name *string `json:"name,omitempty"`
-}
+type AgentOption = domain.AgentOption
 
 // AgentPage defines model for AgentPage.
 type AgentPage struct {
@@ -1235,7 +279,7 @@ type Approval struct {
 // agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
 // `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
 // and what each `resolution` does.
-type ApprovalKind string
+type ApprovalKind = domain.ApprovalKind
 
 // ApprovalLink defines model for ApprovalLink.
 type ApprovalLink struct {
@@ -1259,7 +303,7 @@ type ApprovalPage struct {
 
 // ApprovalStatus `pending` until the one decision. `expired`: nobody answered in time. `cancelled`: withdrawn, the execution
 // ended first.
-type ApprovalStatus string
+type ApprovalStatus = domain.ApprovalStatus
 
 // ApprovalSummary An approval in short; `GET /approvals/{id}` has the arguments and the hash.
 type ApprovalSummary struct {
@@ -1321,67 +365,20 @@ type AuditPage struct {
 // BashPolicy Judges command lines. The line is parsed, and every simple command in it is judged on its own, also in pipes,
 // substitutions and behind wrappers; the first rule that matches decides over it. What cannot be read with
 // certainty asks a person, whatever the rules say. docs/policy.md has the whole order.
-type BashPolicy struct {
-	// DefaultBehavior For a command that no rule matches.
-	DefaultBehavior BashPolicyDefaultBehavior `json:"defaultBehavior"`
-
-	// DenyBehavior `hitl`: a denied command asks a person. `block`: it is refused, and the model may try something else.
-	DenyBehavior *BashPolicyDenyBehavior `json:"denyBehavior,omitempty"`
-	Rules        *[]BashRule             `json:"rules,omitempty"`
-}
-
-// BashPolicyDefaultBehavior For a command that no rule matches.
-type BashPolicyDefaultBehavior string
-
-// BashPolicyDenyBehavior `hitl`: a denied command asks a person. `block`: it is refused, and the model may try something else.
-type BashPolicyDenyBehavior string
+type BashPolicy = domain.BashPolicy
 
 // BashRule defines model for BashRule.
-type BashRule struct {
-	Action BashRuleAction `json:"action"`
-	Name   string         `json:"name"`
-
-	// Pattern A regular expression (RE2) for one simple command, its words joined by one space.
-	Pattern string `json:"pattern"`
-}
-
-// BashRuleAction defines model for BashRule.Action.
-type BashRuleAction string
+type BashRule = domain.BashRule
 
 // BlockName The block of a runbook that an execution was started by.
-type BlockName struct {
-	Id   string `json:"id"`
-	Name string `json:"name"`
-}
+type BlockName = domain.BlockName
 
 // BlockType One type of block.
-type BlockType struct {
-	// Description In a sentence.
-	Description *string `json:"description,omitempty"`
-
-	// Docs Markdown, for the agent to read when it needs it.
-	Docs *string `json:"docs,omitempty"`
-
-	// PropsSchema A JSON Schema of the block's `props`; without it any object is taken.
-	PropsSchema json.RawMessage `json:"propsSchema,omitempty"`
-
-	// Type Example: script
-	Type string `json:"type"`
-}
+type BlockType = domain.BlockType
 
 // Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
 // `limitReached` and keeps what was said.
-type Budget struct {
-	// Cost In the currency of the registry's prices. A model whose cost is not known is 422 here; where an external agent
-	// does not tell what it costs, the execution fails as soon as that shows.
-	Cost *float64 `json:"cost,omitempty"`
-
-	// Tokens In and out, together.
-	Tokens *int64 `json:"tokens,omitempty"`
-
-	// ToolCalls How many calls the agent may ask for.
-	ToolCalls *int `json:"toolCalls,omitempty"`
-}
+type Budget = domain.Budget
 
 // CancelExecution defines model for CancelExecution.
 type CancelExecution struct {
@@ -1428,7 +425,7 @@ type Capabilities struct {
 }
 
 // CapabilityVerdict defines model for CapabilityVerdict.
-type CapabilityVerdict string
+type CapabilityVerdict = domain.Verdict
 
 // ChosenOptions Only for `acp`: what the agent lets its user choose, such as how much it thinks, each by its id or by its category, which
 // is `mode`, `model`, `thought_level` or what else the agent says. A value is chosen by itself or by its name. The event
@@ -1437,7 +434,7 @@ type CapabilityVerdict string
 // source are the same as the options of these categories, and must not contradict them.
 //
 // Example: {"thought_level":"high"}
-type ChosenOptions map[string]string
+type ChosenOptions = map[string]string
 
 // ClientAnswer defines model for ClientAnswer.
 type ClientAnswer struct {
@@ -1497,22 +494,7 @@ type ClientCallSummary struct {
 }
 
 // ClientTool A tool that the client runs.
-type ClientTool struct {
-	// Class The capability that a call needs; `none` needs none.
-	Class *ClientToolClass `json:"class,omitempty"`
-
-	// Description What the model is told.
-	Description string `json:"description"`
-
-	// Name Example: insert_blocks
-	Name string `json:"name"`
-
-	// Schema A JSON Schema of its arguments; its type is object.
-	Schema json.RawMessage `json:"schema"`
-}
-
-// ClientToolClass The capability that a call needs; `none` needs none.
-type ClientToolClass string
+type ClientTool = domain.ClientTool
 
 // CreateApprovalLink defines model for CreateApprovalLink.
 type CreateApprovalLink struct {
@@ -1611,7 +593,7 @@ type CreateExecution struct {
 	//
 	//
 	// Example: {"ticket":"OPS-1234"}
-	Metadata *Metadata `json:"metadata,omitempty"`
+	Metadata Metadata `json:"metadata,omitempty"`
 
 	// OutputSchema A JSON Schema. The final message must be a JSON value that fits it, and is `output.structured`; a surrounding
 	// code fence is taken off. An answer that does not fit is sent back twice; then the execution fails with
@@ -1621,7 +603,7 @@ type CreateExecution struct {
 	// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
 	// `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
 	// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
-	OutputsFrom *OutputsFrom     `json:"outputsFrom,omitempty"`
+	OutputsFrom OutputsFrom      `json:"outputsFrom,omitempty"`
 	Policy      *ExecutionPolicy `json:"policy,omitempty"`
 
 	// Prompt What the agent is to do.
@@ -1715,8 +697,8 @@ type CreateWebhook struct {
 // DebugMessage defines model for DebugMessage.
 type DebugMessage struct {
 	// Bytes Of the whole line.
-	Bytes     int                   `json:"bytes"`
-	Direction DebugMessageDirection `json:"direction"`
+	Bytes     int              `json:"bytes"`
+	Direction domain.Direction `json:"direction"`
 
 	// Message The line, with secrets masked; a long one is cut.
 	Message string `json:"message"`
@@ -1729,9 +711,6 @@ type DebugMessage struct {
 	// Example: 2026-07-01T08:00:00.123456Z
 	Time Time `json:"time"`
 }
-
-// DebugMessageDirection defines model for DebugMessage.Direction.
-type DebugMessageDirection string
 
 // DebugPage defines model for DebugPage.
 type DebugPage struct {
@@ -1766,17 +745,11 @@ type Decide struct {
 
 	// Remember Leaves a rule behind, so that the like is not asked again: `{scope, previewId}`, or a bare scope for exactly this
 	// call. A denial leaves a rule that denies. `global` needs the scope `policies:write`.
-	Remember *Decide_Remember `json:"remember,omitempty"`
+	Remember *RememberChoice `json:"remember,omitempty"`
 
 	// Resolution Required for an `unknownOutcome`, and only for it. `deny` alone means `failed`; beside another resolution it
 	// is 422.
 	Resolution *Resolution `json:"resolution,omitempty"`
-}
-
-// Decide_Remember Leaves a rule behind, so that the like is not asked again: `{scope, previewId}`, or a bare scope for exactly this
-// call. A denial leaves a rule that denies. `global` needs the scope `policies:write`.
-type Decide_Remember struct {
-	union json.RawMessage
 }
 
 // DecideByLink defines model for DecideByLink.
@@ -1883,18 +856,7 @@ type EventPage struct {
 }
 
 // ExecutedToolCall defines model for ExecutedToolCall.
-type ExecutedToolCall struct {
-	// Approved It was allowed to run, by a person or by the policy.
-	Approved bool `json:"approved"`
-
-	// Fate `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
-	Fate Fate   `json:"fate"`
-	Name string `json:"name"`
-
-	// ResultSummary The beginning of the result, in one line.
-	ResultSummary string `json:"resultSummary"`
-	ToolCallId    string `json:"toolCallId"`
-}
+type ExecutedToolCall = domain.ExecutedToolCall
 
 // ExecutedToolCalls The calls in the order of their fates; of many the newest 500.
 type ExecutedToolCalls = []ExecutedToolCall
@@ -1994,11 +956,8 @@ type Execution struct {
 	SafeMode  bool    `json:"safeMode"`
 
 	// Secrets Names.
-	Secrets []string `json:"secrets"`
-
-	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?, options?}`. A
-	// field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
-	Source Source `json:"source"`
+	Secrets []string      `json:"secrets"`
+	Source  domain.Source `json:"source"`
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
 	// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
@@ -2031,7 +990,7 @@ type Execution struct {
 // `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
 // blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
 // The last two are of the type `internal` only.
-type ExecutionKind string
+type ExecutionKind = domain.Kind
 
 // ExecutionPage defines model for ExecutionPage.
 type ExecutionPage struct {
@@ -2051,37 +1010,19 @@ type ExecutionPolicy struct {
 }
 
 // ExecutionRule defines model for ExecutionRule.
-type ExecutionRule struct {
-	Effect CapabilityVerdict `json:"effect"`
-
-	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
-	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
-	// enough; and where it cannot be told whether the call is covered, it is asked about.
-	Matcher Matcher `json:"matcher"`
-}
+type ExecutionRule = domain.RequestRule
 
 // ExecutionStatus `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
 // open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
 // `interrupted` when somebody must choose how to go on. `completed`, `failed`, `cancelled` and `timedOut` never
 // change again.
-type ExecutionStatus string
+type ExecutionStatus = domain.Status
 
 // Failure defines model for Failure.
-type Failure struct {
-	// Code For programs. Among them `limitReached`, `refused`, `timedOut`, `modelFailed`, `modelUnauthorized`,
-	// `modelUnreachable`, `modelStreamBroken`, `modelNotConfigured`, `recoveryLimit`, `agentFailed`,
-	// `agentUnavailable`, `agentUnauthorized`, `agentExited`, `agentProtocol`, `agentTimedOut`, `interrupted`,
-	// `quotaExceeded`, `outputInvalid`, `generationFailed`, `cancelled` for executions; `unknownTool`,
-	// `invalidArguments`, `denied`, `policyDenied`, `approvalExpired`, `sandboxUnavailable`, `notStarted`,
-	// `pathOutsideWorkspace`, `toolFailed`, `clientTimedOut`, `clientFailed`, `cancelled`, `outcomeUnknown` for tool calls.
-	Code string `json:"code"`
-
-	// Message For people.
-	Message string `json:"message"`
-}
+type Failure = domain.Failure
 
 // Fate `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
-type Fate string
+type Fate = domain.Fate
 
 // Features defines model for Features.
 type Features struct {
@@ -2100,7 +1041,7 @@ type FeedPage struct {
 }
 
 // FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
-type FinishReason string
+type FinishReason = domain.FinishReason
 
 // Generation Blocks that the agent has handed in at once.
 type Generation struct {
@@ -2145,7 +1086,7 @@ type GenerationHistory struct {
 }
 
 // GenerationState `submitted` waits for somebody. `superseded`: newer ones took their place. `cancelled`: the execution ended first.
-type GenerationState string
+type GenerationState = domain.GenerationState
 
 // GenerationSummary The newest generated blocks, in short.
 type GenerationSummary struct {
@@ -2156,14 +1097,7 @@ type GenerationSummary struct {
 }
 
 // GrantedCapabilities The capabilities with the defaults filled in.
-type GrantedCapabilities struct {
-	Delegate CapabilityVerdict `json:"delegate"`
-	Execute  CapabilityVerdict `json:"execute"`
-	Mcp      CapabilityVerdict `json:"mcp"`
-	Network  CapabilityVerdict `json:"network"`
-	Read     CapabilityVerdict `json:"read"`
-	Write    CapabilityVerdict `json:"write"`
-}
+type GrantedCapabilities = domain.Capabilities
 
 // Health defines model for Health.
 type Health struct {
@@ -2187,28 +1121,15 @@ type Index struct {
 type IndexService string
 
 // InputMessage defines model for InputMessage.
-type InputMessage struct {
-	Content string           `json:"content"`
-	Role    InputMessageRole `json:"role"`
-}
-
-// InputMessageRole defines model for InputMessage.Role.
-type InputMessageRole string
+type InputMessage = domain.InputMessage
 
 // InterruptCause Why an execution is `interrupted`. `provider`: the model's provider did not serve a request, and may later.
 // `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
 // agent is gone. See `POST …/resume`.
-type InterruptCause string
+type InterruptCause = domain.InterruptCause
 
 // Isolation What confines a call that runs a program.
-type Isolation struct {
-	// Name `bubblewrap` or `namespaces`; `none`: the program has the files and the network of the server's user, as everything that an
-	// external agent runs itself. The list is open.
-	//
-	//
-	// Example: none
-	Name string `json:"name"`
-}
+type Isolation = domain.Isolation
 
 // ItemList defines model for ItemList.
 type ItemList struct {
@@ -2245,39 +1166,7 @@ type Limits struct {
 // Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
 // `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
 // enough; and where it cannot be told whether the call is covered, it is asked about.
-type Matcher struct {
-	// Agent Whose calls: `internal`, or the name of an external agent as in `source.command`.
-	//
-	// Example: internal
-	Agent *string `json:"agent,omitempty"`
-
-	// ArgumentsHash Exactly the call with this hash.
-	ArgumentsHash *string `json:"argumentsHash,omitempty"`
-
-	// Class The capability that the call needs. Only a remembered decision about exactly one call can name `none` (it needs no capability) and `other` (nobody could classify it).
-	Class *MatcherClass `json:"class,omitempty"`
-
-	// Command The words of a simple command; ` *` at the end is whatever follows. To deny or to ask, `/bin/rm` is `rm`.
-	//
-	// Example: git log *
-	Command *string `json:"command,omitempty"`
-
-	// Host A name in small letters, `*.name` for all below it, an address, or `*`. To deny or to ask, `*.name` is about the name itself too.
-	Host      *string `json:"host,omitempty"`
-	McpServer *string `json:"mcpServer,omitempty"`
-
-	// Path A glob for absolute paths: `*`, `**`, `?`, and `[a-z]`, with at most eight groups of stars and no braces. To
-	// deny or to ask, it is also compared with what a command line writes, and a folder on the way to what it names
-	// is asked about.
-	//
-	//
-	// Example: /srv/app/**
-	Path *string `json:"path,omitempty"`
-	Tool *string `json:"tool,omitempty"`
-}
-
-// MatcherClass The capability that the call needs. Only a remembered decision about exactly one call can name `none` (it needs no capability) and `other` (nobody could classify it).
-type MatcherClass string
+type Matcher = domain.Matcher
 
 // Memory defines model for Memory.
 type Memory struct {
@@ -2301,7 +1190,7 @@ type MemorySettings struct {
 // characters.
 //
 // Example: {"ticket":"OPS-1234"}
-type Metadata map[string]string
+type Metadata = map[string]string
 
 // Model defines model for Model.
 type Model struct {
@@ -2389,21 +1278,10 @@ type Output struct {
 // OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
 // `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
 // `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
-type OutputsFrom map[string]string
+type OutputsFrom = map[string]string
 
 // PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.
-type PermissionOption struct {
-	// Kind A hint: `allow_once`, `allow_always`, `reject_once`, `reject_always`; kinds may repeat, be missing or be
-	// unknown.
-	Kind *string `json:"kind,omitempty"`
-
-	// Name What the agent wants to be shown.
-	Name *string `json:"name,omitempty"`
-
-	// OptionId What a decision names.
-	OptionId             *string                `json:"optionId,omitempty"`
-	AdditionalProperties map[string]interface{} `json:"-"`
-}
+type PermissionOption = domain.PermissionOption
 
 // PermissionRule defines model for PermissionRule.
 type PermissionRule struct {
@@ -2489,14 +1367,7 @@ type PolicyStep struct {
 }
 
 // PolicyWarning defines model for PolicyWarning.
-type PolicyWarning struct {
-	Message string `json:"message"`
-
-	// Pointer To the rule in the request.
-	//
-	// Example: /tools/bashPolicy/rules/0
-	Pointer string `json:"pointer"`
-}
+type PolicyWarning = domain.Detail
 
 // PolicyWarnings About the rules of the request, those of its bash policy included: what they do besides what their author may think of. A
 // rule such as `^npm test\b` allows every argument behind it, also `--script-shell`; one that denies a path with a pattern makes
@@ -2653,18 +1524,10 @@ type Problem struct {
 // | `storageFailed` | 503 | the database does not answer |
 // | `unavailable` | 503 | shutting down, or busy with too much of the same for a moment |
 // | `overloaded` | 503 | all room is taken, and as many executions of all tenants are queued as may be |
-type ProblemCode string
+type ProblemCode = domain.Code
 
 // ProblemDetail defines model for ProblemDetail.
-type ProblemDetail struct {
-	// Message Example: must be one of deny, ask, allow
-	Message string `json:"message"`
-
-	// Pointer A JSON pointer (RFC 6901) into the body, or the name of a parameter or header.
-	//
-	// Example: /capabilities/execute
-	Pointer string `json:"pointer"`
-}
+type ProblemDetail = domain.Detail
 
 // Progress How far the current turn is.
 type Progress struct {
@@ -2692,8 +1555,8 @@ type Prompt struct {
 	Id string `json:"id"`
 
 	// Options Of the agent, where it sets some.
-	Options *ChosenOptions `json:"options,omitempty"`
-	Prompt  string         `json:"prompt"`
+	Options ChosenOptions `json:"options,omitempty"`
+	Prompt  string        `json:"prompt"`
 
 	// WhenBusy What becomes of a prompt that comes while a turn runs. `enqueue`: it waits for the end of the turn and of the
 	// prompts before it. `reject`: it is refused with 409 `busy`. `interrupt`: the turn is cancelled, and the prompt
@@ -2705,7 +1568,7 @@ type Prompt struct {
 type PromptExecution struct {
 	// Options Only for an external agent. They are set before the turn of this prompt, all or none, and hold from then on, also when the agent
 	// is started again. Where the agent does not take them, the turn fails with `invalid`, and the prompt is not sent.
-	Options *ChosenOptions `json:"options,omitempty"`
+	Options ChosenOptions `json:"options,omitempty"`
 
 	// Prompt What the agent is to do next.
 	Prompt   string    `json:"prompt"`
@@ -2728,41 +1591,18 @@ type Question struct {
 }
 
 // Remember How far a decision is remembered: not, for the rest of the execution, or for all executions.
-type Remember string
-
-// RememberChoice defines model for RememberChoice.
-type RememberChoice struct {
-	// ExpiresInSeconds How long the rule holds. Without it a rule of an execution holds until its end, and a global one for 30 days.
-	ExpiresInSeconds *int `json:"expiresInSeconds,omitempty"`
-
-	// PreviewId From the approval's `rememberOptions`; without it the narrowest, exactly this call.
-	PreviewId *string `json:"previewId,omitempty"`
-
-	// Scope How far a decision is remembered: not, for the rest of the execution, or for all executions.
-	Scope Remember `json:"scope"`
-}
+type Remember = domain.RememberScope
 
 // RememberOption One rule that a decision may leave behind. It is made from what would run and stored with the question.
-type RememberOption struct {
-	// Description Example: This will also allow every call of bash whose commands all begin with “git log”.
-	Description string `json:"description"`
-
-	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
-	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
-	// enough; and where it cannot be told whether the call is covered, it is asked about.
-	Matcher Matcher `json:"matcher"`
-
-	// PreviewId Example: command
-	PreviewId string `json:"previewId"`
-}
+type RememberOption = domain.RememberOption
 
 // RenderTemplate defines model for RenderTemplate.
 type RenderTemplate struct {
 	// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
 	// `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
 	// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
-	OutputsFrom *OutputsFrom `json:"outputsFrom,omitempty"`
-	Template    string       `json:"template"`
+	OutputsFrom OutputsFrom `json:"outputsFrom,omitempty"`
+	Template    string      `json:"template"`
 
 	// TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
 	// variable that is there, and for nothing else; never for the server's environment.
@@ -2783,7 +1623,7 @@ type RenderedTemplate struct {
 // Resolution What became of a call that was running when its server stopped. `succeeded`: it has done its work. `failed`: it
 // has not. Either is told the agent, which goes on. `retry`: it may be tried again; nothing runs by that, but a new
 // approval of kind `toolCall` is asked for, whatever the policy allows.
-type Resolution string
+type Resolution = domain.Resolution
 
 // ResumeExecution defines model for ResumeExecution.
 type ResumeExecution struct {
@@ -2796,15 +1636,11 @@ type ResumeExecution struct {
 // ResumeMode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
 // again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed; where it
 // generated blocks before, only the turn has, and the execution is `idle`.
-type ResumeMode string
+type ResumeMode = domain.ResumeMode
 
 // Retry For how long a request to a model is repeated while its provider does not serve it: no connection, 408, 409, 425, 429, 5xx but 501 and 505, or an
 // answer that breaks off. Of the internal agent only.
-type Retry struct {
-	// ForSeconds Counted from the first failure of the request. 0: it is not repeated. After that the execution is `interrupted` with the
-	// cause `provider`. Without it the `defaultRetryForSeconds` of `GET /settings`.
-	ForSeconds int `json:"forSeconds"`
-}
+type Retry = domain.Retry
 
 // RotateSecret defines model for RotateSecret.
 type RotateSecret struct {
@@ -2813,15 +1649,10 @@ type RotateSecret struct {
 }
 
 // RuleScope defines model for RuleScope.
-type RuleScope string
+type RuleScope = domain.RememberScope
 
 // RunbookDocument A runbook's content at one moment. What a block is made of is the client's business; the agent can read it.
-type RunbookDocument struct {
-	Blocks json.RawMessage `json:"blocks"`
-
-	// Revision As the client counts it. Generated blocks are then accepted only for the same one.
-	Revision *string `json:"revision,omitempty"`
-}
+type RunbookDocument = domain.Document
 
 // Settings defines model for Settings.
 type Settings struct {
@@ -2855,48 +1686,9 @@ type Settings struct {
 	Models []string `json:"models"`
 }
 
-// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?, options?}`. A
-// field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
-type Source struct {
-	// Args Only for `acp`, and never needed. What is sent must be equal to the arguments of the registry; other ones
-	// are refused, not run.
-	Args *[]string `json:"args,omitempty"`
-
-	// Command Only for `acp`, and needed there: the name of an agent from `GET /agents`. The registry has the program that
-	// is run; a request cannot name another.
-	Command *string `json:"command,omitempty"`
-
-	// Fallbacks Only for `internal`: models from `GET /models` that are asked, in this order, where the one before cannot get
-	// better (401, 402, 403, an unknown model), or its provider is away for longer than a minute, or what the operator
-	// says. Each switch is an event, `model.switched`.
-	Fallbacks *[]string `json:"fallbacks,omitempty"`
-
-	// Mode Only for `acp`: a mode as the agent itself calls it, in place of the registry's. In some modes an agent does
-	// not ask before it acts.
-	Mode *string `json:"mode,omitempty"`
-
-	// Model For `internal` a name from `GET /models`; without it the default of the registry. For `acp` a model as the
-	// agent itself calls it; without it the agent's default. Only the agent knows whether there is such a one.
-	Model *string `json:"model,omitempty"`
-
-	// Options Only for `acp`: what the agent lets its user choose, such as how much it thinks, each by its id or by its category, which
-	// is `mode`, `model`, `thought_level` or what else the agent says. A value is chosen by itself or by its name. The event
-	// `agent.optionsUpdated` tells what there is, and what is chosen. What an agent does not offer is 422 where that is known
-	// before, and otherwise ends the start, or the turn, with `invalid` and a list of the offers. `mode` and `model` of the
-	// source are the same as the options of these categories, and must not contradict them.
-	//
-	//
-	// Example: {"thought_level":"high"}
-	Options *ChosenOptions `json:"options,omitempty"`
-
-	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
-	// speaks the Agent Client Protocol.
-	Type SourceType `json:"type"`
-}
-
 // SourceType `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
 // speaks the Agent Client Protocol.
-type SourceType string
+type SourceType = domain.SourceType
 
 // TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
 // variable that is there, and for nothing else; never for the server's environment.
@@ -2904,7 +1696,7 @@ type TemplateSyntax string
 
 // Tool defines model for Tool.
 type Tool struct {
-	Class ToolClass `json:"class"`
+	Class domain.Class `json:"class"`
 
 	// Description What the model is told.
 	Description string `json:"description"`
@@ -2916,9 +1708,6 @@ type Tool struct {
 	Schema  json.RawMessage `json:"schema"`
 	Version string          `json:"version"`
 }
-
-// ToolClass defines model for Tool.Class.
-type ToolClass string
 
 // ToolPage defines model for ToolPage.
 type ToolPage struct {
@@ -2939,38 +1728,13 @@ type ToolResult struct {
 }
 
 // ToolSettings Which tools the internal agent has, and which commands they may run.
-type ToolSettings struct {
-	// BashPolicy Judges command lines. The line is parsed, and every simple command in it is judged on its own, also in pipes,
-	// substitutions and behind wrappers; the first rule that matches decides over it. What cannot be read with
-	// certainty asks a person, whatever the rules say. docs/policy.md has the whole order.
-	BashPolicy *BashPolicy `json:"bashPolicy,omitempty"`
-
-	// Enabled Names from `GET /tools`, and of an assistant `insert_blocks`, `update_block` and `replace_blocks`. Without it all
-	// that are there, and with an empty list none. `clientTools` are there in any case.
-	Enabled *[]string `json:"enabled,omitempty"`
-}
+type ToolSettings = domain.ToolSettings
 
 // Usage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
-type Usage struct {
-	CacheReadTokens  *int64 `json:"cacheReadTokens"`
-	CacheWriteTokens *int64 `json:"cacheWriteTokens"`
-
-	// ContextSize Not a sum; the model's window.
-	ContextSize *int64 `json:"contextSize"`
-
-	// ContextUsed Not a sum; the newest request's.
-	ContextUsed *int64 `json:"contextUsed"`
-
-	// Cost In the currency of the registry's prices.
-	Cost            *float64 `json:"cost"`
-	InputTokens     *int64   `json:"inputTokens"`
-	OutputTokens    *int64   `json:"outputTokens"`
-	ReasoningTokens *int64   `json:"reasoningTokens"`
-	TotalTokens     *int64   `json:"totalTokens"`
-}
+type Usage = domain.Usage
 
 // Verb defines model for Verb.
-type Verb string
+type Verb = domain.Verb
 
 // Webhook defines model for Webhook.
 type Webhook struct {
@@ -3055,7 +1819,7 @@ type WebhookSecret = string
 
 // WebhookType An event that webhooks are told of. `execution.interrupted` is an `execution.stateChanged` to `interrupted`: somebody must
 // choose how the execution goes on.
-type WebhookType string
+type WebhookType = domain.EventType
 
 // WebhookWithSecret defines model for WebhookWithSecret.
 type WebhookWithSecret struct {
@@ -3067,233 +1831,19 @@ type WebhookWithSecret struct {
 // WhenBusy What becomes of a prompt that comes while a turn runs. `enqueue`: it waits for the end of the turn and of the
 // prompts before it. `reject`: it is refused with 409 `busy`. `interrupt`: the turn is cancelled, and the prompt
 // is the next.
-type WhenBusy string
+type WhenBusy = domain.WhenBusy
 
 // ApprovalId defines model for ApprovalId.
 type ApprovalId = string
 
-// Cursor defines model for Cursor.
-type Cursor = string
-
 // ExecutionId defines model for ExecutionId.
 type ExecutionId = string
-
-// IdempotencyKey defines model for IdempotencyKey.
-type IdempotencyKey = string
-
-// IfNoneMatch defines model for IfNoneMatch.
-type IfNoneMatch = string
-
-// Limit defines model for Limit.
-type Limit = int
-
-// PreferWait defines model for PreferWait.
-type PreferWait = string
 
 // WebhookId defines model for WebhookId.
 type WebhookId = string
 
 // TooMany RFC 9457. Programs read `code`; people read `title` and `detail`.
 type TooMany = Problem
-
-// GetIndexParams defines parameters for GetIndex.
-type GetIndexParams struct {
-	// IfNoneMatch The `ETag` of what the client has. Where it is still the same, the answer is 304.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
-
-// ListApprovalsParams defines parameters for ListApprovals.
-type ListApprovalsParams struct {
-	// Status Only approvals in this status.
-	Status *ApprovalStatus `form:"status,omitempty" json:"status,omitempty"`
-
-	// Cursor The `nextCursor` of the page before. Opaque; one that this service did not make is 400.
-	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
-
-	// Limit How many items a page holds at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// ListAuditParams defines parameters for ListAudit.
-type ListAuditParams struct {
-	// ExecutionId Only entries about this execution.
-	ExecutionId *string `form:"executionId,omitempty" json:"executionId,omitempty"`
-
-	// Action Only entries of this action, such as `approval.decided`.
-	Action *string `form:"action,omitempty" json:"action,omitempty"`
-
-	// After The seq of the last entry that the client has.
-	After *string `form:"after,omitempty" json:"after,omitempty"`
-
-	// Limit How many items a page holds at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// GetConsoleFileParams defines parameters for GetConsoleFile.
-type GetConsoleFileParams struct {
-	// IfNoneMatch The `ETag` of what the client has. Where it is still the same, the answer is 304.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
-
-// FollowEventsParams defines parameters for FollowEvents.
-type FollowEventsParams struct {
-	// After The same, for clients that cannot set the header, and for pages.
-	After *string `form:"after,omitempty" json:"after,omitempty"`
-
-	// From Where to begin without a cursor: `start` is the first event that there is, `now` is the next one. With a
-	// cursor it does not count.
-	From *FollowEventsParamsFrom `form:"from,omitempty" json:"from,omitempty"`
-
-	// Limit How many events a page holds at most. A stream has no limit and refuses the parameter.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// LastEventID The id of the last event that the client has.
-	LastEventID *string `json:"Last-Event-ID,omitempty"`
-}
-
-// FollowEventsParamsFrom defines parameters for FollowEvents.
-type FollowEventsParamsFrom string
-
-// ListExecutionsParams defines parameters for ListExecutions.
-type ListExecutionsParams struct {
-	// Status Only executions in one of these statuses; repeat the parameter for several.
-	Status *[]ExecutionStatus `form:"status,omitempty" json:"status,omitempty"`
-
-	// Cursor The `nextCursor` of the page before. Opaque; one that this service did not make is 400.
-	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
-
-	// Limit How many items a page holds at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// CreateExecutionParams defines parameters for CreateExecution.
-type CreateExecutionParams struct {
-	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
-	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409. One that holds a secret is 422.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-
-	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
-	// stands. Other preferences are ignored, as RFC 7240 asks.
-	Prefer *PreferWait `json:"Prefer,omitempty"`
-}
-
-// DeleteExecutionParams defines parameters for DeleteExecution.
-type DeleteExecutionParams struct {
-	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds until nothing is left of the execution. Other preferences are
-	// ignored, as RFC 7240 asks.
-	Prefer *string `json:"Prefer,omitempty"`
-}
-
-// GetExecutionParams defines parameters for GetExecution.
-type GetExecutionParams struct {
-	// Wait Wait up to so many seconds for the execution to end, then show it as it stands.
-	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
-}
-
-// CancelExecutionParams defines parameters for CancelExecution.
-type CancelExecutionParams struct {
-	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
-	// stands. Other preferences are ignored, as RFC 7240 asks.
-	Prefer *PreferWait `json:"Prefer,omitempty"`
-}
-
-// CloseExecutionParams defines parameters for CloseExecution.
-type CloseExecutionParams struct {
-	// Prefer `wait=N`, 0 to 60: the answer waits up to N seconds for the execution to end, and then shows it as it
-	// stands. Other preferences are ignored, as RFC 7240 asks.
-	Prefer *PreferWait `json:"Prefer,omitempty"`
-}
-
-// ListDebugMessagesParams defines parameters for ListDebugMessages.
-type ListDebugMessagesParams struct {
-	// After The `n` of the last message that the client has.
-	After *string `form:"after,omitempty" json:"after,omitempty"`
-
-	// Limit How many messages a page holds at most.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// ListEventsParams defines parameters for ListEvents.
-type ListEventsParams struct {
-	// After The same, for clients that cannot set the header, and for pages.
-	After *string `form:"after,omitempty" json:"after,omitempty"`
-
-	// Limit How many events a page holds at most. A stream has no limit and refuses the parameter.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// LastEventID The id of the last event that the client has.
-	LastEventID *string `json:"Last-Event-ID,omitempty"`
-}
-
-// EditGenerationParams defines parameters for EditGeneration.
-type EditGenerationParams struct {
-	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
-	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409. One that holds a secret is 422.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-}
-
-// ListItemsParams defines parameters for ListItems.
-type ListItemsParams struct {
-	// After The `nextCursor` of the page before.
-	After *string `form:"after,omitempty" json:"after,omitempty"`
-
-	// Limit How many items a page holds at most.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// PromptExecutionParams defines parameters for PromptExecution.
-type PromptExecutionParams struct {
-	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
-	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409. One that holds a secret is 422.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-}
-
-// PutMemoryParams defines parameters for PutMemory.
-type PutMemoryParams struct {
-	// IfMatch The `ETag` of the notes that are replaced; needed, 428 without it. Where somebody was faster the answer is 409.
-	IfMatch *string `json:"If-Match,omitempty"`
-}
-
-// ListPermissionRulesParams defines parameters for ListPermissionRules.
-type ListPermissionRulesParams struct {
-	// ExecutionId Only rules of this execution.
-	ExecutionId *string `form:"executionId,omitempty" json:"executionId,omitempty"`
-
-	// Scope Only rules of this scope.
-	Scope *RuleScope `form:"scope,omitempty" json:"scope,omitempty"`
-
-	// Ended Also rules that were revoked or have expired.
-	Ended *bool `form:"ended,omitempty" json:"ended,omitempty"`
-
-	// Cursor The `nextCursor` of the page before. Opaque; one that this service did not make is 400.
-	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
-
-	// Limit How many items a page holds at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// CreatePermissionRuleParams defines parameters for CreatePermissionRule.
-type CreatePermissionRuleParams struct {
-	// IdempotencyKey 1 to 255 visible ASCII characters, chosen by the client, unique within its tenant, and for prompts within their
-	// execution. The same key with the same body gives the first answer again, with `Idempotency-Replayed: true`; with
-	// another body it is 409. One that holds a secret is 422.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-}
-
-// ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
-type ListWebhookDeliveriesParams struct {
-	// State Only deliveries in this state.
-	State *DeliveryState `form:"state,omitempty" json:"state,omitempty"`
-
-	// Cursor The `nextCursor` of the page before. Opaque; one that this service did not make is 400.
-	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
-
-	// Limit How many items a page holds at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-}
 
 // DecideApprovalJSONRequestBody defines body for DecideApproval for application/json ContentType.
 type DecideApprovalJSONRequestBody = Decide
@@ -3342,163 +1892,3 @@ type CreateWebhookJSONRequestBody = CreateWebhook
 
 // RotateWebhookSecretJSONRequestBody defines body for RotateWebhookSecret for application/json ContentType.
 type RotateWebhookSecretJSONRequestBody = RotateSecret
-
-// Getter for additional properties for PermissionOption. Returns the specified
-// element and whether it was found
-func (a PermissionOption) Get(fieldName string) (value interface{}, found bool) {
-	if a.AdditionalProperties != nil {
-		value, found = a.AdditionalProperties[fieldName]
-	}
-	return
-}
-
-// Setter for additional properties for PermissionOption
-func (a *PermissionOption) Set(fieldName string, value interface{}) {
-	if a.AdditionalProperties == nil {
-		a.AdditionalProperties = make(map[string]interface{})
-	}
-	a.AdditionalProperties[fieldName] = value
-}
-
-// Override default JSON handling for PermissionOption to handle AdditionalProperties
-func (a *PermissionOption) UnmarshalJSON(b []byte) error {
-	object := make(map[string]json.RawMessage)
-	err := json.Unmarshal(b, &object)
-	if err != nil {
-		return err
-	}
-
-	if raw, found := object["kind"]; found {
-		err = json.Unmarshal(raw, &a.Kind)
-		if err != nil {
-			return fmt.Errorf("error reading 'kind': %w", err)
-		}
-		delete(object, "kind")
-	}
-
-	if raw, found := object["name"]; found {
-		err = json.Unmarshal(raw, &a.Name)
-		if err != nil {
-			return fmt.Errorf("error reading 'name': %w", err)
-		}
-		delete(object, "name")
-	}
-
-	if raw, found := object["optionId"]; found {
-		err = json.Unmarshal(raw, &a.OptionId)
-		if err != nil {
-			return fmt.Errorf("error reading 'optionId': %w", err)
-		}
-		delete(object, "optionId")
-	}
-
-	if len(object) != 0 {
-		a.AdditionalProperties = make(map[string]interface{})
-		for fieldName, fieldBuf := range object {
-			var fieldVal interface{}
-			err := json.Unmarshal(fieldBuf, &fieldVal)
-			if err != nil {
-				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
-			}
-			a.AdditionalProperties[fieldName] = fieldVal
-		}
-	}
-	return nil
-}
-
-// Override default JSON handling for PermissionOption to handle AdditionalProperties
-func (a PermissionOption) MarshalJSON() ([]byte, error) {
-	var err error
-	object := make(map[string]json.RawMessage)
-
-	if a.Kind != nil {
-		object["kind"], err = json.Marshal(a.Kind)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'kind': %w", err)
-		}
-	}
-
-	if a.Name != nil {
-		object["name"], err = json.Marshal(a.Name)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'name': %w", err)
-		}
-	}
-
-	if a.OptionId != nil {
-		object["optionId"], err = json.Marshal(a.OptionId)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'optionId': %w", err)
-		}
-	}
-
-	for fieldName, field := range a.AdditionalProperties {
-		object[fieldName], err = json.Marshal(field)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
-		}
-	}
-	return json.Marshal(object)
-}
-
-// AsRemember returns the union data inside the Decide_Remember as a Remember
-func (t Decide_Remember) AsRemember() (Remember, error) {
-	var body Remember
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromRemember overwrites any union data inside the Decide_Remember as the provided Remember
-func (t *Decide_Remember) FromRemember(v Remember) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeRemember performs a merge with any union data inside the Decide_Remember, using the provided Remember
-func (t *Decide_Remember) MergeRemember(v Remember) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-// AsRememberChoice returns the union data inside the Decide_Remember as a RememberChoice
-func (t Decide_Remember) AsRememberChoice() (RememberChoice, error) {
-	var body RememberChoice
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromRememberChoice overwrites any union data inside the Decide_Remember as the provided RememberChoice
-func (t *Decide_Remember) FromRememberChoice(v RememberChoice) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeRememberChoice performs a merge with any union data inside the Decide_Remember, using the provided RememberChoice
-func (t *Decide_Remember) MergeRememberChoice(v RememberChoice) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-func (t Decide_Remember) MarshalJSON() ([]byte, error) {
-	b, err := t.union.MarshalJSON()
-	return b, err
-}
-
-func (t *Decide_Remember) UnmarshalJSON(b []byte) error {
-	err := t.union.UnmarshalJSON(b)
-	return err
-}

@@ -10,6 +10,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"time"
+
+	"signoff/internal/domain"
 )
 
 //go:generate go tool -modfile=../tools.mod oapi-codegen -config codegen.yaml openapi.yaml
@@ -40,4 +42,27 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads any RFC 3339 time.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*time.Time)(t))
+}
+
+// Source is what answers the prompts of a new execution. Arguments are compared with the registry and not kept.
+type Source struct {
+	domain.Source
+	Args []string `json:"args,omitempty"`
+}
+
+// RememberChoice says which rule a decision leaves behind.
+type RememberChoice struct {
+	Scope            domain.RememberScope `json:"scope"`
+	PreviewID        string               `json:"previewId"`
+	ExpiresInSeconds *int                 `json:"expiresInSeconds"`
+}
+
+// UnmarshalJSON reads a choice, or a bare scope in its place.
+func (c *RememberChoice) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		*c = RememberChoice{}
+		return json.Unmarshal(data, &c.Scope)
+	}
+	type fields RememberChoice
+	return json.Unmarshal(data, (*fields)(c))
 }

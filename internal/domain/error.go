@@ -104,8 +104,8 @@ type Error struct {
 
 // Detail points at one wrong part of an input.
 type Detail struct {
-	Pointer string // RFC 6901 JSON pointer into the body, or the parameter's name
-	Message string
+	Pointer string `json:"pointer"` // RFC 6901 JSON pointer into the body, or the parameter's name
+	Message string `json:"message"`
 }
 
 // Errorf returns an [*Error] with a formatted, safe message.

@@ -117,7 +117,7 @@ type Source struct {
 
 // ToolSettings says which tools of the internal agent there are, and which commands they may run.
 type ToolSettings struct {
-	Enabled    []string    `json:"enabled"` // nil = all; empty = none
+	Enabled    []string    `json:"enabled,omitzero"` // nil = all; empty = none
 	BashPolicy *BashPolicy `json:"bashPolicy,omitempty"`
 }
 
@@ -125,7 +125,7 @@ type ToolSettings struct {
 type BashPolicy struct {
 	DefaultBehavior Verdict      `json:"defaultBehavior"` // allow or deny
 	DenyBehavior    DenyBehavior `json:"denyBehavior"`
-	Rules           []BashRule   `json:"rules,omitempty"`
+	Rules           []BashRule   `json:"rules"`
 }
 
 // DenyBehavior says what becomes of a command that a [BashPolicy] denies.

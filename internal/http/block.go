@@ -24,9 +24,11 @@ func blockName(body api.CreateExecution) *domain.BlockName {
 // unfold puts the props of a block where a request has them.
 func unfold(body api.CreateExecution) api.CreateExecution {
 	props := body.Block.Props
-	source := api.Source{Type: props.Source.Type, Command: props.Source.Command, Model: props.Source.Model}
-	if len(value(props.Source.Args, nil)) > 0 { // documents write an empty list for none
-		source.Args = props.Source.Args
+	source := api.Source{Source: domain.Source{
+		Type: props.Source.Type, Command: value(props.Source.Command, ""), Model: value(props.Source.Model, ""),
+	}}
+	if args := value(props.Source.Args, nil); len(args) > 0 { // documents write an empty list for none
+		source.Args = args
 	}
 	body.Source, body.Prompt, body.SystemPrompt = &source, &props.Prompt, props.SystemPrompt
 	body.Capabilities, body.TimeoutSeconds, body.WorkingDirectory = props.Capabilities, props.TimeoutSeconds, props.WorkingDirectory
@@ -79,7 +81,7 @@ func (f *faults) block(body api.CreateExecution) {
 			f.add("/"+field.name, "must not come together with block")
 		}
 	}
-	if kind := value(body.Kind, api.ExecutionKindAgent); kind != api.ExecutionKindAgent {
+	if kind := value(body.Kind, domain.KindAgent); kind != domain.KindAgent {
 		f.add("/kind", "must be agent: an agent block is nothing else")
 	}
 }

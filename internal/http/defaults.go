@@ -45,8 +45,8 @@ func (s *Server) getSettings(ctx context.Context, _ struct{}) (responder, error)
 		Agents: []string{}, Models: append([]string{}, s.models.Names()...), DefaultModel: textOrNull(s.models.Default()),
 		DefaultTimeoutSeconds: *d.TimeoutSeconds, DefaultApprovalTimeoutSeconds: *d.ApprovalTimeoutSeconds,
 		DefaultRetryForSeconds: *d.RetryForSeconds,
-		DefaultCapabilities:    fromCapabilities(*d.Capabilities), DefaultShell: textOrNull(d.Shell),
-		Features: api.Features{BlockGeneration: !d.BlockGenerationOff}, BlockTypes: []api.BlockType{},
+		DefaultCapabilities:    shownCapabilities(*d.Capabilities), DefaultShell: textOrNull(d.Shell),
+		Features: api.Features{BlockGeneration: !d.BlockGenerationOff}, BlockTypes: listed(d.BlockTypes),
 		Limits: api.Limits{
 			BodyBytes: contract.MaxBody, ContextFrom: maxContextFrom, ContextBytes: maxContext, OutputsFrom: maxOutputsFrom,
 			BlockTypes: maxBlockTypes, ClientTools: maxClientTools,
@@ -54,9 +54,6 @@ func (s *Server) getSettings(ctx context.Context, _ struct{}) (responder, error)
 	}
 	for _, agent := range s.agents.Agents(ctx) {
 		out.Agents = append(out.Agents, agent.Name)
-	}
-	for _, known := range d.BlockTypes {
-		out.BlockTypes = append(out.BlockTypes, fromBlockType(known))
 	}
 	return okJSON(out), nil
 }

@@ -47,7 +47,7 @@ func (s *Server) createExecution(ctx context.Context, request createExecution) (
 		}
 	}
 	shown, err := s.shown(ctx, execution)
-	if warnings := toWarnings(approvals.RequestWarnings(execution.Request)); warnings != nil {
+	if warnings := approvals.RequestWarnings(execution.Request); warnings != nil {
 		shown.PolicyWarnings = &warnings
 	}
 	return createdJSON("/executions/"+string(execution.ID), shown).with(replayedHeader(replayed)).with(applied(wait)), err
@@ -216,10 +216,10 @@ func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (
 		return nil, err
 	}
 	by := who(ctx)
-	if err := s.resumable(ctx, id, domain.ResumeMode(request.Body.Mode)); err != nil {
+	if err := s.resumable(ctx, id, request.Body.Mode); err != nil {
 		return nil, err
 	}
-	execution, err := s.sessions.Resume(ctx, by.Tenant, id, domain.ResumeMode(request.Body.Mode), by.Actor)
+	execution, err := s.sessions.Resume(ctx, by.Tenant, id, request.Body.Mode, by.Actor)
 	failpoint.Hit(failpoint.HTTPResumed)
 	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is not to be had
 		return nil, pointed("/mode", err)

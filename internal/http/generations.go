@@ -55,7 +55,7 @@ func (s *Server) editGeneration(ctx context.Context, request editGeneration) (re
 	by := who(ctx)
 	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Text,
-		Edit: &domain.Edit{Generation: value(request.Body.Generation, 0), Document: toDocument(request.Body.Document)},
+		Edit: &domain.Edit{Generation: value(request.Body.Generation, 0), Document: request.Body.Document},
 	}, by.Actor, request.idempotency())
 	if err != nil {
 		return nil, s.overGeneration(ctx, id, err)
@@ -65,7 +65,7 @@ func (s *Server) editGeneration(ctx context.Context, request editGeneration) (re
 
 // placed holds the document of an edit against the place that the blocks are for: blocks for a place that is gone could be
 // accepted, and nobody could put them anywhere.
-func (s *Server) placed(ctx context.Context, id domain.ExecutionID, document *api.RunbookDocument) error {
+func (s *Server) placed(ctx context.Context, id domain.ExecutionID, document *domain.Document) error {
 	if document == nil {
 		return nil
 	}

@@ -27,15 +27,15 @@ func asksClient(request domain.Request) bool {
 
 // kind refuses the fields that do not belong to the kind: ignored, they would look as if they were kept to.
 func (f *faults) kind(body api.CreateExecution) {
-	internal := body.Source == nil || body.Source.Type == api.SourceTypeInternal
-	kind := value(body.Kind, api.ExecutionKindAgent)
+	internal := body.Source == nil || body.Source.Type == domain.SourceInternal
+	kind := value(body.Kind, domain.KindAgent)
 	switch {
-	case !internal && kind != api.ExecutionKindAgent:
+	case !internal && kind != domain.KindAgent:
 		f.add("/source/type", "must be internal for this kind: an external agent knows nothing of runbooks")
 	case !internal:
 		f.runbookless(body)
 	}
-	if kind == api.ExecutionKindInlineBlockGeneration {
+	if kind == domain.KindGeneration {
 		f.generation(body)
 	}
 	f.place(body)
@@ -117,18 +117,16 @@ func blockIDs(node any) (ids []string) {
 // keepOpen is whether an execution takes further prompts where its request does not say so. A person is to look at what an
 // assistant says and at blocks, and to go on from there.
 func keepOpen(body api.CreateExecution) bool {
-	return value(body.KeepOpen, value(body.Kind, api.ExecutionKindAgent) != api.ExecutionKindAgent)
+	return value(body.KeepOpen, value(body.Kind, domain.KindAgent) != domain.KindAgent)
 }
 
 // runbook is what a request says of its runbook, and what the server knows of every one.
 func (s *Server) runbook(body api.CreateExecution) domain.Runbook {
 	runbook := domain.Runbook{
-		Document: toDocument(body.Document), InsertAfter: value(body.InsertAfter, ""), DefaultShell: value(body.DefaultShell, ""),
+		Document: body.Document, InsertAfter: value(body.InsertAfter, ""), DefaultShell: value(body.DefaultShell, ""),
+		BlockTypes: value(body.BlockTypes, nil),
 	}
-	for _, own := range value(body.BlockTypes, nil) {
-		runbook.BlockTypes = append(runbook.BlockTypes, toBlockType(own))
-	}
-	about := body.Document != nil || body.BlockTypes != nil || value(body.Kind, api.ExecutionKindAgent) != api.ExecutionKindAgent
+	about := body.Document != nil || body.BlockTypes != nil || value(body.Kind, domain.KindAgent) != domain.KindAgent
 	if !about { // no runbook, but an agent that works for itself
 		return runbook
 	}
@@ -141,7 +139,7 @@ func (s *Server) runbook(body api.CreateExecution) domain.Runbook {
 
 // enabled refuses what the operator has switched off.
 func (s *Server) enabled(body api.CreateExecution) error {
-	if s.defaults.BlockGenerationOff && value(body.Kind, "") == api.ExecutionKindInlineBlockGeneration {
+	if s.defaults.BlockGenerationOff && value(body.Kind, "") == domain.KindGeneration {
 		return domain.Errorf(domain.CodeFeatureDisabled, "The operator of this server has switched the generation of blocks off.")
 	}
 	return nil

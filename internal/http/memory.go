@@ -93,7 +93,7 @@ func toMemory(m domain.Memory) api.Memory {
 	out := api.Memory{Scope: string(m.Scope), Content: m.Content, Revision: m.Revision}
 	if m.Revision > 0 {
 		out.UpdatedAt = new(api.Time(m.Updated))
-		out.UpdatedBy = &api.Actor{KeyId: m.By.KeyID, Name: m.By.Name}
+		out.UpdatedBy = &m.By
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (s *Server) toRequest(ctx context.Context, body api.CreateExecution) (domai
 		return request, pointed("/workingDirectory", err)
 	}
 	request.WorkingDirectory = directory
-	found, err := s.lookUp(ctx, value(body.ContextFrom, nil), value(body.OutputsFrom, nil))
+	found, err := s.lookUp(ctx, value(body.ContextFrom, nil), body.OutputsFrom)
 	if err != nil {
 		return request, err
 	}
@@ -87,8 +88,8 @@ func (s *Server) toRequest(ctx context.Context, body api.CreateExecution) (domai
 // filled is the request with the defaults in the place of what was left out.
 func (s *Server) filled(body api.CreateExecution) domain.Request {
 	request := domain.Request{
-		Kind:                   domain.Kind(value(body.Kind, api.ExecutionKindAgent)),
-		Source:                 toSource(*body.Source),
+		Kind:                   value(body.Kind, domain.KindAgent),
+		Source:                 body.Source.Source,
 		Prompt:                 value(body.Prompt, ""),
 		SystemPrompt:           value(body.SystemPrompt, ""),
 		Instructions:           value(body.Instructions, ""),
@@ -101,8 +102,10 @@ func (s *Server) filled(body api.CreateExecution) domain.Request {
 		MaxIterations:          value(body.MaxIterations, defaultMaxIterations),
 		TimeoutSeconds:         value(body.TimeoutSeconds, *s.defaults.TimeoutSeconds),
 		ApprovalTimeoutSeconds: value(body.ApprovalTimeoutSeconds, *s.defaults.ApprovalTimeoutSeconds),
-		Retry:                  &domain.Retry{ForSeconds: *s.defaults.RetryForSeconds},
-		Metadata:               value(body.Metadata, nil),
+		Retry:                  cmp.Or(body.Retry, &domain.Retry{ForSeconds: *s.defaults.RetryForSeconds}),
+		Budget:                 value(body.Budget, domain.Budget{}),
+		Messages:               value(body.Messages, nil),
+		Metadata:               body.Metadata,
 		RunbookID:              value(body.RunbookId, ""),
 		Block:                  blockName(body),
 		OutputSchema:           body.OutputSchema,
@@ -113,17 +116,9 @@ func (s *Server) filled(body api.CreateExecution) domain.Request {
 	if body.Memory != nil {
 		request.Memory = value(body.Memory.Enabled, false)
 	}
-	if body.Retry != nil {
-		request.Retry.ForSeconds = body.Retry.ForSeconds
-	}
-	if b := body.Budget; b != nil {
-		request.Budget = domain.Budget{Tokens: value(b.Tokens, 0), Cost: value(b.Cost, 0), ToolCalls: value(b.ToolCalls, 0)}
-	}
-	for _, message := range value(body.Messages, nil) {
-		request.Messages = append(request.Messages, domain.InputMessage{Role: domain.Role(message.Role), Content: message.Content})
-	}
 	for _, tool := range value(body.ClientTools, nil) {
-		request.ClientTools = append(request.ClientTools, toClientTool(tool))
+		tool.Class = cmp.Or(tool.Class, domain.ClassWrite)
+		request.ClientTools = append(request.ClientTools, tool)
 	}
 	return request
 }
@@ -131,7 +126,7 @@ func (s *Server) filled(body api.CreateExecution) domain.Request {
 // registered looks up what the request names: nothing is run that the operator has not listed.
 func (s *Server) registered(request *domain.Request, wanted api.Source) error {
 	if request.Source.Type == domain.SourceACP {
-		name, err := s.agent(request.Source.Command, value(wanted.Args, nil))
+		name, err := s.agent(request.Source.Command, wanted.Args)
 		if err != nil {
 			return err
 		}
@@ -259,7 +254,7 @@ func wrongParts(body api.CreateExecution) faults {
 	found.templated(body)
 	found.kind(body)
 	found.schemas(body)
-	found.metadata(value(body.Metadata, nil))
+	found.metadata(body.Metadata)
 	found.settings(settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})
 	return found
 }
@@ -271,8 +266,8 @@ func (f *faults) source(body api.CreateExecution) {
 		return
 	}
 	source := body.Source
-	if source.Type == api.SourceTypeAcp {
-		if source.Command == nil {
+	if source.Type == domain.SourceACP {
+		if source.Command == "" {
 			f.add("/source/command", "is required for an agent of type acp: a name of GET /agents")
 		}
 		if body.MaxIterations != nil {
@@ -284,7 +279,7 @@ func (f *faults) source(body api.CreateExecution) {
 	for _, field := range []struct {
 		name string
 		sent bool
-	}{{"command", source.Command != nil}, {"args", source.Args != nil}, {"mode", source.Mode != nil}, {"options", source.Options != nil}} {
+	}{{"command", source.Command != ""}, {"args", source.Args != nil}, {"mode", source.Mode != ""}, {"options", source.Options != nil}} {
 		if field.sent {
 			f.add("/source/"+field.name, "belongs to the type acp; the internal agent takes none")
 		}
@@ -319,7 +314,7 @@ func (f *faults) prompt(body api.CreateExecution) {
 		f.add("/messages", "must not come together with prompt")
 	}
 	if messages := value(body.Messages, nil); len(messages) > 0 {
-		if last := len(messages) - 1; messages[last].Role != api.InputMessageRoleUser {
+		if last := len(messages) - 1; messages[last].Role != domain.RoleUser {
 			f.add(fmt.Sprintf("/messages/%d/role", last), "must be user: the last message is what the agent answers")
 		}
 	}
@@ -327,7 +322,7 @@ func (f *faults) prompt(body api.CreateExecution) {
 
 var metadataName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 
-func (f *faults) metadata(labels api.Metadata) {
+func (f *faults) metadata(labels map[string]string) {
 	for name := range labels {
 		if !metadataName.MatchString(name) {
 			f.add(domain.Pointer("metadata", name), "must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -")

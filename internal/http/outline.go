@@ -24,7 +24,7 @@ func (s *Server) shownTo(ctx context.Context, execution domain.Execution) (api.E
 func outline(e api.Execution) api.Execution {
 	e.Prompt, e.SystemPrompt, e.Instructions, e.Messages = nil, nil, nil, nil
 	e.OutputSchema, e.Output, e.Block, e.AgentSession = nil, nil, nil, nil
-	e.ContextFrom, e.OutputsFrom, e.Metadata = []string{}, map[string]string{}, api.Metadata{}
+	e.ContextFrom, e.OutputsFrom, e.Metadata = []string{}, map[string]string{}, map[string]string{}
 	e.PendingApprovals, e.PendingToolCalls = []api.ApprovalSummary{}, []api.ClientCallSummary{}
 	return e
 }

@@ -110,7 +110,7 @@ func newProblem(err error, requestID string, mask func(string) string) api.Probl
 		Status:    answer.status,
 		Detail:    mask(failure.Message),
 		Instance:  "urn:uuid:" + requestID,
-		Code:      api.ProblemCode(failure.Code),
+		Code:      failure.Code,
 		RequestId: requestID,
 	}
 	if failure.Code == domain.CodeNotFound {
@@ -125,14 +125,14 @@ func newProblem(err error, requestID string, mask func(string) string) api.Probl
 	return problem
 }
 
-func problemDetails(err error, mask func(string) string) *[]api.ProblemDetail {
+func problemDetails(err error, mask func(string) string) *[]domain.Detail {
 	var coded *domain.Error
 	if !errors.As(err, &coded) || len(coded.Details) == 0 {
 		return nil
 	}
-	details := make([]api.ProblemDetail, 0, len(coded.Details))
+	details := make([]domain.Detail, 0, len(coded.Details))
 	for _, d := range coded.Details {
-		details = append(details, api.ProblemDetail{
+		details = append(details, domain.Detail{
 			// Masked before it is cut: half a secret is not known as one.
 			Pointer: shorten(printable(mask(d.Pointer)), maxDetailLength), Message: shorten(mask(d.Message), maxDetailLength),
 		})
@@ -160,8 +160,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // comeBack is after how many seconds it may be otherwise.
-func comeBack(code api.ProblemCode) string {
-	switch domain.Code(code) {
+func comeBack(code domain.Code) string {
+	switch code {
 	case domain.CodeTooMany, domain.CodeOverloaded:
 		return retryQueue
 	default:

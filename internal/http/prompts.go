@@ -21,12 +21,12 @@ func (s *Server) promptExecution(ctx context.Context, request promptExecution) (
 		return nil, err
 	}
 	by := who(ctx)
-	options := map[string]string(value(request.Body.Options, nil))
+	options := request.Body.Options
 	if err := s.choosable(ctx, id, options, request.Key); err != nil {
 		return nil, err
 	}
 	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, id, domain.QueuedPrompt{
-		Text: request.Body.Prompt, WhenBusy: domain.WhenBusy(value(request.Body.WhenBusy, api.WhenBusyEnqueue)),
+		Text: request.Body.Prompt, WhenBusy: value(request.Body.WhenBusy, domain.WhenBusyEnqueue),
 		Options: options,
 	}, by.Actor, request.idempotency())
 	failpoint.Hit(failpoint.HTTPPrompted)

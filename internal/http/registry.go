@@ -21,7 +21,7 @@ func (s *Server) listAgents(ctx context.Context, _ struct{}) (responder, error) 
 func (s *Server) internalAgent(ctx context.Context) api.Agent {
 	agent := api.Agent{
 		Name:         string(domain.SourceInternal),
-		Type:         api.SourceTypeInternal,
+		Type:         domain.SourceInternal,
 		Description:  "The built-in agent: a loop over a model of the registry, with tools that people sign off.",
 		Version:      textOrNull(s.version),
 		DefaultModel: textOrNull(s.models.Default()),
@@ -54,7 +54,7 @@ func (s *Server) getAgent(ctx context.Context, request getAgent) (responder, err
 		agent.Probing = &found.Probing
 	}
 	if found.Failure != nil {
-		agent.ProbeFailure = &api.Failure{Code: string(found.Failure.Code), Message: s.masker.MaskString(found.Failure.Message)}
+		agent.ProbeFailure = &domain.Failure{Code: found.Failure.Code, Message: s.masker.MaskString(found.Failure.Message)}
 	}
 	if offers := found.Offers; offers != nil {
 		agent.Offers = &api.AgentOffers{Version: textOrNull(offers.Version), At: api.Time(offers.At)}

@@ -48,8 +48,8 @@ type createPermissionRule struct {
 func (s *Server) createPermissionRule(ctx context.Context, request createPermissionRule) (responder, error) {
 	by, body := who(ctx), request.Body
 	rule := domain.PermissionRule{
-		Tenant: by.Tenant, Scope: domain.RememberScope(body.Scope), Execution: domain.ExecutionID(value(body.ExecutionId, "")),
-		Effect: domain.Verdict(body.Effect), Matcher: toMatcher(body.Matcher), By: by.Actor,
+		Tenant: by.Tenant, Scope: body.Scope, Execution: domain.ExecutionID(value(body.ExecutionId, "")),
+		Effect: body.Effect, Matcher: body.Matcher, By: by.Actor,
 	}
 	if body.ExpiresAt != nil {
 		rule.Expires = new(time.Time(*body.ExpiresAt).UTC())
@@ -88,7 +88,7 @@ func (s *Server) evaluatePolicy(ctx context.Context, request evaluatePolicy) (re
 		return nil, err
 	}
 	decision := toPolicyDecision(judgement, call)
-	decision.Warnings = listed(toWarnings(approvals.RequestWarnings(evaluation.Request)))
+	decision.Warnings = listed(approvals.RequestWarnings(evaluation.Request))
 	return okJSON(decision), nil
 }
 
@@ -139,50 +139,23 @@ func (f *faults) beside(body api.EvaluatePolicy) {
 
 func toRule(r domain.PermissionRule) api.PermissionRule {
 	return api.PermissionRule{
-		Id: r.ID, Scope: api.RuleScope(r.Scope), ExecutionId: textOrNull(string(r.Execution)), Effect: api.CapabilityVerdict(r.Effect),
-		Matcher: fromMatcher(r.Matcher), Description: approvals.Describe(r.Matcher), Warnings: listed(approvals.Warnings(r.Effect, r.Matcher)), ApprovalId: textOrNull(string(r.Approval)),
-		CreatedAt: api.Time(r.Created), CreatedBy: api.Actor{KeyId: r.By.KeyID, Name: r.By.Name}, ExpiresAt: timeOrNull(r.Expires),
+		Id: r.ID, Scope: r.Scope, ExecutionId: textOrNull(string(r.Execution)), Effect: r.Effect,
+		Matcher: r.Matcher, Description: approvals.Describe(r.Matcher), Warnings: listed(approvals.Warnings(r.Effect, r.Matcher)), ApprovalId: textOrNull(string(r.Approval)),
+		CreatedAt: api.Time(r.Created), CreatedBy: r.By, ExpiresAt: timeOrNull(r.Expires),
 		RevokedAt: timeOrNull(r.Revoked), Hits: r.Hits, LastHitAt: timeOrNull(r.LastHit),
 	}
 }
 
-func fromMatcher(m domain.Matcher) api.Matcher {
-	out := api.Matcher{
-		ArgumentsHash: textOrNull(m.ArgumentsHash), Tool: textOrNull(m.Tool), Agent: textOrNull(m.Agent), Path: textOrNull(m.Path),
-		Command: textOrNull(m.Command), Host: textOrNull(m.Host), McpServer: textOrNull(m.Server),
-	}
-	if m.Class != "" {
-		out.Class = new(api.MatcherClass(m.Class))
-	}
-	return out
-}
-
-func toRememberOptions(options []domain.RememberOption) []api.RememberOption {
-	items := make([]api.RememberOption, len(options))
-	for i, o := range options {
-		items[i] = api.RememberOption{PreviewId: o.PreviewID, Matcher: fromMatcher(o.Matcher), Description: o.Description}
-	}
-	return items
-}
-
 func toPolicyDecision(j approvals.Judgement, call domain.ToolCall) api.PolicyDecision {
 	out := api.PolicyDecision{
-		Decision: api.CapabilityVerdict(j.Verdict), Step: j.Step, DecidedBy: api.DecidedBy(j.By), RuleId: textOrNull(j.RuleID),
+		Decision: j.Verdict, Step: j.Step, DecidedBy: api.DecidedBy(j.By), RuleId: textOrNull(j.RuleID),
 		Rule: textOrNull(j.Rule), Reason: j.Reason, Summary: call.Summary, Class: string(call.Class),
-		RememberOptions: toRememberOptions(j.Options),
+		RememberOptions: listed(j.Options),
 	}
 	for _, step := range j.Trace {
 		out.Trace = append(out.Trace, api.PolicyStep{Step: step.Number, Name: step.Name, Applied: step.Applied, Detail: step.Detail})
 	}
 	return out
-}
-
-func toWarnings(details []domain.Detail) api.PolicyWarnings {
-	var warnings api.PolicyWarnings
-	for _, detail := range details {
-		warnings = append(warnings, api.PolicyWarning{Pointer: detail.Pointer, Message: detail.Message})
-	}
-	return warnings
 }
 
 // listed is a list that is empty rather than missing.
@@ -194,5 +167,5 @@ func listed[S ~[]T, T any](list S) S {
 }
 
 func toTool(t ToolInfo) api.Tool {
-	return api.Tool{Name: t.Name, Version: t.Version, Class: api.ToolClass(t.Class), Description: t.Description, Schema: t.Schema}
+	return api.Tool{Name: t.Name, Version: t.Version, Class: t.Class, Description: t.Description, Schema: t.Schema}
 }

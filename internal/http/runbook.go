@@ -11,15 +11,8 @@ import (
 
 // This file is a request's runbook, between the contract's shapes and the domain's.
 
-func toDocument(body *api.RunbookDocument) *domain.Document {
-	if body == nil {
-		return nil
-	}
-	return &domain.Document{Revision: value(body.Revision, ""), Blocks: body.Blocks}
-}
-
 // holds tells whether a block is in a document. Where blocks have no ids nobody can tell.
-func holds(document *api.RunbookDocument, block string) bool {
+func holds(document *domain.Document, block string) bool {
 	var blocks any
 	if json.Unmarshal(document.Blocks, &blocks) != nil { // unreachable: the body was read before
 		return true
@@ -28,26 +21,11 @@ func holds(document *api.RunbookDocument, block string) bool {
 	return len(ids) == 0 || slices.Contains(ids, block)
 }
 
-func toBlockType(body api.BlockType) domain.BlockType {
-	return domain.BlockType{
-		Type: body.Type, Description: value(body.Description, ""), Docs: value(body.Docs, ""), PropsSchema: body.PropsSchema,
-	}
-}
-
-func toClientTool(body api.ClientTool) domain.ClientTool {
-	return domain.ClientTool{
-		Name: body.Name, Description: body.Description, Schema: body.Schema,
-		Class: domain.Class(value(body.Class, api.ClientToolClassWrite)),
-	}
-}
-
 // ——— out ———
 
 func showRunbook(out *api.Execution, r domain.Request) {
-	out.Kind = api.ExecutionKind(cmp.Or(r.Kind, domain.KindAgent))
-	if r.Block != nil {
-		out.Block = &api.BlockName{Id: r.Block.ID, Name: r.Block.Name}
-	}
+	out.Kind = cmp.Or(r.Kind, domain.KindAgent)
+	out.Block = r.Block
 	out.ContextFrom = []string{}
 	for _, id := range r.ContextFrom {
 		out.ContextFrom = append(out.ContextFrom, string(id))
@@ -57,12 +35,6 @@ func showRunbook(out *api.Execution, r domain.Request) {
 		out.OutputsFrom[name] = string(id)
 	}
 	out.OutputSchema = jsonOrNull(r.OutputSchema)
-}
-
-func fromBlockType(t domain.BlockType) api.BlockType {
-	return api.BlockType{
-		Type: t.Type, Description: textOrNull(t.Description), Docs: textOrNull(t.Docs), PropsSchema: t.PropsSchema,
-	}
 }
 
 func toCallSummary(c domain.ClientCall) api.ClientCallSummary {
@@ -80,7 +52,7 @@ func toClientCall(c domain.ClientCall) api.ClientCall {
 	if c.Answer == nil {
 		return out
 	}
-	out.Answer = &api.ClientAnswer{AnsweredBy: toActor(c.Answer.By), Error: textOrNull(c.Answer.Error)}
+	out.Answer = &api.ClientAnswer{AnsweredBy: c.Answer.By, Error: textOrNull(c.Answer.Error)}
 	if c.Answer.Error == "" {
 		out.Answer.Output = &c.Answer.Output
 	}
@@ -95,15 +67,10 @@ func callStatus(state domain.ClientCallState) api.ClientCallStatus {
 }
 
 func toGeneration(g domain.Generation) api.Generation {
-	out := api.Generation{
-		Number: g.Number, State: api.GenerationState(g.State), Turn: g.Turn, ToolCallId: g.ToolCallID, Blocks: g.Blocks,
+	return api.Generation{
+		Number: g.Number, State: g.State, Turn: g.Turn, ToolCallId: g.ToolCallID, Blocks: g.Blocks, AcceptedBy: g.By,
 		DocumentRevision: textOrNull(g.DocumentRevision), CreatedAt: api.Time(g.Created), DecidedAt: timeOrNull(g.Decided),
 	}
-	if g.By != nil {
-		by := toActor(*g.By)
-		out.AcceptedBy = &by
-	}
-	return out
 }
 
 // generationSummary is a generation in short, nil where there is none.
@@ -111,7 +78,5 @@ func generationSummary(g *domain.Generation) *api.GenerationSummary {
 	if g == nil {
 		return nil
 	}
-	return &api.GenerationSummary{Number: g.Number, State: api.GenerationState(g.State)}
+	return &api.GenerationSummary{Number: g.Number, State: g.State}
 }
-
-func toActor(a domain.Actor) api.Actor { return api.Actor{KeyId: a.KeyID, Name: a.Name} }

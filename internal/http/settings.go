@@ -24,13 +24,10 @@ func (s settings) into(request *domain.Request, unsaid domain.Capabilities) {
 	request.SafeModeOff = !value(s.safeMode, true) || (s.capabilities != nil && value(s.capabilities.AlwaysAllowTools, false))
 	request.Secrets = value(s.secrets, nil)
 	if s.tools != nil {
-		request.Tools = toToolSettings(*s.tools)
+		request.Tools = filledTools(*s.tools)
 	}
 	if s.policy != nil {
-		request.Unattended = value(s.policy.Unattended, false)
-		for _, rule := range value(s.policy.Rules, nil) {
-			request.Rules = append(request.Rules, domain.RequestRule{Effect: domain.Verdict(rule.Effect), Matcher: toMatcher(rule.Matcher)})
-		}
+		request.Unattended, request.Rules = value(s.policy.Unattended, false), value(s.policy.Rules, nil)
 	}
 }
 
@@ -40,7 +37,7 @@ func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.
 	}
 	for _, class := range []struct {
 		into  *domain.Verdict
-		named *api.CapabilityVerdict
+		named *domain.Verdict
 		seed  *bool // true is allow, false is ask
 	}{
 		{&granted.Read, body.Read, body.ReadFiles}, {&granted.Write, body.Write, body.WriteFiles},
@@ -49,7 +46,7 @@ func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.
 	} {
 		switch {
 		case class.named != nil:
-			*class.into = domain.Verdict(*class.named)
+			*class.into = *class.named
 		case class.seed != nil && *class.seed:
 			*class.into = domain.Allow
 		case class.seed != nil:
@@ -59,21 +56,14 @@ func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.
 	return granted
 }
 
-func toToolSettings(body api.ToolSettings) domain.ToolSettings {
-	settings := domain.ToolSettings{Enabled: value(body.Enabled, nil)}
-	if body.BashPolicy == nil {
-		return settings
+// filledTools has the defaults of a policy in the place of what was left out.
+func filledTools(tools domain.ToolSettings) domain.ToolSettings {
+	if tools.BashPolicy != nil {
+		policy := *tools.BashPolicy
+		policy.DenyBehavior, policy.Rules = cmp.Or(policy.DenyBehavior, domain.DenyHITL), listed(policy.Rules)
+		tools.BashPolicy = &policy
 	}
-	settings.BashPolicy = &domain.BashPolicy{
-		DefaultBehavior: domain.Verdict(body.BashPolicy.DefaultBehavior),
-		DenyBehavior:    domain.DenyBehavior(value(body.BashPolicy.DenyBehavior, api.BashPolicyDenyBehavior(domain.DenyHITL))),
-	}
-	for _, rule := range value(body.BashPolicy.Rules, nil) {
-		settings.BashPolicy.Rules = append(settings.BashPolicy.Rules, domain.BashRule{
-			Name: rule.Name, Pattern: rule.Pattern, Action: domain.Verdict(rule.Action),
-		})
-	}
-	return settings
+	return tools
 }
 
 // settings refuses what is said twice: nobody can tell which of the two was meant.
@@ -101,56 +91,20 @@ func (f *faults) settings(s settings) {
 // ——— out ———
 
 func showSettings(out *api.Execution, r domain.Request) {
-	out.Capabilities = fromCapabilities(r.Capabilities)
-	out.Tools, out.SafeMode = fromToolSettings(r.Tools), !r.SafeModeOff
-	out.Policy = api.ExecutionPolicy{Unattended: &r.Unattended}
-	for _, rule := range r.Rules {
-		rules := append(value(out.Policy.Rules, nil), api.ExecutionRule{Effect: api.CapabilityVerdict(rule.Effect), Matcher: fromMatcher(rule.Matcher)})
-		out.Policy.Rules = &rules
-	}
+	out.Capabilities = shownCapabilities(r.Capabilities)
+	out.Tools, out.SafeMode = filledTools(r.Tools), !r.SafeModeOff
+	out.Policy = api.ExecutionPolicy{Unattended: &r.Unattended, Rules: listOrNull(r.Rules)}
 	out.Memory = api.MemorySettings{Enabled: &r.Memory}
 	out.RunbookId, out.Secrets = textOrNull(r.RunbookID), append([]string{}, r.Secrets...)
-	if r.Retry != nil {
-		out.Retry = &api.Retry{ForSeconds: r.Retry.ForSeconds}
-	}
-	if b := r.Budget; b != (domain.Budget{}) {
-		out.Budget = &api.Budget{Tokens: numberOrNull(b.Tokens), Cost: numberOrNull(b.Cost), ToolCalls: numberOrNull(b.ToolCalls)}
+	out.Retry = r.Retry
+	if r.Budget != (domain.Budget{}) {
+		out.Budget = &r.Budget
 	}
 }
 
-func fromCapabilities(c domain.Capabilities) api.GrantedCapabilities {
-	return api.GrantedCapabilities{
-		Read:     api.CapabilityVerdict(c.Read),
-		Write:    api.CapabilityVerdict(cmp.Or(c.Write, domain.Deny)), // as it is judged where an old request says nothing
-		Execute:  api.CapabilityVerdict(cmp.Or(c.Execute, domain.Deny)),
-		Network:  api.CapabilityVerdict(c.Of(domain.ClassNetwork)),
-		Mcp:      api.CapabilityVerdict(c.Of(domain.ClassMCP)),
-		Delegate: api.CapabilityVerdict(c.Of(domain.ClassDelegate)),
-	}
-}
-
-func numberOrNull[N int | int64 | float64](n N) *N {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
-func fromToolSettings(t domain.ToolSettings) api.ToolSettings {
-	out := api.ToolSettings{}
-	if t.Enabled != nil {
-		out.Enabled = &t.Enabled
-	}
-	if t.BashPolicy == nil {
-		return out
-	}
-	rules := []api.BashRule{}
-	for _, r := range t.BashPolicy.Rules {
-		rules = append(rules, api.BashRule{Name: r.Name, Pattern: r.Pattern, Action: api.BashRuleAction(r.Action)})
-	}
-	out.BashPolicy = &api.BashPolicy{
-		DefaultBehavior: api.BashPolicyDefaultBehavior(t.BashPolicy.DefaultBehavior),
-		DenyBehavior:    new(api.BashPolicyDenyBehavior(t.BashPolicy.DenyBehavior)), Rules: &rules,
-	}
-	return out
+// shownCapabilities names every class as it is judged, also where the request of an older server says nothing.
+func shownCapabilities(c domain.Capabilities) domain.Capabilities {
+	c.Write, c.Execute = cmp.Or(c.Write, domain.Deny), cmp.Or(c.Execute, domain.Deny)
+	c.Network, c.MCP, c.Delegate = c.Of(domain.ClassNetwork), c.Of(domain.ClassMCP), c.Of(domain.ClassDelegate)
+	return c
 }

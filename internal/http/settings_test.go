@@ -76,6 +76,13 @@ func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 	if none.count("tools", "enabled") != 0 {
 		t.Errorf("no tools at all became %s", none.body)
 	}
+	bare := h.ask("POST", "/executions", "{"+valid+`,"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}`).want(201)
+	if bare.count("tools", "bashPolicy", "rules") != 0 || bare.text("tools", "bashPolicy", "denyBehavior") != "hitl" {
+		t.Errorf("a policy without rules became %s", bare.body)
+	}
+	if tools := bare.get("tools").(map[string]any); len(tools) != 1 {
+		t.Errorf("all tools became %v", tools)
+	}
 }
 
 // TestAnOldRequestIsShownAsItIsJudged: one that was stored before there were these classes.
@@ -84,7 +91,7 @@ func TestAnOldRequestIsShownAsItIsJudged(t *testing.T) {
 	shown := toExecution(domain.Execution{Request: old}, waiting{}).Capabilities
 	for class, got := range map[domain.Class]api.CapabilityVerdict{
 		domain.ClassRead: shown.Read, domain.ClassWrite: shown.Write, domain.ClassExecute: shown.Execute,
-		domain.ClassNetwork: shown.Network, domain.ClassMCP: shown.Mcp, domain.ClassDelegate: shown.Delegate,
+		domain.ClassNetwork: shown.Network, domain.ClassMCP: shown.MCP, domain.ClassDelegate: shown.Delegate,
 	} {
 		call := domain.ToolCall{Tool: "x", Class: class}
 		policy, err := approvals.NewPolicy(old)

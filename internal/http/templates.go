@@ -34,7 +34,7 @@ type renderTemplate struct {
 
 // renderTemplate shows what would become of a template.
 func (s *Server) renderTemplate(ctx context.Context, request renderTemplate) (responder, error) {
-	found, err := s.lookUp(ctx, nil, value(request.Body.OutputsFrom, nil))
+	found, err := s.lookUp(ctx, nil, request.Body.OutputsFrom)
 	if err != nil {
 		return nil, err
 	}

@@ -54,10 +54,7 @@ func (s *Server) createWebhook(ctx context.Context, request createWebhook) (resp
 	by, body := who(ctx), request.Body
 	order := webhooks.Order{
 		Tenant: by.Tenant, URL: body.Url, Description: s.masker.MaskString(value(body.Description, "")), Links: value(body.Links, false),
-		Secret: value(body.Secret, ""), By: by.Actor, Channel: audit.ByAPI,
-	}
-	for _, t := range value(body.Types, nil) {
-		order.Types = append(order.Types, domain.EventType(t))
+		Secret: value(body.Secret, ""), Types: value(body.Types, nil), By: by.Actor, Channel: audit.ByAPI,
 	}
 	if order.Links && !by.May(keys.ApprovalsDecide) {
 		return nil, domain.Errorf(domain.CodeForbidden, "Links decide, so the key needs the scope %s for them.", keys.ApprovalsDecide)
@@ -156,15 +153,11 @@ func toWebhook(hook store.Webhook) api.Webhook {
 	if types == nil {
 		types = store.ToldTypes
 	}
-	shown := api.Webhook{
+	return api.Webhook{
 		Id: hook.ID, Url: hook.URL, Description: hook.Description, Links: hook.Links, CreatedAt: api.Time(hook.Created),
-		CreatedBy: api.Actor{KeyId: hook.By.KeyID, Name: hook.By.Name}, DisabledAt: timeOrNull(hook.Disabled),
-		DisabledBecause: textOrNull(hook.DisabledBecause),
+		CreatedBy: hook.By, DisabledAt: timeOrNull(hook.Disabled),
+		DisabledBecause: textOrNull(hook.DisabledBecause), Types: types,
 	}
-	for _, t := range types {
-		shown.Types = append(shown.Types, api.WebhookType(t))
-	}
-	return shown
 }
 
 func toDelivery(d store.Delivery) api.WebhookDelivery {
