@@ -240,3 +240,15 @@ func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
 		t.Errorf("%s", plain.body)
 	}
 }
+
+// TestASchemaThatRefersToItselfIsRefusedWhereItStands: what counts as one is proved in the package schema.
+func TestASchemaThatRefersToItselfIsRefusedWhereItStands(t *testing.T) {
+	h := newHouse(t)
+	for pointer, body := range map[string]string{
+		"/outputSchema":             `{` + valid + `,"outputSchema":{"$ref":"#"}}`,
+		"/clientTools/0/schema":     clientTools(strings.Replace(aTool, `"schema":{`, `"schema":{"$ref":"#",`, 1)),
+		"/blockTypes/0/propsSchema": strings.Replace(aGeneration("x"), `"propsSchema":{`, `"propsSchema":{"$ref":"#",`, 1),
+	} {
+		h.wrong(badInput{pointer, body, 422, domain.CodeInvalid, pointer}, h.ask("POST", "/executions", body))
+	}
+}

@@ -253,7 +253,6 @@ func wrongParts(body api.CreateExecution) faults {
 	found.prompt(body)
 	found.templated(body)
 	found.kind(body)
-	found.schemas(body)
 	found.metadata(body.Metadata)
 	found.settings(settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})
 	return found

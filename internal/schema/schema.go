@@ -48,6 +48,9 @@ func Compile(document json.RawMessage) (*Schema, error) {
 	if s.root, err = s.compile(value); err != nil {
 		return nil, explain(err)
 	}
+	if endless(s.root, map[*jsonschema.Schema]bool{}) {
+		return nil, refused("The schema refers to itself for the same value, so nothing can fit it.")
+	}
 	return s, s.meter.install(s.root)
 }
 

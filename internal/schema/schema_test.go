@@ -92,6 +92,46 @@ func TestSchemasThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestSchemasThatReferToThemselvesForTheSameValue(t *testing.T) {
+	for name, document := range map[string]string{
+		"itself":                    `{"$ref":"#"}`,
+		"itself in a branch":        `{"allOf":[{"$ref":"#"}]}`,
+		"itself among others":       `{"type":"object","anyOf":[{"type":"object"},{"not":{"$ref":"#/anyOf/1"}}]}`,
+		"two that refer in circles": `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b~1c"},"b/c":{"oneOf":[{"$ref":"#/%24defs/a"}]}}}`,
+		"itself as a condition":     `{"if":{"$ref":"#"}}`,
+		"itself by a name":          `{"$anchor":"a","allOf":[{"$ref":"#a"}]}`,
+	} {
+		_, err := schema.Compile(json.RawMessage(document))
+		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(domain.FailureOf(err).Message, "refers to itself") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, document := range []string{
+		`{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}}}}`,
+		`{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"object","additionalProperties":{"$ref":"#"}}}}`,
+		`{"not":{"type":"null"},"enum":[{}]}`,
+	} {
+		if compiled, err := schema.Compile(json.RawMessage(document)); err != nil || compiled.Check(json.RawMessage(`{}`)) != nil {
+			t.Errorf("%s: %v", document, err)
+		}
+	}
+}
+
+// TestSchemasThatNothingFits: they are well formed, and to refuse every value costs no more than other checks.
+func TestSchemasThatNothingFits(t *testing.T) {
+	for _, document := range []string{`{"enum":[]}`, `{"not":{}}`, `{"not":true}`, `{"allOf":[{"type":"null"},{"type":"object"}]}`} {
+		compiled, err := schema.Compile(json.RawMessage(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range []string{"null", "true", "0", `""`, "[]", "{}"} {
+			if compiled.Check(json.RawMessage(value)) == nil {
+				t.Errorf("%s fits %s", value, document)
+			}
+		}
+	}
+}
+
 func TestOfObject(t *testing.T) {
 	for document, want := range map[string]bool{
 		`{"type": "object"}`:                   true,
