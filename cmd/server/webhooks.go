@@ -80,7 +80,7 @@ var _ events.Store = rung{}
 // Commit rings also where it failed: of a commit whose outcome stayed unknown something may be there.
 func (r rung) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
 	outcomes, err := r.Store.Commit(ctx, changes)
-	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Told() }) {
+	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Notifies() }) {
 		r.ring()
 	}
 	return outcomes, err

@@ -151,7 +151,7 @@ func (s *Server) redeliver(ctx context.Context, request redeliver) (responder, e
 func toWebhook(hook store.Webhook) api.Webhook {
 	types := hook.Types
 	if types == nil {
-		types = store.ToldTypes
+		types = domain.NotificationTypes
 	}
 	return api.Webhook{
 		Id: hook.ID, Url: hook.URL, Description: hook.Description, Links: hook.Links, CreatedAt: api.Time(hook.Created),

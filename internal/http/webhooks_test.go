@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
-	"signoff/internal/store"
 )
 
 const hookURL = "https://hooks.example/in"
@@ -23,7 +22,7 @@ func TestAWebhooksLife(t *testing.T) {
 		t.Errorf("%s", created.body)
 	}
 	plain := h.hook(``)
-	if plain.count("webhook", "types") != len(store.ToldTypes) || plain.text("secret") == secret {
+	if plain.count("webhook", "types") != len(domain.NotificationTypes) || plain.text("secret") == secret {
 		t.Errorf("%s", plain.body)
 	}
 	h.ask("GET", "/webhooks/"+id, "").want(200)

@@ -59,6 +59,8 @@ func checkBatch(changes []Change) error {
 			return broken(c, "it creates an execution under another epoch than 1")
 		case c.Epoch == 0 && c.Update != nil:
 			return broken(c, "it updates an execution without driving it")
+		case c.Create != nil && !c.Create.Execution.Status.Known():
+			return broken(c, fmt.Sprintf("there is no status %q", c.Create.Execution.Status))
 		case c.Update != nil && c.Update.Status != "" && !c.Update.Status.Known():
 			return broken(c, fmt.Sprintf("there is no status %q", c.Update.Status))
 		case c.Update != nil && c.Update.Cause != "" && (!c.Update.Cause.Known() || c.Update.Status != domain.StatusInterrupted):
@@ -171,7 +173,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.StoreMovePrompts, b.movePrompts},
 		{failpoint.StoreLoseNothing, b.loseNothing},
 		{failpoint.StoreAppendEvents, b.appendEvents},
-		{failpoint.StoreTellWebhooks, b.tellWebhooks},
+		{failpoint.StoreTellWebhooks, b.insertDeliveries},
 		{failpoint.StoreAppendFeed, b.appendFeed},
 		{failpoint.StoreUpdateExecutions, b.updateExecutions},
 		{failpoint.StoreAskApprovals, b.askApprovals},

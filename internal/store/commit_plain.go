@@ -22,7 +22,7 @@ func (c *Change) Plain() bool {
 	}
 	rest := *c
 	rest.Execution, rest.Epoch, rest.Update, rest.Progress, rest.Events = "", 0, nil, false, nil
-	return reflect.ValueOf(&rest).Elem().IsZero() && !c.Told()
+	return reflect.ValueOf(&rest).Elem().IsZero() && !c.Notifies()
 }
 
 // plain tells whether the batch can be written by commitPlain.

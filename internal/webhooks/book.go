@@ -156,7 +156,7 @@ func (b *Book) Test(ctx context.Context, tenant domain.TenantID, webhook string)
 	delivery := store.Delivery{
 		Webhook: hook.ID, ID: "msg_" + uuid.Must(uuid.NewV7()).String(), Tenant: tenant, Type: string(TestType), Created: now, Due: &now,
 		State: store.DeliveryPending,
-		Body:  domain.Encode(store.Notice{Type: TestType, Timestamp: now, Data: store.NoticeData{Webhook: hook.ID}}),
+		Body:  domain.Encode(domain.Notification{Type: TestType, Timestamp: now, Data: domain.NotificationData{Webhook: hook.ID}}),
 	}
 	if err := b.Tell(ctx, delivery); err != nil {
 		return store.Delivery{}, err

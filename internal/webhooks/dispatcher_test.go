@@ -429,8 +429,8 @@ func TestLinksAreAddedWhenSent(t *testing.T) {
 		plain := s.hook("b.example")
 		s.answers("a.example", said(500))
 		expires := time.Now().Add(10 * time.Minute).UTC()
-		body := domain.Encode(store.Notice{Type: domain.ApprovalRequestedType, Timestamp: time.Now().UTC(),
-			Data: store.NoticeData{Approval: "a1", Expires: &expires}})
+		body := domain.Encode(domain.Notification{Type: domain.ApprovalRequestedType, Timestamp: time.Now().UTC(),
+			Data: domain.NotificationData{Approval: "a1", Expires: &expires}})
 		for _, h := range []store.Webhook{hook, plain} {
 			s.must(s.store.Tell(s.Context(), store.Delivery{Webhook: h.ID, ID: "msg_1", Tenant: tenant, Type: string(domain.ApprovalRequestedType), Body: body}))
 		}
@@ -439,7 +439,7 @@ func TestLinksAreAddedWhenSent(t *testing.T) {
 		if len(got) != 2 || string(got[0].body) != string(got[1].body) || !verified(got[1], hook.Secret) {
 			t.Fatalf("%+v", got)
 		}
-		var notice store.Notice
+		var notice domain.Notification
 		s.must(json.Unmarshal(got[0].body, &notice))
 		token, isLink := strings.CutPrefix(notice.Data.Link, "https://signoff.example/approve/")
 		grant, err := s.links.Read(token, time.Now())

@@ -96,7 +96,7 @@ func (s sender) post(ctx context.Context, hook store.Webhook, d store.Delivery, 
 // body is what is stored, and the link where the webhook wants one. The link is the same in each attempt: what a receiver takes
 // for one message must not differ.
 func (s sender) body(hook store.Webhook, d store.Delivery) []byte {
-	var notice store.Notice
+	var notice domain.Notification
 	if !hook.Links || !s.links.Public() || d.Type != string(domain.ApprovalRequestedType) || json.Unmarshal(d.Body, &notice) != nil {
 		return d.Body
 	}

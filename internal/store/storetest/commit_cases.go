@@ -562,7 +562,7 @@ func statuses(w *world) {
 	c := creation(domain.ExecutionID(newID()))
 	c.Create.Execution.Status = "bogus"
 	_, err := w.s.Commit(w.ctx, []store.Change{c})
-	w.refused(err, domain.CodeStorage)
+	w.refused(err, domain.CodeInternal)
 }
 
 func bytesSurvive(w *world) {

@@ -120,7 +120,7 @@ func webhooksAreBounded(w *world) {
 
 // What is told stands in the transaction of its event, for whom it is for, and holds what may be told and nothing else.
 func toldWithTheEvent(w *world) {
-	all, some := w.hooked(webhook(tenant)), w.hooked(webhook(tenant, domain.ExecutionCompletedType, store.InterruptedType))
+	all, some := w.hooked(webhook(tenant)), w.hooked(webhook(tenant, domain.ExecutionCompletedType, domain.ExecutionInterruptedType))
 	foreign := w.hooked(webhook("another"))
 	id := w.create()
 	requested := event(id, domain.ApprovalRequested{
@@ -157,15 +157,15 @@ func toldWithTheEvent(w *world) {
 	if id := w.deliveries(some)[1].ID; id != got[3].ID {
 		w.Errorf("one event is %s and %s", id, got[3].ID)
 	}
-	for i, want := range []store.Notice{
-		{Type: domain.ApprovalRequestedType, Timestamp: requested.Time, Data: store.NoticeData{Execution: id, Seq: 3, Approval: "a",
+	for i, want := range []domain.Notification{
+		{Type: domain.ApprovalRequestedType, Timestamp: requested.Time, Data: domain.NotificationData{Execution: id, Seq: 3, Approval: "a",
 			Kind: domain.ApprovalToolCall, Tool: "bash"}},
-		{Type: domain.ApprovalResolvedType, Data: store.NoticeData{Execution: id, Seq: 4, Approval: "a", Status: "approved", Resolution: domain.ResolutionRetry, DecidedBy: &someone}},
-		{Type: store.InterruptedType, Data: store.NoticeData{Execution: id, Seq: 6, Status: "interrupted", Cause: domain.CauseProvider,
+		{Type: domain.ApprovalResolvedType, Data: domain.NotificationData{Execution: id, Seq: 4, Approval: "a", Status: "approved", Resolution: domain.ResolutionRetry, DecidedBy: &someone}},
+		{Type: domain.ExecutionInterruptedType, Data: domain.NotificationData{Execution: id, Seq: 6, Status: "interrupted", Cause: domain.CauseProvider,
 			Code: domain.CodeModelUnreachable}},
-		{Type: domain.ExecutionCompletedType, Data: store.NoticeData{Execution: id, Seq: 8, Status: "completed", FinishReason: domain.FinishEndTurn}},
+		{Type: domain.ExecutionCompletedType, Data: domain.NotificationData{Execution: id, Seq: 8, Status: "completed", FinishReason: domain.FinishEndTurn}},
 	} {
-		var notice store.Notice
+		var notice domain.Notification
 		w.must(json.Unmarshal(got[i].Body, &notice))
 		if want.Timestamp.IsZero() {
 			want.Timestamp = notice.Timestamp
