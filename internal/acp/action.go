@@ -65,7 +65,11 @@ func commandLine(input wire.Object) string {
 	if line == "" {
 		return ""
 	}
-	return assignments(input.Object("env")) + line
+	env, assignments := input.Object("env"), ""
+	for _, name := range sortedNames(env) {
+		assignments += name + "=" + quotedWord(env.Text(name)) + " "
+	}
+	return assignments + line
 }
 
 func quotedLine(argv []string) string {
@@ -88,13 +92,6 @@ func quotedWord(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-func assignments(env wire.Object) (line string) {
-	for _, name := range sortedNames(env) {
-		line += name + "=" + quotedWord(env.Text(name)) + " "
-	}
-	return line
 }
 
 // hostsOf are the hosts of the addresses in the input. What is no address may be one to the agent, and is a host that no

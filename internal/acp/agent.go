@@ -48,16 +48,16 @@ var (
 	_ wire.Handler = (*agent)(nil)
 )
 
-func newAgent(l Config, opening domain.Opening) *agent {
+func newAgent(config Config, opening domain.Opening) *agent {
 	life, stop := context.WithCancel(context.Background())
 	a := &agent{
-		config: l, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
+		config: config, execution: opening.Execution, resuming: opening.AgentSession, log: opening.Log, life: life, stop: stop,
 		translator: newTranslator(life, opening), sessionNamed: make(chan struct{}), salt: randomName(20),
 	}
-	for _, server := range l.MCPServers {
+	for _, server := range config.MCPServers {
 		a.translator.calls.servers = append(a.translator.calls.servers, server.Name)
 	}
-	a.terminals = newTerminals(a)
+	a.terminals = &terminals{agent: a, open: map[string]*terminal{}}
 	a.servers.tell = func(update domain.AgentMCPServerUpdated) { a.translator.tell(update) }
 	a.service.renew(life)
 	return a

@@ -126,6 +126,7 @@ func (t *translator) ownCall(tool string, class domain.Class, arguments json.Raw
 func (t *translator) settle(c *toolCall, completed domain.ToolCallCompleted) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	completed.Output, completed.Truncated = shortenedBy(completed.Output, completed.Truncated)
+	output, cut := shortened(completed.Output)
+	completed.Output, completed.Truncated = output, cut || completed.Truncated
 	t.conclude(c, completed)
 }

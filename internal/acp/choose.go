@@ -13,9 +13,6 @@ import (
 	"signoff/internal/domain"
 )
 
-// configure brings the session to what was selected for it, before anything is asked of it.
-func (a *agent) configure(ctx context.Context) error { return a.choose(ctx, a.config.Selections) }
-
 // takeOptions sets the options of a prompt. Those of a turn that was cancelled over it are set with the next one, since they
 // hold from their turn on; those that the agent does not take hold nowhere.
 func (a *agent) takeOptions(ctx context.Context, options map[string]string) error {

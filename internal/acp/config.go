@@ -46,8 +46,6 @@ func (c Config) helloTimeout() time.Duration { return cmp.Or(c.StartTimeout, 30*
 
 func (c Config) sessionTimeout() time.Duration { return 2 * c.helloTimeout() }
 
-func (c Config) silence() time.Duration { return cmp.Or(c.SilentAfter, 30*time.Second) }
-
 // Masked hides the secrets that the agent was given, and then the server's: an agent that runs as the server's own user
 // may come across a file that holds them.
 func (c Config) Masked(text []byte) []byte {

@@ -28,7 +28,11 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 		a.translator.passOn("elicitation", masked)
 		return elicitationAnswer{Action: "decline"}, nil
 	}
-	form := domain.Encode(map[string]any{"message": request.Text("message"), "schema": schemaOf(request)})
+	schema := request["requestedSchema"]
+	if request.Object("requestedSchema") == nil { // it asks for nothing but a yes
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	form := domain.Encode(map[string]any{"message": request.Text("message"), "schema": schema})
 	c, shown, ours := a.translator.formCall(request.Text("toolCallId"), form)
 	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
 	a.translator.answered(c, answer.Status)
@@ -39,14 +43,6 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 		return nil, context.Canceled
 	}
 	return formAnswer(answer), nil
-}
-
-// schemaOf is the schema of the form; a form without one asks for nothing but a yes.
-func schemaOf(request wire.Object) json.RawMessage {
-	if request.Object("requestedSchema") == nil {
-		return json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	return request["requestedSchema"]
 }
 
 // formCall returns the call that a form belongs to. A form that belongs to none, or to one that waits for another

@@ -104,18 +104,15 @@ func (a *agent) callFor(ctx context.Context, method string, params any) (json.Ra
 // might open a browser, is never among them. Where it fails, the refusal before it says more.
 func (a *agent) signedIn(ctx context.Context) bool {
 	for _, method := range a.config.AuthMethods {
-		if a.offersToSignInBy(method) {
+		offered := slices.ContainsFunc(a.hello.Objects("authMethods"), func(way wire.Object) bool {
+			return way.Text("id") == method && way.Text("type") != "terminal"
+		})
+		if offered {
 			_, err := a.callFor(ctx, "authenticate", map[string]string{"methodId": method})
 			return err == nil
 		}
 	}
 	return false
-}
-
-func (a *agent) offersToSignInBy(method string) bool {
-	return slices.ContainsFunc(a.hello.Objects("authMethods"), func(offered wire.Object) bool {
-		return offered.Text("id") == method && offered.Text("type") != "terminal"
-	})
 }
 
 const (

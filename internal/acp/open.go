@@ -39,7 +39,7 @@ func (a *agent) start(ctx context.Context) error {
 	if a.fresh && a.config.Offered != nil {
 		a.config.Offered(settings.Offers{Options: a.translator.listed(), Version: a.Introduction().Version, At: time.Now().UTC()})
 	}
-	if err := a.configure(ctx); err != nil {
+	if err := a.choose(ctx, a.config.Selections); err != nil {
 		return err
 	}
 	a.translator.goLive()

@@ -84,7 +84,7 @@ func TestPowers(t *testing.T) {
 			"fs/read_text_file": fs["readTextFile"], "fs/write_text_file": fs["writeTextFile"], "terminal/create": powers["terminal"],
 			"session/request_permission": true, "elicitation/create": true, "session/unknown": false,
 		} {
-			a.terminals = newTerminals(a)
+			a.terminals = &terminals{agent: a, open: map[string]*terminal{}}
 			want(t, name+" "+method, a.serves(method) != nil, offered.(bool))
 		}
 	}

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"time"
@@ -21,7 +22,7 @@ func (t *translator) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
 	c := t.calls.known[agentID]
 	switch {
 	case agentID == "" || c == nil || c.ended:
-		c = t.announce(agentIDOr(agentID, "permission"), toolCall)
+		c = t.announce(cmp.Or(agentID, "permission"), toolCall)
 	case c.asking:
 		c.learn(toolCall)
 		c = t.double(c, agentID)
@@ -40,13 +41,6 @@ func (t *translator) inQuestion(c *toolCall) domain.ToolCall {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return c.inQuestion()
-}
-
-func agentIDOr(agentID, otherwise string) string {
-	if agentID == "" {
-		return otherwise
-	}
-	return agentID
 }
 
 // double announces a call once more, for a second question.

@@ -74,7 +74,9 @@ func (r *replay) remember(of domain.Request, event domain.Event) {
 }
 
 // exhausted tells whether all was told again. Thoughts come before the messages that they lead to.
-func (r *replay) exhausted() bool { return r.messages.over() && len(r.calls) == 0 }
+func (r *replay) exhausted() bool {
+	return r.messages.from >= r.messages.text.Len() && len(r.calls) == 0
+}
 
 // transcript is what the log has of the agent's messages, or of its thoughts, one behind the other and without white
 // space: where one ends and the next begins, and how they are spaced, need not be the same when they are told again.
@@ -119,8 +121,6 @@ func (t *transcript) close(cutOff bool) {
 		t.parts[len(t.parts)-1].cutOff = cutOff
 	}
 }
-
-func (t *transcript) over() bool { return t.from >= t.text.Len() }
 
 // hear tells whether a further piece may be told again: whether all that was heard stands in the transcript from the
 // beginning of a message on that belongs to the prompt, or to any one. An agent may have forgotten messages in between.

@@ -88,10 +88,4 @@ func shortened(text string) (short string, truncated bool) {
 	return fmt.Sprintf("%s\n[… %d bytes left out here …]\n%s", text[:head], tail-head, text[tail:]), true
 }
 
-// shortenedBy shortens a text that may have been shortened before.
-func shortenedBy(text string, already bool) (short string, truncated bool) {
-	short, truncated = shortened(text)
-	return short, truncated || already
-}
-
 func sortedNames(o wire.Object) []string { return slices.Sorted(maps.Keys(o)) }

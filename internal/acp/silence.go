@@ -20,9 +20,6 @@ func newSilence(after time.Duration, heard func() time.Time, owed func() bool, t
 	}
 }
 
-// ticks rings when it is time to look.
-func (s *silence) ticks() <-chan time.Time { return s.timer.C }
-
 // look tells of the silence if there is one. The turn's beginning, a word of the agent and an answer of ours all begin
 // it anew.
 func (s *silence) look() {
@@ -39,5 +36,3 @@ func (s *silence) look() {
 	}
 	s.timer.Reset(time.Until(s.since.Add(s.limit)))
 }
-
-func (s *silence) stop() { s.timer.Stop() }

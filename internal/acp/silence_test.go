@@ -17,10 +17,10 @@ func TestSilence(t *testing.T) {
 		s := newSilence(10*time.Second, func() time.Time { return heard }, func() bool { return owed }, func(quiet time.Duration) {
 			told = append(told, fmt.Sprintf("%d:%d", at(), int(quiet/time.Second)))
 		})
-		defer s.stop()
+		defer s.timer.Stop()
 		for at() < 200 {
 			select {
-			case <-s.ticks():
+			case <-s.timer.C:
 				s.look()
 			case <-time.After(time.Second):
 			}

@@ -41,8 +41,6 @@ type exitStatus struct {
 
 var errKilledByAgent = errors.New("the agent ended the command")
 
-func newTerminals(a *agent) *terminals { return &terminals{agent: a, open: map[string]*terminal{}} }
-
 // over is closed when no command runs.
 func (t *terminals) over() <-chan struct{} {
 	over := make(chan struct{})

@@ -54,10 +54,6 @@ type toolCall struct {
 	others   []*toolCall // further questions about the same call, which end with it
 }
 
-func newCalls(process, folder string) calls {
-	return calls{process: process, folder: folder, known: map[string]*toolCall{}, used: map[string]bool{}}
-}
-
 // distinguish gives all further ids an ending of their own.
 func (c *calls) distinguish() { c.ending = "~" + c.process }
 

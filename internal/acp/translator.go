@@ -42,14 +42,16 @@ type translator struct {
 // the ids of calls, which the agent may count from 1 again, need an ending of their own.
 func newTranslator(life context.Context, opening domain.Opening) *translator {
 	process := randomName(4)
-	s := &translator{life: life, outside: opening.Host}
-	s.messages.process = process
-	s.calls = newCalls(process, opening.Execution.Request.WorkingDirectory)
-	s.usage = account{before: opening.Execution.Usage, continued: opening.AgentSession != ""}
-	if opening.AgentSession != "" || opening.Execution.Turn > 1 || opening.Earlier {
-		s.calls.distinguish()
+	t := &translator{life: life, outside: opening.Host}
+	t.messages.process = process
+	t.calls = calls{
+		process: process, folder: opening.Execution.Request.WorkingDirectory, known: map[string]*toolCall{}, used: map[string]bool{},
 	}
-	return s
+	t.usage = account{before: opening.Execution.Usage, continued: opening.AgentSession != ""}
+	if opening.AgentSession != "" || opening.Execution.Turn > 1 || opening.Earlier {
+		t.calls.distinguish()
+	}
+	return t
 }
 
 // inTurn tells whether a turn runs.

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,15 +74,15 @@ func (a *agent) turn(ctx context.Context, prompt domain.Prompt) wire.Answer {
 		result, err := a.peer.Call(context.WithoutCancel(ctx), "session/prompt", params)
 		answers <- wire.Answer{Result: result, Err: err}
 	}()
-	silence := newSilence(a.config.silence(), a.peer.LastRead, a.service.owes, a.translator.silent)
-	defer silence.stop()
+	silence := newSilence(cmp.Or(a.config.SilentAfter, 30*time.Second), a.peer.LastRead, a.service.owes, a.translator.silent)
+	defer silence.timer.Stop()
 	for {
 		select {
 		case answer := <-answers:
 			return answer
 		case <-ctx.Done():
 			return a.cancel(answers)
-		case <-silence.ticks():
+		case <-silence.timer.C: // it is time to look
 			silence.look()
 		}
 	}

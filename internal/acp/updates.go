@@ -45,7 +45,7 @@ func (t *translator) chunk(kind string, thought bool, update wire.Object, raw js
 		t.addText(thought, update.Text("messageId"), content.Text("text"))
 	}
 	if usage := update.Object("_meta").Object("usage"); usage != nil && content.Text("text") == "" {
-		t.usage.addAnswer(usage)
+		t.usage.answers = t.usage.answers.Add(readUsage(usage)) // of one answer of the model
 		t.tellUsage()
 	}
 	plain := content.Text("type") == "text" && content.Only("type", "text") &&
@@ -119,7 +119,7 @@ func (t *translator) result(raw json.RawMessage) {
 		usage = answer.Object("_meta").Object("quota").Object("token_count") // as Gemini CLI tells it
 	}
 	if usage != nil {
-		t.usage.add(usage)
+		t.usage.turns = t.usage.turns.Add(readUsage(usage))
 		t.tellUsage()
 	}
 	if len(answer) > 0 && !answer.Only("stopReason") {

@@ -30,12 +30,6 @@ func (a *account) state(update wire.Object) {
 	}
 }
 
-// add takes the usage of a turn.
-func (a *account) add(usage wire.Object) { a.turns = a.turns.Add(readUsage(usage)) }
-
-// addAnswer takes the usage of one answer of the model, which a chunk without text carries.
-func (a *account) addAnswer(usage wire.Object) { a.answers = a.answers.Add(readUsage(usage)) }
-
 // total is the usage of the execution.
 func (a *account) total() domain.Usage {
 	sum, mine := a.before, a.turns

@@ -44,20 +44,17 @@ func (r *Registry) AgentsInFull(ctx context.Context) []AgentInfo {
 
 func (r *Registry) info(ctx context.Context, agent *agent) AgentInfo {
 	reason := r.missing(agent)
+	description := agent.Description
+	if agent.AllowBypass {
+		description = strings.TrimSpace(description + " It may act without asking: its configuration has allowBypass.")
+	}
 	info := AgentInfo{
-		Name: agent.name, Description: agent.describe(), Configured: agent.said, Available: reason == "", Reason: reason, Mode: agent.mode(),
+		Name: agent.name, Description: description, Configured: agent.said, Available: reason == "", Reason: reason, Mode: agent.mode(),
 	}
 	if program := r.findProgram(agent.Command); program != "" {
 		info.Version = r.version(ctx, agent, program)
 	}
 	return info
-}
-
-func (a *agent) describe() string {
-	if a.AllowBypass {
-		return strings.TrimSpace(a.Description + " It may act without asking: its configuration has allowBypass.")
-	}
-	return a.Description
 }
 
 // missing tells what has to be done before the agent can be used, or nothing.

@@ -34,7 +34,7 @@ var bypassTables = map[string]bypassTable{
 		modes:     []string{"bypassPermissions", "acceptEdits"},
 		texts:     []string{"bypassPermissions"},
 		variables: map[string]func(string) bool{
-			"CLAUDE_CODE_EXECUTABLE": isSet, // another program in place of Claude Code, or the same with flags
+			"CLAUDE_CODE_EXECUTABLE": func(value string) bool { return value != "" }, // another program in place of Claude Code, or the same with flags
 			"*DANGEROUSLY*":          isOn,
 			"*SKIP_PERMISSIONS*":     isOn,
 		},
@@ -106,8 +106,6 @@ func compacted(text string) string {
 func isOn(value string) bool {
 	return !slices.Contains([]string{"", "0", "false", "no", "off", "n"}, strings.ToLower(value))
 }
-
-func isSet(value string) bool { return value != "" }
 
 // codexConfigures tells whether a configuration of Codex says more than which model answers. Much in there decides what is
 // asked, so that only what is known not to is let through.

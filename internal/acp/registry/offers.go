@@ -63,11 +63,6 @@ func (r *Registry) knownOffers(agent *agent) *settings.Offers {
 	return last.offers
 }
 
-// learnOffers takes what a new session of an execution has offered.
-func (r *Registry) learnOffers(agent *agent, program string, offers settings.Offers) {
-	r.offers[agent.name].learn(identify(program), offered{offers: &offers}, offersHold)
-}
-
 // findOffers probes an agent. Offers that were known stay where that fails.
 func (r *Registry) findOffers(agent *agent, of identity) (offered, time.Duration) {
 	offers, err := r.probe(agent)

@@ -34,7 +34,9 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 		return nil, err
 	}
 	l.Selections = selections
-	l.Offered = func(offers settings.Offers) { r.learnOffers(agent, l.Process.Argv[0], offers) }
+	l.Offered = func(offers settings.Offers) {
+		r.offers[agent.name].learn(identify(l.Process.Argv[0]), offered{offers: &offers}, offersHold)
+	}
 	return acp.Open(ctx, l, opening)
 }
 

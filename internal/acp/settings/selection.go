@@ -51,7 +51,8 @@ func (s *Settings) Effective(selections []Selection) ([]Selection, error) {
 		about := s.about(one.Option)
 		other, double := chosen[about]
 		if double && other.Level == one.Level && !s.same(one, other) {
-			return nil, contradiction(one, other)
+			return nil, domain.Invalid(one.Pointer, "It contradicts %s: both are about one option of the agent, %q and %q.",
+				other.Pointer, wire.Beginning(one.Value, 100), wire.Beginning(other.Value, 100))
 		}
 		if !double || other.Level < one.Level {
 			chosen[about] = one
@@ -73,11 +74,6 @@ func (s *Settings) same(one, other Selection) bool {
 		}
 	}
 	return false
-}
-
-func contradiction(one, other Selection) error {
-	return domain.Invalid(one.Pointer, "It contradicts %s: both are about one option of the agent, %q and %q.",
-		other.Pointer, wire.Beginning(one.Value, 100), wire.Beginning(other.Value, 100))
 }
 
 // about is the option that an id or a category means: modes and models may be listed under several ids.

@@ -55,15 +55,15 @@ type flowControl struct {
 }
 
 func newFlowControl(stdin *agentStdin, stdout io.ReadCloser, handler Handler, tap func(Direction, []byte)) *flowControl {
-	g := &flowControl{
+	f := &flowControl{
 		lines: newLineReader(stdout), stdout: stdout, stdin: stdin, handler: handler, tap: tap,
 		opened: make(chan struct{}), entry: make(chan *pendingCall, 1),
 		requests: map[uint64]*agentRequest{}, calls: map[string]*pendingCall{},
 	}
-	g.changed = sync.NewCond(&g.mu)
-	g.ctx, g.stop = context.WithCancelCause(context.Background())
-	stdin.held, stdin.tap = g.wasHeld, func(message []byte) { g.show(ToAgent, bytes.TrimSuffix(message, []byte("\n"))) }
-	return g
+	f.changed = sync.NewCond(&f.mu)
+	f.ctx, f.stop = context.WithCancelCause(context.Background())
+	stdin.held, stdin.tap = f.wasHeld, func(message []byte) { f.show(ToAgent, bytes.TrimSuffix(message, []byte("\n"))) }
+	return f
 }
 
 // close ends what waits for the agent. The first reason stays.

@@ -42,7 +42,7 @@ func New(stdin DeadlineWriter, stdout io.ReadCloser, h Handler, options Options)
 	if options.WriteTimeout == 0 {
 		options.WriteTimeout = 10 * time.Second
 	}
-	read := newReadActivity(stdout)
+	read := &readActivity{ReadCloser: stdout, begin: time.Now()}
 	flow := newFlowControl(&agentStdin{to: stdin, timeout: options.WriteTimeout}, read, h, options.Tap)
 	conn := acp.NewConnection(flow.handle, flow, flow)
 	// The SDK logs what it cannot read, whole. Its goroutines run already, and would read the logger while it is being
@@ -135,17 +135,13 @@ func (p *Peer) Done() <-chan struct{} { return p.conn.Done() }
 func (p *Peer) Cause() error { return p.flow.reason() }
 
 // LastRead is when the agent was last read from. While the handler holds the agent up, nothing is read.
-func (p *Peer) LastRead() time.Time { return p.read.last() }
+func (p *Peer) LastRead() time.Time { return p.read.begin.Add(time.Duration(p.read.since.Load())) }
 
 // readActivity remembers when something was read.
 type readActivity struct {
 	io.ReadCloser
 	begin time.Time
 	since atomic.Int64 // the duration until the last read
-}
-
-func newReadActivity(of io.ReadCloser) *readActivity {
-	return &readActivity{ReadCloser: of, begin: time.Now()}
 }
 
 // Read implements io.Reader.
@@ -156,5 +152,3 @@ func (a *readActivity) Read(into []byte) (int, error) {
 	}
 	return n, err
 }
-
-func (a *readActivity) last() time.Time { return a.begin.Add(time.Duration(a.since.Load())) }
