@@ -18,7 +18,7 @@ import (
 type agent struct {
 	config    Config
 	execution domain.Execution
-	resuming  string // the agent's session that is to be taken up; empty for a new one
+	resuming  string // the agent's session that is to be resumed; empty for a new one
 	log       domain.AgentLog
 
 	life context.Context // ends with Close
@@ -35,7 +35,7 @@ type agent struct {
 	session      string               // as the agent calls it
 	salt         string               // of the stand-ins for ids that nobody may see
 	sessionNamed chan struct{}        // closes when session is known
-	continued    string               // how it was taken up: load or resume; empty for a new one
+	continued    string               // how it was resumed: load or resume; empty for a new one
 	fresh        bool                 // the session has not been prompted, and knows nothing
 	unset        domain.ChosenOptions // of prompts whose turn ended before they were set
 

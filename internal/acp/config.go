@@ -25,7 +25,7 @@ type Config struct {
 	Terminals     bool                  // the same for commands
 	MCPServers    []mcp.Endpoint
 	Withheld      []string            // names of servers that the request wants and its capabilities deny
-	Meta          json.RawMessage     // sent as _meta when a session begins or is taken up
+	Meta          json.RawMessage     // sent as _meta when a session begins or is resumed
 	AuthMethods   []string            // methods to sign in by where the agent wants that first; it has their keys
 	SilentAfter   time.Duration       // 0 is 30 s
 	StartTimeout  time.Duration       // for the first answer; 0 is 30 s. A session may take twice as long

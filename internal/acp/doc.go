@@ -33,7 +33,7 @@
 //     has not ended its turn after three seconds, it is killed. Who cancelled is known here and not read from the answer.
 //   - A process that ends is noticed at once, and told with the last words of its standard error: as the turn's failure,
 //     or between turns as a fact.
-//   - Taking up an earlier session tells nothing twice, whenever the agent tells it again: the log knows what is no news. What
+//   - Resuming an earlier session tells nothing twice, whenever the agent tells it again: the log knows what is no news. What
 //     may be news is told.
 //   - What the agent offers to choose from is told when its session begins, and after each change. What is chosen is set before
 //     the first prompt, or before the prompt that chooses it; an agent that does not take it is asked nothing.

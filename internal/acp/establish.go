@@ -13,7 +13,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// establish gets a session: the one that is to be taken up, or a new one.
+// establish gets a session: the one that is to be resumed, or a new one.
 func (a *agent) establish(ctx context.Context) error {
 	servers, err := a.handOver()
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *agent) resumeSession(ctx context.Context, params map[string]any) error 
 	case a.hello.Object("agentCapabilities").Has("loadSession"):
 		a.continued = "load"
 	default:
-		return domain.Errorf(domain.CodeNotResumable, "The agent cannot take up an earlier session.")
+		return domain.Errorf(domain.CodeNotResumable, "The agent cannot resume an earlier session.")
 	}
 	a.session = a.resuming
 	var told *replay
@@ -78,7 +78,7 @@ func (a *agent) resumeSession(ctx context.Context, params map[string]any) error 
 func (a *agent) explainLoss(ctx context.Context, err error) error {
 	var refused *acp.RequestError
 	if errors.As(err, &refused) && refused.Code != errorAuthRequired {
-		return domain.Errorf(domain.CodeNotResumable, "The agent does not take up its session %s: %s (code %d)",
+		return domain.Errorf(domain.CodeNotResumable, "The agent does not resume its session %s: %s (code %d)",
 			wire.Beginning(a.session, 100), a.wording(refused), refused.Code)
 	}
 	return a.explain(ctx, "session/"+a.continued, err)

@@ -40,7 +40,7 @@ func (t *translator) chosen(from settings.Option, value string, answer wire.Obje
 	}
 }
 
-// established takes the answer that made the session or took it up.
+// established takes the answer that made the session or resumed it.
 func (t *translator) established(answer wire.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -118,8 +118,8 @@ func TestStartsThatFail(t *testing.T) {
 		{"an MCP server it cannot use", nil, func(r *rig) {
 			r.launch.MCPServers = []mcp.Endpoint{{Name: "far", Transport: "http", URL: "http://x"}}
 		}, domain.CodeInvalid, `The agent cannot use the MCP server "far": it does not speak http.`},
-		{"no way back", []string{"-no-load"}, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "cannot take up"},
-		{"a session that it does not know", nil, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "does not take up its session old"},
+		{"no way back", []string{"-no-load"}, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "cannot resume"},
+		{"a session that it does not know", nil, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, "does not resume its session old"},
 		{"a load that fails", []string{"-load-fails"}, func(r *rig) { r.opening.AgentSession = "old" }, domain.CodeNotResumable, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestStartOfServersIsTold(t *testing.T) {
 	}
 }
 
-// TestMetaGoesAlong: what keeps an agent asking has to hold in a session that is taken up, too.
+// TestMetaGoesAlong: what keeps an agent asking has to hold in a session that is resumed, too.
 func TestMetaGoesAlong(t *testing.T) {
 	for method, arguments := range map[string][]string{"session/load": nil, "session/resume": {"-resume"}} {
 		r := newRig(t, arguments...)

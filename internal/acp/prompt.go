@@ -30,7 +30,7 @@ func (a *agent) promptBlocks(prompt domain.Prompt) []block {
 	return blocks
 }
 
-// instructions is what the client wants the agent to be and to heed, and what its answer has to fit. The protocol has no place for it
+// instructions is what the client wants the agent to be and to observe, and what its answer has to fit. The protocol has no place for it
 // but the prompt.
 func (a *agent) instructions() string {
 	request := a.execution.Request

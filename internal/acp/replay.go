@@ -34,7 +34,7 @@ type replay struct {
 	news    bool              // the turn has said something of its own
 }
 
-// readReplay reads the log of the session that is taken up; nil says that nothing could be told again.
+// readReplay reads the log of the session that is resumed; nil says that nothing could be told again.
 func readReplay(ctx context.Context, log domain.AgentLog) (*replay, error) {
 	r := &replay{calls: map[string]bool{}, repeated: map[string]bool{}, prompt: -1}
 	if err := log(ctx, r.remember); err != nil {

@@ -129,8 +129,8 @@ func TestLateReplayTellsNothingTwice(t *testing.T) {
 	}
 }
 
-// loaded is a tale of a session that was loaded and has told nothing again.
-func loaded(t testing.TB, log domain.AgentLog, prompt string) tale {
+// loaded is a translation of a session that was loaded and has told nothing again.
+func loaded(t testing.TB, log domain.AgentLog, prompt string) translation {
 	t.Helper()
 	host, outside := &hosttest.Host{}, &hosttest.Host{}
 	s := newTranslator(t.Context(), domain.Opening{Host: outside, AgentSession: "s"})
@@ -141,10 +141,10 @@ func loaded(t testing.TB, log domain.AgentLog, prompt string) tale {
 	s.beginReplay("s", told)
 	s.goLive()
 	s.begin(host, domain.Prompt{Turn: 2, Text: prompt})
-	return tale{s, host, outside}
+	return translation{s, host, outside}
 }
 
-func (t tale) finishes() string {
+func (t translation) finishes() string {
 	t.endReplay(true)
 	t.end(false)
 	return t.host.Text()
@@ -165,13 +165,13 @@ func TestNothingNewIsTakenForAReplay(t *testing.T) {
 	for range 20_000 {
 		prompts := []string{some(), some()}
 		answers := []string{some(), some()}
-		story := loaded(t, logOf(prompts[0],
+		tr := loaded(t, logOf(prompts[0],
 			domain.MessageDelta{MessageID: "m1", Text: answers[0]}, domain.MessageCompleted{MessageID: "m1"},
 			domain.ToolCallRequested{ToolCallID: "c1", MessageID: "m1"}, domain.TurnStarted{Turn: 2, Text: prompts[1]},
 			domain.MessageDelta{MessageID: "m2", Text: answers[1]}, domain.MessageCompleted{MessageID: "m2", Interrupted: random.IntN(2) == 0},
 		), prompts[random.IntN(2)])
 		if random.IntN(2) == 0 { // some agents tell the prompt that they work on
-			story.hears(userSays(story.prompt))
+			tr.hears(userSays(tr.prompt))
 		}
 		var wanted string
 		calls := 0
@@ -184,16 +184,16 @@ func TestNothingNewIsTakenForAReplay(t *testing.T) {
 				text = text[:cut]
 			}
 			wanted += text
-			story.hears(agentSays(text))
+			tr.hears(agentSays(text))
 			if random.IntN(5) == 0 {
 				calls++
-				story.hears(`{"sessionUpdate":"tool_call","toolCallId":"c1","status":"completed"}`)
+				tr.hears(`{"sessionUpdate":"tool_call","toolCallId":"c1","status":"completed"}`)
 			}
 		}
-		if got := story.finishes(); got != wanted {
+		if got := tr.finishes(); got != wanted {
 			t.Fatalf("the log has %q and %q; told %q of %q", answers[0], answers[1], got, wanted)
 		}
-		if got := len(hosttest.Of[domain.ToolCallRequested](story.host)); got != calls {
+		if got := len(hosttest.Of[domain.ToolCallRequested](tr.host)); got != calls {
 			t.Fatalf("%d calls of %d are told", got, calls)
 		}
 	}
@@ -201,17 +201,17 @@ func TestNothingNewIsTakenForAReplay(t *testing.T) {
 
 // The whole of it may look like a replay: then it is told at the end of the turn, twice perhaps.
 func TestAnswerThatIsAllReplayIsTold(t *testing.T) {
-	story := loaded(t, twoTurns, "Say it again, please.").hears(userSays("Are you sure?"), agentSays("Yes."))
-	want(t, "told at once", story.host.Text(), "")
-	want(t, "told in the end", story.finishes(), "Yes.")
+	tr := loaded(t, twoTurns, "Say it again, please.").hears(userSays("Are you sure?"), agentSays("Yes."))
+	want(t, "told at once", tr.host.Text(), "")
+	want(t, "told in the end", tr.finishes(), "Yes.")
 }
 
 // A question about a call is told behind what was said before it, also where that was held back.
 func TestWhatIsHeldBackKeepsItsPlace(t *testing.T) {
-	story := loaded(t, twoTurns, "And now?").hears(userSays("What is in the folder?"), agentSays("There is"))
-	want(t, "told while it may be told again", story.host.Text(), "")
-	story.ask(wire.ReadObject(json.RawMessage(`{"toolCallId":"new"}`)), nil)
-	want(t, "told before the question", story.host.Text(), "There is")
-	story.hears(agentSays(" more"))
-	want(t, "told in the end", story.finishes(), "There is more")
+	tr := loaded(t, twoTurns, "And now?").hears(userSays("What is in the folder?"), agentSays("There is"))
+	want(t, "told while it may be told again", tr.host.Text(), "")
+	tr.ask(wire.ReadObject(json.RawMessage(`{"toolCallId":"new"}`)), nil)
+	want(t, "told before the question", tr.host.Text(), "There is")
+	tr.hears(agentSays(" more"))
+	want(t, "told in the end", tr.finishes(), "There is more")
 }

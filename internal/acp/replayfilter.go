@@ -14,7 +14,7 @@ const (
 	foreignShown = 3       // updates of other sessions that are shown
 )
 
-// beginReplay begins what an agent tells when it takes up a session; r recognises what is told again, nil where that need not
+// beginReplay begins what an agent tells when it resumes a session; r recognises what is told again, nil where that need not
 // be.
 func (t *translator) beginReplay(session string, r *replay) {
 	t.mu.Lock()

@@ -132,7 +132,7 @@ func await[P domain.Payload](r *rig, host *hosttest.Host, fits func(P) bool) P {
 				return payload
 			}
 		}
-		time.Sleep(2 * time.Millisecond) // the double has no bell; a test that fails here would fail later
+		time.Sleep(2 * time.Millisecond) // the double gives no notification; a test that fails here would fail later
 	}
 	r.Fatalf("%T did not come", *new(P))
 	panic("unreachable")

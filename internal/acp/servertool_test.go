@@ -38,8 +38,8 @@ func TestToolsOfServers(t *testing.T) {
 		"a server that nobody handed over":   {[]string{`{"title":"echo (theirs MCP Server)","kind":"other"}`}, "other", "", domain.ClassOther},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := newTale(t, domain.Opening{})
-			story.calls.servers = []string{"probe", "probe_two"}
+			tr := newTranslation(t, domain.Opening{})
+			tr.calls.servers = []string{"probe", "probe_two"}
 			var c *toolCall
 			for i, update := range test.updates {
 				said := wire.ReadObject(json.RawMessage(update))
@@ -47,12 +47,12 @@ func TestToolsOfServers(t *testing.T) {
 					said["toolCallId"] = json.RawMessage(`"c"`)
 				}
 				if i < len(test.updates)-1 {
-					story.hears(string(domain.Encode(withKind(said))))
+					tr.hears(string(domain.Encode(withKind(said))))
 					continue
 				}
-				c = story.ask(said, domain.Encode(said))
+				c = tr.ask(said, domain.Encode(said))
 			}
-			asked := story.inQuestion(c)
+			asked := tr.inQuestion(c)
 			want(t, "tool", asked.Tool, test.tool)
 			want(t, "server", asked.Action.Server, test.server)
 			want(t, "class", asked.Class, test.class)

@@ -33,7 +33,7 @@ const oddOptions = `{"configOptions":[
 func TestAChoiceThatIsRefusedIsNotSet(t *testing.T) {
 	refused := domain.Invalid("/source/mode", "not this one")
 	var judged []string
-	a := &agent{translator: newTale(t, domain.Opening{}).translator, config: Config{Judge: func(_ settings.Selection, option settings.Option, found domain.AgentChoice) error {
+	a := &agent{translator: newTranslation(t, domain.Opening{}).translator, config: Config{Judge: func(_ settings.Selection, option settings.Option, found domain.AgentChoice) error {
 		judged = append(judged, option.ID+" "+found.Value)
 		return refused
 	}}}
@@ -46,7 +46,7 @@ func TestAChoiceThatIsRefusedIsNotSet(t *testing.T) {
 
 // TestSettingsAreReadLeniently: groups, unknown types and missing categories; options come before modes.
 func TestSettingsAreReadLeniently(t *testing.T) {
-	s := newTale(t, domain.Opening{}).translator
+	s := newTranslation(t, domain.Opening{}).translator
 	s.established(wire.ReadObject(json.RawMessage(oddOptions)))
 	want(t, "current", s.setting(settings.CategoryMode)+" "+s.setting(settings.CategoryModel), "code m1")
 	offers := s.offers(settings.CategoryMode)
@@ -192,7 +192,7 @@ func TestOptionsOfACancelledTurn(t *testing.T) {
 
 // TestOptionsAreListed: an option stands for the mode or model that the agent lists in the older way as well.
 func TestOptionsAreListed(t *testing.T) {
-	s := newTale(t, domain.Opening{}).translator
+	s := newTranslation(t, domain.Opening{}).translator
 	s.established(wire.ReadObject(json.RawMessage(`{"configOptions":[
 		{"id":"m","name":"Mode","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Asks."}]},
 		{"id":"thinking","name":"Thinking","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"high"},{"value":"low"}]}],

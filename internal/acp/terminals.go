@@ -109,7 +109,7 @@ func (w terminalArguments) asCommand(workspace string) (domain.Command, error) {
 	return command, nil
 }
 
-// folderIn is the working directory relative to the workspace, where the command starts. The sandbox holds the walls;
+// folderIn is the working directory relative to the workspace, where the command starts. The sandbox isolates;
 // this is for a clear word.
 func folderIn(workspace, cwd string) (string, error) {
 	if cwd == "" {

@@ -14,7 +14,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// translator turns what the agent says into facts for the host: each update into the events that it means, with the agent's
+// translator translates what the agent says for the host: each update into the events that it means, with the agent's
 // own words beside them where the events leave something out.
 //
 // Updates come one after the other, but requests come beside them, and a permission request may announce a call that no
@@ -123,7 +123,7 @@ func (t *translator) silent(quiet time.Duration) {
 }
 
 // replayFilter decides what becomes of an update, before it is translated. An agent speaks as soon as its session
-// exists, which is before we know what the session is called; and one that takes up a session tells all of it again.
+// exists, which is before we know what the session is called; and one that resumes a session tells all of it again.
 type replayFilter struct {
 	phase   phase
 	session string // as the agent calls it, and as it is shown

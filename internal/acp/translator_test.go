@@ -13,13 +13,13 @@ import (
 	"signoff/internal/tools/hosttest"
 )
 
-// tale is a story without a process: updates go in, events come out.
-type tale struct {
+// translation is a translator without a process: updates go in, events come out.
+type translation struct {
 	*translator
 	host, outside *hosttest.Host
 }
 
-func newTale(t testing.TB, opening domain.Opening) tale {
+func newTranslation(t testing.TB, opening domain.Opening) translation {
 	host, outside := &hosttest.Host{}, &hosttest.Host{}
 	opening.Host = outside
 	s := newTranslator(t.Context(), opening)
@@ -30,10 +30,10 @@ func newTale(t testing.TB, opening domain.Opening) tale {
 	s.nameSession("s")
 	s.goLive()
 	s.begin(host, domain.Prompt{Turn: 1})
-	return tale{s, host, outside}
+	return translation{s, host, outside}
 }
 
-func (t tale) hears(updates ...string) tale {
+func (t translation) hears(updates ...string) translation {
 	for _, update := range updates {
 		t.update(json.RawMessage(`{"sessionId":"s","update":` + update + `}`))
 	}
@@ -166,18 +166,18 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			story := newTale(t, domain.Opening{}).hears(test.updates...)
-			tells(t, story.host, test.wanted...)
-			story.host.Finish(t, false)
+			tr := newTranslation(t, domain.Opening{}).hears(test.updates...)
+			tells(t, tr.host, test.wanted...)
+			tr.host.Finish(t, false)
 		})
 	}
 }
 
 func TestMalformedIsBounded(t *testing.T) {
-	story := newTale(t, domain.Opening{})
-	story.update(json.RawMessage(`{"sessionId":"s","update":"` + strings.Repeat("x", 1<<20) + `"}`))
-	story.update(nil)
-	updates := hosttest.Of[domain.AgentUpdated](story.host)
+	tr := newTranslation(t, domain.Opening{})
+	tr.update(json.RawMessage(`{"sessionId":"s","update":"` + strings.Repeat("x", 1<<20) + `"}`))
+	tr.update(nil)
+	updates := hosttest.Of[domain.AgentUpdated](tr.host)
 	if len(updates) != 2 || len(updates[0].Update) > malformedBytes+100 || string(updates[1].Update) != "null" {
 		t.Errorf("got %d updates of %d bytes", len(updates), len(updates[0].Update))
 	}
@@ -187,8 +187,8 @@ func TestCallIDsAreNeverUsedTwice(t *testing.T) {
 	call := func(id, kind, status string) string {
 		return fmt.Sprintf(`{"sessionUpdate":%q,"toolCallId":%q,"status":%q}`, kind, id, status)
 	}
-	ids := func(story tale) (ids []string) {
-		for _, requested := range hosttest.Of[domain.ToolCallRequested](story.host) {
+	ids := func(tr translation) (ids []string) {
+		for _, requested := range hosttest.Of[domain.ToolCallRequested](tr.host) {
 			ids = append(ids, requested.ToolCallID)
 		}
 		return ids
@@ -198,7 +198,7 @@ func TestCallIDsAreNeverUsedTwice(t *testing.T) {
 		call("1", "tool_call", "pending"), call("1", "tool_call", "pending"), // announced twice
 		call("1", "tool_call_update", "completed"), call("1", "tool_call", "pending"),
 	}
-	fresh := newTale(t, domain.Opening{}).hears(updates...)
+	fresh := newTranslation(t, domain.Opening{}).hears(updates...)
 	fresh.host.Finish(t, false)
 	want(t, "ids", fmt.Sprint(ids(fresh)), "[1 1~2 1~3]")
 	for name, opening := range map[string]domain.Opening{
@@ -206,18 +206,18 @@ func TestCallIDsAreNeverUsedTwice(t *testing.T) {
 		"later":     {Execution: domain.Execution{Turn: 2}},
 		"recovered": {Earlier: true},
 	} {
-		later := newTale(t, opening).hears(updates...)
+		later := newTranslation(t, opening).hears(updates...)
 		want(t, name, fmt.Sprint(ids(later)), "[1~p 1~p~2 1~p~3]")
 	}
-	third := newTale(t, domain.Opening{})
+	third := newTranslation(t, domain.Opening{})
 	third.prompted = false
 	third.begin(third.host, domain.Prompt{Turn: 3})
 	want(t, "a process that begins with a later turn", fmt.Sprint(ids(third.hears(updates[0]))), "[1~p]")
-	second := newTale(t, domain.Opening{})
+	second := newTranslation(t, domain.Opening{})
 	second.end(false)
 	second.begin(second.host, domain.Prompt{Turn: 2})
 	want(t, "the second turn of one process", fmt.Sprint(ids(second.hears(updates[0]))), "[1]")
-	long := newTale(t, domain.Opening{}).hears(call(strings.Repeat("x", 5000), "tool_call", ""))
+	long := newTranslation(t, domain.Opening{}).hears(call(strings.Repeat("x", 5000), "tool_call", ""))
 	if n := len(ids(long)[0]); n > 200 {
 		t.Errorf("an id has %d bytes", n)
 	}
@@ -259,34 +259,34 @@ func TestOutputOfACall(t *testing.T) {
 	text := func(s string) string {
 		return `"content":[{"type":"content","content":{"type":"text","text":"` + s + `"}}]`
 	}
-	story := newTale(t, domain.Opening{}).hears(
+	tr := newTranslation(t, domain.Opening{}).hears(
 		`{"sessionUpdate":"tool_call","toolCallId":"c",`+text("one")+`}`,
 		`{"sessionUpdate":"tool_call_update","toolCallId":"c",`+text("two")+`}`,
 		`{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}`)
-	want(t, "output", hosttest.Of[domain.ToolCallCompleted](story.host)[0].Output, "two")
+	want(t, "output", hosttest.Of[domain.ToolCallCompleted](tr.host)[0].Output, "two")
 }
 
 // TestCallsOfARound: calls belong to the message before them, and what comes after a result is a new answer.
 func TestCallsOfARound(t *testing.T) {
-	story := newTale(t, domain.Opening{}).hears(plainChunk,
+	tr := newTranslation(t, domain.Opening{}).hears(plainChunk,
 		`{"sessionUpdate":"tool_call","toolCallId":"1"}`, `{"sessionUpdate":"tool_call","toolCallId":"2"}`,
 		`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}`,
 		`{"sessionUpdate":"tool_call","toolCallId":"3"}`)
 	var rounds []string
-	for _, requested := range hosttest.Of[domain.ToolCallRequested](story.host) {
+	for _, requested := range hosttest.Of[domain.ToolCallRequested](tr.host) {
 		rounds = append(rounds, requested.MessageID)
 	}
 	want(t, "rounds", fmt.Sprint(rounds), "[t1-1-p t1-1-p t1-2-p]")
 }
 
 func TestBetweenTurnsGoesOutside(t *testing.T) {
-	story := newTale(t, domain.Opening{})
-	story.end(false)
-	story.hears(plainChunk)
-	story.begin(story.host, domain.Prompt{Turn: 2})
-	story.hears(plainChunk)
-	tells(t, story.outside, `message.delta {"messageId":"t0-1-p","offset":0,"text":"Hi"}`, `message.completed {"length":2,"messageId":"t0-1-p"}`)
-	tells(t, story.host, `message.delta {"messageId":"t2-2-p","offset":0,"text":"Hi"}`)
+	tr := newTranslation(t, domain.Opening{})
+	tr.end(false)
+	tr.hears(plainChunk)
+	tr.begin(tr.host, domain.Prompt{Turn: 2})
+	tr.hears(plainChunk)
+	tells(t, tr.outside, `message.delta {"messageId":"t0-1-p","offset":0,"text":"Hi"}`, `message.completed {"length":2,"messageId":"t0-1-p"}`)
+	tells(t, tr.host, `message.delta {"messageId":"t2-2-p","offset":0,"text":"Hi"}`)
 }
 
 func TestEndOfTurnClosesTheMessage(t *testing.T) {
@@ -294,20 +294,20 @@ func TestEndOfTurnClosesTheMessage(t *testing.T) {
 		false: `message.completed {"length":2,"messageId":"t1-1-p"}`,
 		true:  `message.completed {"interrupted":true,"length":2,"messageId":"t1-1-p"}`,
 	} {
-		story := newTale(t, domain.Opening{}).hears(plainChunk)
-		story.end(cutOff)
-		want(t, "last event", told(t, story.host)[1], wanted)
+		tr := newTranslation(t, domain.Opening{}).hears(plainChunk)
+		tr.end(cutOff)
+		want(t, "last event", told(t, tr.host)[1], wanted)
 	}
 }
 
 func TestExtensions(t *testing.T) {
-	story := newTale(t, domain.Opening{})
-	story.extension("codex/rateLimits", json.RawMessage(`{"primary":{"usedPercent":3}}`))
-	story.extension("vendor/x", json.RawMessage(`{"rateLimits":{}}`))
-	story.extension("codex/tokenUsage", json.RawMessage(`{"tokenUsage":{"total":{"inputTokens":7,"outputTokens":0},"modelContextWindow":100}}`))
-	story.extension("qwen/notify/session", json.RawMessage(`{"a":1}`))
-	story.extension("_empty", nil)
-	tells(t, story.host,
+	tr := newTranslation(t, domain.Opening{})
+	tr.extension("codex/rateLimits", json.RawMessage(`{"primary":{"usedPercent":3}}`))
+	tr.extension("vendor/x", json.RawMessage(`{"rateLimits":{}}`))
+	tr.extension("codex/tokenUsage", json.RawMessage(`{"tokenUsage":{"total":{"inputTokens":7,"outputTokens":0},"modelContextWindow":100}}`))
+	tr.extension("qwen/notify/session", json.RawMessage(`{"a":1}`))
+	tr.extension("_empty", nil)
+	tells(t, tr.host,
 		`rateLimit.updated {"update":{"primary":{"usedPercent":3}}}`,
 		`rateLimit.updated {"update":{"rateLimits":{}}}`,
 		`usage.updated {"usage":{"cacheReadTokens":null,"cacheWriteTokens":null,"contextSize":100,"contextUsed":null,"cost":null,"inputTokens":7,"outputTokens":0,"reasoningTokens":null,"totalTokens":null}}`,
@@ -317,12 +317,12 @@ func TestExtensions(t *testing.T) {
 }
 
 func TestForeignSessionsAreShownAFewTimes(t *testing.T) {
-	story := newTale(t, domain.Opening{})
+	tr := newTranslation(t, domain.Opening{})
 	for range 10 {
-		story.update(json.RawMessage(`{"sessionId":"other","update":` + plainChunk + `}`))
+		tr.update(json.RawMessage(`{"sessionId":"other","update":` + plainChunk + `}`))
 	}
-	updates := hosttest.Of[domain.AgentUpdated](story.host)
-	if len(updates) != foreignShown || updates[0].Kind != "foreignSession" || story.host.Text() != "" {
+	updates := hosttest.Of[domain.AgentUpdated](tr.host)
+	if len(updates) != foreignShown || updates[0].Kind != "foreignSession" || tr.host.Text() != "" {
 		t.Errorf("got %v", updates)
 	}
 }

@@ -8,7 +8,7 @@ type builtin struct {
 	keys    []string // one of these variables, or
 	files   []string // one of these in its home, and it has something to sign in with; without files it cannot be told
 	guard   *guard
-	meta    string // JSON, sent as _meta when a session begins or is taken up
+	meta    string // JSON, sent as _meta when a session begins or is resumed
 	// admissions are tried where the agent wants to be signed in before it makes a session. Each writes something into
 	// the home, such as the key, so that none is tried unasked.
 	authMethods []authMethod

@@ -38,7 +38,7 @@ const (
 	offeredValueSize = 500  // a longer id or value cannot be chosen
 )
 
-// ReadSession takes the answer that made the session or took it up.
+// ReadSession takes the answer that made the session or resumed it.
 func (s *Settings) ReadSession(answer wire.Object) {
 	s.modes.readLegacy(CategoryMode, answer.Object("modes"), "currentModeId", "availableModes", "id")
 	s.models.readLegacy(CategoryModel, answer.Object("models"), "currentModelId", "availableModels", "modelId")
