@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gowebpki/jcs"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // canonicalJSON is the one spelling of a document (RFC 8785), or an error where it has none.
@@ -19,22 +18,20 @@ import (
 // that one record is deleted would have approved the other one, under the same hash. A number that does not survive has
 // no canonical form.
 func canonicalJSON(document []byte) ([]byte, error) {
-	numbers := json.NewDecoder(bytes.NewReader(document))
-	numbers.UseNumber()
-	for {
-		token, err := numbers.Token()
+	canonical := jsontext.Value(bytes.Clone(document))
+	for numbers := jsontext.NewDecoder(bytes.NewReader(document)); ; {
+		token, err := numbers.ReadToken()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, fmt.Errorf("no canonical form: %w", err)
 		}
-		if number, is := token.(json.Number); is && !survives(number.String()) {
-			return nil, fmt.Errorf("no canonical form: a float64 does not hold the number %.40s", number)
+		if token.Kind() == '0' && !survives(token.String()) {
+			return nil, fmt.Errorf("no canonical form: a float64 does not hold the number %.40s", token.String())
 		}
 	}
-	canonical, err := jcs.Transform(document)
-	if err != nil {
+	if err := canonical.Canonicalize(); err != nil {
 		return nil, fmt.Errorf("no canonical form: %w", err)
 	}
 	return canonical, nil

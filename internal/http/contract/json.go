@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"signoff/internal/domain"
 )
 
-// ParseJSON reads one JSON value as strictly as RFC 8259 allows. Go's own decoder takes the last of two equal names,
-// replaces broken UTF-8 and lone surrogates by U+FFFD and ignores what follows the value: each of them means that two
-// readers of the same bytes can see different things, and what a person approves must be what runs.
+// ParseJSON reads one JSON value as strictly as RFC 8259 allows. encoding/json takes the last of two equal names, replaces broken UTF-8 and
+// lone surrogates by U+FFFD and ignores what follows the value: each of them means that two readers of the same bytes can see
+// different things, and what a person approves must be what runs.
 //
 // Objects become map[string]any, numbers stay [json.Number].
 func ParseJSON(data []byte) (any, error) {
@@ -23,17 +24,13 @@ func ParseJSON(data []byte) (any, error) {
 		return nil, malformed("The body is not valid UTF-8.")
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
 		return nil, malformed("The body begins with a byte order mark.")
-	case loneSurrogate(data):
-		return nil, malformed("A string holds half a surrogate pair.")
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	p := &parser{decoder: decoder}
-	value, err := p.value(0)
+	p := &parser{Decoder: jsontext.NewDecoder(bytes.NewBuffer(data))}
+	value, err := p.value()
 	if err != nil {
 		return nil, p.explain(err)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if _, err := p.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, malformed("Something follows the JSON value.")
 	}
 	if len(p.nuls) > 0 {
@@ -42,120 +39,88 @@ func ParseJSON(data []byte) (any, error) {
 	return value, nil
 }
 
-// parser builds a value from tokens. The decoder checks the grammar.
+// parser builds a value from tokens. The decoder checks the grammar, the names and the letters.
 type parser struct {
-	decoder *json.Decoder
-	path    []string
-	nuls    []domain.Detail
+	*jsontext.Decoder
+	nuls []domain.Detail
 }
 
-func (p *parser) value(depth int) (any, error) {
-	token, err := p.decoder.Token()
+func (p *parser) value() (any, error) {
+	token, err := p.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		if depth == domain.MaxDepth {
+	switch token.Kind() {
+	case '{', '[':
+		if p.StackDepth() > domain.MaxDepth {
 			return nil, malformed("The body is nested deeper than %d levels.", domain.MaxDepth)
 		}
-		if token == '[' {
-			return p.array(depth + 1)
+		if token.Kind() == '{' {
+			return p.object()
 		}
-		return p.object(depth + 1)
-	case string:
-		p.check(token)
+		return p.array()
+	case '"':
+		text := token.String()
+		p.check(text, p.StackPointer())
+		return text, nil
+	case '0':
+		return json.Number(token.String()), nil
+	case 't', 'f':
+		return token.Bool(), nil
+	default:
+		return nil, nil
 	}
-	return token, nil
 }
 
-func (p *parser) array(depth int) (any, error) {
+func (p *parser) array() (any, error) {
 	array := []any{}
-	for p.decoder.More() {
-		p.path = append(p.path, strconv.Itoa(len(array)))
-		value, err := p.value(depth)
+	for p.PeekKind() != ']' {
+		value, err := p.value()
 		if err != nil {
 			return nil, err
 		}
-		p.path = p.path[:len(p.path)-1]
 		array = append(array, value)
 	}
-	_, err := p.decoder.Token()
+	_, err := p.ReadToken()
 	return array, err
 }
 
-func (p *parser) object(depth int) (any, error) {
+func (p *parser) object() (any, error) {
 	object := map[string]any{}
-	for p.decoder.More() {
-		token, err := p.decoder.Token()
+	for p.PeekKind() != '}' {
+		token, err := p.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		name := token.(string) // the decoder lets nothing else be a name
-		p.check(name)          // points at the object, since a pointer must not hold it either
-		p.path = append(p.path, name)
-		if _, double := object[name]; double {
-			return nil, p.at(malformed("A name stands twice in the same object."))
-		}
-		if object[name], err = p.value(depth); err != nil {
+		name := token.String()
+		p.check(name, p.StackPointer().Parent()) // a pointer must not hold it either
+		if object[name], err = p.value(); err != nil {
 			return nil, err
 		}
-		p.path = p.path[:len(p.path)-1]
 	}
-	_, err := p.decoder.Token()
+	_, err := p.ReadToken()
 	return object, err
 }
 
-func (p *parser) check(text string) {
+func (p *parser) check(text string, at jsontext.Pointer) {
 	if strings.ContainsRune(text, 0) && len(p.nuls) < MaxDetails {
-		p.nuls = append(p.nuls, domain.Detail{Pointer: domain.Pointer(p.path...), Message: "must not hold U+0000"})
+		p.nuls = append(p.nuls, domain.Detail{Pointer: string(at), Message: "must not hold U+0000"})
 	}
-}
-
-func (p *parser) at(err *domain.Error) *domain.Error {
-	err.Details = []domain.Detail{{Pointer: domain.Pointer(p.path...), Message: err.Message}}
-	return err
 }
 
 func (p *parser) explain(err error) error {
 	var coded *domain.Error
-	if errors.As(err, &coded) {
+	var wrong *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &coded):
 		return err
+	case errors.As(err, &wrong) && errors.Is(err, jsontext.ErrDuplicateName):
+		twice := malformed("A name stands twice in the same object.")
+		twice.Details = []domain.Detail{{Pointer: string(wrong.JSONPointer), Message: twice.Message}}
+		return twice
+	default:
+		return malformed("The body is not valid JSON: it breaks at byte %d.", p.InputOffset())
 	}
-	return malformed("The body is not valid JSON: it breaks at byte %d.", p.decoder.InputOffset())
-}
-
-// loneSurrogate looks for an escaped surrogate without its other half. In valid JSON a backslash stands only in
-// strings, and what is not valid JSON is refused anyway.
-func loneSurrogate(data []byte) bool {
-	for i := 0; i < len(data); i++ {
-		if data[i] != '\\' {
-			continue
-		}
-		i++
-		unit, ok := escape(data, i)
-		switch {
-		case !ok || unit < 0xD800 || unit > 0xDFFF:
-			continue
-		case unit >= 0xDC00:
-			return true
-		}
-		low, ok := escape(data, i+6)
-		if !ok || data[i+5] != '\\' || low < 0xDC00 || low > 0xDFFF {
-			return true
-		}
-		i += 10
-	}
-	return false
-}
-
-// escape reads uXXXX at data[at:].
-func escape(data []byte, at int) (unit uint64, ok bool) {
-	if at+5 > len(data) || data[at] != 'u' {
-		return 0, false
-	}
-	unit, err := strconv.ParseUint(string(data[at+1:at+5]), 16, 16)
-	return unit, err == nil
 }
 
 func malformed(format string, args ...any) *domain.Error {

@@ -3,8 +3,14 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
 )
 
 func FuzzParseJSON(f *testing.F) {
@@ -27,4 +33,56 @@ func FuzzParseJSON(f *testing.F) {
 			t.Errorf("%q became %s (%v)", body, encoded, err)
 		}
 	})
+}
+
+func TestWhatIsNotStrictJSONIsRefusedWhereItIs(t *testing.T) {
+	nested := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
+	for body, want := range map[string]struct {
+		code    domain.Code
+		pointer string
+	}{
+		`{"a":[{"b":1,"b":2}]}`:          {domain.CodeMalformed, "/a/0/b"},
+		`{"a":1,"\u0061":2}`:             {domain.CodeMalformed, "/a"},
+		`{"a/~":{"x":1,"x":1}}`:          {domain.CodeMalformed, "/a~1~0/x"},
+		`{"a":["x","\u0000"]}`:           {domain.CodeInvalid, "/a/1"},
+		`{"a":{"n\u0000":1}}`:            {domain.CodeInvalid, "/a"},
+		`"\ud800"`:                       {domain.CodeMalformed, ""},
+		`"\udc00\ud800"`:                 {domain.CodeMalformed, ""},
+		"\"\xed\xa0\x80\"":               {domain.CodeMalformed, ""},
+		"\xef\xbb\xbf{}":                 {domain.CodeMalformed, ""},
+		nested(domain.MaxDepth + 1):      {domain.CodeMalformed, ""},
+		strings.Repeat("[", 100_000):     {domain.CodeMalformed, ""},
+		strings.Repeat(`{"a":`, 100_000): {domain.CodeMalformed, ""},
+		`{} {}`:                          {domain.CodeMalformed, ""},
+		`{},`:                            {domain.CodeMalformed, ""},
+		`[1,]`:                           {domain.CodeMalformed, ""},
+		`{"a":1,}`:                       {domain.CodeMalformed, ""},
+		`{1:2}`:                          {domain.CodeMalformed, ""},
+		`01`:                             {domain.CodeMalformed, ""},
+		`NaN`:                            {domain.CodeMalformed, ""},
+		`'a'`:                            {domain.CodeMalformed, ""},
+		``:                               {domain.CodeMalformed, ""},
+		`{"a":1 // why` + "\n}":          {domain.CodeMalformed, ""},
+	} {
+		_, err := ParseJSON([]byte(body))
+		var coded *domain.Error
+		if !errors.As(err, &coded) || coded.Code != want.code {
+			t.Errorf("%.40q: %v", body, err)
+			continue
+		}
+		if want.pointer != "" && (len(coded.Details) != 1 || coded.Details[0].Pointer != want.pointer) {
+			t.Errorf("%.40q: %+v", body, coded.Details)
+		}
+	}
+	value, err := ParseJSON([]byte(nested(domain.MaxDepth)))
+	if err != nil || value == nil {
+		t.Errorf("%d levels: %v", domain.MaxDepth, err)
+	}
+	got, err := ParseJSON([]byte(` {"big":123456789012345678901234567890,"exact":1.50e+3,"t":true,"n":null,"s":"\ud83d\ude00<","l":[]} `))
+	want := map[string]any{
+		"big": json.Number("123456789012345678901234567890"), "exact": json.Number("1.50e+3"), "t": true, "n": nil, "s": "😀<", "l": []any{},
+	}
+	if diff := cmp.Diff(any(want), got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
 }
