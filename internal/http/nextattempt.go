@@ -13,7 +13,7 @@ const retryTail = 20
 
 // goesOnByItself tells whether an execution waits for nobody but the server.
 func goesOnByItself(e api.Execution) bool {
-	switch domain.Status(e.Status) {
+	switch e.Status {
 	case domain.StatusPendingToolApproval, domain.StatusIdle, domain.StatusInterrupted:
 		return false
 	}
