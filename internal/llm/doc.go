@@ -12,9 +12,13 @@
 // chat completions, anthropic for Anthropic's messages, demo for a scripted model that needs no key. The table in
 // providers.go lists them.
 //
+// The files are read downwards: registry.go opens an agent, prompt.go is its loop, ask.go, context.go and attempts.go get one answer, and
+// turn.go is what they share. What an agent keeps between its prompts has an owner each: lineup (fallback.go), account (cost.go) and
+// conversation. runner.go brings calls to their end. No file uses one that stands above it.
+//
 // What a model reads is made anew for each request: the system prompt in its layers (safety, which nothing replaces;
 // persona; the rules of the execution's kind, which nothing replaces either; working directory; instructions; the schema of the
-// answer; the notes of earlier executions), the tools that the execution has, and the conversation. Near the model's limit, old tool results are cut to a line each; see context.go. A model that fails for
+// answer; the notes of earlier executions), the tools that the execution has, and the conversation. Near the model's limit, old tool results are cut to a line each; see conversation.go. A model that fails for
 // good makes room for the next one of the request, for as long as the agent is open; see fallback.go.
 //
 // What an execution is for, its kind, decides over prompt and tools; see kind.go and toolset.go. One that generates blocks ends its

@@ -46,16 +46,17 @@ var _ provider.Client = (*client)(nil)
 func newClient(entry provider.Model, setup provider.Setup) *client {
 	header := headerOf(entry.APIKey)
 	probed := header.Clone()
+	base := strings.TrimSuffix(entry.BaseURL, "/v1") + "/v1" // the vendor's own tools have the address without the version
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")
 	return &client{
 		name:     entry.Name,
 		model:    model{name: entry.Model, maxOutput: maxOutput(entry), thinking: entry.ThinkingTokens},
 		failures: provider.NewFailures(entry, setup, statusOf),
-		address:  strings.TrimSuffix(entry.BaseURL, "/v1") + "/v1/messages", // the vendor's own tools have the address without the version
+		address:  base + "/messages",
 		header:   header,
 		http:     setup.HTTPClient(),
-		probe:    func(ctx context.Context) error { return setup.Probe(ctx, entry.BaseURL+"/models", probed.Clone()) },
+		probe:    func(ctx context.Context) error { return setup.Probe(ctx, base+"/models", probed.Clone()) },
 	}
 }
 

@@ -114,6 +114,9 @@ func TestAnthropicTakesBothAddresses(t *testing.T) {
 		if _, err := client.Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{}); err != nil || asked != "http://vendor.test/v1/messages" {
 			t.Errorf("%s: asked %s, %v", base, asked, err)
 		}
+		if err := client.Probe(t.Context()); err != nil || asked != "http://vendor.test/v1/models" {
+			t.Errorf("%s: a probe asked %s, %v", base, asked, err)
+		}
 	}
 }
 
