@@ -14,7 +14,7 @@ func (t *turn) ask(ctx context.Context) (provider.Answer, *message, error) {
 	models := &t.agent.models
 	for {
 		got, said, err := t.askModel(ctx)
-		var trouble *provider.Failure
+		var trouble *provider.Error
 		if !errors.As(err, &trouble) {
 			return got, said, err
 		}

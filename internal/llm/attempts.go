@@ -11,7 +11,7 @@ import (
 
 // attempts gets one whole answer of the current model, in as many attempts as that needs and its time allows. Each attempt
 // speaks in a message of its own, so that an interrupted one stays readable and is never continued by another answer's
-// text. What the provider failed at for good is a [*provider.Failure].
+// text. What the provider failed at for good is a [*provider.Error].
 //
 // An answer of nothing, neither text nor a call, is asked for once more: it is most often a hiccup of the server. When the
 // same comes again it is taken for what it says. A model that has done its work by tools may have nothing to add, and an
@@ -31,7 +31,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 		got, err := asked.client.Stream(ctx, question, said)
 		empty := got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking // thoughts are for the model itself
 		if err == nil && !repeated.once && empty {
-			err = &provider.Failure{Retry: true, Once: true,
+			err = &provider.Error{Retry: true, Once: true,
 				Shown: domain.Errorf(domain.CodeModelFailed, "The answer of model %q was empty.", asked.model.Name)}
 		}
 		if err == nil {
@@ -59,14 +59,14 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 }
 
 // judge tells a failure of the provider, after closing what it had said, from the end of everything.
-func judge(ctx context.Context, said *message, err error) (*provider.Failure, error) {
+func judge(ctx context.Context, said *message, err error) (*provider.Error, error) {
 	if ended := ctx.Err(); ended != nil {
 		return nil, ended
 	}
 	if over := said.interrupt(); over != nil { // the host takes nothing any more, which may be what err is about
 		return nil, over
 	}
-	return provider.FailureOf(err), nil
+	return provider.ErrorOf(err), nil
 }
 
 // retries begins a request to the model whose turn it is, or goes on with the one that the log tells of: when that is to be repeated
@@ -87,7 +87,7 @@ func (t *turn) retries(ctx context.Context) (*retries, error) {
 }
 
 // wait announces when the next attempt begins, then waits for it.
-func (t *turn) wait(ctx context.Context, r *retries, at time.Time, trouble *provider.Failure) error {
+func (t *turn) wait(ctx context.Context, r *retries, at time.Time, trouble *provider.Error) error {
 	at = at.UTC().Truncate(time.Microsecond) // as it is read again
 	err := t.host.Emit(ctx, domain.ModelRetrying{
 		Model:   t.agent.models.asked().model.Name,

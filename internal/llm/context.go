@@ -56,7 +56,7 @@ func (t *turn) overflow(tried []string, cause error) error {
 	if len(tried) > 0 {
 		also = "also " + strings.Join(tried, " and ")
 	}
-	return &provider.Failure{Shown: domain.Errorf(domain.CodeContextOverflow,
+	return &provider.Error{Shown: domain.Errorf(domain.CodeContextOverflow,
 		"The conversation is longer than model %q can read; %s.", t.agent.models.asked().model.Name, also).With(cause)}
 }
 

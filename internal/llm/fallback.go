@@ -86,7 +86,7 @@ func (l *lineup) recover(retrying *domain.Retrying) bool {
 
 // gaveUp is the error that ends the turn; it names every model that was tried. The failure of the last one decides whether the request
 // may be served later.
-func (l *lineup) gaveUp(last *provider.Failure) *domain.Error {
+func (l *lineup) gaveUp(last *provider.Error) *domain.Error {
 	shown := last.Shown
 	if len(l.lost) > 0 {
 		var tried []string
@@ -111,7 +111,7 @@ type keyless struct{ model Model }
 
 // Stream implements [provider.Client].
 func (k keyless) Stream(context.Context, provider.Request, provider.Sink) (provider.Answer, error) {
-	return provider.Answer{}, &provider.Failure{Shown: k.missing()}
+	return provider.Answer{}, &provider.Error{Shown: k.missing()}
 }
 
 func (k keyless) missing() *domain.Error {

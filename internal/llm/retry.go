@@ -25,7 +25,7 @@ type retries struct {
 }
 
 // next is when the request is repeated; false: not at all.
-func (r *retries) next(now time.Time, trouble *provider.Failure) (time.Time, bool) {
+func (r *retries) next(now time.Time, trouble *provider.Error) (time.Time, bool) {
 	if trouble.Once {
 		again := !r.once
 		r.once = true
@@ -49,7 +49,7 @@ func (r *retries) next(now time.Time, trouble *provider.Failure) (time.Time, boo
 }
 
 // over is the failure of a request that is not repeated any more. Where the provider asks for a longer wait than there is time for, it says so.
-func (r *retries) over(trouble *provider.Failure) *provider.Failure {
+func (r *retries) over(trouble *provider.Error) *provider.Error {
 	if !trouble.Retry || trouble.After <= r.patience {
 		return trouble
 	}

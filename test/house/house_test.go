@@ -149,7 +149,9 @@ var arrows = []arrow{
 		in("github.com/jackc/pgx", "modernc.org/sqlite", "github.com/golang-migrate/migrate", "database/sql"), true},
 	{"a provider is one folder, and so is what it is made of", notIn("internal/llm/openai"), in("github.com/openai/openai-go"), true},
 	{"a provider knows the contract, and neither the agent nor another provider",
-		func(file string) bool { return below(file, "internal/llm") && strings.Count(file, "/") > 2 && !strings.Contains(file, "test/") },
+		func(file string) bool {
+			return below(file, "internal/llm") && strings.Count(file, "/") > 2 && !strings.Contains(file, "test/")
+		},
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) &&
 				!ours("internal/domain", "internal/tools", "internal/runbooks", "internal/llm/provider")(imported)

@@ -85,7 +85,7 @@ func (c *client) Stream(ctx context.Context, request provider.Request, sink prov
 	defer cancel()
 	question, err := c.model.encode(request)
 	if err != nil {
-		return provider.Answer{}, provider.FailureOf(err)
+		return provider.Answer{}, provider.ErrorOf(err)
 	}
 	r := &reader{model: c.name, sink: sink, thoughts: thoughtReader{model: c.model.name}}
 	stream, err := c.send(ctx, question)

@@ -350,7 +350,7 @@ func TestAnthropicStopReasons(t *testing.T) {
 		if want.code == "" && (err != nil || got.Finish != want.finish) || domain.CodeOf(err) != want.code && err != nil {
 			t.Errorf("%s: %+v, %v", reason, got, err)
 		}
-		if want.code != "" && (err == nil || provider.FailureOf(err).Retry != want.retry) {
+		if want.code != "" && (err == nil || provider.ErrorOf(err).Retry != want.retry) {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}

@@ -124,7 +124,7 @@ func (r *reader) answer() (provider.Answer, error) {
 	case "pause_turn":
 		return provider.Answer{}, provider.Broken(nil, "The provider of model %q paused the answer.", r.model)
 	default:
-		return provider.Answer{}, &provider.Failure{Shown: domain.Errorf(domain.CodeModelFailed,
+		return provider.Answer{}, &provider.Error{Shown: domain.Errorf(domain.CodeModelFailed,
 			"The answer of model %q ended for a reason that is not known: %s", r.model, provider.OneLine(r.stop, 100))}
 	}
 	return got, nil

@@ -51,7 +51,7 @@ func (a *Calls) Add(piece CallPiece) (cost int, err error) {
 	if call == nil || call.ended(piece) {
 		if len(a.calls) == MaxCalls {
 			// Worth one more try: the model is asked with chance, and may come out of it.
-			return cost, &Failure{Retry: true, Once: true, Shown: domain.Errorf(domain.CodeModelFailed,
+			return cost, &Error{Retry: true, Once: true, Shown: domain.Errorf(domain.CodeModelFailed,
 				"The model's answer was given up: it asks for more than %d tool calls at once.", MaxCalls)}
 		}
 		call = &growingCall{index: piece.Index, id: piece.ID}

@@ -17,7 +17,7 @@
 //   - A stream that just stops is a failure, not an end. Only the vendor's own reason ends an answer.
 //   - What a vendor sends is bounded: a line, an event, an answer, its calls, the body of an error, and the time between two bytes.
 //     Reading it takes time in proportion to its length, however it is cut up.
-//   - Keys, addresses and the raw text of errors are in no [Failure].
+//   - Keys, addresses and the raw text of errors are in no [Error].
 //   - A figure that is not reported stays nil.
 //
 // package providertest holds every provider to this.

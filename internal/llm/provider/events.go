@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// What a stream may have; more is a [Failure] that is not repeated.
+// What a stream may have; more is a [Error] that is not repeated.
 const (
 	MaxLineBytes  = 4 << 20  // of a stream's line; some servers send a call's whole arguments in one
 	MaxEventBytes = 8 << 20  // of the lines up to an empty one, comments apart

@@ -24,8 +24,8 @@ const (
 	longestAfter    = 30 * 24 * time.Hour // that a vendor may ask us to wait
 )
 
-// Failure is what went wrong with a request to a f.model, and whether the same request may do better.
-type Failure struct {
+// Error is what went wrong with a request to a f.model, and whether the same request may do better.
+type Error struct {
 	Shown *domain.Error // fit to be shown to anybody
 	Retry bool
 	Once  bool          // but no more than once
@@ -34,13 +34,13 @@ type Failure struct {
 }
 
 // Error implements error.
-func (f *Failure) Error() string { return f.Shown.Error() }
+func (f *Error) Error() string { return f.Shown.Error() }
 
 // Unwrap makes the failure that of its code.
-func (f *Failure) Unwrap() error { return f.Shown }
+func (f *Error) Unwrap() error { return f.Shown }
 
 // Mendable tells whether the same request may be served later: the vendor comes back, or somebody mends the key, the account or the address.
-func (f *Failure) Mendable() bool {
+func (f *Error) Mendable() bool {
 	switch f.Shown.Code {
 	case domain.CodeModelUnauthorized, domain.CodeQuotaExceeded, domain.CodeModelNotConfigured:
 		return true
@@ -51,7 +51,7 @@ func (f *Failure) Mendable() bool {
 
 // Elsewhere tells whether another model may do better. It would refuse a request that is wrong in itself as well, and
 // a conversation that is too long for one model is not to be handed around.
-func (f *Failure) Elsewhere() bool {
+func (f *Error) Elsewhere() bool {
 	if f.Shown.Code == domain.CodeQuotaExceeded { // whatever the status was that said so
 		return true
 	}
@@ -71,23 +71,23 @@ func (f *Failure) Elsewhere() bool {
 	}
 }
 
-// FailureOf returns err as a failure; a client that returns another error has a bug.
-func FailureOf(err error) *Failure {
-	var known *Failure
+// ErrorOf returns err as a failure; a client that returns another error has a bug.
+func ErrorOf(err error) *Error {
+	var known *Error
 	if errors.As(err, &known) {
 		return known
 	}
-	return &Failure{Shown: domain.Errorf(domain.CodeModelFailed, "The request to the model failed.").With(err)}
+	return &Error{Shown: domain.Errorf(domain.CodeModelFailed, "The request to the model failed.").With(err)}
 }
 
 // Broken is the failure of an answer that began and did not end.
-func Broken(cause error, format string, args ...any) *Failure {
-	return &Failure{Shown: domain.Errorf(domain.CodeModelStreamBroken, format, args...).With(cause), Retry: true}
+func Broken(cause error, format string, args ...any) *Error {
+	return &Error{Shown: domain.Errorf(domain.CodeModelStreamBroken, format, args...).With(cause), Retry: true}
 }
 
 // TooLarge is not worth another try: the model would do it again, and somebody pays for each time.
-func TooLarge(what string) *Failure {
-	return &Failure{Shown: domain.Errorf(domain.CodeModelFailed, "The model's answer was given up: %s.", what)}
+func TooLarge(what string) *Error {
+	return &Error{Shown: domain.Errorf(domain.CodeModelFailed, "The model's answer was given up: %s.", what)}
 }
 
 // errIdle means that the provider was silent for too long; see guard.
@@ -121,7 +121,7 @@ func NewFailures(model Model, setup Setup, statusOf func(code string) int) Failu
 	return Failures{model: model.Name, key: model.APIKey, masker: setup.Masker, statusOf: statusOf}
 }
 
-// Of returns the error of a request whose stream has ended without an answer, or did not begin: a [*Failure], or that of ctx.
+// Of returns the error of a request whose stream has ended without an answer, or did not begin: a [*Error], or that of ctx.
 func (f Failures) Of(ctx context.Context, err error) error {
 	var reported *ReportedError
 	switch {
@@ -137,7 +137,7 @@ func (f Failures) Of(ctx context.Context, err error) error {
 }
 
 // classify tells what an error of the HTTP round trip or of the stream behind it means.
-func (f Failures) classify(err error) *Failure {
+func (f Failures) classify(err error) *Error {
 	var (
 		answered *statusError
 		limit    *limitError
@@ -151,7 +151,7 @@ func (f Failures) classify(err error) *Failure {
 	case errors.Is(err, errIdle):
 		return Broken(err, "The provider of model %q fell silent.", f.model)
 	case errors.As(err, &trip):
-		return &Failure{Retry: true, Shown: domain.Errorf(domain.CodeModelUnreachable,
+		return &Error{Retry: true, Shown: domain.Errorf(domain.CodeModelUnreachable,
 			"No connection to the provider of model %q: %s.", f.model, connectionTrouble(err)).With(err)}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return Broken(err, "The answer of model %q broke off.", f.model)
@@ -161,23 +161,23 @@ func (f Failures) classify(err error) *Failure {
 }
 
 // failure maps a status. What another attempt could change is repeated: overload, and errors of the server itself.
-func (e *statusError) failure(f Failures) *Failure {
+func (e *statusError) failure(f Failures) *Error {
 	switch {
 	case e.empty():
 		return e.outOfCredit(f)
 	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
-		return &Failure{Shown: domain.Errorf(domain.CodeModelUnauthorized,
+		return &Error{Shown: domain.Errorf(domain.CodeModelUnauthorized,
 			"The provider of model %q does not accept the key (%d).", f.model, e.status).With(e)}
 	case e.overflow():
 		return e.overflowed(f)
 	}
 	said := cmp.Or(f.shorten(e.message), http.StatusText(e.status), "it does not say why")
 	if e.foreign() {
-		return &Failure{Mend: true, Shown: domain.Errorf(domain.CodeModelFailed,
+		return &Error{Mend: true, Shown: domain.Errorf(domain.CodeModelFailed,
 			"The address of model %q answered %d, and not as a model's API does: %s. The address may be wrong, or a proxy before it.",
 			f.model, e.status, said).With(e)}
 	}
-	return &Failure{
+	return &Error{
 		Shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q answered %d: %s", f.model, e.status, said).With(e),
 		Retry: e.repeatable(),
 		After: retryAfter(e.header, time.Now()),
@@ -213,7 +213,7 @@ func (e *statusError) repeatable() bool {
 }
 
 // reported reads an error that came as an event, after the status 200.
-func (f Failures) reported(data []byte) *Failure {
+func (f Failures) reported(data []byte) *Error {
 	told := &statusError{}
 	told.message, told.code = errorText(data)
 	told.status = f.statusOf(told.code)
@@ -225,7 +225,7 @@ func (f Failures) reported(data []byte) *Failure {
 	case told.status != 0:
 		return told.failure(f)
 	}
-	return &Failure{
+	return &Error{
 		Shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q reported an error: %s",
 			f.model, f.shorten(told.message)),
 		Retry: true,
@@ -253,9 +253,9 @@ func (e *statusError) empty() bool {
 }
 
 // outOfCredit is final for this f.model, and says nothing of the others.
-func (e *statusError) outOfCredit(f Failures) *Failure {
+func (e *statusError) outOfCredit(f Failures) *Error {
 	said := cmp.Or(f.shorten(e.message), "it does not say more")
-	return &Failure{Shown: domain.Errorf(domain.CodeQuotaExceeded,
+	return &Error{Shown: domain.Errorf(domain.CodeQuotaExceeded,
 		"The account at the provider of model %q has nothing left: %s", f.model, said).With(e)}
 }
 
@@ -274,8 +274,8 @@ func (e *statusError) overflow() bool {
 	}
 }
 
-func (e *statusError) overflowed(f Failures) *Failure {
-	return &Failure{Shown: domain.Errorf(domain.CodeContextOverflow,
+func (e *statusError) overflowed(f Failures) *Error {
+	return &Error{Shown: domain.Errorf(domain.CodeContextOverflow,
 		"The conversation is longer than model %q can read: %s", f.model, f.shorten(e.message)).With(e)}
 }
 

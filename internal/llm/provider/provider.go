@@ -90,7 +90,7 @@ type Client interface {
 	// Stream sends one request, once, and hands on what the model thinks and says as it arrives, from the calling
 	// goroutine. It returns when the answer has come to its end. It never repeats anything: that is the agent's.
 	//
-	// Its error is a [*Failure], or ctx's, or sink's, unchanged. Beside an error, the answer has the usage that the vendor
+	// Its error is a [*Error], or ctx's, or sink's, unchanged. Beside an error, the answer has the usage that the vendor
 	// had told by then, and nothing else.
 	Stream(ctx context.Context, request Request, sink Sink) (Answer, error)
 

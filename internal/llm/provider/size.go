@@ -8,7 +8,7 @@ const MaxAnswerBytes = 8 << 20
 // Size is the bytes of an answer so far.
 type Size int
 
-// Grow adds bytes. It returns a [*Failure] when the answer has become too large.
+// Grow adds bytes. It returns a [*Error] when the answer has become too large.
 func (s *Size) Grow(bytes int) error {
 	*s += Size(bytes)
 	if *s > MaxAnswerBytes {

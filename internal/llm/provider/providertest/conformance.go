@@ -221,7 +221,7 @@ func says(want Heard, pieces ...Piece) func(*testing.T, Dialect) {
 func fails(how func(Dialect) Reply, want trouble) func(*testing.T, Dialect) {
 	return func(t *testing.T, d Dialect) {
 		_, err := askSuite(t, d, how(d), &Ear{})
-		var failed *provider.Failure
+		var failed *provider.Error
 		if !errors.As(err, &failed) {
 			t.Fatalf("got %v, want a failure", err)
 		}
@@ -368,7 +368,7 @@ func probes(t *testing.T, d Dialect) {
 			t.Errorf("asked %s with %v", asked.URL, asked.Header)
 		}
 	}
-	if err := d.Open(Reply(refused(d))).Probe(t.Context()); domain.CodeOf(err) != domain.CodeModelUnreachable || strings.Contains(domain.FailureOf(err).Message, "10.1.2.3") {
+	if err := d.Open(refused(d)).Probe(t.Context()); domain.CodeOf(err) != domain.CodeModelUnreachable || strings.Contains(domain.FailureOf(err).Message, "10.1.2.3") {
 		t.Errorf("without a connection: %v", err)
 	}
 }
