@@ -91,7 +91,7 @@ func TestTheHubHearsTheAgent(t *testing.T) {
 	if err := log.hearAgent(&said); err != nil {
 		t.Fatal(err)
 	}
-	delta := "event: " + string(domain.MessageDeltaType)
+	delta := `"type":"` + string(domain.MessageDeltaType)
 	if all := string(bytes.Join(log.frames, nil)); len(log.frames) != 3 || strings.Count(all, delta) != 3 || strings.Count(all, `"text":"@1`) != 3 {
 		t.Errorf("%s", all)
 	}

@@ -57,16 +57,16 @@ func (l *hubLog) encode(kind domain.EventType, data []byte) []byte {
 	b := make([]byte, 0, len(data)+2*len(kind)+160)
 	b = append(b, "id: "...)
 	b = append(b, seq...)
-	b = append(b, "\nevent: "...)
-	b = append(b, kind...)
+	if kind != domain.MessageDeltaType && kind != domain.ThoughtDeltaType {
+		b = append(b, "\nevent: "...)
+		b = append(b, kind...)
+	}
 	b = append(b, "\ndata: {\"seq\":"...)
 	b = append(b, seq...)
 	b = append(b, `,"type":"`...)
 	b = append(b, kind...)
 	b = append(b, `","time":"`...)
 	b = time.Now().UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
-	b = append(b, `","executionId":"`...)
-	b = append(b, l.execution...)
 	b = append(b, `","data":`...)
 	b = append(b, data...)
 	return append(b, "}\n\n"...)
@@ -74,9 +74,8 @@ func (l *hubLog) encode(kind domain.EventType, data []byte) []byte {
 
 // hubText is a message, or a thought, that the model is saying.
 type hubText struct {
-	kind   domain.EventType
-	id     string
-	offset int
+	kind domain.EventType
+	id   string
 }
 
 // delta is the data of the next piece. Its text is escaped by encoding/json; the rest needs no escaping.
@@ -88,10 +87,7 @@ func (t *hubText) delta(text string) []byte {
 	b := make([]byte, 0, len(escaped)+len(t.id)+64)
 	b = append(b, `{"messageId":"`...)
 	b = append(b, t.id...)
-	b = append(b, `","turn":1,"offset":`...)
-	b = strconv.AppendInt(b, int64(t.offset), 10)
-	b = append(b, `,"text":`...)
+	b = append(b, `","text":`...)
 	b = append(b, escaped...)
-	t.offset += len(text)
 	return append(b, '}')
 }

@@ -24,18 +24,26 @@ const TimeFormat = "2006-01-02T15:04:05.000000Z"
 const frameRoom = 170
 
 // NewFrame encodes event once for all who will read its execution.
-func NewFrame(event domain.Event) Frame { return frameOf(strconv.FormatInt(event.Seq, 10), event) }
+func NewFrame(event domain.Event) Frame {
+	return encode(strconv.FormatInt(event.Seq, 10), event, false)
+}
 
-// frameOf encodes event under an id.
+// newFeedFrame encodes event for the feed. The cursor is its id, and it names its execution.
+func newFeedFrame(cursor string, event domain.Event) Frame { return encode(cursor, event, true) }
+
+// encode depends on the event alone, and on no other event of its log: a follower may begin anywhere, and gets the
+// bytes that it would have got live.
 //
 // The format is that of the HTML standard (server-sent events): the JSON is on one line, since a line feed inside a
 // JSON string is always escaped; nothing that an agent says can forge a field of the frame.
-func frameOf(id string, event domain.Event) Frame {
+func encode(id string, event domain.Event, named bool) Frame {
 	b := make([]byte, 0, len(event.Data)+len(event.Type)*2+len(id)+frameRoom)
 	b = append(b, "id: "...)
 	b = append(b, id...)
-	b = append(b, "\nevent: "...)
-	b = append(b, event.Type...)
+	if !isPiece(event.Type) {
+		b = append(b, "\nevent: "...)
+		b = append(b, event.Type...)
+	}
 	b = append(b, "\ndata: "...)
 	start := len(b)
 	b = append(b, `{"seq":`...)
@@ -44,12 +52,49 @@ func frameOf(id string, event domain.Event) Frame {
 	b = append(b, event.Type...)
 	b = append(b, `","time":"`...)
 	b = event.Time.UTC().AppendFormat(b, TimeFormat)
-	b = append(b, `","executionId":"`...)
-	b = append(b, event.Execution...)
+	if named {
+		b = append(b, `","executionId":"`...)
+		b = append(b, event.Execution...)
+	}
 	b = append(b, `","data":`...)
-	b = append(b, oneLine(event.Data)...)
+	b = appendData(b, event)
 	b = append(b, "}\n\n"...)
 	return Frame{ID: id, Seq: event.Seq, Type: event.Type, SSE: b, json: start}
+}
+
+// isPiece tells whether events of a type are pieces of a text. Nearly all events of a log are, so their frames say nothing
+// twice: the type stands in the data alone, and the place in the text only in some of them, see [appendData].
+func isPiece(t domain.EventType) bool {
+	return t == domain.MessageDeltaType || t == domain.ThoughtDeltaType || t == domain.ToolCallUpdatedType
+}
+
+// placedEvery is how often a piece says its place although the pieces before it tell it. A reader that has come in the
+// middle of a text learns there how much it has missed.
+const placedEvery = 32
+
+// appendData appends the data of an event. A piece says its place, `turn` and `offset`, where its text begins and where
+// its seq is a multiple of [placedEvery]; elsewhere it follows the piece of the same text before it.
+func appendData(b []byte, event domain.Event) []byte {
+	data := oneLine(event.Data)
+	if !isPiece(event.Type) || event.Seq%placedEvery == 0 {
+		return append(b, data...)
+	}
+	from, to := placeIn(data)
+	return append(append(b, data[:from]...), data[to:]...)
+}
+
+// placeIn finds the members `turn` and `offset` of a piece, as our encoder writes them. Nothing is found where the text
+// begins. A quote inside a string is escaped, so nothing that an agent says looks like a member.
+func placeIn(data []byte) (from, to int) {
+	before, after, found := bytes.Cut(data, []byte(`,"offset":`))
+	if !found || bytes.HasPrefix(after, []byte("0")) {
+		return 0, 0
+	}
+	to = len(data) - len(bytes.TrimLeft(after, "0123456789"))
+	if name, _, dated := bytes.Cut(before, []byte(`,"turn":`)); dated {
+		before = name
+	}
+	return len(before), to
 }
 
 // JSON is the event as one JSON object.

@@ -47,8 +47,22 @@ var tight = sync.OnceValue(func() *openapi3.T {
 			schema.Value.AdditionalProperties.Has = &closed
 		}
 	}
+	nameExecutions(document.Components.Schemas)
 	return document
 })
+
+// nameExecutions makes the events of the feed schemas of their own: a schema that takes no member beside its own cannot be extended.
+func nameExecutions(schemas openapi3.Schemas) {
+	feed := openapi3.NewOneOfSchema()
+	for _, event := range schemas["Event"].Value.OneOf {
+		named := *event.Value
+		named.Properties = maps.Clone(named.Properties)
+		named.Properties["executionId"] = openapi3.NewUUIDSchema().NewRef()
+		named.Required = append(slices.Clone(named.Required), "executionId")
+		feed.OneOf = append(feed.OneOf, named.NewRef())
+	}
+	*schemas["FeedEvent"].Value = *feed
+}
 
 // check holds an answer against the document.
 func check(h *house, r *http.Request, a answer) {

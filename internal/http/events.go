@@ -47,7 +47,7 @@ func (s *Server) listEvents(ctx context.Context, request listEvents) (responder,
 	case media == typeJSON:
 		return eventsPage(ctx, follow, value(request.Limit, defaultEventLimit))
 	case media == typeStream && request.Limit == nil:
-		return s.eventStream(ctx, id, after, follow)
+		return s.eventStream(ctx, after, follow)
 	}
 	if _, err := s.execution(ctx, request.ID); err != nil { // what is not there is told before what is asked wrongly
 		return nil, err

@@ -568,7 +568,7 @@ func (p *parserSSE) next() (f frame, err error) {
 		}
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" {
-			return f, nil
+			return f, f.name()
 		}
 		name, value, ok := strings.Cut(line, ": ")
 		into := map[string]*string{"": &f.comment, "id": &f.id, "event": &f.event, "data": &f.data, "retry": &f.retry}[name]
@@ -577,6 +577,20 @@ func (p *parserSSE) next() (f frame, err error) {
 		}
 		*into = value
 	}
+}
+
+// name takes the type of a piece of a text from its data: its frame says it there alone.
+func (f *frame) name() error {
+	if f.event != "" || f.data == "" {
+		return nil
+	}
+	var data struct{ Type string }
+	err := json.Unmarshal([]byte(f.data), &data)
+	f.event = data.Type
+	if err == nil && !strings.HasSuffix(f.event, ".delta") && f.event != string(domain.ToolCallUpdatedType) {
+		err = fmt.Errorf("no type of the frame %q", f.raw)
+	}
+	return err
 }
 
 // syncBuffer is a buffer for a logger.

@@ -28,11 +28,11 @@ const (
 
 // eventStream opens a stream. Whoever has everything of an execution that has ended gets 204, the one status that
 // makes an EventSource stop.
-func (s *Server) eventStream(ctx context.Context, id domain.ExecutionID, after int64, follow func() (*events.Follower, error),
+func (s *Server) eventStream(ctx context.Context, after int64, follow func() (*events.Follower, error),
 ) (responder, error) {
 	stream, err := s.openStream(ctx, func() (follower, error) { return follow() },
 		func(last string) string {
-			return fmt.Sprintf(`{"type":"stream.synced","executionId":%q,"lastSeq":%s}`, id, cmp.Or(last, strconv.FormatInt(after, 10)))
+			return fmt.Sprintf(`{"type":"stream.synced","lastSeq":%s}`, cmp.Or(last, strconv.FormatInt(after, 10)))
 		})
 	if err != nil {
 		return nil, err

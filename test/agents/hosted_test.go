@@ -36,6 +36,7 @@ type execution struct {
 	leave   context.CancelFunc
 
 	turns   map[int]*hostedTurn
+	texts   map[string]int // the turn of each message, by its id
 	running int         // the number of the newest turn
 	pending []string    // approvals
 	ended   time.Time   // when the terminal event came; zero before
@@ -112,7 +113,7 @@ func (h *hosted) prompt(text string) {
 		body["resumeFrom"] = h.now().id
 	}
 	created := request[struct{ ID string }](h.server, "POST", "/executions", body)
-	h.all = append(h.all, &execution{id: created.ID, prompts: []string{text}, turns: map[int]*hostedTurn{}})
+	h.all = append(h.all, &execution{id: created.ID, prompts: []string{text}, turns: map[int]*hostedTurn{}, texts: map[string]int{}})
 	h.follow()
 }
 
@@ -154,18 +155,15 @@ func stream(ctx context.Context, s *server, path string, events chan<- wireEvent
 
 func decoded(raw string) wireEvent {
 	var e struct {
-		Seq         int64            `json:"seq"`
-		Type        domain.EventType `json:"type"`
-		Time        time.Time        `json:"time"`
-		ExecutionID string           `json:"executionId"`
-		Data        json.RawMessage  `json:"data"`
+		Seq  int64            `json:"seq"`
+		Type domain.EventType `json:"type"`
+		Time time.Time        `json:"time"`
+		Data json.RawMessage  `json:"data"`
 	}
 	if json.Unmarshal([]byte(raw), &e) != nil {
 		return wireEvent{}
 	}
-	return wireEvent{raw: raw, Event: domain.Event{
-		Execution: domain.ExecutionID(e.ExecutionID), Seq: e.Seq, Type: e.Type, Time: e.Time, Data: e.Data,
-	}}
+	return wireEvent{raw: raw, Event: domain.Event{Seq: e.Seq, Type: e.Type, Time: e.Time, Data: e.Data}}
 }
 
 // until reads events until something holds.
@@ -189,6 +187,14 @@ func (h *hosted) until(what string, holds func(e *execution) bool) {
 	}
 }
 
+// turnOf is the turn of a message, which its first piece tells.
+func (e *execution) turnOf(messageID string, told int) int {
+	if _, known := e.texts[messageID]; !known {
+		e.texts[messageID] = told
+	}
+	return e.texts[messageID]
+}
+
 func (h *hosted) take(e *execution, event wireEvent) {
 	e.log = append(e.log, event)
 	payload, err := event.Payload()
@@ -197,9 +203,9 @@ func (h *hosted) take(e *execution, event wireEvent) {
 	case domain.TurnStarted:
 		e.running = p.Turn
 	case domain.MessageDelta:
-		e.numbered(p.Turn).text += p.Text
+		e.numbered(e.turnOf(p.MessageID, p.Turn)).text += p.Text
 	case domain.ThoughtDelta:
-		e.numbered(p.Turn).thoughts += p.Text
+		e.numbered(e.turnOf(p.MessageID, p.Turn)).thoughts += p.Text
 	case domain.UsageUpdated:
 		e.numbered(e.running).usage = true
 	case domain.ApprovalRequested:

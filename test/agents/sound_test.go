@@ -25,7 +25,7 @@ func (h *hosted) sound(e *execution) {
 	if len(page) != len(e.log) {
 		h.Errorf("the stream had %d events, the page has %d", len(e.log), len(page))
 	}
-	for _, broken := range eventstest.Broken(log) {
+	for _, broken := range eventstest.BrokenReceived(log) {
 		h.Error(broken)
 	}
 	if len(log) == 0 || !log[len(log)-1].Type.Terminal() || !h.closed(e) {

@@ -134,7 +134,7 @@ func (h history) givenUp() string {
 func (h history) broken() []string {
 	var wrong []string
 	wrong = append(wrong, h.stream()...)
-	wrong = append(wrong, eventstest.Broken(asDomain(h.log))...)
+	wrong = append(wrong, eventstest.BrokenReceived(asDomain(h.log))...)
 	c := newCalls(h.log)
 	wrong = append(wrong, c.wrong...)
 	wrong = append(wrong, c.effects(h.ledger)...)
@@ -175,7 +175,7 @@ func (h history) stream() (wrong []string) {
 func asDomain(log []event) []domain.Event {
 	events := make([]domain.Event, len(log))
 	for i, e := range log {
-		events[i] = domain.Event{Execution: domain.ExecutionID(e.ExecutionID), Seq: e.Seq, Type: domain.EventType(e.Type), Time: e.Time, Data: e.Data}
+		events[i] = domain.Event{Seq: e.Seq, Type: domain.EventType(e.Type), Time: e.Time, Data: e.Data}
 	}
 	return events
 }

@@ -14,7 +14,7 @@ import (
 func written(payloads ...domain.Payload) []event {
 	var log []event
 	for i, p := range payloads {
-		e := event{Seq: int64(i + 1), Type: string(p.EventType()), Time: time.Unix(int64(i), 0), ExecutionID: "e", Data: domain.Encode(p)}
+		e := event{Seq: int64(i + 1), Type: string(p.EventType()), Time: time.Unix(int64(i), 0), Data: domain.Encode(p)}
 		raw, _ := json.Marshal(e)
 		e.raw = string(raw)
 		log = append(log, e)

@@ -119,12 +119,11 @@ func (w *world) insist(ctx context.Context, d *dice, method, path string, body a
 
 // event is an event as it came over the wire.
 type event struct {
-	Seq         int64           `json:"seq"`
-	Type        string          `json:"type"`
-	Time        time.Time       `json:"time"`
-	ExecutionID string          `json:"executionId"`
-	Data        json.RawMessage `json:"data"`
-	raw         string
+	Seq  int64           `json:"seq"`
+	Type string          `json:"type"`
+	Time time.Time       `json:"time"`
+	Data json.RawMessage `json:"data"`
+	raw  string
 }
 
 func (e event) into(target any) error { return json.Unmarshal(e.Data, target) }
@@ -176,7 +175,7 @@ func frames(r io.Reader, alive func(), take func(event)) error {
 				if err := json.Unmarshal([]byte(data), &e); err != nil {
 					return fmt.Errorf("frame %s %s: %w", id, kind, err)
 				}
-				if strconv.FormatInt(e.Seq, 10) != id || e.Type != kind {
+				if strconv.FormatInt(e.Seq, 10) != id || kind != "" && e.Type != kind { // pieces of texts have no kind beside their data
 					return fmt.Errorf("frame %s %s carries %s", id, kind, data)
 				}
 				take(e)

@@ -94,7 +94,7 @@ func (v *walks) settle(patience time.Duration) {
 			continue
 		}
 		v.w.run.checks.Add(int64(len(log)))
-		for _, text := range append(history{log: log, seen: log}.stream(), eventstest.Broken(asDomain(log))...) {
+		for _, text := range append(history{log: log, seen: log}.stream(), eventstest.BrokenReceived(asDomain(log))...) {
 			v.w.run.violate("%s: %s: %s", v.w.name, id, text)
 		}
 	}

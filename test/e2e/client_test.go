@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/events/eventstest"
 )
 
 // client speaks the public API.
@@ -279,7 +280,7 @@ type wireEvent struct {
 	Seq         int64           `json:"seq"`
 	Type        string          `json:"type"`
 	Time        time.Time       `json:"time"`
-	ExecutionID string          `json:"executionId"`
+	ExecutionID string          `json:"executionId"` // in the feed alone
 	Data        json.RawMessage `json:"data"`
 	raw         string
 }
@@ -329,8 +330,10 @@ func (c client) follow(ctx context.Context, id string, after int64, take func(wi
 		switch {
 		case strings.HasPrefix(line, "id: "):
 			id = line[len("id: "):]
-		case strings.HasPrefix(line, "event: "):
+		case strings.HasPrefix(line, "event: "): // pieces of texts have no such line
 			kind = line[len("event: "):]
+		case line == "":
+			kind = ""
 		case strings.HasPrefix(line, "data: "):
 			event := wireEvent{raw: line[len("data: "):]}
 			if kind == "stream.synced" {
@@ -339,7 +342,7 @@ func (c client) follow(ctx context.Context, id string, after int64, take func(wi
 			if err := json.Unmarshal([]byte(event.raw), &event); err != nil {
 				return false, err
 			}
-			if strconv.FormatInt(event.Seq, 10) != id || event.Type != kind {
+			if strconv.FormatInt(event.Seq, 10) != id || kind != "" && event.Type != kind {
 				return false, fmt.Errorf("frame %s %s carries %s", id, kind, event.raw)
 			}
 			if !take(event) {
@@ -377,7 +380,9 @@ func asDomain(t *testing.T, log []wireEvent) []domain.Event {
 			Execution: domain.ExecutionID(e.ExecutionID), Seq: e.Seq, Type: domain.EventType(e.Type), Time: e.Time, Data: e.Data,
 		}
 	}
-	return events
+	whole, err := eventstest.Whole(events)
+	must(t, err)
+	return whole
 }
 
 // of returns the data of all events of one type.

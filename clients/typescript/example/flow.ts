@@ -152,10 +152,10 @@ export class GenerationFlow {
   }
 
   async #follow(run: Run, id: string): Promise<void> {
-    for await (const event of this.#options.signoff.events(id, { ...this.#options.follow, signal: run.left.signal })) this.#take(run, event);
+    for await (const event of this.#options.signoff.events(id, { ...this.#options.follow, signal: run.left.signal })) this.#take(run, id, event);
   }
 
-  #take(run: Run, event: Event): void {
+  #take(run: Run, executionId: string, event: Event): void {
     switch (event.type) {
       case "thought.delta":
       case "message.delta":
@@ -165,14 +165,14 @@ export class GenerationFlow {
       case "model.retrying":
         return this.#options.onProgress?.(`${event.data.message} Trying again. `);
       case "blocks.generated":
-        return this.#propose(run, event);
+        return this.#propose(run, executionId, event);
       case "turn.ended":
         run.error = event.data.error;
         return;
       case "execution.stateChanged":
         if (event.data.to === "idle") this.#rest(run);
-        else if (event.data.to === "interrupted") this.#interrupt(run, event);
-        else if (event.data.from === "interrupted") this.#goOn(run, event.executionId); // perhaps somebody else had it retried
+        else if (event.data.to === "interrupted") this.#interrupt(run, executionId, event);
+        else if (event.data.from === "interrupted") this.#goOn(run, executionId); // perhaps somebody else had it retried
         return;
       case "blocks.accepted":
         return this.#keep(run); // perhaps somebody else did
@@ -186,10 +186,10 @@ export class GenerationFlow {
   }
 
   /** Blocks are shown as soon as they come, in place of earlier ones. */
-  #propose(run: Run, event: Extract<Event, { type: "blocks.generated" }>): void {
+  #propose(run: Run, executionId: string, event: Extract<Event, { type: "blocks.generated" }>): void {
     const { generation, toolCallId, blocks } = event.data;
     const blockIds = this.#options.runbook.propose(blocks, run.promptBlockId, run.proposal?.blockIds ?? []);
-    run.proposal = { executionId: event.executionId, generation, toolCallId, blockIds };
+    run.proposal = { executionId, generation, toolCallId, blockIds };
   }
 
   /** The agent has done its part: now blocks can be accepted. An edit that failed has left the earlier ones. */
@@ -201,10 +201,10 @@ export class GenerationFlow {
   }
 
   /** Nothing is lost: the blocks stay, and so does the edit, until a person has chosen. */
-  #interrupt(run: Run, event: Extract<Event, { type: "execution.stateChanged" }>): void {
+  #interrupt(run: Run, executionId: string, event: Extract<Event, { type: "execution.stateChanged" }>): void {
     const { reason = "The execution cannot go on by itself.", code } = event.data;
     const { promptBlockId, proposal } = run;
-    this.#become({ status: "interrupted", promptBlockId, executionId: event.executionId, reason, proposed: proposal !== undefined });
+    this.#become({ status: "interrupted", promptBlockId, executionId, reason, proposed: proposal !== undefined });
     this.#complain({ code, message: reason });
   }
 

@@ -10,6 +10,7 @@ import type {
   Decide,
   EditGeneration,
   Event,
+  FeedEvent,
   Execution,
   ExecutionStatus,
   Generation,
@@ -193,7 +194,7 @@ export class Signoff {
    * or from behind a cursor. Keep the `cursor` of the last one that was worked off. A browser opens six connections to a
    * server at most, so a page that shows many executions follows this one stream.
    */
-  async *feed(options: FollowOptions & { from?: "start" | "now" } = {}): AsyncGenerator<Received, void, undefined> {
+  async *feed(options: FollowOptions & { from?: "start" | "now" } = {}): AsyncGenerator<Received<FeedEvent>, void, undefined> {
     const after = options.after ?? (options.from === "now" ? await this.#now(options.signal) : undefined);
     yield* readEvents({ open: this.#stream("/events"), ...manyLogs() }, { ...options, after });
   }

@@ -1,6 +1,6 @@
 import { SignoffError, StreamError } from "./errors.js";
 import { EventStreamParser, type Frame } from "./sse.js";
-import type { Event } from "./types.js";
+import type { Event, FeedEvent } from "./types.js";
 import { backoff, sleep } from "./wait.js";
 
 /**
@@ -36,29 +36,32 @@ export interface FollowOptions {
 }
 
 /** An event as it came. */
-export interface Received {
+export interface Received<E extends Event = Event> {
   /** Send it as `after`, and what follows is the next event. */
   cursor: string;
-  event: Event;
+  event: E;
   /** The event byte for byte as the server wrote it. */
   line: string;
 }
 
 /** Where a stream comes from. */
-export interface Source {
+export interface Source<E extends Event = Event> {
   /** Asks for what follows the cursor. */
   open(cursor: string | undefined, signal: AbortSignal): Promise<Response>;
   /** Tells whether an event is a new one, and throws where one is missing before it. */
-  isNew(event: Event, cursor: string): boolean;
+  isNew(event: E, cursor: string): boolean;
   /** Nothing follows this event. */
-  isLast(event: Event): boolean;
+  isLast(event: E): boolean;
 }
 
 /**
  * Reads a stream to its end, over as many connections as that takes. Each event comes once and in order; where one is
  * missing, a StreamError is thrown instead. Errors that another try cannot mend are thrown as SignoffError.
  */
-export async function* readEvents(source: Source, options: FollowOptions = {}): AsyncGenerator<Received, void, undefined> {
+export async function* readEvents<E extends Event = Event>(
+  source: Source<E>,
+  options: FollowOptions = {},
+): AsyncGenerator<Received<E>, void, undefined> {
   const reader = new Reader(source, options);
   options.onState?.("connecting");
   try {
@@ -68,22 +71,22 @@ export async function* readEvents(source: Source, options: FollowOptions = {}): 
   }
 }
 
-class Reader {
-  readonly #source: Source;
+class Reader<E extends Event> {
+  readonly #source: Source<E>;
   readonly #options: FollowOptions;
   #cursor: string | undefined;
   #suggested: number | undefined; // by the server, how long to wait
   #failures = 0; // connections in a row that brought nothing
   #error: unknown; // of the last connection
 
-  constructor(source: Source, options: FollowOptions) {
+  constructor(source: Source<E>, options: FollowOptions) {
     this.#source = source;
     this.#options = options;
     this.#cursor = options.after === undefined ? undefined : String(options.after);
   }
 
   /** Reads one connection. Returns true at the end of the stream, false where the connection has ended before it. */
-  async *connection(): AsyncGenerator<Received, boolean, undefined> {
+  async *connection(): AsyncGenerator<Received<E>, boolean, undefined> {
     const line = new Line(this.#options.signal, this.#options.silence ?? 45_000);
     this.#error = undefined;
     this.#failures++;
@@ -126,11 +129,11 @@ class Reader {
     await sleep(wait, signal);
   }
 
-  #take(frame: Frame): Received | undefined {
+  #take(frame: Frame): Received<E> | undefined {
     this.#failures = 0;
     if (frame.event === "stream.synced") this.#options.onSynced?.();
     if (frame.id === undefined) return undefined; // a mark, not a fact
-    const event = parse(frame.data);
+    const event = parse<E>(frame.data);
     if (!this.#source.isNew(event, frame.id)) return undefined;
     this.#cursor = frame.id;
     return { cursor: frame.id, event, line: frame.data };
@@ -144,7 +147,7 @@ export function oneLog(after: number): Pick<Source, "isNew" | "isLast"> {
     isNew(event, cursor) {
       if (cursor !== String(event.seq)) throw new StreamError("malformed", `Event ${event.seq} came with the id ${cursor}.`);
       if (event.seq <= last) return false;
-      if (event.seq !== last + 1) throw hole(event, last);
+      if (event.seq !== last + 1) throw hole(`Event ${event.seq}`, last);
       last = event.seq;
       return true;
     },
@@ -156,13 +159,14 @@ export function oneLog(after: number): Pick<Source, "isNew" | "isLast"> {
 const remembered = 10_000;
 
 /** The logs of many executions, merged: each is 1, 2, 3 …, seen from where the reader came in. It has no end. */
-export function manyLogs(): Pick<Source, "isNew" | "isLast"> {
+export function manyLogs(): Pick<Source<FeedEvent>, "isNew" | "isLast"> {
   const last = new Map<string, number>(); // the one that spoke last stands last
   return {
     isNew(event) {
+      if (typeof event.executionId !== "string") throw new StreamError("malformed", "An event does not say whose it is.");
       const before = last.get(event.executionId);
       if (before !== undefined && event.seq <= before) return false;
-      if (before !== undefined && event.seq !== before + 1) throw hole(event, before);
+      if (before !== undefined && event.seq !== before + 1) throw hole(`Event ${event.seq} of ${event.executionId}`, before);
       last.delete(event.executionId);
       last.set(event.executionId, event.seq);
       if (last.size > remembered) last.delete(last.keys().next().value!);
@@ -179,8 +183,8 @@ const terminal: ReadonlySet<string> = new Set([
   "execution.timedOut",
 ]);
 
-function hole(event: Event, last: number): StreamError {
-  return new StreamError("hole", `Event ${event.seq} of ${event.executionId} came after event ${last}.`);
+function hole(event: string, last: number): StreamError {
+  return new StreamError("hole", `${event} came after event ${last}.`);
 }
 
 /**
@@ -204,17 +208,17 @@ async function streamOf(response: Response): Promise<ReadableStream<Uint8Array> 
   return response.body;
 }
 
-function parse(data: string): Event {
+function parse<E extends Event>(data: string): E {
   let event: Partial<Event> | null;
   try {
     event = JSON.parse(data);
   } catch (error) {
     throw new StreamError("malformed", "A frame is not JSON.", error);
   }
-  if (!Number.isSafeInteger(event?.seq) || typeof event?.type !== "string" || typeof event.executionId !== "string") {
+  if (!Number.isSafeInteger(event?.seq) || typeof event?.type !== "string") {
     throw new StreamError("malformed", "A frame is not an event.");
   }
-  return event as Event;
+  return event as E;
 }
 
 /** A connection that broke. */

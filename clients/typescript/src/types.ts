@@ -36,6 +36,8 @@ export type ToolResult = Schemas["ToolResult"];
  * send others, so a `switch` needs a `default` that passes them over.
  */
 export type Event = Schemas["Event"];
+/** An event among those of other executions. */
+export type FeedEvent = Schemas["FeedEvent"];
 export type EventType = Event["type"];
 
 /** A page of a list. `nextCursor` is null on the last one. */

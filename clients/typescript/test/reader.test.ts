@@ -15,7 +15,7 @@ interface Answer {
 
 const id = "0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11";
 
-function line(seq: number, type = "message.delta", executionId = id): string {
+function line(seq: number, type = "message.delta", executionId?: string): string {
   return JSON.stringify({ seq, type, time: "2026-07-01T08:00:00.000000Z", executionId, data: {} });
 }
 
@@ -277,6 +277,12 @@ test("a merged stream is checked for each execution alone", async () => {
   assert.deepEqual(seen, ["x a4", "y b1", "z a5", "q b2"]);
   assert.ok(error instanceof StreamError && error.code === "hole", String(error));
   assert.deepEqual(cursors, ["w", "z"]);
+});
+
+test("an event of a merged stream says whose it is", async () => {
+  const { client } = script({ pieces: [`id: x\ndata: ${line(1)}\n\n`] });
+  const feed = client.feed({ ...atOnce, after: "w" });
+  await assert.rejects(feed.next(), (error) => error instanceof StreamError && error.code === "malformed");
 });
 
 test("ids do not leave their place in the path", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, test } from "node:test";
-import type { FollowOptions, Received, Signoff } from "@signoff/client";
+import type { FeedEvent, FollowOptions, Received, Signoff } from "@signoff/client";
 import { Model, type Script } from "./model.js";
 import { Proxy, type Cut } from "./proxy.js";
 import { random } from "./random.js";
@@ -125,12 +125,13 @@ test("where everything has been read, there is nothing more", async () => {
 });
 
 /** Reads the merged stream until some executions have ended: the lines of each, and the last cursor. */
-async function readFeed(feed: AsyncIterable<Received>, ids: string[]) {
+async function readFeed(feed: AsyncIterable<Received<FeedEvent>>, ids: string[]) {
   const logs = new Map<string, string>();
   const open = new Set(ids);
   let last = "";
   for await (const { event, line, cursor } of feed) {
-    logs.set(event.executionId, (logs.get(event.executionId) ?? "") + line + "\n");
+    const own = line.replace(`"executionId":"${event.executionId}",`, ""); // the log of one execution does not name it
+    logs.set(event.executionId, (logs.get(event.executionId) ?? "") + own + "\n");
     last = cursor;
     if (/^execution\.(completed|failed|cancelled|timedOut)$/.test(event.type)) open.delete(event.executionId);
     if (open.size === 0) break;

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"signoff/internal/domain"
+	"signoff/internal/events"
 )
 
 // consoleFolder has logs and the items that they make. The console makes items of the log itself, in the browser, and
@@ -59,7 +60,11 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 func sent(log []domain.Event) []toldEvent {
 	all := make([]toldEvent, 0, len(log))
 	for _, event := range log {
-		all = append(all, toldEvent{event.Seq, event.Type, event.Time.Format("2006-01-02T15:04:05Z07:00"), event.Data})
+		var frame struct{ Data json.RawMessage }
+		if err := json.Unmarshal(events.NewFrame(event).JSON(), &frame); err != nil {
+			panic(err) // unreachable: we have just encoded it
+		}
+		all = append(all, toldEvent{event.Seq, event.Type, event.Time.Format("2006-01-02T15:04:05Z07:00"), frame.Data})
 	}
 	return all
 }

@@ -46,9 +46,13 @@ export class Growing {
   cut = false;
   #bytes = 0; // of what is kept
 
-  /** Throws where a piece does not begin at the end of what is there: what would be shown was never said. */
+  /**
+   * Throws where a piece does not begin at the end of what is there: what would be shown was never said. A piece without an offset
+   * follows the one before it; the first piece always has one.
+   */
   add(offset, piece, of) {
-    if (offset !== this.length) throw new Misfit(`The log has a piece of ${of} at ${offset}, where ${this.length} bytes are.`);
+    const follows = offset === undefined && this.length > 0;
+    if (!follows && offset !== this.length) throw new Misfit(`The log has a piece of ${of} at ${offset}, where ${this.length} bytes are.`);
     this.length += byteLength(piece);
     if (this.cut) return;
     const { beginning, cut } = bounded(piece, textBytes - this.#bytes);

@@ -52,6 +52,7 @@ const delta = (offset, text) => ["message.delta", { messageId: "m", turn: 1, off
 for (const [name, event, wanted] of [
   ["a piece that comes again", delta(0, "é"), /at 0, where 2 bytes are/],
   ["a piece of what is not there", ["thought.delta", { messageId: "m", turn: 1, offset: 2, text: "x" }], /at 2, where 0 bytes are/],
+  ["the middle of what is not there", ["thought.delta", { messageId: "m", text: "x" }], /at undefined, where 0 bytes are/],
   ["output of no call", ["toolCall.updated", { toolCallId: "c", offset: 1, output: "x" }], /output of c at 1, where 0 bytes are/],
 ]) {
   test(`what does not fit changes nothing: ${name}`, () => {
@@ -59,8 +60,8 @@ for (const [name, event, wanted] of [
     const before = sent(conversation.rows());
     assert.throws(() => tell(conversation, event), wanted);
     assert.deepEqual(sent(conversation.rows()), before);
-    tell(conversation, delta(2, "!"));
-    assert.equal(conversation.items().at(-1).message.text, "é!");
+    tell(conversation, delta(2, "!"), ["message.delta", { messageId: "m", text: "?" }], delta(4, "."));
+    assert.equal(conversation.items().at(-1).message.text, "é!?.");
   });
 }
 
