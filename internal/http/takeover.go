@@ -14,8 +14,9 @@ import (
 
 // This file is how a stream that has become quiet takes its connection over from net/http. Most streams wait, for a
 // person or for nothing at all, and what net/http keeps of a request for as long as its handler runs (two buffers, the
-// request, the context, a stack as deep as all layers) is several times what waiting needs. A busy stream stays: when it
-// ends soon, its connection serves the next request.
+// request, the context, a stack as deep as all layers) is several times what waiting needs: without the takeover an idle
+// follower costs 47 KB in place of 25 (docs/performance.md). A busy stream stays: when it ends soon, its connection serves
+// the next request.
 
 // quietAfter is how long nothing was sent before a stream counts as quiet.
 const quietAfter = 250 * time.Millisecond
