@@ -22,6 +22,7 @@ import (
 	"signoff/internal/http"
 	"signoff/internal/keys"
 	"signoff/internal/llm"
+	"signoff/internal/runbooks/template"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
@@ -102,10 +103,6 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if err != nil {
 		return nil, err
 	}
-	templates, err := newRenderer()
-	if err != nil {
-		return nil, err
-	}
 	desk := approvals.NewDesk(a.store, a.log, a.models)
 	desk.IsolateCommands(a.sandbox)
 	if a.sandbox.Name() == sessions.NoSandbox {
@@ -115,7 +112,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store, Items: paging.New(a.store),
 		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
 		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
-		Templates: templates, Settings: settings, Webhooks: a.outbox.book,
+		Templates: template.NewRenderer(), Settings: settings, Webhooks: a.outbox.book,
 		Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 
 	"signoff/internal/acp/relay"
 	"signoff/internal/domain"
-	"signoff/internal/runbooks/template"
 	_ "signoff/internal/sandbox/early" // a process that was started as a stage of a command does not get past this import
 )
 
@@ -32,7 +31,6 @@ const (
 
 func main() {
 	relay.Intercept(os.Args, os.Environ()) // what starts an MCP server for an agent is this same binary, and does not get past this line
-	template.Intercept()                   // nor does what renders a template
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

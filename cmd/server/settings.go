@@ -3,13 +3,11 @@ package main
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 
 	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/runbooks"
-	"signoff/internal/runbooks/template"
 )
 
 // settingSection is the section "settings": what holds for an execution whose request says nothing.
@@ -97,13 +95,4 @@ func (r registry) openBlockTypes() ([]domain.BlockType, error) {
 		types = append(types, t)
 	}
 	return types, nil
-}
-
-// newRenderer renders templates in children that are this same binary.
-func newRenderer() (*template.Renderer, error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return template.NewRenderer(template.Config{Executable: executable}), nil
 }

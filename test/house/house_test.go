@@ -165,9 +165,7 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch")(imported)
 		}, false},
-	{"only runbooks/template runs foreign templates, in a process of their own", notIn("internal/runbooks/template"),
-		in("github.com/nikolalohinski/gonja"), true},
-	{"only a child process renders: the engine can end the process that it runs in", notIn("internal/runbooks/template"),
+	{"only runbooks/template renders: it gives templates a budget and shares the memory out", notIn("internal/runbooks/template"),
 		ours("internal/runbooks/template/jinja"), true},
 	{"a failpoint is a line anywhere, so it knows nobody", in("internal/failpoint"),
 		func(imported string) bool { return !standard(imported) }, true},

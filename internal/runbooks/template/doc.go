@@ -3,48 +3,41 @@
 // # Model
 //
 // A [Template] is a text with variables in it, in one of two syntaxes. [Jinja] is MiniJinja's: subscripts, loops,
-// conditions, filters, macros. [Dollar] is ${NAME} and nothing else. Variables are one JSON object.
+// conditions, filters, macros; package jinja has the interpreter. [Dollar] is ${NAME} and nothing else. Variables are one
+// JSON object.
 //
 // A template is hostile: who may create an execution may write one, and a model may have written what lies in the
-// variables. `{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}` fills a stack, `{{ a ~ a }}` in a loop the memory, three
-// nested loops never end. Go can neither stop a goroutine nor survive the first two. So a template of the syntax Jinja
-// runs in a process of its own, which is this same binary with a hidden argument:
+// variables. `{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}` would fill a stack, `{{ a ~ a }}` in a loop the memory, and
+// three nested loops would never end. Go can neither stop a goroutine nor survive the first two. So the interpreter counts:
+// every step, every level and every allocation is charged to a budget before it happens.
 //
-//	Render ──JSON──▶ child: limits, then jinja.Render ──JSON──▶ Render
+//	Render ── budget, memory of the pool ──▶ jinja.Decode, jinja.Render ──▶ text and usage
 //
-// Text without any tag, and the syntax Dollar, which has nothing that could run, stay in this process. All templates of
-// one request go to one child, which is some milliseconds.
-//
-// Few children run at once, and one of them for each tenant at most. The calls of a tenant wait in a line of its own, and
-// the lines get the places in turn: who fills his line with slow templates waits for himself.
+// All templates of one call share a [jinja.Budget]. What bounds many calls at once is a pool of memory: each call has its
+// first MiB for itself and borrows the rest, and one tenant never has more than half of the pool.
 //
 // # Use
 //
-// main calls [Intercept] before anything else; so does TestMain of a package whose tests render. After that:
-//
-//	renderer := template.NewRenderer(template.Config{Executable: executable})
+//	renderer := template.NewRenderer()
 //	rendered, err := renderer.Render(ctx, tenant, variables, template.Template{Name: "/prompt", Source: prompt})
 //
-// An error is a [*domain.Error]; its detail points at the Name of the template. Each [Rendered] tells which variables its template uses.
+// An error is a [*domain.Error]; its detail points at the Name of the template. Each [Rendered] tells which variables its
+// template uses.
 //
 // # Promises
 //
-//   - Whatever a template does, Render returns within the timeout and the wait for a place, and nothing of it is left.
-//   - A template is refused for the work that it does, and not for the time that a busy machine takes for it, where the
-//     system bounds processor time.
+//   - Whatever a template does, Render returns after a bounded number of steps, or soon after the end of its context.
+//   - The same templates with the same variables give the same text or the same error on every machine, however busy.
 //   - A template reads its variables and nothing else: no file, no environment, no Go value, no other template.
 //   - Errors name the line, what is wrong, and names that the template itself spells; never a value of a variable.
 //   - What is not defined is an error, where MiniJinja's strict mode makes it one.
 //   - The order and the form of everything are MiniJinja's, but for the differences in docs/templates.md. The tests ask
 //     the real engine. Numbers keep the form that they have in the JSON.
-//   - No more children run at once than Config says, and never two for one tenant. However many calls of a tenant wait,
-//     another waits for one child of it at most.
-//   - Nobody waits for a place longer than Config says, nor beyond the end of its context, nor behind 32 calls of its own
-//     tenant: that is [domain.CodeUnavailable]. What nobody waits for any more leaves nothing behind.
+//   - Nobody waits for another call. What the pool has no memory for is [domain.CodeUnavailable], and so is a call whose
+//     context has ended. Nothing is left of either.
 //
 // # Limits of this package
 //
-// The limits of memory and processor time are Linux's. Elsewhere a child is killed after its time by the clock, and until
-// then takes what memory there is. The files of the server are not out of its reach by force, only by there being nothing
-// in the engine that opens one.
+// Memory is charged when it is allocated and comes back when the call ends: what became garbage in between still counts.
+// The stack is not charged: the limits of nesting bound it to 32 MiB. Many calls at once share the processors as all goroutines do; nothing bounds how many there are.
 package template

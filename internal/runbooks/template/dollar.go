@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"signoff/internal/domain"
 )
 
 // dollar puts variables into the places of ${NAME}. There are no expressions, so nothing can run for long, and it is done
-// in this process. $$ is one $; a $ before anything else is itself. Only what was given is a variable, never what the
+// without a budget. $$ is one $; a $ before anything else is itself. Only what was given is a variable, never what the
 // server's environment holds.
-func dollar(t Template, variables map[string]json.RawMessage, left int) (Rendered, *domain.Error) {
+func dollar(t Template, variables map[string]json.RawMessage, left int) (Rendered, error) {
 	pieces, err := read(t)
 	if err != nil {
 		return Rendered{}, err
@@ -53,7 +51,7 @@ type piece struct {
 	line int
 }
 
-func read(t Template) ([]piece, *domain.Error) {
+func read(t Template) ([]piece, error) {
 	var pieces []piece
 	line, rest := 1, t.Source
 	for {

@@ -19,7 +19,7 @@ func TestDollar(t *testing.T) {
 		{`{{ name }}`, `{{ name }}`},
 		{``, ``},
 	} {
-		rendered, err := NewRenderer(Config{}).Render(t.Context(), tenant, json.RawMessage(variables), Template{Source: c.source, Syntax: Dollar})
+		rendered, err := NewRenderer().Render(t.Context(), tenant, json.RawMessage(variables), Template{Source: c.source, Syntax: Dollar})
 		if err != nil || rendered[0].Text != c.want {
 			t.Errorf("%s: %+v, %v", c.source, rendered, err)
 		}
@@ -38,7 +38,7 @@ func TestDollarRefuses(t *testing.T) {
 		{`${name:-x}`, "Line 1 of the template: between ${ and } stands a name, or names with dots between them; $${ is a plain ${."},
 		{`${a..b}`, "Line 1 of the template: between ${ and } stands a name, or names with dots between them; $${ is a plain ${."},
 	} {
-		_, err := NewRenderer(Config{}).Render(t.Context(), tenant, json.RawMessage(`{"name": "hunter2", "a": {}}`), Template{Source: c.source, Syntax: Dollar})
+		_, err := NewRenderer().Render(t.Context(), tenant, json.RawMessage(`{"name": "hunter2", "a": {}}`), Template{Source: c.source, Syntax: Dollar})
 		if got := domain.FailureOf(err); got.Code != domain.CodeInvalid || got.Message != c.message {
 			t.Errorf("%s: %+v", c.source, got)
 		}

@@ -103,7 +103,7 @@ var hostile = map[string]string{
 }
 
 func TestHostileTemplates(t *testing.T) {
-	renderer := newRenderer(t)
+	renderer := NewRenderer()
 	const variables = `{"name": "hunter2", "tags": {"team": "hunter2"}, "hosts": ["hunter2"]}`
 	if len(hostile) < 40 {
 		t.Fatalf("only %d templates", len(hostile))
@@ -124,7 +124,7 @@ func TestHostileTemplates(t *testing.T) {
 }
 
 func TestHostileVariables(t *testing.T) {
-	renderer := newRenderer(t)
+	renderer := NewRenderer()
 	for title, variables := range map[string]string{
 		"deep lists":   `{"x": ` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + `}`,
 		"many numbers": `{"x": [` + strings.Repeat("0,", 4_000_000) + `0]}`,
@@ -142,7 +142,7 @@ func TestHostileVariables(t *testing.T) {
 }
 
 func TestManyHostileTemplatesAtOnce(t *testing.T) {
-	renderer := newRenderer(t)
+	renderer := NewRenderer()
 	ended := make(chan error)
 	for range 20 {
 		go func() {

@@ -1,8 +1,6 @@
 package template
 
 import (
-	"strings"
-
 	"signoff/internal/domain"
 	"signoff/internal/runbooks/template/jinja"
 )
@@ -39,11 +37,6 @@ const (
 	MaxVariables = 8 << 20   // outputs of earlier executions lie in them
 	MaxText      = 1 << 20   // of all rendered texts together
 )
-
-// constant tells whether a template is its own text, so that nobody has to be asked.
-func (t Template) constant() bool {
-	return !strings.Contains(t.Source, "{{") && !strings.Contains(t.Source, "{%") && !strings.Contains(t.Source, "{#")
-}
 
 func (t Template) invalid(format string, args ...any) *domain.Error {
 	return domain.Invalid(t.Name, format, args...)

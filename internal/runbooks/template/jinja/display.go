@@ -2,89 +2,190 @@ package jinja
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-func display(value any) string {
-	if s, ok := value.(string); ok {
+// notation is a way to write values.
+type notation struct {
+	none         string
+	text         func(out *buffer, s string)
+	float        func(f float64) string
+	comma, colon string
+	step         string // how far to indent by, where each element has a line of its own
+	trailing     bool   // a comma stands behind the last element, too
+	json         bool
+}
+
+var (
+	printed  = &notation{none: "none", text: writeQuoted, float: displayFloat, comma: ", ", colon: ": "}
+	pretty   = &notation{none: "none", text: writeQuoted, float: displayFloat, comma: ",", colon: ": ", step: "    ", trailing: true}
+	compact  = &notation{none: "null", text: writeJSONString, float: jsonFloat, comma: ",", colon: ":", json: true}
+	indented = &notation{none: "null", text: writeJSONString, float: jsonFloat, comma: ",", colon: ": ", step: "  ", json: true}
+)
+
+// display is how a value is printed.
+func (r *run) display(value any) string {
+	if s, ok := unmarked(value).(string); ok {
 		return s
 	}
-	var out strings.Builder
-	write(&out, value)
-	return out.String()
+	return r.written(printed, value)
 }
 
-func write(out *strings.Builder, value any) {
-	switch v := value.(type) {
+func (r *run) written(n *notation, value any) string {
+	out := &buffer{Budget: r.Budget}
+	r.write(out, n, value, "\n")
+	return out.text.String()
+}
+
+// print writes a value as {{ value }} does: a text without its quotes.
+func (r *run) print(out *buffer, value any) {
+	if s, ok := unmarked(value).(string); ok {
+		out.add(s)
+		return
+	}
+	r.write(out, printed, value, "")
+}
+
+func (r *run) write(out *buffer, n *notation, value any, margin string) {
+	r.allocate(textSize)
+	switch v := unmarked(value).(type) {
 	case nil:
-		out.WriteString("none")
-	case bool, int:
-		fmt.Fprint(out, v)
+		out.add(n.none)
+	case bool:
+		out.add(strconv.FormatBool(v))
+	case int:
+		out.add(strconv.Itoa(v))
 	case float64:
-		out.WriteString(displayFloat(v))
+		out.add(n.float(v))
 	case bigNumber:
-		out.WriteString(string(v))
+		out.add(string(v))
 	case string:
-		writeQuoted(out, v)
-	case []any:
-		writeList(out, v)
-	case map[string]any:
-		writeMap(out, v)
-	case *namespace:
-		writeMap(out, v.fields)
+		n.text(out, v)
 	case *undefined:
-		v.print()
-	case *macro:
-		out.WriteString("<macro " + v.title() + ">")
-	case *function:
-		out.WriteString("<function " + v.name + ">")
+		v.fail()
+	case *namespace:
+		r.write(out, n, v.dict(r), margin)
+	case *dict:
+		r.writeAll(out, n, v.values, v.keys, margin)
+	case *sequence:
+		if v.iterator && !n.json {
+			out.add("<iterator>")
+			return
+		}
+		r.writeAll(out, n, v.items, nil, margin)
+	case []any:
+		r.writeAll(out, n, v, nil, margin)
 	default:
-		out.WriteString("<loop>")
+		if n.json {
+			failf("%s cannot be written as JSON", title(v))
+		}
+		out.add(fmt.Sprint(v))
 	}
 }
 
-func writeList(out *strings.Builder, list []any) {
-	out.WriteByte('[')
-	for i, item := range list {
+func (m *macro) String() string    { return "<macro " + m.name + ">" }
+func (f *function) String() string { return "<function " + f.name + ">" }
+func (l *loop) String() string     { return fmt.Sprintf("<loop %d/%d>", l.index, len(l.items)) }
+
+// writeAll writes a list, or a map where there are keys.
+func (r *run) writeAll(out *buffer, n *notation, values, keys []any, margin string) {
+	r.enter()
+	defer r.leave()
+	brackets, inner := "[]", margin
+	if keys != nil {
+		brackets = "{}"
+	}
+	if n.step != "" {
+		r.allocate(len(margin) + len(n.step))
+		inner += n.step
+	}
+	out.add(brackets[:1])
+	for i, value := range values {
 		if i > 0 {
-			out.WriteString(", ")
+			out.add(n.comma)
 		}
-		write(out, item)
+		if n.step != "" {
+			out.add(inner)
+		}
+		if keys != nil {
+			r.writeKey(out, n, keys[i])
+			out.add(n.colon)
+		}
+		r.write(out, n, value, inner)
 	}
-	out.WriteByte(']')
+	if n.step != "" && len(values) > 0 {
+		if n.trailing {
+			out.add(n.comma)
+		}
+		out.add(margin)
+	}
+	out.add(brackets[1:])
 }
 
-func writeMap(out *strings.Builder, values map[string]any) {
-	out.WriteByte('{')
-	for i, key := range keys(values) {
-		if i > 0 {
-			out.WriteString(", ")
+// writeKey writes the key of a map: a text in JSON.
+func (r *run) writeKey(out *buffer, n *notation, key any) {
+	if _, isText := unmarked(key).(string); n.json && !isText {
+		if number := asNumber(key); title(number) != "a number" {
+			failf("%s cannot be a key in JSON", title(key))
 		}
-		writeQuoted(out, key)
-		out.WriteString(": ")
-		write(out, values[key])
+		key = r.display(key)
 	}
-	out.WriteByte('}')
+	r.write(out, n, key, "")
 }
 
-var quoted = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, 0: `\0`}
-
-func writeQuoted(out *strings.Builder, s string) {
-	out.WriteByte('"')
-	for _, r := range s {
-		switch escaped, special := quoted[r]; {
-		case special:
-			out.WriteString(escaped)
-		case !unicode.IsPrint(r):
-			fmt.Fprintf(out, `\u{%x}`, r)
-		default:
-			out.WriteRune(r)
+// quote writes a text between quotes. escape gives what stands for a character, or nothing where it stands for itself.
+func quote(out *buffer, s string, escape func(c rune) string) {
+	out.add(`"`)
+	written := 0
+	for i, c := range s {
+		if escaped := escape(c); escaped != "" {
+			out.add(s[written:i])
+			out.add(escaped)
+			_, size := utf8.DecodeRuneInString(s[i:])
+			written = i + size
 		}
 	}
-	out.WriteByte('"')
+	out.add(s[written:])
+	out.add(`"`)
+}
+
+var quoted = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
+
+// writeQuoted is Rust's way of quoting, which has other escapes than Go's.
+func writeQuoted(out *buffer, s string) {
+	quote(out, s, func(c rune) string {
+		switch {
+		case c == 0:
+			return `\0`
+		case !unicode.IsPrint(c) && quoted[c] == "":
+			out.allocate(textSize)
+			return fmt.Sprintf(`\u{%x}`, c)
+		}
+		return quoted[c]
+	})
+}
+
+// inJSON are the characters that JSON has to escape, what HTML might mistake, and what is no UTF-8.
+var inJSON = map[rune]string{utf8.RuneError: "\uFFFD"}
+
+func init() {
+	for c := range ' ' {
+		inJSON[c] = fmt.Sprintf(`\u%04x`, c)
+	}
+	for _, c := range "<>&'" {
+		inJSON[c] = fmt.Sprintf(`\u%04x`, c)
+	}
+	maps.Copy(inJSON, quoted)
+	maps.Copy(inJSON, map[rune]string{'\b': `\b`, '\f': `\f`})
+}
+
+func writeJSONString(out *buffer, s string) {
+	quote(out, s, func(c rune) string { return inJSON[c] })
 }
 
 func displayFloat(f float64) string {

@@ -1,27 +1,30 @@
-// Package jinja renders templates in MiniJinja's syntax. It is for child processes: see package template.
+// Package jinja renders templates in MiniJinja's syntax.
 //
 // # Model
 //
-//	source ──lexer──▶ tokens ──parser──▶ gonja's tree, with our operations in it ──gonja──▶ text
+//	source ──lexer──▶ tokens ──parser──▶ functions that run ──run──▶ text
 //
-// gonja is Jinja2 for Go. It keeps scopes, runs loops, conditions and macros, and is the only such library that lives. But
-// it is lenient where MiniJinja is strict (`'a' + 1`, a loop over a number, a name that is missing in a list), prints
-// Python's True and ['x'], reads no line break within a tag, has the inline if only at the end of an output, reaches Go's
-// methods and fields by reflection, and quotes values in its errors. Left as it is, it agrees with MiniJinja in 92 of the
-// first 119 fixtures.
+// The parser reads the tokens while the lexer makes them, and builds no tree: each expression becomes a function that gives
+// a value, and each statement one that prints. A value is one of those that JSON has, or one of a few types of this
+// package (values.go). Filters, tests, methods and functions are rows in tables.
 //
-// So the grammar is ours, and it leaves gonja nothing to decide: each operator, subscript, call, test and filter becomes
-// the call of an operation, which gonja takes for a filter. There a value is one of those that JSON has, or one of a few
-// types of this package, and never anything with methods.
+// # Budget
+//
+// A [Budget] bounds what a template does: steps, bytes, levels. Whoever adds an operation charges it, and there are three rules:
+//
+//   - What goes through n items or bytes charges steps for them (step, scan) before it does.
+//   - What allocates charges the bytes first: list, grow, texts, repeat, replace, split and buffer do. A size that a
+//     template computes, such as 'x' * n, is compared with the limit before it is multiplied.
+//   - What calls itself is bounded: by the parser (deepest), or for values by enter and leave, and for macros by call. An
+//     expression as long as the template is a chain of steps (chain) and no deep stack.
 //
 // # Faults
 //
-// What goes wrong is a [FaultError], thrown as a panic and caught at the entrance. gonja makes sentences of the errors that
-// filters return, and adds values; panics it lets pass. A value that is not defined is no error yet: it is passed on until
-// something but `default` or `is defined` wants to use it.
+// What goes wrong is a [FaultError], thrown as a panic and caught at the entrance. A value that is not defined is no error
+// yet: it is passed on until something but `default`, `is defined` and their like wants to use it.
 //
 // # Use
 //
-// [Render] renders, [Inspect] only reads. Both tell which variables the template takes from outside. Inspect is safe
-// anywhere: the depth of everything that it reads is bounded. Render is not, and must have a process to itself.
+// [Decode] reads the variables, [Render] renders, [Inspect] only reads. The last two tell which variables the template takes
+// from outside. All of them are safe anywhere.
 package jinja

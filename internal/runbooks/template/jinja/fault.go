@@ -1,11 +1,14 @@
 package jinja
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
-// FaultError is why a template cannot be rendered. It names what the template says and never what the variables hold.
+// FaultError is why a template cannot be rendered. It names what the template says and never a value of a variable.
 //
-// Inside the package a fault is thrown as a panic and caught by [Render] and [Inspect]: gonja turns the errors of filters
-// into sentences of its own, in which it quotes values, but lets a panic pass.
+// Inside the package a fault is thrown as a panic and caught by [Render] and [Inspect]: every operation can fail, and
+// none has anything to do after that.
 type FaultError struct {
 	Line    int    // 1, 2, … or 0 where no line is to blame
 	Message string // no capital, no full stop: a part of a sentence
@@ -18,7 +21,29 @@ func (f *FaultError) Error() string {
 	return fmt.Sprintf("line %d: %s", f.Line, f.Message)
 }
 
-// failf throws a fault; whoever knows the line adds it.
+// failf throws a fault; [catch] adds the line.
 func failf(format string, args ...any) {
 	panic(&FaultError{Message: fmt.Sprintf(format, args...)})
+}
+
+// ErrBusy is a render that needs more memory than [Budget.Borrow] grants at the moment.
+var ErrBusy = errors.New("no memory is left for templates at the moment")
+
+// stopped is a render that ends for a reason outside the template: its context is done, or [ErrBusy].
+type stopped struct{ cause error }
+
+// catch turns what was thrown into an error. Any other panic is a mistake of this package, and is not caught here.
+func catch(line *int, err *error) {
+	switch thrown := recover().(type) {
+	case nil:
+	case *FaultError:
+		if thrown.Line == 0 {
+			thrown.Line = *line
+		}
+		*err = thrown
+	case stopped:
+		*err = thrown.cause
+	default:
+		panic(thrown)
+	}
 }

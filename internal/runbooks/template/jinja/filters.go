@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,49 +14,51 @@ var filters map[string]*operation
 // Some of them run others by name, which Go takes for a circle if they stand in the declaration.
 func init() {
 	filters = map[string]*operation{
-		"abs":        {run: absolute},
-		"attr":       {params: "name", need: 1, run: func(c *call) any { return field(c.in, c.args[0], "") }},
-		"batch":      {params: "size fill", need: 1, run: batch},
-		"bool":       {run: func(c *call) any { return truth(c.in) }},
-		"capitalize": {run: func(c *call) any { return capitalized(c.inDisplayed()) }},
-		"dictsort":   {params: "case_sensitive by reverse", run: sortedPairs},
-		"first":      {run: func(c *call) any { return edge(c.inList(), 0) }},
-		"float":      {params: "default", run: toFloat},
-		"groupby":    {params: "attribute default", need: 1, run: groups},
-		"indent":     {params: "width first blank", need: 1, run: indent},
-		"int":        {params: "default", run: toInt},
-		"items":      {run: pairs},
-		"join":       {params: "separator attribute", run: join},
-		"last":       {run: func(c *call) any { return edge(c.inList(), len(c.inList())-1) }},
-		"lines":      {run: func(c *call) any { return lines(c.inText()) }},
-		"list":       {run: func(c *call) any { return slices.Clone(c.inList()) }},
-		"lower":      {run: func(c *call) any { return strings.ToLower(c.inDisplayed()) }},
-		"map":        {params: "filter*", run: mapped},
-		"max":        {run: func(c *call) any { return extreme(c.inList(), 1) }},
-		"min":        {run: func(c *call) any { return extreme(c.inList(), -1) }},
-		"pprint":     {run: func(c *call) any { return pretty(c.in, 0) }},
-		"reject":     {params: "test*", run: func(c *call) any { return chosen(c, false, false) }},
-		"rejectattr": {params: "attribute test*", need: 1, run: func(c *call) any { return chosen(c, true, false) }},
-		"replace":    {params: "old new", need: 2, run: replace},
-		"reverse":    {run: reversed},
-		"round":      {params: "precision", run: round},
-		"select":     {params: "test*", run: func(c *call) any { return chosen(c, false, true) }},
-		"selectattr": {params: "attribute test*", need: 1, run: func(c *call) any { return chosen(c, true, true) }},
-		"slice":      {params: "count fill", need: 1, run: columns},
-		"sort":       {params: "reverse case_sensitive attribute", run: sorted},
-		"split":      {params: "separator maximum", run: split},
-		"string":     {run: func(c *call) any { return c.inDisplayed() }},
-		"sum":        {run: sum},
-		"title":      {run: func(c *call) any { return titled(c.inDisplayed()) }},
-		"tojson":     {params: "indent", run: toJSON},
-		"trim":       {params: "characters", run: func(c *call) any { return trim(c, strings.Trim, strings.TrimSpace) }},
-		"unique":     {params: "case_sensitive attribute", run: unique},
-		"upper":      {run: func(c *call) any { return strings.ToUpper(c.inDisplayed()) }},
-		"urlencode":  {run: urlencode},
-		"safe":       {run: func(c *call) any { return c.in }},
-		"length":     {run: length},
-		"default":    {params: "value boolean", run: fallback, lenient: true},
-		"escape":     {run: escape},
+		"abs":        op("", 0, absolute),
+		"attr":       op("name", 1, func(c *call) any { return item(constant(c.args[0]), func() string { return "" })(c.run, c.in) }),
+		"batch":      op("size fill", 1, batch),
+		"bool":       op("", 0, func(c *call) any { return truth(c.in) }),
+		"capitalize": op("", 0, func(c *call) any { return c.capitalized(c.inDisplayed()) }),
+		"default":    rawOp("value boolean", 0, fallback),
+		"dictsort":   op("case_sensitive by reverse", 0, sortedPairs),
+		"escape":     rawOp("", 0, escape),
+		"first":      op("", 0, func(c *call) any { return edge(c.inList(), 0) }),
+		"float":      op("default", 0, toFloat),
+		"groupby":    op("attribute default case_sensitive", 1, groups),
+		"indent":     op("width first blank", 0, indent),
+		"int":        op("default", 0, toInt),
+		"items":      op("", 0, pairs),
+		"join":       op("separator attribute", 0, join),
+		"last":       op("", 0, func(c *call) any { return edge(c.inList(), len(c.inList())-1) }),
+		"length":     op("", 0, length),
+		"lines":      op("", 0, func(c *call) any { return c.lines(c.inText(), "\r\n") }),
+		"list":       op("", 0, func(c *call) any { return c.clone(c.inList()) }),
+		"lower":      op("", 0, func(c *call) any { return c.lower(c.inDisplayed()) }),
+		"map":        op("filter*", 0, mapped),
+		"max":        op("", 0, func(c *call) any { return c.extreme(1) }),
+		"min":        op("", 0, func(c *call) any { return c.extreme(-1) }),
+		"pprint":     op("", 0, func(c *call) any { return c.written(pretty, c.in) }),
+		"reject":     op("test*", 0, func(c *call) any { return c.chosen(0, false) }),
+		"rejectattr": op("attribute test*", 1, func(c *call) any { return c.chosen(1, false) }),
+		"replace": op("old new", 2, func(c *call) any {
+			return c.replace(c.inDisplayed(), c.display(c.args[0]), c.display(c.args[1]), -1)
+		}),
+		"reverse":    op("", 0, reversed),
+		"round":      op("precision", 0, round),
+		"safe":       rawOp("", 0, marked),
+		"select":     op("test*", 0, func(c *call) any { return c.chosen(0, true) }),
+		"selectattr": op("attribute test*", 1, func(c *call) any { return c.chosen(1, true) }),
+		"slice":      op("count fill", 1, columns),
+		"sort":       op("reverse case_sensitive attribute", 0, sorted),
+		"split":      op("separator maximum", 0, func(c *call) any { return &sequence{items: split(c), iterator: true} }),
+		"string":     rawOp("", 0, toText),
+		"sum":        op("", 0, sum),
+		"title":      op("", 0, func(c *call) any { return c.titled(c.inDisplayed()) }),
+		"tojson":     op("indent", 0, toJSON),
+		"trim":       op("characters", 0, func(c *call) any { return trim(c, c.inDisplayed(), strings.Trim, strings.TrimSpace) }),
+		"unique":     op("case_sensitive attribute", 0, unique),
+		"upper":      op("", 0, func(c *call) any { return c.upper(c.inDisplayed()) }),
+		"urlencode":  op("", 0, urlencode),
 	}
 	for short, long := range map[string]string{"count": "length", "d": "default", "e": "escape"} {
 		filters[short] = filters[long]
@@ -67,7 +68,9 @@ func init() {
 func absolute(c *call) any {
 	switch v := c.in.(type) {
 	case int:
-		return max(v, -v)
+		if v != math.MinInt {
+			return max(v, -v)
+		}
 	case float64:
 		return math.Abs(v)
 	}
@@ -75,123 +78,57 @@ func absolute(c *call) any {
 	return nil
 }
 
-// batch cuts a list into lists of a size.
-// columns cuts a list into a number of lists.
-func capitalized(s string) string {
-	first, size := utf8.DecodeRuneInString(s)
-	if size == 0 {
-		return ""
-	}
-	return string(unicode.ToUpper(first)) + strings.ToLower(s[size:])
-}
-
-// titled begins each word with a capital, where punctuation ends a word, too.
-func titled(s string) string {
-	start := true
-	return strings.Map(func(r rune) rune {
-		begins := start
-		start = unicode.IsSpace(r) || r < utf8.RuneSelf && unicode.IsPunct(r) || strings.ContainsRune("$+<=>^`|~", r)
-		if begins {
-			return unicode.ToUpper(r)
-		}
-		return unicode.ToLower(r)
-	}, s)
-}
-
 func fallback(c *call) any {
-	_, missing := c.in.(*undefined)
-	if !missing && (!c.flag(1) || truth(c.in)) {
+	if isDefined(c.in) && (!c.flag(1) || truth(c.in)) {
 		return c.in
 	}
-	if !c.given[0] {
+	if !c.given(0) {
 		return ""
 	}
 	return c.args[0]
 }
 
 func toFloat(c *call) any {
-	switch v := c.in.(type) {
-	case bool:
-		return float64(rank(v) - 1)
-	case string:
-		if f, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil {
-			return f
-		}
-	default:
-		if f, ok := asFloat(v); ok {
-			return f
-		}
+	if f, ok := c.number(); ok {
+		return f
 	}
-	return orDefault(c)
+	return c.otherwise()
 }
 
 func toInt(c *call) any {
-	switch v := c.in.(type) {
-	case bool:
-		return rank(v) - 1
-	case int:
-		return v
-	case float64:
-		if math.Abs(v) < math.MaxInt64 {
-			return int(v)
-		}
-	case string:
-		if n, err := strconv.Atoi(strings.TrimSpace(v)); err == nil {
+	in := asNumber(c.in)
+	if s, isText := in.(string); isText && len(s) < 100 {
+		if n, err := strconv.Atoi(strings.TrimSpace(s)); err == nil {
 			return n
 		}
-		if f, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil && math.Abs(f) < math.MaxInt64 {
-			return int(f)
-		}
 	}
-	return orDefault(c)
+	if n, ok := in.(int); ok {
+		return n
+	}
+	if f, ok := c.number(); ok && math.Abs(f) < math.MaxInt64 {
+		return int(f)
+	}
+	return c.otherwise()
 }
 
-func orDefault(c *call) any {
-	if !c.given[0] {
+// number is what a value is as a number: none is 0, and a text what it says.
+func (c *call) number() (float64, bool) {
+	switch v := asNumber(c.in).(type) {
+	case nil:
+		return 0, true
+	case string:
+		f, err := strconv.ParseFloat(strings.TrimSpace(v[:min(len(v), 400)]), 64)
+		return f, err == nil && len(v) <= 400
+	default:
+		return float(v)
+	}
+}
+
+func (c *call) otherwise() any {
+	if !c.given(0) {
 		failf("%s cannot read %s as a number", c.name, title(c.in))
 	}
 	return c.args[0]
-}
-
-// attribute reads a.b.0 below a value.
-// groups are pairs of a value and the items that have it, in the order of the values.
-// compareFolded compares texts without a look at their case.
-func indent(c *call) any {
-	space := strings.Repeat(" ", min(max(c.whole(0, 0), 0), maxRange))
-	all := strings.Split(strings.TrimSuffix(c.inText(), "\n"), "\n")
-	for i, line := range all {
-		if (i > 0 || c.flag(1)) && (line != "" || c.flag(2)) {
-			all[i] = space + line
-		}
-	}
-	return strings.Join(all, "\n")
-}
-
-func length(c *call) any {
-	switch v := c.in.(type) {
-	case string:
-		return utf8.RuneCountInString(v)
-	case map[string]any:
-		return len(v)
-	case []any:
-		return len(v)
-	}
-	failf("%s has no length", title(c.in))
-	return nil
-}
-
-func lines(s string) any {
-	list := []any{}
-	for line := range strings.Lines(s) {
-		list = append(list, strings.TrimRight(line, "\r\n"))
-	}
-	return list
-}
-
-// mapped applies a filter to each item, or takes an attribute of each.
-// chosen are the items, or those with an attribute, for which a test says wanted.
-func replace(c *call) any {
-	return strings.ReplaceAll(c.inDisplayed(), display(c.args[0]), display(c.args[1]))
 }
 
 func round(c *call) any {
@@ -206,46 +143,159 @@ func round(c *call) any {
 	return nil
 }
 
-func split(c *call) any {
-	var parts []string
-	limit := c.whole(1, -1)
-	switch s := c.inText(); {
-	case !c.has(0) && limit < 0:
-		parts = strings.Fields(s)
-	case !c.has(0):
-		parts = fieldsN(s, limit+1)
-	case limit < 0:
-		parts = strings.Split(s, c.text(0, ""))
-	default:
-		parts = strings.SplitN(s, c.text(0, ""), limit+1)
+func length(c *call) any {
+	switch v := c.in.(type) {
+	case string:
+		c.scan(len(v))
+		return utf8.RuneCountInString(v)
+	case *dict:
+		return len(v.keys)
 	}
-	list := []any{}
-	for _, part := range parts {
-		list = append(list, part)
+	list, isList := listed(c.in)
+	if !isList {
+		failf("%s has no length", title(c.in))
 	}
-	return list
+	return len(list)
 }
 
-// fieldsN is strings.Fields with the rest in the last of n parts.
-func fieldsN(s string, n int) []string {
-	var parts []string
+// What makes texts.
+
+func toText(c *call) any {
+	refuse(c.in)
+	if s, isSafe := c.in.(safe); isSafe {
+		return s
+	}
+	return c.inDisplayed()
+}
+
+func marked(c *call) any {
+	refuse(c.in)
+	return safe(c.inDisplayed())
+}
+
+func escape(c *call) any {
+	refuse(c.in)
+	if s, isSafe := c.in.(safe); isSafe {
+		return s
+	}
+	s, out, plain := c.inDisplayed(), &buffer{Budget: c.Budget}, 0
+	for i := range len(s) {
+		if escaped := entities[s[i]]; escaped != "" {
+			out.add(s[plain:i])
+			out.add(escaped)
+			plain = i + 1
+		}
+	}
+	out.add(s[plain:])
+	return safe(out.text.String())
+}
+
+var entities = map[byte]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&quot;", '\'': "&#x27;", '/': "&#x2f;"}
+
+func indent(c *call) any {
+	width := c.whole(0, 0)
+	if width > maxRange {
+		failf("indent needs a width of at most %d", maxRange)
+	}
+	space, out := c.repeat(" ", width), &buffer{Budget: c.Budget}
+	rest, more := strings.TrimSuffix(c.inText(), "\n"), true
+	for first := true; more; first = false {
+		var line string
+		line, rest, more = strings.Cut(rest, "\n")
+		if (!first || c.flag(1)) && (line != "" || c.flag(2)) {
+			out.add(space)
+		}
+		if out.add(line); more {
+			out.add("\n")
+		}
+	}
+	return out.text.String()
+}
+
+func trim(c *call, s string, cut func(s, characters string) string, space func(string) string) any {
+	if !c.has(0) {
+		return space(s)
+	}
+	characters := c.text(0, "")
+	c.scan(len(s) * min(len(characters), 256))
+	return cut(s, characters)
+}
+
+const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
+
+// urlencode escapes a text, or makes a query of a map.
+func urlencode(c *call) any {
+	out := &buffer{Budget: c.Budget}
+	values, isMap := c.in.(*dict)
+	if !isMap {
+		percent(out, c.inDisplayed())
+		return out.text.String()
+	}
+	for i, key := range values.keys {
+		if i > 0 {
+			out.add("&")
+		}
+		percent(out, c.display(key))
+		out.add("=")
+		percent(out, c.display(values.values[i]))
+	}
+	return out.text.String()
+}
+
+func percent(out *buffer, s string) {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		if strings.IndexByte(unreserved, s[i]) >= 0 {
+			out.add(s[i : i+1])
+			continue
+		}
+		high, low := s[i]>>4, s[i]&15
+		out.add("%")
+		out.add(hex[high : high+1])
+		out.add(hex[low : low+1])
+	}
+}
+
+// What makes texts of lists, and lists of texts.
+
+func join(c *call) any {
+	list := c.inList()
+	if path := c.text(1, ""); path != "" {
+		found := c.list(len(list))
+		for _, item := range list {
+			found = append(found, c.attribute(item, path))
+		}
+		list = found
+	}
+	return c.joined(list, c.text(0, ""))
+}
+
+func split(c *call) []any {
+	s, limit := c.inText(), c.whole(1, -1)
+	switch separator := c.text(0, ""); {
+	case separator != "":
+		return c.split(s, separator, min(limit, maxRange)+1)
+	case c.has(0): // there is nothing before each character, and behind the last one
+		return append(append(append(c.list(len(s)+2), ""), c.items(s)...), "")
+	}
+	parts := c.list(0)
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
 		end := strings.IndexFunc(s, unicode.IsSpace)
-		if end < 0 || len(parts) == n-1 {
-			return append(parts, s)
+		if end < 0 || limit >= 0 && len(parts) == limit {
+			end = len(s)
 		}
-		parts, s = append(parts, s[:end]), s[end:]
+		c.allocate(textSize)
+		parts, s = append(c.grow(parts), s[:end]), s[end:]
 	}
 	return parts
 }
 
-func trim(c *call, cut func(s, characters string) string, space func(string) string) any {
-	if c.has(0) {
-		return cut(c.inDisplayed(), c.text(0, ""))
+// lines cuts a text behind each line break, and these characters off the end of each line.
+func (c *call) lines(s, cut string) []any {
+	list := c.list(0)
+	for line := range strings.Lines(s) {
+		c.allocate(textSize)
+		list = append(c.grow(list), strings.TrimRight(line, cut))
 	}
-	return space(c.inDisplayed())
+	return list
 }
-
-var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;", "/", "&#x2f;")
-
-func escape(c *call) any { return escaper.Replace(c.inDisplayed()) }

@@ -1,36 +1,37 @@
 package jinja
 
-import "maps"
-
-// maxRange bounds what a template can make out of one number.
-const maxRange = 100_000
-
 // functions are there without being variables.
 var functions = map[string]*operation{
-	"dict":      {params: "(map)*", run: dictionary},
-	"namespace": {params: "(map)*", run: func(c *call) any { return &namespace{fields: dictionary(c).(map[string]any)} }},
-	"range":     {params: "start stop step", need: 1, run: numbers},
+	"dict":      op("(map)*", 0, func(c *call) any { return c.dictionary() }),
+	"namespace": op("(map)*", 0, newNamespace),
+	"range":     op("start stop step", 1, numbers),
 }
 
-func globals() map[string]any {
-	all := map[string]any{}
-	for name, operation := range functions {
-		all[name] = &function{name, operation}
-	}
-	return all
-}
-
-func dictionary(c *call) any {
-	values := map[string]any{}
-	if c.has(0) {
-		start, ok := c.args[0].(map[string]any)
-		if !ok {
-			failf("%s needs a map, not %s", c.name, title(c.args[0]))
+// dictionary is the map that the arguments with names make, above another one.
+func (c *call) dictionary() *dict {
+	start := &dict{}
+	if value := c.argument(0); value != nil {
+		given, isMap := value.(*dict)
+		if !isMap || len(c.rest) > 0 {
+			failf("%s needs a map, not %s", c.name, title(value))
 		}
-		maps.Copy(values, start)
+		start = given
 	}
-	maps.Copy(values, c.named)
-	return values
+	size := len(start.keys) + len(c.named)
+	c.allocate(textSize * len(c.named))
+	keys, values := append(c.list(size), start.keys...), append(c.list(size), start.values...)
+	for _, arg := range c.named {
+		keys, values = append(keys, arg.name), append(values, arg.value)
+	}
+	return c.newDict(keys, values)
+}
+
+func newNamespace(c *call) any {
+	n, d := &namespace{}, c.dictionary()
+	for i, key := range d.keys {
+		n.set(c.run, c.mustText(key), d.values[i])
+	}
+	return n
 }
 
 func numbers(c *call) any {
@@ -41,12 +42,16 @@ func numbers(c *call) any {
 	if step == 0 {
 		failf("range needs a step that is not 0")
 	}
-	list := []any{}
+	list := c.list(0)
 	for i := start; step > 0 && i < stop || step < 0 && i > stop; i += step {
 		if len(list) == maxRange {
 			failf("range gives more than %d numbers", maxRange)
 		}
-		list = append(list, i)
+		list = append(c.grow(list), i)
+		if next := i + step; (next > i) != (step > 0) {
+			break
+		}
 	}
+	c.allocate(8 * len(list))
 	return list
 }

@@ -16,7 +16,7 @@ const (
 	name                  // also keywords; the grammar tells them apart
 	text                  // a string, unescaped
 	integer               //
-	float                 //
+	decimal               //
 	symbol                // an operator or a bracket
 	endOfFile             //
 )
@@ -42,24 +42,40 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// lexer cuts a template into tokens. gonja has one of its own, which takes no line breaks within a tag and skips what it
-// does not know.
+// lexer cuts a template into tokens, some at a time: it holds those that the parser has not read yet.
 type lexer struct {
 	source string
 	at     int
 	line   int
-	trim   bool // the last tag ended with a minus, so that the text behind it loses its leading white space
+	trim   bool   // the last tag ended with a minus, so that the text behind it loses its leading white space
+	end    string // what closes the tag that it is in, or "" between the tags
+	braces int    // that are open in this tag
 	tokens []token
+	read   int // tokens that were taken
 }
 
-func lex(source string) []token {
-	source = strings.ReplaceAll(source, "\r\n", "\n")
-	l := &lexer{source: strings.TrimSuffix(source, "\n"), line: 1}
-	for l.at < len(l.source) {
-		l.data()
+// peek is the token that comes next, or after that.
+func (l *lexer) peek(ahead int) token {
+	for len(l.tokens) <= ahead {
+		switch {
+		case l.end != "":
+			l.inTag()
+		case l.at < len(l.source):
+			l.data()
+		default:
+			l.emit(endOfFile, "")
+		}
 	}
-	l.emit(endOfFile, "")
-	return l.tokens
+	return l.tokens[ahead]
+}
+
+func (l *lexer) next() token {
+	t := l.peek(0)
+	if t.kind != endOfFile {
+		l.tokens = append(l.tokens[:0], l.tokens[1:]...)
+		l.read++
+	}
+	return t
 }
 
 func (l *lexer) emit(k kind, text string) {
@@ -74,7 +90,7 @@ func (l *lexer) skip(n int) {
 	l.at += n
 }
 
-// data reads up to the next tag, and that tag.
+// data reads up to the next tag, and its opening.
 func (l *lexer) data() {
 	start := nextTag(l.rest())
 	chunk := l.rest()[:start]
@@ -93,16 +109,14 @@ func (l *lexer) data() {
 
 // nextTag is where the next tag begins, or the end.
 func nextTag(source string) int {
-	for at := 0; ; {
+	for at := 0; ; at++ {
 		found := strings.IndexByte(source[at:], '{')
 		if found < 0 || at+found+1 >= len(source) {
 			return len(source)
 		}
-		at += found
-		if strings.IndexByte("{%#", source[at+1]) >= 0 {
+		if at += found; strings.IndexByte("{%#", source[at+1]) >= 0 {
 			return at
 		}
-		at++
 	}
 }
 
@@ -159,56 +173,51 @@ type bareTag struct {
 
 // rawTag reads a tag that is nothing but a word.
 func rawTag(source, word string) (bareTag, bool) {
-	inside, _, closed := strings.Cut(source[2:], "%}")
-	content := strings.TrimSpace(strings.Trim(inside, "-+"))
-	return bareTag{
-		length:     len(inside) + 4,
-		trimBefore: strings.HasPrefix(inside, "-"),
-		trimAfter:  strings.HasSuffix(inside, "-"),
-	}, closed && content == word
+	tag := bareTag{trimBefore: strings.HasPrefix(source[2:], "-")}
+	rest, found := strings.CutPrefix(strings.TrimLeftFunc(unsigned(source[2:]), unicode.IsSpace), word)
+	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+	tag.trimAfter = strings.HasPrefix(rest, "-")
+	rest = unsigned(rest)
+	tag.length = len(source) - len(rest) + 2
+	return tag, found && strings.HasPrefix(rest, "%}")
 }
 
-// tag reads {{ … }} or {% … %}.
+// tag reads {{ or {%.
 func (l *lexer) tag() {
-	open, end := l.rest()[:2], "}}"
+	open := l.rest()[:2]
+	l.end, l.braces = "}}", 0
 	if open == "{%" {
-		end = "%}"
+		l.end = "%}"
 	}
 	l.emit(opening, open)
 	l.skip(2)
-	if l.rest() != "" && (l.rest()[0] == '-' || l.rest()[0] == '+') {
-		l.skip(1)
-	}
-	for depth := 0; ; {
-		l.space()
-		rest := l.rest()
-		switch {
-		case rest == "":
-			l.fail("a tag is not closed with " + end)
-		case depth == 0 && strings.HasPrefix(rest, "-"+end), depth == 0 && strings.HasPrefix(rest, "+"+end):
-			l.trim = rest[0] == '-'
-			l.emit(closing, end)
-			l.skip(3)
-			return
-		case depth == 0 && strings.HasPrefix(rest, end):
-			l.emit(closing, end)
-			l.skip(2)
-			return
-		}
-		depth += nesting(rest[0])
-		l.next()
-	}
+	l.skip(len(l.rest()) - len(unsigned(l.rest())))
 }
 
-// nesting counts braces, so that the two that end a map in an expression are not taken for the end of the tag.
-func nesting(c byte) int {
-	switch c {
-	case '{':
-		return 1
-	case '}':
-		return -1
+// unsigned leaves a sign for whitespace control out.
+func unsigned(source string) string {
+	if strings.HasPrefix(source, "-") || strings.HasPrefix(source, "+") {
+		return source[1:]
 	}
-	return 0
+	return source
+}
+
+// inTag reads one token of a tag, or its end. The two braces that end a map in an expression are no end of the tag.
+func (l *lexer) inTag() {
+	l.space()
+	rest := l.rest()
+	if rest == "" {
+		l.fail("a tag is not closed with " + l.end)
+	}
+	end := unsigned(rest)
+	if l.braces > 0 || !strings.HasPrefix(end, l.end) {
+		l.token()
+		return
+	}
+	l.trim = rest[0] == '-'
+	l.emit(closing, l.end)
+	l.skip(len(rest) - len(end) + 2)
+	l.end = ""
 }
 
 func (l *lexer) space() {
@@ -221,9 +230,15 @@ var symbols = []string{
 	"+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", ".", ":", "|",
 }
 
-// next reads one token inside a tag.
-func (l *lexer) next() {
+// token reads one token inside a tag.
+func (l *lexer) token() {
 	rest := l.rest()
+	switch rest[0] {
+	case '{':
+		l.braces++
+	case '}':
+		l.braces--
+	}
 	first, _ := utf8.DecodeRuneInString(rest)
 	switch {
 	case first == '"' || first == '\'':
@@ -252,7 +267,7 @@ func (l *lexer) number() {
 	rest, k := l.rest(), integer
 	end := digits(rest, 0)
 	if end+1 < len(rest) && rest[end] == '.' && isDigit(rest[end+1]) {
-		k, end = float, digits(rest, end+1)
+		k, end = decimal, digits(rest, end+1)
 	}
 	if end < len(rest) && (rest[end] == 'e' || rest[end] == 'E') {
 		exponent := end + 1
@@ -260,7 +275,7 @@ func (l *lexer) number() {
 			exponent++
 		}
 		if exponent < len(rest) && isDigit(rest[exponent]) {
-			k, end = float, digits(rest, exponent)
+			k, end = decimal, digits(rest, exponent)
 		}
 	}
 	l.emit(k, strings.ReplaceAll(rest[:end], "_", ""))

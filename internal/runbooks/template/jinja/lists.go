@@ -1,39 +1,41 @@
 package jinja
 
 import (
+	"math"
 	"slices"
-	"strings"
 )
 
+// batch cuts a list into lists of a size.
 func batch(c *call) any {
 	size, list := c.whole(0, 0), c.inList()
 	if size <= 0 {
 		failf("batch needs a size above 0")
 	}
-	batches := []any{}
+	batches := c.list(0)
 	for part := range slices.Chunk(list, size) {
-		part = slices.Clone(part)
+		part = c.clone(part)
 		for c.has(1) && len(part) < min(size, maxRange) {
-			part = append(part, c.args[1])
+			part = append(c.grow(part), c.args[1])
 		}
-		batches = append(batches, part)
+		batches = append(c.grow(batches), part)
 	}
 	return batches
 }
 
+// columns cuts a list into a number of lists.
 func columns(c *call) any {
 	count, list := c.whole(0, 0), c.inList()
 	if count <= 0 || count > maxRange {
 		failf("slice needs a number from 1 to %d", maxRange)
 	}
-	all, at := []any{}, 0
+	all, at := c.list(count), 0
 	for i := range count {
 		size := len(list) / count
 		longer := i < len(list)%count
 		if longer {
 			size++
 		}
-		column := append([]any{}, list[at:at+size]...)
+		column := append(c.list(size+1), list[at:at+size]...)
 		if at += size; c.has(1) && !longer && len(list)%count > 0 {
 			column = append(column, c.args[1])
 		}
@@ -49,212 +51,183 @@ func edge(list []any, i int) any {
 	return list[i]
 }
 
-func attribute(value any, path string) any {
-	for step := range strings.SplitSeq(path, ".") {
-		value = field(value, step, path)
+func reversed(c *call) any {
+	list := c.clone(c.inList())
+	slices.Reverse(list)
+	if _, isText := c.in.(string); isText {
+		return c.joined(list, "")
 	}
-	return value
+	return list
 }
 
-func groups(c *call) any {
-	path := c.text(0, "")
-	key := func(item any) any {
-		value := attribute(item, path)
-		if _, missing := value.(*undefined); missing && c.given[1] {
-			return c.args[1]
-		}
-		refuseUndefined(value)
-		return value
+func pairs(c *call) any {
+	values, isMap := c.in.(*dict)
+	if !isMap {
+		failf("%s needs a map, not %s", c.name, title(c.in))
 	}
-	list := slices.Clone(c.inList())
-	slices.SortStableFunc(list, func(a, b any) int { return compareFolded(key(a), key(b)) })
-	all := []any{}
+	list := c.list(len(values.keys))
+	for i, key := range values.keys {
+		list = append(list, append(c.list(2), key, values.values[i]))
+	}
+	return list
+}
+
+// key gives what an item is sorted or grouped by: the item itself where path is empty.
+func (c *call) key(path string, fallback any) func(item any) any {
+	return func(item any) any {
+		if path != "" {
+			item = c.attribute(item, path)
+		}
+		if fallback != nil && !isDefined(item) {
+			return fallback
+		}
+		refuse(item)
+		return item
+	}
+}
+
+// folded is a key without the case of a text, unless that matters.
+func (c *call) folded(key any, caseSensitive bool) any {
+	if s, isText := unmarked(key).(string); isText && !caseSensitive {
+		c.allocate(textSize)
+		return c.lower(s)
+	}
+	return key
+}
+
+func (c *call) sorted(list []any, key func(any) any, caseSensitive, reverse bool) []any {
+	all := c.sort(list, func(item any) any { return c.folded(key(item), caseSensitive) }, c.compare)
+	if reverse {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+func sorted(c *call) any {
+	return c.sorted(c.inList(), c.key(c.text(2, ""), nil), c.flag(1), c.flag(0))
+}
+
+func sortedPairs(c *call) any {
+	at := 0
+	if c.text(1, "key") == "value" {
+		at = 1
+	}
+	return c.sorted(pairs(c).([]any), func(pair any) any { return pair.([]any)[at] }, c.flag(0), c.flag(2))
+}
+
+// groups are pairs of a value and the items that have it, in the order of the values.
+func groups(c *call) any {
+	key := c.key(c.text(0, ""), c.argument(1))
+	list := c.sorted(c.inList(), key, c.flag(2), false)
+	all := c.list(0)
 	for start := 0; start < len(list); {
-		stop := start + 1
-		for stop < len(list) && compareFolded(key(list[start]), key(list[stop])) == 0 {
+		first, stop := c.folded(key(list[start]), c.flag(2)), start+1
+		for stop < len(list) && c.compare(first, c.folded(key(list[stop]), c.flag(2))) == 0 {
 			stop++
 		}
-		all = append(all, []any{key(list[start]), slices.Clone(list[start:stop])})
+		pair := append(c.list(2), key(list[stop-1]), any(c.clone(list[start:stop])))
+		all = append(c.grow(all), &sequence{items: pair, group: true})
 		start = stop
 	}
 	return all
 }
 
-func compareFolded(a, b any) int {
-	x, okX := a.(string)
-	y, okY := b.(string)
-	if okX && okY {
-		return strings.Compare(strings.ToLower(x), strings.ToLower(y))
-	}
-	return compare(a, b)
-}
-
-func pairs(c *call) any {
-	values, ok := c.in.(map[string]any)
-	if !ok {
-		failf("%s needs a map, not %s", c.name, title(c.in))
-	}
-	list := []any{}
-	for _, key := range keys(values) {
-		list = append(list, []any{key, values[key]})
-	}
-	return list
-}
-
-func sortedPairs(c *call) any {
-	list, at := pairs(c).([]any), 0
-	if c.text(1, "key") == "value" {
-		at = 1
-	}
-	by := ordering(c.flag(0))
-	slices.SortStableFunc(list, func(a, b any) int {
-		return by(a.([]any)[at], b.([]any)[at])
-	})
-	if c.flag(2) {
-		slices.Reverse(list)
-	}
-	return list
-}
-
-func ordering(caseSensitive bool) func(a, b any) int {
-	if caseSensitive {
-		return compare
-	}
-	return compareFolded
-}
-
-func join(c *call) any {
-	list := c.inList()
-	if path := c.text(1, ""); path != "" {
-		list = attributes(list, path)
-	}
-	return joined(list, c.text(0, ""))
-}
-
-func attributes(list []any, path string) []any {
-	found := make([]any, len(list))
-	for i, item := range list {
-		found[i] = attribute(item, path)
-	}
-	return found
-}
-
-func mapped(c *call) any {
-	list := make([]any, len(c.inList()))
-	path, byAttribute := c.named["attribute"]
-	for i, item := range c.inList() {
-		if byAttribute {
-			list[i] = attribute(item, c.mustText(path))
-			if _, missing := list[i].(*undefined); missing && c.named["default"] != nil {
-				list[i] = c.named["default"]
-			}
-			continue
-		}
-		list[i] = applyFilter(c, item)
-	}
-	return list
-}
-
-func applyFilter(c *call, item any) any {
-	name := c.text(0, "")
-	filter, ok := filters[name]
-	if !ok {
-		failf("map needs the name of a filter, or attribute=")
-	}
-	return filter.apply(&call{machine: c.machine, scope: c.scope, name: name, in: item}, c.rest, c.named)
-}
-
-func chosen(c *call, byAttribute, wanted bool) any {
-	test := 0
-	if byAttribute {
-		test = 1
-	}
-	name := c.text(test, "")
-	list := []any{}
+func unique(c *call) any {
+	key, kept, seen := c.key(c.text(1, ""), nil), c.list(0), map[string]bool{}
 	for _, item := range c.inList() {
-		value := item
-		if byAttribute {
-			value = attribute(item, c.text(0, ""))
+		value := key(item)
+		if number, isNumber := value.(float64); isNumber && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
+			value = int(number)
 		}
-		if passes(c, name, value) == wanted {
-			list = append(list, item)
+		mark := title(value) + c.display(value)
+		if !c.flag(0) {
+			mark = c.lower(mark)
+		}
+		c.allocate(len(mark) + 4*slotSize)
+		if !seen[mark] {
+			seen[mark] = true
+			kept = append(c.grow(kept), item)
 		}
 	}
-	return list
+	return kept
 }
 
-func passes(c *call, name string, value any) bool {
-	if name == "" {
-		return truth(value)
-	}
-	test, ok := tests[name]
-	if !ok {
-		failf("%s needs the name of a test", c.name)
-	}
-	return truth(test.apply(&call{machine: c.machine, scope: c.scope, name: name, in: value}, c.rest, c.named))
-}
-
-func extreme(list []any, sign int) any {
+func (c *call) extreme(sign int) any {
+	list := c.inList()
 	if len(list) == 0 {
 		return &undefined{}
 	}
-	return slices.MaxFunc(list, func(a, b any) int { return sign * compare(a, b) })
-}
-
-func reversed(c *call) any {
-	list := slices.Clone(c.inList())
-	slices.Reverse(list)
-	if _, ok := c.in.(string); ok {
-		return joined(list, "")
-	}
-	return list
-}
-
-func sorted(c *call) any {
-	list, by := slices.Clone(c.inList()), ordering(c.flag(1))
-	key := func(item any) any {
-		if c.has(2) {
-			item = attribute(item, c.text(2, ""))
-		}
-		refuseUndefined(item)
-		return item
-	}
-	slices.SortStableFunc(list, func(a, b any) int { return by(key(a), key(b)) })
-	if c.flag(0) {
-		slices.Reverse(list)
-	}
-	return list
+	return slices.MaxFunc(list, func(a, b any) int { return sign * c.compare(a, b) })
 }
 
 func sum(c *call) any {
 	var total any = 0
 	for _, item := range c.inList() {
-		refuseUndefined(item)
-		total = arithmetic("+", total, item)
+		total = c.arithmetic("+", total, item)
 	}
 	return total
 }
 
-func unique(c *call) any {
-	list, by, path := []any{}, ordering(c.flag(0)), c.text(1, "")
-	seen := map[string]bool{}
+// mapped applies a filter to each item, or takes an attribute of each.
+func mapped(c *call) any {
+	list, change := c.inList(), c.mapping()
+	all := c.list(len(list))
+	for _, item := range list {
+		all = append(all, change(item))
+	}
+	return all
+}
+
+func (c *call) mapping() func(item any) any {
+	attribute, byAttribute := c.option("attribute")
+	if !byAttribute {
+		name := c.text(0, "")
+		filter := filters[name]
+		if filter == nil {
+			failf("map needs the name of a filter, or attribute=")
+		}
+		return func(item any) any { return filter.apply(c.run, name, item, c.rest, c.named) }
+	}
+	path, isText := unmarked(attribute).(string)
+	otherwise, hasOther := c.option("default")
+	return func(item any) any {
+		var found any
+		if isText {
+			found = c.attribute(item, path)
+		} else if value, ok := c.lookup(item, attribute); ok {
+			found = value
+		} else {
+			found = &undefined{}
+		}
+		if hasOther && !isDefined(found) {
+			return otherwise
+		}
+		return found
+	}
+}
+
+// chosen are the items, or those with an attribute, for which a test says wanted. The argument at is the name of the test.
+func (c *call) chosen(at int, wanted bool) any {
+	name, kept := c.text(at, ""), c.list(0)
+	test := tests[name]
+	if name != "" && test == nil {
+		failf("%s needs the name of a test", c.name)
+	}
 	for _, item := range c.inList() {
-		key := item
-		if path != "" {
-			key = attribute(item, path)
+		value := item
+		if at > 0 {
+			value = c.attribute(item, c.text(0, ""))
 		}
-		refuseUndefined(key)
-		mark := title(key) + display(key)
-		if number, ok := asFloat(key); ok {
-			mark = display(number)
+		passes := false
+		switch {
+		case test != nil:
+			passes = truth(test.apply(c.run, name, value, c.rest, c.named))
+		case isDefined(value): // an attribute that is not there is as good as false
+			passes = truth(value)
 		}
-		if by("a", "A") == 0 {
-			mark = strings.ToLower(mark)
-		}
-		if !seen[mark] {
-			seen[mark] = true
-			list = append(list, item)
+		if passes == wanted {
+			kept = append(c.grow(kept), item)
 		}
 	}
-	return list
+	return kept
 }

@@ -6,57 +6,66 @@ import (
 	"unicode/utf8"
 )
 
-// methodsOf are what can be called on a value of this kind: those of Python that MiniJinja's pycompat has.
-func methodsOf(value any) map[string]*operation {
-	switch value.(type) {
-	case string:
-		return textMethods
-	case map[string]any:
-		return mapMethods
-	case []any:
-		return listMethods
-	}
-	return nil
-}
+// The methods are those of Python that MiniJinja has.
 
 var textMethods = map[string]*operation{
-	"capitalize": {run: func(c *call) any { return capitalized(c.inText()) }},
-	"count":      {params: "part", need: 1, run: func(c *call) any { return strings.Count(c.inText(), c.text(0, "")) }},
-	"endswith":   {params: "end", need: 1, run: func(c *call) any { return affix(c, strings.HasSuffix) }},
-	"find":       {params: "part", need: 1, run: func(c *call) any { return position(c, strings.Index) }},
-	"isalnum":    {run: every(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })},
-	"isalpha":    {run: every(unicode.IsLetter)},
-	"isascii": {run: func(c *call) any {
+	"capitalize": op("", 0, func(c *call) any { return c.capitalized(c.inText()) }),
+	"count":      op("part", 1, func(c *call) any { return strings.Count(c.inText(), c.text(0, "")) }),
+	"endswith":   op("end", 1, func(c *call) any { return affix(c, strings.HasSuffix) }),
+	"find":       op("part", 1, func(c *call) any { return position(c, strings.Index) }),
+	"isalnum":    op("", 0, every(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })),
+	"isalpha":    op("", 0, every(unicode.IsLetter)),
+	"isascii": op("", 0, func(c *call) any {
 		return !strings.ContainsFunc(c.inText(), func(r rune) bool { return r > unicode.MaxASCII })
-	}},
-	"isdigit":    {run: every(unicode.IsDigit)},
-	"islower":    {run: cases(unicode.IsLower, unicode.IsUpper)},
-	"isnumeric":  {run: every(unicode.IsNumber)},
-	"isspace":    {run: every(unicode.IsSpace)},
-	"isupper":    {run: cases(unicode.IsUpper, unicode.IsLower)},
-	"join":       {params: "items", need: 1, run: func(c *call) any { return joined(items(c.args[0]), c.inText()) }},
-	"lower":      {run: func(c *call) any { return strings.ToLower(c.inText()) }},
-	"lstrip":     {params: "characters", run: func(c *call) any { return trim(c, strings.TrimLeft, trimStart) }},
-	"replace":    {params: "old new count", need: 2, run: replaceSome},
-	"rfind":      {params: "part", need: 1, run: func(c *call) any { return position(c, strings.LastIndex) }},
-	"rstrip":     {params: "characters", run: func(c *call) any { return trim(c, strings.TrimRight, trimEnd) }},
-	"split":      {params: "separator maximum", run: split},
-	"splitlines": {params: "keep", run: splitLines},
-	"startswith": {params: "start", need: 1, run: func(c *call) any { return affix(c, strings.HasPrefix) }},
-	"strip":      {params: "characters", run: func(c *call) any { return trim(c, strings.Trim, strings.TrimSpace) }},
-	"title":      {run: func(c *call) any { return titled(c.inText()) }},
-	"upper":      {run: func(c *call) any { return strings.ToUpper(c.inText()) }},
+	}),
+	"isdigit":   op("", 0, every(unicode.IsDigit)),
+	"islower":   op("", 0, cased(unicode.IsLower, unicode.IsUpper)),
+	"isnumeric": op("", 0, every(unicode.IsNumber)),
+	"isspace":   op("", 0, every(unicode.IsSpace)),
+	"isupper":   op("", 0, cased(unicode.IsUpper, unicode.IsLower)),
+	"join":      op("items", 1, func(c *call) any { return c.joined(c.items(c.args[0]), c.inText()) }),
+	"lower":     op("", 0, func(c *call) any { return c.lower(c.inText()) }),
+	"lstrip":    op("characters", 0, func(c *call) any { return trim(c, c.inText(), strings.TrimLeft, trimStart) }),
+	"replace": op("old new count", 2, func(c *call) any {
+		return c.replace(c.inText(), c.text(0, ""), c.text(1, ""), c.whole(2, -1))
+	}),
+	"rfind":  op("part", 1, func(c *call) any { return position(c, strings.LastIndex) }),
+	"rstrip": op("characters", 0, func(c *call) any { return trim(c, c.inText(), strings.TrimRight, trimEnd) }),
+	"split":  op("separator maximum", 0, func(c *call) any { return split(c) }),
+	"splitlines": op("keep", 0, func(c *call) any {
+		if c.flag(0) {
+			return c.lines(c.inText(), "")
+		}
+		return c.lines(c.inText(), "\r\n")
+	}),
+	"startswith": op("start", 1, func(c *call) any { return affix(c, strings.HasPrefix) }),
+	"strip":      op("characters", 0, func(c *call) any { return trim(c, c.inText(), strings.Trim, strings.TrimSpace) }),
+	"title":      op("", 0, func(c *call) any { return c.titled(c.inText()) }),
+	"upper":      op("", 0, func(c *call) any { return c.upper(c.inText()) }),
 }
 
 var mapMethods = map[string]*operation{
-	"get":    {params: "key default", need: 1, run: getOr},
-	"items":  {run: pairs},
-	"keys":   {run: func(c *call) any { return c.inList() }},
-	"values": {run: values},
+	"get": op("key default", 1, func(c *call) any {
+		if value, ok := c.lookup(c.in, c.args[0]); ok {
+			return value
+		}
+		return c.argument(1)
+	}),
+	"items":  op("", 0, pairs),
+	"keys":   op("", 0, func(c *call) any { return c.inList() }),
+	"values": op("", 0, func(c *call) any { return c.in.(*dict).values }),
 }
 
 var listMethods = map[string]*operation{
-	"count": {params: "item", need: 1, run: countItems},
+	"count": op("item", 1, func(c *call) any {
+		count := 0
+		for _, item := range c.inList() {
+			if c.equal(item, c.args[0]) {
+				count++
+			}
+		}
+		return count
+	}),
 }
 
 func trimStart(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
@@ -64,7 +73,7 @@ func trimEnd(s string) string   { return strings.TrimRightFunc(s, unicode.IsSpac
 
 // affix asks for one text, or for any of a list.
 func affix(c *call, has func(s, part string) bool) any {
-	parts, several := c.args[0].([]any)
+	parts, several := listed(c.args[0])
 	if !several {
 		parts = c.args
 	}
@@ -91,48 +100,8 @@ func every(is func(rune) bool) func(c *call) any {
 	}
 }
 
-func cases(right, wrong func(rune) bool) func(c *call) any {
+func cased(right, wrong func(rune) bool) func(c *call) any {
 	return func(c *call) any {
 		return strings.ContainsFunc(c.inText(), right) && !strings.ContainsFunc(c.inText(), wrong)
 	}
-}
-
-func replaceSome(c *call) any {
-	return strings.Replace(c.inText(), c.text(0, ""), c.text(1, ""), c.whole(2, -1))
-}
-
-func splitLines(c *call) any {
-	if !c.flag(0) {
-		return lines(c.inText())
-	}
-	list := []any{}
-	for line := range strings.Lines(c.inText()) {
-		list = append(list, line)
-	}
-	return list
-}
-
-func getOr(c *call) any {
-	if value, ok := lookup(c.in, c.args[0]); ok {
-		return value
-	}
-	return c.args[1]
-}
-
-func values(c *call) any {
-	list := []any{}
-	for _, pair := range pairs(c).([]any) {
-		list = append(list, pair.([]any)[1])
-	}
-	return list
-}
-
-func countItems(c *call) any {
-	count := 0
-	for _, item := range c.inList() {
-		if equal(item, c.args[0]) {
-			count++
-		}
-	}
-	return count
 }

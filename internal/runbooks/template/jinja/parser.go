@@ -2,65 +2,50 @@ package jinja
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/nikolalohinski/gonja/v2/nodes"
-	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// deepest bounds how far expressions and blocks may be nested. Real templates stay below ten.
+// deepest bounds how far expressions and blocks may be nested: what reads them, and what they become, calls itself for
+// each level. Real templates stay below ten.
 const deepest = 100
 
-// parser turns tokens into the tree that gonja runs. Operators, subscripts, calls and tests become calls of operations
-// of this package, so that gonja's own, more lenient ones are never reached.
+// parser reads a template and makes of it what runs: expressions here, statements in statements.go.
 type parser struct {
-	machine *machine
-	tokens  []token
-	at      int
-	depth   int
-	usage   *usage
-}
-
-func (p *parser) peek() token { return p.tokens[p.at] }
-
-func (p *parser) next() token {
-	t := p.tokens[p.at]
-	if t.kind != endOfFile {
-		p.at++
-	}
-	return t
+	*lexer
+	depth int
+	usage *usage
 }
 
 func (p *parser) accept(text string) bool {
-	if !p.peek().is(text) {
+	if !p.peek(0).is(text) {
 		return false
 	}
-	p.at++
+	p.next()
 	return true
 }
 
 func (p *parser) expect(text string) {
 	if !p.accept(text) {
-		p.failf("%s where %q was expected", p.peek(), text)
+		p.failf("%s where %q was expected", p.peek(0), text)
 	}
 }
 
 func (p *parser) name(what string) string {
-	t := p.next()
+	t := p.peek(0)
 	if t.kind != name || reserved[t.text] {
-		p.at--
 		p.failf("%s where %s was expected", t, what)
 	}
-	return t.text
+	return p.next().text
 }
 
 // failf throws a fault at the line of the next token.
 func (p *parser) failf(format string, args ...any) {
-	panic(&FaultError{Line: p.peek().line, Message: fmt.Sprintf(format, args...)})
+	panic(&FaultError{Line: p.peek(0).line, Message: fmt.Sprintf(format, args...)})
 }
 
-// nested guards a step deeper: Go's stack would end the process, without a word to whoever wrote the template.
+// nested guards a step deeper.
 func (p *parser) nested() func() {
 	if p.depth++; p.depth > deepest {
 		p.failf("nested deeper than %d levels", deepest)
@@ -74,181 +59,197 @@ var reserved = map[string]bool{
 	"true": true, "false": true, "none": true, "True": true, "False": true, "None": true,
 }
 
+// chain is a value with steps behind it. They run one after the other: if each held the one before it, a long template
+// would make a deep stack.
+func chain(value expression, steps []step) expression {
+	if len(steps) == 0 {
+		return value
+	}
+	return func(r *run) any {
+		v := value(r)
+		for _, s := range steps {
+			r.step(1)
+			v = s(r, v)
+		}
+		return v
+	}
+}
+
+func constant(value any) expression { return func(*run) any { return value } }
+
 // expression reads a whole expression: a or b if c else d.
-func (p *parser) expression() nodes.Expression {
+func (p *parser) expression() expression {
 	defer p.nested()()
 	value := p.or()
 	if !p.accept("if") {
 		return value
 	}
-	condition := p.or()
-	otherwise := p.hidden(missingElse)
+	condition, otherwise := p.or(), constant(&undefined{silent: true})
 	if p.accept("else") {
 		otherwise = p.expression()
 	}
-	return p.choose(condition, value, otherwise)
-}
-
-// choose is (condition and [value] or [otherwise])[0]: only one of the two is evaluated, and a list is true also where
-// what is in it is not.
-func (p *parser) choose(condition, value, otherwise nodes.Expression) nodes.Expression {
-	chosen := p.logical(tokens.And, "and", p.operation(opTruth, condition), p.boxed(value))
-	return p.operation(opUnbox, p.logical(tokens.Or, "or", chosen, p.boxed(otherwise)))
-}
-
-func (p *parser) boxed(value nodes.Expression) nodes.Expression {
-	return &nodes.List{Location: p.location(), Val: []nodes.Expression{value}}
-}
-
-func (p *parser) or() nodes.Expression {
-	left := p.and()
-	for p.accept("or") {
-		left = p.logical(tokens.Or, "or", p.operation(opDefined, left), p.and())
+	return func(r *run) any {
+		if truth(condition(r)) {
+			return value(r)
+		}
+		return otherwise(r)
 	}
-	return left
 }
 
-func (p *parser) and() nodes.Expression {
-	left := p.not()
-	for p.accept("and") {
-		left = p.logical(tokens.And, "and", p.operation(opDefined, left), p.not())
+func (p *parser) or() expression { return p.logical("or", true, p.and) }
+
+func (p *parser) and() expression { return p.logical("and", false, p.not) }
+
+// logical reads operands with one word between them. The first whose truth is decisive is the value, or else the last.
+func (p *parser) logical(word string, decisive bool, operand func() expression) expression {
+	operands := []expression{operand()}
+	for p.accept(word) {
+		operands = append(operands, operand())
 	}
-	return left
+	if len(operands) == 1 {
+		return operands[0]
+	}
+	return func(r *run) any {
+		last := len(operands) - 1
+		for _, one := range operands[:last] {
+			r.step(1)
+			if value := one(r); truth(value) == decisive {
+				return value
+			}
+		}
+		return operands[last](r)
+	}
 }
 
-func (p *parser) not() nodes.Expression {
+func (p *parser) not() expression {
 	defer p.nested()()
-	if p.accept("not") {
-		return p.operation(opNot, p.not())
+	if !p.accept("not") {
+		return p.binary(0)
 	}
-	return p.comparison()
+	value := p.not()
+	return func(r *run) any {
+		v := value(r)
+		return !isDefined(v) || !truth(v)
+	}
 }
 
-var comparisons = []string{"==", "!=", "<=", ">=", "<", ">", "in"}
+// ranks are the operators with two operands, those that bind least first.
+var ranks = [][]string{{"==", "!=", "<=", ">=", "<", ">", "in", "not in"}, {"+", "-"}, {"~"}, {"*", "//", "/", "%"}, {"**"}}
 
-func (p *parser) comparison() nodes.Expression {
-	left := p.sum()
+// binary reads operands of a rank, from left to right.
+func (p *parser) binary(rank int) expression {
+	if rank == len(ranks) {
+		return p.filtered()
+	}
+	left, steps := p.binary(rank+1), []step(nil)
 	for {
-		operator, found := p.acceptAny(comparisons...)
-		switch {
-		case found:
-			left = p.operation(operator, left, p.sum())
-		case p.peek().is("not") && p.tokens[p.at+1].is("in"):
-			p.at += 2
-			left = p.operation(opNot, p.operation("in", left, p.sum()))
-		default:
-			return left
+		operator := p.operator(ranks[rank])
+		if operator == nil {
+			return chain(left, steps)
 		}
+		right := p.binary(rank + 1)
+		steps = append(steps, func(r *run, value any) any { return operator(r, value, right(r)) })
 	}
 }
 
-func (p *parser) acceptAny(texts ...string) (string, bool) {
-	for _, text := range texts {
-		if p.accept(text) {
-			return text, true
-		}
+// operator reads one of these operators, or gives nil.
+func (p *parser) operator(of []string) func(r *run, a, b any) any {
+	word := p.peek(0)
+	found := word.text
+	if word.is("not") && p.peek(1).is("in") {
+		found = "not in"
 	}
-	return "", false
-}
-
-func (p *parser) sum() nodes.Expression {
-	return p.binary(p.concatenation, "+", "-")
-}
-
-func (p *parser) concatenation() nodes.Expression {
-	return p.binary(p.product, "~")
-}
-
-func (p *parser) product() nodes.Expression {
-	return p.binary(p.power, "*", "//", "/", "%")
-}
-
-// binary reads operands of the same rank, from left to right.
-func (p *parser) binary(operand func() nodes.Expression, operators ...string) nodes.Expression {
-	left := operand()
-	for {
-		operator, found := p.acceptAny(operators...)
-		if !found {
-			return left
-		}
-		left = p.operation(operator, left, operand())
+	if word.kind != symbol && word.kind != name || !slices.Contains(of, found) {
+		return nil
 	}
-}
-
-func (p *parser) power() nodes.Expression {
-	return p.binary(p.filtered, "**")
+	if p.next(); found == "not in" {
+		p.next()
+	}
+	return operators[found]
 }
 
 // filtered reads a value with what follows it: |filter and is test. A minus before the value is part of it.
-func (p *parser) filtered() nodes.Expression {
-	value := p.unary()
+func (p *parser) filtered() expression {
+	value, steps := p.unary(), []step(nil)
 	for {
 		switch {
 		case p.accept("|"):
-			value = p.filter(value)
+			steps = append(steps, p.filter())
 		case p.accept("is"):
-			value = p.test(value)
+			steps = append(steps, p.test())
 		default:
-			return value
+			return chain(value, steps)
 		}
 	}
 }
 
-func (p *parser) unary() nodes.Expression {
+func (p *parser) unary() expression {
 	defer p.nested()()
-	if p.accept("-") {
-		return p.operation(opNegate, p.unary())
+	if !p.accept("-") {
+		return p.postfix()
 	}
-	return p.postfix()
+	value := p.unary()
+	return func(r *run) any {
+		v := value(r)
+		refuse(v)
+		switch v := v.(type) {
+		case int, bigNumber:
+			return r.arithmetic("-", 0, v)
+		case float64:
+			return -v
+		}
+		failf("- cannot be put before %s", title(v))
+		return nil
+	}
 }
 
-func (p *parser) filter(value nodes.Expression) nodes.Expression {
-	call := p.filterCall()
-	return &nodes.FilteredExpression{Expression: value, Filters: []*nodes.FilterCall{call}}
+// filters reads |filter as often as it comes.
+func (p *parser) filters() []step {
+	var steps []step
+	for p.accept("|") {
+		steps = append(steps, p.filter())
+	}
+	return steps
 }
 
-func (p *parser) filterCall() *nodes.FilterCall {
-	filter := p.next()
-	if _, known := filters[filter.text]; filter.kind != name || !known {
-		p.at--
-		p.failf("there is no filter %s", filter)
+func (p *parser) filter() step {
+	word := p.peek(0)
+	filter := filters[word.text]
+	if word.kind != name || filter == nil {
+		p.failf("there is no filter %s", word)
 	}
-	call := &nodes.FilterCall{Token: location(filter), Name: filter.text}
+	p.next()
+	var given arguments
 	if p.accept("(") {
-		call.Args, call.Kwargs = p.arguments()
+		given = p.arguments()
 	}
-	return call
+	return func(r *run, value any) any { return given.apply(r, filter, word.text, value) }
 }
 
 // test reads what follows is: a name, and its argument with or without parentheses.
-func (p *parser) test(value nodes.Expression) nodes.Expression {
+func (p *parser) test() step {
 	negated := p.accept("not")
-	word := p.next()
-	if _, known := tests[word.text]; !known || word.kind != name {
-		p.at--
+	word := p.peek(0)
+	test := tests[word.text]
+	if word.kind != name || test == nil {
 		p.failf("there is no test %s", word)
 	}
-	args := []nodes.Expression{p.constant(word.text)}
-	var named map[string]nodes.Expression
-	if p.accept("(") {
-		var more []nodes.Expression
-		more, named = p.arguments()
-		args = append(args, more...)
-	} else if p.startsOperand() {
-		args = append(args, p.postfix())
+	p.next()
+	var given arguments
+	switch {
+	case p.accept("("):
+		given = p.arguments()
+	case p.startsOperand():
+		given.values = []expression{p.postfix()}
 	}
-	result := p.operationNamed(opTest, value, args, named)
-	if negated {
-		return p.operation(opNot, result)
-	}
-	return result
+	return func(r *run, value any) any { return given.apply(r, test, word.text, value) != negated }
 }
 
 // startsOperand tells whether an argument of a test without parentheses follows.
 func (p *parser) startsOperand() bool {
-	t := p.peek()
+	t := p.peek(0)
 	switch t.kind {
-	case text, integer, float:
+	case text, integer, decimal:
 		return true
 	case name:
 		return !reserved[t.text] || t.is("true") || t.is("false") || t.is("none")
@@ -257,215 +258,245 @@ func (p *parser) startsOperand() bool {
 	}
 }
 
-// arguments reads up to the closing parenthesis.
-func (p *parser) arguments() (args []nodes.Expression, named map[string]nodes.Expression) {
-	named = map[string]nodes.Expression{}
-	for !p.accept(")") {
-		if p.peek().kind == name && p.tokens[p.at+1].is("=") {
-			key := p.name("the name of an argument")
-			p.expect("=")
-			named[key] = p.expression()
-		} else {
-			if len(named) > 0 {
-				p.failf("an argument without a name behind one with a name")
-			}
-			args = append(args, p.expression())
-		}
-		if !p.accept(",") {
-			p.expect(")")
-			break
+// arguments are those of one call, as they are written.
+type arguments struct {
+	values []expression
+	named  []namedArgument
+}
+
+type namedArgument struct {
+	name  string
+	value expression
+}
+
+// evaluate gives what they are in this run.
+func (a arguments) evaluate(r *run) (values []any, named []binding) {
+	if len(a.values) > 0 {
+		values = r.list(len(a.values))
+		for _, value := range a.values {
+			values = append(values, value(r))
 		}
 	}
-	return args, named
+	if len(a.named) > 0 {
+		r.allocate(bindingSize * len(a.named))
+		named = make([]binding, len(a.named))
+		for i, arg := range a.named {
+			named[i] = binding{arg.name, arg.value(r)}
+		}
+	}
+	return values, named
+}
+
+func (a arguments) apply(r *run, o *operation, name string, in any) any {
+	values, named := a.evaluate(r)
+	return o.apply(r, name, in, values, named)
+}
+
+// arguments reads up to the closing parenthesis.
+func (p *parser) arguments() (a arguments) {
+	p.list(")", func() {
+		if p.peek(0).kind == name && p.peek(1).is("=") {
+			key := p.name("the name of an argument")
+			p.expect("=")
+			a.named = append(a.named, namedArgument{key, p.expression()})
+			return
+		}
+		if len(a.named) > 0 {
+			p.failf("an argument without a name behind one with a name")
+		}
+		a.values = append(a.values, p.expression())
+	})
+	return a
+}
+
+// list reads items with commas between them, and the end.
+func (p *parser) list(end string, item func()) {
+	for !p.accept(end) {
+		item()
+		if !p.accept(",") {
+			p.expect(end)
+			return
+		}
+	}
 }
 
 // postfix reads a value with its attributes, subscripts and calls, and notes which variable that is.
-func (p *parser) postfix() nodes.Expression {
+func (p *parser) postfix() expression {
 	value, path := p.primary()
+	var steps []step
 	for {
 		switch {
 		case p.accept("."):
-			value, path = p.attribute(value, path)
+			steps = append(steps, p.attribute(path))
 		case p.accept("["):
-			value, path = p.subscript(value, path)
+			steps = append(steps, p.subscript(path))
 		case p.accept("("):
-			args, named := p.arguments()
-			value, path = p.operationNamed(opCall, value, args, named), path.end()
+			path.end()
+			steps = append(steps, p.arguments().call)
 		default:
 			p.usage.note(path)
-			return value
+			return chain(value, steps)
 		}
 	}
 }
 
-func (p *parser) attribute(value nodes.Expression, path path) (nodes.Expression, path) {
-	t := p.next()
+func (p *parser) attribute(path *path) step {
+	t := p.peek(0)
 	if t.kind != name && t.kind != integer {
-		p.at--
 		p.failf("%s where the name of an attribute was expected", t)
 	}
+	p.next()
 	if t.kind == name && p.accept("(") {
-		args, named := p.arguments()
-		args = append([]nodes.Expression{p.constant(t.text)}, args...)
-		return p.operationNamed(opMethod, value, args, named), path.end()
+		path.end()
+		given := p.arguments()
+		return func(r *run, value any) any { return given.callMethod(r, value, t.text) }
 	}
-	path = path.field(t.text)
-	return p.operation(opItem, value, p.constant(t.text), p.constant(path.String())), path
+	return item(constant(t.text), path.add(".", t.text))
 }
 
-func (p *parser) subscript(value nodes.Expression, path path) (nodes.Expression, path) {
-	var bounds [3]nodes.Expression
-	key, start, parts := p.peek(), p.at, 0
+// item is value[key].
+func item(key expression, name func() string) step {
+	return func(r *run, value any) any {
+		k := key(r)
+		refuse(k)
+		refuse(value)
+		found, ok := r.lookup(value, k)
+		if !ok {
+			r.allocate(bindingSize)
+			return &undefined{path: name()}
+		}
+		return found
+	}
+}
+
+func (p *parser) subscript(path *path) step {
+	var bounds [3]expression
+	first, start, parts := p.peek(0), p.read, 0
 	for ; parts < len(bounds); parts++ {
-		if !p.peek().is(":") && !p.peek().is("]") {
+		if !p.peek(0).is(":") && !p.peek(0).is("]") {
 			bounds[parts] = p.expression()
 		}
 		if !p.accept(":") {
 			break
 		}
 	}
-	constant := p.at == start+1
+	alone := p.read == start+1
 	p.expect("]")
-	if parts > 0 {
-		return p.operation(opSlice, value, p.orNone(bounds[0]), p.orNone(bounds[1]), p.orNone(bounds[2])), path.end()
-	}
-	if bounds[0] == nil {
+	switch {
+	case parts > 0:
+		path.end()
+		return func(r *run, value any) any { return r.slice(value, bounds) }
+	case bounds[0] == nil:
 		p.failf("an empty subscript")
+	case alone && first.kind == text:
+		return item(bounds[0], path.add("['", keyEscaper.Replace(first.text), "']"))
+	case alone && first.kind == integer:
+		return item(bounds[0], path.add("[", first.text, "]"))
 	}
-	if constant && key.kind == text || constant && key.kind == integer {
-		path = path.key(key)
-	} else {
-		path = path.end()
-	}
-	return p.operation(opItem, value, bounds[0], p.constant(path.String())), path
+	path.end()
+	return item(bounds[0], path.add())
 }
 
-func (p *parser) orNone(bound nodes.Expression) nodes.Expression {
-	if bound == nil {
-		return &nodes.None{Location: p.location()}
-	}
-	return bound
-}
-
-func (p *parser) primary() (nodes.Expression, path) {
-	t := p.next()
-	at := location(t)
+func (p *parser) primary() (expression, *path) {
+	t := p.peek(0)
 	switch {
 	case t.kind == text:
-		return p.constant(p.adjacent(t.text)), path{}
+		return p.text(), nil
 	case t.kind == integer:
 		value, err := strconv.Atoi(t.text)
 		if err != nil {
-			p.at--
 			p.failf("the number %s is too large", t.text)
 		}
-		return &nodes.Integer{Location: at, Val: value}, path{}
-	case t.kind == float:
-		value, _ := strconv.ParseFloat(t.text, 64) // the lexer has read it; too large is infinite
-		return &nodes.Float{Location: at, Val: value}, path{}
-	case t.is("("):
-		return p.parenthesis(), path{}
-	case t.is("["):
-		return &nodes.List{Location: at, Val: p.items("]")}, path{}
-	case t.is("{"):
-		return p.mapping(), path{}
+		p.next()
+		return constant(value), nil
+	case t.kind == decimal:
+		value, _ := strconv.ParseFloat(p.next().text, 64) // the lexer has read it; too large is infinite
+		return constant(value), nil
+	case p.accept("("):
+		return p.parenthesis(), nil
+	case p.accept("["):
+		return items(p.expressions("]")), nil
+	case p.accept("{"):
+		return p.mapping(), nil
 	case t.kind == name:
-		return p.word(t)
+		return p.word()
 	}
-	p.at--
 	p.failf("%s where a value was expected", t)
-	return nil, path{}
+	return nil, nil
 }
 
-// adjacent puts texts that stand side by side together.
-func (p *parser) adjacent(first string) string {
-	for p.peek().kind == text {
-		first += p.next().text
+// text reads a text; those that stand side by side are one.
+func (p *parser) text() expression {
+	var all strings.Builder
+	for p.peek(0).kind == text {
+		all.WriteString(p.next().text)
 	}
-	return first
+	return constant(all.String())
 }
 
-func (p *parser) word(t token) (nodes.Expression, path) {
-	switch strings.ToLower(t.text) {
-	case "true", "false":
-		if reserved[t.text] {
-			return &nodes.Bool{Location: location(t), Val: strings.EqualFold(t.text, "true")}, path{}
-		}
-	case "none":
-		if reserved[t.text] {
-			return &nodes.None{Location: location(t)}, path{}
-		}
-	}
+func (p *parser) word() (expression, *path) {
+	t := p.peek(0)
 	if reserved[t.text] {
-		p.at--
+		switch strings.ToLower(t.text) {
+		case "true", "false":
+			return constant(strings.EqualFold(p.next().text, "true")), nil
+		case "none":
+			p.next()
+			return constant(nil), nil
+		}
 		p.failf("%s where a value was expected", t)
 	}
-	line := &nodes.Integer{Location: location(t), Val: t.line}
-	return p.operation(opVariable, p.constant(t.text), line), p.usage.start(t.text)
+	p.next()
+	return func(r *run) any {
+		r.line = t.line
+		return r.variable(t.text)
+	}, p.usage.start(t.text)
 }
 
 // parenthesis reads (a) or the list that (a, b) is.
-func (p *parser) parenthesis() nodes.Expression {
+func (p *parser) parenthesis() expression {
 	if p.accept(")") {
-		return &nodes.List{Location: p.location()}
+		return items(nil)
 	}
 	first := p.expression()
 	if p.accept(")") {
 		return first
 	}
 	p.expect(",")
-	return &nodes.List{Location: p.location(), Val: append([]nodes.Expression{first}, p.items(")")...)}
+	return items(append([]expression{first}, p.expressions(")")...))
 }
 
-func (p *parser) items(end string) []nodes.Expression {
-	var items []nodes.Expression
-	for !p.accept(end) {
-		items = append(items, p.expression())
-		if !p.accept(",") {
-			p.expect(end)
-			break
+func (p *parser) expressions(end string) (all []expression) {
+	p.list(end, func() { all = append(all, p.expression()) })
+	return all
+}
+
+func items(all []expression) expression {
+	return func(r *run) any {
+		list := r.list(len(all))
+		for _, item := range all {
+			list = append(list, item(r))
 		}
+		return list
 	}
-	return items
 }
 
-// mapping reads {key: value, …} as a call with keys and values in turn.
-func (p *parser) mapping() nodes.Expression {
-	var pairs []nodes.Expression
-	for !p.accept("}") {
-		pairs = append(pairs, p.expression())
+// mapping reads {key: value, …}.
+func (p *parser) mapping() expression {
+	var keys, values []expression
+	p.list("}", func() {
+		keys = append(keys, p.expression())
 		p.expect(":")
-		pairs = append(pairs, p.expression())
-		if !p.accept(",") {
-			p.expect("}")
-			break
+		values = append(values, p.expression())
+	})
+	return func(r *run) any {
+		names, content := r.list(len(keys)), r.list(len(keys))
+		for i := range keys {
+			names, content = append(names, keys[i](r)), append(content, values[i](r))
 		}
+		for _, name := range names {
+			refuse(name)
+		}
+		return r.newDict(names, content)
 	}
-	return p.operation(opMapping, &nodes.None{Location: p.location()}, pairs...)
-}
-
-// The nodes that all of this is made of.
-
-func (p *parser) operation(name string, on nodes.Expression, args ...nodes.Expression) nodes.Expression {
-	return p.operationNamed(name, on, args, nil)
-}
-
-func (p *parser) operationNamed(name string, on nodes.Expression, args []nodes.Expression, named map[string]nodes.Expression) nodes.Expression {
-	call := &nodes.FilterCall{Token: p.location(), Name: name, Args: args, Kwargs: named}
-	return &nodes.FilteredExpression{Expression: on, Filters: []*nodes.FilterCall{call}}
-}
-
-func (p *parser) logical(t tokens.Type, word string, left, right nodes.Expression) nodes.Expression {
-	operator := &nodes.BinOperator{Token: &tokens.Token{Type: t, Val: word}}
-	return &nodes.BinaryExpression{Left: left, Right: right, Operator: operator}
-}
-
-func (p *parser) constant(value string) nodes.Expression {
-	return &nodes.String{Location: p.location(), Val: value}
-}
-
-func (p *parser) location() *tokens.Token { return location(p.peek()) }
-
-func location(t token) *tokens.Token {
-	return &tokens.Token{Type: tokens.Data, Val: t.text, Line: t.line}
 }

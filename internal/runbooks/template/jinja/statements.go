@@ -1,312 +1,330 @@
 package jinja
 
-import (
-	builtins "github.com/nikolalohinski/gonja/v2/builtins/control_structures"
-	"github.com/nikolalohinski/gonja/v2/nodes"
-	"github.com/nikolalohinski/gonja/v2/tokens"
-)
-
-// template reads everything.
-func (p *parser) template() []nodes.Node {
-	body, _ := p.body()
-	return body
-}
+import "slices"
 
 // body reads up to a statement with one of these names, which it takes too, and returns that name.
-func (p *parser) body(ends ...string) ([]nodes.Node, string) {
+func (p *parser) body(ends ...string) (body statement, end string) {
 	defer p.nested()()
-	var body []nodes.Node
+	var all []statement
 	for {
 		t := p.next()
 		switch {
 		case t.kind == data:
-			body = append(body, &nodes.Data{Data: location(t)})
+			all = append(all, func(r *run) { r.out.add(t.text) })
 		case t.kind == opening && t.text == "{{":
-			body = append(body, p.output(t.line))
+			all = append(all, p.output(t.line))
 		case t.kind == opening:
-			statement, end := p.statement(ends)
+			one, end := p.statement(ends)
 			if end != "" {
-				return body, end
+				return sequenceOf(all), end
 			}
-			body = append(body, statement)
+			all = append(all, one)
 		default:
-			p.expectEnd(ends)
-			return body, ""
+			if len(ends) > 0 {
+				p.failf("%q is missing before the end of the template", ends[len(ends)-1])
+			}
+			return sequenceOf(all), ""
 		}
 	}
 }
 
-func (p *parser) expectEnd(ends []string) {
-	if len(ends) > 0 {
-		p.failf("%q is missing before the end of the template", ends[len(ends)-1])
+func sequenceOf(all []statement) statement {
+	return func(r *run) {
+		for _, one := range all {
+			r.step(1)
+			one(r)
+		}
 	}
 }
 
-func (p *parser) output(line int) nodes.Node {
+func (p *parser) output(line int) statement {
 	value := p.expression()
 	p.close("}}")
-	return p.block(&output{machine: p.machine, line: line, value: value})
+	return func(r *run) {
+		r.line = line
+		r.print(r.out, value(r))
+	}
 }
 
 func (p *parser) close(end string) {
-	if t := p.next(); t.kind != closing {
-		p.at--
+	if t := p.peek(0); t.kind != closing {
 		p.failf("%s where %s was expected", t, end)
 	}
-}
-
-func (p *parser) block(structure nodes.ControlStructure) nodes.Node {
-	return &nodes.ControlStructureBlock{Location: p.location(), ControlStructure: structure}
+	p.next()
 }
 
 // absent are statements of MiniJinja that reach for other templates, or change what a reader has just learnt.
 var absent = []string{"include", "import", "from", "extends", "block", "autoescape"}
 
 // statement reads one statement with its body, or finds that it is an end which the caller waits for.
-func (p *parser) statement(ends []string) (statement nodes.Node, end string) {
-	word := p.next().text
-	for _, known := range ends {
-		if word == known {
-			if word != "elif" {
-				p.close("%}")
-			}
-			return nil, word
+func (p *parser) statement(ends []string) (one statement, end string) {
+	word := p.peek(0).text
+	if slices.Contains(ends, word) {
+		p.next()
+		if word != "elif" {
+			p.close("%}")
 		}
+		return nil, word
 	}
-	switch word {
-	case "if":
-		return p.block(p.conditional()), ""
-	case "for":
-		return p.block(p.loop()), ""
-	case "set":
-		return p.block(p.set()), ""
-	case "with":
-		return p.block(p.with()), ""
-	case "macro":
-		return p.block(p.macro()), ""
-	case "call":
-		return p.block(p.call()), ""
-	case "filter":
-		return p.block(p.filterBlock()), ""
-	case "do":
-		return p.block(p.do()), ""
-	}
-	p.at--
-	for _, missing := range absent {
-		if word == missing {
-			p.failf("%q is not there: a template stands alone", word)
-		}
+	read := map[string]func() statement{
+		"if": p.conditional, "for": p.loop, "set": p.set, "with": p.with, "macro": p.macro, "call": p.callBlock,
+		"filter": p.filterBlock, "do": p.do,
+	}[word]
+	switch {
+	case read != nil:
+		p.next()
+		return read(), ""
+	case slices.Contains(absent, word):
+		p.failf("%q is not there: a template stands alone", word)
 	}
 	p.failf("there is no statement %q", word)
 	return nil, ""
 }
 
-func (p *parser) wrapper(body []nodes.Node) *nodes.Wrapper {
-	return &nodes.Wrapper{Location: p.location(), Nodes: body}
-}
-
-// conditional reads if, elif and else. gonja's structure shows its position only where something fails that is no fault
-// of ours, and cannot be given one.
-func (p *parser) conditional() nodes.ControlStructure {
-	structure := &builtins.IfControlStructure{}
+// conditional reads if, elif and else.
+func (p *parser) conditional() statement {
+	var conditions []expression
+	var bodies []statement
 	for end := "elif"; end != "endif"; {
+		var body statement
 		if end == "elif" {
-			structure.Conditions = append(structure.Conditions, p.operation(opTruth, p.expression()))
+			conditions = append(conditions, p.expression())
 			p.close("%}")
-		}
-		var body []nodes.Node
-		if end == "elif" {
 			body, end = p.body("elif", "else", "endif")
 		} else {
 			body, end = p.body("endif")
 		}
-		structure.Wrappers = append(structure.Wrappers, p.wrapper(body))
+		bodies = append(bodies, body)
 	}
-	return structure
+	return func(r *run) {
+		for i, body := range bodies {
+			r.step(1)
+			if i == len(conditions) || truth(conditions[i](r)) {
+				body(r)
+				return
+			}
+		}
+	}
 }
 
-// loop reads for. gonja binds one or two names and looks at the items to find out which; here the names are bound by the
-// same rule as in set.
-func (p *parser) loop() nodes.ControlStructure {
-	targets := p.targets()
+// loop reads for.
+func (p *parser) loop() statement {
+	names := p.targets()
 	p.expect("in")
-	structure := &builtins.ForControlStructure{Key: loopItem, ObjectEvaluator: p.operation(opIterate, p.or())}
-	leave := p.usage.scope(append(targets.names(), "loop")...)
-	bind := p.operation(opBind, p.hidden(loopItem), p.machine.binding(targets))
+	var (
+		over        = p.or()
+		leave       = p.usage.scope(append(names.names(), "loop")...)
+		condition   expression
+		recursive   bool
+		body, empty statement
+	)
 	if p.accept("if") {
-		structure.IfCondition = p.logical(tokens.And, "and", bind, p.operation(opTruth, p.expression()))
+		condition = p.expression()
 	}
-	structure.Recursive = p.accept("recursive")
+	recursive = p.accept("recursive")
 	p.close("%}")
 	body, end := p.body("else", "endfor")
 	leave()
-	structure.BodyWrapper = p.wrapper(append([]nodes.Node{p.block(&evaluation{value: bind})}, body...))
 	if end == "else" {
-		body, _ = p.body("endfor")
-		structure.EmptyWrapper = p.wrapper(body)
+		empty, _ = p.body("endfor")
 	}
-	return structure
+	chosen := func(r *run, items []any) []any {
+		if condition == nil {
+			return items
+		}
+		kept := r.list(0)
+		r.each(items, names, nil, func(r *run, item any) {
+			if truth(condition(r)) {
+				kept = append(r.grow(kept), item)
+			}
+		})
+		return kept
+	}
+	var again func(r *run, items []any, depth int)
+	again = func(r *run, items []any, depth int) {
+		r.allocate(callSize)
+		l := &loop{items: chosen(r, items), depth: depth}
+		if recursive {
+			l.again = again
+		}
+		if len(l.items) == 0 && empty != nil {
+			empty(r)
+		}
+		r.each(l.items, names, l, func(r *run, _ any) { body(r) })
+	}
+	return func(r *run) { again(r, r.items(over(r)), 0) }
 }
 
-func (p *parser) set() nodes.ControlStructure {
-	if p.tokens[p.at+1].is(".") {
-		return p.setInNamespace()
+// each binds the items one after the other, each in a scope of its own. The scope is the same one again unless a macro
+// looks into it later.
+func (r *run) each(items []any, names targets, l *loop, body func(r *run, item any)) {
+	r.within(func(r *run) {
+		outer := r.scope.parent
+		for i, item := range items {
+			r.step(1)
+			if r.scope.kept {
+				r.allocate(2 * bindingSize)
+				r.scope = &scope{parent: outer}
+			}
+			r.scope.names = r.scope.names[:0]
+			if l != nil {
+				l.index = i
+				r.scope.set(r, "loop", l)
+			}
+			names.bind(r, item)
+			body(r, item)
+		}
+	})
+}
+
+// set reads {% set names = value %}, or {% set object.field = value %}; with a body, value is its text.
+func (p *parser) set() statement {
+	var assign func(r *run, value any)
+	declared := func() {}
+	if p.peek(1).is(".") {
+		assign = p.namespaceField()
+	} else {
+		names := p.targets()
+		assign = names.bind
+		declared = func() { p.usage.declare(names.names()...) }
 	}
-	targets := p.targets()
-	structure := &assignment{machine: p.machine, targets: targets}
+	var value expression
 	if p.accept("=") {
-		structure.value = p.tuple()
+		value = p.tuple()
 		p.close("%}")
 	} else {
-		structure.value = p.filters(p.captured())
-		structure.body = p.inScope("endset")
+		steps := p.filters()
+		value = chain(p.captured("endset"), steps)
 	}
-	p.usage.declare(targets.names()...)
-	return structure
+	declared()
+	return func(r *run) { assign(r, value(r)) }
 }
 
-func (p *parser) setInNamespace() nodes.ControlStructure {
-	object, path := p.word(p.next())
+func (p *parser) namespaceField() func(r *run, value any) {
+	object, path := p.word()
 	p.usage.note(path)
 	p.expect(".")
-	structure := &assignment{machine: p.machine, object: object, field: p.name("the name of an attribute")}
-	if p.accept("=") {
-		structure.value = p.tuple()
-		p.close("%}")
-	} else {
-		structure.value = p.filters(p.captured())
-		structure.body = p.inScope("endset")
+	field := p.name("the name of an attribute")
+	return func(r *run, value any) {
+		space, ok := object(r).(*namespace)
+		if !ok {
+			failf("only what namespace() has made can be changed")
+		}
+		space.set(r, field, value)
 	}
-	return structure
 }
 
 // tuple reads a value, or several with commas between them, which are a list.
-func (p *parser) tuple() nodes.Expression {
-	first := p.expression()
-	if !p.peek().is(",") {
-		return first
-	}
-	all := []nodes.Expression{first}
+func (p *parser) tuple() expression {
+	all := []expression{p.expression()}
 	for p.accept(",") {
 		all = append(all, p.expression())
 	}
-	return &nodes.List{Location: p.location(), Val: all}
-}
-
-// captured is the text of a body, as an expression that filters can be put behind.
-func (p *parser) captured() nodes.Expression { return p.hidden(capturedText) }
-
-// hidden reads a variable of ours.
-func (p *parser) hidden(name string) nodes.Expression {
-	return p.operation(opVariable, p.constant(name), &nodes.Integer{Location: p.location()})
-}
-
-// Names of variables that no template can spell.
-const (
-	loopItem        = "\x00item"     // where gonja puts the item of a loop; from there it is bound to the names in the template
-	capturedText    = "\x00captured" // the text of a body, for its filters
-	callerMacro     = "\x00caller"   // the body of a call block
-	missingArgument = "\x00argument" // never set: what was not given to a macro is not defined
-	missingElse     = "\x00else"     // never set either
-)
-
-func (p *parser) filters(value nodes.Expression) nodes.Expression {
-	for p.accept("|") {
-		value = p.filter(value)
+	if len(all) == 1 {
+		return all[0]
 	}
-	return value
+	return items(all)
 }
 
-func (p *parser) inScope(end string, names ...string) *nodes.Wrapper {
+// captured reads the rest of a tag and the body behind it, which is a text.
+func (p *parser) captured(end string) expression {
+	body := p.inScope(end)
+	return func(r *run) any { return r.captured(body) }
+}
+
+func (p *parser) inScope(end string, names ...string) statement {
 	p.close("%}")
 	defer p.usage.scope(names...)()
 	body, _ := p.body(end)
-	return p.wrapper(body)
+	return body
 }
 
-func (p *parser) filterBlock() nodes.ControlStructure {
-	line := p.peek().line
-	value := p.filters(p.filter(p.captured()))
-	return &output{machine: p.machine, line: line, value: value, body: p.inScope("endfilter")}
+func (p *parser) filterBlock() statement {
+	steps := append([]step{p.filter()}, p.filters()...)
+	value := chain(p.captured("endfilter"), steps)
+	return func(r *run) { r.print(r.out, value(r)) }
 }
 
-func (p *parser) with() nodes.ControlStructure {
-	structure := &scope{}
-	defer p.usage.scope()()
-	for p.peek().kind != closing {
-		targets := p.targets()
+func (p *parser) with() statement {
+	type assignment struct {
+		names targets
+		value expression
+	}
+	var set []assignment
+	leave := p.usage.scope()
+	for p.peek(0).kind != closing {
+		one := assignment{names: p.targets()}
 		p.expect("=")
-		structure.set = append(structure.set, &assignment{machine: p.machine, targets: targets, value: p.expression()})
-		p.usage.declare(targets.names()...)
+		one.value = p.expression()
+		set = append(set, one)
+		p.usage.declare(one.names.names()...)
 		if !p.accept(",") {
 			break
 		}
 	}
-	p.close("%}")
-	body, _ := p.body("endwith")
-	structure.body = p.wrapper(body)
-	return structure
+	body := p.inScope("endwith")
+	leave()
+	return func(r *run) {
+		r.within(func(r *run) {
+			for _, one := range set {
+				one.names.bind(r, one.value(r))
+			}
+			body(r)
+		})
+	}
 }
 
-func (p *parser) macro() nodes.ControlStructure {
-	name := p.name("the name of the macro")
-	p.usage.declare(name)
-	macro := &definition{machine: p.machine, name: name}
+func (p *parser) macro() statement {
+	macro := &definition{name: p.name("the name of the macro")}
+	p.usage.declare(macro.name)
 	p.expect("(")
 	p.parameters(macro)
-	macro.body = p.inScope("endmacro", append(macro.parameters, "caller")...)
-	return macro
+	macro.body = p.inScope("endmacro", append(slices.Clone(macro.parameters), "caller")...)
+	return func(r *run) { r.scope.set(r, macro.name, macro.define(r)) }
 }
 
 // parameters reads up to the closing parenthesis.
 func (p *parser) parameters(macro *definition) {
-	for !p.accept(")") {
+	p.list(")", func() {
 		macro.parameters = append(macro.parameters, p.name("the name of a parameter"))
-		value := p.hidden(missingArgument)
+		var value expression
 		if p.accept("=") {
 			value = p.expression()
 		}
 		macro.defaults = append(macro.defaults, value)
-		if !p.accept(",") {
-			p.expect(")")
-			return
-		}
-	}
+	})
 }
 
-// call reads {% call macro(…) %}…{% endcall %}: a call with the body as one more argument, which is a macro too.
-func (p *parser) call() nodes.ControlStructure {
-	line := p.peek().line
-	caller := &definition{machine: p.machine, name: callerMacro}
+// callBlock reads {% call macro(…) %}…{% endcall %}: a call with the body as one more argument, which is a macro too.
+func (p *parser) callBlock() statement {
+	caller := &definition{name: "caller"}
 	if p.accept("(") {
 		p.parameters(caller)
 	}
-	value, ok := p.expression().(*nodes.FilteredExpression)
-	if !ok || value.Filters[0].Name != opCall {
+	line := p.peek(0).line
+	callee, path := p.primary()
+	p.usage.note(path)
+	if !p.accept("(") {
 		p.failf("a call block needs the call of a macro")
 	}
-	value.Filters[0].Kwargs["caller"] = p.hidden(callerMacro)
+	given := p.arguments()
 	caller.body = p.inScope("endcall", caller.parameters...)
-	return &scope{set: []executable{caller}, body: p.wrapper([]nodes.Node{
-		p.block(&output{machine: p.machine, line: line, value: value}),
-	})}
+	given.named = append(given.named, namedArgument{"caller", func(r *run) any { return caller.define(r) }})
+	return func(r *run) {
+		r.line = line
+		r.print(r.out, given.call(r, callee(r)))
+	}
 }
 
-func (p *parser) do() nodes.ControlStructure {
+func (p *parser) do() statement {
 	value := p.expression()
 	p.close("%}")
-	return &evaluation{value: value}
-}
-
-// targets are the names on the left of an assignment: a, or a, b, or a, (b, c).
-type targets struct {
-	name string
-	list []targets
+	return func(r *run) { value(r) }
 }
 
 func (p *parser) targets() targets {
 	first := p.target()
-	if !p.peek().is(",") {
+	if !p.peek(0).is(",") {
 		return first
 	}
 	all := targets{list: []targets{first}}
@@ -324,15 +342,4 @@ func (p *parser) target() targets {
 	inside := p.targets()
 	p.expect(")")
 	return inside
-}
-
-func (t targets) names() []string {
-	if t.list == nil {
-		return []string{t.name}
-	}
-	var all []string
-	for _, one := range t.list {
-		all = append(all, one.names()...)
-	}
-	return all
 }

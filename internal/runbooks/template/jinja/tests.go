@@ -10,45 +10,40 @@ var tests map[string]*operation
 
 func init() {
 	tests = map[string]*operation{
-		"boolean":      {run: kindIs("true or false")},
-		"containing":   {params: "part", need: 1, run: func(c *call) any { return contains(c.in, c.args[0]) }},
-		"defined":      {run: func(c *call) any { return isDefined(c.in) }, lenient: true},
-		"divisibleby":  {params: "number", need: 1, run: divisible},
-		"endingwith":   {params: "end", need: 1, run: func(c *call) any { return strings.HasSuffix(c.inText(), c.text(0, "")) }},
-		"even":         {run: parity(0)},
-		"false":        {run: func(c *call) any { return c.in == false }},
-		"filter":       {run: func(c *call) any { return filters[c.inText()] != nil }},
-		"float":        {run: func(c *call) any { _, is := c.in.(float64); return is }},
-		"integer":      {run: func(c *call) any { _, is := c.in.(int); return is }},
-		"iterable":     {run: iterable},
-		"lower":        {run: func(c *call) any { return cased(c, unicode.IsUpper) }},
-		"mapping":      {run: kindIs("a map")},
-		"none":         {run: func(c *call) any { return c.in == nil }},
-		"number":       {run: kindIs("a number")},
-		"odd":          {run: parity(1)},
-		"safe":         {run: func(c *call) any { return false }},
-		"sequence":     {run: kindIs("a list")},
-		"startingwith": {params: "start", need: 1, run: func(c *call) any { return strings.HasPrefix(c.inText(), c.text(0, "")) }},
-		"string":       {run: kindIs("a text")},
-		"test":         {run: func(c *call) any { return tests[c.inText()] != nil }},
-		"true":         {run: func(c *call) any { return c.in == true }},
-		"undefined":    {run: func(c *call) any { return !isDefined(c.in) }, lenient: true},
-		"upper":        {run: func(c *call) any { return cased(c, unicode.IsLower) }},
+		"boolean":      op("", 0, kindIs("true or false")),
+		"containing":   op("part", 1, func(c *call) any { return c.contains(c.in, c.args[0]) }),
+		"defined":      rawOp("", 0, func(c *call) any { return isDefined(c.in) }),
+		"divisibleby":  op("number", 1, divisible),
+		"endingwith":   op("end", 1, func(c *call) any { return strings.HasSuffix(c.inText(), c.text(0, "")) }),
+		"escaped":      rawOp("", 0, isSafe),
+		"even":         op("", 0, parity(0)),
+		"false":        op("", 0, func(c *call) any { return c.in == false }),
+		"filter":       op("", 0, func(c *call) any { return filters[c.inText()] != nil }),
+		"float":        op("", 0, func(c *call) any { _, is := c.in.(float64); return is }),
+		"integer":      op("", 0, func(c *call) any { _, is := c.in.(int); return is }),
+		"iterable":     op("", 0, iterable),
+		"lower":        op("", 0, without(unicode.IsUpper)),
+		"mapping":      op("", 0, kindIs("a map")),
+		"none":         op("", 0, func(c *call) any { return c.in == nil }),
+		"number":       op("", 0, kindIs("a number")),
+		"odd":          op("", 0, parity(1)),
+		"safe":         rawOp("", 0, isSafe),
+		"sequence":     op("", 0, sequential),
+		"startingwith": op("start", 1, func(c *call) any { return strings.HasPrefix(c.inText(), c.text(0, "")) }),
+		"string":       op("", 0, kindIs("a text")),
+		"test":         op("", 0, func(c *call) any { return tests[c.inText()] != nil }),
+		"true":         op("", 0, func(c *call) any { return c.in == true }),
+		"undefined":    rawOp("", 0, func(c *call) any { return !isDefined(c.in) }),
+		"upper":        op("", 0, without(unicode.IsLower)),
 	}
-	tests["escaped"] = tests["safe"]
 	for operator, names := range map[string]string{
-		"==": "eq equalto ==", "!=": "ne !=", "<": "lt lessthan <", "<=": "le <=", ">": "gt greaterthan >", ">=": "ge >=", "in": "in",
+		"==": "eq equalto sameas ==", "!=": "ne !=", "<": "lt lessthan <", "<=": "le <=", ">": "gt greaterthan >", ">=": "ge >=", "in": "in",
 	} {
+		holds := operators[operator]
 		for name := range strings.FieldsSeq(names) {
-			tests[name] = operators[operator]
+			tests[name] = rawOp("right", 1, func(c *call) any { return holds(c.run, c.in, c.args[0]) })
 		}
 	}
-	tests["sameas"] = tests["eq"]
-}
-
-func runTest(c *call) any {
-	name := c.text(0, "")
-	return tests[name].apply(&call{machine: c.machine, scope: c.scope, name: name, in: c.in}, c.rest, c.named)
 }
 
 func isDefined(value any) bool {
@@ -69,20 +64,34 @@ func divisible(c *call) any {
 func parity(rest int) func(c *call) any {
 	return func(c *call) any {
 		x, ok := c.in.(int)
-		return ok && remainder(x, 2) == rest
+		return ok && x&1 == rest
 	}
+}
+
+func isSafe(c *call) any {
+	refuse(c.in)
+	_, is := c.in.(safe)
+	return is
 }
 
 func iterable(c *call) any {
 	switch c.in.(type) {
-	case string, []any, map[string]any:
+	case nil, string, []any, *sequence, *dict:
 		return true
 	}
 	return false
 }
 
-// cased tells whether a text has no letter of the wrong case.
-func cased(c *call, wrong func(rune) bool) bool {
-	s, ok := c.in.(string)
-	return ok && !strings.ContainsFunc(s, wrong)
+func sequential(c *call) any {
+	special, is := c.in.(*sequence)
+	return title(c.in) == "a list" && (!is || !special.iterator)
+}
+
+// without tells whether a text has no letter of the wrong case.
+func without(wrong func(rune) bool) func(c *call) any {
+	return func(c *call) any {
+		s, ok := c.in.(string)
+		c.scan(len(s))
+		return ok && !strings.ContainsFunc(s, wrong)
+	}
 }

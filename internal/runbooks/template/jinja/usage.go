@@ -31,14 +31,14 @@ func (u *usage) scope(names ...string) (leave func()) {
 }
 
 // start begins the path of a name. One that is set inside, or is a function of ours, begins none.
-func (u *usage) start(name string) path {
+func (u *usage) start(name string) *path {
 	inside := functions[name] != nil || slices.ContainsFunc(u.scopes, func(scope map[string]bool) bool { return scope[name] })
-	return path{root: name, text: name, inside: inside}
+	return &path{root: name, text: []byte(name), inside: inside}
 }
 
-func (u *usage) note(p path) {
-	if p.root != "" && !p.inside {
-		u.paths[p.text] = p.root
+func (u *usage) note(p *path) {
+	if p != nil && !p.inside {
+		u.paths[string(p.text)] = p.root
 	}
 }
 
@@ -49,43 +49,38 @@ type Usage struct {
 }
 
 func (u *usage) result() Usage {
-	variables := slices.Sorted(maps.Values(u.paths))
-	return Usage{Variables: slices.Compact(variables), Paths: slices.Sorted(maps.Keys(u.paths))}
+	variables := slices.AppendSeq([]string{}, maps.Values(u.paths))
+	paths := slices.AppendSeq([]string{}, maps.Keys(u.paths))
+	slices.Sort(variables)
+	slices.Sort(paths)
+	return Usage{Variables: slices.Compact(variables), Paths: paths}
 }
 
-// path is a chain of constant steps into a variable, as the template spells it.
+// path is a chain of constant steps into a variable, as the template spells it. It only grows, so that the steps can name
+// their part of it without a copy: a chain of 100,000 attributes would have 100,000 paths.
 type path struct {
-	root, text string
-	inside     bool
-	ended      bool // what follows is not constant, so it no longer belongs to the path
+	root   string
+	text   []byte
+	inside bool
+	ended  bool // what follows is not constant, so it no longer belongs to the path
 }
 
-func (p path) end() path {
-	p.ended = true
-	return p
-}
-
-func (p path) with(step string) path {
-	if p.root != "" && !p.ended {
-		p.text += step
+// add adds a step and returns how a fault calls the value there; where the way to it is not constant, it has no name.
+func (p *path) add(step ...string) (name func() string) {
+	if p == nil || p.ended {
+		return func() string { return "" }
 	}
-	return p
-}
-
-func (p path) field(name string) path { return p.with("." + name) }
-
-func (p path) key(t token) path {
-	if t.kind == integer {
-		return p.with("[" + t.text + "]")
+	for _, s := range step {
+		p.text = append(p.text, s...)
 	}
-	escaped := strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`).Replace(t.text)
-	return p.with("['" + escaped + "']")
+	length := len(p.text)
+	return func() string { return string(p.text[:length]) }
 }
 
-// String is how a fault calls the value; where the way to it is not constant, it has no name.
-func (p path) String() string {
-	if p.ended {
-		return ""
+func (p *path) end() {
+	if p != nil {
+		p.ended = true
 	}
-	return p.text
 }
+
+var keyEscaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`)

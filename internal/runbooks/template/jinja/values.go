@@ -1,46 +1,40 @@
 package jinja
 
 import (
-	"bytes"
-	"encoding/json"
-	"maps"
-	"reflect"
+	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
-
-	builtins "github.com/nikolalohinski/gonja/v2/builtins/control_structures"
-	"github.com/nikolalohinski/gonja/v2/exec"
 )
 
-// Values are nil, bool, int, float64, bigNumber, string, []any and map[string]any, as JSON has them, and these:
+// Values are nil, bool, int, float64, string and []any, as JSON has them, and these:
+
+// bigNumber is a number of the variables that no int and no float64 holds. It is printed as it came.
+type bigNumber string
+
+// safe is a text that the filters safe, e and tojson have marked. It is a text for everything but the test `is safe`.
+type safe string
+
+// dict is a map. Its keys are in order, as MiniJinja prints them, and any values.
+type dict struct{ keys, values []any }
+
+// sequence is a list with something special about it.
+type sequence struct {
+	items    []any
+	iterator bool // is printed as <iterator>
+	group    bool // of groupby: its two items are also called grouper and list
+}
 
 // undefined is a value that is not there. It may be asked whether it is defined and given a default; everything else
 // throws a fault that names it.
 type undefined struct {
 	path   string
-	silent bool // what an if without else gives may be printed, as nothing
+	silent bool // an inline if without else gives it: it is printed as nothing, and is no fault
 }
-
-func (u *undefined) fail() {
-	if u.path == "" || strings.HasPrefix(u.path, "\x00") {
-		failf("a value is not defined")
-	}
-	failf("%s is not defined", u.path)
-}
-
-// print fails, unless nothing is to be printed.
-func (u *undefined) print() {
-	if !u.silent {
-		u.fail()
-	}
-}
-
-// bigNumber is a number of the variables that no int and no float64 holds. It is printed as it came.
-type bigNumber string
 
 // namespace is what {% set x.y %} may change.
-type namespace struct{ fields map[string]any }
+type namespace struct{ scope }
 
 // function is one of ours, such as range.
 type function struct {
@@ -48,83 +42,31 @@ type function struct {
 	operation *operation
 }
 
-// decode reads the variables. Numbers keep their form: 1 stays 1, and 1.0 stays 1.0.
-func decode(variables json.RawMessage) map[string]any {
-	if len(bytes.TrimSpace(variables)) == 0 {
-		return map[string]any{}
+func (u *undefined) fail() {
+	switch {
+	case u.silent:
+	case u.path == "":
+		failf("a value is not defined")
+	default:
+		failf("%s is not defined", u.path)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(variables))
-	decoder.UseNumber()
-	var decoded any
-	if decoder.Decode(&decoded) != nil {
-		failf("the variables are not JSON")
-	}
-	values, ok := numbered(decoded).(map[string]any)
-	if !ok {
-		failf("the variables are not an object")
-	}
-	return values
 }
 
-func numbered(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		return parseNumber(v.String())
-	case []any:
-		for i := range v {
-			v[i] = numbered(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = numbered(v[key])
-		}
+// refuse throws a fault if a value is not defined.
+func refuse(value any) {
+	if u, ok := value.(*undefined); ok {
+		u.fail()
+	}
+}
+
+// unmarked is a value without the mark of a safe text.
+func unmarked(value any) any {
+	if s, ok := value.(safe); ok {
+		return string(s)
 	}
 	return value
 }
 
-func parseNumber(written string) any {
-	if !strings.ContainsAny(written, ".eE") {
-		if whole, err := strconv.Atoi(written); err == nil {
-			return whole
-		}
-		return bigNumber(written)
-	}
-	broken, err := strconv.ParseFloat(written, 64)
-	if err != nil {
-		return bigNumber(written)
-	}
-	return broken
-}
-
-// plain takes a value out of gonja's box.
-func plain(value *exec.Value) any {
-	if value == nil || value.IsNil() {
-		return nil
-	}
-	return unboxed(value.Interface())
-}
-
-func unboxed(value any) any {
-	switch v := value.(type) {
-	case *exec.Value:
-		return plain(v)
-	case exec.ValuesList:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = plain(item)
-		}
-		return list
-	case error:
-		failf("the template cannot be run")
-	}
-	return value
-}
-
-// display is how a value is printed.
-// keys are in order, because MiniJinja keeps its maps so.
-func keys(values map[string]any) []string { return slices.Sorted(maps.Keys(values)) }
-
-// writeQuoted is Rust's way of quoting, which has other escapes than Go's.
 // title is what kind of value it is, for faults, which never show the value itself.
 func title(value any) string {
 	switch value.(type) {
@@ -134,14 +76,16 @@ func title(value any) string {
 		return "true or false"
 	case int, float64, bigNumber:
 		return "a number"
-	case string:
+	case string, safe:
 		return "a text"
-	case []any:
+	case []any, *sequence:
 		return "a list"
-	case map[string]any:
+	case *dict:
 		return "a map"
 	case *namespace:
 		return "a namespace"
+	case *undefined:
+		return "a value that is not defined"
 	case *macro, *function:
 		return "a macro"
 	default:
@@ -150,7 +94,7 @@ func title(value any) string {
 }
 
 func truth(value any) bool {
-	switch v := value.(type) {
+	switch v := unmarked(value).(type) {
 	case nil:
 		return false
 	case bool:
@@ -161,77 +105,137 @@ func truth(value any) bool {
 		return v != 0
 	case string:
 		return v != ""
-	case []any:
-		return len(v) > 0
-	case map[string]any:
-		return len(v) > 0
+	case *dict:
+		return len(v.keys) > 0
 	case *undefined:
 		v.fail()
+		return false
+	default:
+		list, isList := listed(v)
+		return !isList || len(list) > 0
 	}
-	return true
+}
+
+// listed is a value that is a list.
+func listed(value any) ([]any, bool) {
+	switch v := value.(type) {
+	case []any:
+		return v, true
+	case *sequence:
+		return v.items, true
+	}
+	return nil, false
 }
 
 // items is a value as a list: the characters of a text, the keys of a map.
-func items(value any) []any {
-	switch v := value.(type) {
-	case []any:
-		return v
+func (r *run) items(value any) []any {
+	switch v := unmarked(value).(type) {
 	case string:
-		list := []any{}
-		for _, r := range v {
-			list = append(list, string(r))
-		}
-		return list
-	case map[string]any:
-		list := []any{}
-		for _, key := range keys(v) {
-			list = append(list, key)
-		}
-		return list
+		r.scan(len(v))
+		return r.split(v, "", -1)
+	case *dict:
+		return v.keys
 	case nil:
 		return nil
 	case *undefined:
 		v.fail()
+		return nil
+	default:
+		list, isList := listed(v)
+		if !isList {
+			failf("%s cannot be gone through", title(v))
+		}
+		return list
 	}
-	failf("%s cannot be gone through", title(value))
-	return nil
 }
 
-// field is what x.key and x[key] give, or undefined. path is how a fault calls it.
-func field(value, key any, path string) any {
-	found, ok := lookup(value, key)
-	if !ok {
-		return &undefined{path: path}
+// newDict is the map of these keys and values, which it takes over; of equal keys the last one counts.
+func (r *run) newDict(keys, values []any) *dict {
+	r.allocate(dictSize)
+	pairs := &ordering{r, &dict{keys, values}}
+	if !sort.IsSorted(pairs) {
+		sort.Stable(pairs)
 	}
-	return found
+	last := 0
+	for i := 1; i < len(keys); i++ {
+		if r.compare(keys[last], keys[i]) != 0 {
+			last++
+			keys[last] = keys[i]
+		}
+		values[last] = values[i]
+	}
+	kept := min(last+1, len(keys))
+	pairs.dict.keys, pairs.dict.values = keys[:kept], values[:kept]
+	return pairs.dict
 }
 
-func lookup(value, key any) (any, bool) {
-	switch v := value.(type) {
+// ordering sorts a map by its keys, in place.
+type ordering struct {
+	*run
+	dict *dict
+}
+
+func (o *ordering) Len() int           { return len(o.dict.keys) }
+func (o *ordering) Less(i, j int) bool { return o.compare(o.dict.keys[i], o.dict.keys[j]) < 0 }
+func (o *ordering) Swap(i, j int) {
+	o.dict.keys[i], o.dict.keys[j] = o.dict.keys[j], o.dict.keys[i]
+	o.dict.values[i], o.dict.values[j] = o.dict.values[j], o.dict.values[i]
+}
+
+func (d *dict) get(r *run, key any) (any, bool) {
+	i, found := sort.Find(len(d.keys), func(i int) int { return r.compare(key, d.keys[i]) })
+	if !found {
+		return nil, false
+	}
+	return d.values[i], true
+}
+
+func (n *namespace) dict(r *run) *dict {
+	r.allocate(textSize * len(n.names))
+	keys, values := r.list(len(n.names)), r.list(len(n.names))
+	for _, field := range n.names {
+		keys, values = append(keys, field.name), append(values, field.value)
+	}
+	return r.newDict(keys, values)
+}
+
+// lookup is what value.key and value[key] are, if they are there.
+func (r *run) lookup(value, key any) (any, bool) {
+	r.step(1)
+	key = unmarked(key)
+	switch v := unmarked(value).(type) {
 	case *undefined:
 		v.fail()
-	case map[string]any:
-		if k, ok := key.(string); ok {
-			found, ok := v[k]
-			return found, ok
-		}
+	case *dict:
+		return v.get(r, key)
 	case *namespace:
-		return lookup(v.fields, key)
-	case []any:
-		return at(v, key)
+		name, _ := key.(string)
+		if found := v.find(r, name); found != nil {
+			return found.value, true
+		}
+	case *loop:
+		return v.get(key)
 	case string:
 		if _, ok := key.(int); ok {
-			return at(items(v), key)
+			return at(r.items(v), key)
 		}
-	case *builtins.LoopInfos:
-		return loopField(v, key)
+	case *sequence:
+		if v.group && key == "grouper" {
+			return v.items[0], true
+		}
+		if v.group && key == "list" {
+			return v.items[1], true
+		}
+		return at(v.items, key)
+	case []any:
+		return at(v, key)
 	}
 	return nil, false
 }
 
 func at(list []any, key any) (any, bool) {
 	i, ok := key.(int)
-	if written, isText := key.(string); isText { // x.0
+	if written, isText := key.(string); isText && len(written) < 20 { // x.0
 		parsed, err := strconv.Atoi(written)
 		i, ok = parsed, err == nil
 	}
@@ -244,111 +248,131 @@ func at(list []any, key any) (any, bool) {
 	return list[i], true
 }
 
-// loopField is loop.index and its like. gonja counts the depth of all loops, MiniJinja that of recursion.
-func loopField(loop *builtins.LoopInfos, key any) (any, bool) {
-	name, _ := key.(string)
-	switch name {
-	case "depth":
-		return 1, true
-	case "depth0":
-		return 0, true
-	case "index", "index0", "revindex", "revindex0", "first", "last", "length":
-		value, _ := loop.GetAttribute(name)
-		return plain(value), true
-	case "previtem":
-		return plain(loop.PrevItem), !loop.PrevItem.IsNil()
-	case "nextitem":
-		return plain(loop.NextItem), !loop.NextItem.IsNil()
+// attribute is a value below another one, by a path such as a.b.0. With commas between several paths it is the list of
+// what they lead to.
+func (r *run) attribute(value any, path string) any {
+	r.scan(len(path))
+	if strings.Contains(path, ",") {
+		several := r.list(strings.Count(path, ",") + 1)
+		for one := range strings.SplitSeq(path, ",") {
+			if one = strings.TrimSpace(one); one != "" {
+				several = append(several, r.attribute(value, one))
+			}
+		}
+		return several
 	}
-	return nil, false
+	for step := range strings.SplitSeq(path, ".") {
+		refuse(value)
+		found, ok := r.lookup(value, step)
+		if !ok {
+			found = &undefined{path: path}
+		}
+		value = found
+	}
+	return value
 }
 
-// equal compares by value, and numbers whatever their form.
-func equal(a, b any) bool {
-	if x, y, ok := floats(a, b); ok {
-		return x == y
+// equal compares by value, and numbers whatever their form; true is 1.
+func (r *run) equal(a, b any) bool {
+	a, b = asNumber(a), asNumber(b)
+	switch a.(type) {
+	case *macro, *function, *loop, *namespace:
+		return a == b
+	}
+	return r.compare(a, b) == 0
+}
+
+// compare orders values of one kind, and kinds among each other.
+func (r *run) compare(a, b any) int {
+	a, b = unmarked(a), unmarked(b)
+	r.step(1)
+	if one := rank(a) - rank(b); one != 0 {
+		return one
 	}
 	switch x := a.(type) {
-	case []any:
-		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, equal)
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(x, y, equal)
+	case int:
+		if y, ok := b.(int); ok {
+			return cmp.Compare(x, y)
+		}
+	case bool:
+		return 0
 	}
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && a == b
+	switch x := a.(type) {
+	case int, bigNumber:
+		r.allocate(2 * numberSize)
+		m, isWhole := whole(x)
+		n, both := whole(b)
+		if isWhole && both {
+			return m.Cmp(n)
+		}
+	case string:
+		y := b.(string)
+		r.scan(min(len(x), len(y)))
+		return strings.Compare(x, y)
+	case *dict:
+		y := b.(*dict)
+		return cmp.Or(r.compareLists(x.keys, y.keys), r.compareLists(x.values, y.values))
+	}
+	if x, isList := listed(a); isList {
+		y, _ := listed(b)
+		return r.compareLists(x, y)
+	}
+	x, _ := float(a)
+	y, _ := float(b)
+	return cmp.Compare(x, y)
 }
 
-// floats are two numbers as such.
-func floats(a, b any) (x, y float64, ok bool) {
-	x, okX := asFloat(a)
-	y, okY := asFloat(b)
-	return x, y, okX && okY
+func (r *run) compareLists(x, y []any) int {
+	r.enter()
+	defer r.leave()
+	return slices.CompareFunc(x, y, r.compare)
 }
 
-func asFloat(value any) (float64, bool) {
+// float is a number as such.
+func float(value any) (float64, bool) {
 	switch v := value.(type) {
 	case int:
 		return float64(v), true
 	case float64:
 		return v, true
+	case bigNumber:
+		f, _ := strconv.ParseFloat(string(v), 64) // beyond all numbers it is infinite
+		return f, true
 	}
 	return 0, false
 }
 
-// compare orders values of one kind, and kinds among each other.
-func compare(a, b any) int {
-	if x, ok := a.(int); ok {
-		if y, ok := b.(int); ok {
-			return order(x, y)
-		}
-	}
-	if x, y, ok := floats(a, b); ok {
-		return order(x, y)
-	}
-	switch x := a.(type) {
-	case string:
-		if y, ok := b.(string); ok {
-			return strings.Compare(x, y)
-		}
-	case []any:
-		if y, ok := b.([]any); ok {
-			return slices.CompareFunc(x, y, compare)
-		}
-	case bool:
-		if y, ok := b.(bool); ok {
-			return order(rank(x), rank(y))
-		}
-	}
-	return order(rank(a), rank(b))
-}
-
-func order[T int | float64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
+// asNumber is 1 and 0 for true and false.
+func asNumber(value any) any {
+	switch value {
+	case true:
 		return 1
+	case false:
+		return 0
 	}
-	return 0
+	return unmarked(value)
 }
 
 func rank(value any) int {
 	switch v := value.(type) {
-	case nil:
+	case *undefined:
 		return 0
+	case nil:
+		return 1
 	case bool:
 		if v {
-			return 2
+			return 3
 		}
-		return 1
+		return 2
 	case int, float64, bigNumber:
-		return 3
-	case string:
 		return 4
-	case []any:
+	case string:
 		return 5
-	default:
+	case []any, *sequence:
 		return 6
+	case *dict:
+		return 7
+	default:
+		return 8
 	}
 }
