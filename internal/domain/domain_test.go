@@ -275,3 +275,13 @@ func TestCapabilities(t *testing.T) {
 		t.Error("idle is gone")
 	}
 }
+
+// A duration has at most three places in JSON, in the event as in the answer that shows the same output.
+func TestSecondsHaveThreePlaces(t *testing.T) {
+	for ms := range 100_000 {
+		want := strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%03d", ms/1000, ms%1000), "0"), ".")
+		if got := string(domain.Encode(domain.Seconds(time.Duration(ms)*time.Millisecond + 400*time.Microsecond))); got != want {
+			t.Fatalf("%d ms are %s, want %s", ms, got, want)
+		}
+	}
+}

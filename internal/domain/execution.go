@@ -358,3 +358,9 @@ func Encode(v any) json.RawMessage {
 	}
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
 }
+
+// Seconds is a duration in seconds as events and answers show it: to the millisecond. [time.Duration.Seconds] adds whole seconds and a fraction, which
+// makes 1.1219999999999999 of 1.122 s.
+func Seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
+}

@@ -247,7 +247,7 @@ func (s *session) output(end outcome, last []domain.ExecutedToolCall) domain.Out
 	text, cut := s.said.last(success)
 	output := domain.Output{
 		Text: text, Truncated: cut, Success: success, FinishReason: end.finish,
-		DurationSeconds: time.Since(s.execution.Created).Round(time.Millisecond).Seconds(), Error: end.failure, TokenUsage: s.usage,
+		DurationSeconds: domain.Seconds(time.Since(s.execution.Created)), Error: end.failure, TokenUsage: s.usage,
 		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, s.executed...), // none is an empty list
 	}
 	for _, call := range last {
