@@ -11,7 +11,9 @@ func replayFigure() figure {
 	return figure{
 		name: "replay", about: "read a log of 10,000 events from its beginning", contenders: []string{hub, postgres, sqlite}, measure: replay,
 		rows: []row{
-			{key: "eventsPerSecond", title: "replay, events of the model per second", more: true, reach: goals(0.12, 0.10)},
+			// The goals are of frames that said everything twice. Since they are a third shorter the hub, which reads its memory, replays 2.9 million events a
+			// second and not 1.7; Signoff reads rows, and gained nothing.
+			{key: "eventsPerSecond", title: "replay, events of the model per second", more: true, reach: goals(0.12, 0.10), stand: goals(0.06, 0.07)},
 			{key: "cpu", title: "server CPU per 1,000 events replayed", unit: "ms"},
 		},
 	}
