@@ -89,7 +89,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if a.outbox, err = named.openOutbox(ctx, a.store); err != nil {
 		return nil, err
 	}
-	a.log = events.NewLog(rung{a.store, a.outbox.dispatcher.Ring})
+	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
 	a.manager = sessions.NewManager(sessions.Config{
 		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(), Limits: config.limits(),
 		Sandbox: a.sandbox, Workspace: workspace,
@@ -103,7 +103,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if err != nil {
 		return nil, err
 	}
-	desk := approvals.NewDesk(a.store, a.log, a.models)
+	desk := approvals.NewService(a.store, a.log, a.models)
 	desk.IsolateCommands(a.sandbox)
 	if a.sandbox.Name() == sessions.NoSandbox {
 		desk.RefuseCommands()
@@ -112,7 +112,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store, Items: paging.New(a.store),
 		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
 		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
-		Templates: template.NewRenderer(), Settings: settings, Webhooks: a.outbox.book,
+		Templates: template.NewRenderer(), Settings: settings, Webhooks: a.outbox.service,
 		Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {
@@ -239,7 +239,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	served := make(chan error, 1)
 	running.Go(func() { served <- a.server.Serve(serving, a.listener) })
 	ready()
-	leave := a.toldToLeave(ctx)
+	leave := a.awaitStop(ctx)
 	select {
 	case <-leave:
 	case err := <-served:
@@ -254,7 +254,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 
 // toldToLeave closes when ctx has ended and the pause after it is over. In between the server says that it takes no more traffic, and
 // takes it: whoever sends it hears of that only at the next look.
-func (a *App) toldToLeave(ctx context.Context) <-chan struct{} {
+func (a *App) awaitStop(ctx context.Context) <-chan struct{} {
 	leave := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		slog.Info("told to stop", "serving for", a.config.drainDelay())
@@ -337,13 +337,13 @@ func (a *App) collectors() []prometheus.Collector {
 		gauge("signoff_bells_listening", "1 where bells of other replicas are heard, or else 0.",
 			func() float64 { return yes(a.log.Stats().Listening) }),
 		counter("signoff_bells_sent_total", "Bells to other replicas.",
-			func() float64 { return float64(a.log.Stats().BellsSent) }),
+			func() float64 { return float64(a.log.Stats().NotificationsSent) }),
 		counter("signoff_bells_heard_total", "Bells of other replicas.",
-			func() float64 { return float64(a.log.Stats().BellsHeard) }),
+			func() float64 { return float64(a.log.Stats().NotificationsReceived) }),
 		counter("signoff_bells_news_total", "Executions in which a bell found events of another replica.",
-			func() float64 { return float64(a.log.Stats().NewsByBell) }),
+			func() float64 { return float64(a.log.Stats().FoundByNotification) }),
 		counter("signoff_poll_news_total", "Executions in which the poll found events of another replica before a bell did.",
-			func() float64 { return float64(a.log.Stats().NewsByPoll) }),
+			func() float64 { return float64(a.log.Stats().FoundByPoll) }),
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 	// maxSkew is how far two clocks may be apart before times of events and times of expiry look odd beside each other.
 	maxSkew = 5 * time.Second
 	// bellLimit is how long a bell may take that is rung and heard by the same.
-	bellLimit = 3 * time.Second
+	notificationLimit = 3 * time.Second
 	// oldTransaction is the age at which a transaction is no work any more but forgotten.
 	oldTransaction = 5 * time.Minute
 	// littleSpace is what a SQLite file is to have left to grow.
@@ -54,7 +54,7 @@ func (d *diagnosis) postgres(ctx context.Context, s *store.Store) {
 	d.postgresVersion(set.Version)
 	d.connections(s.MaxConns(), set.MaxConnections)
 	d.clock(ctx, s)
-	d.bells(ctx, s)
+	d.notifications(ctx, s)
 	d.transactions(ctx, s)
 }
 
@@ -91,8 +91,8 @@ func (d *diagnosis) clock(ctx context.Context, s *store.Store) {
 	}
 }
 
-func (d *diagnosis) bells(ctx context.Context, s *store.Store) {
-	switch heard, err := s.HearsItself(ctx, bellLimit); {
+func (d *diagnosis) notifications(ctx context.Context, s *store.Store) {
+	switch heard, err := s.ReceivesItsNotifications(ctx, notificationLimit); {
 	case err != nil:
 		d.bad("database bells", err)
 	case !heard:

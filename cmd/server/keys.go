@@ -76,7 +76,7 @@ func createKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 	if err := set.Parse(args); err != nil {
 		return usageError{err}
 	}
-	order := keys.Order{Tenant: domain.TenantID(*tenant), Name: *name, Scopes: strings.Split(*scopes, ",")}
+	order := keys.CreateParams{Tenant: domain.TenantID(*tenant), Name: *name, Scopes: strings.Split(*scopes, ",")}
 	if *scopes == "all" {
 		order.Scopes = allScopes()
 	}

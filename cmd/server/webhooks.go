@@ -46,7 +46,7 @@ func (r registry) publicHost() ([]string, error) {
 // outbox is what tells webhooks, and where people look after them.
 type outbox struct {
 	dispatcher *webhooks.Dispatcher
-	book       *webhooks.Book
+	service    *webhooks.Service
 	hosts      []string // that links name
 }
 
@@ -65,23 +65,23 @@ func (r registry) openOutbox(ctx context.Context, s *store.Store) (outbox, error
 	}
 	links := webhooks.NewLinks(key, r.Webhooks.PublicURL)
 	dispatcher := webhooks.NewDispatcher(s, webhooks.Config{Targets: targets, Links: links, Version: version})
-	return outbox{dispatcher, webhooks.NewBook(s, targets, links, dispatcher.Ring), hosts}, nil
+	return outbox{dispatcher, webhooks.NewService(s, targets, links, dispatcher.Notify), hosts}, nil
 }
 
 // rung is the store of the log, which rings the dispatcher when something was committed that it is to tell: without it, each webhook
 // would wait for the next poll.
-type rung struct {
+type notifyingStore struct {
 	*store.Store
-	ring func()
+	notify func()
 }
 
-var _ events.Store = rung{}
+var _ events.Store = notifyingStore{}
 
 // Commit rings also where it failed: of a commit whose outcome stayed unknown something may be there.
-func (r rung) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (r notifyingStore) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
 	outcomes, err := r.Store.Commit(ctx, changes)
-	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Notifies() }) {
-		r.ring()
+	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.SendsWebhooks() }) {
+		r.notify()
 	}
 	return outcomes, err
 }

@@ -129,7 +129,7 @@ func TestNoEditingForExternalAgents(t *testing.T) {
 	wants(t, err, "/arguments")
 }
 
-func asked(t *testing.T, question domain.Question) (*rows, *approvals.Desk, string) {
+func asked(t *testing.T, question domain.Question) (*rows, *approvals.Service, string) {
 	t.Helper()
 	r, d, h := desk(t)
 	r.approval = approvals.New(domain.Execution{}, question, h, asks, time.Hour, time.Now())

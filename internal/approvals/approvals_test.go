@@ -82,7 +82,7 @@ func TestHashNeverMeansTwoCalls(t *testing.T) {
 // TestRefusal: the model must not take a rule for a person, nor silence for a no.
 func TestRefusal(t *testing.T) {
 	denied := approvals.New(domain.Execution{}, toolCall(`{"command":"ls"}`), "h", asks, 0, time.Now())
-	resolution, event := approvals.AnsweredBy(denied, rule(domain.Deny, domain.Matcher{Tool: "bash"}))
+	resolution, event := approvals.AnswerByRule(denied, rule(domain.Deny, domain.Matcher{Tool: "bash"}))
 	if event.Reason != resolution.Decision.Reason {
 		t.Errorf("the event says %q, the row %q", event.Reason, resolution.Decision.Reason)
 	}
@@ -170,7 +170,7 @@ func (r *rows) Commit(_ context.Context, change store.Change) (store.Outcome, er
 	if r.refuse != nil {
 		return store.Outcome{}, r.refuse
 	}
-	if change.Ring {
+	if change.Notify {
 		r.rung = append(r.rung, change.Execution)
 		return store.Outcome{}, nil
 	}
@@ -225,13 +225,13 @@ var asks = approvals.Judgement{By: approvals.ByCapability, Reason: "The capabili
 
 var alice, bob = domain.Actor{KeyID: "1", Name: "alice"}, domain.Actor{KeyID: "2", Name: "bob"}
 
-func desk(t *testing.T) (*rows, *approvals.Desk, string) {
+func desk(t *testing.T) (*rows, *approvals.Service, string) {
 	t.Helper()
 	h := hash(t, call(`{"command":"ls"}`), "")
 	question, because := toolCall(`{"command":"ls"}`), asks
 	because.Options = rememberOptions(t, domain.Request{}, question.Call, h)
 	r := &rows{approval: approvals.New(domain.Execution{}, question, h, because, time.Hour, time.Now())}
-	return r, approvals.NewDesk(r, r, r), h
+	return r, approvals.NewService(r, r, r), h
 }
 
 func TestDecide(t *testing.T) {

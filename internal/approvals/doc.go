@@ -6,7 +6,7 @@
 // rules to allow, ask or deny. It takes bounded work and bounded time; an error, and what takes longer, never mean allow.
 //
 // Where it says ask, the session writes an approval row and the event that shows it in one commit, and waits. The
-// [Desk] takes the answers: one conditional update decides, only while the row is pending and, by database time, not
+// [Service] takes the answers: one conditional update decides, only while the row is pending and, by database time, not
 // expired. The desk then rings; the session reads the row again, checks the hash again, and only then starts the call.
 //
 // # Permission rules

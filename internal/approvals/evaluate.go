@@ -24,14 +24,14 @@ const NoSandbox = "Commands are not run on this server: nothing that could confi
 
 // RefuseCommands tells the desk that nothing on this server can confine commands, so that sessions refuse them. It is called
 // before the first evaluation.
-func (d *Desk) RefuseCommands() { d.refusesCommands = true }
+func (d *Service) RefuseCommands() { d.refusesCommands = true }
 
 // IsolateCommands tells the desk what commands are run in on this server. It is called before the first evaluation.
-func (d *Desk) IsolateCommands(isolation Isolation) { d.isolation = isolation }
+func (d *Service) IsolateCommands(isolation Isolation) { d.isolation = isolation }
 
 // Evaluate judges a call that nobody makes, as its session would: by the same code, through the links of the workspace as they
 // are now. It writes nothing and asks nobody.
-func (d *Desk) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
+func (d *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
 	request := e.Request
 	if e.Execution != "" {
 		execution, err := d.store.Execution(ctx, e.Tenant, e.Execution)

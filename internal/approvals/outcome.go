@@ -14,13 +14,13 @@ import (
 
 // Lost returns the question what became of call, which was running since then when its server stopped. No rule answers it, and
 // none is left behind.
-func Lost(execution domain.Execution, call domain.ToolCall, hash string, since time.Time, timeout time.Duration, now time.Time) domain.Approval {
+func AskOutcome(execution domain.Execution, call domain.ToolCall, hash string, since time.Time, timeout time.Duration, now time.Time) domain.Approval {
 	return New(execution, domain.Question{Kind: domain.ApprovalUnknownOutcome, Call: call}, hash,
-		Judgement{Verdict: domain.Ask, By: ByServer, Reason: lost(since)}, timeout, now)
+		Judgement{Verdict: domain.Ask, By: ByServer, Reason: outcomeQuestion(since)}, timeout, now)
 }
 
 // lost is what a person reads who is woken by the question: what is the matter, since when, and what each answer does.
-func lost(since time.Time) string {
+func outcomeQuestion(since time.Time) string {
 	return fmt.Sprintf("The server stopped while this call was running. It had started at %s, and may have done nothing, a part or all of its work. "+
 		"Look first, then answer with a resolution. succeeded: it has done its work; the agent is told so and goes on. "+
 		"failed: it has not; the agent is told so and goes on. "+
@@ -41,7 +41,7 @@ const lookedInto = "The server stopped while this call was running, so its outpu
 
 // OutcomeTold is what the model is told of a lost call, as somebody has found out. They do not see what the model sees, so it is
 // given their words.
-func OutcomeTold(approval domain.Approval) domain.Failure {
+func ReportedOutcome(approval domain.Approval) domain.Failure {
 	unknown := OutcomeUnknown()
 	if approval.Decision == nil {
 		return unknown
@@ -95,7 +95,7 @@ var resolutions = []domain.Resolution{domain.ResolutionSucceeded, domain.Resolut
 
 // meant reads what an answer says to a kind of question. To a lost call, a plain no says that it has failed: that is all that a
 // button without a form can say.
-func meant(kind domain.ApprovalKind, answer Answer) (Answer, error) {
+func interpret(kind domain.ApprovalKind, answer Answer) (Answer, error) {
 	if kind != domain.ApprovalUnknownOutcome {
 		switch {
 		case answer.Resolution != "":

@@ -12,10 +12,10 @@ import (
 )
 
 // lostDesk has one open question about a call that was running when its server stopped.
-func lostDesk(t *testing.T) (*rows, *approvals.Desk, string) {
+func lostDesk(t *testing.T) (*rows, *approvals.Service, string) {
 	t.Helper()
 	r, d, h := desk(t)
-	r.approval = approvals.Lost(domain.Execution{}, call(`{"command":"ls"}`), h, time.Date(2026, 3, 1, 2, 58, 0, 0, time.UTC), time.Hour, time.Now())
+	r.approval = approvals.AskOutcome(domain.Execution{}, call(`{"command":"ls"}`), h, time.Date(2026, 3, 1, 2, 58, 0, 0, time.UTC), time.Hour, time.Now())
 	return r, d, h
 }
 
@@ -163,7 +163,7 @@ func TestWhatTheModelIsToldOfALostCall(t *testing.T) {
 		"it has succeeded":       {&domain.Decision{Resolution: "succeeded"}, []string{"A person has looked into it: it has succeeded"}},
 		"it has failed, and why": {&domain.Decision{Resolution: "failed", Reason: "disk full"}, []string{"it has failed.", "They said: disk full"}},
 	} {
-		got := approvals.OutcomeTold(domain.Approval{Decision: test.decision})
+		got := approvals.ReportedOutcome(domain.Approval{Decision: test.decision})
 		for _, want := range test.want {
 			if got.Code != domain.CodeOutcomeUnknown || !strings.Contains(got.Message, want) {
 				t.Errorf("%s: %+v", name, got)
@@ -174,7 +174,7 @@ func TestWhatTheModelIsToldOfALostCall(t *testing.T) {
 	if denied.Code != domain.CodeOutcomeUnknown || !strings.HasPrefix(denied.Message, unknown) || !strings.HasSuffix(denied.Message, "A person denied this call.") {
 		t.Errorf("%+v", denied)
 	}
-	if told := approvals.OutcomeTold(domain.Approval{Decision: &domain.Decision{Resolution: "failed"}}); approvals.NotRepeated(told) != told {
+	if told := approvals.ReportedOutcome(domain.Approval{Decision: &domain.Decision{Resolution: "failed"}}); approvals.NotRepeated(told) != told {
 		t.Errorf("%+v", approvals.NotRepeated(told))
 	}
 }

@@ -15,7 +15,7 @@ import (
 // CreateRule stores a rule that an operator wrote, and lets the calls that wait for a person be judged by it at once. With
 // an idempotency key that was used before, it returns the first answer again (replayed).
 // Errors: CodeInvalid, CodeNotFound for an execution that the tenant does not have, CodeIdempotencyMismatch.
-func (d *Desk) CreateRule(
+func (d *Service) CreateRule(
 	ctx context.Context, rule domain.PermissionRule, key, channel string,
 ) (created domain.PermissionRule, replayed bool, err error) {
 	if err := checkRule(rule); err != nil {
@@ -29,7 +29,7 @@ func (d *Desk) CreateRule(
 	if err != nil {
 		return rule, false, err
 	}
-	d.ring(ctx, rule)
+	d.notifySessions(ctx, rule)
 	return rule, false, nil
 }
 
@@ -44,7 +44,7 @@ func ruleID(tenant domain.TenantID, key string) string {
 // ruleKeys is the name space of the ids that keys stand for (RFC 9562, version 5).
 var ruleKeys = uuid.MustParse("6f1d1c52-6a0e-4d0f-9a55-0c8f6f1f7c11")
 
-func (d *Desk) replayRule(ctx context.Context, again domain.PermissionRule) (domain.PermissionRule, bool, error) {
+func (d *Service) replayRule(ctx context.Context, again domain.PermissionRule) (domain.PermissionRule, bool, error) {
 	first, err := d.store.PermissionRule(ctx, again.Tenant, again.ID)
 	if err != nil {
 		return again, false, err
@@ -76,7 +76,7 @@ func checkRule(rule domain.PermissionRule) error {
 }
 
 // RevokeRule ends a rule. What it allowed before stands; what comes next is judged without it. Once more is no error.
-func (d *Desk) RevokeRule(
+func (d *Service) RevokeRule(
 	ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string,
 ) (domain.PermissionRule, error) {
 	return d.store.RevokeRule(ctx, tenant, id, by, audit.Rule("rule.revoked", domain.PermissionRule{ID: id}, by, channel))
@@ -84,7 +84,7 @@ func (d *Desk) RevokeRule(
 
 // ring wakes the sessions whose open questions a new rule may answer. It is a bell and no more: a session that does not
 // hear it keeps its question open, and a person can still decide.
-func (d *Desk) ring(ctx context.Context, rule domain.PermissionRule) {
+func (d *Service) notifySessions(ctx context.Context, rule domain.PermissionRule) {
 	if rule.Effect == domain.Ask {
 		return
 	}
@@ -99,7 +99,7 @@ func (d *Desk) ring(ctx context.Context, rule domain.PermissionRule) {
 		for _, approval := range page.Items {
 			if concerns(rule, approval) && !rung[approval.Execution] {
 				rung[approval.Execution] = true
-				d.ringOne(ctx, approval.Execution)
+				d.notifySession(ctx, approval.Execution)
 			}
 		}
 		if filter.Cursor = page.Next; filter.Cursor == "" {
@@ -108,8 +108,8 @@ func (d *Desk) ring(ctx context.Context, rule domain.PermissionRule) {
 	}
 }
 
-func (d *Desk) ringOne(ctx context.Context, execution domain.ExecutionID) {
-	_, err := d.log.Commit(ctx, store.Change{Execution: execution, Ring: true})
+func (d *Service) notifySession(ctx context.Context, execution domain.ExecutionID) {
+	_, err := d.log.Commit(ctx, store.Change{Execution: execution, Notify: true})
 	if err != nil && domain.CodeOf(err) != domain.CodeStale { // stale: it has ended meanwhile
 		slog.WarnContext(ctx, "a session was not told of a new rule", "execution", execution, "error", err)
 	}

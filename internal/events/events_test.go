@@ -119,7 +119,7 @@ func (w *world) follow(log *events.Log, id domain.ExecutionID, after int64) *eve
 // source is a follower, of one execution or of all.
 type source interface {
 	Next(ctx context.Context) ([]events.Frame, error)
-	Bell() <-chan struct{}
+	Notified() <-chan struct{}
 }
 
 // silence is how long nothing may come. A busy machine takes minutes for hundreds of commits, but not for one.
@@ -140,7 +140,7 @@ func (w *world) reads(f source, n int) []events.Frame {
 			continue
 		}
 		select {
-		case <-f.Bell():
+		case <-f.Notified():
 		case <-patience:
 			w.t.Fatalf("%d frames of %d", len(all), n)
 		}
@@ -246,18 +246,18 @@ func TestStirred(t *testing.T) {
 	watcher := w.log.Watch(id)
 	defer watcher.Close()
 	stirs := func(why string, than int) int {
-		for patience := time.After(time.Minute); watcher.Stirred() == than; {
+		for patience := time.After(time.Minute); watcher.ForeignWrites() == than; {
 			select {
-			case <-watcher.Bell():
+			case <-watcher.Notified():
 			case <-patience:
 				t.Fatalf("not stirred by %s", why)
 			}
 		}
-		return watcher.Stirred()
+		return watcher.ForeignWrites()
 	}
 	first := stirs("the first poll", 0)
 	w.commit(w.log, say(id, "own"))
-	if watcher.Stirred() != first {
+	if watcher.ForeignWrites() != first {
 		t.Error("stirred by the driver's own write")
 	}
 	foreign := say(id, "foreign")
@@ -277,7 +277,7 @@ func TestDeletedWhileFollowed(t *testing.T) {
 		f := w.follow(w.log, id, 0)
 		w.reads(f, 1)
 		w.log.Forget(id)
-		<-f.Bell()
+		<-f.Notified()
 		if _, err := f.Next(context.Background()); domain.CodeOf(err) != domain.CodeNotFound {
 			t.Errorf("got %v", err)
 		}
@@ -336,8 +336,8 @@ func TestBatchesOfOneKind(t *testing.T) {
 		}
 		write(say("first", "x")) // the committer is at work on it
 		for _, c := range []store.Change{
-			{Execution: "a", Ring: true}, say("b", "1"), say("a", "1"), {Execution: "b", Ring: true}, say("c", "1"),
-			{Execution: "d", Ring: true}, say("b", "2"),
+			{Execution: "a", Notify: true}, say("b", "1"), say("a", "1"), {Execution: "b", Notify: true}, say("c", "1"),
+			{Execution: "d", Notify: true}, say("b", "2"),
 		} {
 			write(c)
 		}

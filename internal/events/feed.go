@@ -19,8 +19,8 @@ type feeds struct {
 // feed is what followers of one tenant share: the bells. There is no tail of frames, since a replica does not know the
 // places of what the others write: who is rung reads the store.
 type feed struct {
-	bells []chan struct{}
-	head  store.FeedCursor // as the last poll has found it
+	listeners []chan struct{}
+	head      store.FeedCursor // as the last poll has found it
 }
 
 // join returns the bell of one more follower, who must call leave once.
@@ -33,7 +33,7 @@ func (fs *feeds) join(tenant domain.TenantID) chan struct{} {
 		fs.byTenant[tenant] = f
 	}
 	bell := make(chan struct{}, 1)
-	f.bells = append(f.bells, bell)
+	f.listeners = append(f.listeners, bell)
 	return bell
 }
 
@@ -41,18 +41,18 @@ func (fs *feeds) leave(tenant domain.TenantID, bell chan struct{}) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.byTenant[tenant]
-	f.bells = slices.DeleteFunc(f.bells, func(b chan struct{}) bool { return b == bell })
-	if len(f.bells) == 0 {
+	f.listeners = slices.DeleteFunc(f.listeners, func(b chan struct{}) bool { return b == bell })
+	if len(f.listeners) == 0 {
 		delete(fs.byTenant, tenant)
 	}
 }
 
 // ring tells the followers of a tenant that there is something new.
-func (fs *feeds) ring(tenant domain.TenantID) {
+func (fs *feeds) notify(tenant domain.TenantID) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f, followed := fs.byTenant[tenant]; followed {
-		f.ring()
+		f.notify()
 	}
 }
 
@@ -63,14 +63,14 @@ func (fs *feeds) followed(tenant domain.TenantID) bool {
 	return followed
 }
 
-func (f *feed) ring() {
-	for _, bell := range f.bells {
-		ring(bell)
+func (f *feed) notify() {
+	for _, bell := range f.listeners {
+		signal(bell)
 	}
 }
 
 // ring does not wait: a bell that has not been heard yet tells of this, too.
-func ring(bell chan struct{}) {
+func signal(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:
@@ -94,7 +94,7 @@ func (fs *feeds) polled(tenant domain.TenantID, head store.FeedCursor) {
 	defer fs.mu.Unlock()
 	if f, followed := fs.byTenant[tenant]; followed && f.head != head {
 		f.head = head
-		f.ring()
+		f.notify()
 	}
 }
 

@@ -15,15 +15,15 @@ const firstPause = 20 * time.Millisecond
 // FeedFollower reads the events of all executions of a tenant from a cursor on, as a [Follower] does those of one. The
 // id of a frame is its cursor. It has no end.
 type FeedFollower struct {
-	log    *Log
-	tenant domain.TenantID
-	bell   chan struct{}
-	cursor store.FeedCursor // of the last frame that was handed out
-	start  store.FeedCursor // the head when the follower began
-	live   bool
-	whole  bool          // the last page had all that there was
-	pause  time.Duration // 0: nothing is held back
-	again  *time.Timer   // rings after the pause; nil: never so far
+	log      *Log
+	tenant   domain.TenantID
+	notified chan struct{}
+	cursor   store.FeedCursor // of the last frame that was handed out
+	start    store.FeedCursor // the head when the follower began
+	live     bool
+	whole    bool          // the last page had all that there was
+	pause    time.Duration // 0: nothing is held back
+	again    *time.Timer   // rings after the pause; nil: never so far
 }
 
 // FollowAll begins behind the cursor after; the zero value is the beginning. The caller calls Close in the end. A cursor
@@ -40,7 +40,7 @@ func (l *Log) FollowNew(ctx context.Context, tenant domain.TenantID) (*FeedFollo
 func (l *Log) followFeed(ctx context.Context, tenant domain.TenantID, after func(head store.FeedCursor) store.FeedCursor,
 ) (*FeedFollower, error) {
 	// The bell hangs before anything is read, so what is written from here on is read or rung for.
-	f := &FeedFollower{log: l, tenant: tenant, bell: l.feeds.join(tenant)}
+	f := &FeedFollower{log: l, tenant: tenant, notified: l.feeds.join(tenant)}
 	var err error
 	if f.start, err = l.store.FeedHead(ctx, tenant); err == nil {
 		f.cursor = after(f.start)
@@ -81,7 +81,7 @@ func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
 // askAgain rings soon where something is held back: what holds it back may be the transaction of anybody, whose end
 // nobody would tell of.
 func (f *FeedFollower) askAgain(later, progress bool) {
-	early := f.hush() // somebody else has rung: that makes the wait no longer
+	early := f.cancelAgain() // somebody else has rung: that makes the wait no longer
 	switch {
 	case !later:
 		f.pause = 0
@@ -91,14 +91,14 @@ func (f *FeedFollower) askAgain(later, progress bool) {
 	case !early:
 		f.pause = min(2*f.pause, pollEvery)
 	}
-	f.again = time.AfterFunc(f.pause, func() { ring(f.bell) })
+	f.again = time.AfterFunc(f.pause, func() { signal(f.notified) })
 }
 
 // hush tells whether there was something to hush.
-func (f *FeedFollower) hush() bool { return f.again != nil && f.again.Stop() }
+func (f *FeedFollower) cancelAgain() bool { return f.again != nil && f.again.Stop() }
 
-// Bell rings when Next may have more. It may ring for nothing.
-func (f *FeedFollower) Bell() <-chan struct{} { return f.bell }
+// Notified receives when Next may have more. It may receive for nothing.
+func (f *FeedFollower) Notified() <-chan struct{} { return f.notified }
 
 // Live tells whether the history, as it stood when the follower began, has been handed out.
 func (f *FeedFollower) Live() bool { return f.live }
@@ -111,6 +111,6 @@ func (f *FeedFollower) Cursor() store.FeedCursor { return f.cursor }
 
 // Close takes the bell down.
 func (f *FeedFollower) Close() {
-	f.hush()
-	f.log.feeds.leave(f.tenant, f.bell)
+	f.cancelAgain()
+	f.log.feeds.leave(f.tenant, f.notified)
 }

@@ -201,7 +201,7 @@ func (m *merged) listens(t *testing.T, log *events.Log) (heard func() int) {
 				continue
 			}
 			select {
-			case <-f.Bell():
+			case <-f.Notified():
 			case <-ctx.Done():
 				return
 			}

@@ -17,15 +17,15 @@ const (
 //
 //	for {
 //		frames, err := follower.Next(ctx)
-//		… write them; when there were none, wait for <-follower.Bell()
+//		… write them; when there were none, wait for <-follower.Notified()
 //	}
 type Follower struct {
-	log   *Log
-	topic *topic
-	bell  chan struct{}
-	seq   int64 // of the last frame that was handed out
-	start int64 // the head when the follower began
-	ended bool
+	log      *Log
+	topic    *topic
+	notified chan struct{}
+	seq      int64 // of the last frame that was handed out
+	start    int64 // the head when the follower began
+	ended    bool
 }
 
 // Follow begins behind the event with seq after; 0 is the beginning. The caller has checked that the execution is
@@ -41,7 +41,7 @@ func (l *Log) FollowBy(id domain.ExecutionID, after int64, read func() (store.He
 	// The follower is known before the head is read, so an event is in the history or in the tail or in both,
 	// but never in neither.
 	t := l.topics.join(id)
-	f := &Follower{log: l, topic: t, bell: t.subscribe(true), seq: after}
+	f := &Follower{log: l, topic: t, notified: t.subscribe(true), seq: after}
 	head, err := read()
 	if err == nil && head.Deleted {
 		err = errDeleted(id)
@@ -94,8 +94,8 @@ func (f *Follower) page(ctx context.Context) ([]Frame, error) {
 	return frames, nil
 }
 
-// Bell rings when Next may have more. It may ring for nothing.
-func (f *Follower) Bell() <-chan struct{} { return f.bell }
+// Notified receives when Next may have more. It may receive for nothing.
+func (f *Follower) Notified() <-chan struct{} { return f.notified }
 
 // Live tells whether the history, as it stood when the follower began, has been handed out.
 func (f *Follower) Live() bool { return f.seq >= f.start }
@@ -105,36 +105,36 @@ func (f *Follower) Ended() bool { return f.ended }
 
 // Close lets go of the tail.
 func (f *Follower) Close() {
-	f.topic.unsubscribe(f.bell, true)
+	f.topic.unsubscribe(f.notified, true)
 	f.log.topics.leave(f.topic)
 }
 
 // Watcher tells a session that somebody else wrote to its execution: a decision, or the wish to cancel it.
 type Watcher struct {
-	log   *Log
-	topic *topic
-	bell  chan struct{}
+	log      *Log
+	topic    *topic
+	notified chan struct{}
 }
 
 // Watch begins to listen; the caller calls Close in the end.
 func (l *Log) Watch(id domain.ExecutionID) *Watcher {
 	t := l.topics.join(id)
-	return &Watcher{log: l, topic: t, bell: t.subscribe(false)}
+	return &Watcher{log: l, topic: t, notified: t.subscribe(false)}
 }
 
-// Bell rings on every write, the session's own ones included.
-func (w *Watcher) Bell() <-chan struct{} { return w.bell }
+// Notified receives on every write, the session's own ones included.
+func (w *Watcher) Notified() <-chan struct{} { return w.notified }
 
-// Stirred counts the writes of others. When it has changed, the session looks at its approvals and at the wish to
+// ForeignWrites counts the writes of others. When it has changed, the session looks at its approvals and at the wish to
 // cancel; it may change for nothing.
-func (w *Watcher) Stirred() int {
+func (w *Watcher) ForeignWrites() int {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	return w.topic.stirred
+	return w.topic.foreign
 }
 
 // Close stops listening.
 func (w *Watcher) Close() {
-	w.topic.unsubscribe(w.bell, false)
+	w.topic.unsubscribe(w.notified, false)
 	w.log.topics.leave(w.topic)
 }

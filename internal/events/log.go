@@ -29,7 +29,7 @@ type Store interface {
 	Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error)
 	EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
-	News(ctx context.Context, known []store.Known) ([]store.HeadNews, error)
+	ChangedHeads(ctx context.Context, known []store.KnownHead) ([]store.ChangedHead, error)
 	Feed(ctx context.Context, tenant domain.TenantID, after store.FeedCursor, limit, bytes int) (store.FeedPage, error)
 	FeedHead(ctx context.Context, tenant domain.TenantID) (store.FeedCursor, error)
 	Shared() bool
@@ -47,13 +47,13 @@ type Log struct {
 	queue  []*request // in the order of arrival
 	taken  []*request // the batch that is being committed
 	closed bool       // Run has ended: nothing is committed any more
-	bell   chan struct{}
+	queued chan struct{}
 
-	topics  topics
-	feeds   feeds
-	bells   bells
-	foreign func(domain.ExecutionID) // hears of what somebody else than the driver wrote; nil: nobody does
-	letGo   func()                   // hears that another replica has let go of what it drove; nil: nobody does
+	topics    topics
+	feeds     feeds
+	peers     peers
+	onForeign func(domain.ExecutionID) // hears of what somebody else than the driver wrote; nil: nobody does
+	onRelease func()                   // hears that another replica has let go of what it drove; nil: nobody does
 
 	failed                   atomic.Int64 // when a commit last failed, since the last one that did not; 0: never
 	commits, changes, events atomic.Int64
@@ -76,8 +76,8 @@ type result struct {
 
 // NewLog returns a log over s. It commits nothing until Run is called.
 func NewLog(s Store) *Log {
-	return &Log{store: s, bell: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}},
-		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}, bells: newBells()}
+	return &Log{store: s, queued: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}},
+		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}, peers: newPeers()}
 }
 
 // Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. Where other
@@ -86,15 +86,15 @@ func (l *Log) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	defer others.Wait()
 	if l.store.Shared() {
-		others.Go(func() { l.ringOthers(ctx) })
-		others.Go(func() { l.hearOthers(ctx) })
-		others.Go(func() { l.lookAfterOthers(ctx) })
+		others.Go(func() { l.notifyPeers(ctx) })
+		others.Go(func() { l.listenToPeers(ctx) })
+		others.Go(func() { l.readWrites(ctx) })
 		others.Go(func() { l.poll(ctx) })
 	}
 	for {
 		l.commitQueued(ctx)
 		select {
-		case <-l.bell:
+		case <-l.queued:
 		case <-ctx.Done():
 			l.close()
 			l.commitQueued(ctx)
@@ -178,7 +178,7 @@ func (l *Log) enqueue(r *request) bool {
 		return false
 	}
 	l.queue = append(l.queue, r)
-	ring(l.bell)
+	signal(l.queued)
 	return true
 }
 
@@ -340,25 +340,25 @@ func (l *Log) publish(change store.Change, outcome store.Outcome) {
 	if t := l.topics.find(change.Execution); t != nil {
 		t.publish(change.Events, change.Epoch == 0)
 	}
-	if change.Epoch == 0 && l.foreign != nil {
-		l.foreign(change.Execution)
+	if change.Epoch == 0 && l.onForeign != nil {
+		l.onForeign(change.Execution)
 	}
 	if len(change.Events) > 0 {
-		l.feeds.ring(outcome.Tenant)
+		l.feeds.notify(outcome.Tenant)
 	}
-	l.tellOthers(change.Execution, outcome.Tenant)
+	l.noteForPeers(change.Execution, outcome.Tenant)
 }
 
 // OnForeign has hear called after each change that is not the driver's own, while the committer waits. It is set before Run.
-func (l *Log) OnForeign(hear func(domain.ExecutionID)) { l.foreign = hear }
+func (l *Log) OnForeign(hear func(domain.ExecutionID)) { l.onForeign = hear }
 
-// OnLetGo has hear called when another replica has let go of what it drove; it must not take long. It is set before Run.
-func (l *Log) OnLetGo(hear func()) { l.letGo = hear }
+// OnRelease has hear called when another replica has let go of what it drove; it must not take long. It is set before Run.
+func (l *Log) OnRelease(hear func()) { l.onRelease = hear }
 
 // Forget tells followers, here and on other replicas, that the execution has been deleted: their next read ends with domain.CodeNotFound. Its
 // driver, which is to end it, hears it as a write of somebody else. It is called again when the last row is gone, for whoever waits for that.
 func (l *Log) Forget(id domain.ExecutionID) {
-	l.tellOthers(id, "")
+	l.noteForPeers(id, "")
 	if t := l.topics.find(id); t != nil {
 		t.forget()
 	}
@@ -372,11 +372,11 @@ type Stats struct {
 	Topics  int   // executions that are followed or watched now
 	Queued  int   // changes that wait for the committer now
 
-	Listening  bool  // bells of other replicas are heard now
-	BellsSent  int64 // to other replicas
-	BellsHeard int64 // from other replicas
-	NewsByBell int64 // executions to which others had written, as a bell told
-	NewsByPoll int64 // the same, where no bell had told before the poll came by
+	Listening             bool  // bells of other replicas are heard now
+	NotificationsSent     int64 // to other replicas
+	NotificationsReceived int64 // from other replicas
+	FoundByNotification   int64 // executions to which others had written, as a bell told
+	FoundByPoll           int64 // the same, where no bell had told before the poll came by
 }
 
 // Stats returns the counters for the metrics.
@@ -387,8 +387,8 @@ func (l *Log) Stats() Stats {
 	return Stats{
 		Commits: l.commits.Load(), Changes: l.changes.Load(), Events: l.events.Load(),
 		Topics: l.topics.count(), Queued: queued,
-		Listening: l.bells.listening.Load(), BellsSent: l.bells.sent.Load(), BellsHeard: l.bells.heard.Load(),
-		NewsByBell: l.bells.newsByBell.Load(), NewsByPoll: l.bells.newsByPoll.Load(),
+		Listening: l.peers.listening.Load(), NotificationsSent: l.peers.sent.Load(), NotificationsReceived: l.peers.received.Load(),
+		FoundByNotification: l.peers.foundByNotification.Load(), FoundByPoll: l.peers.foundByPoll.Load(),
 	}
 }
 
@@ -409,28 +409,28 @@ func (l *Log) poll(ctx context.Context) {
 func (l *Log) pollOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	l.lookAt(ctx, l.topics.all(), &l.bells.newsByPoll)
+	l.readHeads(ctx, l.topics.all(), &l.peers.foundByPoll)
 	l.pollFeeds(ctx)
 }
 
 // lookAt asks for what is new of topics and rings there, which it counts.
-func (l *Log) lookAt(ctx context.Context, topics []*topic, found *atomic.Int64) {
+func (l *Log) readHeads(ctx context.Context, topics []*topic, found *atomic.Int64) {
 	if len(topics) == 0 {
 		return
 	}
-	known := make([]store.Known, len(topics))
+	known := make([]store.KnownHead, len(topics))
 	for i, t := range topics {
 		known[i] = t.known()
 	}
-	news, err := l.store.News(ctx, known)
+	news, err := l.store.ChangedHeads(ctx, known)
 	if err != nil {
 		slog.Warn("cannot look for the writes of other replicas", "error", err)
 		return
 	}
 	for _, n := range news {
-		switch t := topics[n.Of]; {
+		switch t := topics[n.Place]; {
 		case n.Gone:
-			t.missing(known[n.Of].LastSeq)
+			t.missing(known[n.Place].LastSeq)
 		case t.polled(n.Head):
 			found.Add(1)
 		}

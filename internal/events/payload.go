@@ -22,13 +22,13 @@ import (
 const (
 	payloadVersion  = "v1"
 	wordEverything  = "*"
-	wordLetGo       = "!"
+	wordReleased    = "!"
 	prefixExecution = "e:"
 	prefixTenant    = "t:"
 )
 
 // payloads spells n out, in as many payloads as it takes.
-func (n *news) payloads(sender string) []string {
+func (n *notification) payloads(sender string) []string {
 	head := payloadVersion + " " + sender
 	if n.everything {
 		return []string{head + " " + wordEverything}
@@ -36,7 +36,7 @@ func (n *news) payloads(sender string) []string {
 	var all []string
 	payload := head
 	for _, word := range n.words() {
-		if len(payload)+1+len(word) > store.MaxBell {
+		if len(payload)+1+len(word) > store.MaxNotification {
 			all = append(all, payload)
 			payload = head
 		}
@@ -45,7 +45,7 @@ func (n *news) payloads(sender string) []string {
 	return append(all, payload)
 }
 
-func (n *news) words() []string {
+func (n *notification) words() []string {
 	words := make([]string, 0, len(n.executions)+len(n.tenants))
 	for _, id := range slices.Sorted(maps.Keys(n.executions)) {
 		words = append(words, prefixExecution+url.QueryEscape(string(id)))
@@ -58,25 +58,25 @@ func (n *news) words() []string {
 
 // parsePayload reads what payloads has written, and nothing else: whoever can reach the database can write to the
 // channel. A word that is not understood spoils the whole payload, and the poll finds what it would have told.
-func parsePayload(payload string) (sender string, n news, ok bool) {
+func parsePayload(payload string) (sender string, n notification, ok bool) {
 	words := strings.Split(payload, " ")
 	if len(words) < 3 || words[0] != payloadVersion || words[1] == "" {
-		return "", news{}, false
+		return "", notification{}, false
 	}
 	sender, words = words[1], words[2:]
-	if len(words) == 1 && (words[0] == wordEverything || words[0] == wordLetGo) {
-		return sender, news{everything: words[0] == wordEverything, letGo: words[0] == wordLetGo}, true
+	if len(words) == 1 && (words[0] == wordEverything || words[0] == wordReleased) {
+		return sender, notification{everything: words[0] == wordEverything, released: words[0] == wordReleased}, true
 	}
-	n = news{executions: map[domain.ExecutionID]bool{}, tenants: map[domain.TenantID]bool{}}
+	n = notification{executions: map[domain.ExecutionID]bool{}, tenants: map[domain.TenantID]bool{}}
 	for _, word := range words {
 		if !n.read(word) {
-			return "", news{}, false
+			return "", notification{}, false
 		}
 	}
 	return sender, n, true
 }
 
-func (n *news) read(word string) bool {
+func (n *notification) read(word string) bool {
 	if len(word) <= len(prefixTenant) {
 		return false
 	}

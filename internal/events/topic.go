@@ -29,7 +29,7 @@ func (ts *topics) join(id domain.ExecutionID) *topic {
 	defer ts.mu.Unlock()
 	t, known := ts.byID[id]
 	if !known {
-		t = &topic{id: id, bell: -1}
+		t = &topic{id: id, foreignWrites: -1}
 		ts.byID[id] = t
 	}
 	t.users++
@@ -81,23 +81,23 @@ type topic struct {
 	id    domain.ExecutionID
 	users int // guarded by topics.mu
 
-	mu        sync.Mutex
-	head      int64   // the newest seq known to be in the store
-	tail      []Frame // without a hole, the last one at most at head; followers share it, so what is in it stays as it is
-	bytes     int
-	first     []domain.Event // those of an execution that nobody has followed so far; see keep
-	followers int            // frames are encoded only while there is one
-	gone      bool           // the execution was deleted
-	stirred   int            // how often somebody who does not drive the execution wrote
-	bell      int64
-	bells     []chan struct{}
+	mu            sync.Mutex
+	head          int64   // the newest seq known to be in the store
+	tail          []Frame // without a hole, the last one at most at head; followers share it, so what is in it stays as it is
+	bytes         int
+	first         []domain.Event // those of an execution that nobody has followed so far; see keep
+	followers     int            // frames are encoded only while there is one
+	gone          bool           // the execution was deleted
+	foreign       int            // how often somebody who does not drive the execution wrote
+	foreignWrites int64
+	listeners     []chan struct{}
 }
 
 func (t *topic) publish(events []domain.Event, foreign bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if foreign {
-		t.stirred++
+		t.foreign++
 	}
 	for _, event := range events {
 		if t.followers > 0 {
@@ -109,7 +109,7 @@ func (t *topic) publish(events []domain.Event, foreign bool) {
 	if len(events) > 0 {
 		t.head = max(t.head, events[len(events)-1].Seq)
 	}
-	t.ringLocked()
+	t.notifyLocked()
 }
 
 // keep holds the first few events of an execution for its first follower: most clients follow what they have just
@@ -168,10 +168,10 @@ func (t *topic) learn(head int64) {
 	t.head = max(t.head, head)
 }
 
-func (t *topic) known() store.Known {
+func (t *topic) known() store.KnownHead {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return store.Known{Execution: t.id, LastSeq: t.head, Bell: t.bell}
+	return store.KnownHead{Execution: t.id, LastSeq: t.head, ForeignWrites: t.foreignWrites}
 }
 
 // missing takes that the store does not have the execution. A session listens before it creates, so only what was
@@ -187,17 +187,17 @@ func (t *topic) missing(before int64) {
 func (t *topic) polled(head store.Head) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if head.LastSeq <= t.head && head.Bell == t.bell {
+	if head.LastSeq <= t.head && head.ForeignWrites == t.foreignWrites {
 		return false
 	}
 	news = head.LastSeq > t.head
 	t.gone = t.gone || head.Deleted
 	t.head = max(t.head, head.LastSeq)
-	if head.Bell != t.bell {
-		t.bell = head.Bell
-		t.stirred++
+	if head.ForeignWrites != t.foreignWrites {
+		t.foreignWrites = head.ForeignWrites
+		t.foreign++
 	}
-	t.ringLocked()
+	t.notifyLocked()
 	return news
 }
 
@@ -206,15 +206,15 @@ func (t *topic) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gone = true
-	t.stirred++
-	t.ringLocked()
+	t.foreign++
+	t.notifyLocked()
 }
 
 func (t *topic) subscribe(follower bool) chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	bell := make(chan struct{}, 1)
-	t.bells = append(t.bells, bell)
+	t.listeners = append(t.listeners, bell)
 	if follower {
 		t.followers++
 		for _, event := range t.first {
@@ -228,7 +228,7 @@ func (t *topic) subscribe(follower bool) chan struct{} {
 func (t *topic) unsubscribe(bell chan struct{}, follower bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bells = slices.DeleteFunc(t.bells, func(b chan struct{}) bool { return b == bell })
+	t.listeners = slices.DeleteFunc(t.listeners, func(b chan struct{}) bool { return b == bell })
 	if !follower {
 		return
 	}
@@ -238,9 +238,9 @@ func (t *topic) unsubscribe(bell chan struct{}, follower bool) {
 	}
 }
 
-func (t *topic) ringLocked() {
-	for _, bell := range t.bells {
-		ring(bell)
+func (t *topic) notifyLocked() {
+	for _, bell := range t.listeners {
+		signal(bell)
 	}
 }
 

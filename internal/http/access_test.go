@@ -70,11 +70,11 @@ func TestWhoCreatesMayNotSignOff(t *testing.T) {
 func TestWithoutAKeyThatHolds(t *testing.T) {
 	h := newHouse(t)
 	id, secret := strings.Split(h.token, "_")[1], strings.Split(h.token, "_")[2]
-	expired, _, err := keys.Create(t.Context(), h.store, keys.Order{
+	expired, _, err := keys.Create(t.Context(), h.store, keys.CreateParams{
 		Name: "ann", Scopes: everyScope(), Expires: new(time.Now().Add(50 * time.Millisecond)),
 	})
 	must(t, err)
-	revoked, key, err := keys.Create(t.Context(), h.store, keys.Order{Name: "ann", Scopes: everyScope()})
+	revoked, key, err := keys.Create(t.Context(), h.store, keys.CreateParams{Name: "ann", Scopes: everyScope()})
 	must(t, err)
 	must(t, h.store.RevokeKey(t.Context(), domain.DefaultTenant, key.ID))
 	time.Sleep(60 * time.Millisecond)

@@ -182,7 +182,7 @@ func newJudgingHouse(t *testing.T) *house {
 	return newHouse(t, func(c *Config) {
 		real := described{tools.NewRegistry(tools.Bash{}, tools.Read{}, tools.Write{}, tools.List{}, tools.Search{}, tools.Think{})}
 		c.Tools = real
-		desk := approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newHouse
+		desk := approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newHouse
 		desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
 		c.Approvals = desk
 	})

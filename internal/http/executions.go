@@ -366,7 +366,7 @@ func (s *Server) untilEnd(ctx context.Context, execution domain.Execution, limit
 			continue
 		}
 		select {
-		case <-follower.Bell():
+		case <-follower.Notified():
 		case <-over.C:
 			return nil
 		case <-s.draining:

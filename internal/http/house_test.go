@@ -66,9 +66,9 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	verifier := keys.NewVerifier(h.store)
 	t.Cleanup(verifier.Close)
 	config := Config{
-		Sessions: h.manager, Approvals: approvals.NewDesk(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
+		Sessions: h.manager, Approvals: approvals.NewService(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
 		Reader: h.store, Items: paging.New(h.store), Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{}, Secrets: safe{"github"},
-		Webhooks: webhooks.NewBook(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
+		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Templates: &slate{}, Workspace: workspace, Keys: verifier, Version: "test",
 		Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
@@ -314,7 +314,7 @@ func everyScope() []string {
 // key makes a key and returns its token.
 func (h *house) key(tenant domain.TenantID, scopes ...string) string {
 	h.Helper()
-	token, _, err := keys.Create(h.Context(), h.store, keys.Order{Tenant: tenant, Name: "ann", Scopes: scopes})
+	token, _, err := keys.Create(h.Context(), h.store, keys.CreateParams{Tenant: tenant, Name: "ann", Scopes: scopes})
 	must(h, err)
 	return token
 }

@@ -152,7 +152,7 @@ func TestEditedArgumentsMustFitTheClientsTool(t *testing.T) {
 	models, err := llm.NewRegistry(llm.Config{Models: map[string]llm.Model{"demo": {Provider: "demo"}}, Default: "demo"}, tools.NewRegistry())
 	must(t, err)
 	h := newHouse(t, func(c *Config) {
-		c.Approvals = approvals.NewDesk(c.Reader.(*store.Store), c.Log.(*events.Log), ofTheScript{models}) //nolint:forcetypeassert // see newHouse
+		c.Approvals = approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), ofTheScript{models}) //nolint:forcetypeassert // see newHouse
 	})
 	const own = `{"name":"insert_blocks","description":"Inserts blocks.","class":"write","schema":{"type":"object",` +
 		`"required":["after"],"additionalProperties":false,"properties":{"after":{"type":"string","pattern":"^b[0-9]$"}}}}`

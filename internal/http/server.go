@@ -244,7 +244,7 @@ var (
 	_ Reader    = (*store.Store)(nil)
 	_ Items     = (*paging.Pages)(nil)
 	_ Keys      = (*keys.Verifier)(nil)
-	_ Approvals = (*approvals.Desk)(nil)
+	_ Approvals = (*approvals.Service)(nil)
 )
 
 // Config is what a server is made of. Zero values of the last block mean the defaults.

@@ -46,9 +46,9 @@ func (s *Server) eventStream(ctx context.Context, after int64, follow func() (*e
 
 // follower is what a stream reads: the log of one execution, or of all.
 type follower interface {
-	// Next returns what is new; nothing where there is nothing. Then Bell rings when it is time to ask again.
+	// Next returns what is new; nothing where there is nothing. Then Notified tells when to ask again.
 	Next(ctx context.Context) ([]events.Frame, error)
-	Bell() <-chan struct{}
+	Notified() <-chan struct{}
 	Live() bool  // history is over
 	Ended() bool // nothing will be new any more
 	Close()
@@ -152,7 +152,7 @@ func (t *stream) run() error {
 			continue // there may be more, so no waiting
 		}
 		select {
-		case <-t.follower.Bell():
+		case <-t.follower.Notified():
 		case <-alarm.C:
 			next, err := t.quiet()
 			if err != nil {

@@ -293,7 +293,7 @@ func (m *memory) HeadOf(ctx context.Context, _ domain.TenantID, id domain.Execut
 	return m.Head(ctx, id)
 }
 
-func (m *memory) News(context.Context, []store.Known) ([]store.HeadNews, error) {
+func (m *memory) ChangedHeads(context.Context, []store.KnownHead) ([]store.ChangedHead, error) {
 	return nil, errors.New("not shared")
 }
 

@@ -15,7 +15,7 @@ import (
 // Webhooks are the addresses that are told of what happens. What belongs to another tenant is domain.CodeNotFound.
 type Webhooks interface {
 	// Create returns the webhook with its secret; what is wrong with the order is domain.CodeInvalid, one too many domain.CodeConflict.
-	Create(ctx context.Context, order webhooks.Order) (store.Webhook, error)
+	Create(ctx context.Context, order webhooks.CreateParams) (store.Webhook, error)
 	Webhook(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error)
 	Webhooks(ctx context.Context, tenant domain.TenantID) ([]store.Webhook, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) error
@@ -25,12 +25,12 @@ type Webhooks interface {
 	Deliveries(ctx context.Context, tenant domain.TenantID, webhook string, state store.DeliveryState, after string, limit int) (
 		store.Page[store.Delivery], error)
 	// Again and Test are domain.CodeConflict where the webhook is disabled.
-	Again(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error)
+	Resend(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error)
 	Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error)
 	Links() *webhooks.Links
 }
 
-var _ Webhooks = (*webhooks.Book)(nil)
+var _ Webhooks = (*webhooks.Service)(nil)
 
 // listWebhooks shows all: there are few.
 func (s *Server) listWebhooks(ctx context.Context, _ struct{}) (responder, error) {
@@ -52,7 +52,7 @@ type createWebhook struct {
 // createWebhook is the one answer with the secret, but for that of a rotation. Who may not decide cannot have links sent that do.
 func (s *Server) createWebhook(ctx context.Context, request createWebhook) (responder, error) {
 	by, body := who(ctx), request.Body
-	order := webhooks.Order{
+	order := webhooks.CreateParams{
 		Tenant: by.Tenant, URL: body.Url, Description: s.masker.MaskString(value(body.Description, "")), Links: value(body.Links, false),
 		Secret: value(body.Secret, ""), Types: value(body.Types, nil), By: by.Actor, Channel: audit.ByAPI,
 	}
@@ -141,7 +141,7 @@ type redeliver struct {
 // redeliver sends a delivery anew.
 func (s *Server) redeliver(ctx context.Context, request redeliver) (responder, error) {
 	by := who(ctx)
-	delivery, err := s.webhooks.Again(ctx, by.Tenant, request.ID, request.DeliveryID, by.Actor, audit.ByAPI)
+	delivery, err := s.webhooks.Resend(ctx, by.Tenant, request.ID, request.DeliveryID, by.Actor, audit.ByAPI)
 	return acceptedJSON(toDelivery(delivery)), err
 }
 

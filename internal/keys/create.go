@@ -24,7 +24,7 @@ type Store interface {
 var _ Store = (*store.Store)(nil)
 
 // Order says what kind of key is wanted.
-type Order struct {
+type CreateParams struct {
 	Tenant  domain.TenantID // empty: the default tenant
 	Name    string          // whose key it is; decisions are shown under it
 	Scopes  []string
@@ -32,7 +32,7 @@ type Order struct {
 }
 
 // Create makes and stores a key. The token is returned here and nowhere else.
-func Create(ctx context.Context, s Store, order Order) (token string, key store.Key, err error) {
+func Create(ctx context.Context, s Store, order CreateParams) (token string, key store.Key, err error) {
 	token, key, err = mint(order)
 	if err != nil {
 		return "", store.Key{}, err
@@ -43,7 +43,7 @@ func Create(ctx context.Context, s Store, order Order) (token string, key store.
 	return token, key, nil
 }
 
-func mint(order Order) (token string, key store.Key, err error) {
+func mint(order CreateParams) (token string, key store.Key, err error) {
 	scopes, err := ParseScopes(order.Scopes)
 	if err != nil {
 		return "", store.Key{}, err
@@ -84,7 +84,7 @@ func FirstToken(ctx context.Context, s Store, path string) (made bool, err error
 	if some, err := s.HasKeys(ctx); some || err != nil {
 		return false, err
 	}
-	order := Order{Name: "first token"}
+	order := CreateParams{Name: "first token"}
 	for _, scope := range Scopes {
 		order.Scopes = append(order.Scopes, string(scope))
 	}

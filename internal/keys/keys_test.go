@@ -73,7 +73,7 @@ func (s *shelf) revoke(id string) {
 	s.keys[id] = key
 }
 
-func create(t *testing.T, s Store, order Order) (string, store.Key) {
+func create(t *testing.T, s Store, order CreateParams) (string, store.Key) {
 	t.Helper()
 	if order.Name == "" {
 		order.Name = "ann"
@@ -90,7 +90,7 @@ func create(t *testing.T, s Store, order Order) (string, store.Key) {
 
 func TestAKeyOpensItsTenantWithItsScopes(t *testing.T) {
 	s := newShelf()
-	token, key := create(t, s, Order{Tenant: "acme", Scopes: []string{"approvals:read", "executions:write", "approvals:read"}})
+	token, key := create(t, s, CreateParams{Tenant: "acme", Scopes: []string{"approvals:read", "executions:write", "approvals:read"}})
 	if strings.Contains(string(key.Hash), strings.Split(token, "_")[2]) {
 		t.Error("the secret is stored")
 	}
@@ -110,14 +110,14 @@ func TestAKeyOpensItsTenantWithItsScopes(t *testing.T) {
 
 func TestWhatDoesNotHoldIsRefusedInTheSameWords(t *testing.T) {
 	s := newShelf()
-	good, _ := create(t, s, Order{})
-	other, _ := create(t, s, Order{})
-	_, unhashed := create(t, s, Order{})
+	good, _ := create(t, s, CreateParams{})
+	other, _ := create(t, s, CreateParams{})
+	_, unhashed := create(t, s, CreateParams{})
 	unhashed.Hash = nil
 	s.keys[unhashed.ID] = unhashed
-	revoked, gone := create(t, s, Order{})
+	revoked, gone := create(t, s, CreateParams{})
 	s.revoke(gone.ID)
-	expired, old := create(t, s, Order{})
+	expired, old := create(t, s, CreateParams{})
 	past := time.Now().Add(-time.Second)
 	old.Expires = &past
 	s.keys[old.ID] = old
@@ -157,7 +157,7 @@ func TestWhatDoesNotHoldIsRefusedInTheSameWords(t *testing.T) {
 func TestARevocationIsSeenWithinFiveSecondsAndAQueryIsNotMadePerRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
-		token, key := create(t, s, Order{})
+		token, key := create(t, s, CreateParams{})
 		v := NewVerifier(s)
 		defer v.Close()
 		for range 1000 {
@@ -186,7 +186,7 @@ func TestAnExpiryCountsAtOnceAlsoWhileTheKeyIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		soon := time.Now().Add(time.Second)
-		token, _ := create(t, s, Order{Expires: &soon})
+		token, _ := create(t, s, CreateParams{Expires: &soon})
 		v := NewVerifier(s)
 		defer v.Close()
 		if _, err := v.Verify(t.Context(), token); err != nil {
@@ -202,7 +202,7 @@ func TestAnExpiryCountsAtOnceAlsoWhileTheKeyIsRemembered(t *testing.T) {
 func TestUseIsNotedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
-		token, _ := create(t, s, Order{})
+		token, _ := create(t, s, CreateParams{})
 		v := NewVerifier(s)
 		for range 150 {
 			if _, err := v.Verify(t.Context(), token); err != nil {
@@ -219,7 +219,7 @@ func TestUseIsNotedOnceAMinute(t *testing.T) {
 
 func TestADeadDatabaseLetsNobodyInAndSaysWhy(t *testing.T) {
 	s := newShelf()
-	token, _ := create(t, s, Order{})
+	token, _ := create(t, s, CreateParams{})
 	s.broken = domain.Errorf(domain.CodeStorage, "The database did not do its work.")
 	v := NewVerifier(s)
 	defer v.Close()
@@ -248,7 +248,7 @@ func TestGuessedIdsAreForgotten(t *testing.T) {
 
 func TestOrdersThatMakeNoKey(t *testing.T) {
 	past := time.Now().Add(-time.Minute)
-	for name, order := range map[string]Order{
+	for name, order := range map[string]CreateParams{
 		"no scope":      {Name: "ann"},
 		"unknown scope": {Name: "ann", Scopes: []string{"admin"}},
 		"empty scope":   {Name: "ann", Scopes: []string{""}},

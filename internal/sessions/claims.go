@@ -106,7 +106,7 @@ func (m *Manager) claimCalled(ctx context.Context) error {
 		if m.isDraining() || m.crowded() {
 			return nil
 		}
-		claimed, err := m.store.ClaimNow(ctx, m.replica, some)
+		claimed, err := m.store.AcquireNow(ctx, m.replica, some)
 		if err != nil {
 			return m.doubtful(err)
 		}
@@ -122,7 +122,7 @@ func (m *Manager) claimLeft(ctx context.Context) error {
 		if free == 0 {
 			return nil
 		}
-		claimed, err := m.store.Claim(ctx, m.replica, free, but...)
+		claimed, err := m.store.Acquire(ctx, m.replica, free, but...)
 		if err != nil {
 			return m.doubtful(err)
 		}
@@ -186,7 +186,7 @@ func (m *Manager) doubtful(err error) error {
 	return err
 }
 
-func (m *Manager) resumeAll(claimed []store.Claimed) {
+func (m *Manager) resumeAll(claimed []store.Acquired) {
 	for _, c := range claimed {
 		m.resume(c)
 	}
@@ -202,7 +202,7 @@ func (m *Manager) isDraining() bool {
 }
 
 // resume drives a claimed execution. Its log is read by its session, so that a long one holds up nobody else.
-func (m *Manager) resume(c store.Claimed) {
+func (m *Manager) resume(c store.Acquired) {
 	s, err := m.admit(c.Execution, c.Epoch)
 	if err != nil {
 		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
@@ -211,7 +211,7 @@ func (m *Manager) resume(c store.Claimed) {
 		return
 	}
 	m.takeUps.Add(1)
-	s.takenUp, s.rung, s.quiet = true, c.Bell, time.Time{}
+	s.takenUp, s.rung, s.quiet = true, c.ForeignWrites, time.Time{}
 	m.mu.Lock()
 	s.arriving = true
 	m.arriving++

@@ -82,7 +82,7 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 }
 
 // outdated tells whether a question about one of our own calls was about what the tool did before this server was updated: it
-// was approved, or it was withdrawn when somebody tried to, see [approvals.Desk.Decide].
+// was approved, or it was withdrawn when somebody tried to, see [approvals.Service.Decide].
 func outdated(row domain.Approval, c *call) bool {
 	return row.Status == domain.ApprovalCancelled || (row.Status == domain.ApprovalApproved && row.Call.Version != c.Version)
 }
@@ -182,7 +182,7 @@ func (s *session) expire() state {
 }
 
 func (s *session) expireOne(c *call) error {
-	resolution, event := approvals.Ended(*c.approval, domain.ApprovalExpired)
+	resolution, event := approvals.EndUndecided(*c.approval, domain.ApprovalExpired)
 	change := (&draft{payloads: []domain.Payload{event}}).change(s)
 	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
 	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock

@@ -51,7 +51,7 @@ func (m *Manager) AwaitRemoval(ctx context.Context, id domain.ExecutionID, wait 
 			return false, err
 		}
 		select {
-		case <-watcher.Bell():
+		case <-watcher.Notified():
 		case <-m.draining:
 			return false, nil
 		case <-ctx.Done():

@@ -62,7 +62,7 @@ func TestWhatIsStillLeavingIsForOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("another replica takes it over", func() bool {
-		claimed, err := h.Store.Claim(context.Background(), "other", 9)
+		claimed, err := h.Store.Acquire(context.Background(), "other", 9)
 		return err == nil && len(claimed) == 1
 	})
 	cut.Store(false)

@@ -33,8 +33,8 @@ type hooked struct {
 	commit                func(ctx context.Context, changes []store.Change) error
 }
 
-func (h *hooked) Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error) {
-	wish, err := h.Store.Wishes(ctx, id)
+func (h *hooked) ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error) {
+	wish, err := h.Store.ControlRequests(ctx, id)
 	if h.afterWish != nil {
 		h.afterWish()
 	}
@@ -71,9 +71,9 @@ func (h *hooked) ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]doma
 	}
 	return h.Store.ApprovalsOf(ctx, id)
 }
-func (h *hooked) Claim(ctx context.Context, r store.ReplicaID, n int, but ...domain.ExecutionID) ([]store.Claimed, error) {
+func (h *hooked) Acquire(ctx context.Context, r store.ReplicaID, n int, but ...domain.ExecutionID) ([]store.Acquired, error) {
 	h.claims.Add(1)
-	return h.Store.Claim(ctx, r, n, but...)
+	return h.Store.Acquire(ctx, r, n, but...)
 }
 
 // Shared makes the lease one that another replica could take.

@@ -65,7 +65,7 @@ func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
 
 // withdraw ends an open question that nobody has answered and nobody needs answered any more.
 func (d *draft) withdraw(approval domain.Approval) {
-	resolution, event := approvals.Ended(approval, domain.ApprovalCancelled)
+	resolution, event := approvals.EndUndecided(approval, domain.ApprovalCancelled)
 	d.resolved = append(d.resolved, resolution)
 	d.add(event)
 }

@@ -209,7 +209,7 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 				sandbox.Kind = sessions.NoSandbox
 			}
 			w := newWorld(t, s, tries(registry, calls), func(c *sessions.Config) { c.Sandbox = sandbox })
-			desk := approvals.NewDesk(s, w.log, registry)
+			desk := approvals.NewService(s, w.log, registry)
 			desk.IsolateCommands(sandbox)
 			if sandbox.Kind == sessions.NoSandbox {
 				desk.RefuseCommands()
@@ -238,7 +238,7 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 func TestLinksAreFollowed(t *testing.T) {
 	dir := linked(t)
 	registry := realTools{tools.NewRegistry(tools.Bash{}, tools.Write{})}
-	desk := approvals.NewDesk(storetest.SQLite(t), nil, registry)
+	desk := approvals.NewService(storetest.SQLite(t), nil, registry)
 	desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
 	for name, want := range map[string]domain.Verdict{
 		"secret/n": domain.Deny, "sl/n": domain.Deny, "file": domain.Deny, "docs/chain/n": domain.Deny, "docs/chain/new/n": domain.Deny, "absolute/n": domain.Deny,

@@ -505,7 +505,7 @@ func TestYesToACallForAnExternalAgent(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var runs atomic.Int32
 		w, _ := abroad(t, s, versioned("", &runs))
-		w.desk = approvals.NewDesk(s, w.log, noTools{})
+		w.desk = approvals.NewService(s, w.log, noTools{})
 		id := w.start(outside)
 		w.decide(w.approvals(id, 1)[0])
 		if end := w.ended(id); end.Status != domain.StatusCompleted || runs.Load() != 1 {

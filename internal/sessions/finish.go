@@ -79,7 +79,7 @@ func (s *session) cancellation() outcome {
 // heed reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
 // when somebody has written since all was last read.
 func (s *session) heed() error {
-	if s.watcher.Stirred() == s.stirred {
+	if s.watcher.ForeignWrites() == s.stirred {
 		return nil
 	}
 	return s.reread()
@@ -88,7 +88,7 @@ func (s *session) heed() error {
 func (s *session) reread() error {
 	ctx, cancel := s.reading()
 	defer cancel()
-	wishes, err := s.store.Wishes(ctx, s.execution.ID)
+	wishes, err := s.store.ControlRequests(ctx, s.execution.ID)
 	if err == nil {
 		s.wishes = wishes
 	}

@@ -53,11 +53,11 @@ type outage struct {
 
 var errAway = domain.Errorf(domain.CodeStorage, "away").With(errors.New("away"))
 
-func (a *outage) Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error) {
+func (a *outage) ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error) {
 	if a.out.Load() {
-		return store.Wishes{}, errAway
+		return store.ControlRequests{}, errAway
 	}
-	return a.Store.Wishes(ctx, id)
+	return a.Store.ControlRequests(ctx, id)
 }
 
 func (a *outage) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
@@ -120,7 +120,7 @@ func TestTheLastWordBeforeParkingIsKept(t *testing.T) {
 				}
 				if stirs && times.Load() == 1 {
 					<-ready
-					_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Ring: true})
+					_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Notify: true})
 				}
 				_ = turn.Host.Emit(context.WithoutCancel(ctx), domain.MessageDelta{MessageID: "m2", Text: "the last word"})
 				return "", err

@@ -319,7 +319,7 @@ func TestNoYesToAnOlderVersion(t *testing.T) {
 				first.killed()
 
 				second := newWorld(t, s, versioned("2", &runs), change)
-				second.desk = approvals.NewDesk(s, second.log, updated{})
+				second.desk = approvals.NewService(s, second.log, updated{})
 				yes := approvals.Answer{Verb: domain.Approve, ArgumentsHash: before.ArgumentsHash, By: alice}
 				shown, err := second.desk.Decide(context.Background(), tenant, before.ID, yes)
 				if domain.CodeOf(err) != domain.CodeArgumentsHash || shown.Status != domain.ApprovalCancelled {
@@ -347,7 +347,7 @@ func TestNoToAnOlderVersion(t *testing.T) {
 	var runs atomic.Int32
 	w := newWorld(t, s, versioned("1", &runs))
 	id := w.start()
-	w.desk = approvals.NewDesk(s, w.log, updated{})
+	w.desk = approvals.NewService(s, w.log, updated{})
 	w.decide(w.approvals(id, 1)[0], deny("no"))
 	if w.ended(id); runs.Load() != 0 {
 		t.Error("it ran")
@@ -370,7 +370,7 @@ func TestAnApprovalIsOfOneVersion(t *testing.T) {
 		if runs.Load() != 0 || again.Call.Version != "2" {
 			t.Errorf("%d runs, asked anew about version %s", runs.Load(), again.Call.Version)
 		}
-		second.desk = approvals.NewDesk(s, second.log, updated{})
+		second.desk = approvals.NewService(s, second.log, updated{})
 		second.decide(again)
 		if end := second.ended(id); end.Status != domain.StatusCompleted || runs.Load() != 1 {
 			t.Errorf("%s, %d runs", end.Status, runs.Load())

@@ -29,7 +29,7 @@ func (s *session) inquire(d *draft, c *call) bool {
 		return false
 	}
 	c.running, c.lost = false, true
-	s.put(d, c, approvals.Lost(s.execution, c.ToolCall, hash, c.left.Since, s.approvalTimeout(), time.Now()))
+	s.put(d, c, approvals.AskOutcome(s.execution, c.ToolCall, hash, c.left.Since, s.approvalTimeout(), time.Now()))
 	return true
 }
 
@@ -49,7 +49,7 @@ func (s *session) resolve(d *draft, c *call, row domain.Approval) {
 		s.judge(d, c)
 		return
 	}
-	s.refuse(d, c, domain.FateOutcomeUnknown, approvals.OutcomeTold(row))
+	s.refuse(d, c, domain.FateOutcomeUnknown, approvals.ReportedOutcome(row))
 }
 
 // unrepeated is the fate of a lost call that the agent gives up: it cannot know what the first time has done.

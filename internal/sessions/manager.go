@@ -30,7 +30,7 @@ type Store interface {
 	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
 	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
-	Wishes(ctx context.Context, id domain.ExecutionID) (store.Wishes, error)
+	ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error)
 	ClientCalls(ctx context.Context, id domain.ExecutionID, ids ...string) ([]domain.ClientCall, error)
 	NewestGeneration(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (*domain.Generation, error)
 	Generations(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Generation, error)
@@ -41,9 +41,9 @@ type Store interface {
 	Deleted(ctx context.Context, limit int) ([]store.Deleted, error)
 	Remove(ctx context.Context, id domain.ExecutionID) (store.Removal, error)
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
-	Claim(ctx context.Context, replica store.ReplicaID, limit int, but ...domain.ExecutionID) ([]store.Claimed, error)
-	ClaimNow(ctx context.Context, replica store.ReplicaID, ids []domain.ExecutionID) ([]store.Claimed, error)
-	ClaimQueued(ctx context.Context, replica store.ReplicaID, limit, each int, live map[domain.TenantID]int) ([]store.Claimed, error)
+	Acquire(ctx context.Context, replica store.ReplicaID, limit int, but ...domain.ExecutionID) ([]store.Acquired, error)
+	AcquireNow(ctx context.Context, replica store.ReplicaID, ids []domain.ExecutionID) ([]store.Acquired, error)
+	AcquireQueued(ctx context.Context, replica store.ReplicaID, limit, each int, live map[domain.TenantID]int) ([]store.Acquired, error)
 	Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	Owned(ctx context.Context, replica store.ReplicaID) (map[domain.ExecutionID]int64, error)
@@ -173,7 +173,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		m.parkAfter = time.Minute
 	}
 	log.OnForeign(m.call)
-	log.OnLetGo(m.lookAgain)
+	log.OnRelease(m.lookAgain)
 	if m.leases.trust = config.Trust; config.Trust == nil {
 		m.leases.trust = func(time.Time) {}
 	}
@@ -394,7 +394,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 	return &session{
 		policy:  policy,
 		Manager: m, execution: execution, epoch: epoch, lease: lease,
-		inbox: newInbox(), verdicts: make(chan struct{}, 1), watcher: watcher, stirred: watcher.Stirred(), departed: make(chan struct{}),
+		inbox: newInbox(), verdicts: make(chan struct{}, 1), watcher: watcher, stirred: watcher.ForeignWrites(), departed: make(chan struct{}),
 		status: execution.Status, cause: execution.Cause, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
 		texts: map[string]*openText{}, calls: map[string]*call{},
 		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
@@ -487,7 +487,7 @@ func (m *Manager) letGo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.log.LetGo(ctx); err != nil {
+	if err := m.log.AnnounceRelease(ctx); err != nil {
 		slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
 	}
 	return nil

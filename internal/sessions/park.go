@@ -112,7 +112,7 @@ func (s *session) park() state {
 		}
 		return s.sync
 	}
-	return s.letGo(head.Bell)
+	return s.letGo(head.ForeignWrites)
 }
 
 // wanted tells whether somebody has left a wish that is to be met now.
@@ -149,7 +149,7 @@ func (s *session) letGo(bell int64) state {
 	}
 	s.closeAgent()
 	// Nobody can get any further before somebody answers: it has not been recovered in vain.
-	err := s.commit(&draft{progress: true, park: &store.Park{Bell: bell, Until: s.wakes()}})
+	err := s.commit(&draft{progress: true, park: &store.Park{ForeignWrites: bell, Until: s.wakes()}})
 	switch {
 	case domain.CodeOf(err) == domain.CodeStale: // somebody has just written
 		return s.giveBack()

@@ -109,7 +109,7 @@ func (p *person) act(w *world, id domain.ExecutionID, status domain.Status, chat
 	case n == 0:
 		_, _ = w.log.Commit(ctx, store.Change{Execution: id, Cancel: &store.CancelRequest{By: alice}})
 	case n < 10:
-		_, _ = w.log.Commit(ctx, store.Change{Execution: id, Ring: true})
+		_, _ = w.log.Commit(ctx, store.Change{Execution: id, Notify: true})
 	case chatty && (n < 15 || status == domain.StatusIdle && n < 50):
 		_, _ = w.prompt(id, "more", domain.WhenBusyEnqueue)
 	case status == domain.StatusIdle:

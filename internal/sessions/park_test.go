@@ -237,7 +237,7 @@ func TestARuleOfAClockThatIsBehindWakes(t *testing.T) {
 	if err := w.store.CreateRule(context.Background(), rule, audit.Rule("rule.created", rule, alice, audit.ByAPI)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.log.Commit(context.Background(), store.Change{Execution: id, Ring: true}); err != nil {
+	if _, err := w.log.Commit(context.Background(), store.Change{Execution: id, Notify: true}); err != nil {
 		t.Fatal(err)
 	}
 	if end := w.ended(id); end.Output.Text != "done" {

@@ -102,7 +102,7 @@ func (m *Manager) admitQueued(ctx context.Context) error {
 			return nil
 		}
 		seen := m.queueings()
-		claimed, err := m.store.ClaimQueued(ctx, m.replica, free, m.limits.LivePerTenant, live)
+		claimed, err := m.store.AcquireQueued(ctx, m.replica, free, m.limits.LivePerTenant, live)
 		if err != nil {
 			return m.doubtful(err)
 		}

@@ -98,11 +98,11 @@ type watched struct {
 	looked chan struct{}
 }
 
-func (s *watched) ClaimQueued(
+func (s *watched) AcquireQueued(
 	ctx context.Context, replica store.ReplicaID, limit, each int, live map[domain.TenantID]int,
-) ([]store.Claimed, error) {
+) ([]store.Acquired, error) {
 	defer func() { s.looked <- struct{}{} }()
-	return s.Store.ClaimQueued(ctx, replica, limit, each, live)
+	return s.Store.AcquireQueued(ctx, replica, limit, each, live)
 }
 
 // A look at the queue that began before the first session did would still find room for the second one. So none is under way when it

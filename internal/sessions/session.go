@@ -70,9 +70,9 @@ type session struct {
 	closing    bool                       // the turn is being stopped: whoever asks is told that nobody will answer
 	leaving    bool                       // the execution is handed over: whoever asks waits for the next driver
 	clock      *clock
-	wishes     store.Wishes // what others want of it, as last read
-	since      time.Time    // when it became idle or interrupted
-	quiet      time.Time    // since when nothing has happened; zero: it was taken up, and nothing has yet
+	wishes     store.ControlRequests // what others want of it, as last read
+	since      time.Time             // when it became idle or interrupted
+	quiet      time.Time             // since when nothing has happened; zero: it was taken up, and nothing has yet
 
 	begun        bool         // its first turn began with its creation
 	opening      *opening     // an agent that was on its way already when it was created

@@ -53,7 +53,7 @@ func (s *session) answerByRule(c *call, judgement approvals.Judgement) error {
 	if judgement.Verdict == domain.Allow && !c.ask.allowable() {
 		return nil // the agent offers no option that would say so
 	}
-	resolution, event := approvals.AnsweredBy(*c.approval, *rule)
+	resolution, event := approvals.AnswerByRule(*c.approval, *rule)
 	change := store.Change{
 		Execution: s.execution.ID, Epoch: s.epoch, Resolve: []store.Resolution{resolution},
 		Events: []domain.Event{s.event(event)}, Hits: []string{rule.ID},

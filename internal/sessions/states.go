@@ -49,7 +49,7 @@ func (s *session) initializing() state {
 			if err := s.takeIn(); err != nil {
 				return s.abandon(err)
 			}
-		case <-s.watcher.Bell():
+		case <-s.watcher.Notified():
 			if s.heed() == nil && s.wishes.Cancel != nil { // what cannot be read now is read in the turn
 				o.stop()
 				return s.finish(s.cancellation())
@@ -204,7 +204,7 @@ func (s *session) await(expiry, out <-chan time.Time, over state) state {
 	select {
 	case <-s.inbox.bell:
 		return s.hear
-	case <-s.watcher.Bell():
+	case <-s.watcher.Notified():
 		return s.look
 	case <-expiry:
 		return s.expire
@@ -244,7 +244,7 @@ func (s *session) hear() state {
 
 // look checks whether the bell was rung by somebody else.
 func (s *session) look() state {
-	if s.watcher.Stirred() == s.stirred {
+	if s.watcher.ForeignWrites() == s.stirred {
 		return s.current()
 	}
 	return s.sync
@@ -253,7 +253,7 @@ func (s *session) look() state {
 // sync reads what others have written: wishes and decisions. The count of their writes is taken before the reading and
 // noted only after all of it, so that nothing that came in between is taken for read.
 func (s *session) sync() state {
-	stirred := s.watcher.Stirred()
+	stirred := s.watcher.ForeignWrites()
 	err := s.heed()
 	switch {
 	case err == nil && s.wishes.Cancel != nil:

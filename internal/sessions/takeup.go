@@ -168,7 +168,7 @@ func (s *session) remember() (broken bool, err error) {
 	s.recall(conversation)
 	ctx, cancel := s.reading()
 	defer cancel()
-	if s.wishes, err = s.store.Wishes(ctx, s.execution.ID); err != nil {
+	if s.wishes, err = s.store.ControlRequests(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
 	if err := s.readClientCalls(); err != nil {

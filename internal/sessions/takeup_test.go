@@ -207,7 +207,7 @@ func TestStaleDriverWritesNothing(t *testing.T) {
 		if err := s.Heartbeat(context.Background(), "thief", time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		if claimed, err := s.Claim(context.Background(), "thief", 10); err != nil || len(claimed) != 1 {
+		if claimed, err := s.Acquire(context.Background(), "thief", 10); err != nil || len(claimed) != 1 {
 			t.Fatalf("claimed %v, %v", claimed, err)
 		}
 		close(speak)

@@ -231,7 +231,7 @@ func (m *Manager) awaitEnd(ctx context.Context, execution domain.Execution) (dom
 			continue
 		}
 		select {
-		case <-follower.Bell():
+		case <-follower.Notified():
 			continue
 		case <-patience.C:
 		case <-ctx.Done():

@@ -39,7 +39,7 @@ type world struct {
 	t        testing.TB
 	store    *store.Store
 	log      *events.Log
-	desk     *approvals.Desk
+	desk     *approvals.Service
 	manager  *sessions.Manager
 	config   sessions.Config
 	patience time.Duration // how long follow waits
@@ -73,7 +73,7 @@ func newWorldThrough(
 	for _, c := range change {
 		c(&w.config)
 	}
-	w.desk = approvals.NewDesk(s, w.log, sessionstest.AnyTool{})
+	w.desk = approvals.NewService(s, w.log, sessionstest.AnyTool{})
 	w.manager = sessions.NewManager(w.config, through, w.log)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -170,7 +170,7 @@ func (w *world) follow(id domain.ExecutionID, found func(events.Frame) bool) {
 			continue
 		}
 		select {
-		case <-follower.Bell():
+		case <-follower.Notified():
 		case <-ctx.Done():
 			w.t.Fatalf("nothing came any more; the log is %v", types(w.events(id)))
 		}

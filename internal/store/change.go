@@ -31,11 +31,11 @@ type Change struct {
 	// change's.
 	Audit []domain.AuditRecord
 
-	// Ring is all that a change under epoch 0 may be about: its driver looks again, since what it waits for may have
+	// Notify is all that a change under epoch 0 may be about: its driver looks again, since what it waits for may have
 	// been settled elsewhere, by a rule for all executions.
-	Ring bool
+	Notify bool
 
-	// Wishes, which the driver reads with [Store.Wishes]. Under epoch 0, but for Cancel.
+	// Control requests, which the driver reads with [Store.ControlRequests]. Under epoch 0, but for Cancel.
 	Cancel *CancelRequest // asks the driver to stop; kept once, the first one stands
 	Close  *domain.Actor  // no prompt is taken in any more; kept once, the first one stands
 	Resume *ResumeRequest // chooses how an interrupted execution goes on
@@ -85,8 +85,8 @@ type Creation struct {
 // replica claims it next goes on with it, see [Store.Claim]. Where the bell is not what the driver has read it is
 // refused as domain.CodeStale: somebody wants something that the driver has not seen.
 type Park struct {
-	Bell  int64      // as it stood before the driver read what others want
-	Until *time.Time // wakes by itself; nil: never
+	ForeignWrites int64      // as it stood before the driver read what others want
+	Until         *time.Time // wakes by itself; nil: never
 }
 
 // never is when an execution wakes that only others wake.
@@ -97,9 +97,9 @@ func (p *Park) values() []any {
 	case p == nil:
 		return []any{nil, nil}
 	case p.Until == nil:
-		return []any{p.Bell, int64(never)}
+		return []any{p.ForeignWrites, int64(never)}
 	default:
-		return []any{p.Bell, p.Until.UnixMicro()}
+		return []any{p.ForeignWrites, p.Until.UnixMicro()}
 	}
 }
 

@@ -78,7 +78,7 @@ func checkBatch(changes []Change) error {
 func brokenRole(c *Change) string {
 	drives := c.Park != nil || c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 ||
 		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil
-	wishes := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Ring || c.AnswerClient != nil || c.Accept != nil
+	wishes := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Notify || c.AnswerClient != nil || c.Accept != nil
 	switch {
 	case c.Epoch == 0 && drives:
 		return "it does what only the driver may"
@@ -187,7 +187,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.StoreAcceptGenerations, b.acceptGenerations},
 		{failpoint.StoreCancelGenerations, b.cancelGenerations},
 		{failpoint.StoreQueuePrompts, b.queuePrompts},
-		{failpoint.StoreKeepWishes, b.keepWishes},
+		{failpoint.StoreKeepWishes, b.writeControlRequests},
 		{failpoint.StoreAppendDebug, b.appendDebug},
 		{failpoint.StoreAppendAudit, b.appendAudit},
 	}
@@ -200,13 +200,13 @@ func (b *batch) write(tx transaction) error {
 			return errAgain
 		}
 	}
-	b.tell()
+	b.reportOutcomes()
 	b.acceptRepeats()
 	return nil
 }
 
 // tell gives those that were written their outcome.
-func (b *batch) tell() {
+func (b *batch) reportOutcomes() {
 	for i, c := range b.live {
 		head := b.heads[c.Execution]
 		b.outcomes[i].LastSeq, b.outcomes[i].Tenant, b.outcomes[i].Owner = head.lastSeq, domain.TenantID(head.tenant), ReplicaID(head.owner)

@@ -31,7 +31,7 @@ type clientStanding struct {
 func (b *batch) admitAnswers() error {
 	var rows []row
 	answers := map[domain.ExecutionID]int{}
-	for i, c := range b.heard {
+	for i, c := range b.readRepeats {
 		if c.AnswerClient != nil {
 			answers[c.Execution] = i
 			rows = append(rows, row{i, []any{string(c.Execution), text(c.AnswerClient.ToolCallID)}})

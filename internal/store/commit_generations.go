@@ -21,7 +21,7 @@ type generationStanding struct {
 func (b *batch) admitAcceptances() error {
 	var rows []row
 	acceptances := map[domain.ExecutionID]int{}
-	for i, c := range b.heard {
+	for i, c := range b.readRepeats {
 		if c.Accept != nil {
 			acceptances[c.Execution] = i
 			rows = append(rows, row{i, []any{string(c.Execution), int64(c.Accept.Generation)}})

@@ -22,7 +22,7 @@ func (c *Change) Plain() bool {
 	}
 	rest := *c
 	rest.Execution, rest.Epoch, rest.Update, rest.Progress, rest.Events = "", 0, nil, false, nil
-	return reflect.ValueOf(&rest).Elem().IsZero() && !c.Notifies()
+	return reflect.ValueOf(&rest).Elem().IsZero() && !c.SendsWebhooks()
 }
 
 // plain tells whether the batch can be written by commitPlain.
@@ -65,7 +65,7 @@ func (b *batch) commitPlain() error {
 		if err == nil {
 			b.begin(nil)
 			b.take(heads)
-			b.tell()
+			b.reportOutcomes()
 		}
 		return fault, err
 	})

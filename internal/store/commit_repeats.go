@@ -19,7 +19,7 @@ type done struct {
 }
 
 // heard walks the live changes, and those whose execution has ended: of some wishes more is to be said than that.
-func (b *batch) heard(yield func(int, *Change) bool) {
+func (b *batch) readRepeats(yield func(int, *Change) bool) {
 	for _, i := range b.order {
 		why := b.outcomes[i].Err
 		if (why == nil || errors.Is(why, errNotDriven)) && !yield(i, &b.changes[i]) {

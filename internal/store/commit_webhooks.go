@@ -8,7 +8,7 @@ import (
 )
 
 // Notifies tells whether webhooks get a notification of the change.
-func (c *Change) Notifies() bool {
+func (c *Change) SendsWebhooks() bool {
 	return slices.ContainsFunc(c.Events, func(e domain.Event) bool { return e.NotificationType() != "" })
 }
 

@@ -130,7 +130,7 @@ func (s *Store) addAttempts(ctx context.Context, webhook string, deliveries []De
 }
 
 // Tell writes a delivery that no event tells of, due at once.
-func (s *Store) Tell(ctx context.Context, d Delivery) error {
+func (s *Store) AddDelivery(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "write a delivery", `
 		insert into webhook_deliveries (webhook_id, id, tenant_id, type, body, created_us, state, due_us, attempts, before)
 		values ($1, $2, $3, $4, $5, now_us(), 'pending', now_us(), 0, 0) on conflict (webhook_id, id) do nothing`,
@@ -253,7 +253,7 @@ func (s *Store) disable(ctx context.Context, tx *sql.Tx, webhook, because string
 
 // GiveBack undoes a claim whose attempt has come to nothing since the server stops: it is anybody's at once. One that is redelivered
 // meanwhile is that already, and keeps its number: were that given twice, two redeliveries could not be told apart.
-func (s *Store) GiveBack(ctx context.Context, d Delivery) error {
+func (s *Store) ReturnDelivery(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "give a delivery back", `
 		update webhook_deliveries set due_us = now_us(), attempts = attempts - 1
 		where webhook_id = $1 and id = $2 and attempts = $3 and before = $4 and state = 'pending'`,

@@ -9,7 +9,7 @@
 // order of the log is the order of the commits.
 //
 // Who does not drive an execution leaves wishes for its driver: to cancel it, to close it, to resume it, and further
-// prompts. [Store.Wishes] reads them at one moment, and the driver turns them into events.
+// prompts. [Store.ControlRequests] reads them at one moment, and the driver turns them into events.
 //
 // Two things wait for somebody outside, each in a row of its own. A client's call waits for one answer; a generation, blocks
 // that an agent has handed in, is submitted until it is accepted, superseded or dropped. Answers and acceptances come from any

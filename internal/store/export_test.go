@@ -26,6 +26,6 @@ func (s *Store) Through(db *sql.DB) (undo func()) {
 
 // ListenTo has the ear hear another database, as little as one behind a pooler hears.
 func (s *Store) ListenTo(database string) {
-	s.ear.settings = s.ear.settings.Copy()
-	s.ear.settings.Database = database
+	s.listener.settings = s.listener.settings.Copy()
+	s.listener.settings.Database = database
 }

@@ -9,13 +9,13 @@ import (
 
 // Head is where an execution stands, in a row that is cheap to poll.
 type Head struct {
-	Execution domain.ExecutionID
-	LastSeq   int64
-	Epoch     int64
-	Owner     ReplicaID // empty: nobody drives it
-	Bell      int64     // grows with each change of somebody who does not drive it
-	Terminal  bool      // nothing is written any more
-	Deleted   bool      // somebody has deleted it; its driver may still be about to end it, see [Store.Delete]
+	Execution     domain.ExecutionID
+	LastSeq       int64
+	Epoch         int64
+	Owner         ReplicaID // empty: nobody drives it
+	ForeignWrites int64     // grows with each change of somebody who does not drive it
+	Terminal      bool      // nothing is written any more
+	Deleted       bool      // somebody has deleted it; its driver may still be about to end it, see [Store.Delete]
 }
 
 const headColumns = `h.execution_id, h.last_seq, h.epoch, h.owner, h.bell, h.ended, h.deleted_us is not null`
@@ -25,7 +25,7 @@ func scanHead(row scanner) (Head, error) {
 		head  Head
 		owner sql.NullString
 	)
-	err := row.Scan(&head.Execution, &head.LastSeq, &head.Epoch, &owner, &head.Bell, &head.Terminal, &head.Deleted)
+	err := row.Scan(&head.Execution, &head.LastSeq, &head.Epoch, &owner, &head.ForeignWrites, &head.Terminal, &head.Deleted)
 	head.Owner = ReplicaID(owner.String)
 	return head, err
 }
@@ -38,16 +38,16 @@ func (s *Store) Head(ctx context.Context, id domain.ExecutionID) (Head, error) {
 }
 
 // Known is what a caller knows of a head. One who knows nothing of its bell says a number below zero.
-type Known struct {
-	Execution domain.ExecutionID
-	LastSeq   int64
-	Bell      int64
+type KnownHead struct {
+	Execution     domain.ExecutionID
+	LastSeq       int64
+	ForeignWrites int64
 }
 
-// HeadNews is a head that is not as the caller knew it.
-type HeadNews struct {
-	Of   int  // its place in what he knew
-	Gone bool // there is no such execution, and no head
+// ChangedHead is a head that differs from what the caller knew.
+type ChangedHead struct {
+	Place int  // its place in what he knew
+	Gone  bool // there is no such execution, and no head
 	Head
 }
 
@@ -56,15 +56,15 @@ const headsAtOnce = 5000
 
 // News returns the heads that have grown, or rung, beyond what is known, in any order. To ask for ten thousand that are as they
 // were costs the database ten thousand looks at an index, and this server the sending of what it knows.
-func (s *Store) News(ctx context.Context, known []Known) ([]HeadNews, error) {
-	var all []HeadNews
+func (s *Store) ChangedHeads(ctx context.Context, known []KnownHead) ([]ChangedHead, error) {
+	var all []ChangedHead
 	for first := 0; first < len(known); first += headsAtOnce {
 		given := list{columns: columns("place bigint, id text, seq bigint, bell bigint")}
 		for i, k := range known[first:min(first+headsAtOnce, len(known))] {
-			given.rows = append(given.rows, []any{int64(first + i), text(string(k.Execution)), k.LastSeq, k.Bell})
+			given.rows = append(given.rows, []any{int64(first + i), text(string(k.Execution)), k.LastSeq, k.ForeignWrites})
 		}
 		with, args := s.dialect.with(given)
-		found, err := collect(ctx, s.read, scanNews, with+`
+		found, err := collect(ctx, s.read, scanChangedHead, with+`
 			select v.place, h.execution_id is null, v.id, coalesce(h.last_seq, 0), coalesce(h.epoch, 0), h.owner, coalesce(h.bell, 0), coalesce(h.ended, 0),
 				h.deleted_us is not null
 			from v left join execution_heads h on h.execution_id = v.id
@@ -77,12 +77,12 @@ func (s *Store) News(ctx context.Context, known []Known) ([]HeadNews, error) {
 	return all, nil
 }
 
-func scanNews(row scanner) (HeadNews, error) {
+func scanChangedHead(row scanner) (ChangedHead, error) {
 	var (
-		news  HeadNews
+		news  ChangedHead
 		owner sql.NullString
 	)
-	err := row.Scan(&news.Of, &news.Gone, &news.Execution, &news.LastSeq, &news.Epoch, &owner, &news.Bell, &news.Terminal, &news.Deleted)
+	err := row.Scan(&news.Place, &news.Gone, &news.Execution, &news.LastSeq, &news.Epoch, &owner, &news.ForeignWrites, &news.Terminal, &news.Deleted)
 	news.Owner = ReplicaID(owner.String)
 	return news, err
 }

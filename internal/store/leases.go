@@ -10,11 +10,11 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// Claimed is an execution that a replica may drive from now on.
-type Claimed struct {
-	Execution domain.Execution
-	Epoch     int64
-	Bell      int64 // as it stood then, see [Park]
+// Acquired is an execution that a replica may drive from now on.
+type Acquired struct {
+	Execution     domain.Execution
+	Epoch         int64
+	ForeignWrites int64 // as it stood then, see [Park]
 }
 
 // neverText is [never] for a statement.
@@ -48,11 +48,11 @@ const lost = `h.ended = 0 and h.owner > '' and not exists (
 // cannot write any more. Two callers never get the same. A replica without a valid lease gets nothing: it would be
 // robbed at once. What was let go in good order comes before what was lost with its driver, which alone is counted as
 // a recovery, and which nobody gets before its delay is over: see [Config]. Some the replica does not want: they are for others.
-func (s *Store) Claim(ctx context.Context, replica ReplicaID, limit int, but ...domain.ExecutionID) ([]Claimed, error) {
+func (s *Store) Acquire(ctx context.Context, replica ReplicaID, limit int, but ...domain.ExecutionID) ([]Acquired, error) {
 	if err := s.setAside(ctx, replica); err != nil {
 		return nil, err
 	}
-	return s.claim(ctx, replica, left+` and h.execution_id not in (select id from v)`, asIndexed, limit, but...)
+	return s.acquire(ctx, replica, left+` and h.execution_id not in (select id from v)`, asIndexed, limit, but...)
 }
 
 // setAsideBatch is how many heads one transaction sets aside: on SQLite everybody else who writes waits for it.
@@ -104,18 +104,18 @@ type lostHead struct {
 func scanLost(row scanner) (l lostHead, err error) { return l, row.Scan(&l.id, &l.recoveries) }
 
 // ClaimNow is [Store.Claim] for some executions that somebody waits for.
-func (s *Store) ClaimNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Claimed, error) {
+func (s *Store) AcquireNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Acquired, error) {
 	which := `(` + left + ` or ` + lost + `) and h.execution_id in (select id from v)`
-	return s.claim(ctx, replica, which, asKeyed, len(ids), ids...)
+	return s.acquire(ctx, replica, which, asKeyed, len(ids), ids...)
 }
 
 // ClaimQueued gives replica up to limit executions that wait for room: of the tenant that has the fewest live first, and of each the
 // oldest. Live tells how many each has on this replica; none gets more than each. So a tenant with a long queue holds up
 // nobody else, also where there is room for one at a time. That what is queued lives and has no driver is not asked for in the reading: it is
 // so, and SQLite would look for it among all that nobody drives.
-func (s *Store) ClaimQueued(
+func (s *Store) AcquireQueued(
 	ctx context.Context, replica ReplicaID, limit, each int, live map[domain.TenantID]int,
-) ([]Claimed, error) {
+) ([]Acquired, error) {
 	has := list{columns: columns("tenant text, live bigint"), rows: [][]any{{"", int64(0)}}}
 	for tenant, n := range live {
 		has.rows = append(has.rows, []any{text(string(tenant)), int64(n)})
@@ -135,7 +135,7 @@ func (s *Store) ClaimQueued(
 		return nil, nil
 	}
 	which := `h.ended = 0 and h.owner is null and h.queued_us is not null and h.execution_id in (select id from v)`
-	return s.claim(ctx, replica, which, asKeyed, limit, next...)
+	return s.acquire(ctx, replica, which, asKeyed, limit, next...)
 }
 
 func scanExecutionID(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }
@@ -150,9 +150,9 @@ const (
 // claim makes replica the owner of up to limit heads, of those among ids where which says so. That condition is asked twice:
 // Postgres chooses from a snapshot, and asks the outer condition again of a row that another claimer has changed since.
 // The choice is made once: a plan that makes it for each row would take more than the limit.
-func (s *Store) claim(
+func (s *Store) acquire(
 	ctx context.Context, replica ReplicaID, which, order string, limit int, ids ...domain.ExecutionID,
-) (claimed []Claimed, err error) {
+) (claimed []Acquired, err error) {
 	given := list{columns: columns("id text, me text"), rows: [][]any{{"", text(string(replica))}}}
 	for _, id := range ids {
 		given.rows = append(given.rows, []any{text(string(id)), text(string(replica))})
@@ -173,25 +173,25 @@ func (s *Store) claim(
 		if err != nil || len(won) == 0 {
 			return err
 		}
-		claimed, err = s.claimed(ctx, tx, won)
+		claimed, err = s.acquired(ctx, tx, won)
 		return err
 	})
 	failpoint.Hit(failpoint.LeaseClaimed)
 	return claimed, err
 }
 
-func (s *Store) claimed(ctx context.Context, tx *sql.Tx, ids []string) ([]Claimed, error) {
+func (s *Store) acquired(ctx context.Context, tx *sql.Tx, ids []string) ([]Acquired, error) {
 	won := list{columns: columns("id text")}
 	for _, id := range ids {
 		won.rows = append(won.rows, []any{id})
 	}
 	with, args := s.dialect.with(won)
-	return collect(ctx, tx, scanClaimed,
+	return collect(ctx, tx, scanAcquired,
 		with+` select h.epoch, h.bell, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
 }
 
-func scanClaimed(row scanner) (c Claimed, err error) {
-	c.Execution, err = scanExecution(scanFirst{scanFirst{row, &c.Epoch}, &c.Bell})
+func scanAcquired(row scanner) (c Acquired, err error) {
+	c.Execution, err = scanExecution(scanFirst{scanFirst{row, &c.Epoch}, &c.ForeignWrites})
 	return c, err
 }
 

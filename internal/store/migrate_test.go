@@ -328,7 +328,7 @@ func checkFirstData(t *testing.T, s *store.Store) {
 	if err != nil || e.Request.Prompt != "hello" || e.Turn != 1 || e.LastSeq != 2 || e.AgentSession != "" || e.Recovery != 2 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	wishes, err := s.Wishes(t.Context(), "x")
+	wishes, err := s.ControlRequests(t.Context(), "x")
 	if err != nil || wishes.Cancel == nil || wishes.Cancel.Reason != "enough" || wishes.Close != nil ||
 		wishes.Resume != nil || len(wishes.Prompts) != 0 {
 		t.Errorf("%+v, %v", wishes, err)

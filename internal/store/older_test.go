@@ -44,7 +44,7 @@ func TestOlderBinariesWake(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			claimed, err := s.Claim(t.Context(), "new", 10)
+			claimed, err := s.Acquire(t.Context(), "new", 10)
 			if err != nil || (len(claimed) == 1) != test.awake {
 				t.Errorf("claimed %v, %v", claimed, err)
 			}

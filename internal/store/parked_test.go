@@ -48,13 +48,13 @@ func TestAHundredThousandParked(t *testing.T) {
 				t.Fatal(err)
 			}
 			for what, look := range map[string]func() (int, error){
-				"claim": func() (int, error) { c, err := s.Claim(t.Context(), "one", 50); return len(c), err },
+				"claim": func() (int, error) { c, err := s.Acquire(t.Context(), "one", 50); return len(c), err },
 				"claim now": func() (int, error) {
-					c, err := s.ClaimNow(t.Context(), "one", []domain.ExecutionID{"p7", "p8"})
+					c, err := s.AcquireNow(t.Context(), "one", []domain.ExecutionID{"p7", "p8"})
 					return len(c), err
 				},
 				"queue": func() (int, error) {
-					c, err := s.ClaimQueued(t.Context(), "one", 50, 50, map[domain.TenantID]int{"t": 7})
+					c, err := s.AcquireQueued(t.Context(), "one", 50, 50, map[domain.TenantID]int{"t": 7})
 					return len(c), err
 				},
 				"count": func() (int, error) { _, _, err := s.Undriven(t.Context()); return 0, err },

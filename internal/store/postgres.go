@@ -65,8 +65,8 @@ func openPostgres(config Config) (*Store, error) {
 	return &Store{
 		lease: &Store{write: renewals, read: readers{renewals, postgresFault, attempts}, dialect: postgresDialect},
 		write: db, read: readers{db, postgresFault, attempts + int(settings.MaxConns)}, dialect: postgresDialect, closing: []func() error{db.Close, closePool, renewals.Close, closeSingle},
-		conns: int(settings.MaxConns) + 2,
-		ear:   ear{settings: settings.ConnConfig, connect: config.ConnTimeout, ping: config.BellPing},
+		conns:    int(settings.MaxConns) + 2,
+		listener: listener{settings: settings.ConnConfig, connect: config.ConnTimeout, ping: config.ListenerPing},
 	}, nil
 }
 

@@ -37,12 +37,12 @@ func lose(t *testing.T, s *store.Store, replica store.ReplicaID) {
 }
 
 // claim is what a replica with a good lease gets.
-func claim(t *testing.T, s *store.Store, replica store.ReplicaID) []store.Claimed {
+func claim(t *testing.T, s *store.Store, replica store.ReplicaID) []store.Acquired {
 	t.Helper()
 	if err := s.Heartbeat(t.Context(), replica, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	claimed, err := s.Claim(t.Context(), replica, 10)
+	claimed, err := s.Acquire(t.Context(), replica, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestLostExecutionsRest(t *testing.T) {
 					t.Fatalf("claimed before the recovery %d: %+v", recovery, claimed)
 				}
 			}
-			if claimed, err := s.ClaimNow(t.Context(), live, []domain.ExecutionID{"x"}); err != nil || len(claimed) != 0 {
+			if claimed, err := s.AcquireNow(t.Context(), live, []domain.ExecutionID{"x"}); err != nil || len(claimed) != 0 {
 				t.Errorf("nobody has written to it: %+v, %v", claimed, err)
 			}
 			if _, parked, err := s.Undriven(t.Context()); err != nil || parked != 1 {
@@ -81,7 +81,7 @@ func TestLostExecutionsRest(t *testing.T) {
 			if at := resting.RecoversAt; err != nil || at == nil || time.Until(*at).Round(time.Hour) != time.Hour {
 				t.Errorf("the recovery %d is at %v, %v", recovery, at, err)
 			}
-			commit(t, other, store.Change{Execution: "x", Ring: true})
+			commit(t, other, store.Change{Execution: "x", Notify: true})
 			claimed := claim(t, s, live)
 			if len(claimed) != 1 || claimed[0].Execution.Recovery != recovery || claimed[0].Epoch != int64(recovery+1) {
 				t.Fatalf("recovery %d: %+v", recovery, claimed)
@@ -116,7 +116,7 @@ func TestLostExecutionsComeBack(t *testing.T) {
 		if claimed := claim(t, s, "two"); len(claimed) != 0 {
 			t.Fatalf("it does not rest: %+v", claimed)
 		}
-		var claimed []store.Claimed
+		var claimed []store.Acquired
 		for end := time.Now().Add(time.Minute); len(claimed) == 0; time.Sleep(20 * time.Millisecond) {
 			if claimed = claim(t, s, "two"); time.Now().After(end) {
 				t.Fatal("it does not come back")

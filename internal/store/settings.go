@@ -84,7 +84,7 @@ func (s *Store) OldestTransaction(ctx context.Context) (time.Duration, error) {
 
 // HearsItself tells whether what is sent to the channel of the bells comes back within limit. Through a pooler that hands
 // connections on after each transaction it does not. The payload is one that nobody understands.
-func (s *Store) HearsItself(ctx context.Context, limit time.Duration) (bool, error) {
+func (s *Store) ReceivesItsNotifications(ctx context.Context, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	const payload = "is anybody there"

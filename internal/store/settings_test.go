@@ -76,15 +76,15 @@ func TestHowPostgresIsReached(t *testing.T) {
 	if skew, err := s.Skew(t.Context()); err != nil || skew.Abs() > 5*time.Second {
 		t.Errorf("on the same machine the clocks are %s apart, %v", skew, err)
 	}
-	if heard, err := s.HearsItself(t.Context(), time.Minute); err != nil || !heard {
+	if heard, err := s.ReceivesItsNotifications(t.Context(), time.Minute); err != nil || !heard {
 		t.Errorf("heard %v, %v", heard, err)
 	}
 	s.ListenTo("postgres")
-	if heard, err := s.HearsItself(t.Context(), 3*time.Second); err != nil || heard {
+	if heard, err := s.ReceivesItsNotifications(t.Context(), 3*time.Second); err != nil || heard {
 		t.Errorf("of another database it heard %v, %v", heard, err)
 	}
 	s.ListenTo("nowhere")
-	if heard, err := s.HearsItself(t.Context(), time.Minute); err == nil || heard {
+	if heard, err := s.ReceivesItsNotifications(t.Context(), time.Minute); err == nil || heard {
 		t.Errorf("of none it heard %v, %v", heard, err)
 	}
 }

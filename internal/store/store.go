@@ -17,10 +17,10 @@ type Config struct {
 	DatabaseURL string // of a Postgres; empty means SQLite
 	Path        string // of the SQLite file, used when DatabaseURL is empty
 
-	MaxConns    int           // Postgres: connections of the pool. SQLite: readers beside the one writer
-	ConnTimeout time.Duration // Postgres: how long Open and every later connect may take
-	WALBytes    int64         // SQLite: how large the log beside the database file may become before it is begun anew
-	BellPing    time.Duration // Postgres: how long a listener hears nothing before it asks, and then waits for the answer
+	MaxConns     int           // Postgres: connections of the pool. SQLite: readers beside the one writer
+	ConnTimeout  time.Duration // Postgres: how long Open and every later connect may take
+	WALBytes     int64         // SQLite: how large the log beside the database file may become before it is begun anew
+	ListenerPing time.Duration // Postgres: how long a listener hears nothing before it asks, and then waits for the answer
 
 	// RecoveryDelay is how long an execution whose driver was lost rests before it is claimed, by how many recoveries in a row were
 	// without progress, this one included. nil: it does not rest.
@@ -28,11 +28,11 @@ type Config struct {
 }
 
 const (
-	defaultMaxConns    = 16
-	defaultConnTimeout = 10 * time.Second
-	fileTimeout        = time.Minute            // SQLite: how long Open waits for the file
-	openPause          = 100 * time.Millisecond // between two attempts
-	defaultBellPing    = 5 * time.Second
+	defaultMaxConns     = 16
+	defaultConnTimeout  = 10 * time.Second
+	fileTimeout         = time.Minute            // SQLite: how long Open waits for the file
+	openPause           = 100 * time.Millisecond // between two attempts
+	defaultListenerPing = 5 * time.Second
 )
 
 // Store is the open database. All methods may be called at once from several goroutines.
@@ -42,7 +42,7 @@ type Store struct {
 	lease *Store  // Postgres: one connection for renewals alone; nil on SQLite, where a lease ends with its server
 
 	dialect       *dialect
-	ear           ear
+	listener      listener
 	recoveryDelay func(recoveries int) time.Duration
 
 	conns   int    // to a server, at most; 0 on SQLite
@@ -64,8 +64,8 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if config.WALBytes <= 0 {
 		config.WALBytes = walBytes
 	}
-	if config.BellPing <= 0 {
-		config.BellPing = defaultBellPing
+	if config.ListenerPing <= 0 {
+		config.ListenerPing = defaultListenerPing
 	}
 	if config.RecoveryDelay == nil {
 		config.RecoveryDelay = func(int) time.Duration { return 0 }

@@ -72,7 +72,7 @@ func TestSQLiteInABubble(t *testing.T) {
 			t.Fatal(err, outcomes)
 		}
 		time.Sleep(time.Minute)
-		if claimed, err := s.Claim(ctx, "one", 1); err != nil || len(claimed) != 0 {
+		if claimed, err := s.Acquire(ctx, "one", 1); err != nil || len(claimed) != 0 {
 			t.Errorf("the lease is over: %v, %v", claimed, err)
 		}
 	})

@@ -32,7 +32,7 @@ type Store interface {
 	DueWebhooks(ctx context.Context) ([]store.DueWebhook, error)
 	ClaimDeliveries(ctx context.Context, webhook string, limit int, visible time.Duration) (store.Webhook, []store.Delivery, error)
 	FinishAttempt(ctx context.Context, a store.Attempted) error
-	GiveBack(ctx context.Context, d store.Delivery) error
+	ReturnDelivery(ctx context.Context, d store.Delivery) error
 	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
@@ -48,14 +48,14 @@ type Config struct {
 
 // Dispatcher sends what is due. What it knows is in the one goroutine of Run; senders only tell it that they are done.
 type Dispatcher struct {
-	store  Store
-	sender sender
-	bell   chan struct{}
-	done   chan sent
+	store    Store
+	sender   sender
+	notified chan struct{}
+	done     chan sent
 
-	busy  map[store.DueWebhook]int  // requests under way
-	weary map[store.DueWebhook]bool // whose newest attempt failed
-	last  string                    // the webhook that had its turn last
+	busy    map[store.DueWebhook]int  // requests under way
+	failing map[store.DueWebhook]bool // whose newest attempt failed
+	last    string                    // the webhook that had its turn last
 }
 
 // sent tells that an attempt is over.
@@ -71,15 +71,15 @@ func NewDispatcher(s Store, config Config) *Dispatcher {
 	}
 	return &Dispatcher{
 		store: s, sender: newSender(config.Transport, config.Links, config.Version),
-		bell: make(chan struct{}, 1), done: make(chan sent, inFlight),
-		busy: map[store.DueWebhook]int{}, weary: map[store.DueWebhook]bool{},
+		notified: make(chan struct{}, 1), done: make(chan sent, inFlight),
+		busy: map[store.DueWebhook]int{}, failing: map[store.DueWebhook]bool{},
 	}
 }
 
-// Ring says that something may be due. It never waits.
-func (d *Dispatcher) Ring() {
+// Notify says that something may be due. It never waits.
+func (d *Dispatcher) Notify() {
 	select {
-	case d.bell <- struct{}{}:
+	case d.notified <- struct{}{}:
 	default:
 	}
 }
@@ -93,14 +93,14 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	defer poll.Stop()
 	defer forget.Stop()
 	for {
-		d.fill(ctx, &senders)
+		d.startDue(ctx, &senders)
 		select {
-		case <-d.bell:
+		case <-d.notified:
 		case <-poll.C:
 		case <-forget.C:
 			d.forget(ctx)
 		case over := <-d.done:
-			d.over(over)
+			d.finish(over)
 		case <-ctx.Done():
 			return
 		}
@@ -108,7 +108,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 }
 
 // fill gives the webhooks that are due their turns, as long as there is room.
-func (d *Dispatcher) fill(ctx context.Context, senders *sync.WaitGroup) {
+func (d *Dispatcher) startDue(ctx context.Context, senders *sync.WaitGroup) {
 	if d.free() == 0 || ctx.Err() != nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (d *Dispatcher) share(tenant domain.TenantID) int {
 }
 
 func (d *Dispatcher) width(webhook store.DueWebhook) int {
-	if d.weary[webhook] {
+	if d.failing[webhook] {
 		return 1
 	}
 	return perWebhook
@@ -176,12 +176,12 @@ func (d *Dispatcher) begin(ctx context.Context, senders *sync.WaitGroup, webhook
 	}
 }
 
-func (d *Dispatcher) over(s sent) {
+func (d *Dispatcher) finish(s sent) {
 	if d.busy[s.webhook]--; d.busy[s.webhook] == 0 {
 		delete(d.busy, s.webhook)
 	}
-	if delete(d.weary, s.webhook); s.failed {
-		d.weary[s.webhook] = true
+	if delete(d.failing, s.webhook); s.failed {
+		d.failing[s.webhook] = true
 	}
 }
 
@@ -191,7 +191,7 @@ func (d *Dispatcher) attempt(ctx context.Context, hook store.Webhook, delivery s
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if err != nil {
-		err = d.store.GiveBack(ctx, delivery)
+		err = d.store.ReturnDelivery(ctx, delivery)
 	} else {
 		err = d.store.FinishAttempt(ctx, result)
 	}

@@ -29,7 +29,7 @@ var ann = domain.Actor{KeyID: "k", Name: "ann"}
 type scene struct {
 	*testing.T
 	store *store.Store
-	book  *webhooks.Book
+	book  *webhooks.Service
 	links *webhooks.Links
 	bell  func()
 	end   func()
@@ -114,9 +114,9 @@ func (s *scene) start() {
 	ctx, cancel := context.WithCancel(s.Context())
 	var running sync.WaitGroup
 	running.Go(func() { dispatcher.Run(ctx) })
-	s.bell = dispatcher.Ring
+	s.bell = dispatcher.Notify
 	s.end = func() { cancel(); running.Wait() }
-	s.book = webhooks.NewBook(s.store, webhooks.Targets{}, s.links, s.bell)
+	s.book = webhooks.NewService(s.store, webhooks.Targets{}, s.links, s.bell)
 }
 
 func (s *scene) must(err error) {
@@ -126,9 +126,9 @@ func (s *scene) must(err error) {
 	}
 }
 
-func (s *scene) hook(host string, change ...func(*webhooks.Order)) store.Webhook {
+func (s *scene) hook(host string, change ...func(*webhooks.CreateParams)) store.Webhook {
 	s.Helper()
-	order := webhooks.Order{Tenant: tenant, URL: "https://" + host + "/in?key=secret", By: ann, Channel: "api"}
+	order := webhooks.CreateParams{Tenant: tenant, URL: "https://" + host + "/in?key=secret", By: ann, Channel: "api"}
 	for _, c := range change {
 		c(&order)
 	}
@@ -141,7 +141,7 @@ func (s *scene) hook(host string, change ...func(*webhooks.Order)) store.Webhook
 func (s *scene) happens(hook store.Webhook, n int) {
 	s.Helper()
 	for i := range n {
-		s.must(s.store.Tell(s.Context(), store.Delivery{Webhook: hook.ID, ID: fmt.Sprintf("msg_%d", i), Tenant: hook.Tenant,
+		s.must(s.store.AddDelivery(s.Context(), store.Delivery{Webhook: hook.ID, ID: fmt.Sprintf("msg_%d", i), Tenant: hook.Tenant,
 			Type: "execution.completed", Body: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}))
 	}
 	s.bell()
@@ -225,7 +225,7 @@ func TestTriesAgain(t *testing.T) {
 		if d := s.deliveries(hook)[0]; d.State != store.DeliveryDelivered || len(d.Attempts) != 5 || d.Attempts[0].Error != "The target answered 500." {
 			t.Errorf("%+v", d)
 		}
-		if _, err := s.book.Again(s.Context(), tenant, hook.ID, got[0].id, ann, "api"); err != nil {
+		if _, err := s.book.Resend(s.Context(), tenant, hook.ID, got[0].id, ann, "api"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -290,7 +290,7 @@ func TestSlowTenantHoldsUpItself(t *testing.T) {
 			for i := range webhooks.MaxPerTenant {
 				host := fmt.Sprintf("%s%d.example", owner, i)
 				s.answers(host, func(r *http.Request) (*http.Response, error) { time.Sleep(14 * time.Second); return said(200)(r) })
-				s.happens(s.hook(host, func(o *webhooks.Order) { o.Tenant = owner }), 12)
+				s.happens(s.hook(host, func(o *webhooks.CreateParams) { o.Tenant = owner }), 12)
 			}
 		}
 		hook := s.hook("fast.example")
@@ -322,7 +322,7 @@ func TestRedeliveryDuringAnAttempt(t *testing.T) {
 					sleep(time.Second)
 				}
 				s.answers("a.example", nil)
-				_, err := s.book.Again(s.Context(), tenant, hook.ID, "msg_0", ann, "api")
+				_, err := s.book.Resend(s.Context(), tenant, hook.ID, "msg_0", ann, "api")
 				s.must(err)
 				sleep(20 * time.Second)
 				d := s.deliveries(hook)[0]
@@ -425,14 +425,14 @@ func TestBothSecretsSign(t *testing.T) {
 // The link is put in when the request is made, the same in each attempt, and is nowhere in the database.
 func TestLinksAreAddedWhenSent(t *testing.T) {
 	play(t, func(s *scene) {
-		hook := s.hook("a.example", func(o *webhooks.Order) { o.Links, o.Description = true, "the phone" })
+		hook := s.hook("a.example", func(o *webhooks.CreateParams) { o.Links, o.Description = true, "the phone" })
 		plain := s.hook("b.example")
 		s.answers("a.example", said(500))
 		expires := time.Now().Add(10 * time.Minute).UTC()
 		body := domain.Encode(domain.Notification{Type: domain.ApprovalRequestedType, Timestamp: time.Now().UTC(),
 			Data: domain.NotificationData{Approval: "a1", Expires: &expires}})
 		for _, h := range []store.Webhook{hook, plain} {
-			s.must(s.store.Tell(s.Context(), store.Delivery{Webhook: h.ID, ID: "msg_1", Tenant: tenant, Type: string(domain.ApprovalRequestedType), Body: body}))
+			s.must(s.store.AddDelivery(s.Context(), store.Delivery{Webhook: h.ID, ID: "msg_1", Tenant: tenant, Type: string(domain.ApprovalRequestedType), Body: body}))
 		}
 		sleep(10 * time.Second)
 		got := s.at("a.example")

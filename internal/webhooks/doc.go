@@ -4,7 +4,7 @@
 //
 // The store writes a delivery for each webhook in the very transaction of the event: an outbox. A [Dispatcher] in each replica
 // claims what is due and sends it, as Standard Webhooks says: the headers webhook-id, webhook-timestamp and webhook-signature over
-// a thin body that says what happened and where to read more. A [Book] is where webhooks are created, looked at and deleted.
+// a thin body that says what happened and where to read more. A [Service] creates, lists and deletes webhooks.
 //
 // [Links] signs tokens that name one approval. They are the credential of the page on which it is decided; the token is put into a
 // body when that is sent, so the database holds none.

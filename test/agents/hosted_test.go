@@ -37,10 +37,10 @@ type execution struct {
 
 	turns   map[int]*hostedTurn
 	texts   map[string]int // the turn of each message, by its id
-	running int         // the number of the newest turn
-	pending []string    // approvals
-	ended   time.Time   // when the terminal event came; zero before
-	failure domain.Code // of the last turn or of the execution
+	running int            // the number of the newest turn
+	pending []string       // approvals
+	ended   time.Time      // when the terminal event came; zero before
+	failure domain.Code    // of the last turn or of the execution
 }
 
 type hostedTurn struct {

@@ -93,7 +93,7 @@ func clientCallRoundTrip(w *world) {
 	}
 	head, err := w.s.Head(w.ctx, id)
 	w.must(err)
-	if head.Bell != 2 || head.LastSeq != 2 {
+	if head.ForeignWrites != 2 || head.LastSeq != 2 {
 		w.Errorf("the driver does not hear of two answers: %+v", head)
 	}
 	w.stands(neighbour, domain.ClientCallWaiting, domain.ClientCallWaiting)

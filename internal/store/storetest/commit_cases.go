@@ -242,7 +242,7 @@ func readerSeesNoHole(w *world) {
 func staleEpoch(w *world) {
 	id := w.create()
 	w.heartbeat("two")
-	claimed, err := w.s.Claim(w.ctx, "two", 10)
+	claimed, err := w.s.Acquire(w.ctx, "two", 10)
 	w.must(err)
 	if len(claimed) != 1 || claimed[0].Epoch != 2 {
 		w.Fatalf("claimed %+v", claimed)
@@ -265,7 +265,7 @@ func staleEpoch(w *world) {
 	}
 }
 
-func bell(w *world) {
+func foreignWrites(w *world) {
 	id := w.create()
 	for _, step := range []struct {
 		epoch int64
@@ -274,8 +274,8 @@ func bell(w *world) {
 		w.accepted(said(id, step.epoch, 1))
 		head, err := w.s.Head(w.ctx, id)
 		w.must(err)
-		if head.Bell != step.bell {
-			w.Fatalf("after a change under epoch %d the bell is %d, want %d", step.epoch, head.Bell, step.bell)
+		if head.ForeignWrites != step.bell {
+			w.Fatalf("after a change under epoch %d the bell is %d, want %d", step.epoch, head.ForeignWrites, step.bell)
 		}
 	}
 	if seq := w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{}}); seq != 5 {
@@ -283,8 +283,8 @@ func bell(w *world) {
 	}
 	before, err := w.s.Head(w.ctx, id)
 	w.must(err)
-	w.accepted(store.Change{Execution: id, Ring: true})
-	before.Bell++
+	w.accepted(store.Change{Execution: id, Notify: true})
+	before.ForeignWrites++
 	if after, err := w.s.Head(w.ctx, id); err != nil || after != before {
 		w.Errorf("%+v, want %+v, %v", after, before, err)
 	}
@@ -472,7 +472,7 @@ func brokenBatch(w *world) {
 		"an unknown cause":             {{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusInterrupted, Cause: "bogus"}}},
 		"a cause of another status":    {{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusIdle, Cause: domain.CauseProvider}}},
 		"raw messages under epoch 0":   {{Execution: id, Debug: traced(id, 1, "x").Debug}},
-		"rung by the driver":           {{Execution: id, Epoch: 1, Ring: true}},
+		"rung by the driver":           {{Execution: id, Epoch: 1, Notify: true}},
 		"a client asked under epoch 0": {{Execution: id, AskClient: []domain.ClientCall{{ToolCallID: "c"}}}},
 		"closed for a client under epoch 0": {{Execution: id, CloseClient: []store.ClientClosing{
 			{ToolCallID: "c", To: domain.ClientCallCancelled}}}},
@@ -541,7 +541,7 @@ func terminal(w *world) {
 		}
 	}
 	w.heartbeat("two")
-	if claimed, err := w.s.Claim(w.ctx, "two", 100); err != nil || len(claimed) != 0 {
+	if claimed, err := w.s.Acquire(w.ctx, "two", 100); err != nil || len(claimed) != 0 {
 		w.Errorf("claimed %d of the dead, %v", len(claimed), err)
 	}
 }

@@ -100,7 +100,7 @@ func deletes(w *world) {
 	w.refused(err, domain.CodeNotFound)
 	_, _, err = w.s.PromptByKey(w.ctx, id, "k")
 	w.refused(err, domain.CodeNotFound)
-	_, err = w.s.Wishes(w.ctx, id)
+	_, err = w.s.ControlRequests(w.ctx, id)
 	w.refused(err, domain.CodeNotFound)
 	events, err := w.s.Events(w.ctx, id, 0, 10)
 	w.must(err)
@@ -158,10 +158,10 @@ func deletesLive(w *world) {
 	w.gone(id, a, "k")
 	head, err := w.s.Head(w.ctx, id)
 	w.must(err)
-	if !head.Deleted || head.Bell == before.Bell || head.Epoch != before.Epoch {
+	if !head.Deleted || head.ForeignWrites == before.ForeignWrites || head.Epoch != before.Epoch {
 		w.Errorf("its driver hears nothing: %+v, before %+v", head, before)
 	}
-	if wish := w.wishes(id).Cancel; wish == nil || wish.By != *record.Actor {
+	if wish := w.controlRequests(id).Cancel; wish == nil || wish.By != *record.Actor {
 		w.Errorf("the wish to cancel is %+v", wish)
 	}
 	w.unaudited(func() { w.must(w.s.Delete(w.ctx, tenant, id, record)) }) // again

@@ -94,12 +94,12 @@ func generationRoundTrip(w *world) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.Error(diff)
 	}
-	if diff := cmp.Diff(store.Wishes{Close: want[1].By}, w.wishes(id)); diff != "" {
+	if diff := cmp.Diff(store.ControlRequests{Close: want[1].By}, w.controlRequests(id)); diff != "" {
 		w.Error("it is not closed: ", diff)
 	}
 	head, err := w.s.Head(w.ctx, id)
 	w.must(err)
-	if head.Bell != 1 || head.LastSeq != 5 {
+	if head.ForeignWrites != 1 || head.LastSeq != 5 {
 		w.Errorf("%+v", head)
 	}
 	w.generationStates(neighbour, domain.GenerationSubmitted)
@@ -273,7 +273,7 @@ func editRoundTrip(w *world) {
 	take := func(c store.Change) domain.PromptID {
 		w.Helper()
 		w.accepted(c)
-		if diff := cmp.Diff([]domain.QueuedPrompt{c.Prompt.Prompt}, w.wishes(id).Prompts); diff != "" {
+		if diff := cmp.Diff([]domain.QueuedPrompt{c.Prompt.Prompt}, w.controlRequests(id).Prompts); diff != "" {
 			w.Error("among the wishes: ", diff)
 		}
 		return c.Prompt.Prompt.ID
@@ -372,7 +372,7 @@ func acceptedOrEdited(w *world) {
 		if n := count(outcomes, func(o store.Outcome) bool { return o.Err == nil }); n != 1 {
 			w.Errorf("%d got through", n)
 		}
-		if waiting, closed := len(w.waiting(id)), w.wishes(id).Close != nil; closed != accepted || (waiting == 0) != accepted {
+		if waiting, closed := len(w.waiting(id)), w.controlRequests(id).Close != nil; closed != accepted || (waiting == 0) != accepted {
 			w.Errorf("accepted is %v, closed is %v, and %d wait", accepted, closed, waiting)
 		}
 	}

@@ -18,7 +18,7 @@ func claimers(w *world) {
 	}
 	all := atOnce(claimers, func(i int) (mine []domain.ExecutionID) {
 		for empty := 0; empty < 3; { // an empty hand may mean that the others hold all locks
-			claimed, err := w.replicas[i%2].Claim(w.ctx, replicaName(i), 1+i)
+			claimed, err := w.replicas[i%2].Acquire(w.ctx, replicaName(i), 1+i)
 			if err != nil {
 				w.Error(err)
 				return mine
@@ -55,7 +55,7 @@ func claimCounts(w *world) {
 	for round := 1; round <= 3; round++ {
 		replica := store.ReplicaID(fmt.Sprint("two", round))
 		w.must(w.s.Heartbeat(w.ctx, replica, leaseOfClaimCounts))
-		claimed, err := w.s.Claim(w.ctx, replica, 1)
+		claimed, err := w.s.Acquire(w.ctx, replica, 1)
 		w.must(err)
 		if len(claimed) != 1 || claimed[0].Epoch != int64(round+1) || claimed[0].Execution.Recovery != round ||
 			claimed[0].Execution.ID != id || claimed[0].Execution.Request.Prompt != "hello" {
@@ -68,7 +68,7 @@ func claimCounts(w *world) {
 	w.must(w.s.ReleaseExecution(w.ctx, id, 4))
 	w.refused(w.s.ReleaseExecution(w.ctx, id, 4), domain.CodeStale) // nobody owns it
 	w.heartbeat("five")
-	if claimed, err := w.s.Claim(w.ctx, "five", 1); err != nil || len(claimed) != 1 || claimed[0].Execution.Recovery != 3 {
+	if claimed, err := w.s.Acquire(w.ctx, "five", 1); err != nil || len(claimed) != 1 || claimed[0].Execution.Recovery != 3 {
 		w.Errorf("what was let go in good order counts: %+v, %v", claimed, err)
 	}
 	w.accepted(store.Change{Execution: id, Epoch: 5, Progress: true})
@@ -89,7 +89,7 @@ func owned(w *world) {
 		w.Errorf("%v", one)
 	}
 	w.must(w.s.Heartbeat(w.ctx, "one", 0))
-	claimed, err := w.s.Claim(w.ctx, "two", 1)
+	claimed, err := w.s.Acquire(w.ctx, "two", 1)
 	w.must(err)
 	two, err := w.s.Owned(w.ctx, "two")
 	w.must(err)
@@ -105,29 +105,29 @@ func heartbeats(w *world) {
 	id := w.create()
 	w.heartbeat("one")
 	w.heartbeat("two")
-	if claimed, err := w.s.Claim(w.ctx, "two", 10); err != nil || len(claimed) != 0 {
+	if claimed, err := w.s.Acquire(w.ctx, "two", 10); err != nil || len(claimed) != 0 {
 		w.Fatalf("claimed from the living: %v, %v", claimed, err)
 	}
 	w.must(w.s.Heartbeat(w.ctx, "one", 0)) // over at once
-	claimed, err := w.s.Claim(w.ctx, "two", 10)
+	claimed, err := w.s.Acquire(w.ctx, "two", 10)
 	w.must(err)
 	if len(claimed) != 1 || claimed[0].Execution.ID != id {
 		w.Fatalf("the lease was over: %v", claimed)
 	}
 	w.heartbeat("one") // too late
 	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
-	if claimed, err := w.s.Claim(w.ctx, "one", 10); err != nil || len(claimed) != 0 {
+	if claimed, err := w.s.Acquire(w.ctx, "one", 10); err != nil || len(claimed) != 0 {
 		w.Errorf("claimed from the living: %v, %v", claimed, err)
 	}
 }
 
 func claimWithoutLease(w *world) {
 	w.create()
-	if claimed, err := w.s.Claim(w.ctx, "nobody", 10); err != nil || len(claimed) != 0 {
+	if claimed, err := w.s.Acquire(w.ctx, "nobody", 10); err != nil || len(claimed) != 0 {
 		w.Errorf("%v, %v", claimed, err)
 	}
 	w.must(w.s.Heartbeat(w.ctx, "late", -time.Second))
-	if claimed, err := w.s.Claim(w.ctx, "late", 10); err != nil || len(claimed) != 0 {
+	if claimed, err := w.s.Acquire(w.ctx, "late", 10); err != nil || len(claimed) != 0 {
 		w.Errorf("%v, %v", claimed, err)
 	}
 }
@@ -138,12 +138,12 @@ func release(w *world) {
 	ids := w.createMany(5)
 	w.accepted(ending(ids[4], 1))
 	w.must(w.s.Release(w.ctx, "one"))
-	claimed, err := w.s.Claim(w.ctx, "two", 3)
+	claimed, err := w.s.Acquire(w.ctx, "two", 3)
 	w.must(err)
 	if len(claimed) != 3 {
 		w.Fatalf("%d claimed", len(claimed))
 	}
-	rest, err := w.s.Claim(w.ctx, "two", 10)
+	rest, err := w.s.Acquire(w.ctx, "two", 10)
 	w.must(err)
 	if len(rest) != 1 {
 		w.Fatalf("%d claimed", len(rest))
@@ -157,7 +157,7 @@ func release(w *world) {
 
 	w.must(w.s.ForgetReplicas(w.ctx))
 	w.heartbeat("three")
-	claimed, err = w.s.Claim(w.ctx, "three", 10)
+	claimed, err = w.s.Acquire(w.ctx, "three", 10)
 	w.must(err)
 	if want := map[bool]int{true: 0, false: 4}[w.s.Shared()]; len(claimed) != want {
 		w.Errorf("after ForgetReplicas %d could be claimed, want %d", len(claimed), want)

@@ -328,7 +328,7 @@ func heads(w *world) {
 			w.Errorf("%+v is not %+v", all[id], head)
 		}
 	}
-	if want := (store.Head{Execution: ids[1], LastSeq: 3, Epoch: 1, Owner: "one", Bell: 1}); all[ids[1]] != want {
+	if want := (store.Head{Execution: ids[1], LastSeq: 3, Epoch: 1, Owner: "one", ForeignWrites: 1}); all[ids[1]] != want {
 		w.Errorf("%+v, want %+v", all[ids[1]], want)
 	}
 	if !all[ids[2]].Terminal || all[ids[0]].Terminal {
@@ -337,41 +337,41 @@ func heads(w *world) {
 }
 
 // news: only what is not as it is known is told, also of more executions than one statement takes.
-func news(w *world) {
+func changedHeads(w *world) {
 	ids := w.createMany(4)
 	w.accepted(said(ids[1], 0, 2))
 	w.accepted(said(ids[2], 0, 1))
-	known := make([]store.Known, 12_000)
+	known := make([]store.KnownHead, 12_000)
 	rung := w.heads(ids)
 	for i := range known {
-		known[i] = store.Known{Execution: ids[0], LastSeq: 1, Bell: rung[ids[0]].Bell}
+		known[i] = store.KnownHead{Execution: ids[0], LastSeq: 1, ForeignWrites: rung[ids[0]].ForeignWrites}
 	}
-	known[7] = store.Known{Execution: ids[1], LastSeq: 2, Bell: rung[ids[1]].Bell}
-	known[5_500] = store.Known{Execution: ids[2], LastSeq: 2, Bell: rung[ids[2]].Bell - 1}
-	known[9_999] = store.Known{Execution: domain.ExecutionID(newID()), LastSeq: 3}
-	known[11_999] = store.Known{Execution: ids[3], LastSeq: 5, Bell: rung[ids[3]].Bell} // a reading that was older
-	found, err := w.s.News(w.ctx, known)
+	known[7] = store.KnownHead{Execution: ids[1], LastSeq: 2, ForeignWrites: rung[ids[1]].ForeignWrites}
+	known[5_500] = store.KnownHead{Execution: ids[2], LastSeq: 2, ForeignWrites: rung[ids[2]].ForeignWrites - 1}
+	known[9_999] = store.KnownHead{Execution: domain.ExecutionID(newID()), LastSeq: 3}
+	known[11_999] = store.KnownHead{Execution: ids[3], LastSeq: 5, ForeignWrites: rung[ids[3]].ForeignWrites} // a reading that was older
+	found, err := w.s.ChangedHeads(w.ctx, known)
 	w.must(err)
-	slices.SortFunc(found, func(a, b store.HeadNews) int { return a.Of - b.Of })
-	want := []store.HeadNews{
-		{Of: 7, Head: rung[ids[1]]}, {Of: 5_500, Head: rung[ids[2]]},
-		{Of: 9_999, Gone: true, Head: store.Head{Execution: known[9_999].Execution}},
+	slices.SortFunc(found, func(a, b store.ChangedHead) int { return a.Place - b.Place })
+	want := []store.ChangedHead{
+		{Place: 7, Head: rung[ids[1]]}, {Place: 5_500, Head: rung[ids[2]]},
+		{Place: 9_999, Gone: true, Head: store.Head{Execution: known[9_999].Execution}},
 	}
 	if !slices.Equal(found, want) {
 		w.Errorf("%+v, want %+v", found, want)
 	}
-	if found, err := w.s.News(w.ctx, nil); err != nil || len(found) != 0 {
+	if found, err := w.s.ChangedHeads(w.ctx, nil); err != nil || len(found) != 0 {
 		w.Errorf("of nothing: %v, %v", found, err)
 	}
 }
 
 // heads reads those that there are, by asking as somebody who knows nothing.
 func (w *world) heads(ids []domain.ExecutionID) map[domain.ExecutionID]store.Head {
-	known := make([]store.Known, len(ids))
+	known := make([]store.KnownHead, len(ids))
 	for i, id := range ids {
-		known[i] = store.Known{Execution: id, Bell: -1}
+		known[i] = store.KnownHead{Execution: id, ForeignWrites: -1}
 	}
-	found, err := w.s.News(w.ctx, known)
+	found, err := w.s.ChangedHeads(w.ctx, known)
 	w.must(err)
 	all := map[domain.ExecutionID]store.Head{}
 	for _, n := range found {

@@ -114,7 +114,7 @@ func memoryIsFenced(w *world) {
 	id := w.create()
 	saved(by(id, 1, 0))
 	w.heartbeat("two")
-	claimed, err := w.s.Claim(w.ctx, "two", 1)
+	claimed, err := w.s.Acquire(w.ctx, "two", 1)
 	w.must(err)
 	if len(claimed) != 1 || claimed[0].Epoch != 2 {
 		w.Fatalf("%+v", claimed)
@@ -166,10 +166,10 @@ func memoryUnderClaim(w *world) {
 				}
 				return err == nil
 			}
-			var claimed []store.Claimed
+			var claimed []store.Acquired
 			var err error
 			for err == nil && len(claimed) == 0 { // a claim passes over a head that the save holds
-				claimed, err = w.replicas[1].Claim(w.ctx, "two", 1)
+				claimed, err = w.replicas[1].Acquire(w.ctx, "two", 1)
 			}
 			notes, failed := w.replicas[1].Memory(w.ctx, tenant, scope)
 			if err = errors.Join(err, failed); err != nil {

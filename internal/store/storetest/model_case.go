@@ -118,7 +118,7 @@ func (m *modelled) settle(t *rapid.T, c store.Change, outcome store.Outcome) {
 	m.audited += int64(len(c.Audit))
 	m.hits += int64(len(c.Hits))
 	if c.Epoch == 0 {
-		head.Bell++
+		head.ForeignWrites++
 	}
 	if c.Prompt != nil {
 		m.prompts[c.Execution] = append(waiting, c.Prompt.Prompt.ID)
@@ -144,7 +144,7 @@ func (m *modelled) die(t *rapid.T) {
 
 func (m *modelled) claim(t *rapid.T) {
 	r := m.replica(t)
-	claimed, err := m.s.Claim(m.ctx, r, 100)
+	claimed, err := m.s.Acquire(m.ctx, r, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,15 +14,15 @@ func parked(id domain.ExecutionID, until *time.Time) store.Change {
 }
 
 // claims takes all that there is, and wants just these.
-func (w *world) claims(replica store.ReplicaID, want ...domain.ExecutionID) []store.Claimed {
+func (w *world) claims(replica store.ReplicaID, want ...domain.ExecutionID) []store.Acquired {
 	w.Helper()
-	claimed, err := w.s.Claim(w.ctx, replica, 100)
+	claimed, err := w.s.Acquire(w.ctx, replica, 100)
 	w.must(err)
 	w.wantClaimed(claimed, want...)
 	return claimed
 }
 
-func (w *world) wantClaimed(claimed []store.Claimed, want ...domain.ExecutionID) {
+func (w *world) wantClaimed(claimed []store.Acquired, want ...domain.ExecutionID) {
 	w.Helper()
 	got := []domain.ExecutionID{}
 	for _, c := range claimed {
@@ -42,7 +42,7 @@ func parking(w *world) {
 	w.accepted(parked(id, nil))
 	w.claims("two")
 	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
-	outcome := w.commit(store.Change{Execution: id, Ring: true})
+	outcome := w.commit(store.Change{Execution: id, Notify: true})
 	if outcome.Err != nil || outcome.Owner != "" {
 		w.Errorf("%+v", outcome)
 	}
@@ -56,11 +56,11 @@ func parking(w *world) {
 func parkingUnheard(w *world) {
 	w.heartbeat("two")
 	id := w.create()
-	w.accepted(store.Change{Execution: id, Ring: true})
+	w.accepted(store.Change{Execution: id, Notify: true})
 	w.untouched(id, func() { w.refused(w.commit(parked(id, nil)).Err, domain.CodeStale) })
 	head, err := w.s.Head(w.ctx, id)
 	w.must(err)
-	w.accepted(store.Change{Execution: id, Epoch: 1, Park: &store.Park{Bell: head.Bell}})
+	w.accepted(store.Change{Execution: id, Epoch: 1, Park: &store.Park{ForeignWrites: head.ForeignWrites}})
 	w.claims("two")
 	w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{}})
 	w.claims("two", id)
@@ -73,7 +73,7 @@ func writesAreNoProgress(w *world) {
 	if claimed := w.claims("two", id); claimed[0].Execution.Recovery != 1 {
 		w.Errorf("%+v", claimed[0])
 	}
-	w.accepted(store.Change{Execution: id, Ring: true})
+	w.accepted(store.Change{Execution: id, Notify: true})
 	if e, err := w.s.Execution(w.ctx, tenant, id); err != nil || e.Recovery != 1 {
 		w.Errorf("%d recoveries, %v", e.Recovery, err)
 	}
@@ -96,8 +96,8 @@ func claimBut(w *world) {
 	w.heartbeat("two")
 	ids := w.createMany(3)
 	w.accepted(parked(ids[0], nil))
-	w.accepted(store.Change{Execution: ids[0], Ring: true})
-	claimed, err := w.s.Claim(w.ctx, "two", 9, ids[0], ids[1])
+	w.accepted(store.Change{Execution: ids[0], Notify: true})
+	claimed, err := w.s.Acquire(w.ctx, "two", 9, ids[0], ids[1])
 	w.must(err)
 	w.wantClaimed(claimed, ids[2])
 	w.claims("two", ids[0], ids[1])
@@ -109,8 +109,8 @@ func claimNow(w *world) {
 	ids := w.createMany(3)
 	w.accepted(parked(ids[1], nil))
 	w.accepted(parked(ids[2], nil))
-	w.accepted(store.Change{Execution: ids[1], Ring: true})
-	claimed, err := w.s.ClaimNow(w.ctx, "two", ids) // of one, parked and awake, and parked
+	w.accepted(store.Change{Execution: ids[1], Notify: true})
+	claimed, err := w.s.AcquireNow(w.ctx, "two", ids) // of one, parked and awake, and parked
 	w.must(err)
 	w.wantClaimed(claimed, ids[1])
 }
@@ -142,28 +142,28 @@ func queue(w *world) {
 		w.Errorf("another tenant sees it at %d: %v", n, err)
 	}
 
-	claimed, err := w.s.ClaimQueued(w.ctx, "two", 2, 1, nil)
+	claimed, err := w.s.AcquireQueued(w.ctx, "two", 2, 1, nil)
 	w.must(err)
 	w.wantClaimed(claimed, own[0], others[0])
 	if claimed[0].Epoch != 2 || claimed[0].Execution.Recovery != 0 {
 		w.Errorf("%+v", claimed[0])
 	}
 	w.positions(own, 0, 1, 2)
-	claimed, err = w.s.ClaimQueued(w.ctx, "two", 9, 9, map[domain.TenantID]int{tenant: 9})
+	claimed, err = w.s.AcquireQueued(w.ctx, "two", 9, 9, map[domain.TenantID]int{tenant: 9})
 	w.must(err)
 	w.wantClaimed(claimed, others[1])
 	w.waits(2, 2)
-	if claimed, err := w.s.ClaimQueued(w.ctx, "nobody", 9, 9, nil); err != nil || len(claimed) != 0 {
+	if claimed, err := w.s.AcquireQueued(w.ctx, "nobody", 9, 9, nil); err != nil || len(claimed) != 0 {
 		w.Errorf("a replica without a lease gets %v, %v", claimed, err)
 	}
 
 	late := waitingForRoom("late")
 	w.accepted(late)
-	claimed, err = w.s.ClaimQueued(w.ctx, "two", 1, 9, map[domain.TenantID]int{tenant: 1})
+	claimed, err = w.s.AcquireQueued(w.ctx, "two", 1, 9, map[domain.TenantID]int{tenant: 1})
 	w.must(err)
 	w.wantClaimed(claimed, late.Execution) // who has one waits for who has none
 
-	w.accepted(store.Change{Execution: own[1], Ring: true}) // does not jump the queue
+	w.accepted(store.Change{Execution: own[1], Notify: true}) // does not jump the queue
 	w.claims("two")
 	w.accepted(store.Change{Execution: own[1], Cancel: &store.CancelRequest{}})
 	w.claims("two", own[1])

@@ -11,7 +11,7 @@ import (
 
 // plainOrNot: what becomes of a change is the same whether its batch is plain or goes by the steps.
 func plainOrNot(w *world) {
-	fast, slow := plainResults(w), plainResults(w, store.Change{Execution: w.create(), Ring: true})
+	fast, slow := plainResults(w), plainResults(w, store.Change{Execution: w.create(), Notify: true})
 	if diff := cmp.Diff(fast, slow); diff != "" {
 		w.Error("plain against not: ", diff)
 	}

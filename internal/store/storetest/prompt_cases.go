@@ -57,16 +57,16 @@ func started(id domain.ExecutionID, prompt domain.PromptID, turn int) store.Chan
 	return c
 }
 
-func (w *world) wishes(id domain.ExecutionID) store.Wishes {
+func (w *world) controlRequests(id domain.ExecutionID) store.ControlRequests {
 	w.Helper()
-	wishes, err := w.s.Wishes(w.ctx, id)
+	wishes, err := w.s.ControlRequests(w.ctx, id)
 	w.must(err)
 	return wishes
 }
 
 func (w *world) waiting(id domain.ExecutionID) (prompts []domain.PromptID) {
 	w.Helper()
-	for _, p := range w.wishes(id).Prompts {
+	for _, p := range w.controlRequests(id).Prompts {
 		prompts = append(prompts, p.ID)
 	}
 	return prompts
@@ -91,7 +91,7 @@ func promptRoundTrip(w *world) {
 		}
 	}
 	check()
-	if diff := cmp.Diff(store.Wishes{Prompts: []domain.QueuedPrompt{want}}, w.wishes(id)); diff != "" {
+	if diff := cmp.Diff(store.ControlRequests{Prompts: []domain.QueuedPrompt{want}}, w.controlRequests(id)); diff != "" {
 		w.Error("among the wishes: ", diff)
 	}
 	w.accepted(started(id, want.ID, 2))
@@ -104,8 +104,8 @@ func promptRoundTrip(w *world) {
 	}
 	head, err := w.s.Head(w.ctx, id)
 	w.must(err)
-	if head.Bell != 1 {
-		w.Errorf("the bell is %d", head.Bell)
+	if head.ForeignWrites != 1 {
+		w.Errorf("the bell is %d", head.ForeignWrites)
 	}
 	_, _, err = w.s.PromptByKey(w.ctx, w.create(), "key")
 	w.refused(err, domain.CodeNotFound)
@@ -116,7 +116,7 @@ func promptRoundTrip(w *world) {
 	bare := prompted(id, domain.WhenBusyEnqueue, "")
 	bare.Prompt.Prompt.Text = "\xff\x00"
 	w.accepted(bare)
-	if prompts := w.wishes(id).Prompts; len(prompts) != 2 || prompts[1].Text != "\uFFFD\uFFFD" {
+	if prompts := w.controlRequests(id).Prompts; len(prompts) != 2 || prompts[1].Text != "\uFFFD\uFFFD" {
 		w.Errorf("%+v", prompts)
 	}
 }

@@ -28,7 +28,7 @@ func (w *world) expired(keep time.Duration, limit int, want ...domain.ExecutionI
 	w.Helper()
 	found, err := w.s.Expired(w.ctx, keep, limit)
 	w.must(err)
-	claimed := make([]store.Claimed, len(found))
+	claimed := make([]store.Acquired, len(found))
 	for i := range found {
 		claimed[i].Execution = found[i]
 	}

@@ -237,7 +237,7 @@ func attemptsAreKept(w *world) {
 	}
 	w.must(w.s.FinishAttempt(w.ctx, attempted(next, 503, store.DeliveryPending, 0)))
 	third := w.claimDeliveries(w.s, hook, 5)[0]
-	w.must(w.s.GiveBack(w.ctx, third))
+	w.must(w.s.ReturnDelivery(w.ctx, third))
 	third = w.claimDeliveries(w.s, hook, 5)[0]
 	if third.Begun != 3 {
 		w.Errorf("given back, it is attempt %d", third.Begun)
@@ -279,7 +279,7 @@ func redeliveryOvertakesAnAttempt(w *world) {
 	}
 	d := w.claimDeliveries(w.s, hook, 1)[0]
 	redelivered(d)
-	w.must(w.s.GiveBack(w.ctx, d))
+	w.must(w.s.ReturnDelivery(w.ctx, d))
 	given := w.claimDeliveries(w.s, hook, 1)[0]
 	redelivered(given)
 	w.must(w.s.FinishAttempt(w.ctx, attempted(given, 500, store.DeliveryFailed, 0)))
@@ -335,7 +335,7 @@ func deliveriesAreForgotten(w *world) {
 	if n := forgotten(-time.Hour); n != 1 || len(w.deliveries(hook)) != 0 || len(w.deliveries(other)) != 1 {
 		w.Errorf("%d are gone; %d and %d are left", n, len(w.deliveries(hook)), len(w.deliveries(other)))
 	}
-	w.must(w.s.Tell(w.ctx, store.Delivery{Webhook: "deleted", ID: "msg_x", Tenant: tenant, Body: json.RawMessage(`{}`)}))
+	w.must(w.s.AddDelivery(w.ctx, store.Delivery{Webhook: "deleted", ID: "msg_x", Tenant: tenant, Body: json.RawMessage(`{}`)}))
 	if n := forgotten(time.Hour); n != 1 {
 		w.Errorf("%d of nobody are gone", n)
 	}

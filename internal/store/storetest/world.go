@@ -235,7 +235,7 @@ func (w *world) picture(id domain.ExecutionID) string {
 	w.must(err)
 	audit, err := w.s.Audit(w.ctx, tenant, store.AuditFilter{Execution: id})
 	w.must(err)
-	text, err := json.Marshal([]any{e, head, approvals, rules, shared, audit, w.wishes(id), w.clientCalls(id),
+	text, err := json.Marshal([]any{e, head, approvals, rules, shared, audit, w.controlRequests(id), w.clientCalls(id),
 		w.generations(id), w.feed(id), w.log(id)})
 	w.must(err)
 	return string(text)

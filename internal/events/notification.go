@@ -7,38 +7,38 @@ import (
 )
 
 // maxNews bounds how much is kept for a bell that cannot be rung. Beyond it, to look at everything is cheaper than the list.
-const maxNews = 1000
+const maxPlaces = 1000
 
 // news says where somebody wrote. It is a set: a thousand deltas of one execution are one entry.
-type news struct {
+type notification struct {
 	everything bool
-	letGo      bool // of what the sender drove; comes alone, and is never kept
+	released   bool // of what the sender drove; comes alone, and is never kept
 	executions map[domain.ExecutionID]bool
 	tenants    map[domain.TenantID]bool
 }
 
-func (n *news) empty() bool { return !n.everything && len(n.executions)+len(n.tenants) == 0 }
+func (n *notification) empty() bool { return !n.everything && len(n.executions)+len(n.tenants) == 0 }
 
 // basket collects news until somebody takes all of it.
-type basket struct {
-	bell chan struct{}
+type accumulator struct {
+	signal chan struct{}
 
-	mu   sync.Mutex
-	news news
+	mu        sync.Mutex
+	collected notification
 }
 
-func newBasket() *basket { return &basket{bell: make(chan struct{}, 1)} }
+func newAccumulator() *accumulator { return &accumulator{signal: make(chan struct{}, 1)} }
 
 // put never waits. An empty id is none.
-func (b *basket) put(id domain.ExecutionID, tenant domain.TenantID) {
+func (b *accumulator) put(id domain.ExecutionID, tenant domain.TenantID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.add(id, tenant)
-	ring(b.bell)
+	signal(b.signal)
 }
 
 // putAll puts all names of told in at once.
-func (b *basket) putAll(told news) {
+func (b *accumulator) putAll(told notification) {
 	if told.empty() {
 		return
 	}
@@ -50,19 +50,19 @@ func (b *basket) putAll(told news) {
 	for tenant := range told.tenants {
 		b.add("", tenant)
 	}
-	ring(b.bell)
+	signal(b.signal)
 }
 
 // everything replaces whatever is in it.
-func (b *basket) everything() {
+func (b *accumulator) everything() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.news = news{everything: true}
-	ring(b.bell)
+	b.collected = notification{everything: true}
+	signal(b.signal)
 }
 
-func (b *basket) add(id domain.ExecutionID, tenant domain.TenantID) {
-	n := &b.news
+func (b *accumulator) add(id domain.ExecutionID, tenant domain.TenantID) {
+	n := &b.collected
 	if n.everything {
 		return
 	}
@@ -75,16 +75,16 @@ func (b *basket) add(id domain.ExecutionID, tenant domain.TenantID) {
 	if tenant != "" {
 		n.tenants[tenant] = true
 	}
-	if len(n.executions)+len(n.tenants) > maxNews {
-		b.news = news{everything: true}
+	if len(n.executions)+len(n.tenants) > maxPlaces {
+		b.collected = notification{everything: true}
 	}
 }
 
 // take empties it.
-func (b *basket) take() news {
+func (b *accumulator) take() notification {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	taken := b.news
-	b.news = news{}
+	taken := b.collected
+	b.collected = notification{}
 	return taken
 }

@@ -52,13 +52,13 @@ func (b *batch) admitResumes() error {
 }
 
 // keepWishes keeps the first wish of each kind; a later one changes nothing and is no error.
-func (b *batch) keepWishes() error {
+func (b *batch) writeControlRequests() error {
 	var rows []row
 	for i, c := range b.live {
 		if c.Cancel == nil && c.closer() == nil && c.Resume == nil {
 			continue
 		}
-		values, err := wishValues(c)
+		values, err := controlRequestValues(c)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (b *batch) keepWishes() error {
 			or e.close_by is null and v.close_by is not null or e.resume is null and v.resume is not null)`)
 }
 
-func wishValues(c *Change) ([]any, error) {
+func controlRequestValues(c *Change) ([]any, error) {
 	values := []any{string(c.Execution), nil, nil, nil}
 	var err error
 	if c.Cancel != nil {

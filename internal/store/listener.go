@@ -11,21 +11,21 @@ import (
 
 const (
 	// bellChannel is where replicas tell each other that there is something to read.
-	bellChannel = "signoff"
-	// MaxBell is how many bytes one payload may have; Postgres takes less than 8000.
-	MaxBell = 7900
+	notificationChannel = "signoff"
+	// MaxNotification is the most bytes of one payload; Postgres takes less than 8000.
+	MaxNotification = 7900
 	// hangUp is how long the server is given to hear that a listener leaves.
-	hangUp = time.Second
+	closeTimeout = time.Second
 )
 
 // ear is how a listener connects. The zero value is that of an engine to which nobody else writes.
-type ear struct {
+type listener struct {
 	settings *pgx.ConnConfig
 	connect  time.Duration // how long until it listens
 	ping     time.Duration // how long it may be quiet, and then how long an answer may take
 }
 
-// Notify sends payloads, of at most MaxBell bytes each, to whoever listens. It is one statement and belongs to no
+// Notify sends payloads, of at most MaxNotification bytes each, to whoever listens. It is one statement and belongs to no
 // transaction of a change: the lock that it takes, one for the whole server, would make their commits wait in line.
 func (s *Store) Notify(ctx context.Context, payloads []string) error {
 	if !s.Shared() || len(payloads) == 0 {
@@ -36,7 +36,7 @@ func (s *Store) Notify(ctx context.Context, payloads []string) error {
 		told.rows = append(told.rows, []any{payload})
 	}
 	with, args := s.dialect.with(told)
-	if _, err := s.write.ExecContext(ctx, with+` select pg_notify('`+bellChannel+`', payload) from v`, args...); err != nil {
+	if _, err := s.write.ExecContext(ctx, with+` select pg_notify('`+notificationChannel+`', payload) from v`, args...); err != nil {
 		return s.failed("notify", err)
 	}
 	return nil
@@ -54,14 +54,14 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(payload str
 	if !s.Shared() {
 		return nil
 	}
-	conn, err := s.ear.open(ctx)
+	conn, err := s.listener.open(ctx)
 	if err != nil {
 		return s.failed("listen", err)
 	}
-	defer leave(conn)
+	defer closeListener(conn)
 	ready()
 	for {
-		payload, err := s.ear.next(ctx, conn)
+		payload, err := s.listener.next(ctx, conn)
 		if err != nil {
 			return s.failed("listen", err)
 		}
@@ -69,22 +69,22 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(payload str
 	}
 }
 
-func (e ear) open(ctx context.Context) (*pgx.Conn, error) {
+func (e listener) open(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.connect)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, e.settings.Copy())
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, "listen "+bellChannel); err != nil {
-		leave(conn)
+	if _, err := conn.Exec(ctx, "listen "+notificationChannel); err != nil {
+		closeListener(conn)
 		return nil, err
 	}
 	return conn, nil
 }
 
 // next waits for a payload. Payloads that come together with the answer to a ping are kept by the connection.
-func (e ear) next(ctx context.Context, conn *pgx.Conn) (string, error) {
+func (e listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
 		quiet, cancel := context.WithTimeout(ctx, e.ping)
 		told, err := conn.WaitForNotification(quiet)
@@ -103,7 +103,7 @@ func (e ear) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 	}
 }
 
-func (e ear) answered(ctx context.Context, conn *pgx.Conn) error {
+func (e listener) answered(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, e.ping)
 	defer cancel()
 	if err := conn.Ping(ctx); err != nil {
@@ -113,8 +113,8 @@ func (e ear) answered(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // leave has a context of its own: that of the listener is mostly over. The error is of no use, the connection is gone.
-func leave(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), hangUp)
+func closeListener(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	_ = conn.Close(ctx)
 }

@@ -15,7 +15,7 @@ import (
 	"signoff/internal/store"
 )
 
-// Store is what the desk reads.
+// Store is the part of the database that the service uses.
 type Store interface {
 	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
 	Approvals(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter) (store.Page[domain.Approval], error)
@@ -26,7 +26,7 @@ type Store interface {
 	RevokeRule(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, record domain.AuditRecord) (domain.PermissionRule, error)
 }
 
-// Log is where decisions are written; it rings whoever waits.
+// Log writes decisions, and notifies the session that waits.
 type Log interface {
 	Commit(ctx context.Context, change store.Change) (store.Outcome, error)
 }
@@ -37,8 +37,8 @@ type Tools interface {
 	Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error)
 }
 
-// Desk takes the answers of people. Its methods may be called at once, on any replica.
-type Desk struct {
+// Service takes the answers of people. Its methods may be called at once, on any replica.
+type Service struct {
 	store Store
 	log   Log
 	tools Tools
@@ -47,9 +47,8 @@ type Desk struct {
 	isolation       Isolation // of commands; nil where nothing isolates them
 }
 
-// NewDesk returns a desk.
-func NewDesk(s Store, log Log, tools Tools) *Desk {
-	return &Desk{store: s, log: log, tools: tools}
+func NewService(s Store, log Log, tools Tools) *Service {
+	return &Service{store: s, log: log, tools: tools}
 }
 
 // Answer is what a person says to an approval.
@@ -83,12 +82,12 @@ func (a Answer) preview() string {
 // the approval is withdrawn); CodeInvalid (an
 // option or an answer that the question does not have) and CodePolicyDenied (edited arguments); CodeAlreadyDecided (somebody decided otherwise);
 // CodeApprovalExpired and CodeApprovalCancelled (nobody decided in time).
-func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer Answer) (domain.Approval, error) {
+func (d *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer Answer) (domain.Approval, error) {
 	approval, err := d.store.Approval(ctx, tenant, id)
 	if err != nil {
 		return domain.Approval{}, err
 	}
-	if answer, err = meant(approval.Kind, answer); err != nil {
+	if answer, err = interpret(approval.Kind, answer); err != nil {
 		return approval, err
 	}
 	if approval.Status != domain.ApprovalPending {
@@ -102,7 +101,7 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 	case err != nil:
 		return approval, err
 	case why != nil:
-		return d.askAnew(ctx, approval, answer, why)
+		return d.askAgain(ctx, approval, answer, why)
 	}
 	rule := remembered(approval, decision, answer)
 	if rule != nil {
@@ -115,7 +114,7 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 		return approval, err
 	}
 	if err == nil && rule != nil && rule.Scope == domain.RememberGlobal {
-		d.ring(ctx, *rule)
+		d.notifySessions(ctx, *rule)
 	}
 	return d.afterwards(ctx, approval, answer)
 }
@@ -123,7 +122,7 @@ func (d *Desk) Decide(ctx context.Context, tenant domain.TenantID, id domain.App
 // changed is why an approved call could not run as it was shown: this release has another version of its tool, or none. A
 // yes that was taken all the same would have to be judged again, and somebody who was answered 200 would see the call refused.
 // The tools by which Signoff works for an external agent, such as its terminals, have no versions and are in no registry.
-func (d *Desk) changed(ctx context.Context, approval domain.Approval, answer Answer) (why *domain.Error, err error) {
+func (d *Service) changed(ctx context.Context, approval domain.Approval, answer Answer) (why *domain.Error, err error) {
 	if approval.Kind != domain.ApprovalToolCall || answer.Verb != domain.Approve {
 		return nil, nil
 	}
@@ -148,8 +147,8 @@ func (d *Desk) changed(ctx context.Context, approval domain.Approval, answer Ans
 }
 
 // askAnew withdraws a question that nobody can say yes to any more. Its session judges the call anew.
-func (d *Desk) askAnew(ctx context.Context, approval domain.Approval, answer Answer, why error) (domain.Approval, error) {
-	resolution, event := Ended(approval, domain.ApprovalCancelled)
+func (d *Service) askAgain(ctx context.Context, approval domain.Approval, answer Answer, why error) (domain.Approval, error) {
+	resolution, event := EndUndecided(approval, domain.ApprovalCancelled)
 	_, err := d.log.Commit(ctx, store.Change{
 		Execution: approval.Execution, Resolve: []store.Resolution{resolution},
 		Events: []domain.Event{domain.NewEvent(approval.Execution, event)},
@@ -165,7 +164,7 @@ func (d *Desk) askAnew(ctx context.Context, approval domain.Approval, answer Ans
 }
 
 // afterwards reads what the one conditional update made of the approval: our decision, or the one that was faster.
-func (d *Desk) afterwards(ctx context.Context, before domain.Approval, answer Answer) (domain.Approval, error) {
+func (d *Service) afterwards(ctx context.Context, before domain.Approval, answer Answer) (domain.Approval, error) {
 	approval, err := d.store.Approval(ctx, before.Tenant, before.ID)
 	if err != nil {
 		return domain.Approval{}, err
@@ -178,7 +177,7 @@ func (d *Desk) afterwards(ctx context.Context, before domain.Approval, answer An
 
 // refused tells why a decision was not taken although the approval is pending: its time is over by the clock of the
 // database and its session has not noted it yet, or its execution has ended this very moment.
-func (d *Desk) refused(ctx context.Context, approval domain.Approval) error {
+func (d *Service) refused(ctx context.Context, approval domain.Approval) error {
 	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
 	switch {
 	case err != nil:
@@ -193,7 +192,7 @@ func (d *Desk) refused(ctx context.Context, approval domain.Approval) error {
 }
 
 // decision checks an answer to a pending approval.
-func (d *Desk) decision(ctx context.Context, approval domain.Approval, answer Answer) (domain.Decision, error) {
+func (d *Service) decision(ctx context.Context, approval domain.Approval, answer Answer) (domain.Decision, error) {
 	decision := domain.Decision{
 		Verb: answer.Verb, Reason: answer.Reason, Remember: cmp.Or(answer.Remember, domain.RememberOnce),
 		PreviewID: answer.preview(), By: answer.By, Resolution: answer.Resolution,
@@ -265,7 +264,7 @@ func fitting(kind domain.ApprovalKind, answer Answer) error {
 }
 
 // edited lets tool and policy look at the arguments that the decider wrote: what they block stays blocked.
-func (d *Desk) edited(ctx context.Context, approval domain.Approval, arguments json.RawMessage) (string, error) {
+func (d *Service) edited(ctx context.Context, approval domain.Approval, arguments json.RawMessage) (string, error) {
 	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
 	if err != nil {
 		return "", err

@@ -83,7 +83,7 @@ func notify(t *testing.T, s *store.Store, payloads ...string) {
 func TestBells(t *testing.T) {
 	replicas := storetest.PostgresReplicas(t, 2)
 	ears := []*listener{listen(t, replicas[0]), listen(t, replicas[1])}
-	long := strings.Repeat("ä", store.MaxBell/2)
+	long := strings.Repeat("ä", store.MaxNotification/2)
 	notify(t, replicas[0])
 	notify(t, replicas[0], "one", "two ' -- \n", long)
 	for _, ear := range ears {
@@ -147,7 +147,7 @@ func TestTerminatedListener(t *testing.T) {
 
 // A quiet channel is no reason to go: the server answers the pings, and what is sent after them is heard.
 func TestQuietListener(t *testing.T) {
-	s := storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t), BellPing: 5 * time.Second})
+	s := storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t), ListenerPing: 5 * time.Second})
 	ear := listen(t, s)
 	for end := time.Now().Add(20 * time.Second); len(backends(t, s, "-- ping")) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -160,7 +160,7 @@ func TestQuietListener(t *testing.T) {
 
 // A network that swallows everything without a word is noticed: here it never closes anything.
 func TestSwallowedListener(t *testing.T) {
-	s, proxy := proxied(t, store.Config{BellPing: 200 * time.Millisecond})
+	s, proxy := proxied(t, store.Config{ListenerPing: 200 * time.Millisecond})
 	ear := listen(t, s)
 	proxy.swallow()
 	begun := time.Now()

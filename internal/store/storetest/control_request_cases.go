@@ -11,9 +11,9 @@ import (
 	"signoff/internal/store"
 )
 
-func firstWishesStand(w *world) {
+func firstControlRequestsStand(w *world) {
 	id, neighbour := w.create(), w.create()
-	if diff := cmp.Diff(store.Wishes{}, w.wishes(id)); diff != "" {
+	if diff := cmp.Diff(store.ControlRequests{}, w.controlRequests(id)); diff != "" {
 		w.Fatal("nobody wants anything: ", diff)
 	}
 	for _, by := range []string{"first", "second"} {
@@ -22,27 +22,27 @@ func firstWishesStand(w *world) {
 		w.accepted(store.Change{Execution: id, Close: &actor})
 	}
 	first := domain.Actor{KeyID: "first", Name: "<first>"}
-	want := store.Wishes{Cancel: &store.CancelRequest{Reason: "first", By: first}, Close: &first}
-	if diff := cmp.Diff(want, w.wishes(id)); diff != "" {
+	want := store.ControlRequests{Cancel: &store.CancelRequest{Reason: "first", By: first}, Close: &first}
+	if diff := cmp.Diff(want, w.controlRequests(id)); diff != "" {
 		w.Error(diff)
 	}
-	if diff := cmp.Diff(store.Wishes{}, w.wishes(neighbour)); diff != "" {
+	if diff := cmp.Diff(store.ControlRequests{}, w.controlRequests(neighbour)); diff != "" {
 		w.Error("the neighbour: ", diff)
 	}
-	_, err := w.s.Wishes(w.ctx, domain.ExecutionID(newID()))
+	_, err := w.s.ControlRequests(w.ctx, domain.ExecutionID(newID()))
 	w.refused(err, domain.CodeNotFound)
 
 	closed := w.create() // and cancelled later, which takes nothing back
 	w.accepted(store.Change{Execution: closed, Close: &first})
 	w.accepted(store.Change{Execution: closed, Cancel: want.Cancel, Close: &domain.Actor{KeyID: "second"}})
-	if diff := cmp.Diff(want, w.wishes(closed)); diff != "" {
+	if diff := cmp.Diff(want, w.controlRequests(closed)); diff != "" {
 		w.Error("closed first: ", diff)
 	}
 	w.accepted(became(closed, domain.StatusInterrupted))
 	late := resumed(closed, domain.ResumeLoad, "k")
 	late.Cancel = &store.CancelRequest{Reason: "late"}
 	w.accepted(late)
-	if got := w.wishes(closed); got.Close == nil || got.Cancel == nil || got.Cancel.Reason != "first" || got.Resume == nil {
+	if got := w.controlRequests(closed); got.Close == nil || got.Cancel == nil || got.Cancel.Reason != "first" || got.Resume == nil {
 		w.Errorf("one wish took another's place: %+v", got)
 	}
 
@@ -50,8 +50,8 @@ func firstWishesStand(w *world) {
 		Resume: &store.ResumeRequest{Mode: domain.ResumeFail, By: first}}
 	w.accepted(became(neighbour, domain.StatusInterrupted))
 	w.accepted(all)
-	want = store.Wishes{Cancel: all.Cancel, Close: all.Close, Resume: all.Resume}
-	if diff := cmp.Diff(want, w.wishes(neighbour)); diff != "" {
+	want = store.ControlRequests{Cancel: all.Cancel, Close: all.Close, Resume: all.Resume}
+	if diff := cmp.Diff(want, w.controlRequests(neighbour)); diff != "" {
 		w.Error("all at once: ", diff)
 	}
 }
@@ -76,7 +76,7 @@ func resume(w *world) {
 	w.accepted(became(id, domain.StatusInterrupted))
 	want := func(mode domain.ResumeMode, by string) {
 		w.Helper()
-		if got := w.wishes(id).Resume; got == nil || got.Mode != mode || got.By.KeyID != by {
+		if got := w.controlRequests(id).Resume; got == nil || got.Mode != mode || got.By.KeyID != by {
 			w.Fatalf("%+v, want %s by %s", got, mode, by)
 		}
 	}
@@ -90,7 +90,7 @@ func resume(w *world) {
 	taken := became(id, domain.StatusInitializing)
 	taken.Resumed = true
 	w.accepted(taken)
-	if got := w.wishes(id).Resume; got != nil {
+	if got := w.controlRequests(id).Resume; got != nil {
 		w.Errorf("it is taken: %+v", got)
 	}
 	w.untouched(id, func() { w.refused(w.commit(resumed(id, domain.ResumeLoad, "k")).Err, domain.CodeNotInterrupted) })
@@ -103,7 +103,7 @@ func resume(w *world) {
 	w.accepted(store.Change{Execution: id, Epoch: 1, Resumed: true})
 	e, err := w.s.Execution(w.ctx, tenant, id)
 	w.must(err)
-	if got := w.wishes(id).Resume; got != nil || e.Status != domain.StatusInterrupted {
+	if got := w.controlRequests(id).Resume; got != nil || e.Status != domain.StatusInterrupted {
 		w.Errorf("taken without an update: %+v, %s", got, e.Status)
 	}
 
@@ -118,7 +118,7 @@ func oneChoiceStands(w *world) {
 		id := w.create()
 		w.accepted(became(id, domain.StatusInterrupted))
 		outcomes := w.promptsAtOnce(6, func(i int) store.Change { return resumed(id, modes[i%3], "k") })
-		stands := w.wishes(id).Resume
+		stands := w.controlRequests(id).Resume
 		if stands == nil {
 			w.Fatal("nobody has chosen")
 		}
@@ -168,14 +168,14 @@ func (w *world) causeIs(id domain.ExecutionID, cause domain.InterruptCause) {
 }
 
 // wishesAtOneMoment: what is written together is read together.
-func wishesAtOneMoment(w *world) {
+func controlRequestsAtOneMoment(w *world) {
 	ids := w.createMany(40)
 	ctx, stop := context.WithCancel(w.ctx)
 	var reading sync.WaitGroup
 	for i := range 3 {
 		reading.Go(func() {
 			for at := i; ctx.Err() == nil; at++ {
-				wishes, err := w.replicas[i%2].Wishes(w.ctx, ids[at%len(ids)])
+				wishes, err := w.replicas[i%2].ControlRequests(w.ctx, ids[at%len(ids)])
 				if err != nil {
 					w.Error(err)
 					return

@@ -21,8 +21,8 @@ const (
 // TestType is the type of a delivery that tells of nothing.
 const TestType domain.EventType = "webhook.test"
 
-// Shelf is where a book keeps webhooks.
-type Shelf interface {
+// Registry stores webhooks and their deliveries.
+type Registry interface {
 	CreateWebhook(ctx context.Context, w store.Webhook, limit int, record domain.AuditRecord) error
 	Webhook(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error)
 	Webhooks(ctx context.Context, tenant domain.TenantID) ([]store.Webhook, error)
@@ -32,30 +32,30 @@ type Shelf interface {
 	Deliveries(ctx context.Context, tenant domain.TenantID, webhook string, state store.DeliveryState, after string, limit int) (
 		store.Page[store.Delivery], error)
 	Redeliver(ctx context.Context, tenant domain.TenantID, webhook, id string, record domain.AuditRecord) (store.Delivery, error)
-	Tell(ctx context.Context, d store.Delivery) error
+	AddDelivery(ctx context.Context, d store.Delivery) error
 }
 
-var _ Shelf = (*store.Store)(nil)
+var _ Registry = (*store.Store)(nil)
 
-// Book is where people create webhooks and look after them.
-type Book struct {
-	Shelf
+// Service creates, changes and deletes webhooks. Its methods may be called at once.
+type Service struct {
+	Registry
 
 	targets Targets
 	links   *Links
-	ring    func() // something is due
+	notify  func() // something is due
 }
 
-// NewBook returns a book; ring is the dispatcher's.
-func NewBook(shelf Shelf, targets Targets, links *Links, ring func()) *Book {
-	return &Book{Shelf: shelf, targets: targets, links: links, ring: ring}
+// NewService returns a service; notify is [Dispatcher.Notify].
+func NewService(registry Registry, targets Targets, links *Links, ring func()) *Service {
+	return &Service{Registry: registry, targets: targets, links: links, notify: ring}
 }
 
 // Links are what the pages of approvals are reached by.
-func (b *Book) Links() *Links { return b.links }
+func (b *Service) Links() *Links { return b.links }
 
 // Order is a webhook that somebody wants. Its secret may be empty: then one is made.
-type Order struct {
+type CreateParams struct {
 	Tenant      domain.TenantID
 	URL         string
 	Description string
@@ -68,14 +68,14 @@ type Order struct {
 
 // Create stores a webhook and returns it with its secret. A bad address or secret is domain.CodeInvalid, one webhook too many
 // domain.CodeConflict.
-func (b *Book) Create(ctx context.Context, order Order) (store.Webhook, error) {
+func (b *Service) Create(ctx context.Context, order CreateParams) (store.Webhook, error) {
 	if err := b.targets.check(order.URL); err != nil {
 		return store.Webhook{}, err
 	}
 	if order.Links && !b.links.Public() {
 		return store.Webhook{}, domain.Invalid("/links", "This server does not know under which address people reach it; the operator sets webhooks.publicUrl.")
 	}
-	secret, err := given(order.Secret)
+	secret, err := chosenSecret(order.Secret)
 	if err != nil {
 		return store.Webhook{}, err
 	}
@@ -83,7 +83,7 @@ func (b *Book) Create(ctx context.Context, order Order) (store.Webhook, error) {
 		ID: uuid.Must(uuid.NewV7()).String(), Tenant: order.Tenant, URL: order.URL, Description: order.Description, Types: order.Types,
 		Links: order.Links, Secret: secret, Created: time.Now().UTC().Truncate(time.Microsecond), By: order.By,
 	}
-	record := recorded("webhook.created", hook.ID, order.By, order.Channel)
+	record := auditRecord("webhook.created", hook.ID, order.By, order.Channel)
 	record.Details = domain.Encode(map[string]any{"host": hostOf(order.URL), "types": order.Types, "links": order.Links})
 	return hook, b.CreateWebhook(ctx, hook, MaxPerTenant, record)
 }
@@ -98,7 +98,7 @@ func hostOf(address string) string {
 }
 
 // given is the secret that somebody chose, or a new one.
-func given(secret string) (string, error) {
+func chosenSecret(secret string) (string, error) {
 	if secret == "" {
 		return newSecret(), nil
 	}
@@ -106,48 +106,48 @@ func given(secret string) (string, error) {
 }
 
 // Delete removes a webhook with its deliveries. Links that were sent to it do not hold any more.
-func (b *Book) Delete(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) error {
-	return b.DeleteWebhook(ctx, tenant, id, recorded("webhook.deleted", id, by, channel))
+func (b *Service) Delete(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) error {
+	return b.DeleteWebhook(ctx, tenant, id, auditRecord("webhook.deleted", id, by, channel))
 }
 
 // Rotate gives a webhook another secret, a new one where none is given, and returns the webhook with it. For a day both sign.
-func (b *Book) Rotate(ctx context.Context, tenant domain.TenantID, id, secret string, by domain.Actor, channel string) (store.Webhook, error) {
-	secret, err := given(secret)
+func (b *Service) Rotate(ctx context.Context, tenant domain.TenantID, id, secret string, by domain.Actor, channel string) (store.Webhook, error) {
+	secret, err := chosenSecret(secret)
 	if err != nil {
 		return store.Webhook{}, err
 	}
-	if err := b.RotateWebhook(ctx, tenant, id, secret, bothSecrets, recorded("webhook.rotated", id, by, channel)); err != nil {
+	if err := b.RotateWebhook(ctx, tenant, id, secret, bothSecrets, auditRecord("webhook.rotated", id, by, channel)); err != nil {
 		return store.Webhook{}, err
 	}
 	return b.Webhook(ctx, tenant, id)
 }
 
 // Enable lets a webhook be told again.
-func (b *Book) Enable(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (store.Webhook, error) {
-	if err := b.EnableWebhook(ctx, tenant, id, recorded("webhook.enabled", id, by, channel)); err != nil {
+func (b *Service) Enable(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (store.Webhook, error) {
+	if err := b.EnableWebhook(ctx, tenant, id, auditRecord("webhook.enabled", id, by, channel)); err != nil {
 		return store.Webhook{}, err
 	}
-	b.ring()
+	b.notify()
 	return b.Webhook(ctx, tenant, id)
 }
 
 // Again sends a delivery anew, whatever came of it.
-func (b *Book) Again(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error) {
+func (b *Service) Resend(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error) {
 	hook, err := b.enabled(ctx, tenant, webhook)
 	if err != nil {
 		return store.Delivery{}, err
 	}
-	record := recorded("webhook.redelivered", hook.ID, by, channel)
+	record := auditRecord("webhook.redelivered", hook.ID, by, channel)
 	record.Details = domain.Encode(map[string]any{"deliveryId": id})
 	delivery, err := b.Redeliver(ctx, tenant, webhook, id, record)
 	if err == nil {
-		b.ring()
+		b.notify()
 	}
 	return delivery, err
 }
 
 // Test sends something that tells of nothing.
-func (b *Book) Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error) {
+func (b *Service) Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error) {
 	hook, err := b.enabled(ctx, tenant, webhook)
 	if err != nil {
 		return store.Delivery{}, err
@@ -158,14 +158,14 @@ func (b *Book) Test(ctx context.Context, tenant domain.TenantID, webhook string)
 		State: store.DeliveryPending,
 		Body:  domain.Encode(domain.Notification{Type: TestType, Timestamp: now, Data: domain.NotificationData{Webhook: hook.ID}}),
 	}
-	if err := b.Tell(ctx, delivery); err != nil {
+	if err := b.AddDelivery(ctx, delivery); err != nil {
 		return store.Delivery{}, err
 	}
-	b.ring()
+	b.notify()
 	return delivery, nil
 }
 
-func (b *Book) enabled(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error) {
+func (b *Service) enabled(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error) {
 	hook, err := b.Webhook(ctx, tenant, id)
 	if err == nil && hook.Disabled != nil {
 		err = domain.Errorf(domain.CodeConflict, "The webhook is disabled; enable it first.")
@@ -173,6 +173,6 @@ func (b *Book) enabled(ctx context.Context, tenant domain.TenantID, id string) (
 	return hook, err
 }
 
-func recorded(action, webhook string, by domain.Actor, channel string) domain.AuditRecord {
+func auditRecord(action, webhook string, by domain.Actor, channel string) domain.AuditRecord {
 	return domain.AuditRecord{Action: action, Subject: webhook, Actor: &by, Channel: channel}
 }

@@ -7,26 +7,26 @@ import (
 	"signoff/internal/domain"
 )
 
-// Wishes is what others want of an execution, for its driver.
-type Wishes struct {
+// ControlRequests are the requests of others that the driver of an execution has to carry out.
+type ControlRequests struct {
 	Cancel  *CancelRequest        // nil where nobody wants it, and so are
 	Close   *domain.Actor         // who closed it
 	Resume  *ResumeRequest        // how it is to go on
 	Prompts []domain.QueuedPrompt // in the order of their turns: first those that interrupt
 }
 
-// Wishes reads all wishes at one moment. It asks for no tenant: who calls drives the execution.
-func (s *Store) Wishes(ctx context.Context, id domain.ExecutionID) (Wishes, error) {
-	rows, err := collect(ctx, s.read, scanWish, `
+// ControlRequests reads all control requests at one moment. It asks for no tenant: who calls drives the execution.
+func (s *Store) ControlRequests(ctx context.Context, id domain.ExecutionID) (ControlRequests, error) {
+	rows, err := collect(ctx, s.read, scanControlRequests, `
 		select e.cancel, e.close_by, e.resume, `+promptColumns+`
 		from executions e left join prompts p on p.execution_id = e.id and p.state = 'queued'
 		where e.id = $1
 		order by case when p.when_busy = 'interrupt' then 0 else 1 end, p.seq`, text(string(id)))
 	if err != nil {
-		return Wishes{}, s.failed("read wishes", err)
+		return ControlRequests{}, s.failed("read wishes", err)
 	}
 	if len(rows) == 0 {
-		return Wishes{}, notFound("execution")
+		return ControlRequests{}, notFound("execution")
 	}
 	all := rows[0]
 	for _, row := range rows[1:] {
@@ -36,7 +36,7 @@ func (s *Store) Wishes(ctx context.Context, id domain.ExecutionID) (Wishes, erro
 }
 
 // scanWish reads the wishes with one of the prompts.
-func scanWish(row scanner) (w Wishes, err error) {
+func scanControlRequests(row scanner) (w ControlRequests, err error) {
 	var cancel, closed, resume sql.NullString
 	p, err := scanPrompt(scanFirst{scanFirst{scanFirst{row, &cancel}, &closed}, &resume})
 	if err != nil {

@@ -74,13 +74,13 @@ func (h *house) Head(_ context.Context, id domain.ExecutionID) (store.Head, erro
 	return h.heads[id], nil
 }
 
-func (h *house) News(_ context.Context, known []store.Known) (news []store.HeadNews, err error) {
+func (h *house) ChangedHeads(_ context.Context, known []store.KnownHead) (news []store.ChangedHead, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, k := range known {
 		h.read = append(h.read, k.Execution)
-		if head, there := h.heads[k.Execution]; !there || head.LastSeq > k.LastSeq || head.Bell != k.Bell {
-			news = append(news, store.HeadNews{Of: i, Gone: !there, Head: head})
+		if head, there := h.heads[k.Execution]; !there || head.LastSeq > k.LastSeq || head.ForeignWrites != k.ForeignWrites {
+			news = append(news, store.ChangedHead{Place: i, Gone: !there, Head: head})
 		}
 	}
 	return news, nil
@@ -216,7 +216,7 @@ func TestBellReachesTheOtherReplica(t *testing.T) {
 			t.Errorf("%d events of the other replica are seen after %s", n, time.Since(begun))
 		}
 		select {
-		case <-all.Bell():
+		case <-all.Notified():
 		default:
 			t.Error("who follows all is not rung for")
 		}
@@ -228,10 +228,10 @@ func TestBellReachesTheOtherReplica(t *testing.T) {
 		if read := a.asked(); len(read) > 0 {
 			t.Errorf("heads of %v are read, which nobody follows here", read)
 		}
-		if s := here.Stats(); !s.Listening || s.BellsHeard != 2 || s.NewsByBell != 1 || s.NewsByPoll != 0 || s.BellsSent != 0 {
+		if s := here.Stats(); !s.Listening || s.NotificationsReceived != 2 || s.FoundByNotification != 1 || s.FoundByPoll != 0 || s.NotificationsSent != 0 {
 			t.Errorf("%+v", s)
 		}
-		if s := there.Stats(); s.BellsSent != 2 || s.BellsHeard != 0 {
+		if s := there.Stats(); s.NotificationsSent != 2 || s.NotificationsReceived != 0 {
 			t.Errorf("of the other one: %+v", s)
 		}
 	})
@@ -303,7 +303,7 @@ func TestOwnBellsAreNotHeard(t *testing.T) {
 		at(t, log, "x")
 		a.asked()
 		commitFor(t, log, "x")
-		if sent, read := w.sent(), a.asked(); len(sent) != 1 || len(read) > 0 || log.Stats().BellsHeard != 0 {
+		if sent, read := w.sent(), a.asked(); len(sent) != 1 || len(read) > 0 || log.Stats().NotificationsReceived != 0 {
 			t.Errorf("%q was sent, and then heads of %v were read", sent, read)
 		}
 	})
@@ -316,14 +316,14 @@ func TestLetGoIsHeardByTheOthers(t *testing.T) {
 		heard := map[string]int{}
 		for _, name := range []string{"here", "there", "leaving"} {
 			log := events.NewLog(&house{town: w, broken: make(chan error)})
-			log.OnLetGo(func() { heard[name]++ })
+			log.OnRelease(func() { heard[name]++ })
 			ctx, stop := context.WithCancel(t.Context())
 			var running sync.WaitGroup
 			running.Go(func() { log.Run(ctx) })
 			defer running.Wait()
 			defer stop()
 			if synctest.Wait(); name == "leaving" {
-				if err := log.LetGo(t.Context()); err != nil {
+				if err := log.AnnounceRelease(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -348,7 +348,7 @@ func TestLostEar(t *testing.T) {
 			t.Errorf("%d events are seen without an ear: %+v", n, here.Stats())
 		}
 		time.Sleep(100 * time.Millisecond)
-		if n := seen(); n != 1 || !here.Stats().Listening || here.Stats().NewsByBell != 1 {
+		if n := seen(); n != 1 || !here.Stats().Listening || here.Stats().FoundByNotification != 1 {
 			t.Errorf("%d events are seen with the next one: %+v", n, here.Stats())
 		}
 	})
@@ -382,7 +382,7 @@ func TestDeafReplica(t *testing.T) {
 		a.mu.Unlock()
 		commitFor(t, there, "x")
 		time.Sleep(time.Second)
-		if n := seen(); n != 1 || here.Stats().NewsByPoll != 1 {
+		if n := seen(); n != 1 || here.Stats().FoundByPoll != 1 {
 			t.Errorf("%d events are seen by the poll: %+v", n, here.Stats())
 		}
 		breaking.Wait()
@@ -446,7 +446,7 @@ func TestTooMuchToTell(t *testing.T) {
 		named := 0
 		sent := w.sent()
 		for _, payload := range sent {
-			if len(payload) > store.MaxBell {
+			if len(payload) > store.MaxNotification {
 				t.Errorf("a payload of %d bytes", len(payload))
 			}
 			named += strings.Count(payload, " e:")
@@ -490,7 +490,7 @@ func TestGarbageOnTheChannel(t *testing.T) {
 		} {
 			w.send(payload)
 			time.Sleep(20 * time.Millisecond)
-			if read := a.asked(); len(read) > 0 || log.Stats().BellsHeard != 0 {
+			if read := a.asked(); len(read) > 0 || log.Stats().NotificationsReceived != 0 {
 				t.Fatalf("%q has heads of %v read", payload, read)
 			}
 		}
