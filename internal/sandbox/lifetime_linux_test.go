@@ -20,9 +20,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// slack is how late something may come that is to come at once. It was two seconds, for which a busy machine has stood still; what is
-// not killed sleeps for three hundred.
-const slack = 20 * time.Second
+// slack is how late something may come that is to come at once. Commands are niced, so their start takes long beside compilers of
+// ordinary priority; and a process that nobody kills sleeps for five minutes.
+const slack = time.Minute
 
 func TestExitCodes(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
@@ -198,14 +198,18 @@ func TestFailingWriterIsAnError(t *testing.T) {
 // TestServerKilled kills the process that called Run, as nothing but the kernel can.
 func TestServerKilled(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
-		m := mark()
-		script := fmt.Sprintf("(setsid sh -c 'sleep %[1]s & exit' &); setsid sleep %[1]s & sleep %[1]s", m)
-		server := exec.Command(self, "__server", string(s.method), folder(t), script)
-		must(t, server.Start())
-		eventually(t, 10*time.Second, "three processes run", func() bool { return len(alive(m)) == 3 })
-		must(t, server.Process.Kill())
-		_ = server.Wait()
-		eventually(t, 5*time.Second, "all are dead", func() bool { return len(alive(m)) == 0 })
+		atBest(t, dies, func() time.Duration {
+			m := mark()
+			script := fmt.Sprintf("(setsid sh -c 'sleep %[1]s & exit' &); setsid sleep %[1]s & sleep %[1]s", m)
+			server := exec.Command(self, "__server", string(s.method), folder(t), script)
+			must(t, server.Start())
+			eventually(t, "three processes run", func() bool { return len(alive(m)) == 3 })
+			killed := time.Now()
+			must(t, server.Process.Kill())
+			_ = server.Wait()
+			eventually(t, "all are dead", func() bool { return len(alive(m)) == 0 })
+			return time.Since(killed)
+		})
 	})
 }
 
@@ -219,7 +223,7 @@ func TestSupervisorKilled(t *testing.T) {
 			_, err := s.Run(t.Context(), command, io.Discard)
 			failed <- err
 		}()
-		eventually(t, 10*time.Second, "two processes run", func() bool { return len(alive(m)) == 2 })
+		eventually(t, "two processes run", func() bool { return len(alive(m)) == 2 })
 		for _, pid := range children(os.Getpid()) {
 			process, _ := os.FindProcess(pid)
 			must(t, process.Kill())
@@ -227,7 +231,7 @@ func TestSupervisorKilled(t *testing.T) {
 		if err := <-failed; domain.CodeOf(err) != domain.CodeToolFailed {
 			t.Errorf("error %v", err)
 		}
-		eventually(t, 5*time.Second, "all are dead", func() bool { return len(alive(m)) == 0 })
+		eventually(t, "all are dead", func() bool { return len(alive(m)) == 0 })
 	})
 }
 
@@ -356,6 +360,6 @@ func TestManyAtOnce(t *testing.T) {
 		if left := children(os.Getpid()); len(left) > 0 {
 			t.Errorf("children are left: %v", left)
 		}
-		eventually(t, slack, "no descriptor is left", func() bool { return descriptors(t) <= before })
+		eventually(t, "no descriptor is left", func() bool { return descriptors(t) <= before })
 	})
 }

@@ -147,7 +147,7 @@ func TestNetworkEndsWithTheCommand(t *testing.T) {
 				t.Errorf("%s: error %v", way, err)
 			}
 			<-gone
-			eventually(t, slack, "no descriptor is left", func() bool { return descriptors(t) <= before })
+			eventually(t, "no descriptor is left", func() bool { return descriptors(t) <= before })
 		}
 	})
 }

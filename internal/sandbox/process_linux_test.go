@@ -60,13 +60,13 @@ func rest(t testing.TB, from io.Reader) string {
 }
 
 // ends waits for the death of everything.
-func ends(t testing.TB, c *Child, within time.Duration) Exit {
+func ends(t testing.TB, c *Child) Exit {
 	t.Helper()
 	select {
 	case <-c.Done():
 		return c.Exit()
-	case <-time.After(within):
-		t.Fatalf("not dead within %v", within)
+	case <-time.After(slack):
+		t.Fatalf("not dead within %v", slack)
 		return Exit{}
 	}
 }
@@ -83,7 +83,7 @@ func TestProcessIsSpokenTo(t *testing.T) {
 		if got := rest(t, c.Stderr); got != "problem\n" {
 			t.Errorf("errors: %q", got)
 		}
-		if exit := ends(t, c, slack); exit != (Exit{Code: 4}) {
+		if exit := ends(t, c); exit != (Exit{Code: 4}) {
 			t.Errorf("%+v", exit)
 		}
 	})
@@ -94,7 +94,7 @@ func TestProcessRunsWhateverTheKind(t *testing.T) {
 		s, err := New(t.Context(), Config{Mode: mode})
 		must(t, err)
 		s.kind = KindNone
-		if exit := ends(t, begin(t, s, "exit 5"), time.Minute); exit.Code != 5 {
+		if exit := ends(t, begin(t, s, "exit 5")); exit.Code != 5 {
 			t.Errorf("%+v", exit)
 		}
 		if s.processes != byPIDNamespace {
@@ -185,13 +185,13 @@ func TestProcessIsNotCounted(t *testing.T) {
 		m := mark()
 		c := begin(t, s, fmt.Sprintf("for i in $(seq %d); do sleep %s & done; wait", maxProcesses+10, m))
 		all := func() bool { return len(alive(m)) == maxProcesses+10 }
-		eventually(t, 30*time.Second, "all of them run", all) // a shell has forked long before its children are what they are to become
-		time.Sleep(200 * time.Millisecond)                    // in which who counts has counted
+		eventually(t, "all of them run", all) // a shell has forked long before its children are what they are to become
+		time.Sleep(200 * time.Millisecond)    // in which who counts has counted
 		if !all() {
 			t.Errorf("%d processes run", len(alive(m)))
 		}
 		c.Kill()
-		ends(t, c, slack)
+		ends(t, c)
 		wantDead(t, m)
 	})
 }
@@ -235,7 +235,7 @@ func TestSecretsDoNotTravelInSight(t *testing.T) {
 // wantUnseen looks for secret in all arguments, and in all environments but that of the sleep that is marked.
 func wantUnseen(t *testing.T, secret, mark string) {
 	t.Helper()
-	eventually(t, 10*time.Second, "it sleeps", func() bool { return len(alive(mark)) == 1 })
+	eventually(t, "it sleeps", func() bool { return len(alive(mark)) == 1 })
 	owner := strconv.Itoa(alive(mark)[0])
 	files, _ := filepath.Glob("/proc/[0-9]*/*")
 	for _, file := range files {
@@ -272,7 +272,7 @@ func TestProcessEndTakesAllWithIt(t *testing.T) {
 		m := mark()
 		script := "head -c 60000 /dev/zero; echo no >&2; (setsid sh -c 'trap \"\" TERM HUP; sleep %[1]s & sleep %[1]s' &); sleep 0.1; exit 3"
 		c := begin(t, s, fmt.Sprintf(script, m))
-		if exit := ends(t, c, slack); exit != (Exit{Code: 3}) {
+		if exit := ends(t, c); exit != (Exit{Code: 3}) {
 			t.Errorf("%+v", exit)
 		}
 		wantDead(t, m)
@@ -297,7 +297,7 @@ func TestProcessOutlivesStart(t *testing.T) {
 		must(t, err)
 		expect(t, c, "hello")
 		must(t, c.Stdin.Close())
-		if got := rest(t, c.Stdout) + rest(t, c.Stderr); got != "" || ends(t, c, slack).Code != 0 {
+		if got := rest(t, c.Stdout) + rest(t, c.Stderr); got != "" || ends(t, c).Code != 0 {
 			t.Errorf("%q, %+v", got, c.Exit())
 		}
 	})
@@ -308,10 +308,10 @@ func TestKill(t *testing.T) {
 		m := mark()
 		c := begin(t, s, fmt.Sprintf("trap '' TERM HUP INT; (setsid sh -c 'sleep %[1]s & sleep %[1]s' &); echo up; sleep %[1]s", m))
 		expect(t, c, "up")
-		eventually(t, 10*time.Second, "three processes run", func() bool { return len(alive(m)) == 3 })
+		eventually(t, "three processes run", func() bool { return len(alive(m)) == 3 })
 		c.Kill()
 		c.Kill()
-		if exit := ends(t, c, slack); exit != (Exit{Code: 137, Signal: "killed"}) {
+		if exit := ends(t, c); exit != (Exit{Code: 137, Signal: "killed"}) {
 			t.Errorf("%+v", exit)
 		}
 		wantDead(t, m)
@@ -344,10 +344,10 @@ func TestStuckSupervisor(t *testing.T) {
 		if took := time.Since(started); took >= killGrace { // which is for the supervisor; the machine hardly stands still between two lines
 			t.Errorf("the kill was waited for, %v", took)
 		}
-		if exit := ends(t, c, slack); exit.Code != -1 || exit.Trouble == "" {
+		if exit := ends(t, c); exit.Code != -1 || exit.Trouble == "" {
 			t.Errorf("%+v", exit)
 		}
-		eventually(t, slack, "all are dead", func() bool { return len(alive(m)) == 0 })
+		eventually(t, "all are dead", func() bool { return len(alive(m)) == 0 })
 	})
 }
 
@@ -357,10 +357,10 @@ func TestProcessServerKilled(t *testing.T) {
 		script := fmt.Sprintf("trap '' TERM HUP; (setsid sh -c 'sleep %[1]s & exit' &); setsid sleep %[1]s & sleep %[1]s", m)
 		server := exec.Command(self, "__processServer", string(s.method), script)
 		must(t, server.Start())
-		eventually(t, 10*time.Second, "three processes run", func() bool { return len(alive(m)) == 3 })
+		eventually(t, "three processes run", func() bool { return len(alive(m)) == 3 })
 		must(t, server.Process.Kill())
 		_ = server.Wait()
-		eventually(t, slack, "all are dead", func() bool { return len(alive(m)) == 0 })
+		eventually(t, "all are dead", func() bool { return len(alive(m)) == 0 })
 	})
 }
 
@@ -381,7 +381,7 @@ func TestTerminate(t *testing.T) {
 		c := begin(t, s, fmt.Sprintf("trap 'echo clean > %s; exit 7' TERM; echo up; while :; do sleep 0.01; done", file))
 		expect(t, c, "up")
 		c.Terminate()
-		if exit := ends(t, c, slack); exit != (Exit{Code: 7}) || content(t, file) != "clean\n" {
+		if exit := ends(t, c); exit != (Exit{Code: 7}) || content(t, file) != "clean\n" {
 			t.Errorf("%+v", exit)
 		}
 		c.Terminate() // once more, to nobody
@@ -389,7 +389,7 @@ func TestTerminate(t *testing.T) {
 		c = begin(t, s, "echo up; exec sleep "+mark())
 		expect(t, c, "up")
 		c.Terminate()
-		if exit := ends(t, c, slack); exit != (Exit{Code: 143, Signal: "terminated"}) {
+		if exit := ends(t, c); exit != (Exit{Code: 143, Signal: "terminated"}) {
 			t.Errorf("%+v", exit)
 		}
 	})
@@ -405,7 +405,7 @@ func TestTerminateIsOnlyARequest(t *testing.T) {
 			c.Terminate()
 			expect(t, c, "asked")
 		}
-		eventually(t, slack, "the child that nobody has asked", func() bool { return len(alive(m)) == 1 }) // it may not have begun yet
+		eventually(t, "the child that nobody has asked", func() bool { return len(alive(m)) == 1 }) // it may not have begun yet
 	})
 }
 
@@ -414,9 +414,9 @@ func TestProgramKilledFromOutside(t *testing.T) {
 		m, left := mark(), mark()
 		c := begin(t, s, fmt.Sprintf("setsid sleep %s & echo up; exec sleep %s", left, m))
 		expect(t, c, "up")
-		eventually(t, 10*time.Second, "both sleep", func() bool { return len(alive(m)) == 1 && len(alive(left)) == 1 })
+		eventually(t, "both sleep", func() bool { return len(alive(m)) == 1 && len(alive(left)) == 1 })
 		must(t, unix.Kill(alive(m)[0], unix.SIGKILL))
-		if exit := ends(t, c, slack); exit != (Exit{Code: 137, Signal: "killed"}) {
+		if exit := ends(t, c); exit != (Exit{Code: 137, Signal: "killed"}) {
 			t.Errorf("%+v", exit)
 		}
 		wantDead(t, left)
@@ -486,7 +486,7 @@ func TestStartIsCancelled(t *testing.T) {
 				t.Error(err)
 			default:
 				c.Kill()
-				ends(t, c, slack)
+				ends(t, c)
 				c.Stdout.Close()
 				c.Stderr.Close()
 			}
@@ -506,7 +506,7 @@ func TestUnreadInputHasADeadline(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		c.Kill()
-		ends(t, c, slack)
+		ends(t, c)
 	})
 }
 
@@ -515,7 +515,7 @@ func TestUnreadOutputDoesNotHoldUpTheKill(t *testing.T) {
 		c := begin(t, s, "cat /dev/zero >&2 & echo up; cat /dev/zero")
 		expect(t, c, "up")
 		c.Kill()
-		ends(t, c, slack)
+		ends(t, c)
 	})
 }
 

@@ -159,10 +159,10 @@ func TestSweepWithoutAServer(t *testing.T) {
 		m, dir := mark(), folder(t)
 		server := exec.Command(self, "__server", string(s.method), dir, fmt.Sprintf("echo bad > .envrc; sleep %s", m))
 		must(t, server.Start())
-		eventually(t, slack, "it is planted", func() bool { return len(alive(m)) == 1 })
+		eventually(t, "it is planted", func() bool { return len(alive(m)) == 1 })
 		must(t, server.Process.Kill())
 		_ = server.Wait()
-		eventually(t, slack, "it is put away", func() bool {
+		eventually(t, "it is put away", func() bool {
 			_, err := os.Lstat(filepath.Join(dir, ".envrc"))
 			return os.IsNotExist(err)
 		})
