@@ -57,10 +57,8 @@ func (l *hubLog) encode(kind domain.EventType, data []byte) []byte {
 	b := make([]byte, 0, len(data)+2*len(kind)+160)
 	b = append(b, "id: "...)
 	b = append(b, seq...)
-	if kind != domain.MessageDeltaType && kind != domain.ThoughtDeltaType {
-		b = append(b, "\nevent: "...)
-		b = append(b, kind...)
-	}
+	b = append(b, "\nevent: "...)
+	b = append(b, kind...)
 	b = append(b, "\ndata: {\"seq\":"...)
 	b = append(b, seq...)
 	b = append(b, `,"type":"`...)

@@ -105,11 +105,7 @@ func (s *hubStream) next() (event hubEvent, frame string, more bool) {
 	if err := json.Unmarshal([]byte(data), &event); err != nil {
 		s.t.Fatalf("%v in %q", err, frame)
 	}
-	kind := "event: " + event.Type + "\n"
-	if strings.HasSuffix(event.Type, ".delta") {
-		kind = ""
-	}
-	if want := "id: " + strconv.Itoa(event.Seq) + "\n" + kind + "data: "; !strings.HasPrefix(frame, want) {
+	if want := "id: " + strconv.Itoa(event.Seq) + "\nevent: " + event.Type + "\ndata: "; !strings.HasPrefix(frame, want) {
 		s.t.Fatalf("%q does not begin with %q", frame, want)
 	}
 	return event, frame, true

@@ -13,7 +13,7 @@ import (
 func body(sent time.Time, cut int) (stream string) {
 	text := strings.Repeat(fmt.Sprintf("@%d ", sent.UnixNano()), 3)
 	for _, piece := range []string{text[:cut], text[cut:]} {
-		stream += "id: 1\ndata: {\"seq\":1,\"data\":{\"text\":\"" + piece + "\"}}\n\n"
+		stream += "id: 1\nevent: message.delta\ndata: {\"seq\":1,\"data\":{\"text\":\"" + piece + "\"}}\n\n"
 	}
 	return stream + "data: {\"type\":\"execution.completed\",\"data\":{\"output\":{\"text\":\"@all of it once more\"}}}\n\n"
 }

@@ -40,10 +40,8 @@ func encode(id string, event domain.Event, named bool) Frame {
 	b := make([]byte, 0, len(event.Data)+len(event.Type)*2+len(id)+frameRoom)
 	b = append(b, "id: "...)
 	b = append(b, id...)
-	if !isPiece(event.Type) {
-		b = append(b, "\nevent: "...)
-		b = append(b, event.Type...)
-	}
+	b = append(b, "\nevent: "...)
+	b = append(b, event.Type...)
 	b = append(b, "\ndata: "...)
 	start := len(b)
 	b = append(b, `{"seq":`...)
@@ -62,8 +60,8 @@ func encode(id string, event domain.Event, named bool) Frame {
 	return Frame{ID: id, Seq: event.Seq, Type: event.Type, SSE: b, json: start}
 }
 
-// isPiece tells whether events of a type are pieces of a text. Nearly all events of a log are, so their frames say nothing
-// twice: the type stands in the data alone, and the place in the text only in some of them, see [appendData].
+// isPiece tells whether events of a type are pieces of a text. Nearly all events of a log are, so only some of their frames say the
+// place in the text, see [appendData].
 func isPiece(t domain.EventType) bool {
 	return t == domain.MessageDeltaType || t == domain.ThoughtDeltaType || t == domain.ToolCallUpdatedType
 }

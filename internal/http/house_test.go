@@ -568,7 +568,7 @@ func (p *parserSSE) next() (f frame, err error) {
 		}
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" {
-			return f, f.name()
+			return f, f.agrees()
 		}
 		name, value, ok := strings.Cut(line, ": ")
 		into := map[string]*string{"": &f.comment, "id": &f.id, "event": &f.event, "data": &f.data, "retry": &f.retry}[name]
@@ -579,16 +579,15 @@ func (p *parserSSE) next() (f frame, err error) {
 	}
 }
 
-// name takes the type of a piece of a text from its data: its frame says it there alone.
-func (f *frame) name() error {
-	if f.event != "" || f.data == "" {
+// agrees holds the type of the frame against that of its data.
+func (f *frame) agrees() error {
+	if f.data == "" {
 		return nil
 	}
 	var data struct{ Type string }
 	err := json.Unmarshal([]byte(f.data), &data)
-	f.event = data.Type
-	if err == nil && !strings.HasSuffix(f.event, ".delta") && f.event != string(domain.ToolCallUpdatedType) {
-		err = fmt.Errorf("no type of the frame %q", f.raw)
+	if err == nil && f.event != data.Type {
+		err = fmt.Errorf("the frame and its data have different types: %q", f.raw)
 	}
 	return err
 }
