@@ -5,30 +5,6 @@ import (
 	"testing"
 )
 
-func TestScriptsSurviveThePrompt(t *testing.T) {
-	for _, s := range []script{
-		{chunks: 1, bytes: leastBytes},
-		{chunks: 400, rate: 50, bytes: 64},
-		{chunks: 8, bytes: leastBytes, alternate: true},
-		{chunks: 8, bytes: leastBytes, call: true},
-		{chunks: mostChunks, rate: mostRate, bytes: mostBytes, alternate: true, call: true},
-		{chunks: 8, bytes: leastBytes, gate: "/tmp/gate"},
-	} {
-		if got, err := parseScript(s.String()); err != nil || got != s {
-			t.Errorf("%q is read as %+v, %v", s, got, err)
-		}
-	}
-}
-
-func TestScriptsSayOnlyWhatTheyAreAbout(t *testing.T) {
-	want := script{chunks: 1, bytes: leastBytes, call: true}
-	for _, text := range []string{"bench call", "  bench\ncall ", script{call: true}.String()} {
-		if got, err := parseScript(text); err != nil || got != want {
-			t.Errorf("%q is read as %+v, %v", text, got, err)
-		}
-	}
-}
-
 func TestOtherWordsAreRefused(t *testing.T) {
 	for text, complaint := range map[string]string{
 		"":                                  "begins with the word bench",

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestFound(t *testing.T) {
@@ -150,5 +153,27 @@ func TestFiguresAreWellFormed(t *testing.T) {
 	}
 	if _, err := (options{only: "nonsense"}).choose(); err == nil {
 		t.Error("a figure that there is not was chosen")
+	}
+}
+
+// What nobody is judged by costs the short form its time.
+func TestTheShortFormKnowsTheAgentsAndNoIdleFloor(t *testing.T) {
+	chosen, err := options{short: true}.choose()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range chosen {
+		names = append(names, f.name)
+		want := []string{hub, postgres, sqlite}
+		if f.name == "waiting" || f.name == "start" { // their goals are in bytes and in milliseconds
+			want = want[1:]
+		}
+		if diff := cmp.Diff(want, f.contenders); diff != "" {
+			t.Errorf("%s: %s", f.name, diff)
+		}
+	}
+	if !slices.Contains(names, "acp") {
+		t.Errorf("the short form has %v", names)
 	}
 }
