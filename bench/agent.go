@@ -68,7 +68,7 @@ func (at place) between(ctx context.Context, chunks int, gate *gate, first, last
 	if err := all(ctx, first); err != nil {
 		return nil, err
 	}
-	before, err := ownTime(at.process.pid())
+	before, err := ownTime(at.process.PID())
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (at place) between(ctx context.Context, chunks int, gate *gate, first, last
 		return nil, err
 	}
 	took := time.Since(begun)
-	after, err := ownTime(at.process.pid())
+	after, err := ownTime(at.process.PID())
 	thousands := float64(chunks) / 1000
 	return sample{"chunksPerSecond": float64(chunks) / took.Seconds(), "cpu": milliseconds(after-before) / thousands}, err
 }

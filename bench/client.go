@@ -8,10 +8,12 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // object is a JSON object that somebody writes down.
-type object = map[string]any
+type object = harness.Object
 
 // wire keeps enough connections for every figure.
 var wire = &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true, ReadBufferSize: 32 << 10}
@@ -21,25 +23,7 @@ const patience = 60 * time.Second
 
 // send sends a request and leaves the body of the answer to the caller.
 func (t *target) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
-	var content io.Reader
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		content = bytes.NewReader(encoded)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, t.base+path, content)
-	if err != nil {
-		return nil, err
-	}
-	if t.token != "" {
-		request.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := wire.RoundTrip(request)
+	response, err := t.Send(ctx, method, path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +37,7 @@ func (t *target) send(ctx context.Context, method, path string, body any) (*http
 
 // create starts an execution whose agent follows the script.
 func (t *target) create(ctx context.Context, s script, more ...object) (id string, err error) {
-	body := object{"source": object{"type": "internal"}, "prompt": s.String(), "capabilities": object{"execute": "ask"}}
-	for _, fields := range more {
-		for name, value := range fields {
-			body[name] = value
-		}
-	}
+	body := harness.With(object{"source": object{"type": "internal"}, "prompt": s.String(), "capabilities": object{"execute": "ask"}}, more...)
 	response, err := t.send(ctx, http.MethodPost, "/executions", body)
 	if err != nil {
 		return "", err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // decisionFigures are how long after somebody has said yes the command runs. The command tells its time itself, so the child process is in
@@ -109,30 +110,25 @@ func (e event) told() (time.Time, error) {
 }
 
 // events reads a stream event by event.
-type events struct{ lines *bufio.Scanner }
+type events struct{ frames harness.Frames }
 
-func newEvents(body io.Reader) events {
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, 4<<20)
-	return events{lines}
-}
+func newEvents(body io.Reader) events { return events{harness.NewFrames(body)} }
 
 // until returns the next event of a type.
 func (e events) until(kind string) (event, error) {
 	last := ""
-	for e.lines.Scan() {
-		data, found := strings.CutPrefix(e.lines.Text(), "data: ")
-		if !found {
-			continue
+	for {
+		frame, err := e.frames.Next()
+		if err != nil {
+			return event{}, fmt.Errorf("no %s came (%w), the last event was %.300s", kind, err, last)
 		}
 		var next event
-		if err := json.Unmarshal([]byte(data), &next); err != nil {
+		if err := json.Unmarshal([]byte(frame.Data), &next); err != nil {
 			return event{}, err
 		}
 		if next.Type == kind {
 			return next, nil
 		}
-		last = data
+		last = frame.Data
 	}
-	return event{}, fmt.Errorf("no %s came (%w), the last event was %.300s", kind, e.lines.Err(), last)
 }

@@ -115,5 +115,5 @@ const settle = 5 * time.Second
 
 func (at place) settled() (int64, error) {
 	time.Sleep(settle)
-	return memory(at.process.pid())
+	return memory(at.process.PID())
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"signoff/internal/store/storetest"
+	"signoff/test/harness"
 )
 
 // The contenders, by the names that the table gives them.
@@ -28,34 +29,33 @@ const (
 
 // target is a contender that runs.
 type target struct {
+	harness.Client
+
 	name     string
-	base     string // http://127.0.0.1:…
-	token    string
-	process  *process
+	process  *harness.Process
 	database int           // the process that the database's hang on; 0: there is none beside the server
 	ready    time.Duration // how long it took from its start until it said that it is ready
 	folder   string        // goes away with it; empty: there is none
 }
 
 func (t *target) stop() error {
-	t.process.stop()
+	_, err := t.process.Stop(farewellPatience)
 	if t.folder == "" {
-		return nil
+		return err
 	}
-	return os.RemoveAll(t.folder)
+	return errors.Join(err, os.RemoveAll(t.folder))
 }
 
 // cpu is what the server has used so far, and what it has used together with its database.
 func (t *target) cpu() (server, all time.Duration, err error) {
-	if server, err = cpuTime(t.process.pid()); err != nil || t.database == 0 {
+	if server, err = cpuTime(t.process.PID()); err != nil || t.database == 0 {
 		return server, server, err
 	}
-	workers, err := children(t.database)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, worker := range workers {
-		used, err := cpuTime(worker)
+	for _, worker := range harness.Processes() {
+		if worker.Parent != t.database {
+			continue
+		}
+		used, err := cpuTime(worker.PID)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			continue // it has ended meanwhile, and what it used is with its parent: once this ended a whole run
 		}
@@ -73,7 +73,7 @@ type stage struct {
 	folder  string
 	binary  string // of the server
 	self    string // this program: the agent of the executions that have an external one
-	model   *process
+	model   *harness.Process
 	modelAt string
 	cluster *storetest.Cluster // started by the first who needs it
 }
@@ -96,8 +96,8 @@ func newStage(binary string) (*stage, error) {
 }
 
 func (s *stage) close() error {
-	s.model.stop()
-	err := os.RemoveAll(s.folder)
+	_, err := s.model.Stop(farewellPatience)
+	err = errors.Join(err, os.RemoveAll(s.folder))
 	if s.cluster != nil {
 		err = errors.Join(err, s.cluster.Stop())
 	}
@@ -112,7 +112,7 @@ func (s *stage) start(name string, words ...string) (*target, error) {
 	switch name {
 	case hub, relay:
 		p, base, err := launchSelf(append([]string{name, s.modelAt}, words...)...)
-		return &target{name: name, base: base, process: p}, err
+		return &target{Client: harness.Client{Base: base, Transport: wire}, name: name, process: p}, err
 	default:
 		return s.startServer(name)
 	}
@@ -129,7 +129,7 @@ func (s *stage) startServer(name string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: name, folder: folder}
+	t := &target{Client: harness.Client{Transport: wire}, name: name, folder: folder}
 	env := maps.Clone(usual)
 	if name == postgres {
 		if env["SIGNOFF_DATABASE_URL"], t.database, err = s.postgres(); err != nil {
@@ -190,48 +190,25 @@ func (t *target) serve(binary string, env map[string]string) error {
 	}
 	command.Dir, command.Stdout, command.Stderr = t.folder, log, log
 	begun := time.Now()
-	if t.process, err = launch(command); err != nil {
+	if t.process, err = harness.Start(command); err != nil {
 		return err
 	}
-	for t.ready == 0 {
-		select {
-		case <-t.process.exited:
-			return errors.New("the server has ended by itself")
-		case <-time.After(time.Millisecond):
-		}
-		if time.Since(begun) > readyPatience {
-			t.process.stop()
-			return fmt.Errorf("the server is not ready after %s", readyPatience)
-		}
-		if t.base == "" {
-			t.base = announced(log.Name())
-		} else if t.answers() {
-			t.ready = time.Since(begun)
-		}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), readyPatience, fmt.Errorf("the server is not ready after %s", readyPatience))
+	defer cancel()
+	if err := t.process.Await(ctx, func() bool { return t.isReady(ctx, log.Name()) }); err != nil {
+		return errors.Join(err, t.process.Kill())
 	}
+	t.ready = time.Since(begun)
 	token, err := os.ReadFile(filepath.Join(env["SIGNOFF_DATA_DIR"], "token"))
-	t.token = strings.TrimSpace(string(token))
+	t.Token = strings.TrimSpace(string(token))
 	return err
 }
 
-// announced finds the address in the log of a server that took a free port.
-func announced(log string) string {
-	content, err := os.ReadFile(log)
-	if err != nil {
-		return ""
+// isReady finds the address in the log of the server, which took a free port, and asks there.
+func (t *target) isReady(ctx context.Context, log string) bool {
+	if t.Base == "" {
+		content, _ := os.ReadFile(log) // where it cannot be read it says nothing yet
+		t.Base = harness.Address(string(content))
 	}
-	_, rest, found := strings.Cut(string(content), " listens on ")
-	if !found {
-		return ""
-	}
-	return strings.Fields(rest)[0]
-}
-
-func (t *target) answers() bool {
-	response, err := http.Get(t.base + "/readyz")
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	return t.Base != "" && t.Ready(ctx)
 }

@@ -9,9 +9,9 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/llm"
-	"signoff/internal/llm/mocktest"
 	"signoff/internal/tools"
 	"signoff/internal/tools/hosttest"
+	"signoff/test/harness"
 )
 
 // TestMockServer speaks to a server that others have written and keep: @copilotkit/aimock, from npm. Our own doubles
@@ -31,7 +31,10 @@ func TestMockServer(t *testing.T) {
 
 // mockVendor has a server of its own: some of its answers come once.
 func mockVendor(t *testing.T, model llm.Model) {
-	model.BaseURL = mocktest.Start(t) + "/v1"
+	mock, err := harness.StartAimock(t.Context(), "", harness.AimockFixtures(), "--chunk-size", "7", "--strict")
+	want(t, "error", err, nil)
+	t.Cleanup(func() { want(t, "error", mock.Stop(), nil) })
+	model.BaseURL = mock.Base + "/v1"
 	for name, test := range map[string]func(*testing.T, llm.Config){
 		"text, reasoning and parallel calls": mockParallelCalls,
 		"a torn connection":                  mockTornConnection,

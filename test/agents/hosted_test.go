@@ -3,7 +3,6 @@
 package agents
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 // hosted drives an agent through Signoff, by its public API alone: what clients can see is all that it knows.
@@ -48,11 +48,7 @@ type hostedTurn struct {
 	ended bool
 }
 
-// wireEvent is an event with its bytes.
-type wireEvent struct {
-	domain.Event
-	raw string
-}
+type wireEvent = harness.Event
 
 // host begins a scenario. Its end is the end of all executions, and a look at what they leave.
 func host(t testing.TB, h home, s *server) *hosted {
@@ -94,7 +90,7 @@ func (e *execution) numbered(n int) *hostedTurn {
 // tail is the end of the log, for whoever looks into a failure.
 func (e *execution) tail() (lines []string) {
 	for _, event := range e.log[max(0, len(e.log)-25):] {
-		lines = append(lines, event.raw[:min(len(event.raw), 600)])
+		lines = append(lines, event.Raw[:min(len(event.Raw), 600)])
 	}
 	return lines
 }
@@ -139,31 +135,16 @@ func stream(ctx context.Context, s *server, path string, events chan<- wireEvent
 		return // the server is gone, and whoever waits for an event will see that
 	}
 	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		raw, is := strings.CutPrefix(lines.Text(), "data: ")
-		if event := decoded(raw); is && event.Seq > 0 { // the mark between past and present has no number
-			select {
-			case events <- event:
-			case <-ctx.Done():
-				return
-			}
+	for event, err := range harness.Events(response.Body) {
+		if err != nil {
+			return // as above
+		}
+		select {
+		case events <- event:
+		case <-ctx.Done():
+			return
 		}
 	}
-}
-
-func decoded(raw string) wireEvent {
-	var e struct {
-		Seq  int64            `json:"seq"`
-		Type domain.EventType `json:"type"`
-		Time time.Time        `json:"time"`
-		Data json.RawMessage  `json:"data"`
-	}
-	if json.Unmarshal([]byte(raw), &e) != nil {
-		return wireEvent{}
-	}
-	return wireEvent{raw: raw, Event: domain.Event{Seq: e.Seq, Type: e.Type, Time: e.Time, Data: e.Data}}
 }
 
 // until reads events until something holds.
@@ -197,7 +178,7 @@ func (e *execution) turnOf(messageID string, told int) int {
 
 func (h *hosted) take(e *execution, event wireEvent) {
 	e.log = append(e.log, event)
-	payload, err := event.Payload()
+	payload, err := event.Domain().Payload()
 	must(h, err)
 	switch p := payload.(type) {
 	case domain.TurnStarted:
@@ -299,8 +280,8 @@ func (h *hosted) killAgent() {
 	h.Helper()
 	killed := 0
 	for _, p := range running() {
-		if !p.signoff() && parentOf(p).signoff() {
-			must(h, syscall.Kill(p.pid, syscall.SIGKILL))
+		if !signoff(p.PID) && signoff(p.Parent) {
+			must(h, syscall.Kill(p.PID, syscall.SIGKILL))
 			killed++
 		}
 	}
@@ -310,12 +291,10 @@ func (h *hosted) killAgent() {
 }
 
 // signoff tells whether a process is the server or one of its supervisors.
-func (p process) signoff() bool {
-	program, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(p.pid), "exe")) // none where it has ended
+func signoff(pid int) bool {
+	program, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")) // none where it has ended
 	return program == binary
 }
-
-func parentOf(p process) process { return process{pid: p.parent} }
 
 // leftAlone is how long a process of an agent may live on.
 const leftAlone = 5 * time.Second

@@ -3,71 +3,29 @@
 package agents
 
 import (
-	"bufio"
-	_ "embed"
+	"embed"
 	"encoding/json"
+	"io/fs"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
+
+	"signoff/test/harness"
 )
 
 //go:embed fixtures.json
 var fixtures []byte
 
-var aimock = manifest{name: "aimock", needs: "node_modules/@copilotkit/aimock/dist/cli.js"}
-
-// mock is a model server.
+// mock is the model server of all agents.
 type mock struct{ base string }
 
-// startMock runs the model of all agents on a free port of loopback until the test ends.
+// startMock runs it until the test ends.
 func startMock(t testing.TB) mock {
 	t.Helper()
-	folder := aimock.installed(t)
-	answers := filepath.Join(t.TempDir(), "fixtures.json")
-	must(t, os.WriteFile(answers, fixtures, 0o600))
-	process := exec.CommandContext(t.Context(), node(t), filepath.Join(folder, aimock.needs),
-		"--port", "0", "--host", "127.0.0.1", "--fixtures", answers, "--validate-on-load")
-	output, err := process.StdoutPipe()
-	must(t, err)
-	process.Stderr = process.Stdout
-	must(t, process.Start())
-	spare(process.Process.Pid)
-	read, address := make(chan struct{}), make(chan string, 1)
-	go func() {
-		defer close(read)
-		findAddress(bufio.NewScanner(output), address)
-	}()
-	t.Cleanup(func() {
-		_ = process.Process.Kill()
-		<-read
-		_ = process.Wait() // it was killed
-	})
-	select {
-	case base := <-address:
-		return mock{base}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the mock did not say within 30 seconds where it listens")
-		return mock{}
-	}
-}
-
-var listening = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-
-// findAddress reads to the end, so that the mock never waits for a reader.
-func findAddress(lines *bufio.Scanner, address chan<- string) {
-	for lines.Scan() {
-		if found := listening.FindString(lines.Text()); found != "" {
-			select {
-			case address <- found:
-			default:
-			}
-		}
-	}
+	server := must2(harness.StartAimock(t.Context(), node(t), fixtures, "--validate-on-load"))(t)
+	spare(server.PID())
+	t.Cleanup(func() { must(t, server.Stop()) })
+	return mock{server.Base}
 }
 
 // forget empties what asked returns.
@@ -103,6 +61,23 @@ func (m mock) asked(t testing.TB) []string {
 		}
 	}
 	return requests
+}
+
+//go:embed npm
+var manifests embed.FS
+
+// manifest is the locked list of packages in the folder npm/NAME.
+type manifest struct {
+	name  string
+	needs string // see [harness.Manifest], here and below
+	loose bool
+}
+
+// installed returns the folder of the installation, which may be from an earlier run.
+func (m manifest) installed(t testing.TB) string {
+	t.Helper()
+	files := must2(fs.Sub(manifests, "npm/"+m.name))(t)
+	return must2(harness.Manifest{Name: m.name, Files: files, Needs: m.needs, Loose: m.loose}.Installed(t.Context()))(t)
 }
 
 var nodes = map[string]manifest{

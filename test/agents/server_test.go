@@ -3,7 +3,6 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -11,13 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // binary is the server, built once.
@@ -25,10 +23,7 @@ var binary string
 
 func buildServer(folder string) error {
 	binary = filepath.Join(folder, "signoff")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "signoff/cmd/server")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as `make build` does it
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	return build.Run()
+	return harness.Build(binary)
 }
 
 // server is Signoff with one agent in its registry. Its processes come and go over the same data.
@@ -36,36 +31,16 @@ type server struct {
 	t       testing.TB
 	data    string
 	env     []string
-	process *exec.Cmd
-	exited  chan struct{}
-	said    *tape
-	base    string
-	token   string
-}
-
-// tape keeps what a process prints.
-type tape struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *tape) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *tape) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	process *harness.Process
+	printed *harness.Output // by all processes
+	client  harness.Client
 }
 
 // newServer prepares a server. Its file changes of the built-in row no more than what an operator has to: where the
 // program and its home are.
 func newServer(t testing.TB, h home) *server {
 	t.Helper()
-	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), said: &tape{}}
+	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), printed: &harness.Output{}}
 	file := filepath.Join(filepath.Dir(s.data), "signoff.yaml")
 	row := object{"command": h.command, "home": h.folder}
 	if h.setEnv != nil {
@@ -84,7 +59,7 @@ func newServer(t testing.TB, h home) *server {
 			t.Errorf("outlived the server: %v", left)
 		}
 		if t.Failed() {
-			said := s.said.String()
+			said := s.printed.String()
 			t.Logf("the server said:\n%s", said[max(0, len(said)-8000):])
 		}
 	})
@@ -92,41 +67,28 @@ func newServer(t testing.TB, h home) *server {
 	return s
 }
 
-var serves = regexp.MustCompile(`listens on (http://[0-9.:]+)`)
-
 func (s *server) start() {
 	s.t.Helper()
-	s.process = exec.Command(binary, "serve")
-	s.process.Env, s.process.Dir, s.process.Stderr = s.env, filepath.Dir(s.data), s.said
-	before := len(serves.FindAllString(s.said.String(), -1))
-	must(s.t, s.process.Start())
-	spare(s.process.Process.Pid)
-	s.exited = make(chan struct{})
-	go func(process *exec.Cmd, exited chan struct{}) {
-		defer close(exited)
-		_ = process.Wait() // how it has ended is looked at where it was told to
-	}(s.process, s.exited)
-	eventually(s.t, "the server to listen", func() bool {
-		found := serves.FindAllStringSubmatch(s.said.String(), -1)
-		if len(found) > before {
-			s.base = found[before][1]
-		}
-		return len(found) > before
-	})
-	s.token = strings.TrimSpace(string(must2(os.ReadFile(filepath.Join(s.data, "token")))(s.t)))
+	command := exec.Command(binary, "serve")
+	command.Env, command.Dir, command.Stderr = s.env, filepath.Dir(s.data), s.printed
+	before := len(s.printed.String())
+	s.process = must2(harness.Start(command))(s.t)
+	spare(s.process.PID())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	must(s.t, s.process.Await(ctx, func() bool {
+		s.client.Base = harness.Address(s.printed.String()[before:])
+		return s.client.Base != ""
+	}))
+	s.client.Token = strings.TrimSpace(string(must2(os.ReadFile(filepath.Join(s.data, "token")))(s.t)))
 }
 
 // stop is SIGTERM.
 func (s *server) stop() {
 	s.t.Helper()
-	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-s.exited:
-	case <-time.After(patience):
+	if obeyed := must2(s.process.Stop(patience))(s.t); !obeyed {
 		s.t.Error("the server does not stop")
-		s.kill()
-	}
-	if code := s.process.ProcessState.ExitCode(); code != 0 {
+	} else if code := s.process.End().ExitCode(); code != 0 {
 		s.t.Errorf("the server has ended with exit code %d", code)
 	}
 	s.process = nil
@@ -135,8 +97,7 @@ func (s *server) stop() {
 // kill is SIGKILL.
 func (s *server) kill() {
 	s.t.Helper()
-	must(s.t, s.process.Process.Kill())
-	<-s.exited
+	must(s.t, s.process.Kill())
 }
 
 // eventually waits until something holds that no bell tells of.
@@ -150,20 +111,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 func (s *server) try(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {
-	var content io.Reader
-	if body != nil {
-		content = bytes.NewReader(must2(json.Marshal(body))(s.t))
-	}
-	request, err := http.NewRequestWithContext(ctx, method, s.base+path, content)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+s.token)
-	request.Header.Set("Accept", accept)
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	return http.DefaultTransport.RoundTrip(request)
+	return s.client.Send(ctx, method, path, body, "Accept", accept)
 }
 
 // request sends a request, fails on what is no success, and decodes the answer.

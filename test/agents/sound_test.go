@@ -17,9 +17,11 @@ func (h *hosted) sound(e *execution) {
 	page := h.pages("/executions/"+e.id+"/events", "seq")
 	log := make([]domain.Event, len(page))
 	for i, raw := range page {
-		log[i] = decoded(raw).Event
-		if i < len(e.log) && e.log[i].raw != raw {
-			h.Errorf("the stream had %s where the page has %s", e.log[i].raw, raw)
+		var event wireEvent
+		must(h, json.Unmarshal([]byte(raw), &event))
+		log[i] = event.Domain()
+		if i < len(e.log) && e.log[i].Raw != raw {
+			h.Errorf("the stream had %s where the page has %s", e.log[i].Raw, raw)
 		}
 	}
 	if len(page) != len(e.log) {
@@ -78,7 +80,7 @@ func (h *hosted) hushed(e *execution, log []string) {
 	}
 	shown := request[json.RawMessage](h.server, "GET", "/executions/"+e.id, nil)
 	for place, texts := range map[string][]string{
-		"the log": log, "the debug feed": debug, "the execution": {string(shown)}, "the server's log": {h.server.said.String()},
+		"the log": log, "the debug feed": debug, "the execution": {string(shown)}, "the server's log": {h.server.printed.String()},
 	} {
 		for _, text := range texts {
 			if strings.Contains(text, key) {

@@ -61,11 +61,11 @@ func (w *world) ranOnce(t *track) {
 	for _, e := range t.seen {
 		seen[e.Type]++
 		var asked question
-		if e.Type == "approval.requested" && e.into(&asked) == nil && asked.Kind != "toolCall" {
+		if e.Type == "approval.requested" && e.Into(&asked) == nil && asked.Kind != "toolCall" {
 			w.run.violate("%s: %s was asked about as %s", w.name, t.id, asked.Kind)
 		}
 		var done struct{ Fate string }
-		if e.Type == "toolCall.completed" && e.into(&done) == nil && done.Fate != "succeeded" {
+		if e.Type == "toolCall.completed" && e.Into(&done) == nil && done.Fate != "succeeded" {
 			w.run.violate("%s: the command of %s is %s", w.name, t.id, done.Fate)
 		}
 	}

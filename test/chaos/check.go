@@ -11,6 +11,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/events/eventstest"
+	"signoff/test/harness"
 )
 
 // check holds everything that was seen in the world against the invariants, when the load has settled.
@@ -57,11 +58,11 @@ func (w *world) report(h history) {
 		var call callEvent
 		var asked question
 		switch {
-		case e.Type == "toolCall.completed" && e.into(&call) == nil:
+		case e.Type == "toolCall.completed" && e.Into(&call) == nil:
 			w.run.count("calls "+call.Fate, 1)
-		case e.Type == "approval.requested" && e.into(&asked) == nil:
+		case e.Type == "approval.requested" && e.Into(&asked) == nil:
 			w.run.count("questions "+asked.Kind, 1)
-		case e.recovers():
+		case recovers(e):
 			w.run.count("take-overs", 1)
 		}
 	}
@@ -119,10 +120,10 @@ func (h history) givenUp() string {
 		case e.Type == "execution.completed":
 			return ""
 		case domain.EventType(e.Type).Terminal():
-			return e.raw
-		case e.Type == "execution.stateChanged" && e.into(&change) == nil:
+			return e.Raw
+		case e.Type == "execution.stateChanged" && e.Into(&change) == nil:
 			if change.To == string(domain.StatusInterrupted) {
-				return e.raw
+				return e.Raw
 			}
 			return "" // it goes on, and I3 tells that it has not ended
 		}
@@ -134,7 +135,7 @@ func (h history) givenUp() string {
 func (h history) broken() []string {
 	var wrong []string
 	wrong = append(wrong, h.stream()...)
-	wrong = append(wrong, eventstest.BrokenReceived(asDomain(h.log))...)
+	wrong = append(wrong, eventstest.BrokenReceived(harness.Domain(h.log))...)
 	c := newCalls(h.log)
 	wrong = append(wrong, c.wrong...)
 	wrong = append(wrong, c.effects(h.ledger)...)
@@ -154,8 +155,8 @@ func (h history) stream() (wrong []string) {
 		}
 	}
 	for i, e := range h.seen {
-		if i >= len(h.log) || h.log[i].raw != e.raw {
-			wrong = append(wrong, fmt.Sprintf("I1, I2: the %d. event that was seen is not in the log there: %s", i+1, e.raw))
+		if i >= len(h.log) || h.log[i].Raw != e.Raw {
+			wrong = append(wrong, fmt.Sprintf("I1, I2: the %d. event that was seen is not in the log there: %s", i+1, e.Raw))
 			break
 		}
 	}
@@ -165,19 +166,11 @@ func (h history) stream() (wrong []string) {
 	if terminal != 1 {
 		last := "nothing"
 		if len(h.log) > 0 {
-			last = h.log[len(h.log)-1].raw
+			last = h.log[len(h.log)-1].Raw
 		}
 		wrong = append(wrong, fmt.Sprintf("I3: %d terminal events, the last event is %s", terminal, last))
 	}
 	return wrong
-}
-
-func asDomain(log []event) []domain.Event {
-	events := make([]domain.Event, len(log))
-	for i, e := range log {
-		events[i] = domain.Event{Seq: e.Seq, Type: domain.EventType(e.Type), Time: e.Time, Data: e.Data}
-	}
-	return events
 }
 
 // calls is what the log tells of tool calls and approvals.
@@ -257,7 +250,7 @@ func (c *calls) event(e event) {
 }
 
 func (c *calls) read(e event, into any) {
-	if err := e.into(into); err != nil {
+	if err := e.Into(into); err != nil {
 		c.failf("event %d: %v", e.Seq, err)
 	}
 }

@@ -16,7 +16,7 @@ func written(payloads ...domain.Payload) []event {
 	for i, p := range payloads {
 		e := event{Seq: int64(i + 1), Type: string(p.EventType()), Time: time.Unix(int64(i), 0), Data: domain.Encode(p)}
 		raw, _ := json.Marshal(e)
-		e.raw = string(raw)
+		e.Raw = string(raw)
 		log = append(log, e)
 	}
 	return log
@@ -78,7 +78,7 @@ func TestBrokenPromisesAreFound(t *testing.T) {
 		"an event was not seen":              {func(h *history) { h.seen = slices.Delete(slices.Clone(h.seen), 2, 3) }, "I1"},
 		"an event was seen twice":            {func(h *history) { h.seen = slices.Insert(slices.Clone(h.seen), 2, h.seen[1]) }, "I1"},
 		"the end was not seen":               {func(h *history) { h.seen = h.seen[:len(h.seen)-1] }, "I1"},
-		"other bytes were seen":              {func(h *history) { h.seen[3].raw += " " }, "I1, I2"},
+		"other bytes were seen":              {func(h *history) { h.seen[3].Raw += " " }, "I1, I2"},
 		"what was seen was taken back":       {func(h *history) { h.log = h.log[:len(h.log)-1] }, "I1, I2"},
 		"it never ended":                     {func(h *history) { h.log, h.seen = h.log[:4], h.seen[:4] }, "I3"},
 		"it ended twice":                     {over(append(end, domain.ExecutionEnded{Status: domain.StatusCompleted})...), "I3"},
@@ -122,7 +122,7 @@ func TestBrokenPromisesAreFound(t *testing.T) {
 
 func TestPlansSurviveTheirPrompt(t *testing.T) {
 	p := plan{Key: "kill-1", Calls: 3, Pieces: 7, Delay: 5 * time.Millisecond, Run: 80 * time.Millisecond}
-	got, results := planOf([]message{{"system", "chaos of another kind"}, {"user", p.prompt()}, {"assistant", ""}, {"tool", "done"}})
+	got, results := planOf([]message{{Role: "system", Content: "chaos of another kind"}, {Role: "user", Content: p.prompt()}, {Role: "assistant"}, {Role: "tool", Content: "done"}})
 	if got != p || results != 1 {
 		t.Errorf("%+v after %d results", got, results)
 	}
@@ -168,19 +168,6 @@ func TestTheLedgerTellsOfTwoAtOnce(t *testing.T) {
 	}
 	if !slices.ContainsFunc(ledger["key"], func(e entry) bool { return e.what == "overlap" }) {
 		t.Errorf("%v", ledger)
-	}
-}
-
-func TestFramesThatBrokeOffWereNotDelivered(t *testing.T) {
-	whole := "id: 1\nevent: execution.created\ndata: {\"seq\":1,\"type\":\"execution.created\"}\n\n"
-	for cut := range len(whole) * 2 {
-		var seen []int64
-		if err := frames(strings.NewReader((whole + strings.ReplaceAll(whole, "1", "2"))[:cut]), func() {}, func(e event) { seen = append(seen, e.Seq) }); err != nil {
-			t.Fatal(cut, err)
-		}
-		if want := cut / len(whole); len(seen) != want {
-			t.Errorf("cut at %d: %v", cut, seen)
-		}
 	}
 }
 

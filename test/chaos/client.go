@@ -1,21 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // object is a JSON object that somebody writes down.
-type object = map[string]any
+type object = harness.Object
 
 // wire is the connections of all clients. A server that was killed breaks them, and new ones are made.
 var wire = &http.Transport{
@@ -48,11 +49,7 @@ func (w *world) ask(ctx context.Context, s *server, method, path string, body an
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	w.run.count("requests", 1)
-	request, err := w.request(ctx, s, method, path, body, headers...)
-	if err != nil {
-		return answer{err: err}
-	}
-	response, err := wire.RoundTrip(request)
+	response, err := w.client(s).Send(ctx, method, path, body, headers...)
 	if err != nil {
 		w.run.count("requests without an answer", 1)
 		return answer{err: err}
@@ -65,27 +62,9 @@ func (w *world) ask(ctx context.Context, s *server, method, path string, body an
 	return answer{status: response.StatusCode, body: content}
 }
 
-func (w *world) request(ctx context.Context, s *server, method, path string, body any, headers ...string) (*http.Request, error) {
-	var content io.Reader
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		content = bytes.NewReader(encoded)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, s.base+path, content)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+w.token)
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	return request, nil
+// client is one of a server.
+func (w *world) client(s *server) harness.Client {
+	return harness.Client{Base: s.base, Token: w.token, Transport: wire}
 }
 
 // again tells whether a request that was answered so is to be repeated, here or elsewhere: nobody answered, or the server
@@ -117,16 +96,7 @@ func (w *world) insist(ctx context.Context, d *dice, method, path string, body a
 	}
 }
 
-// event is an event as it came over the wire.
-type event struct {
-	Seq  int64           `json:"seq"`
-	Type string          `json:"type"`
-	Time time.Time       `json:"time"`
-	Data json.RawMessage `json:"data"`
-	raw  string
-}
-
-func (e event) into(target any) error { return json.Unmarshal(e.Data, target) }
+type event = harness.Event
 
 // silence is how long a follower waits for a byte before it goes to another replica: one that is paused breaks no connection.
 const silence = 1500 * time.Millisecond
@@ -137,12 +107,8 @@ func (w *world) follow(ctx context.Context, s *server, id string, after int64, t
 	defer cancel()
 	quiet := time.AfterFunc(silence, cancel)
 	defer quiet.Stop()
-	request, err := w.request(ctx, s, http.MethodGet, "/executions/"+id+"/events", nil,
+	response, err := w.client(s).Send(ctx, http.MethodGet, "/executions/"+id+"/events", nil,
 		"Accept", "text/event-stream", "Last-Event-ID", strconv.FormatInt(after, 10))
-	if err != nil {
-		return false, err
-	}
-	response, err := wire.RoundTrip(request)
 	if err != nil {
 		return false, err
 	}
@@ -154,41 +120,30 @@ func (w *world) follow(ctx context.Context, s *server, id string, after int64, t
 		content, _ := io.ReadAll(response.Body)
 		return false, fmt.Errorf("stream of %s: %s: %s", id, response.Status, content)
 	}
-	return false, frames(response.Body, func() { quiet.Reset(silence) }, take)
+	for e, err := range harness.Events(alive{response.Body, quiet}) {
+		if errors.Is(err, harness.ErrFrame) {
+			return false, err
+		}
+		if err != nil {
+			break // every stream of a server that dies ends so; what matters is what came before
+		}
+		take(e)
+	}
+	return false, nil
 }
 
-// frames reads the frames of a stream up to its end. One that broke off in the middle of a frame has not delivered it.
-func frames(r io.Reader, alive func(), take func(event)) error {
-	lines := bufio.NewReaderSize(r, 1<<16)
-	id, kind, data := "", "", ""
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return nil //nolint:nilerr // every stream of a server that dies ends so; what matters is what came before
-		}
-		alive()
-		line = strings.TrimSuffix(line, "\n")
-		switch name, value, _ := strings.Cut(line, ": "); {
-		case line == "":
-			if data != "" && kind != "stream.synced" {
-				e := event{raw: data}
-				if err := json.Unmarshal([]byte(data), &e); err != nil {
-					return fmt.Errorf("frame %s %s: %w", id, kind, err)
-				}
-				if strconv.FormatInt(e.Seq, 10) != id || kind != "" && e.Type != kind { // pieces of texts have no kind beside their data
-					return fmt.Errorf("frame %s %s carries %s", id, kind, data)
-				}
-				take(e)
-			}
-			id, kind, data = "", "", ""
-		case name == "id":
-			id = value
-		case name == "event":
-			kind = value
-		case name == "data":
-			data = value
-		}
+// alive is a body that puts off the end of somebody's patience with each byte.
+type alive struct {
+	io.Reader
+	quiet *time.Timer
+}
+
+func (a alive) Read(p []byte) (n int, err error) {
+	n, err = a.Reader.Read(p)
+	if n > 0 {
+		a.quiet.Reset(silence)
 	}
+	return n, err
 }
 
 // log reads the whole log of an execution as pages.
@@ -196,23 +151,14 @@ func (w *world) log(ctx context.Context, d *dice, id string) ([]event, error) {
 	var all []event
 	for after := int64(0); ; {
 		a := w.insist(ctx, d, http.MethodGet, "/executions/"+id+"/events?limit=500&after="+strconv.FormatInt(after, 10), nil, "Accept", "application/json")
-		var page struct {
-			Items      []json.RawMessage `json:"items"`
-			NextCursor *string           `json:"nextCursor"`
-		}
+		var page harness.Page[event]
 		if a.status != http.StatusOK {
 			return all, fmt.Errorf("the log of %s: %s", id, a)
 		}
 		if err := a.into(&page); err != nil {
 			return all, err
 		}
-		for _, raw := range page.Items {
-			e := event{raw: string(raw)}
-			if err := json.Unmarshal(raw, &e); err != nil {
-				return all, err
-			}
-			all = append(all, e)
-		}
+		all = append(all, page.Items...)
 		if page.NextCursor == nil || len(page.Items) == 0 {
 			return all, nil
 		}

@@ -235,7 +235,7 @@ func (w *world) write(key, fate string) {
 	for end := time.Now().Add(time.Minute); !ended && time.Now().Before(end); w.run.sleep(50 * time.Millisecond) {
 		ended, _ = w.follow(w.run.ctx, w.servers[0], created.ID, last, func(e event) {
 			var call struct{ Fate string }
-			if last = e.Seq; e.Type == "toolCall.completed" && e.into(&call) == nil {
+			if last = e.Seq; e.Type == "toolCall.completed" && e.Into(&call) == nil {
 				got = call.Fate
 			}
 		})

@@ -15,6 +15,7 @@ import (
 
 	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 // hostile has models and agents do whatever they like, among good executions on the same server, which is killed now and then. Only
@@ -48,55 +49,58 @@ func hostile(r *run) {
 // that go on for ever.
 func villainModels() map[string]story {
 	status := func(code int) story {
-		return func(s speaker, _ string, _ int) {
-			s.w.Header().Set("Content-Type", "application/json")
-			s.w.Header().Set("Retry-After", "0.05")
-			s.w.WriteHeader(code)
-			fmt.Fprint(s.w, `{"error":{"message":"not today","type":"overloaded"}}`)
+		return func(a *harness.Answer, _ string, _ int) {
+			a.W.Header().Set("Retry-After", "0.05")
+			a.Refuse(code, "")
+		}
+	}
+	raw := func(text string) story {
+		return func(a *harness.Answer, _ string, _ int) {
+			a.Broken = true
+			fmt.Fprint(a.W, text)
 		}
 	}
 	return map[string]story{
 		"status429": status(http.StatusTooManyRequests),
 		"status503": status(http.StatusServiceUnavailable),
-		"errorEvent": func(s speaker, key string, _ int) {
-			s.say(key)
-			s.raw(`data: {"error":{"message":"broken","code":500}}` + "\n\n")
+		"errorEvent": func(a *harness.Answer, key string, results int) {
+			a.Say(key)
+			raw(`data: {"error":{"message":"broken","code":500}}`+"\n\n")(a, key, results)
 		},
-		"truncated":   func(s speaker, key string, _ int) { s.say("half a sen"); panic(http.ErrAbortHandler) },
-		"unended":     func(s speaker, key string, _ int) { s.say("half a sen") },
-		"invalidJSON": func(s speaker, key string, _ int) { s.raw("data: {\"choices\":[{\"delta\":{\"content\":\"x\"\n\n") },
-		"noise":       func(s speaker, _ string, _ int) { s.raw(strings.Repeat("\x00\xff<html>", 5000)) },
-		"hugeChunk":   func(s speaker, _ string, _ int) { s.say(strings.Repeat("x", 64<<20)) },
-		"wildCall":    func(s speaker, key string, results int) { wildCall(s, key, results) },
-		"slow":        func(s speaker, key string, _ int) { s.forever(time.Second, "x") },
-		"endless":     func(s speaker, key string, _ int) { s.forever(0, strings.Repeat("endless ", 1000)) },
-		"silent":      func(s speaker, _ string, _ int) { <-s.gone },
+		"truncated":   func(a *harness.Answer, _ string, _ int) { a.Say("half a sen"); panic(http.ErrAbortHandler) },
+		"unended":     func(a *harness.Answer, _ string, _ int) { a.Say("half a sen"); a.Broken = true },
+		"invalidJSON": raw("data: {\"choices\":[{\"delta\":{\"content\":\"x\"\n\n"),
+		"noise":       raw(strings.Repeat("\x00\xff<html>", 5000)),
+		"hugeChunk":   func(a *harness.Answer, _ string, _ int) { a.Say(strings.Repeat("x", 64<<20)); a.Broken = true },
+		"wildCall":    wildCall,
+		"slow":        forever(time.Second, "x"),
+		"endless":     forever(0, strings.Repeat("endless ", 1000)),
+		"silent":      func(a *harness.Answer, _ string, _ int) { <-a.Gone },
 	}
 }
 
-func (s speaker) raw(text string) { fmt.Fprint(s.w, text) }
-
 // forever says the same again and again, until nobody listens.
-func (s speaker) forever(pause time.Duration, text string) {
-	for range math.MaxInt {
-		s.say(text)
-		select {
-		case <-s.gone:
-			return
-		case <-time.After(pause):
+func forever(pause time.Duration, text string) story {
+	return func(a *harness.Answer, _ string, _ int) {
+		for range math.MaxInt {
+			a.Say(text)
+			select {
+			case <-a.Gone:
+				return
+			case <-time.After(pause):
+			}
 		}
 	}
 }
 
 // wildCall asks for tools that are not there, with arguments that are none. The server tells the model, and goes on.
-func wildCall(s speaker, key string, results int) {
-	calls := []object{{"name": "nothing", "arguments": "{}"}, {"name": "bash", "arguments": "{\"command\":"}, {"name": "bash", "arguments": `{"command":7}`}}
+func wildCall(a *harness.Answer, key string, results int) {
+	calls := [][2]string{{"nothing", "{}"}, {"bash", `{"command":`}, {"bash", `{"command":7}`}}
 	if results < len(calls) {
-		s.chunk(object{"tool_calls": []object{{"index": 0, "id": "same", "type": "function", "function": calls[results]}}}, nil)
-		s.end("tool_calls")
+		a.WantRaw(calls[results][0], calls[results][1])
 		return
 	}
-	s.farewell(key)
+	farewell(a, key)
 }
 
 // villain is a hostile execution and how it has to end.

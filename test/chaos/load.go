@@ -286,7 +286,7 @@ func (t *track) take(e event) {
 		return
 	}
 	var asked question
-	if err := e.into(&asked); err != nil {
+	if err := e.Into(&asked); err != nil {
 		t.load.w.run.violate("%s: event %d of %s: %v", t.load.w.name, e.Seq, t.id, err)
 		return
 	}

@@ -5,12 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"signoff/test/harness"
 )
 
 func main() {
@@ -87,7 +88,6 @@ type stage struct {
 	binary   string
 	verbose  bool
 	postgres lazyCluster
-	starter  starter
 }
 
 func newStage(o options) (*stage, error) {
@@ -95,19 +95,13 @@ func newStage(o options) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{folder: folder, binary: o.binary, verbose: o.verbose, starter: newStarter()}
+	s := &stage{folder: folder, binary: o.binary, verbose: o.verbose}
 	if s.binary != "" {
 		s.binary, err = filepath.Abs(s.binary)
 		return s, err
 	}
 	s.binary = filepath.Join(folder, "signoff")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", s.binary, "signoff/cmd/server")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as `make build` does it, whose dependencies are compiled already
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("cannot build the server: %w", err)
-	}
-	return s, nil
+	return s, harness.Build(s.binary)
 }
 
 // knows tells whether the server has a setting: an older one is tested without those that it would refuse. The page that lists them is held against the code by a test.
@@ -117,7 +111,6 @@ func (s *stage) knows(setting string) bool {
 }
 
 func (s *stage) close() {
-	s.starter.close()
 	if err := s.postgres.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}

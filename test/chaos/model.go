@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // model is a scripted server of OpenAI's chat completions. Its answers are a pure function of the conversation, so a turn that
@@ -35,39 +36,28 @@ func (m *model) close() {
 	m.server.Close()
 }
 
-type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
+type message = harness.Message
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet {
-		fmt.Fprint(w, `{"object":"list","data":[{"id":"m","object":"model"}]}`)
-		return
+	if r.Method == http.MethodPost {
+		m.requests.Add(1)
+		if a := m.away.Load(); a != nil {
+			a.turnAway(w)
+			return
+		}
 	}
-	m.requests.Add(1)
-	if a := m.away.Load(); a != nil {
-		a.turnAway(w)
-		return
-	}
-	var request struct {
-		Messages []message `json:"messages"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	s := speaker{w: w, gone: r.Context().Done()}
-	plan, results := planOf(request.Messages)
-	s.pieces(plan, results)
+	harness.Chat(play).ServeHTTP(w, r)
+}
+
+// play answers by the plan of the conversation.
+func play(a *harness.Answer, conversation []message) {
+	plan, results := planOf(conversation)
+	speak(a, plan, results)
 	if results < plan.Calls {
-		s.call("bash", object{"command": plan.command(results+1, "shown")})
-		s.end("tool_calls")
+		a.Want("bash", object{"command": plan.command(results+1, "shown")})
 		return
 	}
-	s.say("That was " + plan.Key + ".")
-	s.end("stop")
+	farewell(a, plan.Key)
 }
 
 // plan is what one execution is to do.
@@ -118,45 +108,16 @@ func planOf(conversation []message) (p plan, results int) {
 	return p, results
 }
 
-// speaker streams one answer.
-type speaker struct {
-	w    http.ResponseWriter
-	gone <-chan struct{}
-}
-
-func (s speaker) chunk(delta object, finish any) {
-	encoded, _ := json.Marshal(object{
-		"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
-		"choices": []object{{"index": 0, "delta": delta, "finish_reason": finish}},
-	})
-	fmt.Fprintf(s.w, "data: %s\n\n", encoded)
-	if flusher, ok := s.w.(http.Flusher); ok {
-		flusher.Flush()
-	}
-}
-
-func (s speaker) say(text string) { s.chunk(object{"role": "assistant", "content": text}, nil) }
-
-func (s speaker) pieces(p plan, round int) {
+// speak says the pieces of a round, until nobody listens.
+func speak(a *harness.Answer, p plan, round int) {
 	for i := range p.Pieces {
-		s.say(fmt.Sprintf("piece %d of round %d of %s. ", i, round, p.Key))
+		a.Say(fmt.Sprintf("piece %d of round %d of %s. ", i, round, p.Key))
 		select {
-		case <-s.gone:
+		case <-a.Gone:
 			return
 		case <-time.After(p.Delay):
 		}
 	}
 }
 
-func (s speaker) call(tool string, arguments object) {
-	encoded, _ := json.Marshal(arguments)
-	s.chunk(object{"tool_calls": []object{{
-		"index": 0, "id": "provider-0", "type": "function", "function": object{"name": tool, "arguments": string(encoded)},
-	}}}, nil)
-}
-
-func (s speaker) end(finish string) {
-	s.chunk(object{}, finish)
-	fmt.Fprint(s.w, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],`+
-		`"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}`+"\n\ndata: [DONE]\n\n")
-}
+func farewell(a *harness.Answer, key string) { a.Say("That was " + key + ".") }

@@ -2,14 +2,13 @@ package main
 
 import (
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"signoff/test/chaos/faultproxy"
+	"signoff/test/harness"
 )
 
 // wires is a world of two replicas whose every connection goes through a proxy: each has one to Postgres, and its clients have
@@ -240,31 +239,9 @@ func (s *server) set(name, value string) {
 
 // tools are the commands of executions that run below a server.
 func (s *server) tools() (found []string) {
-	s.mu.Lock()
-	root := s.process.Process.Pid
-	s.mu.Unlock()
-	parents, commands := map[int]int{}, map[int]string{}
-	folders, _ := filepath.Glob("/proc/[0-9]*")
-	for _, folder := range folders {
-		pid, _ := strconv.Atoi(filepath.Base(folder))
-		stat, err := os.ReadFile(filepath.Join(folder, "stat"))
-		command, failed := os.ReadFile(filepath.Join(folder, "cmdline"))
-		if err != nil || failed != nil {
-			continue // it has ended meanwhile
-		}
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])) // its name may hold anything
-		parents[pid], _ = strconv.Atoi(fields[1])
-		commands[pid] = strings.ReplaceAll(string(command), "\x00", " ")
-	}
-	for pid, command := range commands {
-		if !strings.HasPrefix(command, "./"+effectName+" ") {
-			continue
-		}
-		for up := parents[pid]; up > 1; up = parents[up] {
-			if up == root {
-				found = append(found, command)
-				break
-			}
+	for _, p := range harness.Below(s.running().PID()) {
+		if strings.HasPrefix(p.Command, "./"+effectName+" ") {
+			found = append(found, p.Command)
 		}
 	}
 	return found

@@ -110,7 +110,7 @@ func (w *world) recovered() (n int) {
 	for _, t := range w.load.all() {
 		t.mu.Lock()
 		for _, e := range t.seen {
-			if e.recovers() {
+			if recovers(e) {
 				n++
 			}
 		}
@@ -120,7 +120,7 @@ func (w *world) recovered() (n int) {
 }
 
 // recovers tells whether an event says that another driver goes on here.
-func (e event) recovers() bool {
+func recovers(e event) bool {
 	var change struct{ Reason string }
-	return e.Type == "execution.stateChanged" && e.into(&change) == nil && change.Reason == "recovered"
+	return e.Type == "execution.stateChanged" && e.Into(&change) == nil && change.Reason == "recovered"
 }

@@ -86,7 +86,7 @@ func (w *world) allCompleted() {
 			continue
 		}
 		last := t.seen[len(t.seen)-1]
-		w.run.expect(last.Type == "execution.completed", "%s: %s was given up: %s", w.name, t.id, last.raw)
+		w.run.expect(last.Type == "execution.completed", "%s: %s was given up: %s", w.name, t.id, last.Raw)
 	}
 	w.completed()
 }

@@ -67,7 +67,7 @@ func (w *world) completed() {
 			continue
 		}
 		var end struct{ Output struct{ Text string } }
-		if err := last.into(&end); err != nil {
+		if err := last.Into(&end); err != nil {
 			w.run.violate("%s: the end of %s: %v", w.name, t.id, err)
 			continue
 		}

@@ -3,9 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // server is one replica: a process of the real binary that is killed, paused and started again, at one address over one
@@ -27,8 +29,7 @@ type server struct {
 	binary  string // in place of the campaign's
 	here    bool   // it is started by the thread that asks for it, in whose mounts it is to live
 	mu      sync.Mutex
-	process *exec.Cmd
-	exited  chan struct{}
+	process *harness.Process // nil before the first start
 }
 
 // givenPorts are the ports of all servers, those that are down among them: the port of one has been given to a server of another world.
@@ -60,23 +61,17 @@ func (s *server) launch() error {
 	defer log.Close()
 	process := exec.Command(cmp.Or(s.binary, s.run.stage.binary))
 	process.Env, process.Dir, process.Stderr, process.Stdout = s.env, s.home, log, log
-	// A campaign that is killed leaves no servers behind.
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	start := s.run.stage.starter.start
+	start := harness.Start
 	if s.here {
-		start = (*exec.Cmd).Start
+		start = harness.StartHere
 	}
-	if err := start(process); err != nil {
+	started, err := start(process)
+	if err != nil {
 		return err
 	}
-	exited := make(chan struct{})
 	s.mu.Lock()
-	s.process, s.exited = process, exited
-	s.mu.Unlock()
-	go func() {
-		_ = process.Wait()
-		close(exited)
-	}()
+	defer s.mu.Unlock()
+	s.process = started
 	return nil
 }
 
@@ -94,59 +89,30 @@ func (s *server) start() (time.Duration, error) {
 func (s *server) ready(patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.run.ctx, patience)
 	defer cancel()
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		if response, err := wire.RoundTrip(request); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready after %s, see %s", s.name, patience, filepath.Join(s.home, "log"))
-		case <-s.gone():
-			return fmt.Errorf("%s has ended by itself, see %s", s.name, filepath.Join(s.home, "log"))
-		case <-time.After(5 * time.Millisecond):
-		}
+	switch err := s.running().Await(ctx, func() bool { return harness.Client{Base: s.base, Transport: wire}.Ready(ctx) }); {
+	case errors.Is(err, harness.ErrExited):
+		return fmt.Errorf("%s has ended by itself, see %s", s.name, filepath.Join(s.home, "log"))
+	case err != nil:
+		return fmt.Errorf("%s is not ready after %s, see %s", s.name, patience, filepath.Join(s.home, "log"))
 	}
-}
-
-// gone is closed when the process has ended.
-func (s *server) gone() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.exited
-}
-
-func (s *server) signal(signal syscall.Signal) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.process.Process.Signal(signal)
-}
-
-// kill is SIGKILL, and waits for the end.
-func (s *server) kill() error {
-	if err := s.signal(syscall.SIGKILL); err != nil {
-		return err
-	}
-	<-s.gone()
 	return nil
 }
 
+// running is the newest process, which may have ended; nil: none was started.
+func (s *server) running() *harness.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+func (s *server) signal(signal syscall.Signal) error { return s.running().Signal(signal) }
+
+// kill is SIGKILL, and waits for the end.
+func (s *server) kill() error { return s.running().Kill() }
+
 // stop is SIGTERM, and SIGKILL for one that does not listen.
 func (s *server) stop() {
-	if s.gone() == nil {
-		return
-	}
-	_ = s.signal(syscall.SIGCONT)
-	_ = s.signal(syscall.SIGTERM)
-	select {
-	case <-s.gone():
-	case <-time.After(10 * time.Second):
-		_ = s.kill()
+	if p := s.running(); p != nil {
+		_, _ = p.Stop(10 * time.Second) // it may have ended, and whoever stops it wants no more
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"signoff/internal/store/storetest"
+	"signoff/test/harness"
 )
 
 // A slow disk is one whose fsync takes its time: strace holds the call back before the kernel gets it. That works for a process that is
@@ -80,11 +81,10 @@ func slowPostgres(r *run) {
 // slowDown attaches to all processes of the cluster at a port, and follows their children. One that was born while its parent was attached to
 // gets a tracer of its own.
 func (r *run) slowDown(port int, by time.Duration) (letGo func()) {
-	var tracers []*exec.Cmd
+	var tracers []*harness.Process
 	letGo = func() {
 		for _, tracer := range tracers {
-			_ = tracer.Process.Signal(syscall.SIGTERM) // it lets go of what it traces
-			_ = tracer.Wait()
+			_, _ = tracer.Stop(time.Minute) // it lets go of what it traces
 		}
 	}
 	defer func() {
@@ -97,9 +97,10 @@ func (r *run) slowDown(port int, by time.Duration) (letGo func()) {
 		if len(tracers) == 10 {
 			r.must(fmt.Errorf("strace does not get hold of the processes %v of Postgres", left))
 		}
-		tracer := exec.Command("strace", tracing(by, "-p", strings.Join(left, ","))...)
-		tracer.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-		r.must(r.stage.starter.start(tracer))
+		command := exec.Command("strace", tracing(by, "-p", strings.Join(left, ","))...)
+		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+		tracer, err := harness.Start(command)
+		r.must(err)
 		tracers = append(tracers, tracer)
 		for end := time.Now().Add(time.Second); slices.ContainsFunc(left, isUntraced) && time.Now().Before(end); {
 			r.sleep(10 * time.Millisecond)

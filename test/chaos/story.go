@@ -1,31 +1,29 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // stories is a model server that plays more than the commands of [model], to which it leaves whatever is none of its own. A prompt
 // `story NAME KEY` says which one. As there, an answer depends on the conversation alone.
 type stories struct {
-	model  model
 	server *httptest.Server
 	tell   map[string]story
 }
 
 // story is what the model does after so many results of tools.
-type story func(s speaker, key string, results int)
+type story func(a *harness.Answer, key string, results int)
 
 func newStories(tell map[string]story) *stories {
 	s := &stories{tell: tell}
-	s.server = httptest.NewServer(s)
+	s.server = httptest.NewServer(harness.Chat(s.play))
 	return s
 }
 
@@ -45,22 +43,13 @@ func (s *stories) config(r *run, folder string, agents object) string {
 	return path
 }
 
-func (s *stories) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the server that asked is dead
-	}
-	var request struct{ Messages []message }
-	_ = json.Unmarshal(body, &request) // a GET has none
-	name, key, results := newest(request.Messages)
-	tell, known := s.tell[name]
-	if !known {
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		s.model.ServeHTTP(w, r)
+func (s *stories) play(a *harness.Answer, conversation []message) {
+	name, key, results := newest(conversation)
+	if tell, known := s.tell[name]; known {
+		tell(a, key, results)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	tell(speaker{w: w, gone: r.Context().Done()}, key, results)
+	play(a, conversation)
 }
 
 // newest finds the last prompt that names a story, and how many results of tools came after it.
@@ -84,30 +73,23 @@ var reference = map[string]story{
 	"blocks": once("submit_blocks", func(string) object { return object{"blocks": []object{{"type": "paragraph", "props": object{}}}} }),
 	"client": once("ring_bell", func(string) object { return object{"times": 2} }),
 	"late":   once("bash", func(key string) object { return object{"command": "echo late " + key} }),
-	"twice": func(s speaker, key string, results int) {
+	"twice": func(a *harness.Answer, key string, results int) {
 		if results < 2 {
-			s.call("bash", object{"command": "echo twice " + key})
-			s.end("tool_calls")
+			a.Want("bash", object{"command": "echo twice " + key})
 			return
 		}
-		s.farewell(key)
+		farewell(a, key)
 	},
 }
 
 // once is a story with one call, or none, and a few words before and after it.
 func once(tool string, arguments func(key string) object) story {
-	return func(s speaker, key string, results int) {
-		s.pieces(plan{Key: key, Pieces: 3, Delay: 10 * time.Millisecond}, results)
+	return func(a *harness.Answer, key string, results int) {
+		speak(a, plan{Key: key, Pieces: 3, Delay: 10 * time.Millisecond}, results)
 		if tool != "" && results == 0 {
-			s.call(tool, arguments(key))
-			s.end("tool_calls")
+			a.Want(tool, arguments(key))
 			return
 		}
-		s.farewell(key)
+		farewell(a, key)
 	}
-}
-
-func (s speaker) farewell(key string) {
-	s.say("That was " + key + ".")
-	s.end("stop")
 }

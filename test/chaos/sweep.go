@@ -25,7 +25,7 @@ func sweep(r *run) {
 	tale := newStories(reference)
 	defer tale.close()
 	s := &scene{run: r, folder: folder, stage: r.stage}
-	r.stage = &stage{folder: s.stage.folder, verbose: s.stage.verbose, starter: s.stage.starter, binary: s.build("signoff", "signoff/cmd/server", "-tags", "failpoints")}
+	r.stage = &stage{folder: s.stage.folder, verbose: s.stage.verbose, binary: s.build("signoff", "signoff/cmd/server", "-tags", "failpoints")}
 	agent := s.build("agent", "signoff/internal/acp/acptest/agent")
 	s.config = tale.config(r, folder, object{"scripted": object{"command": agent, "home": "private"}})
 	births, rest := s.names()
@@ -194,7 +194,7 @@ func (w *world) diesAt(name failpoint.Name, d *dice) {
 }
 
 // gaveUp tells whether the server ended by itself: its first renewal or its last calls took too long on a busy machine.
-func (s *server) gaveUp() bool { return s.isGone() && s.process.ProcessState.ExitCode() == 1 }
+func (s *server) gaveUp() bool { return s.isGone() && s.running().End().ExitCode() == 1 }
 
 // reached tells whether the armed server came to its name. Some names lie on the way back from a death in some moment, and the
 // death before this one may have been in another.
@@ -221,7 +221,7 @@ func (w *world) live(name failpoint.Name, log string, d *dice, working bool) {
 	defer look.Stop()
 	for took := time.Duration(0); took < passedWithin || took < reachedWithin && !w.reached(name, log); took = time.Since(begun) {
 		select {
-		case <-s.gone():
+		case <-s.running().Exited():
 			return
 		case <-look.C:
 		case <-w.run.ctx.Done():
@@ -236,13 +236,13 @@ func (w *world) died(name failpoint.Name, log string) {
 	s := w.servers[0]
 	passed := w.reached(name, log)
 	switch {
-	case s.isGone() && s.process.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && passed:
+	case s.isGone() && s.running().End().Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && passed:
 		w.run.count("deaths", 1)
-	case s.isGone() && s.process.ProcessState.Success() && slices.Contains(handingOver, name) && !passed:
+	case s.isGone() && s.running().End().Success() && slices.Contains(handingOver, name) && !passed:
 		w.run.count(idle, 1)
 		w.miss(name)
 	case s.isGone():
-		w.run.violate("%s: the server that was to die at %s ended with %s", w.name, name, s.process.ProcessState)
+		w.run.violate("%s: the server that was to die at %s ended with %s", w.name, name, s.running().End())
 	case passed:
 		w.run.count("deaths elsewhere", 1)
 		_ = s.kill()
@@ -259,14 +259,7 @@ func (w *world) miss(name failpoint.Name) {
 	fmt.Fprintf(os.Stderr, "%s: the scenario did not come to %s\n", w.name, name)
 }
 
-func (s *server) isGone() bool {
-	select {
-	case <-s.gone():
-		return true
-	default:
-		return false
-	}
-}
+func (s *server) isGone() bool { return !s.running().Running() }
 
 // births has first starts die, on both engines, and looks whether the second one makes a whole server of what is there.
 func (s *scene) births(names []failpoint.Name) {

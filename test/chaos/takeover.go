@@ -57,7 +57,7 @@ func (w *world) diesAtDefaults() {
 // wentOn checks how long nobody went on with an execution. A decision is no sign: any replica writes it at once.
 func (w *world) wentOn(t *track, died time.Time) {
 	for _, e := range t.seen {
-		if e.Time.After(died) && (e.recovers() || e.Type == "toolCall.started") {
+		if e.Time.After(died) && (recovers(e) || e.Type == "toolCall.started") {
 			after := e.Time.Sub(died)
 			w.run.took("death to going on", after)
 			w.run.expect(after <= goesOnWithin, "%s: nobody went on with %s for %s", w.name, t.id, after)

@@ -12,6 +12,7 @@ import (
 	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
 	"signoff/internal/events/eventstest"
+	"signoff/test/harness"
 )
 
 // walks are clients beside the load, each of which goes one way through the API again and again: prompts, answers of client tools,
@@ -94,7 +95,7 @@ func (v *walks) settle(patience time.Duration) {
 			continue
 		}
 		v.w.run.checks.Add(int64(len(log)))
-		for _, text := range append(history{log: log, seen: log}.stream(), eventstest.BrokenReceived(asDomain(log))...) {
+		for _, text := range append(history{log: log, seen: log}.stream(), eventstest.BrokenReceived(harness.Domain(log))...) {
 			v.w.run.violate("%s: %s: %s", v.w.name, id, text)
 		}
 	}

@@ -69,11 +69,7 @@ func (v *watch) one(ctx context.Context, s *server, which, n int) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	request, err := v.w.request(ctx, s, q.method, q.path, body, "Idempotency-Key", key)
-	if err != nil {
-		return
-	}
-	response, err := wire.RoundTrip(request)
+	response, err := v.w.client(s).Send(ctx, q.method, q.path, body, "Idempotency-Key", key)
 	if err != nil {
 		return // whether a server may be silent is up to the block
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // world is some replicas over one database and one workspace, with a model, and people and clients around them. Each block
@@ -143,31 +145,18 @@ func (w *world) close() {
 // tellStacks ends the servers in such a way that their logs say what every goroutine waits for.
 func (w *world) tellStacks() {
 	for _, s := range w.servers {
-		if s.gone() != nil {
+		if s.running() != nil {
 			_ = s.signal(syscall.SIGQUIT)
 		}
 	}
 }
 
-// leftBehind lists the processes that work in the workspace.
-func (w *world) leftBehind() (found []string) {
-	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
-	for _, link := range all {
-		target, err := os.Readlink(link)
-		if err == nil && strings.HasPrefix(target, w.workspace) {
-			command, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
-			found = append(found, strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " ")))
-		}
-	}
-	return found
-}
-
 // nothingLeft checks that the processes of executions that have ended are gone, five seconds later at most.
 func (w *world) nothingLeft() {
 	end := time.Now().Add(5 * time.Second)
-	for len(w.leftBehind()) > 0 && time.Now().Before(end) {
+	left := harness.WorkingIn(w.workspace)
+	for ; len(left) > 0 && time.Now().Before(end); left = harness.WorkingIn(w.workspace) {
 		w.run.sleep(50 * time.Millisecond)
 	}
-	left := w.leftBehind()
-	w.run.expect(len(left) == 0, "%s: I8: %d processes are left of executions that have ended: %q", w.name, len(left), left)
+	w.run.expect(len(left) == 0, "%s: I8: %d processes are left of executions that have ended: %v", w.name, len(left), left)
 }

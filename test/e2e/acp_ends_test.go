@@ -62,7 +62,7 @@ var debugScenes = scenes{
 			v.t.Errorf("directions %v: %s", directions, all)
 		}
 		for _, event := range log {
-			all += event.raw + "\n"
+			all += event.Raw + "\n"
 		}
 		// the prompt is the client's own, and it wrote the key into it
 		for line := range strings.Lines(all) {

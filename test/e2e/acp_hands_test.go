@@ -54,7 +54,7 @@ var handScenes = scenes{
 			"read "+v.path("../../data/token"))
 		said := text(v.t, log)
 		if !strings.Contains(said, "read=a note\n") || strings.Count(said, "read=error -32602") != 2 ||
-			strings.Contains(said, v.token) {
+			strings.Contains(said, v.Token) {
 			v.t.Errorf("the agent was told %q", said)
 		}
 		if started := of[domain.ToolCallStarted](v.t, log); len(started) == 0 || started[0].AllowedBy != "capability" {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 
 	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 // house is a server with scripted agents in its registry. The tests of a house visit it, each in a folder of its own
@@ -80,32 +80,31 @@ const patience = 30 * time.Second
 // empty expects that no process of an agent is left, wherever it went, and below the server nothing at all: no
 // supervisor, no sandbox.
 func (h *house) empty() {
-	if left := soon(func() []string { return append(marked(h.mark), h.below()...) }); len(left) > 0 {
-		h.t.Errorf("these processes outlive their executions: %s", strings.Join(left, "; "))
+	if left := soon(func() []harness.Proc { return append(h.marked(), h.below()...) }); len(left) > 0 {
+		h.t.Errorf("these processes outlive their executions: %v", left)
 	}
 }
 
 // below lists the processes that descend from the server.
-func (s *server) below() (found []string) {
+func (s *server) below() []harness.Proc {
 	if !s.running() {
 		return nil
 	}
-	return descendants(s.process.Process.Pid)
+	return harness.Below(s.process.PID())
 }
 
 // alive are those of a list that are still there. A number that has become somebody else's has another command.
-func alive(listed []string) (found []string) {
-	for _, name := range listed {
-		pid, _ := strconv.Atoi(strings.Fields(name)[0])
-		if state, _ := status(pid); state != "" && state != "Z" && named(pid) == name {
-			found = append(found, name)
+func alive(listed []harness.Proc) (found []harness.Proc) {
+	for _, was := range listed {
+		if is, there := harness.ProcessOf(was.PID); there && !is.Dead() && is.Command == was.Command {
+			found = append(found, is)
 		}
 	}
 	return found
 }
 
 // soon asks until nothing is found, and returns what is still found after the patience.
-func soon(find func() []string) (found []string) {
+func soon[T any](find func() []T) (found []T) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		if found = find(); len(found) == 0 || time.Now().After(deadline) {
 			return found
@@ -113,64 +112,8 @@ func soon(find func() []string) (found []string) {
 	}
 }
 
-// marked lists the processes that carry the mark in their environment.
-func marked(mark string) (found []string) {
-	entry := markName + "=" + mark
-	for _, pid := range pids() {
-		environment, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-		if err == nil && slices.Contains(strings.Split(string(environment), "\x00"), entry) {
-			found = append(found, named(pid))
-		}
-	}
-	return found
-}
-
-func pids() (all []int) {
-	folders, _ := filepath.Glob("/proc/[0-9]*")
-	for _, folder := range folders {
-		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil {
-			all = append(all, pid)
-		}
-	}
-	return all
-}
-
-// descendants are all below a process, the dead that nobody has buried left out.
-func descendants(of int) (found []string) {
-	parents := map[int]int{}
-	for _, pid := range pids() {
-		state, parent := status(pid)
-		if state != "" && state != "Z" {
-			parents[pid] = parent
-		}
-	}
-	for pid := range parents {
-		for up := parents[pid]; up > 1; up = parents[up] {
-			if up == of {
-				found = append(found, named(pid))
-				break
-			}
-		}
-	}
-	return found
-}
-
-// status is the state of a process and its parent.
-func status(pid int) (state string, parent int) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return "", 0
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat),
-		')')+1:])) // a program's name may hold anything
-	parent, _ = strconv.Atoi(fields[1])
-	return fields[0], parent
-}
-
-func named(pid int) string {
-	command, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	return strconv.Itoa(pid) + " " + strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " "))
-}
+// marked lists the processes that carry the mark of the house in their environment.
+func (h *house) marked() []harness.Proc { return harness.WithVariable(markName + "=" + h.mark) }
 
 // visit is one test's use of a house.
 type visit struct {
@@ -208,8 +151,8 @@ func (h *house) restart(end func()) {
 	h.t.Helper()
 	before := h.below()
 	end()
-	if left := soon(func() []string { return append(marked(h.mark), alive(before)...) }); len(left) > 0 {
-		h.t.Errorf("these processes outlive the server: %s", strings.Join(left, "; "))
+	if left := soon(func() []harness.Proc { return append(h.marked(), alive(before)...) }); len(left) > 0 {
+		h.t.Errorf("these processes outlive the server: %v", left)
 	}
 	for _, v := range h.visits {
 		for _, f := range v.all {
@@ -219,7 +162,7 @@ func (h *house) restart(end func()) {
 	}
 	h.start()
 	for _, v := range h.visits {
-		v.base = h.base
+		v.Base = h.Base
 		for _, f := range v.all {
 			f.follow(v.client)
 		}
@@ -330,20 +273,19 @@ func (v *visit) leave() {
 	}
 	left := soon(v.left)
 	if len(left) > 0 {
-		v.t.Errorf("%s after the last execution's end there are still: %s", time.Since(ended).Round(time.Millisecond),
-			strings.Join(left, "; "))
+		v.t.Errorf("%s after the last execution's end there are still: %v", time.Since(ended).Round(time.Millisecond), left)
 	}
 }
 
 // left lists the processes that work in the visit's folder, and those that the sandbox keeps for it. The rest of the
 // supervisors is nobody's in particular, and counted when the house is empty.
-func (v *visit) left() (found []string) {
-	for _, name := range v.house.below() {
-		if strings.Contains(name, v.folder+`"`) {
-			found = append(found, name)
+func (v *visit) left() (found []harness.Proc) {
+	for _, p := range v.house.below() {
+		if strings.Contains(p.Command, v.folder+`"`) {
+			found = append(found, p)
 		}
 	}
-	return append(found, processes(v.folder)...)
+	return append(found, harness.WorkingIn(v.folder)...)
 }
 
 // end closes an execution that is idle and cancels one that works or waits.

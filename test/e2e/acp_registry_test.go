@@ -226,8 +226,8 @@ var registryScenes = scenes{
 			v.t.Errorf("the scripted agent starts no server: %+v", told)
 		}
 		for _, event := range v.page(id) {
-			if strings.Contains(event.raw, toolSecret) {
-				v.t.Errorf("the server's key is in the log: %s", event.raw)
+			if strings.Contains(event.Raw, toolSecret) {
+				v.t.Errorf("the server's key is in the log: %s", event.Raw)
 			}
 		}
 	}},

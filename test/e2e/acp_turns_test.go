@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 var open = object{"keepOpen": true}
@@ -76,11 +77,11 @@ var turnScenes = scenes{
 		id := v.startAs(open, "say one", "whoami")
 		v.turns(id, 1)
 		v.reach(id, domain.StatusIdle)
-		before := processes(v.folder)
+		before := harness.WorkingIn(v.folder)
 		v.prompt(id, "say two", "whoami")
 		log := v.turns(id, 2)
 		v.reach(id, domain.StatusIdle)
-		if after := processes(v.folder); len(before) == 0 || !slices.Equal(before, after) {
+		if after := harness.WorkingIn(v.folder); len(before) == 0 || !slices.Equal(before, after) {
 			v.t.Errorf("before %v, after %v", before, after)
 		}
 		who := whoamis(v.t, log)
@@ -366,7 +367,7 @@ func diesWhileIdle(agent, continued string) scene {
 			v.t.Errorf("exited: %+v", exited)
 		}
 		v.reach(id, domain.StatusIdle)
-		if left := soon(func() []string { return v.left() }); len(left) > 0 {
+		if left := soon(v.left); len(left) > 0 {
 			v.t.Errorf("left: %v", left)
 		}
 		v.prompt(id, "say <two>", "whoami")

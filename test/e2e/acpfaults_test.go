@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 
 	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 // fault is something that an agent does wrong, and what is to become of its execution. Whatever it is, the visit ends by
@@ -239,7 +239,7 @@ var departures = map[string]fault{
 	"reexec-stay": {args: []string{"-reexec", "stay"}, run: says("I am the child", "say I am the child")},
 	"reexec-stay-killed": {args: []string{"-reexec", "stay"}, run: func(v *visit) {
 		v.killed(func() []int {
-			return slices.DeleteFunc(v.processes(), func(pid int) bool { return len(descendants(pid)) == 0 })
+			return slices.DeleteFunc(v.processes(), func(pid int) bool { return len(harness.Below(pid)) == 0 })
 		})
 	}},
 	// Who leaves takes the child along: a process that has ended has ended, whom else it may have started.
@@ -442,7 +442,7 @@ func (h *house) begin(t *testing.T) (visits []*visit) {
 		v.heard(v.all[0].id, "On and on")
 	}
 	silent := start(last)
-	silent.eventually("a process", func() bool { return len(processes(silent.folder)) > 0 })
+	silent.eventually("a process", func() bool { return len(harness.WorkingIn(silent.folder)) > 0 })
 	return visits
 }
 
@@ -475,24 +475,15 @@ func (h *house) give(uid int) {
 func (h *house) startAs(uid uint32) {
 	h.t.Helper()
 	s := h.server
-	s.stderr, s.exited = &output{}, make(chan struct{})
-	s.process = exec.Command(binary)
-	s.process.Env, s.process.Dir, s.process.Stderr = s.env, s.home, s.stderr
-	s.process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	must(h.t, s.process.Start())
-	go func(process *exec.Cmd, exited chan struct{}) {
-		_ = process.Wait()
-		close(exited)
-	}(s.process, s.exited)
+	command := exec.Command(binary)
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	s.run(command)
 	s.client.t = h.t
 	s.eventually("a server", func() bool {
-		found := listens.FindStringSubmatch(s.stderr.String())
-		if found != nil {
-			s.client.base = found[1]
-		}
-		return found != nil || !s.running()
+		s.client.Base = harness.Address(s.stderr.String())
+		return s.client.Base != "" || !s.running()
 	})
-	s.client.token = s.readToken()
+	s.client.Token = s.readToken()
 }
 
 // fails is a fault that ends an execution with these steps as failed.
@@ -561,7 +552,7 @@ func (v *visit) heard(id, words string) {
 	v.eventually("words of "+v.agent, func() bool {
 		log := v.page(id)
 		if domain.EventType(log[len(log)-1].Type).Terminal() {
-			v.t.Fatalf("%s ended: %s", v.agent, log[len(log)-1].raw)
+			v.t.Fatalf("%s ended: %s", v.agent, log[len(log)-1].Raw)
 		}
 		return strings.Contains(text(v.t, log), words)
 	})
@@ -650,9 +641,8 @@ func (v *visit) kill(id string, which func() []int, says string) {
 
 // processes are those that work in the folder of the visit.
 func (v *visit) processes() (pids []int) {
-	for _, link := range processes(v.folder) {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
-		pids = append(pids, pid)
+	for _, p := range harness.WorkingIn(v.folder) {
+		pids = append(pids, p.PID)
 	}
 	return pids
 }
@@ -660,12 +650,10 @@ func (v *visit) processes() (pids []int) {
 // supervisors are the processes of the server that stand directly above them.
 func (v *visit) supervisors() (pids []int) {
 	for _, pid := range v.processes() {
-		for up := pid; up > 1; {
-			_, parent := status(up)
-			if parent == v.house.process.Process.Pid {
-				pids = append(pids, up)
+		for up, there := harness.ProcessOf(pid); there; up, there = harness.ProcessOf(up.Parent) {
+			if up.Parent == v.house.process.PID() {
+				pids = append(pids, up.PID)
 			}
-			up = parent
 		}
 	}
 	return slices.Compact(pids)

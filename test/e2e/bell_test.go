@@ -19,7 +19,7 @@ func TestBellBetweenReplicas(t *testing.T) {
 	m := newModel(t, once("true"))
 	first := up(t, e, m)
 	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)
-	second.token = first.token
+	second.Token = first.Token
 	second.start()
 	for _, s := range []*server{first, second} {
 		s.eventually("a replica that listens", func() bool { return s.metric("signoff_bells_listening") == 1 })

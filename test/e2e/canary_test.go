@@ -44,19 +44,19 @@ func TestCanaryIsMasked(t *testing.T) {
 		half := len(canary) / 2
 		s := up(t, e, newModel(t, inTurn(
 			func(a *answer, _ []message) {
-				a.think("I know " + canary[:half])
-				a.think(canary[half:] + ", do I?")
-				a.say("It is "+canary[:half], canary[half:], " and the key is ", modelKey, ".")
-				a.want("bash", object{
+				a.Think("I know " + canary[:half])
+				a.Think(canary[half:] + ", do I?")
+				a.Say("It is "+canary[:half], canary[half:], " and the key is ", modelKey, ".")
+				a.Want("bash", object{
 					"command": `echo "plain $CANARY"; printf %s "$CANARY" | base64; printf "x:%s" "$CANARY" | base64 -w0; echo; printf %s "$CANARY" | od -An -tx1 | tr -d ' \n'; echo "$CANARY" >&2; exit 3`,
 					"secrets": []string{"canary"},
 				})
-				a.want("bash", object{"command": "echo " + canary + " " + base64.StdEncoding.EncodeToString([]byte(canary))})
-				a.want("read", object{"path": canary})
-				a.want("no_such_"+canary[:6], object{"with": canary})
+				a.Want("bash", object{"command": "echo " + canary + " " + base64.StdEncoding.EncodeToString([]byte(canary))})
+				a.Want("read", object{"path": canary})
+				a.Want("no_such_"+canary[:6], object{"with": canary})
 			},
 			func(a *answer, conversation []message) {
-				a.say("last: ", last(conversation).Content, " "+canary)
+				a.Say("last: ", last(conversation).Content, " "+canary)
 			},
 		)))
 		want[object](s.client, http.StatusOK, "PUT", "/memory/global", object{"content": "the secret is " + canary}, headers{"If-Match": `"0"`})
@@ -128,7 +128,7 @@ prompt: fail -32000 "it was CANARY" {"more":"CANARY"}
 		finder.ended(id)
 		said := ""
 		for _, event := range finder.page(id) {
-			said += event.raw
+			said += event.Raw
 		}
 		if got := strings.Count(said, secrets.Masked); got < 15 {
 			t.Errorf("masked %d times: %s", got, said)

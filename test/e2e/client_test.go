@@ -1,30 +1,32 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/events/eventstest"
+	"signoff/test/harness"
 )
 
-// client speaks the public API.
+// client speaks the public API, and fails its test where that answers what it must not.
 type client struct {
-	t     *testing.T
-	base  string
-	token string
+	t *testing.T
+	harness.Client
+}
+
+func newClient(t *testing.T, base, token string) client {
+	return client{t, harness.Client{Base: base, Token: token}}
 }
 
 // with is the same client with another token.
-func (c client) with(token string) client { c.token = token; return c }
+func (c client) with(token string) client { c.Token = token; return c }
 
 type headers map[string]string
 
@@ -40,32 +42,13 @@ func (c client) do(method, path string, body any, extra ...headers) (*http.Respo
 }
 
 func (c client) try(ctx context.Context, method, path string, body any, extra ...headers) (*http.Response, error) {
-	var reader io.Reader
-	switch b := body.(type) {
-	case nil:
-	case string:
-		reader = strings.NewReader(b)
-	default:
-		encoded, err := json.Marshal(b)
-		if err != nil {
-			return nil, err
-		}
-		reader = bytes.NewReader(encoded)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, reader)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
+	var pairs []string
 	for _, h := range extra {
 		for name, value := range h {
-			request.Header.Set(name, value)
+			pairs = append(pairs, name, value)
 		}
 	}
-	response, err := http.DefaultTransport.RoundTrip(request)
+	response, err := c.Send(ctx, method, path, body, pairs...)
 	if err == nil {
 		response.Body = seen{io.TeeReader(response.Body, look("the answer to "+method+" "+path)), response.Body}
 	}
@@ -166,23 +149,14 @@ type approval struct {
 	} `json:"decision"`
 }
 
-type list[T any] struct {
-	Items      []T     `json:"items"`
-	NextCursor *string `json:"nextCursor"`
-}
+type list[T any] = harness.Page[T]
 
-// object is a JSON object that a test writes down.
-type object = map[string]any
+type object = harness.Object
 
 // create starts an execution.
 func (c client) create(change ...object) execution {
 	c.t.Helper()
-	body := object{"source": object{"type": "internal"}, "prompt": "go"}
-	for _, more := range change {
-		for name, value := range more {
-			body[name] = value
-		}
-	}
+	body := harness.With(object{"source": object{"type": "internal"}, "prompt": "go"}, change...)
 	return want[execution](c, http.StatusCreated, "POST", "/executions", body)
 }
 
@@ -266,42 +240,23 @@ func (c client) patiently(patience time.Duration, what string, holds func() bool
 // decide answers an approval.
 func (c client) decide(a approval, change ...object) approval {
 	c.t.Helper()
-	body := object{"decision": "approve", "argumentsHash": a.ArgumentsHash}
-	for _, more := range change {
-		for name, value := range more {
-			body[name] = value
-		}
-	}
+	body := harness.With(object{"decision": "approve", "argumentsHash": a.ArgumentsHash}, change...)
 	return want[approval](c, http.StatusOK, "POST", "/approvals/"+a.ID, body)
 }
 
-// wireEvent is an event as it came over the wire, with its bytes.
-type wireEvent struct {
-	Seq         int64           `json:"seq"`
-	Type        string          `json:"type"`
-	Time        time.Time       `json:"time"`
-	ExecutionID string          `json:"executionId"` // in the feed alone
-	Data        json.RawMessage `json:"data"`
-	raw         string
-}
+type wireEvent = harness.Event
 
 // page reads the whole log as JSON pages.
 func (c client) page(id string) []wireEvent {
 	c.t.Helper()
 	var all []wireEvent
 	for after := int64(0); ; {
-		page := want[struct {
-			Items []json.RawMessage `json:"items"`
-		}](c, http.StatusOK, "GET", "/executions/"+id+"/events?limit=200&after="+strconv.FormatInt(after, 10), nil,
+		page := want[list[wireEvent]](c, http.StatusOK, "GET", "/executions/"+id+"/events?limit=200&after="+strconv.FormatInt(after, 10), nil,
 			headers{"Accept": "application/json"})
 		if len(page.Items) == 0 {
 			return all
 		}
-		for _, raw := range page.Items {
-			event := wireEvent{raw: string(raw)}
-			must(c.t, json.Unmarshal(raw, &event))
-			all = append(all, event)
-		}
+		all = append(all, page.Items...)
 		after = all[len(all)-1].Seq
 	}
 }
@@ -323,34 +278,15 @@ func (c client) follow(ctx context.Context, id string, after int64, take func(wi
 		content, _ := io.ReadAll(response.Body)
 		return false, fmt.Errorf("stream: %s: %s", response.Status, content)
 	}
-	id, kind := "", ""
-	scanner := lines(response.Body)
-	for scanner.Scan() {
-		line := scanner.Text()
-		switch {
-		case strings.HasPrefix(line, "id: "):
-			id = line[len("id: "):]
-		case strings.HasPrefix(line, "event: "): // pieces of texts have no such line
-			kind = line[len("event: "):]
-		case line == "":
-			kind = ""
-		case strings.HasPrefix(line, "data: "):
-			event := wireEvent{raw: line[len("data: "):]}
-			if kind == "stream.synced" {
-				continue
-			}
-			if err := json.Unmarshal([]byte(event.raw), &event); err != nil {
-				return false, err
-			}
-			if strconv.FormatInt(event.Seq, 10) != id || kind != "" && event.Type != kind {
-				return false, fmt.Errorf("frame %s %s carries %s", id, kind, event.raw)
-			}
-			if !take(event) {
-				return false, nil
-			}
+	for event, err := range harness.Events(response.Body) {
+		if err != nil {
+			return false, err
+		}
+		if !take(event) {
+			break
 		}
 	}
-	return false, scanner.Err()
+	return false, nil
 }
 
 // read follows an execution from the beginning to its end on one connection, reconnecting where it breaks.
@@ -374,13 +310,7 @@ func (c client) read(id string) []wireEvent {
 
 func asDomain(t *testing.T, log []wireEvent) []domain.Event {
 	t.Helper()
-	events := make([]domain.Event, len(log))
-	for i, e := range log {
-		events[i] = domain.Event{
-			Execution: domain.ExecutionID(e.ExecutionID), Seq: e.Seq, Type: domain.EventType(e.Type), Time: e.Time, Data: e.Data,
-		}
-	}
-	whole, err := eventstest.Whole(events)
+	whole, err := eventstest.Whole(harness.Domain(log))
 	must(t, err)
 	return whole
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"signoff/test/harness"
 )
 
 var consoleLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(sgn_[0-9a-z_]+)`)
@@ -23,19 +25,19 @@ func TestTheFirstStartShowsTheLinkToPeopleOnly(t *testing.T) {
 	if !strings.Contains(screen.said(), "signoff console --url "+found[1]) {
 		t.Errorf("it does not say how to see the link again:\n%s", screen.said())
 	}
-	s.base, s.token = found[1], found[2]
-	if response, _ := s.do("GET", "/executions", nil); response.StatusCode != http.StatusOK || s.token != s.readToken() {
+	s.Base, s.Token = found[1], found[2]
+	if response, _ := s.do("GET", "/executions", nil); response.StatusCode != http.StatusOK || s.Token != s.readToken() {
 		t.Errorf("the link's token is not the first one: %d", response.StatusCode)
 	}
 	s.stop()
-	if strings.Contains(s.stderr.String(), s.token) {
+	if strings.Contains(s.stderr.String(), s.Token) {
 		t.Error("the token is in the log")
 	}
 
 	again := s.atTerminal("serve")
 	s.eventually("the second start", func() bool { return strings.Contains(s.stderr.String(), "signoff console --url") })
 	s.stop()
-	if all := again.said() + s.stderr.String(); strings.Contains(all, s.token) {
+	if all := again.said() + s.stderr.String(); strings.Contains(all, s.Token) {
 		t.Errorf("the second start shows the token:\n%s", all)
 	}
 }
@@ -49,14 +51,14 @@ func TestConsoleCommand(t *testing.T) {
 	}
 	s.start() // which returns at the first words of the welcome
 	s.eventually("the last words of the welcome", func() bool { return strings.Contains(s.stderr.String(), "Stop it with Ctrl-C.") })
-	if !strings.Contains(s.stderr.String(), "signoff console --url "+s.base) || strings.Contains(s.stderr.String(), s.token) {
+	if !strings.Contains(s.stderr.String(), "signoff console --url "+s.Base) || strings.Contains(s.stderr.String(), s.Token) {
 		t.Errorf("without a terminal it says:\n%s", s.stderr)
 	}
 	if out, errOut, code := s.command("console"); code != 2 || out != "" || !strings.Contains(errOut, "--url") {
 		t.Errorf("with a port that nobody knows: exit %d, %q, %q", code, out, errOut)
 	}
-	out, _, code := s.command("console", "--url", s.base)
-	if code != 0 || out != s.base+"/#token="+s.token+"\n" {
+	out, _, code := s.command("console", "--url", s.Base)
+	if code != 0 || out != s.Base+"/#token="+s.Token+"\n" {
 		t.Fatalf("exit %d, %q", code, out)
 	}
 	response, page := s.do("GET", "/", nil, headers{"Authorization": "", "Accept": "text/html"})
@@ -71,7 +73,7 @@ func TestDemoInTheBrowser(t *testing.T) {
 	s := newServer(t, engine{}, newModel(t, quiet))
 	screen := s.atTerminal("demo")
 	found := screen.link()
-	browser := client{t: t, base: found[1], token: found[2]}
+	browser := newClient(t, found[1], found[2])
 	screen.waits("[h/b]")
 	screen.types("b")
 	screen.waits("in the inbox of the console")
@@ -100,7 +102,7 @@ func TestDemoAtATerminal(t *testing.T) {
 			screen.types("h")
 			screen.waits("[y/n]")
 			if early {
-				browser := client{t: t, base: found[1], token: found[2]}
+				browser := newClient(t, found[1], found[2])
 				for _, a := range want[list[approval]](browser, http.StatusOK, "GET", "/approvals", nil).Items {
 					browser.decide(a, object{"decision": "deny"})
 				}
@@ -119,7 +121,7 @@ func TestDemoAtATerminal(t *testing.T) {
 type screen struct {
 	s      *server
 	keys   *os.File
-	output *output
+	output *harness.Output
 }
 
 // atTerminal starts a command whose input and output are a terminal. Its errors go where those of the server go.
@@ -127,7 +129,7 @@ func (s *server) atTerminal(args ...string) *screen {
 	s.t.Helper()
 	s.client.t = s.t
 	person, program := terminal(s.t)
-	screen := &screen{s: s, keys: person, output: &output{}}
+	screen := &screen{s: s, keys: person, output: &harness.Output{}}
 	s.terminal = program
 	s.launch(args...)
 	s.terminal = nil
@@ -177,7 +179,7 @@ func (c *screen) types(line string) {
 func (c *screen) ends() {
 	c.s.t.Helper()
 	c.s.eventually("its end", func() bool { return !c.s.running() })
-	if code := c.s.process.ProcessState.ExitCode(); code != 0 {
+	if code := c.s.process.End().ExitCode(); code != 0 {
 		c.s.t.Errorf("exit %d:\n%s\n%s", code, c.said(), c.s.stderr)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 // TestKillInTheMiddleOfAStream is the promise that nobody sees an event that a crash can take back.
@@ -21,16 +22,16 @@ func TestKillInTheMiddleOfAStream(t *testing.T) {
 		m := newModel(t, nil)
 		m.use(func(a *answer, _ []message) {
 			if m.requests.Load() > 1 {
-				a.say("The second attempt ", "is whole.")
+				a.Say("The second attempt ", "is whole.")
 				return
 			}
 			for i := 0; ; i++ {
 				select {
-				case <-a.gone:
-					a.broken = true
+				case <-a.Gone:
+					a.Broken = true
 					return
 				default:
-					a.say(fmt.Sprintf("piece %d ", i), canary[:i%len(canary)], canary[i%len(canary):])
+					a.Say(fmt.Sprintf("piece %d ", i), canary[:i%len(canary)], canary[i%len(canary):])
 				}
 			}
 		})
@@ -103,7 +104,7 @@ func TestKillInTheMiddleOfACommand(t *testing.T) {
 			return string(content) == "started\n"
 		})
 		s.kill()
-		s.eventually("the end of the command's processes", func() bool { return len(processes(s.workspace)) == 0 })
+		s.eventually("the end of the command's processes", func() bool { return len(harness.WorkingIn(s.workspace)) == 0 })
 		s.start()
 		lost := s.asked(id, 1)[1]
 		if lost.Kind != "unknownOutcome" || lost.Status != "pending" {
@@ -156,17 +157,6 @@ func TestACommandIsTriedAgain(t *testing.T) {
 	})
 }
 
-// processes lists the processes that work in a folder.
-func processes(folder string) (found []string) {
-	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
-	for _, link := range all {
-		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, folder) {
-			found = append(found, link)
-		}
-	}
-	return found
-}
-
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
@@ -208,15 +198,15 @@ func TestTwentyKills(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			if last(conversation).Role == "tool" {
-				a.say("done")
+				a.Say("done")
 				return
 			}
 			for i := range 50 {
-				a.say(fmt.Sprintf("piece %d ", i), canary[:i%len(canary)])
+				a.Say(fmt.Sprintf("piece %d ", i), canary[:i%len(canary)])
 				time.Sleep(time.Millisecond)
-				a.say(canary[i%len(canary):])
+				a.Say(canary[i%len(canary):])
 			}
-			a.bash("echo " + last(conversation).Content + " >> ledger.txt")
+			a.Bash("echo " + last(conversation).Content + " >> ledger.txt")
 		}))
 		var ids []string
 		for round := range 5 {
@@ -273,7 +263,7 @@ func TestReplicas(t *testing.T) {
 	m := newModel(t, once("echo ran >> ledger.txt"))
 	first := up(t, e, m, shortLease)
 	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)
-	second.token = first.token
+	second.Token = first.Token
 	second.start()
 
 	id := first.create().ID
@@ -314,22 +304,22 @@ func TestPausedReplicaWritesNothing(t *testing.T) {
 	m := newModel(t, nil)
 	m.use(func(a *answer, _ []message) {
 		if m.requests.Load() > 1 {
-			a.say("from the second")
+			a.Say("from the second")
 			return
 		}
-		a.say("from the first ")
-		<-a.gone
-		a.broken = true
+		a.Say("from the first ")
+		<-a.Gone
+		a.Broken = true
 	})
 	first := up(t, e, m, shortLease)
 	second := newServer(t, e, m)
-	second.token = first.token
+	second.Token = first.Token
 	second.start()
 	id := first.create().ID
 	first.reach(id, domain.StatusStreaming)
-	must(t, first.process.Process.Signal(syscall.SIGSTOP))
+	must(t, first.process.Signal(syscall.SIGSTOP))
 	end := second.ended(id)
-	must(t, first.process.Process.Signal(syscall.SIGCONT))
+	must(t, first.process.Signal(syscall.SIGCONT))
 	if end.Output.Text != "from the second" {
 		t.Errorf("ended: %+v", end.Output)
 	}

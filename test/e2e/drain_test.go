@@ -22,17 +22,17 @@ func TestDrainUnderLoad(t *testing.T) {
 	m := newModel(t, func(a *answer, conversation []message) {
 		switch {
 		case last(conversation).Role == "tool":
-			a.say(strings.Repeat("word ", 200))
+			a.Say(strings.Repeat("word ", 200))
 		case last(conversation).Content == "slow":
-			a.bash("until [ -e gate ]; do sleep 0.05; done")
+			a.Bash("until [ -e gate ]; do sleep 0.05; done")
 		default:
-			a.bash("true")
+			a.Bash("true")
 		}
 	})
 	e := engine{url: postgres(t)}
 	leaving := up(t, e, m)
 	peer := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+leaving.workspace)
-	peer.token = leaving.token
+	peer.Token = leaving.Token
 	peer.start()
 
 	var ids []string
@@ -48,12 +48,12 @@ func TestDrainUnderLoad(t *testing.T) {
 	leaving.decide(leaving.asked(slow, 1)[0])
 	leaving.reach(slow, domain.StatusExecutingTool)
 	began := time.Now()
-	must(t, leaving.process.Process.Signal(syscall.SIGTERM))
+	must(t, leaving.process.Signal(syscall.SIGTERM))
 	unready := leaving.unready()
 	must(t, os.WriteFile(filepath.Join(leaving.workspace, gate), nil, 0o600))
-	<-leaving.exited
-	if took := time.Since(began); took > 30*time.Second || leaving.process.ProcessState.ExitCode() != 0 {
-		t.Errorf("it took %s to exit, with %d", took, leaving.process.ProcessState.ExitCode())
+	<-leaving.process.Exited()
+	if took := time.Since(began); took > 30*time.Second || leaving.process.End().ExitCode() != 0 {
+		t.Errorf("it took %s to exit, with %d", took, leaving.process.End().ExitCode())
 	}
 	if !unready {
 		t.Error("it was ready to its end")
@@ -87,9 +87,9 @@ func TestDrainUnderLoad(t *testing.T) {
 // A server that is told to stop says so, and goes on to serve until those who send it traffic have heard of it. A second signal ends the pause.
 func TestDrainDelay(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, func(a *answer, _ []message) { a.say("hello") })
+	m := newModel(t, func(a *answer, _ []message) { a.Say("hello") })
 	s := up(t, engine{}, m, "SIGNOFF_DRAIN_DELAY_SECONDS=600")
-	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	must(t, s.process.Signal(syscall.SIGTERM))
 	s.eventually("not ready", func() bool {
 		response, _ := s.do("GET", "/readyz", nil)
 		return response.StatusCode == http.StatusServiceUnavailable
@@ -97,22 +97,22 @@ func TestDrainDelay(t *testing.T) {
 	if e := s.ended(s.create().ID); e.Status != "completed" {
 		t.Errorf("during the pause an execution ends as %s", e.Status)
 	}
-	must(t, s.process.Process.Signal(syscall.SIGTERM))
-	<-s.exited
+	must(t, s.process.Signal(syscall.SIGTERM))
+	<-s.process.Exited()
 
 	short := up(t, engine{}, m, "SIGNOFF_DRAIN_DELAY_SECONDS=1")
-	must(t, short.process.Process.Signal(syscall.SIGTERM))
-	<-short.exited
-	if code := short.process.ProcessState.ExitCode(); code != 0 || !strings.Contains(short.stderr.String(), "draining") {
+	must(t, short.process.Signal(syscall.SIGTERM))
+	<-short.process.Exited()
+	if code := short.process.End().ExitCode(); code != 0 || !strings.Contains(short.stderr.String(), "draining") {
 		t.Errorf("after the pause it exits with %d", code)
 	}
 }
 
 func TestHangupIsIgnored(t *testing.T) {
 	t.Parallel()
-	s := up(t, engine{}, newModel(t, func(a *answer, _ []message) { a.say("hello") }))
+	s := up(t, engine{}, newModel(t, func(a *answer, _ []message) { a.Say("hello") }))
 	for range 2 {
-		must(t, s.process.Process.Signal(syscall.SIGHUP))
+		must(t, s.process.Signal(syscall.SIGHUP))
 	}
 	s.eventually("a line of the log", func() bool { return strings.Contains(s.stderr.String(), "SIGHUP is ignored") })
 	if e := s.ended(s.create().ID); e.Status != "completed" {

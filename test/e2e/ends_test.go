@@ -18,18 +18,18 @@ import (
 func stuck(a *answer, conversation []message) {
 	switch {
 	case last(conversation).Role == "tool":
-		a.say("done")
+		a.Say("done")
 	case strings.Contains(last(conversation).Content, "streaming"):
-		a.say("half a sen")
-		<-a.gone
-		a.broken = true
+		a.Say("half a sen")
+		<-a.Gone
+		a.Broken = true
 	case strings.Contains(last(conversation).Content, "pendingToolApproval"):
-		a.bash("touch ran.txt")
+		a.Bash("touch ran.txt")
 	case strings.Contains(last(conversation).Content, "executingTool"):
-		a.bash("touch started.txt; sleep 600")
+		a.Bash("touch started.txt; sleep 600")
 	default:
-		<-a.gone
-		a.broken = true
+		<-a.Gone
+		a.Broken = true
 	}
 }
 
@@ -73,7 +73,7 @@ func TestCancelInEveryState(t *testing.T) {
 func TestCancelOfACompletedOneConflicts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
-		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.say("hello") }))
+		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.Say("hello") }))
 		id := s.create().ID
 		s.ended(id)
 		s.refused(http.StatusConflict, "executionEnded", "POST", "/executions/"+id+"/cancel", nil)
@@ -100,12 +100,12 @@ func TestModelThatFails(t *testing.T) {
 		status.Store(http.StatusUnauthorized)
 		s := up(t, e, newModel(t, func(a *answer, _ []message) {
 			if code := int(status.Load()); code != http.StatusOK {
-				a.w.WriteHeader(code)
-				fmt.Fprint(a.w, `{"error":{"message":"no such key","type":"invalid_request_error"}}`)
-				a.broken = true
+				a.W.WriteHeader(code)
+				fmt.Fprint(a.W, `{"error":{"message":"no such key","type":"invalid_request_error"}}`)
+				a.Broken = true
 				return
 			}
-			a.say("Here I am.")
+			a.Say("Here I am.")
 		}))
 		id := s.create().ID
 		s.reach(id, domain.StatusInterrupted)
@@ -132,7 +132,7 @@ func TestModelThatFails(t *testing.T) {
 func TestMaxIterations(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
-		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.want("read", object{"path": "none"}) }))
+		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.Want("read", object{"path": "none"}) }))
 		end := s.ended(s.create(object{"maxIterations": 3}).ID)
 		if end.Status != "failed" || end.Output.FinishReason != "maxIterations" || end.Output.Error.Code != "limitReached" {
 			t.Errorf("ended: %+v %+v", end, end.Output)
@@ -182,7 +182,7 @@ func TestDisconnects(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, _ []message) {
 			for i := range words {
-				a.say(fmt.Sprintf("word %d ", i))
+				a.Say(fmt.Sprintf("word %d ", i))
 				if i%20 == 0 {
 					time.Sleep(time.Millisecond) // so that there is a live end to follow
 				}
@@ -236,7 +236,7 @@ func TestDisconnects(t *testing.T) {
 func TestCursors(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
-		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.say("hello") }))
+		s := up(t, e, newModel(t, func(a *answer, _ []message) { a.Say("hello") }))
 		id := s.create().ID
 		end := s.ended(id)
 		path := "/executions/" + id + "/events"

@@ -20,29 +20,29 @@ func TestToolsOfTwoOwnersNeverOverlap(t *testing.T) {
 	m := newModel(t, func(a *answer, conversation []message) {
 		switch {
 		case last(conversation).Role != "tool":
-			a.bash(fmt.Sprintf(writing, 100_000, "first"))
+			a.Bash(fmt.Sprintf(writing, 100_000, "first"))
 		case !strings.Contains(fmt.Sprint(conversation), "second"):
-			a.bash(fmt.Sprintf(writing, 50, "second"))
+			a.Bash(fmt.Sprintf(writing, 50, "second"))
 		default:
-			a.say("done")
+			a.Say("done")
 		}
 	})
 	e := engine{url: postgres(t)}
 	first := up(t, e, m, shortLease)
 	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)
-	second.token = first.token
+	second.Token = first.Token
 	second.start()
 
 	id := first.create().ID
 	first.decide(first.asked(id, 1)[0])
 	first.eventually("lines of the first owner", func() bool { return strings.Count(first.written(), "first") > 10 })
-	must(t, first.process.Process.Signal(syscall.SIGSTOP))
+	must(t, first.process.Signal(syscall.SIGSTOP))
 	second.eventually("the end of it", func() bool {
 		second.approveAll(id)
 		return domain.Status(second.get(id).Status).Terminal()
 	})
 	before := first.written()
-	must(t, first.process.Process.Signal(syscall.SIGCONT))
+	must(t, first.process.Signal(syscall.SIGCONT))
 	first.eventually("an answer of the stopped server", func() bool {
 		response, err := first.try(context.Background(), "GET", "/executions/"+id, nil)
 		if err != nil {

@@ -4,12 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"signoff/internal/acp/acptest"
 	"signoff/internal/store/storetest"
+	"signoff/test/harness"
 )
 
 // binary is the server under test, built once.
@@ -25,10 +25,8 @@ func built(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	binary = filepath.Join(folder, "signoff")
-	build := exec.Command("go", "build", raceFlag, "-ldflags=-s -w", "-o", binary, "signoff/cmd/server")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "cannot build the server:", err)
+	if err := harness.Build(binary, raceFlags...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	waitTogether()

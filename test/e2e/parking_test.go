@@ -110,7 +110,7 @@ func TestAnotherReplicaWakesWhatIsParked(t *testing.T) {
 	m := newModel(t, once("echo ran >> ledger.txt"))
 	first := up(t, e, m, parksSoon)
 	second := newServer(t, e, m, parksSoon, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)
-	second.token = first.token
+	second.Token = first.Token
 	second.start()
 	asked := first.waiting()
 	first.deserted()
@@ -133,7 +133,7 @@ func TestAnIdleAgentIsParked(t *testing.T) {
 		v := h.visit(t, "scripted")
 		id := v.startAs(object{"keepOpen": true}, "say <one>")
 		v.reach(id, domain.StatusIdle)
-		if left := soon(func() []string { return marked(h.mark) }); len(left) > 0 {
+		if left := soon(h.marked); len(left) > 0 {
 			t.Errorf("the agent is still there: %v", left)
 		}
 		h.deserted()
@@ -175,7 +175,7 @@ func TestTheQueue(t *testing.T) {
 		s.places(ids, 1, 0, 2)
 		s.kill()
 		s.start()
-		other.base = s.base
+		other.Base = s.Base
 
 		next, its := s.asked(ids[0], 1)[0], other.asked(others, 1)[0] // what only waited takes no room any more
 		s.places(ids, 0, 0, 1)

@@ -46,10 +46,10 @@ func TestPolicies(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			if last(conversation).Role == "tool" {
-				a.say("done")
+				a.Say("done")
 				return
 			}
-			a.bash(last(conversation).Content)
+			a.Bash(last(conversation).Content)
 		}))
 		must(t, os.WriteFile(filepath.Join(s.workspace, "old"), nil, 0o600))
 		must(t, os.Mkdir(filepath.Join(s.workspace, "secret"), 0o700))
@@ -96,8 +96,8 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		m := newModel(t, func(a *answer, _ []message) {
-			a.say("I look again.")
-			a.want("list", object{})
+			a.Say("I look again.")
+			a.Want("list", object{})
 		})
 		s := newServer(t, e, m)
 		s.models(object{"test": entry(m, object{"inputCostPer1m": 5, "outputCostPer1m": 25})})
@@ -145,7 +145,7 @@ func TestFallback(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusInternalServerError} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			onBoth(t, func(t *testing.T, e engine) {
-				broken := newModel(t, func(a *answer, _ []message) { a.refuse(status) })
+				broken := newModel(t, func(a *answer, _ []message) { a.Refuse(status, "") })
 				sound := newModel(t, inTurn(calls("list", object{}), finally("from the second")))
 				s := newServer(t, e, broken)
 				s.models(object{"default": "first", "first": entry(broken), "second": entry(sound)})
@@ -174,7 +174,7 @@ func TestCompaction(t *testing.T) {
 		seen := ""
 		m := newModel(t, func(a *answer, conversation []message) {
 			if count(conversation, "tool") < 3 {
-				a.want("read", object{"path": "long.txt"})
+				a.Want("read", object{"path": "long.txt"})
 				return
 			}
 			for _, m := range conversation {
@@ -182,7 +182,7 @@ func TestCompaction(t *testing.T) {
 					seen += m.Content + "\n"
 				}
 			}
-			a.say("done")
+			a.Say("done")
 		})
 		s := newServer(t, e, m)
 		s.models(object{"test": entry(m, object{"contextWindow": 6000})})
@@ -215,9 +215,9 @@ func TestMemory(t *testing.T) {
 			prompts <- system(conversation)
 			switch {
 			case last(conversation).Role == "tool" || last(conversation).Content != "learn":
-				a.say("done")
+				a.Say("done")
 			default:
-				a.want("memory_write", object{"scope": "runbook", "content": "The disk fills up on Mondays."})
+				a.Want("memory_write", object{"scope": "runbook", "content": "The disk fills up on Mondays."})
 			}
 		}))
 		s.notes("global", "Be brief.")
@@ -254,10 +254,10 @@ func TestQuestion(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			if last(conversation).Role == "tool" {
-				a.say("told: ", last(conversation).Content)
+				a.Say("told: ", last(conversation).Content)
 				return
 			}
-			a.want("ask_user", object{"question": "Which disk?", "options": []string{"sda", "sdb"}})
+			a.Want("ask_user", object{"question": "Which disk?", "options": []string{"sda", "sdb"}})
 		}))
 		id := s.create().ID
 		question := s.pending(id)
@@ -288,7 +288,7 @@ func TestFiles(t *testing.T) {
 			calls("search", object{"pattern": `port\s*=\s*\d+`, "glob": "*.go"}),
 			calls("write", object{"path": "../outside.txt", "content": "x"}),
 			calls("bash", object{"command": "seq 1 20000"}),
-			func(a *answer, conversation []message) { a.say(last(conversation).Content) },
+			func(a *answer, conversation []message) { a.Say(last(conversation).Content) },
 		)))
 		id := s.create(object{"capabilities": object{"write": "allow", "execute": "allow"}}).ID
 		end := s.ended(id)
@@ -324,12 +324,12 @@ func TestRememberedCommand(t *testing.T) {
 	onBoth(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			if last(conversation).Role == "tool" {
-				a.say("done")
+				a.Say("done")
 				return
 			}
-			a.bash("git log --oneline")
-			a.bash("git log --stat")
-			a.bash("git push origin")
+			a.Bash("git log --oneline")
+			a.Bash("git log --stat")
+			a.Bash("git push origin")
 		}))
 		rules := func() []rule {
 			return want[list[rule]](s.client, http.StatusOK, "GET", "/permission-rules", nil).Items
@@ -418,17 +418,17 @@ func TestFetchStaysOutside(t *testing.T) {
 	var addresses []string
 	s := newServer(t, engine{}, newModel(t, func(a *answer, conversation []message) {
 		if last(conversation).Role == "tool" {
-			a.say("done")
+			a.Say("done")
 			return
 		}
 		for _, address := range addresses {
-			a.want("web_fetch", object{"url": address})
+			a.Want("web_fetch", object{"url": address})
 		}
 	}))
 	s.start()
-	port := s.base[strings.LastIndex(s.base, ":")+1:]
+	port := s.Base[strings.LastIndex(s.Base, ":")+1:]
 	addresses = []string{
-		s.base + "/openapi.yaml", "http://localhost:" + port + "/approvals", "http://[::1]:" + port + "/", "http://[::ffff:127.0.0.1]:" + port + "/",
+		s.Base + "/openapi.yaml", "http://localhost:" + port + "/approvals", "http://[::1]:" + port + "/", "http://[::ffff:127.0.0.1]:" + port + "/",
 		"http://0.0.0.0:" + port + "/", "http://2130706433:" + port + "/", "http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "http://10.0.0.1/",
 	}
 	id := s.create(object{"capabilities": object{"network": "allow"}}).ID

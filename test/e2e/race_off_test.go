@@ -2,4 +2,4 @@
 
 package e2e
 
-const raceFlag = "-race=false"
+var raceFlags []string

@@ -2,5 +2,5 @@
 
 package e2e
 
-// raceFlag builds the server the way the tests were built.
-const raceFlag = "-race"
+// raceFlags build the server the way the tests were built.
+var raceFlags = []string{"-race"}

@@ -26,7 +26,7 @@ func TestTheReadmeWorks(t *testing.T) {
 		t.Fatalf("the three calls are %d commands: %q", len(calls), calls)
 	}
 	// The README's address is the default one, and the server of this test has another.
-	prelude := strings.Replace(calls[0], "http://127.0.0.1:8080", s.base, 1)
+	prelude := strings.Replace(calls[0], "http://127.0.0.1:8080", s.Base, 1)
 	if prelude == calls[0] {
 		t.Fatalf("the README does not name the default address: %s", calls[0])
 	}

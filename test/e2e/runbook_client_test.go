@@ -161,8 +161,8 @@ func misfitInsertion(t *testing.T, stage *stage) {
 
 func twoWaitingCalls(t *testing.T, stage *stage) {
 	s := stage.story(t, func(a *answer, _ []message) {
-		a.want("insert_blocks", object{"blocks": []object{block("first")}})
-		a.want("update_block", object{"id": "b2", "props": object{"text": "second"}})
+		a.Want("insert_blocks", object{"blocks": []object{block("first")}})
+		a.Want("update_block", object{"id": "b2", "props": object{"text": "second"}})
 	}, finally("Both are there."))
 	id := s.assist()
 	both := s.waits(id, 2) // they are handed out at once, in whatever order

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 // entry of a merged stream: an event and the cursor behind it.
@@ -58,17 +59,15 @@ func (c client) feedStream(after string, take func(fed) (more bool)) {
 	if response.StatusCode != http.StatusOK {
 		c.t.Fatalf("the merged stream: %s", response.Status)
 	}
-	cursor := ""
-	for scanner := lines(response.Body); scanner.Scan(); {
-		line := scanner.Text()
-		if id, is := strings.CutPrefix(line, "id: "); is {
-			cursor = id
+	for frames := harness.NewFrames(response.Body); ; {
+		frame, err := frames.Next()
+		if err != nil {
+			c.t.Fatalf("the merged stream has ended: %v", err)
 		}
-		if data, is := strings.CutPrefix(line, "data: "); is && !strings.Contains(data, `"stream.synced"`) && !take(fed{cursor, data}) {
+		if frame.Event != "stream.synced" && !take(fed{frame.ID, frame.Data}) {
 			return
 		}
 	}
-	c.t.Fatal("the merged stream has ended")
 }
 
 // feedUntil reads the merged stream until so many executions have ended.
@@ -88,7 +87,7 @@ func (c client) feedUntil(after string, ends int) (all []fed) {
 func mergedStream(t *testing.T, stage *stage) {
 	talks := func(a *answer, _ []message) {
 		for i := range 20 {
-			a.say(fmt.Sprintf("piece %d ", i))
+			a.Say(fmt.Sprintf("piece %d ", i))
 			time.Sleep(time.Millisecond) // both have something to say at the same time
 		}
 	}
@@ -144,7 +143,7 @@ func (s *story) feedMatches(all []fed, ids ...string) {
 	logs := map[string][]string{}
 	for _, id := range ids {
 		for _, event := range s.log(id) {
-			logs[id] = append(logs[id], event.raw)
+			logs[id] = append(logs[id], event.Raw)
 		}
 	}
 	if diff := cmp.Diff(logs, merged); diff != "" {
@@ -179,9 +178,9 @@ type shownItem struct {
 // itemsOfEvents holds items against what the events say, without the code that makes them.
 func itemsOfEvents(t *testing.T, stage *stage) {
 	s := stage.story(t, func(a *answer, _ []message) {
-		a.think("I should look.")
-		a.say("Let me look.")
-		a.want("get_default_shell", object{})
+		a.Think("I should look.")
+		a.Say("Let me look.")
+		a.Want("get_default_shell", object{})
 	}, hands("df"), hands("df -h"))
 	id := s.generate()
 	s.rests(id, 1)

@@ -75,14 +75,14 @@ func (s *stage) play(a *answer, conversation []message) {
 			return
 		}
 	}
-	a.say("Nobody has told me this story.")
+	a.Say("Nobody has told me this story.")
 }
 
 func (s *story) step(a *answer, conversation []message) script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := s.steps[min(len(s.heard), len(s.steps)-1)]
-	s.heard, s.offered = append(s.heard, conversation), a.tools
+	s.heard, s.offered = append(s.heard, conversation), a.Tools
 	return next
 }
 
@@ -131,7 +131,7 @@ func (s *stage) again(end func()) {
 	end()
 	s.start()
 	for _, told := range s.stories {
-		told.base = s.base
+		told.Base = s.Base
 	}
 }
 
@@ -151,40 +151,27 @@ func hands(codes ...string) script {
 
 // handsRaw is a step that hands in whatever it is.
 func handsRaw(arguments string) script {
-	return func(a *answer, _ []message) { a.wantRaw("submit_blocks", arguments) }
+	return func(a *answer, _ []message) { a.WantRaw("submit_blocks", arguments) }
 }
 
 // stalls is a step that begins to speak and never ends.
 func stalls(a *answer, _ []message) {
-	a.say("half a sen")
-	<-a.gone
-	a.broken = true
+	a.Say("half a sen")
+	<-a.Gone
+	a.Broken = true
 }
 
 // breaks is a step whose connection is cut in the middle of the answer.
 func breaks(a *answer, _ []message) {
-	a.say("half a sen")
+	a.Say("half a sen")
 	panic(http.ErrAbortHandler)
-}
-
-// wantRaw asks for a tool with arguments that need not be JSON.
-func (a *answer) wantRaw(tool, arguments string) {
-	a.chunk(object{"tool_calls": []object{{
-		"index": a.calls, "id": "provider-" + strconv.Itoa(a.calls), "type": "function",
-		"function": object{"name": tool, "arguments": arguments},
-	}}}, nil)
-	a.calls++
-	a.finish = "tool_calls"
 }
 
 // refuses is a step that answers with an error; waiting before another attempt is pointless, and it says so.
 func refuses(status int, code string) script {
 	return func(a *answer, _ []message) {
-		a.broken = true
-		a.w.Header().Set("Content-Type", "application/json")
-		a.w.Header().Set("Retry-After-Ms", "1")
-		a.w.WriteHeader(status)
-		fmt.Fprintf(a.w, `{"error":{"message":"not today","type":"scripted","code":%q}}`, code)
+		a.W.Header().Set("Retry-After-Ms", "1")
+		a.Refuse(status, code)
 	}
 }
 

@@ -151,13 +151,13 @@ func killedRunbooks(t *testing.T, stage *stage) {
 func killsOfGenerations(t *testing.T, stage *stage) {
 	s := stage.story(t, func(a *answer, conversation []message) {
 		for i := range 20 {
-			a.say(fmt.Sprintf("thought %d ", i))
+			a.Say(fmt.Sprintf("thought %d ", i))
 			time.Sleep(time.Millisecond)
 		}
 		hands(strconv.Itoa(count(conversation, "user")))(a, conversation)
 	})
 	var address atomic.Pointer[string]
-	address.Store(new(s.base))
+	address.Store(new(s.Base))
 	var editors sync.WaitGroup
 	var ids []string
 	for range 6 {
@@ -165,7 +165,7 @@ func killsOfGenerations(t *testing.T, stage *stage) {
 		ids = append(ids, id)
 		editors.Go(func() {
 			for deadline := time.Now().Add(scenario); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-				editor := client{t: t, base: *address.Load(), token: s.token}
+				editor := newClient(t, *address.Load(), s.Token)
 				if editor.nextStep(id) {
 					return
 				}
@@ -179,7 +179,7 @@ func killsOfGenerations(t *testing.T, stage *stage) {
 		}
 		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
 		stage.again(stage.kill)
-		address.Store(new(stage.base))
+		address.Store(new(stage.Base))
 	}
 	editors.Wait()
 	for _, id := range ids {

@@ -524,13 +524,13 @@ func exampleDocument(t *testing.T, stage *stage) {
 }
 
 func streamed(t *testing.T, stage *stage) {
-	s := stage.story(t, func(a *answer, _ []message) { a.say("Two ", "disks ", "are full.") })
+	s := stage.story(t, func(a *answer, _ []message) { a.Say("Two ", "disks ", "are full.") })
 	id := s.runs(object{})
 	log := s.read(id)
 	if said := text(t, log); said != "Two disks are full." {
 		t.Errorf("said: %q", said)
 	}
 	if end := log[len(log)-1]; end.Type != string(domain.ExecutionCompletedType) || !strings.Contains(string(end.Data), "Two disks are full.") {
-		t.Errorf("the end: %s", end.raw)
+		t.Errorf("the end: %s", end.Raw)
 	}
 }

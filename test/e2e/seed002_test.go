@@ -82,9 +82,9 @@ func (a address) url() string { return "http://" + string(a) + "/v1" }
 func triggered(t *testing.T, stage *stage) {
 	s := stage.story(t,
 		func(a *answer, _ []message) {
-			a.want("get_runbook_document", object{})
-			a.want("get_block_docs", object{"types": []string{"script"}})
-			a.want("get_default_shell", object{})
+			a.Want("get_runbook_document", object{})
+			a.Want("get_block_docs", object{"types": []string{"script"}})
+			a.Want("get_default_shell", object{})
 		},
 		hands("df -h", "du -sh /var"),
 	)
@@ -638,9 +638,9 @@ func noBlocks(t *testing.T, stage *stage) {
 
 func mixedBatch(t *testing.T, stage *stage) {
 	s := stage.story(t, func(a *answer, _ []message) {
-		a.want("get_block_docs", object{"types": []string{"script"}})
-		a.want("submit_blocks", object{"blocks": []object{block("df")}})
-		a.want("get_default_shell", object{})
+		a.Want("get_block_docs", object{"types": []string{"script"}})
+		a.Want("submit_blocks", object{"blocks": []object{block("df")}})
+		a.Want("get_default_shell", object{})
 	}, hands("df -h"))
 	id := s.generate()
 	s.rests(id, 1)
@@ -666,8 +666,8 @@ func mixedBatch(t *testing.T, stage *stage) {
 
 func twoSubmissions(t *testing.T, stage *stage) {
 	s := stage.story(t, func(a *answer, _ []message) {
-		a.want("submit_blocks", object{"blocks": []object{block("first")}})
-		a.want("submit_blocks", object{"blocks": []object{block("second")}})
+		a.Want("submit_blocks", object{"blocks": []object{block("first")}})
+		a.Want("submit_blocks", object{"blocks": []object{block("second")}})
 	})
 	id := s.generate()
 	s.rests(id, 1)

@@ -88,14 +88,14 @@ type fixer struct {
 }
 
 func (f *fixer) play(a *answer, conversation []message) {
-	f.offered, f.system = a.tools, system(conversation)
+	f.offered, f.system = a.Tools, system(conversation)
 	if last(conversation).Role == "tool" {
 		f.told = append(f.told, last(conversation).Content)
 	}
 	inTurn(
 		func(a *answer, _ []message) {
-			a.say("I read the file first.")
-			a.want("read", object{"path": "app/config.yaml"})
+			a.Say("I read the file first.")
+			a.Want("read", object{"path": "app/config.yaml"})
 		},
 		calls("bash", object{"command": "cat app/config.yaml | grep database_url"}),
 		calls("think", object{"thought": "localhst is misspelled"}),
@@ -104,7 +104,7 @@ func (f *fixer) play(a *answer, conversation []message) {
 		calls("bash", object{"command": "grep database_url app/config.yaml"}),
 		calls("bash", object{"command": "chmod 640 app/config.yaml"}),
 		calls("bash", object{"command": "rm -rf app/old"}),
-		func(a *answer, _ []message) { a.say("The URL points to ", "db.internal now.") },
+		func(a *answer, _ []message) { a.Say("The URL points to ", "db.internal now.") },
 	)(a, conversation)
 }
 

@@ -1,8 +1,8 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -12,15 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"signoff/internal/events/eventstest"
 	"signoff/internal/store/storetest"
+	"signoff/test/harness"
 )
 
 // server is one process of the binary, and the folders that outlive it.
@@ -32,29 +30,10 @@ type server struct {
 	env       []string
 	engine    engine
 	binary    string // that of today, unless a test says otherwise
-	process   *exec.Cmd
-	exited    chan struct{}
-	stderr    *output
+	process   *harness.Process
+	stderr    *harness.Output
 	terminal  *os.File // what the next process reads from and prints to
 	client
-}
-
-// output collects what a process prints and tells when a line comes.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // provider is where the server finds its model.
@@ -133,44 +112,43 @@ func up(t *testing.T, e engine, m provider, env ...string) *server {
 	return s
 }
 
-var listens = regexp.MustCompile(`listens on (http://\S+)`)
-
 // start runs the process, and again after it was stopped or killed, over the same data.
 func (s *server) start() {
 	s.t.Helper()
 	s.launch()
-	deadline := time.Now().Add(60 * time.Second)
-	for {
-		if found := listens.FindStringSubmatch(s.stderr.String()); found != nil {
-			s.client.base = found[1]
-			break
-		}
-		if !s.running() || time.Now().After(deadline) {
-			s.t.Fatalf("the server does not come up:\n%s", s.stderr)
-		}
-		time.Sleep(5 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := s.process.Await(ctx, func() bool {
+		s.client.Base = harness.Address(s.stderr.String())
+		return s.client.Base != ""
+	})
+	if err != nil {
+		s.t.Fatalf("the server does not come up: %v\n%s", err, s.stderr)
 	}
 	s.client.t = s.t
-	if s.client.token == "" {
-		s.client.token = s.readToken()
+	if s.client.Token == "" {
+		s.client.Token = s.readToken()
 	}
 }
 
 func (s *server) launch(args ...string) {
 	s.t.Helper()
-	s.stderr = &output{}
-	s.process = exec.Command(s.binary, args...)
-	s.process.Env, s.process.Dir = s.env, s.home
-	s.process.Stderr = io.MultiWriter(s.stderr, look("the log of the server of "+s.t.Name()))
+	command := exec.Command(s.binary, args...)
 	if s.terminal != nil {
-		s.process.Stdin, s.process.Stdout = s.terminal, s.terminal
+		command.Stdin, command.Stdout = s.terminal, s.terminal
 	}
-	must(s.t, s.process.Start())
-	s.exited = make(chan struct{})
-	go func(process *exec.Cmd, exited chan struct{}) {
-		_ = process.Wait()
-		close(exited)
-	}(s.process, s.exited)
+	s.run(command)
+}
+
+// run runs a command as the server's process.
+func (s *server) run(command *exec.Cmd) {
+	s.t.Helper()
+	s.stderr = &harness.Output{}
+	command.Env, command.Dir = s.env, s.home
+	command.Stderr = io.MultiWriter(s.stderr, look("the log of the server of "+s.t.Name()))
+	process, err := harness.Start(command)
+	must(s.t, err)
+	s.process = process
 }
 
 // readToken is the first token; a replica that found keys in its database has none, and makes one.
@@ -209,17 +187,7 @@ func (s *server) command(args ...string) (out, errOut string, code int) {
 	return stdout.String(), stderr.String(), c.ProcessState.ExitCode()
 }
 
-func (s *server) running() bool {
-	if s.process == nil {
-		return false
-	}
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
-}
+func (s *server) running() bool { return s.process.Running() }
 
 // shortLease is for a server whose executions others are to take over, also after it has died. It is to be lost only then: the others
 // keep the long one.
@@ -243,23 +211,19 @@ func (s *server) kill() {
 // die is SIGKILL, and nothing else.
 func (s *server) die() {
 	s.t.Helper()
-	must(s.t, s.process.Process.Kill())
-	<-s.exited
+	must(s.t, s.process.Kill())
 }
 
 // stop is SIGTERM, and expects a clean end.
 func (s *server) stop() {
 	s.t.Helper()
-	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-s.exited:
-	case <-time.After(40 * time.Second):
-		must(s.t, s.process.Process.Kill())
-		<-s.exited
+	obeyed, err := s.process.Stop(40 * time.Second)
+	must(s.t, err)
+	if !obeyed {
 		s.t.Errorf("the server did not stop on SIGTERM:\n%s", s.stderr)
 		return
 	}
-	if code := s.process.ProcessState.ExitCode(); code != 0 {
+	if code := s.process.End().ExitCode(); code != 0 {
 		s.t.Errorf("the server ended with exit code %d:\n%s", code, s.stderr)
 	}
 	if strings.Contains(s.stderr.String(), "DATA RACE") {
@@ -282,11 +246,4 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// lines reads SSE lines without a limit on their length.
-func lines(r io.Reader) *bufio.Scanner {
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, 16<<20)
-	return scanner
 }

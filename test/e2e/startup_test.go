@@ -12,7 +12,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-func quiet(a *answer, _ []message) { a.say("hello") }
+func quiet(a *answer, _ []message) { a.Say("hello") }
 
 // TestFirstStart: loopback, a token that only its owner can read, and a configuration to go on from.
 func TestFirstStart(t *testing.T) {
@@ -21,8 +21,8 @@ func TestFirstStart(t *testing.T) {
 	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "SIGNOFF_ADDR=127.0.0.1:0"}
 	must(t, os.RemoveAll(s.data()))
 	s.start()
-	if !strings.HasPrefix(s.base, "http://127.0.0.1:") {
-		t.Errorf("it listens on %s", s.base)
+	if !strings.HasPrefix(s.Base, "http://127.0.0.1:") {
+		t.Errorf("it listens on %s", s.Base)
 	}
 	for path, mode := range map[string]os.FileMode{"data": 0o700, "data/token": 0o600, "data/signoff.db": 0o600, "signoff.yaml": 0o600} {
 		info, err := os.Stat(filepath.Join(s.home, path))
@@ -30,14 +30,14 @@ func TestFirstStart(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %o", path, info.Mode().Perm(), err, mode)
 		}
 	}
-	if strings.Contains(s.stderr.String(), s.token) {
+	if strings.Contains(s.stderr.String(), s.Token) {
 		t.Error("the token is printed")
 	}
-	first := s.token
+	first := s.Token
 	s.stop()
-	s.token = ""
+	s.Token = ""
 	s.start()
-	if s.token != first {
+	if s.Token != first {
 		t.Error("the second start made another token")
 	}
 }
@@ -48,12 +48,12 @@ func TestOwnDataIsHidden(t *testing.T) {
 	s := newServer(t, engine{}, newModel(t, func(a *answer, conversation []message) {
 		if last(conversation).Role == "tool" {
 			for _, m := range conversation {
-				a.say(m.Content)
+				a.Say(m.Content)
 			}
 			return
 		}
-		a.want("read", object{"path": "data/token"})
-		a.bash("cat data/token; cat */token; ls -la data; echo 'models: {}' > signoff.yaml; echo end")
+		a.Want("read", object{"path": "data/token"})
+		a.Bash("cat data/token; cat */token; ls -la data; echo 'models: {}' > signoff.yaml; echo end")
 	}), "SIGNOFF_WORKSPACE_ROOT=.", "SIGNOFF_DATA_DIR=data")
 	s.start()
 	config, err := os.ReadFile(filepath.Join(s.home, "signoff.yaml"))
@@ -62,8 +62,8 @@ func TestOwnDataIsHidden(t *testing.T) {
 	s.decide(s.asked(id, 1)[0])
 	s.ended(id)
 	for _, event := range s.sound(id) {
-		if strings.Contains(event.raw, s.token) {
-			t.Errorf("the token is in the log: %s", event.raw)
+		if strings.Contains(event.Raw, s.Token) {
+			t.Errorf("the token is in the log: %s", event.Raw)
 		}
 	}
 	if after, err := os.ReadFile(filepath.Join(s.home, "signoff.yaml")); err != nil || string(after) != string(config) {
@@ -79,12 +79,12 @@ func TestConfigurationCannotBePlanted(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, engine{}, newModel(t, func(a *answer, conversation []message) {
 		if last(conversation).Role == "tool" {
-			a.say("done")
+			a.Say("done")
 			return
 		}
-		a.want("write", object{"path": "signoff.yaml", "content": "models: {}"})
-		a.want("write", object{"path": "below/signoff.yaml", "content": "models: {}"})
-		a.bash("echo 'models: {}' > signoff.yaml")
+		a.Want("write", object{"path": "signoff.yaml", "content": "models: {}"})
+		a.Want("write", object{"path": "below/signoff.yaml", "content": "models: {}"})
+		a.Bash("echo 'models: {}' > signoff.yaml")
 	}), "SIGNOFF_WORKSPACE_ROOT=.", "SIGNOFF_CONFIG=settings.yaml")
 	must(t, os.Mkdir(filepath.Join(s.home, "below"), 0o755))
 	must(t, os.Rename(filepath.Join(s.home, "signoff.yaml"), filepath.Join(s.home, "settings.yaml")))
@@ -93,7 +93,7 @@ func TestConfigurationCannotBePlanted(t *testing.T) {
 	s.ended(id)
 	log := ""
 	for _, event := range s.sound(id) {
-		log += event.raw
+		log += event.Raw
 	}
 	for _, said := range []string{"signoff: put away", "below/signoff.yaml is guarded"} {
 		if !strings.Contains(log, said) {
@@ -174,11 +174,11 @@ func TestBrokenConfigurationFile(t *testing.T) {
 func TestPublicAddressWithKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, engine{}, newModel(t, quiet), "SIGNOFF_ADDR=0.0.0.0:0")
-	s.token = s.newKey("--name", "ops", "--scopes", "all")
+	s.Token = s.newKey("--name", "ops", "--scopes", "all")
 	s.start()
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(s.base, "http://"))
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(s.Base, "http://"))
 	must(t, err)
-	s.base = "http://127.0.0.1:" + port
+	s.Base = "http://127.0.0.1:" + port
 	s.create()
 	if _, err := os.Stat(filepath.Join(s.data(), "token")); err == nil {
 		t.Error("a public server has made a token by itself")
@@ -243,7 +243,7 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 	t.Parallel()
 	s := up(t, engine{}, newModel(t, quiet), "SIGNOFF_ALLOWED_HOSTS=signoff.example, other.example")
 	host := func(name string) int {
-		request, err := http.NewRequest("GET", s.base+"/healthz", nil)
+		request, err := http.NewRequest("GET", s.Base+"/healthz", nil)
 		must(t, err)
 		request.Host = name
 		response, err := http.DefaultTransport.RoundTrip(request)
@@ -371,8 +371,8 @@ func TestSwappedWorkingDirectory(t *testing.T) {
 				s.decide(a)
 				s.ended(id)
 				for _, event := range s.sound(id) {
-					if strings.Contains(event.raw, s.token) || strings.Contains(event.raw, "TOPSECRET") {
-						t.Errorf("a secret is in the log: %s", event.raw)
+					if strings.Contains(event.Raw, s.Token) || strings.Contains(event.Raw, "TOPSECRET") {
+						t.Errorf("a secret is in the log: %s", event.Raw)
 					}
 				}
 				if _, err := os.Stat(filepath.Join(s.home, name, "planted")); err == nil {

@@ -30,7 +30,8 @@ func older(t *testing.T, commit string) (path string) {
 	_, err = in(folder, "tar", "-xf", "tree.tar", "-C", "tree")
 	must(t, err)
 	path = filepath.Join(folder, "signoff")
-	_, err = in(tree, "go", "build", raceFlag, "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", path, "./cmd/server") // cached wherever the tree lies
+	build := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", path}, raceFlags...)
+	_, err = in(tree, "go", append(build, "./cmd/server")...) // cached wherever the tree lies
 	must(t, err)
 	return path
 }
@@ -53,10 +54,10 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, func(a *answer, conversation []message) {
 		if n := strings.Count(fmt.Sprint(conversation), "effect-"); n < 2 {
-			a.bash("sleep 0.1; echo effect-; echo x >> ledger.txt")
+			a.Bash("sleep 0.1; echo effect-; echo x >> ledger.txt")
 			return
 		}
-		a.say("done")
+		a.Say("done")
 	})
 	e := engine{url: postgres(t)}
 	first := newServer(t, e, m, shortLease)
@@ -67,10 +68,10 @@ func TestRollingUpgrade(t *testing.T) {
 	first.asked(early[0], 1)
 
 	second := newServer(t, e, m, shortLease, "SIGNOFF_WORKSPACE_ROOT="+first.workspace, "SIGNOFF_PARK_SECONDS=1")
-	second.token = first.token
+	second.Token = first.Token
 	second.start()
 	third := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace, "SIGNOFF_PARK_SECONDS=1")
-	third.token = first.token
+	third.Token = first.Token
 	third.start()
 
 	ids := early

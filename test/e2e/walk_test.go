@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
-	"signoff/internal/llm/mocktest"
+	"signoff/test/harness"
 )
 
 func TestStreamThinkApprove(t *testing.T) {
@@ -59,7 +59,7 @@ func equal(a, b []wireEvent) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].raw != b[i].raw {
+		if a[i].Raw != b[i].Raw {
 			return false
 		}
 	}
@@ -125,11 +125,11 @@ func TestRemember(t *testing.T) {
 		s := up(t, e, newModel(t, func(a *answer, conversation []message) {
 			switch n := count(conversation, "tool"); n {
 			case 0, 1:
-				a.bash("echo same")
+				a.Bash("echo same")
 			case 2:
-				a.bash("echo other")
+				a.Bash("echo other")
 			default:
-				a.say("done")
+				a.Say("done")
 			}
 		}))
 		id := s.create().ID
@@ -162,17 +162,17 @@ func TestParallelCallsAndRead(t *testing.T) {
 			if last(conversation).Role == "tool" {
 				for _, m := range conversation {
 					if m.Role == "tool" {
-						a.say(m.Content, "|")
+						a.Say(m.Content, "|")
 					}
 				}
 				return
 			}
-			a.bash("echo one")
-			a.want("read", object{"path": "note.txt"})
-			a.bash("echo two")
-			a.want("read", object{"path": "../outside.txt"})
-			a.want("no_such_tool", object{})
-			a.want("bash", object{"cmd": "broken"})
+			a.Bash("echo one")
+			a.Want("read", object{"path": "note.txt"})
+			a.Bash("echo two")
+			a.Want("read", object{"path": "../outside.txt"})
+			a.Want("no_such_tool", object{})
+			a.Want("bash", object{"cmd": "broken"})
 		}))
 		must(t, os.WriteFile(filepath.Join(s.workspace, "note.txt"), []byte("a note"), 0o600))
 		must(t, os.WriteFile(filepath.Join(s.home, "outside.txt"), []byte("a secret"), 0o600))
@@ -210,10 +210,12 @@ func (m mock) url() string { return string(m) + "/v1" }
 // TestRealInput: text, reasoning and parallel tool calls from a server that knows nothing of us.
 func TestRealInput(t *testing.T) {
 	t.Parallel()
-	base := mock(mocktest.Start(t))
+	aimock, err := harness.StartAimock(t.Context(), "", harness.AimockFixtures(), "--chunk-size", "7", "--strict")
+	must(t, err)
+	t.Cleanup(func() { must(t, aimock.Stop()) })
 	for name, e := range map[string]engine{"SQLite": {}, "Postgres": {url: postgres(t)}} {
 		t.Run(name, func(t *testing.T) {
-			s := up(t, e, base)
+			s := up(t, e, mock(aimock.Base))
 			must(t, os.WriteFile(filepath.Join(s.workspace, "notes.txt"), []byte("ok\n"), 0o600))
 			id := s.create(object{"prompt": "Please check both hosts."}).ID
 			s.decide(s.asked(id, 1)[0])

@@ -191,9 +191,9 @@ func TestWebhooksOfTwoReplicas(t *testing.T) {
 	second := newServer(t, e, m, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)
 	for _, s := range []*server{first, second} {
 		s.section("webhooks", object{"allowHosts": []string{g.address}})
-		s.token = first.token
+		s.Token = first.Token
 		s.start()
-		second.token = first.token
+		second.Token = first.Token
 	}
 	g.hooked(second, object{"types": []string{"execution.completed"}})
 	const each = 10

@@ -1,11 +1,8 @@
-//go:build agents && linux
-
-package agents
+package harness
 
 import (
 	"context"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,44 +11,40 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 )
 
-//go:embed npm
-var manifests embed.FS
-
-// manifest is a locked list of npm packages, the folder npm/NAME.
-type manifest struct {
-	name  string
-	needs string // a file of the installation without which it is none
-	// loose: its lock file cannot name all that its manifest wants, since packages for other platforms, optional ones,
+// Manifest is a locked list of npm packages: a package.json and its package-lock.json. Where it was installed before, that is used.
+type Manifest struct {
+	Name  string // of the folder in the cache, before the hash of the lock file
+	Files fs.FS
+	Needs string // a file of the installation without which it is none
+	// Loose: its lock file cannot name all that its package.json wants, since packages for other platforms, optional ones,
 	// were published incompletely. `npm ci` refuses that; `npm install` installs what is locked and passes over the rest.
-	loose bool
+	Loose bool
 }
 
-// installed returns the folder of the installation, which may be from an earlier run.
-func (m manifest) installed(t testing.TB) string {
-	t.Helper()
-	folder, err := m.folder()
+// Installed returns the folder of the installation, which may be from an earlier run. Programs that run at once may ask for the same one.
+func (m Manifest) Installed(ctx context.Context) (folder string, err error) {
+	folder, err = m.folder()
 	if err == nil && !m.complete(folder) {
-		err = m.install(t.Context(), folder)
+		err = m.install(ctx, folder)
 	}
 	if err != nil {
-		t.Fatalf("%s: %v", m.name, err)
+		return "", fmt.Errorf("%s: %w", m.Name, err)
 	}
-	return folder
+	return folder, nil
 }
 
 // folder changes with the lock file, so that nobody tests an older version without knowing.
-func (m manifest) folder() (string, error) {
-	lock, err := manifests.ReadFile("npm/" + m.name + "/package-lock.json")
+func (m Manifest) folder() (string, error) {
+	lock, err := fs.ReadFile(m.Files, "package-lock.json")
 	if err != nil {
 		return "", err
 	}
 	root, err := cache()
 	hash := sha256.Sum256(lock)
-	return filepath.Join(root, m.name+"-"+hex.EncodeToString(hash[:6])), err
+	return filepath.Join(root, m.Name+"-"+hex.EncodeToString(hash[:6])), err
 }
 
 func cache() (string, error) {
@@ -63,14 +56,14 @@ func cache() (string, error) {
 	return root, os.MkdirAll(root, 0o755)
 }
 
-func (m manifest) complete(folder string) bool {
-	_, err := os.Stat(filepath.Join(folder, m.needs))
+func (m Manifest) complete(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, m.Needs))
 	return err == nil
 }
 
 // install fills a folder beside its place and moves it there in one step: an installation that was interrupted is never
 // taken for one, and of two at the same time the later one finds the place taken and uses what is there.
-func (m manifest) install(ctx context.Context, place string) error {
+func (m Manifest) install(ctx context.Context, place string) error {
 	removeAbandoned(filepath.Dir(place))
 	folder, err := os.MkdirTemp(filepath.Dir(place), "installing-")
 	if err != nil {
@@ -81,7 +74,7 @@ func (m manifest) install(ctx context.Context, place string) error {
 		return err
 	}
 	if !m.complete(folder) {
-		return fmt.Errorf("npm has installed no %s; its packages may not exist for this machine", m.needs)
+		return fmt.Errorf("npm has installed no %s; its packages may not exist for this machine", m.Needs)
 	}
 	if _, err := os.Stat(place); err == nil && !m.complete(place) { // somebody has cleaned up in there
 		if err := os.RemoveAll(place); err != nil {
@@ -99,16 +92,12 @@ func (m manifest) install(ctx context.Context, place string) error {
 const tries, pause = 3, 5 * time.Second
 
 // fill has npm install into a folder.
-func (m manifest) fill(ctx context.Context, folder string) error {
-	files, err := fs.Sub(manifests, "npm/"+m.name)
-	if err != nil {
-		return err
-	}
-	if err := os.CopyFS(folder, files); err != nil {
+func (m Manifest) fill(ctx context.Context, folder string) error {
+	if err := os.CopyFS(folder, m.Files); err != nil {
 		return err
 	}
 	how := []string{"ci"}
-	if m.loose {
+	if m.Loose {
 		how = []string{"install", "--no-save"}
 	}
 	how = append(how, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
@@ -133,7 +122,7 @@ func npm(ctx context.Context, folder string, how []string) error {
 	command.Dir, command.WaitDelay = folder, time.Second
 	output, err := command.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("npm, which these tests install agents with, is not on the PATH (Debian: apt-get install -y npm): %w", err)
+		return fmt.Errorf("npm, which installs what the tests run, is not on the PATH (Debian: apt-get install -y npm): %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("npm: %w\n%s", err, output)
