@@ -66,3 +66,11 @@ func (c *RememberChoice) UnmarshalJSON(data []byte) error {
 	type fields RememberChoice
 	return json.Unmarshal(data, (*fields)(c))
 }
+
+// Or is *p, or missing in the place of a field that was left out.
+func Or[T any](p *T, missing T) T {
+	if p == nil {
+		return missing
+	}
+	return *p
+}

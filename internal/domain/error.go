@@ -119,6 +119,54 @@ func Invalid(pointer, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalid, Message: message, Details: []Detail{{Pointer: pointer, Message: message}}}
 }
 
+// InvalidParts returns a [CodeInvalid] error that lists the wrong parts of an input. The message of each goes on from the name of its part:
+// "must not be empty".
+func InvalidParts(parts ...Detail) *Error {
+	message := "Some of the input is not allowed; see errors."
+	if len(parts) == 1 {
+		message = strings.TrimSpace(partName(parts[0].Pointer) + " " + parts[0].Message + ".")
+	}
+	return &Error{Code: CodeInvalid, Message: message, Details: parts}
+}
+
+// partName is the name of a part of the input in a sentence. A long name is not cut: half a secret would not be masked.
+func partName(pointer string) string {
+	if len(pointer) > 100 {
+		return "A part of the input"
+	}
+	return strings.TrimPrefix(pointer, "/")
+}
+
+// At returns err pointing at a part of the input. An error that has no code, or points somewhere already, is returned as it is.
+func At(pointer string, err error) error {
+	var coded *Error
+	if !errors.As(err, &coded) || len(coded.Details) > 0 {
+		return err
+	}
+	located := *coded
+	located.Details = []Detail{{Pointer: pointer, Message: coded.Message}}
+	return &located
+}
+
+// Below returns err with its pointers below a part of the input.
+func Below(pointer string, err error) error {
+	return Repoint(err, func(inner string) string { return pointer + inner })
+}
+
+// Repoint returns err with its pointers moved. An error that has no code is returned as it is.
+func Repoint(err error, move func(pointer string) string) error {
+	var coded *Error
+	if !errors.As(err, &coded) {
+		return err
+	}
+	moved := *coded
+	moved.Details = nil
+	for _, d := range coded.Details {
+		moved.Details = append(moved.Details, Detail{Pointer: move(d.Pointer), Message: d.Message})
+	}
+	return &moved
+}
+
 // NotResumable returns a [CodeNotResumable] error about the execution that a request wants to go on from.
 func NotResumable(format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)

@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"time"
 )
@@ -361,6 +362,7 @@ func Encode(v any) json.RawMessage {
 
 // Seconds is a duration in seconds as events and answers show it: to the millisecond. [time.Duration.Seconds] adds whole seconds and a fraction, which
 // makes 1.1219999999999999 of 1.122 s.
-func Seconds(d time.Duration) float64 {
-	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
-}
+func Seconds(d time.Duration) float64 { return RoundSeconds(d.Seconds()) }
+
+// RoundSeconds rounds seconds to the millisecond: older rows hold them as they were measured.
+func RoundSeconds(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }

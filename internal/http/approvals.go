@@ -45,7 +45,7 @@ func (s *Server) listExecutionApprovals(ctx context.Context, request named) (res
 
 // getApproval shows everything that a person needs to decide.
 func (s *Server) getApproval(ctx context.Context, request named) (responder, error) {
-	id, err := approvalID(request.ID)
+	id, err := domain.ParseApprovalID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ type decideApproval struct {
 
 // decideApproval hands an answer to the desk, which lets exactly one win.
 func (s *Server) decideApproval(ctx context.Context, request decideApproval) (responder, error) {
-	id, err := approvalID(request.ID)
+	id, err := domain.ParseApprovalID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +101,4 @@ func toApprovals(all []domain.Approval) []api.Approval {
 		items[i] = toApproval(approval)
 	}
 	return items
-}
-
-func approvalID(id string) (domain.ApprovalID, error) {
-	if !uuidText.MatchString(id) {
-		return "", domain.Errorf(domain.CodeNotFound, "There is no such approval.")
-	}
-	return domain.ApprovalID(id), nil
 }

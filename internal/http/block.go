@@ -1,7 +1,6 @@
 package http
 
 import (
-	"errors"
 	"regexp"
 	"strings"
 
@@ -18,16 +17,16 @@ func blockName(body api.CreateExecution) *domain.BlockName {
 	if body.Block == nil {
 		return nil
 	}
-	return &domain.BlockName{ID: body.Block.Id, Name: value(body.Block.Props.Name, defaultBlockName)}
+	return &domain.BlockName{ID: body.Block.Id, Name: api.Or(body.Block.Props.Name, defaultBlockName)}
 }
 
 // unfold puts the props of a block where a request has them.
 func unfold(body api.CreateExecution) api.CreateExecution {
 	props := body.Block.Props
 	source := api.Source{Source: domain.Source{
-		Type: props.Source.Type, Command: value(props.Source.Command, ""), Model: value(props.Source.Model, ""),
+		Type: props.Source.Type, Command: api.Or(props.Source.Command, ""), Model: api.Or(props.Source.Model, ""),
 	}}
-	if args := value(props.Source.Args, nil); len(args) > 0 { // documents write an empty list for none
+	if args := api.Or(props.Source.Args, nil); len(args) > 0 { // documents write an empty list for none
 		source.Args = args
 	}
 	body.Source, body.Prompt, body.SystemPrompt = &source, &props.Prompt, props.SystemPrompt
@@ -35,20 +34,7 @@ func unfold(body api.CreateExecution) api.CreateExecution {
 	return body
 }
 
-// outside moves the pointers of an error to where a client with a block wrote what is wrong.
-func outside(err error) error {
-	var coded *domain.Error
-	if !errors.As(err, &coded) || len(coded.Details) == 0 {
-		return err
-	}
-	moved := *coded
-	moved.Details = nil
-	for _, d := range coded.Details {
-		moved.Details = append(moved.Details, domain.Detail{Pointer: inBlock(d.Pointer), Message: d.Message})
-	}
-	return &moved
-}
-
+// inBlock is where a client with a block wrote a part of the request.
 func inBlock(pointer string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	switch name {
@@ -66,7 +52,7 @@ func (f *faults) block(body api.CreateExecution) {
 	if !anyUUID.MatchString(body.Block.Id) {
 		f.add("/block/id", "must be a UUID")
 	}
-	if len(value(body.Block.Props.Source.Env, nil)) > 0 {
+	if len(api.Or(body.Block.Props.Source.Env, nil)) > 0 {
 		f.add("/block/props/source/env", "must be empty: the registry says what of the environment an agent gets")
 	}
 	for _, field := range []struct {
@@ -81,7 +67,7 @@ func (f *faults) block(body api.CreateExecution) {
 			f.add("/"+field.name, "must not come together with block")
 		}
 	}
-	if kind := value(body.Kind, domain.KindAgent); kind != domain.KindAgent {
+	if kind := api.Or(body.Kind, domain.KindAgent); kind != domain.KindAgent {
 		f.add("/kind", "must be agent: an agent block is nothing else")
 	}
 }

@@ -17,7 +17,7 @@ type answerToolCall struct {
 
 // answerToolCall hands in what came of a call that the client has run. One answer wins.
 func (s *Server) answerToolCall(ctx context.Context, request answerToolCall) (responder, error) {
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func toClientAnswer(body api.ToolResult, by domain.Actor) (domain.ClientAnswer, 
 	if (body.Output == nil) == (body.Error == nil) {
 		return domain.ClientAnswer{}, domain.Invalid("/output", "Send exactly one of output and error.")
 	}
-	answer := domain.ClientAnswer{Output: string(body.Output), Error: value(body.Error, ""), By: by}
+	answer := domain.ClientAnswer{Output: string(body.Output), Error: api.Or(body.Error, ""), By: by}
 	var text string
 	if body.Output != nil && string(body.Output) != "null" && json.Unmarshal(body.Output, &text) == nil {
 		answer.Output = text

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
@@ -31,7 +32,7 @@ type listEvents struct {
 // listEvents gives the log of an execution, as a stream or as a page. One query tells whose the execution is and how far
 // its log goes.
 func (s *Server) listEvents(ctx context.Context, request listEvents) (responder, error) {
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (s *Server) listEvents(ctx context.Context, request listEvents) (responder,
 	media := negotiate(infoOf(ctx).accept, typeStream, typeJSON)
 	switch {
 	case media == typeJSON:
-		return eventsPage(ctx, follow, value(request.Limit, defaultEventLimit))
+		return eventsPage(ctx, follow, api.Or(request.Limit, defaultEventLimit))
 	case media == typeStream && request.Limit == nil:
 		return s.eventStream(ctx, after, follow)
 	}

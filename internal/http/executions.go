@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -143,13 +142,13 @@ type cancelExecution struct {
 
 // cancelExecution stops an execution.
 func (s *Server) cancelExecution(ctx context.Context, request cancelExecution) (responder, error) {
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
 	reason := ""
 	if request.Body != nil {
-		reason = value(request.Body.Reason, "")
+		reason = api.Or(request.Body.Reason, "")
 	}
 	wait, err := request.wait()
 	if err != nil {
@@ -168,7 +167,7 @@ type closeExecution struct {
 
 // closeExecution lets an execution end when it has worked off what it has.
 func (s *Server) closeExecution(ctx context.Context, request closeExecution) (responder, error) {
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +210,7 @@ type resumeExecution struct {
 
 // resumeExecution chooses how an interrupted execution goes on.
 func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (responder, error) {
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +221,7 @@ func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (
 	execution, err := s.sessions.Resume(ctx, by.Tenant, id, request.Body.Mode, by.Actor)
 	failpoint.Hit(failpoint.HTTPResumed)
 	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is not to be had
-		return nil, pointed("/mode", err)
+		return nil, domain.At("/mode", err)
 	}
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
@@ -256,7 +255,7 @@ func (s *Server) deleteExecution(ctx context.Context, request deleteExecution) (
 	if err != nil {
 		return nil, err
 	}
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +274,7 @@ func (s *Server) deleteExecution(ctx context.Context, request deleteExecution) (
 
 // execution reads the execution that a path names.
 func (s *Server) execution(ctx context.Context, id string) (domain.Execution, error) {
-	known, err := executionID(id)
+	known, err := domain.ParseExecutionID(id)
 	if err != nil {
 		return domain.Execution{}, err
 	}
@@ -403,14 +402,4 @@ func applied(wait int) (name, value string) {
 		value = "wait=" + strconv.Itoa(wait)
 	}
 	return "Preference-Applied", value
-}
-
-var uuidText = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-
-// executionID answers a malformed id like one that does not exist, without asking the database.
-func executionID(id string) (domain.ExecutionID, error) {
-	if !uuidText.MatchString(id) {
-		return "", domain.Errorf(domain.CodeNotFound, "There is no such execution.")
-	}
-	return domain.ExecutionID(id), nil
 }

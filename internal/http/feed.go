@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
@@ -26,7 +27,7 @@ func (s *Server) followEvents(ctx context.Context, request followEvents) (respon
 	}
 	switch negotiate(infoOf(ctx).accept, typeStream, typeJSON) {
 	case typeJSON:
-		return readFeed(ctx, follow, value(request.Limit, defaultEventLimit))
+		return readFeed(ctx, follow, api.Or(request.Limit, defaultEventLimit))
 	case typeStream:
 		if request.Limit != nil {
 			return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")

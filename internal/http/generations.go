@@ -45,7 +45,7 @@ type editGeneration struct {
 
 // editGeneration asks for changes. It does not wait for them: the events tell of that.
 func (s *Server) editGeneration(ctx context.Context, request editGeneration) (responder, error) {
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Server) editGeneration(ctx context.Context, request editGeneration) (re
 	by := who(ctx)
 	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Text,
-		Edit: &domain.Edit{Generation: value(request.Body.Generation, 0), Document: request.Body.Document},
+		Edit: &domain.Edit{Generation: api.Or(request.Body.Generation, 0), Document: request.Body.Document},
 	}, by.Actor, request.idempotency())
 	if err != nil {
 		return nil, s.overGeneration(ctx, id, err)
@@ -91,7 +91,7 @@ func (s *Server) acceptGeneration(ctx context.Context, request acceptGeneration)
 	if err != nil {
 		return nil, err
 	}
-	number, revision := request.Body.Generation, value(request.Body.DocumentRevision, "")
+	number, revision := request.Body.Generation, api.Or(request.Body.DocumentRevision, "")
 	generation, err := s.generation(ctx, execution, number)
 	if err != nil {
 		return nil, s.overGeneration(ctx, execution.ID, err)

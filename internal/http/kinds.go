@@ -28,7 +28,7 @@ func asksClient(request domain.Request) bool {
 // kind refuses the fields that do not belong to the kind: ignored, they would look as if they were kept to.
 func (f *faults) kind(body api.CreateExecution) {
 	internal := body.Source == nil || body.Source.Type == domain.SourceInternal
-	kind := value(body.Kind, domain.KindAgent)
+	kind := api.Or(body.Kind, domain.KindAgent)
 	switch {
 	case !internal && kind != domain.KindAgent:
 		f.add("/source/type", "must be internal for this kind: an external agent knows nothing of runbooks")
@@ -70,9 +70,9 @@ func (f *faults) generation(body api.CreateExecution) {
 		sent    bool
 	}{
 		{"/messages", body.Messages != nil}, {"/tools", body.Tools != nil}, {"/clientTools", body.ClientTools != nil},
-		{"/outputSchema", body.OutputSchema != nil}, {"/contextFrom", len(value(body.ContextFrom, nil)) > 0},
-		{"/memory/enabled", body.Memory != nil && value(body.Memory.Enabled, false)},
-		{"/secrets", len(value(body.Secrets, nil)) > 0},
+		{"/outputSchema", body.OutputSchema != nil}, {"/contextFrom", len(api.Or(body.ContextFrom, nil)) > 0},
+		{"/memory/enabled", body.Memory != nil && api.Or(body.Memory.Enabled, false)},
+		{"/secrets", len(api.Or(body.Secrets, nil)) > 0},
 	} {
 		if field.sent {
 			f.add(field.pointer, "does not go together with this kind: it only writes blocks, from its prompt and its document")
@@ -117,16 +117,16 @@ func blockIDs(node any) (ids []string) {
 // keepOpen is whether an execution takes further prompts where its request does not say so. A person is to look at what an
 // assistant says and at blocks, and to go on from there.
 func keepOpen(body api.CreateExecution) bool {
-	return value(body.KeepOpen, value(body.Kind, domain.KindAgent) != domain.KindAgent)
+	return api.Or(body.KeepOpen, api.Or(body.Kind, domain.KindAgent) != domain.KindAgent)
 }
 
 // runbook is what a request says of its runbook, and what the server knows of every one.
 func (s *Server) runbook(body api.CreateExecution) domain.Runbook {
 	runbook := domain.Runbook{
-		Document: body.Document, InsertAfter: value(body.InsertAfter, ""), DefaultShell: value(body.DefaultShell, ""),
-		BlockTypes: value(body.BlockTypes, nil),
+		Document: body.Document, InsertAfter: api.Or(body.InsertAfter, ""), DefaultShell: api.Or(body.DefaultShell, ""),
+		BlockTypes: api.Or(body.BlockTypes, nil),
 	}
-	about := body.Document != nil || body.BlockTypes != nil || value(body.Kind, domain.KindAgent) != domain.KindAgent
+	about := body.Document != nil || body.BlockTypes != nil || api.Or(body.Kind, domain.KindAgent) != domain.KindAgent
 	if !about { // no runbook, but an agent that works for itself
 		return runbook
 	}
@@ -139,7 +139,7 @@ func (s *Server) runbook(body api.CreateExecution) domain.Runbook {
 
 // enabled refuses what the operator has switched off.
 func (s *Server) enabled(body api.CreateExecution) error {
-	if s.defaults.BlockGenerationOff && value(body.Kind, "") == domain.KindGeneration {
+	if s.defaults.BlockGenerationOff && api.Or(body.Kind, "") == domain.KindGeneration {
 		return domain.Errorf(domain.CodeFeatureDisabled, "The operator of this server has switched the generation of blocks off.")
 	}
 	return nil
@@ -151,7 +151,7 @@ func (s *Server) declared(request domain.Request) error {
 		return domain.Invalid("/blockTypes", "There must be a type that blocks can have: the server knows none, so the request has to name one.")
 	}
 	if _, err := runbooks.Compile(request.Runbook.BlockTypes); err != nil {
-		return within("/blockTypes", err)
+		return domain.Below("/blockTypes", err)
 	}
 	for i, known := range request.Runbook.BlockTypes { // those of the request come first
 		known.Docs = "" // a text like a prompt: what is secret in it is masked
@@ -197,7 +197,7 @@ func (s *Server) tooled(request domain.Request) error {
 // schema refuses one that nothing can be checked with, and one with a secret in it: masked it would ask for something else.
 func (s *Server) schema(at string, document json.RawMessage) error {
 	if _, err := schema.Compile(document); err != nil {
-		return pointed(at, err)
+		return domain.At(at, err)
 	}
 	return s.literal(at, document)
 }

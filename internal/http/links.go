@@ -22,7 +22,7 @@ type createApprovalLink struct {
 
 // createApprovalLink makes a link for somebody without a key.
 func (s *Server) createApprovalLink(ctx context.Context, request createApprovalLink) (responder, error) {
-	id, err := approvalID(request.ID)
+	id, err := domain.ParseApprovalID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *Server) decideByLink(ctx context.Context, request decideByLink) (respon
 
 // linkAnswer reads a button.
 func linkAnswer(body api.DecideByLink) approvals.Answer {
-	answer := approvals.Answer{ArgumentsHash: value(body.ArgumentsHash, ""), Reason: value(body.Reason, ""), Channel: byLink}
+	answer := approvals.Answer{ArgumentsHash: api.Or(body.ArgumentsHash, ""), Reason: api.Or(body.Reason, ""), Channel: byLink}
 	switch body.Decision {
 	case api.DecideByLinkDecisionApprove, api.DecideByLinkDecisionDeny:
 		answer.Verb = domain.Verb(body.Decision)

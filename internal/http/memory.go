@@ -65,7 +65,7 @@ func (s *Server) putMemory(ctx context.Context, request putMemory) (responder, e
 		Scope: scope, Revision: revision, Content: content, By: by.Actor, Record: record,
 	})
 	if domain.CodeOf(err) == domain.CodeInvalid { // longer in bytes than the document can say in characters
-		return nil, pointed("/content", err)
+		return nil, domain.At("/content", err)
 	}
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"signoff/api"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
-	"signoff/internal/http/contract"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
@@ -51,7 +49,7 @@ func (s *Server) order(ctx context.Context, body api.CreateExecution, key *store
 		return domain.Request{}, found.error()
 	}
 	request, err := s.toRequest(ctx, unfold(body))
-	return request, outside(err)
+	return request, domain.Repoint(err, inBlock)
 }
 
 // toRequest fills the defaults in and checks what the document cannot say. What contradicts itself is reported at once,
@@ -70,12 +68,12 @@ func (s *Server) toRequest(ctx context.Context, body api.CreateExecution) (domai
 	if err := s.declared(request); err != nil {
 		return request, err
 	}
-	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
+	directory, err := s.workspace.Resolve(api.Or(body.WorkingDirectory, ""))
 	if err != nil {
-		return request, pointed("/workingDirectory", err)
+		return request, domain.At("/workingDirectory", err)
 	}
 	request.WorkingDirectory = directory
-	found, err := s.lookUp(ctx, value(body.ContextFrom, nil), body.OutputsFrom)
+	found, err := s.lookUp(ctx, api.Or(body.ContextFrom, nil), body.OutputsFrom)
 	if err != nil {
 		return request, err
 	}
@@ -88,25 +86,25 @@ func (s *Server) toRequest(ctx context.Context, body api.CreateExecution) (domai
 // filled is the request with the defaults in the place of what was left out.
 func (s *Server) filled(body api.CreateExecution) domain.Request {
 	request := domain.Request{
-		Kind:                   value(body.Kind, domain.KindAgent),
+		Kind:                   api.Or(body.Kind, domain.KindAgent),
 		Source:                 body.Source.Source,
-		Prompt:                 value(body.Prompt, ""),
-		SystemPrompt:           value(body.SystemPrompt, ""),
-		Instructions:           value(body.Instructions, ""),
-		MCPServers:             value(body.McpServers, nil),
+		Prompt:                 api.Or(body.Prompt, ""),
+		SystemPrompt:           api.Or(body.SystemPrompt, ""),
+		Instructions:           api.Or(body.Instructions, ""),
+		MCPServers:             api.Or(body.McpServers, nil),
 		KeepOpen:               keepOpen(body),
-		IdleTimeoutSeconds:     value(body.IdleTimeoutSeconds, defaultIdleTimeout),
+		IdleTimeoutSeconds:     api.Or(body.IdleTimeoutSeconds, defaultIdleTimeout),
 		RetentionDays:          body.RetentionDays,
-		ResumeFrom:             domain.ExecutionID(value(body.ResumeFrom, "")),
-		Debug:                  value(body.Debug, false),
-		MaxIterations:          value(body.MaxIterations, defaultMaxIterations),
-		TimeoutSeconds:         value(body.TimeoutSeconds, *s.defaults.TimeoutSeconds),
-		ApprovalTimeoutSeconds: value(body.ApprovalTimeoutSeconds, *s.defaults.ApprovalTimeoutSeconds),
+		ResumeFrom:             domain.ExecutionID(api.Or(body.ResumeFrom, "")),
+		Debug:                  api.Or(body.Debug, false),
+		MaxIterations:          api.Or(body.MaxIterations, defaultMaxIterations),
+		TimeoutSeconds:         api.Or(body.TimeoutSeconds, *s.defaults.TimeoutSeconds),
+		ApprovalTimeoutSeconds: api.Or(body.ApprovalTimeoutSeconds, *s.defaults.ApprovalTimeoutSeconds),
 		Retry:                  cmp.Or(body.Retry, &domain.Retry{ForSeconds: *s.defaults.RetryForSeconds}),
-		Budget:                 value(body.Budget, domain.Budget{}),
-		Messages:               value(body.Messages, nil),
+		Budget:                 api.Or(body.Budget, domain.Budget{}),
+		Messages:               api.Or(body.Messages, nil),
 		Metadata:               body.Metadata,
-		RunbookID:              value(body.RunbookId, ""),
+		RunbookID:              api.Or(body.RunbookId, ""),
 		Block:                  blockName(body),
 		OutputSchema:           body.OutputSchema,
 		Runbook:                s.runbook(body),
@@ -114,9 +112,9 @@ func (s *Server) filled(body api.CreateExecution) domain.Request {
 	said := settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
 	said.into(&request, *s.defaults.Capabilities)
 	if body.Memory != nil {
-		request.Memory = value(body.Memory.Enabled, false)
+		request.Memory = api.Or(body.Memory.Enabled, false)
 	}
-	for _, tool := range value(body.ClientTools, nil) {
+	for _, tool := range api.Or(body.ClientTools, nil) {
 		tool.Class = cmp.Or(tool.Class, domain.ClassWrite)
 		request.ClientTools = append(request.ClientTools, tool)
 	}
@@ -131,10 +129,10 @@ func (s *Server) registered(request *domain.Request, wanted api.Source) error {
 			return err
 		}
 		request.Source.Command = name
-		if err := pointed("/source/command", s.agents.Check(request.Source)); err != nil {
+		if err := domain.At("/source/command", s.agents.Check(request.Source)); err != nil {
 			return err
 		}
-		return pointed("/mcpServers", s.agents.MCPServers(request.MCPServers))
+		return domain.At("/mcpServers", s.agents.MCPServers(request.MCPServers))
 	}
 	if request.Source.Model == "" {
 		request.Source.Model = s.models.Default()
@@ -160,7 +158,7 @@ func (s *Server) judgeable(request domain.Request) error {
 		return err
 	}
 	if _, err := approvals.NewPolicy(request); err != nil {
-		return within("/tools/bashPolicy", err)
+		return domain.Below("/tools/bashPolicy", err)
 	}
 	for i, rule := range request.Rules {
 		at := fmt.Sprintf("/policy/rules/%d", i)
@@ -168,7 +166,7 @@ func (s *Server) judgeable(request domain.Request) error {
 			return err
 		}
 		if err := approvals.CheckMatcher(rule.Matcher); err != nil {
-			return within(at, err)
+			return domain.Below(at, err)
 		}
 	}
 	for i, name := range request.Tools.Enabled {
@@ -177,7 +175,7 @@ func (s *Server) judgeable(request domain.Request) error {
 			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists those that there are.")
 		}
 	}
-	return pointed("/secrets", s.secrets.Check(request.Secrets))
+	return domain.At("/secrets", s.secrets.Check(request.Secrets))
 }
 
 // literal refuses a secret in a part of the body that counts letter by letter. It cannot be stored as it is, and masked
@@ -191,40 +189,15 @@ func (s *Server) literal(at string, part any) error {
 	return domain.Invalid(at, "This holds the value of a secret, or what looks like one; name the secret instead.")
 }
 
-// pointed says which part of the body an error of a registry is about, where it does not say so itself.
-func pointed(at string, err error) error {
-	var coded *domain.Error
-	if !errors.As(err, &coded) || len(coded.Details) > 0 {
-		return err
-	}
-	located := *coded
-	located.Details = []domain.Detail{{Pointer: at, Message: coded.Message}}
-	return &located
-}
-
-// within moves the pointers of an error below a part of the body.
-func within(at string, err error) error {
-	var coded *domain.Error
-	if !errors.As(err, &coded) {
-		return err
-	}
-	located := *coded
-	located.Details = nil
-	for _, d := range coded.Details {
-		located.Details = append(located.Details, domain.Detail{Pointer: at + d.Pointer, Message: d.Message})
-	}
-	return &located
-}
-
 func (s *Server) agent(command string, args []string) (name string, err error) {
 	name, err = s.agents.Resolve(command, args)
 	if err == nil {
 		return name, nil
 	}
 	if _, without := s.agents.Resolve(command, nil); args != nil && without == nil {
-		return "", pointed("/source/args", err)
+		return "", domain.At("/source/args", err)
 	}
-	return "", pointed("/source/command", err)
+	return "", domain.At("/source/command", err)
 }
 
 func (s *Server) unknownModel(at string) error {
@@ -232,7 +205,7 @@ func (s *Server) unknownModel(at string) error {
 	if names := s.models.Names(); len(names) > 0 {
 		message = "There is no such model; there are " + strings.Join(names, ", ") + "."
 	}
-	return pointed(at, domain.Errorf(domain.CodeUnknownModel, "%s", message))
+	return domain.At(at, domain.Errorf(domain.CodeUnknownModel, "%s", message))
 }
 
 // faults collects what is wrong with a body.
@@ -242,10 +215,7 @@ func (f *faults) add(pointer, message string) {
 	*f = append(*f, domain.Detail{Pointer: pointer, Message: message})
 }
 
-// error says what was found.
-func (f faults) error() error {
-	return &domain.Error{Code: domain.CodeInvalid, Message: summary(f), Details: f}
-}
+func (f faults) error() error { return domain.InvalidParts(f...) }
 
 func wrongParts(body api.CreateExecution) faults {
 	var found faults
@@ -283,7 +253,7 @@ func (f *faults) source(body api.CreateExecution) {
 			f.add("/source/"+field.name, "belongs to the type acp; the internal agent takes none")
 		}
 	}
-	if len(value(body.McpServers, nil)) > 0 {
+	if len(api.Or(body.McpServers, nil)) > 0 {
 		f.add("/mcpServers", "must be empty: the internal agent takes no MCP servers yet")
 	}
 }
@@ -296,8 +266,8 @@ func (f *faults) internalOnly(body api.CreateExecution) {
 	}{
 		{"/source/fallbacks", body.Source.Fallbacks != nil},
 		{"/tools/enabled", body.Tools != nil && body.Tools.Enabled != nil},
-		{"/memory/enabled", body.Memory != nil && value(body.Memory.Enabled, false)},
-		{"/secrets", len(value(body.Secrets, nil)) > 0},
+		{"/memory/enabled", body.Memory != nil && api.Or(body.Memory.Enabled, false)},
+		{"/secrets", len(api.Or(body.Secrets, nil)) > 0},
 	} {
 		if field.sent {
 			f.add(field.pointer, "belongs to the type internal: an external agent has its own")
@@ -312,7 +282,7 @@ func (f *faults) prompt(body api.CreateExecution) {
 	case body.Prompt != nil && body.Messages != nil:
 		f.add("/messages", "must not come together with prompt")
 	}
-	if messages := value(body.Messages, nil); len(messages) > 0 {
+	if messages := api.Or(body.Messages, nil); len(messages) > 0 {
 		if last := len(messages) - 1; messages[last].Role != domain.RoleUser {
 			f.add(fmt.Sprintf("/messages/%d/role", last), "must be user: the last message is what the agent answers")
 		}
@@ -327,11 +297,4 @@ func (f *faults) metadata(labels map[string]string) {
 			f.add(domain.Pointer("metadata", name), "must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -")
 		}
 	}
-}
-
-func summary(details []domain.Detail) string {
-	if len(details) > 1 {
-		return "Some of the input is not allowed; see errors."
-	}
-	return contract.Named(details[0].Pointer) + " " + details[0].Message + "."
 }

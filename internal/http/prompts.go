@@ -16,7 +16,7 @@ type promptExecution struct {
 
 // promptExecution takes a further prompt in. It does not wait for its turn: the events tell of that.
 func (s *Server) promptExecution(ctx context.Context, request promptExecution) (responder, error) {
-	id, err := executionID(request.ID)
+	id, err := domain.ParseExecutionID(request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Server) promptExecution(ctx context.Context, request promptExecution) (
 		return nil, err
 	}
 	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, id, domain.QueuedPrompt{
-		Text: request.Body.Prompt, WhenBusy: value(request.Body.WhenBusy, domain.WhenBusyEnqueue),
+		Text: request.Body.Prompt, WhenBusy: api.Or(request.Body.WhenBusy, domain.WhenBusyEnqueue),
 		Options: options,
 	}, by.Actor, request.idempotency())
 	failpoint.Hit(failpoint.HTTPPrompted)

@@ -64,11 +64,3 @@ func setHeaders(w http.ResponseWriter, headers map[string]string) {
 		}
 	}
 }
-
-// value is *p, or what stands for a field that was left out.
-func value[T any](p *T, missing T) T {
-	if p == nil {
-		return missing
-	}
-	return *p
-}

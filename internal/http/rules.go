@@ -48,7 +48,7 @@ type createPermissionRule struct {
 func (s *Server) createPermissionRule(ctx context.Context, request createPermissionRule) (responder, error) {
 	by, body := who(ctx), request.Body
 	rule := domain.PermissionRule{
-		Tenant: by.Tenant, Scope: body.Scope, Execution: domain.ExecutionID(value(body.ExecutionId, "")),
+		Tenant: by.Tenant, Scope: body.Scope, Execution: domain.ExecutionID(api.Or(body.ExecutionId, "")),
 		Effect: body.Effect, Matcher: body.Matcher, By: by.Actor,
 	}
 	if body.ExpiresAt != nil {
@@ -95,7 +95,7 @@ func (s *Server) evaluatePolicy(ctx context.Context, request evaluatePolicy) (re
 func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, error) {
 	said := settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
 	evaluation := approvals.Evaluation{
-		Execution: domain.ExecutionID(value(body.ExecutionId, "")), Tool: body.Tool, Arguments: body.Arguments,
+		Execution: domain.ExecutionID(api.Or(body.ExecutionId, "")), Tool: body.Tool, Arguments: body.Arguments,
 	}
 	if err := s.literal("/arguments", body.Arguments); err != nil {
 		return evaluation, err
@@ -106,7 +106,7 @@ func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, er
 		found.beside(body)
 	}
 	if len(found) > 0 {
-		return evaluation, &domain.Error{Code: domain.CodeInvalid, Message: summary(found), Details: found}
+		return evaluation, found.error()
 	}
 	if evaluation.Execution != "" {
 		return evaluation, nil
@@ -115,7 +115,7 @@ func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, er
 	if err := s.judgeable(evaluation.Request); err != nil {
 		return evaluation, err
 	}
-	directory, err := s.workspace.Resolve(value(body.WorkingDirectory, ""))
+	directory, err := s.workspace.Resolve(api.Or(body.WorkingDirectory, ""))
 	evaluation.Request.WorkingDirectory = directory
 	return evaluation, err
 }

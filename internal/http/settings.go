@@ -21,13 +21,13 @@ type settings struct {
 // into fills a request in. What contradicts itself was refused before, see [faults.settings].
 func (s settings) into(request *domain.Request, unsaid domain.Capabilities) {
 	request.Capabilities = toCapabilities(s.capabilities, unsaid)
-	request.SafeModeOff = !value(s.safeMode, true) || (s.capabilities != nil && value(s.capabilities.AlwaysAllowTools, false))
-	request.Secrets = value(s.secrets, nil)
+	request.SafeModeOff = !api.Or(s.safeMode, true) || (s.capabilities != nil && api.Or(s.capabilities.AlwaysAllowTools, false))
+	request.Secrets = api.Or(s.secrets, nil)
 	if s.tools != nil {
 		request.Tools = filledTools(*s.tools)
 	}
 	if s.policy != nil {
-		request.Unattended, request.Rules = value(s.policy.Unattended, false), value(s.policy.Rules, nil)
+		request.Unattended, request.Rules = api.Or(s.policy.Unattended, false), api.Or(s.policy.Rules, nil)
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *Server) renderTemplate(ctx context.Context, request renderTemplate) (re
 }
 
 func toSyntax(body *api.TemplateSyntax) template.Syntax {
-	return template.Syntax(value(body, api.TemplateSyntaxJinja))
+	return template.Syntax(api.Or(body, api.TemplateSyntaxJinja))
 }
 
 // notRendered has the code that tells a template that cannot be rendered from a body that is wrong.
@@ -201,7 +201,7 @@ func outputValue(execution domain.Execution) map[string]any {
 		return map[string]any{}
 	}
 	out := map[string]any{
-		"text": output.Text, "success": output.Success, "error": nil, "durationSeconds": milliseconds(output.DurationSeconds),
+		"text": output.Text, "success": output.Success, "error": nil, "durationSeconds": domain.RoundSeconds(output.DurationSeconds),
 		"inputTokens": numberOf(output.TokenUsage.InputTokens), "outputTokens": numberOf(output.TokenUsage.OutputTokens),
 		"structured": nil, "finishReason": string(output.FinishReason),
 	}

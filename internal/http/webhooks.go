@@ -53,8 +53,8 @@ type createWebhook struct {
 func (s *Server) createWebhook(ctx context.Context, request createWebhook) (responder, error) {
 	by, body := who(ctx), request.Body
 	order := webhooks.CreateParams{
-		Tenant: by.Tenant, URL: body.Url, Description: s.masker.MaskString(value(body.Description, "")), Links: value(body.Links, false),
-		Secret: value(body.Secret, ""), Types: value(body.Types, nil), By: by.Actor, Channel: audit.ByAPI,
+		Tenant: by.Tenant, URL: body.Url, Description: s.masker.MaskString(api.Or(body.Description, "")), Links: api.Or(body.Links, false),
+		Secret: api.Or(body.Secret, ""), Types: api.Or(body.Types, nil), By: by.Actor, Channel: audit.ByAPI,
 	}
 	if order.Links && !by.May(keys.ApprovalsDecide) {
 		return nil, domain.Errorf(domain.CodeForbidden, "Links decide, so the key needs the scope %s for them.", keys.ApprovalsDecide)
@@ -95,7 +95,7 @@ type rotateWebhookSecret struct {
 func (s *Server) rotateWebhookSecret(ctx context.Context, request rotateWebhookSecret) (responder, error) {
 	by, secret := who(ctx), ""
 	if request.Body != nil {
-		secret = value(request.Body.Secret, "")
+		secret = api.Or(request.Body.Secret, "")
 	}
 	hook, err := s.webhooks.Rotate(ctx, by.Tenant, request.ID, secret, by.Actor, audit.ByAPI)
 	return okJSON(api.WebhookWithSecret{Webhook: toWebhook(hook), Secret: hook.Secret}), err

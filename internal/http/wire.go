@@ -3,7 +3,6 @@ package http
 import (
 	"encoding/json"
 	"maps"
-	"math"
 	"time"
 
 	"signoff/api"
@@ -18,13 +17,13 @@ import (
 
 func toAnswer(body api.Decide, by domain.Actor) (approvals.Answer, error) {
 	answer := approvals.Answer{
-		Verb:          value(body.Decision, ""),
-		ArgumentsHash: value(body.ArgumentsHash, ""),
-		Reason:        value(body.Reason, ""),
-		Arguments:     value(body.Arguments, nil),
-		OptionID:      value(body.OptionId, ""),
-		Answer:        value(body.Answer, nil),
-		Resolution:    value(body.Resolution, ""),
+		Verb:          api.Or(body.Decision, ""),
+		ArgumentsHash: api.Or(body.ArgumentsHash, ""),
+		Reason:        api.Or(body.Reason, ""),
+		Arguments:     api.Or(body.Arguments, nil),
+		OptionID:      api.Or(body.OptionId, ""),
+		Answer:        api.Or(body.Answer, nil),
+		Resolution:    api.Or(body.Resolution, ""),
 		By:            by,
 	}
 	return answer, toRemember(body.Remember, &answer)
@@ -43,7 +42,7 @@ func toRemember(choice *api.RememberChoice, answer *approvals.Answer) error {
 	if answer.Remember == domain.RememberOnce && choice.ExpiresInSeconds != nil {
 		return domain.Invalid("/remember/expiresInSeconds", "What is decided once leaves no rule behind that could expire.")
 	}
-	seconds := value(choice.ExpiresInSeconds, 0)
+	seconds := api.Or(choice.ExpiresInSeconds, 0)
 	if seconds == 0 && answer.Remember == domain.RememberGlobal {
 		seconds = globalRuleSeconds
 	}
@@ -139,13 +138,10 @@ func toOutput(o *domain.Output) *api.Output {
 	}
 	return &api.Output{
 		Text: o.Text, Truncated: o.Truncated, Structured: jsonOrNull(o.Structured), Success: o.Success,
-		FinishReason: o.FinishReason, DurationSeconds: milliseconds(o.DurationSeconds), TokenUsage: o.TokenUsage,
+		FinishReason: o.FinishReason, DurationSeconds: domain.RoundSeconds(o.DurationSeconds), TokenUsage: o.TokenUsage,
 		ToolCallsExecuted: listed(o.ToolCallsExecuted), Error: o.Error,
 	}
 }
-
-// milliseconds rounds what was measured to what anybody reads: 9.556, and not 9.556000000000001.
-func milliseconds(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }
 
 func toSummary(a domain.Approval) api.ApprovalSummary {
 	return api.ApprovalSummary{

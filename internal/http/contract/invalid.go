@@ -18,7 +18,7 @@ const MaxDetails = 20
 // invalid says in our words what the document has against a value: one line for each wrong part, nothing of the value.
 // Parameter is the name of the query parameter or header; empty for a body.
 func invalid(parameter string, err error) *domain.Error {
-	problem := &domain.Error{Code: domain.CodeInvalid, Message: "Some of the input is not allowed; see errors."}
+	var wrongParts []domain.Detail
 	unknown := map[string]bool{} // objects whose unknown fields are listed already
 	collect(err, func(wrong *openapi3.SchemaError) {
 		at := domain.Pointer(wrong.JSONPointer()...)
@@ -28,28 +28,16 @@ func invalid(parameter string, err error) *domain.Error {
 		case wrong.SchemaField == "properties": // one error for each unknown field, and none says which
 			if !unknown[at] {
 				unknown[at] = true
-				problem.Details = append(problem.Details, unknownFields(wrong)...)
+				wrongParts = append(wrongParts, unknownFields(wrong)...)
 			}
 			return
 		}
-		problem.Details = append(problem.Details, domain.Detail{Pointer: at, Message: complaint(wrong)})
+		wrongParts = append(wrongParts, domain.Detail{Pointer: at, Message: complaint(wrong)})
 	})
-	if len(problem.Details) == 0 { // unreachable while the validator speaks in schema errors
-		problem.Details = []domain.Detail{{Pointer: parameter, Message: "is not allowed"}}
+	if len(wrongParts) == 0 { // unreachable while the validator speaks in schema errors
+		wrongParts = []domain.Detail{{Pointer: parameter, Message: "is not allowed"}}
 	}
-	if len(problem.Details) == 1 {
-		d := problem.Details[0]
-		problem.Message = strings.TrimSpace(Named(d.Pointer) + " " + d.Message + ".")
-	}
-	return problem
-}
-
-// Named is what a sentence calls a part of the input. A long name is not cut: half a secret would not be masked.
-func Named(pointer string) string {
-	if len(pointer) > 100 {
-		return "A part of the input"
-	}
-	return strings.TrimPrefix(pointer, "/")
+	return domain.InvalidParts(wrongParts...)
 }
 
 func collect(err error, take func(*openapi3.SchemaError)) {

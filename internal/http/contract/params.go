@@ -26,7 +26,7 @@ func (reader *Reader[Request]) Parameters(r *http.Request) (request Request, err
 		return request, malformed("The query cannot be read.")
 	}
 	into := reflect.ValueOf(&request).Elem()
-	problem := &domain.Error{Code: domain.CodeInvalid, Message: "Some of the input is not allowed; see errors."}
+	problem := &domain.Error{Code: domain.CodeInvalid}
 	for i, p := range reader.operation.parameters {
 		var texts []string
 		switch p.In {
@@ -64,8 +64,7 @@ func (reader *Reader[Request]) Parameters(r *http.Request) (request Request, err
 	case 1:
 		return request, problem
 	default:
-		problem.Message = "Some of the input is not allowed; see errors."
-		return request, problem
+		return request, domain.InvalidParts(problem.Details...)
 	}
 }
 
