@@ -6,6 +6,7 @@ import (
 	"time"
 
 	agentregistry "signoff/internal/acp/registry"
+	"signoff/internal/admission"
 	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/mcp"
@@ -97,7 +98,10 @@ func (c Config) ownersOnly() bool { return c.loopback() && c.DatabaseURL == "" }
 // agents shows the registry to clients.
 type agents struct{ *agentregistry.Registry }
 
-var _ http.Agents = agents{}
+var (
+	_ http.Agents      = agents{}
+	_ admission.Agents = agents{}
+)
 
 // Agents lists what may be shown.
 func (a agents) Agents(ctx context.Context) []http.AgentInfo {

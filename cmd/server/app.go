@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	agentregistry "signoff/internal/acp/registry"
+	"signoff/internal/admission"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -108,11 +109,14 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if a.sandbox.Name() == sessions.NoSandbox {
 		desk.RefuseCommands()
 	}
+	shownModels, shownAgents, tools := named.models(a.models), agents{a.agents}, shownTools{known}
+	admitted := admission.New(admission.Config{
+		Executions: a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
+		Templates: template.NewRenderer(), Workspace: workspace, Settings: settings,
+	})
 	a.server, err = http.NewServer(http.Config{
-		Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store, Items: paging.New(a.store),
-		Models: named.models(a.models), Agents: agents{a.agents}, Tools: shownTools{known},
-		Secrets: knownSecrets{a.vault}, Masker: a.masker, Workspace: workspace, Keys: a.keys,
-		Templates: template.NewRenderer(), Settings: settings, Webhooks: a.outbox.service,
+		Admission: admitted, Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store, Items: paging.New(a.store),
+		Models: shownModels, Agents: shownAgents, Tools: tools, Masker: a.masker, Keys: a.keys, Webhooks: a.outbox.service,
 		Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {

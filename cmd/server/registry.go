@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"signoff/internal/admission"
 	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/llm"
@@ -255,13 +256,16 @@ type models struct {
 	entries map[string]model
 }
 
-var _ http.Models = models{}
+var (
+	_ http.Models      = models{}
+	_ admission.Models = models{}
+)
 
 func (r registry) models(of *llm.Registry) models {
 	return models{Registry: of, entries: r.Models.Models}
 }
 
-// Priced implements [http.Models].
+// Priced implements [admission.Models].
 func (m models) Priced(name string) bool { return m.entries[name].priced() }
 
 // Models lists what may be shown.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"signoff/internal/admission"
 	"signoff/internal/domain"
-	"signoff/internal/http"
 	"signoff/internal/runbooks"
 )
 
@@ -29,9 +29,9 @@ type blockType struct {
 }
 
 // openSettings reads what requests may leave unsaid.
-func (r registry) openSettings() (http.Settings, error) {
+func (r registry) openSettings() (admission.Settings, error) {
 	s := r.Settings
-	shown := http.Settings{
+	shown := admission.Settings{
 		TimeoutSeconds: s.DefaultTimeout, ApprovalTimeoutSeconds: s.DefaultApprovalTimeout, RetryForSeconds: s.DefaultRetry, Shell: s.DefaultShell,
 		BlockGenerationOff: s.BlockGeneration != nil && !*s.BlockGeneration,
 	}

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/admission"
 	"signoff/internal/domain"
-	"signoff/internal/http"
 )
 
-func settingsOf(t *testing.T, text string) (http.Settings, error) {
+func settingsOf(t *testing.T, text string) (admission.Settings, error) {
 	t.Helper()
 	read, err := written(t, text+"\nmodels: {demo: {provider: demo}}\n").readRegistry()
 	if err != nil {
-		return http.Settings{}, err
+		return admission.Settings{}, err
 	}
 	return read.openSettings()
 }

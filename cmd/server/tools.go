@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"signoff/api"
+	"signoff/internal/admission"
 	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/secrets"
@@ -65,7 +66,10 @@ func documentSchemas() (map[string]json.RawMessage, error) {
 // shownTools shows the tools to clients.
 type shownTools struct{ *tools.Registry }
 
-var _ http.Tools = shownTools{}
+var (
+	_ http.Tools      = shownTools{}
+	_ admission.Tools = shownTools{}
+)
 
 // Tools lists what may be shown.
 func (s shownTools) Tools() []http.ToolInfo {
@@ -76,10 +80,19 @@ func (s shownTools) Tools() []http.ToolInfo {
 	return infos
 }
 
+// Names lists the tools by name.
+func (s shownTools) Names() []string {
+	var names []string
+	for _, d := range s.Definitions() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
 // knownSecrets tells clients which secrets commands may be given.
 type knownSecrets struct{ *secrets.Vault }
 
-var _ http.Secrets = knownSecrets{}
+var _ admission.Secrets = knownSecrets{}
 
 // Check refuses a name that is not in the registry.
 func (k knownSecrets) Check(names []string) error {

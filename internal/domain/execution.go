@@ -2,6 +2,7 @@ package domain
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"strings"
@@ -120,6 +121,20 @@ type Source struct {
 type ToolSettings struct {
 	Enabled    []string    `json:"enabled,omitzero"` // nil = all; empty = none
 	BashPolicy *BashPolicy `json:"bashPolicy,omitempty"`
+}
+
+// WithDefaults returns the settings with the defaults of a policy in the place of what was left out.
+func (t ToolSettings) WithDefaults() ToolSettings {
+	if t.BashPolicy == nil {
+		return t
+	}
+	policy := *t.BashPolicy
+	policy.DenyBehavior = cmp.Or(policy.DenyBehavior, DenyHITL)
+	if policy.Rules == nil {
+		policy.Rules = []BashRule{}
+	}
+	t.BashPolicy = &policy
+	return t
 }
 
 // BashPolicy judges command lines. The first rule that matches a part of the line decides over that part.

@@ -69,7 +69,7 @@ func (s *Server) decideApproval(ctx context.Context, request decideApproval) (re
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.literal("/arguments", answer.Arguments), s.literal("/answer", answer.Answer)); err != nil {
+	if err := errors.Join(s.admission.Literal("/arguments", answer.Arguments), s.admission.Literal("/answer", answer.Answer)); err != nil {
 		return nil, err
 	}
 	answer.Unseen, answer.MayGlobal, answer.Channel = by.May(keys.ApprovalsDecideUnseen), by.May(keys.PoliciesWrite), audit.ByAPI

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/admission"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -166,9 +167,9 @@ var claims = []claim{
 // described are real tools.
 type described struct{ registry *tools.Registry }
 
-func (d described) Tools() (known []ToolInfo) {
+func (d described) Names() (known []string) {
 	for _, definition := range d.registry.Definitions() {
-		known = append(known, ToolInfo{Name: definition.Name, Version: definition.Version, Class: definition.Class})
+		known = append(known, definition.Name)
 	}
 	return known
 }
@@ -179,9 +180,8 @@ func (d described) Describe(request domain.Request, tool string, arguments json.
 
 func newJudgingHouse(t *testing.T) *house {
 	t.Helper()
-	return newHouse(t, func(c *Config) {
-		real := described{tools.NewRegistry(tools.Bash{}, tools.Read{}, tools.Write{}, tools.List{}, tools.Search{}, tools.Think{})}
-		c.Tools = real
+	real := described{tools.NewRegistry(tools.Bash{}, tools.Read{}, tools.Write{}, tools.List{}, tools.Search{}, tools.Think{})}
+	return newAdmittingHouse(t, func(c *admission.Config) { c.Tools = real }, func(c *Config) {
 		desk := approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newHouse
 		desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
 		c.Approvals = desk

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/domain"
+	"signoff/internal/runbooks"
 	"signoff/internal/tools"
 )
 
@@ -57,7 +58,7 @@ func TestAnAssistantHasToolsOfTheClientUnasked(t *testing.T) {
 	for _, tool := range tools.DocumentTools(nil) {
 		names = append(names, tool.Definition().Name)
 	}
-	if diff := cmp.Diff(names, documentTools); diff != "" {
+	if diff := cmp.Diff(names, runbooks.DocumentTools); diff != "" {
 		t.Error(diff)
 	}
 	fields := `"source":{"type":"internal"},"prompt":"insert b1","capabilities":{"write":"allow"},"tools":{"enabled":["bash","insert_blocks"]}`

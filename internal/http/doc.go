@@ -9,10 +9,8 @@
 //	authorize 401, 403                                                                 auth.go
 //	reader    query, headers and body, strictly as the document says                   package contract
 //	method    one per operation, a file per resource                                   executions.go approvals.go events.go console.go …
-//	order     what a new execution has to pass beyond the document                     order.go block.go kinds.go
-//	          what it takes over from earlier ones, and its templates at last          chain.go templates.go
-//	settings  what an execution may do, for executions and for dry runs alike          settings.go
-//	wire      the contract's shapes and the domain's                                   wire.go runbook.go
+//	admission rules, defaults, registries, chaining, templates of a new execution      package admission
+//	wire      the contract's shapes and the domain's                                   wire.go permissions.go runbook.go
 //	respond   status, headers and body                                                 response.go
 //
 // [Server.table] is the list of operations. A line binds one of them to the method that answers it, and the type of the method's request
@@ -25,7 +23,7 @@
 //
 // Routes, parameters, bodies and scopes are in api/openapi.yaml. The types of bodies and answers are generated from it, requests are
 // checked against it, and the scope that an operation needs is read from it. Tests hold router, answers and events against it.
-// What it cannot say, such as fields of a source that do not go together and names of the operator's registries, is in order.go.
+// What it cannot say, such as fields of a source that do not go together and names of the operator's registries, is in package admission.
 //
 // # Streams
 //
@@ -52,7 +50,7 @@
 //   - Another tenant's things are answered exactly like what does not exist.
 //   - No answer, log line or metric holds a token, a body, or the text of an error that has no code.
 //   - No problem holds a secret, and none is stored from here: notes and reasons are masked. What counts letter by letter
-//     (matchers, patterns, edited arguments, answers) is refused where it holds one, see [Server.literal].
+//     (matchers, patterns, edited arguments, answers) is refused where it holds one, see [admission.Admission.Literal].
 //
 // What net/http itself answers before a handler is called (to a request line that is not HTTP, no Host header in HTTP/1.1, a head that
 // is too large, an unknown Expect) is text or nothing; the connection puts a problem in its place.

@@ -30,12 +30,12 @@ func (s *Server) createExecution(ctx context.Context, request createExecution) (
 		return nil, err
 	}
 	key := request.idempotency()
-	order, err := s.order(ctx, request.Body, key)
+	by := who(ctx)
+	admitted, err := s.admission.Admit(ctx, by, request.Body, key)
 	if err != nil {
 		return nil, err
 	}
-	by := who(ctx)
-	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, order, key)
+	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, admitted, key)
 	failpoint.Hit(failpoint.HTTPCreated)
 	if err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (
 		return nil, err
 	}
 	by := who(ctx)
-	if err := s.resumable(ctx, id, request.Body.Mode); err != nil {
+	if err := s.admission.AdmitResume(ctx, by, id, request.Body.Mode); err != nil {
 		return nil, err
 	}
 	execution, err := s.sessions.Resume(ctx, by.Tenant, id, request.Body.Mode, by.Actor)
@@ -228,20 +228,6 @@ func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (
 	}
 	shown, err := s.shownTo(ctx, execution)
 	return acceptedJSON(shown), err
-}
-
-// resumable refuses to start an agent whose program is gone: the execution would only be interrupted again. Whether there is
-// something to resume, the sessions tell.
-func (s *Server) resumable(ctx context.Context, id domain.ExecutionID, mode domain.ResumeMode) error {
-	execution, err := s.reader.Execution(ctx, who(ctx).Tenant, id)
-	if err != nil && domain.CodeOf(err) != domain.CodeNotFound {
-		return err
-	}
-	source := execution.Request.Source
-	if execution.Status != domain.StatusInterrupted || source.Type != domain.SourceACP || mode == domain.ResumeFail {
-		return nil
-	}
-	return s.agents.Installed(source.Command)
 }
 
 type deleteExecution struct {

@@ -24,8 +24,9 @@ const (
 	typeLines = "application/x-ndjson"
 	// exportPage is how many of the small things are read at once, and exportCalls how many calls of the client: an answer
 	// may be as large as a request.
-	exportPage  = 200
-	exportCalls = 10
+	exportPage   = 200
+	exportCalls  = 10
+	exportEvents = 1000
 )
 
 // exportExecution gives all that is kept of an execution. It is read piece by piece while it is written, so a log of a
@@ -228,8 +229,8 @@ func (e *export) prompts() error {
 // meanwhile.
 func (e *export) events() error {
 	for after := int64(0); after < e.execution.LastSeq; {
-		limit := min(e.execution.LastSeq-after, logPageEvents)
-		page, err := e.server.reader.EventPage(e.ctx, e.execution.ID, after, int(limit), logPageBytes)
+		limit := min(e.execution.LastSeq-after, exportEvents)
+		page, err := e.server.reader.EventPage(e.ctx, e.execution.ID, after, int(limit), maxPage)
 		if err != nil {
 			return err
 		}

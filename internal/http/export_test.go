@@ -112,7 +112,7 @@ func TestExport(t *testing.T) {
 // What there are many of is read in pages, and nothing is left out between two.
 func TestExportOfMuch(t *testing.T) {
 	h := newHouse(t)
-	id := h.create(fmt.Sprintf("many %d", 2*logPageEvents))
+	id := h.create(fmt.Sprintf("many %d", 2*exportEvents))
 	h.ended(id)
 	if diff := cmp.Diff(h.all(id), h.export(id).events()); diff != "" {
 		t.Error(diff)

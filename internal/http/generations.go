@@ -49,10 +49,10 @@ func (s *Server) editGeneration(ctx context.Context, request editGeneration) (re
 	if err != nil {
 		return nil, err
 	}
-	if err := s.placed(ctx, id, request.Body.Document); err != nil {
+	by := who(ctx)
+	if err := s.admission.AdmitEdit(ctx, by, id, request.Body.Document); err != nil {
 		return nil, err
 	}
-	by := who(ctx)
 	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, id, domain.QueuedPrompt{
 		Text: request.Body.Text,
 		Edit: &domain.Edit{Generation: api.Or(request.Body.Generation, 0), Document: request.Body.Document},
@@ -61,22 +61,6 @@ func (s *Server) editGeneration(ctx context.Context, request editGeneration) (re
 		return nil, s.overGeneration(ctx, id, err)
 	}
 	return acceptedJSON(toPrompt(prompt)).with(replayedHeader(replayed)), nil
-}
-
-// placed holds the document of an edit against the place that the blocks are for: blocks for a place that is gone could be
-// accepted, and nobody could put them anywhere.
-func (s *Server) placed(ctx context.Context, id domain.ExecutionID, document *domain.Document) error {
-	if document == nil {
-		return nil
-	}
-	execution, err := s.execution(ctx, string(id))
-	if err != nil {
-		return err
-	}
-	if place := execution.Request.Runbook.InsertAfter; place != "" && !holds(document, place) {
-		return domain.Invalid("/document/blocks", "The block that the new ones go after, insertAfter of the execution, is not in the document.")
-	}
-	return nil
 }
 
 type acceptGeneration struct {

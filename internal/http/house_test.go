@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"signoff/internal/admission"
+	"signoff/internal/admission/admissiontest"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -51,6 +52,12 @@ type house struct {
 
 func newHouse(t testing.TB, change ...func(*Config)) *house {
 	t.Helper()
+	return newAdmittingHouse(t, func(*admission.Config) {}, change...)
+}
+
+// newAdmittingHouse is a house that admits requests in another way.
+func newAdmittingHouse(t testing.TB, admit func(*admission.Config), change ...func(*Config)) *house {
+	t.Helper()
 	h := &house{TB: t, store: storetest.SQLite(t), logs: &syncBuffer{}, root: t.TempDir()}
 	h.log = events.NewLog(h.store)
 	h.manager = sessions.NewManager(sessions.Config{
@@ -65,12 +72,17 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 
 	verifier := keys.NewVerifier(h.store)
 	t.Cleanup(verifier.Close)
+	admitting := admission.Config{
+		Executions: h.store, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{}, Tools: admissiontest.Tools{"bash", "think"},
+		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: workspace,
+	}
+	admit(&admitting)
 	config := Config{
-		Sessions: h.manager, Approvals: approvals.NewService(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
-		Reader: h.store, Items: paging.New(h.store), Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{}, Secrets: safe{"github"},
+		Admission: admission.New(admitting), Sessions: h.manager, Approvals: approvals.NewService(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
+		Reader: h.store, Items: paging.New(h.store), Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{},
 		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
-		Masker: secrets.NewMasker(canary), Templates: &slate{}, Workspace: workspace, Keys: verifier, Version: "test",
+		Masker: secrets.NewMasker(canary), Keys: verifier, Version: "test",
 		Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 	}
 	for _, c := range change {
@@ -200,53 +212,8 @@ func (cupboard) Agent(_ context.Context, name string, probe bool) (AgentDetails,
 	}}, true
 }
 
-func (cupboard) Resolve(command string, args []string) (string, error) {
-	if command != "mock" && command != "absent" {
-		return "", domain.Errorf(domain.CodeUnknownAgent, "There is no such agent; there are mock, absent.")
-	}
-	if args != nil && !slices.Equal(args, []string{"--acp"}) {
-		return "", domain.Errorf(domain.CodeUnknownAgent, "The agent has other arguments in the registry; there are mock, absent.")
-	}
-	return command, nil
-}
-
-func (cupboard) CheckOptions(_ domain.Source, options map[string]string, offered []domain.AgentOption) error {
-	for _, option := range offered {
-		if value := options[option.ID]; value != "" && option.Choices[0].Value != value {
-			return domain.Invalid("/options/"+option.ID, "The agent offers %s.", option.Choices[0].Value)
-		}
-	}
-	return nil
-}
-
-func (cupboard) Installed(name string) error {
-	if name == "absent" {
-		return domain.Errorf(domain.CodeAgentUnavailable, "absent is not installed; type: npm install -g absent")
-	}
-	return nil
-}
-
-func (c cupboard) Check(source domain.Source) error {
-	if source.Mode == "yolo" {
-		return domain.Invalid("/source/mode", "In this mode nobody is asked.")
-	}
-	if effort := source.Options["effort"]; effort == "max" {
-		return domain.Invalid("/source/options/effort", "The agent does not offer it. It offers: low, high.")
-	}
-	return c.Installed(source.Command)
-}
-
-func (cupboard) MCPServers(names []string) error {
-	for _, name := range names {
-		if name != "files" && name != "github" {
-			return domain.Errorf(domain.CodeUnknownMCPServer, "There is no such MCP server; there are files, github.")
-		}
-	}
-	return nil
-}
-
-// shelf is a registry of models.
-type shelf []string
+// shelf shows models, the first of which is the default.
+type shelf admissiontest.Models
 
 func (s shelf) Models(context.Context) []ModelInfo {
 	infos := make([]ModelInfo, len(s))
@@ -256,26 +223,9 @@ func (s shelf) Models(context.Context) []ModelInfo {
 	return infos
 }
 
-func (s shelf) Has(name string) bool {
-	for _, known := range s {
-		if known == name {
-			return true
-		}
-	}
-	return false
-}
-
 func (s shelf) Names() []string { return s }
 
-// Priced knows what one model costs.
-func (s shelf) Priced(name string) bool { return name == "dear" }
-
-func (s shelf) Default() string {
-	if len(s) == 0 {
-		return ""
-	}
-	return s[0]
-}
+func (s shelf) Default() string { return admissiontest.Models(s).Default() }
 
 // toolbox is a small registry of tools.
 type toolbox struct{}
@@ -286,18 +236,6 @@ func (toolbox) Tools() []ToolInfo {
 		{Name: "bash", Version: "1", Class: domain.ClassExecute, Description: "Run a command.", Schema: schema},
 		{Name: "think", Version: "2", Class: domain.ClassNone, Description: "Think.", Schema: json.RawMessage(`{}`)},
 	}
-}
-
-// safe holds secrets, by their names.
-type safe []string
-
-func (s safe) Check(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(s, name) {
-			return domain.Errorf(domain.CodeUnknownSecret, "There is no such secret; there are %s.", strings.Join(s, ", "))
-		}
-	}
-	return nil
 }
 
 // canary is the value of a secret: it must not come out anywhere.

@@ -48,7 +48,7 @@ func TestALongLogIsReadInPieces(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("many 600")
 	last := h.ended(id).get("lastSeq").(float64)
-	if last <= logPageEvents {
+	if last <= exportEvents {
 		t.Fatalf("only %v events", last)
 	}
 	path := "/executions/" + id + "/items"

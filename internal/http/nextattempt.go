@@ -44,7 +44,7 @@ func (s *Server) retryAt(ctx context.Context, execution domain.Execution) (time.
 	if execution.Status != domain.StatusWaiting {
 		return time.Time{}, nil
 	}
-	tail, err := s.reader.EventPage(ctx, execution.ID, max(0, execution.LastSeq-retryTail), retryTail, logPageBytes)
+	tail, err := s.reader.EventPage(ctx, execution.ID, max(0, execution.LastSeq-retryTail), retryTail, maxPage)
 	if err != nil {
 		return time.Time{}, err
 	}

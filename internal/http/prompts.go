@@ -22,7 +22,7 @@ func (s *Server) promptExecution(ctx context.Context, request promptExecution) (
 	}
 	by := who(ctx)
 	options := request.Body.Options
-	if err := s.choosable(ctx, id, options, request.Key); err != nil {
+	if err := s.admission.AdmitPrompt(ctx, by, id, options, request.Key); err != nil {
 		return nil, err
 	}
 	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, id, domain.QueuedPrompt{
@@ -34,30 +34,4 @@ func (s *Server) promptExecution(ctx context.Context, request promptExecution) (
 		return nil, s.overExecution(ctx, id, err)
 	}
 	return acceptedJSON(toPrompt(prompt)).with(replayedHeader(replayed)), nil
-}
-
-// choosable holds the options of a prompt against what the agent has offered. One that came before under its key is not looked
-// at: the agent may offer something else by now, and the first answer stands.
-func (s *Server) choosable(ctx context.Context, id domain.ExecutionID, options map[string]string, key string) error {
-	if len(options) == 0 {
-		return nil
-	}
-	execution, err := s.reader.Execution(ctx, who(ctx).Tenant, id)
-	if err != nil {
-		return err
-	}
-	if key != "" {
-		_, _, err := s.reader.PromptByKey(ctx, id, key)
-		if err == nil || domain.CodeOf(err) != domain.CodeNotFound {
-			return err
-		}
-	}
-	if execution.Request.Source.Type != domain.SourceACP {
-		return domain.Invalid("/options", "Options belong to the type acp; the internal agent has none.")
-	}
-	offered, err := s.reader.AgentOptions(ctx, id)
-	if err != nil {
-		return err
-	}
-	return s.agents.CheckOptions(execution.Request.Source, options, offered)
 }

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/admission"
 	"signoff/internal/domain"
+	"signoff/internal/store"
 )
 
 func TestAnExternalAgentStaysOpenForFurtherPrompts(t *testing.T) {
@@ -126,7 +128,7 @@ func TestWishesThatTakeLongerAre202(t *testing.T) {
 
 // offering reads what the agent of every execution has offered.
 type offering struct {
-	Reader
+	admission.Executions
 	values *[]string // of the option effort
 }
 
@@ -140,7 +142,7 @@ func (o offering) AgentOptions(context.Context, domain.ExecutionID) (options []d
 // TestAPromptSetsOptions that the agent has offered. One that was taken in stays so.
 func TestAPromptSetsOptions(t *testing.T) {
 	values := []string{"high"}
-	h := newHouse(t, func(c *Config) { c.Reader = offering{c.Reader, &values} })
+	h := newAdmittingHouse(t, func(c *admission.Config) { c.Executions = offering{c.Executions, &values} })
 	id := h.ask("POST", "/executions", `{"source":{"type":"acp","command":"mock","options":{"effort":"low"}},"prompt":"say one","keepOpen":true}`).want(201).text("id")
 	h.idle(id, 1)
 	path, body := "/executions/"+id+"/prompts", `{"prompt":"say two","options":{"effort":"high"}}`
@@ -167,7 +169,7 @@ func TestAPromptSetsOptions(t *testing.T) {
 
 // halted reads an execution that is interrupted.
 type halted struct {
-	Reader
+	*store.Store
 	agent string
 }
 
@@ -183,7 +185,11 @@ func TestAnAgentThatIsGoneIsNotResumed(t *testing.T) {
 		f := &fixed{execution: domain.Execution{ID: someID, Status: domain.StatusInterrupted, Request: domain.Request{
 			Source: domain.Source{Type: domain.SourceACP, Command: agent}, Capabilities: domain.DefaultCapabilities,
 		}}}
-		h := newHouse(t, func(c *Config) { f.Sessions, c.Sessions, c.Reader = c.Sessions, f, halted{c.Reader, agent} })
+		var reader halted
+		h := newAdmittingHouse(t, func(c *admission.Config) {
+			reader = halted{c.Executions.(*store.Store), agent} //nolint:forcetypeassert // see newHouse
+			c.Executions = reader
+		}, func(c *Config) { f.Sessions, c.Sessions, c.Reader = c.Sessions, f, reader })
 		for _, mode := range []string{"load", "fresh"} {
 			a := h.ask("POST", "/executions/"+someID+"/resume", `{"mode":"`+mode+`"}`).want(status)
 			if status == 422 && (a.text("code") != "agentUnavailable" || !strings.Contains(a.text("detail"), "npm install -g absent") || f.mode != "") {

@@ -54,7 +54,7 @@ func (s *Server) createPermissionRule(ctx context.Context, request createPermiss
 	if body.ExpiresAt != nil {
 		rule.Expires = new(time.Time(*body.ExpiresAt).UTC())
 	}
-	if err := s.literal("/matcher", rule.Matcher); err != nil {
+	if err := s.admission.Literal("/matcher", rule.Matcher); err != nil {
 		return nil, err
 	}
 	rule, replayed, err := s.approvals.CreateRule(ctx, rule, request.Key, audit.ByAPI)
@@ -77,12 +77,10 @@ type evaluatePolicy struct {
 
 // evaluatePolicy is the dry run.
 func (s *Server) evaluatePolicy(ctx context.Context, request evaluatePolicy) (responder, error) {
-	body := request.Body
-	evaluation, err := s.toEvaluation(body)
+	evaluation, err := s.admission.AdmitEvaluation(who(ctx), request.Body)
 	if err != nil {
 		return nil, err
 	}
-	evaluation.Tenant = who(ctx).Tenant
 	judgement, call, err := s.approvals.Evaluate(ctx, evaluation)
 	if err != nil {
 		return nil, err
@@ -90,49 +88,6 @@ func (s *Server) evaluatePolicy(ctx context.Context, request evaluatePolicy) (re
 	decision := toPolicyDecision(judgement, call)
 	decision.Warnings = listed(approvals.RequestWarnings(evaluation.Request))
 	return okJSON(decision), nil
-}
-
-func (s *Server) toEvaluation(body api.EvaluatePolicy) (approvals.Evaluation, error) {
-	said := settings{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
-	evaluation := approvals.Evaluation{
-		Execution: domain.ExecutionID(api.Or(body.ExecutionId, "")), Tool: body.Tool, Arguments: body.Arguments,
-	}
-	if err := s.literal("/arguments", body.Arguments); err != nil {
-		return evaluation, err
-	}
-	var found faults
-	found.settings(said)
-	if evaluation.Execution != "" {
-		found.beside(body)
-	}
-	if len(found) > 0 {
-		return evaluation, found.error()
-	}
-	if evaluation.Execution != "" {
-		return evaluation, nil
-	}
-	said.into(&evaluation.Request, *s.defaults.Capabilities)
-	if err := s.judgeable(evaluation.Request); err != nil {
-		return evaluation, err
-	}
-	directory, err := s.workspace.Resolve(api.Or(body.WorkingDirectory, ""))
-	evaluation.Request.WorkingDirectory = directory
-	return evaluation, err
-}
-
-// beside refuses settings of the body where those of an execution count.
-func (f *faults) beside(body api.EvaluatePolicy) {
-	for _, field := range []struct {
-		name string
-		sent bool
-	}{
-		{"capabilities", body.Capabilities != nil}, {"tools", body.Tools != nil}, {"policy", body.Policy != nil},
-		{"safeMode", body.SafeMode != nil}, {"secrets", body.Secrets != nil}, {"workingDirectory", body.WorkingDirectory != nil},
-	} {
-		if field.sent {
-			f.add("/"+field.name, "must not come together with executionId")
-		}
-	}
 }
 
 // ——— out ———

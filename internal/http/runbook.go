@@ -2,26 +2,12 @@ package http
 
 import (
 	"cmp"
-	"encoding/json"
-	"slices"
 
 	"signoff/api"
 	"signoff/internal/domain"
 )
 
-// This file is a request's runbook, between the contract's shapes and the domain's.
-
-// holds tells whether a block is in a document. Where blocks have no ids nobody can tell.
-func holds(document *domain.Document, block string) bool {
-	var blocks any
-	if json.Unmarshal(document.Blocks, &blocks) != nil { // unreachable: the body was read before
-		return true
-	}
-	ids := blockIDs(blocks)
-	return len(ids) == 0 || slices.Contains(ids, block)
-}
-
-// ——— out ———
+// This file shows the runbook of an execution.
 
 func showRunbook(out *api.Execution, r domain.Request) {
 	out.Kind = cmp.Or(r.Kind, domain.KindAgent)
@@ -79,4 +65,9 @@ func generationSummary(g *domain.Generation) *api.GenerationSummary {
 		return nil
 	}
 	return &api.GenerationSummary{Number: g.Number, State: g.State}
+}
+
+// asksClient tells whether an execution can have calls that its client is to run.
+func asksClient(request domain.Request) bool {
+	return request.Kind == domain.KindAssistant || len(request.ClientTools) > 0
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"signoff/internal/admission"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -104,8 +105,6 @@ type Reader interface {
 	// QueuePosition is 1 for the next of its tenant that begins when there is room, and 0 where it does not wait for that.
 	QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error)
 	Executions(ctx context.Context, tenant domain.TenantID, filter store.ExecutionFilter) (store.Page[domain.Execution], error)
-	// ExecutionByKey is the one that was created under an idempotency key.
-	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (e domain.Execution, bodyHash []byte, err error)
 	// EventPage gives the events after one, up to limit and about maxBytes, and at least one where there is one.
 	EventPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.Event, error)
 	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)
@@ -119,10 +118,6 @@ type Reader interface {
 	// ClientCallPage and PromptPage give those behind one, whatever has become of them, up to limit; empty is from the first on.
 	ClientCallPage(ctx context.Context, execution domain.ExecutionID, after string, limit int) ([]domain.ClientCall, error)
 	PromptPage(ctx context.Context, execution domain.ExecutionID, after domain.PromptID, limit int) ([]domain.QueuedPrompt, error)
-	// PromptByKey is the prompt that was taken in under an idempotency key.
-	PromptByKey(ctx context.Context, execution domain.ExecutionID, key string) (p domain.QueuedPrompt, bodyHash []byte, err error)
-	// AgentOptions is what the agent lets its user choose, as it was told last; nil: it was not.
-	AgentOptions(ctx context.Context, execution domain.ExecutionID) ([]domain.AgentOption, error)
 	// DebugPage gives the raw messages after one, up to limit and about maxBytes, and at least one where there is one.
 	DebugPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.DebugMessage, error)
 	PermissionRule(ctx context.Context, tenant domain.TenantID, id string) (domain.PermissionRule, error)
@@ -154,12 +149,6 @@ type ToolInfo struct {
 	Schema        json.RawMessage
 }
 
-// Secrets says which secrets commands may be given. An unknown one is domain.CodeUnknownSecret; the message lists those
-// that there are.
-type Secrets interface {
-	Check(names []string) error
-}
-
 // Masker takes the values of secrets out of a text, or of the strings of a JSON document.
 type Masker interface {
 	MaskString(text string) string
@@ -169,10 +158,8 @@ type Masker interface {
 // Models is the registry of models.
 type Models interface {
 	Models(ctx context.Context) []ModelInfo
-	Has(name string) bool
 	Names() []string
-	Default() string         // empty: none
-	Priced(name string) bool // what a request costs is known
+	Default() string // empty: none
 }
 
 // ModelInfo is what may be shown of a model.
@@ -183,25 +170,12 @@ type ModelInfo struct {
 	ContextWindow         int64  // 0: unknown
 }
 
-// Agents is the registry of external agents, and of the MCP servers that they may be given.
+// Agents is the registry of external agents.
 type Agents interface {
 	Agents(ctx context.Context) []AgentInfo
 	// Agent shows one agent; false: there is none of this name. With probe, its program is started to learn what it offers,
 	// where that is not known.
 	Agent(ctx context.Context, name string, probe bool) (details AgentDetails, known bool)
-	// Resolve returns the registered name of what a request wants to be run; no arguments are the registry's. Whatever
-	// is not in the registry word for word is domain.CodeUnknownAgent, and the message lists the names.
-	Resolve(command string, args []string) (name string, err error)
-	// Check tells whether an execution may have this source, whose command is resolved: an agent whose program is not there is
-	// domain.CodeAgentUnavailable, what it selects and cannot have domain.CodeInvalid with the offers, where these are known.
-	Check(source domain.Source) error
-	// CheckOptions tells whether a further prompt may set options of the agent of a source, which has offered these; nil: it has
-	// not said. What it cannot have is domain.CodeInvalid with the offers.
-	CheckOptions(source domain.Source, options map[string]string, offered []domain.AgentOption) error
-	// Installed is domain.CodeAgentUnavailable where the program of a registered agent is not there.
-	Installed(name string) error
-	// MCPServers is domain.CodeUnknownMCPServer where a name is not in the registry; the message lists those that are.
-	MCPServers(names []string) error
 }
 
 // AgentInfo is what may be shown of an external agent.
@@ -228,11 +202,6 @@ type AgentOffers struct {
 	At      time.Time
 }
 
-// Workspace finds the folder that a request names. An empty name is the root.
-type Workspace interface {
-	Resolve(directory string) (absolute string, err error)
-}
-
 // Keys tells whose a token is, and whether a key that was good still is.
 type Keys interface {
 	Verify(ctx context.Context, token string) (keys.Principal, error)
@@ -249,6 +218,7 @@ var (
 
 // Config is what a server is made of. Zero values of the last block mean the defaults.
 type Config struct {
+	Admission *admission.Admission
 	Sessions  Sessions
 	Approvals Approvals
 	Log       Log
@@ -257,14 +227,10 @@ type Config struct {
 	Models    Models
 	Agents    Agents
 	Tools     Tools
-	Secrets   Secrets
 	Masker    Masker
-	Templates Templates
-	Workspace Workspace
 	Keys      Keys
 	Webhooks  Webhooks
 
-	Settings   Settings
 	Version    string
 	Hosts      []string               // host names, with or without a port, that requests may name beside the loopback ones
 	Collectors []prometheus.Collector // metrics of other packages
@@ -286,6 +252,7 @@ const (
 
 // Server is the HTTP side of Signoff.
 type Server struct {
+	admission *admission.Admission
 	sessions  Sessions
 	approvals Approvals
 	events    Log
@@ -294,14 +261,10 @@ type Server struct {
 	models    Models
 	agents    Agents
 	tools     Tools
-	secrets   Secrets
 	masker    Masker
-	templates Templates
-	workspace Workspace
 	keys      Keys
 	webhooks  Webhooks
 
-	defaults   Settings
 	document   contract.Document
 	console    *console
 	hosts      hosts
@@ -335,10 +298,10 @@ func NewServer(config Config) (*Server, error) {
 		return nil, fmt.Errorf("http: metrics: %w", err)
 	}
 	s := &Server{
-		sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader, items: config.Items,
-		models: config.Models, agents: config.Agents, tools: config.Tools, secrets: config.Secrets, masker: config.Masker,
-		templates: config.Templates, workspace: config.Workspace, keys: config.Keys, webhooks: config.Webhooks,
-		defaults: config.Settings.filled(), document: document, console: console, hosts: newHosts(config.Hosts), metrics: metrics,
+		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader, items: config.Items,
+		models: config.Models, agents: config.Agents, tools: config.Tools, masker: config.Masker,
+		keys: config.Keys, webhooks: config.Webhooks,
+		document: document, console: console, hosts: newHosts(config.Hosts), metrics: metrics,
 		log: config.Logger, version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
 		draining: make(chan struct{}),
 	}

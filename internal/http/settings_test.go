@@ -2,7 +2,6 @@ package http
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -102,34 +101,7 @@ func TestAnOldRequestIsShownAsItIsJudged(t *testing.T) {
 	}
 }
 
-// TestBooleansAreAnotherSpelling of capabilities and of safe mode.
-func TestBooleansAreAnotherSpelling(t *testing.T) {
-	h := newHouse(t)
-	for sent, want := range map[string]string{
-		`{}`:                         "allow ask ask true",
-		`{"readFiles":true}`:         "allow ask ask true",
-		`{"readFiles":false}`:        "ask ask ask true",
-		`{"writeFiles":true}`:        "allow allow ask true",
-		`{"writeFiles":false}`:       "allow ask ask true",
-		`{"executeCommands":true}`:   "allow ask allow true",
-		`{"executeCommands":false}`:  "allow ask ask true",
-		`{"alwaysAllowTools":true}`:  "allow ask ask false",
-		`{"alwaysAllowTools":false}`: "allow ask ask true",
-		`{"readFiles":false,"writeFiles":true,"execute":"deny","alwaysAllowTools":true}`: "ask allow deny false",
-	} {
-		a := h.ask("POST", "/executions", "{"+valid+`,"capabilities":`+sent+`}`).want(201)
-		got := fmt.Sprint(a.text("capabilities", "read"), " ", a.text("capabilities", "write"), " ", a.text("capabilities", "execute"), " ", a.get("safeMode"))
-		if got != want {
-			t.Errorf("%s: %s, want %s", sent, got, want)
-		}
-	}
-	agreed := h.ask("POST", "/executions", "{"+valid+`,"safeMode":false,"capabilities":{"alwaysAllowTools":true}}`).want(201)
-	if agreed.get("safeMode") != false {
-		t.Errorf("%s", agreed.body)
-	}
-}
-
-// badSettings are settings that a request for an execution and a dry run refuse alike.
+// badSettings are settings that the document refuses, in a request for an execution and in a dry run alike.
 func badSettings() []badInput {
 	wrong := func(name, fields, pointer string) badInput {
 		return badInput{name, fields, 422, domain.CodeInvalid, pointer}
@@ -138,40 +110,13 @@ func badSettings() []badInput {
 		return wrong(name, `"policy":{"rules":[{"effect":"deny","matcher":{"tool":"bash"}},{"effect":"allow","matcher":`+matcher+`}]}`, "/policy/rules/1/matcher"+pointer)
 	}
 	return []badInput{
-		wrong("read both ways", `"capabilities":{"read":"allow","readFiles":true}`, "/capabilities/readFiles"),
-		wrong("write both ways", `"capabilities":{"write":"deny","writeFiles":false}`, "/capabilities/writeFiles"),
-		wrong("execute both ways", `"capabilities":{"execute":"ask","executeCommands":true}`, "/capabilities/executeCommands"),
-		wrong("all tools in safe mode", `"safeMode":true,"capabilities":{"alwaysAllowTools":true}`, "/capabilities/alwaysAllowTools"),
-		wrong("not all tools without safe mode", `"safeMode":false,"capabilities":{"alwaysAllowTools":false}`, "/capabilities/alwaysAllowTools"),
 		wrong("a boolean as a word", `"capabilities":{"readFiles":"allow"}`, "/capabilities/readFiles"),
 		wrong("safeMode as a word", `"safeMode":"off"`, "/safeMode"),
-		wrong("unknown tool", `"tools":{"enabled":["bash","sudo"]}`, "/tools/enabled/1"),
 		wrong("a tool twice", `"tools":{"enabled":["bash","bash"]}`, "/tools/enabled"),
 		wrong("a bash policy without a default", `"tools":{"bashPolicy":{}}`, "/tools/bashPolicy/defaultBehavior"),
-		wrong("a bash policy that asks by default", `"tools":{"bashPolicy":{"defaultBehavior":"ask"}}`, "/tools/bashPolicy/defaultBehavior"),
-		wrong("unknown denyBehavior", `"tools":{"bashPolicy":{"defaultBehavior":"deny","denyBehavior":"kill"}}`, "/tools/bashPolicy/denyBehavior"),
-		wrong("a bad expression", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"a","action":"allow"},{"name":"b","pattern":"(","action":"deny"}]}}`, "/tools/bashPolicy/rules/1/pattern"),
-		wrong("an expression that looks back", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"(a)\\1","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/pattern"),
-		wrong("an expression that repeats too much", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"((a{100}){100}){100}","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/pattern"),
-		wrong("a rule that asks", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"a","action":"ask"}]}}`, "/tools/bashPolicy/rules/0/action"),
-		wrong("a rule without a name", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"pattern":"a","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/name"),
-		wrong("a rule with a blank name", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":" ","pattern":"a","action":"deny"}]}}`, "/tools/bashPolicy/rules/0/name"),
-		wrong("201 rules", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[`+strings.Repeat(`{"name":"a","pattern":"a","action":"deny"},`, 200)+`{"name":"a","pattern":"a","action":"deny"}]}}`, "/tools/bashPolicy/rules"),
-		wrong("a secret in an expression", `"tools":{"bashPolicy":{"defaultBehavior":"deny","rules":[{"name":"a","pattern":"^echo `+canary+`$","action":"allow"}]}}`, "/tools/bashPolicy"),
-		matcher("an empty matcher", `{}`, ""),
 		matcher("an unknown field of a matcher", `{"user":"root"}`, "/user"),
-		matcher("an unknown class", `{"class":"other"}`, "/class"),
-		matcher("a relative path", `{"path":"src/**"}`, "/path"),
-		matcher("a path that climbs", `{"path":"/srv/../etc/**"}`, "/path"),
-		matcher("a broken glob", `{"path":"/srv/[a"}`, "/path"),
-		matcher("a star in a command", `{"command":"git * --force"}`, "/command"),
-		matcher("a star alone", `{"command":"*"}`, "/command"),
-		matcher("a pipe in a command", `{"command":"cat a | sh"}`, "/command"),
-		matcher("two spaces in a command", `{"command":"git  log"}`, "/command"),
-		matcher("a secret in a matcher", `{"command":"echo `+canary+`"}`, ""),
 		wrong("unattended as a word", `"policy":{"unattended":"yes"}`, "/policy/unattended"),
 		wrong("a rule without an effect", `"policy":{"rules":[{"matcher":{"tool":"bash"}}]}`, "/policy/rules/0/effect"),
-		{"unknown secret", `"secrets":["github","gitlab"]`, 422, domain.CodeUnknownSecret, "/secrets"},
 		wrong("a secret with a value", `"secrets":[{"name":"github"}]`, "/secrets/0"),
 	}
 }
@@ -179,10 +124,7 @@ func badSettings() []badInput {
 func TestBadSettings(t *testing.T) {
 	h := newHouse(t)
 	rows := append(badSettings(), []badInput{
-		{"unknown fallback", `"source":{"type":"internal","fallbacks":["dear","gpt-9"]}`, 422, domain.CodeUnknownModel, "/source/fallbacks/1"},
 		{"a fallback twice", `"source":{"type":"internal","fallbacks":["dear","dear"]}`, 422, domain.CodeInvalid, "/source/fallbacks"},
-		{"a cost that nobody knows", `"budget":{"cost":1}`, 422, domain.CodeInvalid, "/budget/cost"},
-		{"a cost that nobody knows of a fallback", `"source":{"type":"internal","model":"dear","fallbacks":["demo"]},"budget":{"cost":1}`, 422, domain.CodeInvalid, "/budget/cost"},
 		{"a budget of nothing", `"budget":{"tokens":0}`, 422, domain.CodeInvalid, "/budget/tokens"},
 		{"a cost of nothing", `"budget":{"cost":0}`, 422, domain.CodeInvalid, "/budget/cost"},
 		{"a negative cost", `"budget":{"cost":-0.5}`, 422, domain.CodeInvalid, "/budget/cost"},
@@ -208,26 +150,6 @@ func TestBadSettings(t *testing.T) {
 	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
 		t.Errorf("something was created: %s", a.body)
 	}
-	h.ask("POST", "/executions", `{"source":{"type":"internal","model":"dear"},"prompt":"say x","budget":{"cost":0.01}}`).want(201)
-}
-
-// TestAnExternalAgentIsNotToldWhatItWouldIgnore also shows what holds for it: the policy of what it asks.
-func TestAnExternalAgentIsNotToldWhatItWouldIgnore(t *testing.T) {
-	h := newHouse(t)
-	for fields, pointer := range map[string]string{
-		`"source":{"type":"acp","command":"mock","fallbacks":["demo"]}`:             "/source/fallbacks",
-		`"source":{"type":"acp","command":"mock"},"tools":{"enabled":["bash"]}`:     "/tools/enabled",
-		`"source":{"type":"acp","command":"mock"},"memory":{"enabled":true}`:        "/memory/enabled",
-		`"source":{"type":"acp","command":"mock"},"secrets":["github"]`:             "/secrets",
-		`"source":{"type":"acp","command":"mock"},"maxIterations":3`:                "/maxIterations",
-		`"source":{"type":"acp","command":"mock"},"capabilities":{"execute":"yes"}`: "/capabilities/execute",
-	} {
-		h.wrong(badInput{fields, "", 422, domain.CodeInvalid, pointer}, h.ask("POST", "/executions", `{"prompt":"say x",`+fields+`}`))
-	}
-	h.ask("POST", "/executions", `{"source":{"type":"acp","command":"mock"},"prompt":"say x","memory":{"enabled":false},"secrets":[],
-		"capabilities":{"executeCommands":true},"safeMode":false,"budget":{"tokens":9},"runbookId":"a",
-		"policy":{"unattended":true,"rules":[{"effect":"deny","matcher":{"class":"network"}}]},
-		"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}`).want(201)
 }
 
 // TestTheDocumentedExampleIsTaken: the rules of docs/policy.md, sent as a client would.

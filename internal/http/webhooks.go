@@ -64,7 +64,7 @@ func (s *Server) createWebhook(ctx context.Context, request createWebhook) (resp
 			return nil, err
 		}
 	}
-	if err := s.literal("/url", order.URL); err != nil {
+	if err := s.admission.Literal("/url", order.URL); err != nil {
 		return nil, err
 	}
 	hook, err := s.webhooks.Create(ctx, order)

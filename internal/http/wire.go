@@ -90,7 +90,7 @@ func toExecution(e domain.Execution, waits waiting) api.Execution {
 		EndedAt:                timeOrNull(e.Ended),
 		CreatedBy:              e.ByKey,
 	}
-	showSettings(&out, r)
+	showPermissions(&out, r)
 	maps.Copy(out.Metadata, r.Metadata)
 	showRunbook(&out, r)
 	for _, a := range waits.approvals {

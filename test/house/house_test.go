@@ -141,6 +141,8 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/schema", "internal/runbooks")(imported)
 		}, false},
+	{"requests are admitted in the same way whoever brings them, so admission knows no way in", in("internal/admission"),
+		ours("internal/http", "internal/acp", "internal/llm", "internal/sandbox", "internal/tools"), true},
 	{"HTTP asks sessions, approvals and the log, never what they are made of", in("internal/http"),
 		ours("internal/acp", "internal/llm", "internal/sandbox", "internal/tools"), false},
 	{"what confines commands is handed to sessions as a value", in("internal/sandbox"),

@@ -1,29 +1,18 @@
-package http
+package admission
 
 import (
 	"encoding/json"
-	"fmt"
+	"slices"
 
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/runbooks"
-	"signoff/internal/schema"
 )
 
-// This file is what the kinds of executions need and do not take, and what is said about runbooks.
+// This file has the fields that the kinds of executions need and refuse, and what a request says about its runbook.
 
-const (
-	maxBlockTypes  = runbooks.MaxTypes
-	maxClientTools = 32
-)
-
-// documentTools are the tools that every assistant has, and that its client runs.
-var documentTools = runbooks.DocumentTools
-
-// asksClient tells whether an execution can have calls that its client is to run.
-func asksClient(request domain.Request) bool {
-	return request.Kind == domain.KindAssistant || len(request.ClientTools) > 0
-}
+// MaxClientTools is how many tools of its client a request may bring along, as in the document.
+const MaxClientTools = 32
 
 // kind refuses the fields that do not belong to the kind: ignored, they would look as if they were kept to.
 func (f *faults) kind(body api.CreateExecution) {
@@ -94,6 +83,16 @@ func (f *faults) place(body api.CreateExecution) {
 	}
 }
 
+// holds tells whether a block is in a document. Where blocks have no ids nobody can tell.
+func holds(document *domain.Document, block string) bool {
+	var blocks any
+	if json.Unmarshal(document.Blocks, &blocks) != nil { // unreachable: the body was read before
+		return true
+	}
+	ids := blockIDs(blocks)
+	return len(ids) == 0 || slices.Contains(ids, block)
+}
+
 // blockIDs finds the ids of all objects in lists: what the list of nested blocks is called is the client's business.
 func blockIDs(node any) (ids []string) {
 	switch node := node.(type) {
@@ -121,7 +120,7 @@ func keepOpen(body api.CreateExecution) bool {
 }
 
 // runbook is what a request says of its runbook, and what the server knows of every one.
-func (s *Server) runbook(body api.CreateExecution) domain.Runbook {
+func (a *Admission) runbook(body api.CreateExecution) domain.Runbook {
 	runbook := domain.Runbook{
 		Document: body.Document, InsertAfter: api.Or(body.InsertAfter, ""), DefaultShell: api.Or(body.DefaultShell, ""),
 		BlockTypes: api.Or(body.BlockTypes, nil),
@@ -130,74 +129,17 @@ func (s *Server) runbook(body api.CreateExecution) domain.Runbook {
 	if !about { // no runbook, but an agent that works for itself
 		return runbook
 	}
-	runbook.BlockTypes = runbooks.Merge(runbook.BlockTypes, s.defaults.BlockTypes)
+	runbook.BlockTypes = runbooks.Merge(runbook.BlockTypes, a.config.Settings.BlockTypes)
 	if runbook.DefaultShell == "" {
-		runbook.DefaultShell = s.defaults.Shell
+		runbook.DefaultShell = a.config.Settings.Shell
 	}
 	return runbook
 }
 
 // enabled refuses what the operator has switched off.
-func (s *Server) enabled(body api.CreateExecution) error {
-	if s.defaults.BlockGenerationOff && api.Or(body.Kind, "") == domain.KindGeneration {
+func (a *Admission) enabled(body api.CreateExecution) error {
+	if a.config.Settings.BlockGenerationOff && api.Or(body.Kind, "") == domain.KindGeneration {
 		return domain.Errorf(domain.CodeFeatureDisabled, "The operator of this server has switched the generation of blocks off.")
 	}
 	return nil
-}
-
-// declared checks what a request brings along for the model to keep to: types of blocks, tools, and the schema of the answer.
-func (s *Server) declared(request domain.Request) error {
-	if request.Kind == domain.KindGeneration && len(request.Runbook.BlockTypes) == 0 {
-		return domain.Invalid("/blockTypes", "There must be a type that blocks can have: the server knows none, so the request has to name one.")
-	}
-	if _, err := runbooks.Compile(request.Runbook.BlockTypes); err != nil {
-		return domain.Below("/blockTypes", err)
-	}
-	for i, known := range request.Runbook.BlockTypes { // those of the request come first
-		known.Docs = "" // a text like a prompt: what is secret in it is masked
-		if err := s.literal(fmt.Sprintf("/blockTypes/%d", i), known); err != nil {
-			return err
-		}
-	}
-	if request.OutputSchema != nil {
-		if err := s.schema("/outputSchema", request.OutputSchema); err != nil {
-			return err
-		}
-	}
-	return s.tooled(request)
-}
-
-// tooled checks the tools that the client runs.
-func (s *Server) tooled(request domain.Request) error {
-	taken := map[string]string{}
-	for _, own := range s.tools.Tools() {
-		if !runbooks.ClientMayRun(request, own.Name) {
-			taken[own.Name] = "This is a tool of the server; a tool of the client needs another name."
-		}
-	}
-	for i, tool := range request.ClientTools {
-		at := fmt.Sprintf("/clientTools/%d", i)
-		if message, known := taken[tool.Name]; known {
-			return domain.Invalid(at+"/name", "%s", message)
-		}
-		taken[tool.Name] = "Two tools have this name."
-		if err := s.schema(at+"/schema", tool.Schema); err != nil {
-			return err
-		}
-		if !schema.OfObject(tool.Schema) {
-			return domain.Invalid(at+"/schema", `The arguments of a tool are an object: the schema's "type" must be "object".`)
-		}
-		if err := s.literal(at, tool); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// schema refuses one that nothing can be checked with, and one with a secret in it: masked it would ask for something else.
-func (s *Server) schema(at string, document json.RawMessage) error {
-	if _, err := schema.Compile(document); err != nil {
-		return domain.At(at, err)
-	}
-	return s.literal(at, document)
 }

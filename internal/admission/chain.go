@@ -1,4 +1,4 @@
-package http
+package admission
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 // This file is what a request takes over from executions that have ended: what they said, and what came of them.
 
 const (
-	maxContextFrom = 20
-	maxContext     = 1 << 20 // bytes of what was said
-	maxOutputsFrom = 100
+	MaxContextFrom = 20
+	MaxContext     = 1 << 20 // bytes of what was said
+	MaxOutputsFrom = 100
 	maxOutputName  = 200
 
 	// A log is read in pieces: one of a long execution does not fit into memory as a whole.
@@ -31,14 +31,14 @@ type earlier struct {
 }
 
 // lookUp finds the executions that a request names. Reading what they said needs the scope that reading them needs.
-func (s *Server) lookUp(ctx context.Context, contextFrom []string, outputsFrom map[string]string) (earlier, error) {
+func (a *Admission) lookUp(ctx context.Context, by keys.Principal, contextFrom []string, outputsFrom map[string]string) (earlier, error) {
 	found := earlier{outputs: map[string]domain.Execution{}}
-	if len(contextFrom)+len(outputsFrom) > 0 && !who(ctx).May(keys.ExecutionsRead) {
+	if len(contextFrom)+len(outputsFrom) > 0 && !by.May(keys.ExecutionsRead) {
 		return found, domain.Errorf(domain.CodeForbidden,
 			"contextFrom and outputsFrom show what other executions said: the key lacks the scope %s.", keys.ExecutionsRead)
 	}
 	for i, id := range contextFrom {
-		execution, err := s.ended(ctx, fmt.Sprintf("/contextFrom/%d", i), id)
+		execution, err := a.ended(ctx, by, fmt.Sprintf("/contextFrom/%d", i), id)
 		if err != nil {
 			return found, err
 		}
@@ -49,7 +49,7 @@ func (s *Server) lookUp(ctx context.Context, contextFrom []string, outputsFrom m
 		if strings.TrimSpace(name) == "" || len(name) > maxOutputName {
 			return found, domain.Invalid(at, "The name of an output has 1 to %d bytes, and is not blank.", maxOutputName)
 		}
-		execution, err := s.ended(ctx, at, outputsFrom[name])
+		execution, err := a.ended(ctx, by, at, outputsFrom[name])
 		if err != nil {
 			return found, err
 		}
@@ -59,8 +59,8 @@ func (s *Server) lookUp(ctx context.Context, contextFrom []string, outputsFrom m
 }
 
 // ended reads an execution that must have come to its end.
-func (s *Server) ended(ctx context.Context, at, id string) (domain.Execution, error) {
-	execution, err := s.execution(ctx, id)
+func (a *Admission) ended(ctx context.Context, by keys.Principal, at, id string) (domain.Execution, error) {
+	execution, err := a.execution(ctx, by, id)
 	switch {
 	case domain.CodeOf(err) == domain.CodeNotFound:
 		return execution, domain.Invalid(at, "There is no such execution.")
@@ -72,10 +72,10 @@ func (s *Server) ended(ctx context.Context, at, id string) (domain.Execution, er
 }
 
 // takeOver puts into a request what the executions before it said.
-func (s *Server) takeOver(ctx context.Context, request *domain.Request, found earlier) error {
-	left := maxContext
+func (a *Admission) takeOver(ctx context.Context, request *domain.Request, found earlier) error {
+	left := MaxContext
 	for _, execution := range found.context {
-		said, err := s.conversation(ctx, execution, left)
+		said, err := a.conversation(ctx, execution, left)
 		if err != nil {
 			return err
 		}
@@ -98,17 +98,17 @@ func (s *Server) takeOver(ctx context.Context, request *domain.Request, found ea
 }
 
 func tooLongContext() error {
-	return domain.Invalid("/contextFrom", "What these executions said is longer than %d bytes.", maxContext)
+	return domain.Invalid("/contextFrom", "What these executions said is longer than %d bytes.", MaxContext)
 }
 
 // conversation is what was said in an execution, by people and by the agent. What the agent did is left out: without its
 // results a call would only be asked for again.
-func (s *Server) conversation(ctx context.Context, execution domain.Execution, limit int) ([]domain.InputMessage, error) {
+func (a *Admission) conversation(ctx context.Context, execution domain.Execution, limit int) ([]domain.InputMessage, error) {
 	said := slices.Clone(execution.Request.Messages)
 	if execution.Request.Prompt != "" {
 		said = append(said, domain.InputMessage{Role: domain.RoleUser, Content: execution.Request.Prompt})
 	}
-	log, err := s.speech(ctx, execution.ID, limit)
+	log, err := a.speech(ctx, execution.ID, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +126,9 @@ func (s *Server) conversation(ctx context.Context, execution domain.Execution, l
 }
 
 // speech reads the events of a log that tell what was said, and gives up where that is too much.
-func (s *Server) speech(ctx context.Context, id domain.ExecutionID, limit int) (log []domain.Event, err error) {
+func (a *Admission) speech(ctx context.Context, id domain.ExecutionID, limit int) (log []domain.Event, err error) {
 	for after := int64(0); ; {
-		page, err := s.reader.EventPage(ctx, id, after, logPageEvents, logPageBytes)
+		page, err := a.config.Executions.EventPage(ctx, id, after, logPageEvents, logPageBytes)
 		if err != nil || len(page) == 0 {
 			return log, err
 		}

@@ -1,0 +1,174 @@
+// Package admissiontest has the registries that tests of requests admit by: small, fixed, and without anything behind them.
+package admissiontest
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"signoff/internal/domain"
+	"signoff/internal/runbooks/template"
+)
+
+// Agents is a registry of external agents: mock, which is there, and absent, which is not installed.
+type Agents struct{}
+
+// Resolve implements admission.Agents.
+func (Agents) Resolve(command string, args []string) (string, error) {
+	if command != "mock" && command != "absent" {
+		return "", domain.Errorf(domain.CodeUnknownAgent, "There is no such agent; there are mock, absent.")
+	}
+	if args != nil && !slices.Equal(args, []string{"--acp"}) {
+		return "", domain.Errorf(domain.CodeUnknownAgent, "The agent has other arguments in the registry; there are mock, absent.")
+	}
+	return command, nil
+}
+
+// CheckOptions takes the first value of an option and no other.
+func (Agents) CheckOptions(_ domain.Source, options map[string]string, offered []domain.AgentOption) error {
+	for _, option := range offered {
+		if value := options[option.ID]; value != "" && option.Choices[0].Value != value {
+			return domain.Invalid("/options/"+option.ID, "The agent offers %s.", option.Choices[0].Value)
+		}
+	}
+	return nil
+}
+
+// Installed misses absent.
+func (Agents) Installed(name string) error {
+	if name == "absent" {
+		return domain.Errorf(domain.CodeAgentUnavailable, "absent is not installed; type: npm install -g absent")
+	}
+	return nil
+}
+
+// Check refuses the mode yolo and the effort max.
+func (a Agents) Check(source domain.Source) error {
+	if source.Mode == "yolo" {
+		return domain.Invalid("/source/mode", "In this mode nobody is asked.")
+	}
+	if effort := source.Options["effort"]; effort == "max" {
+		return domain.Invalid("/source/options/effort", "The agent does not offer it. It offers: low, high.")
+	}
+	return a.Installed(source.Command)
+}
+
+// MCPServers knows files and github.
+func (Agents) MCPServers(names []string) error {
+	for _, name := range names {
+		if name != "files" && name != "github" {
+			return domain.Errorf(domain.CodeUnknownMCPServer, "There is no such MCP server; there are files, github.")
+		}
+	}
+	return nil
+}
+
+// Models is a registry of models by name. The first is the default, and only "dear" has a price.
+type Models []string
+
+// Has tells whether there is such a model.
+func (m Models) Has(name string) bool {
+	for _, known := range m {
+		if known == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Names lists them.
+func (m Models) Names() []string { return m }
+
+// Priced knows what one model costs.
+func (m Models) Priced(name string) bool { return name == "dear" }
+
+// Default is the first, empty where there is none.
+func (m Models) Default() string {
+	if len(m) == 0 {
+		return ""
+	}
+	return m[0]
+}
+
+// Tools is a registry of tools by name.
+type Tools []string
+
+// Names lists them.
+func (t Tools) Names() []string { return t }
+
+// Secrets is a registry of secrets by name.
+type Secrets []string
+
+func (s Secrets) Check(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(s, name) {
+			return domain.Errorf(domain.CodeUnknownSecret, "There is no such secret; there are %s.", strings.Join(s, ", "))
+		}
+	}
+	return nil
+}
+
+// Templates fills in names and nothing else: {{ a.b.c }}, or ${a}. It counts how often it was asked, and is too busy for one tenant.
+type Templates struct {
+	Asked   atomic.Int64
+	Crowded domain.TenantID
+}
+
+var (
+	braces  = regexp.MustCompile(`\{\{ ([a-zA-Z0-9_.]+) \}\}`)
+	dollars = regexp.MustCompile(`\$\{([a-zA-Z0-9_.-]+)\}`)
+)
+
+// Render implements admission.Templates.
+func (s *Templates) Render(_ context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error) {
+	s.Asked.Add(1)
+	if tenant == s.Crowded {
+		return nil, domain.Errorf(domain.CodeUnavailable, "Too many templates are being rendered; try again in a moment.")
+	}
+	var data map[string]json.RawMessage
+	if err := json.Unmarshal(variables, &data); err != nil {
+		return nil, err
+	}
+	var all []template.Rendered
+	for _, t := range templates {
+		rendered, missing := template.Rendered{}, ""
+		names := braces
+		if t.Syntax == template.Dollar {
+			names = dollars
+		}
+		rendered.Text = names.ReplaceAllStringFunc(t.Source, func(place string) string {
+			path := names.FindStringSubmatch(place)[1]
+			rendered.Usage.Paths = append(rendered.Usage.Paths, path)
+			value, known := lookUp(data, path)
+			if !known {
+				missing = path
+			}
+			return value
+		})
+		if missing != "" {
+			return nil, domain.Invalid(t.Name, "Line 1 of the template: %s is not defined.", missing)
+		}
+		all = append(all, rendered)
+	}
+	return all, nil
+}
+
+func lookUp(data map[string]json.RawMessage, path string) (string, bool) {
+	name, rest, deeper := strings.Cut(path, ".")
+	value, known := data[name]
+	if deeper {
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(value, &inner) != nil {
+			return "", false
+		}
+		return lookUp(inner, rest)
+	}
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text, known
+	}
+	return string(value), known
+}

@@ -1,0 +1,147 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"signoff/api"
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/runbooks"
+	"signoff/internal/schema"
+)
+
+// registered looks up what the request names: nothing is run that the operator has not listed.
+func (a *Admission) registered(request *domain.Request, wanted api.Source) error {
+	if request.Source.Type == domain.SourceACP {
+		name, err := a.agent(request.Source.Command, wanted.Args)
+		if err != nil {
+			return err
+		}
+		request.Source.Command = name
+		if err := domain.At("/source/command", a.config.Agents.Check(request.Source)); err != nil {
+			return err
+		}
+		return domain.At("/mcpServers", a.config.Agents.MCPServers(request.MCPServers))
+	}
+	if request.Source.Model == "" {
+		request.Source.Model = a.config.Models.Default()
+	}
+	for i, model := range append([]string{request.Source.Model}, request.Source.Fallbacks...) {
+		at := "/source/model"
+		if i > 0 {
+			at = fmt.Sprintf("/source/fallbacks/%d", i-1)
+		}
+		if !a.config.Models.Has(model) {
+			return a.unknownModel(at)
+		}
+		if request.Budget.Cost > 0 && !a.config.Models.Priced(model) {
+			return domain.Invalid("/budget/cost", "What the model %s costs is not known: its prices are not in the registry.", model)
+		}
+	}
+	return nil
+}
+
+// judgeable holds the policy of a request against what it will be judged with.
+func (a *Admission) judgeable(request domain.Request) error {
+	if err := a.Literal("/tools/bashPolicy", request.Tools.BashPolicy); err != nil {
+		return err
+	}
+	if _, err := approvals.NewPolicy(request); err != nil {
+		return domain.Below("/tools/bashPolicy", err)
+	}
+	for i, rule := range request.Rules {
+		at := fmt.Sprintf("/policy/rules/%d", i)
+		if err := a.Literal(at+"/matcher", rule.Matcher); err != nil {
+			return err
+		}
+		if err := approvals.CheckMatcher(rule.Matcher); err != nil {
+			return domain.Below(at, err)
+		}
+	}
+	for i, name := range request.Tools.Enabled {
+		known := slices.Contains(a.config.Tools.Names(), name)
+		if !known && (request.Kind != domain.KindAssistant || !slices.Contains(runbooks.DocumentTools, name)) {
+			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists those that there are.")
+		}
+	}
+	return domain.At("/secrets", a.config.Secrets.Check(request.Secrets))
+}
+
+func (a *Admission) agent(command string, args []string) (name string, err error) {
+	name, err = a.config.Agents.Resolve(command, args)
+	if err == nil {
+		return name, nil
+	}
+	if _, without := a.config.Agents.Resolve(command, nil); args != nil && without == nil {
+		return "", domain.At("/source/args", err)
+	}
+	return "", domain.At("/source/command", err)
+}
+
+func (a *Admission) unknownModel(at string) error {
+	message := "The server has no model configured."
+	if names := a.config.Models.Names(); len(names) > 0 {
+		message = "There is no such model; there are " + strings.Join(names, ", ") + "."
+	}
+	return domain.At(at, domain.Errorf(domain.CodeUnknownModel, "%s", message))
+}
+
+// declared checks what a request brings along for the model to keep to: types of blocks, tools, and the schema of the answer.
+func (a *Admission) declared(request domain.Request) error {
+	if request.Kind == domain.KindGeneration && len(request.Runbook.BlockTypes) == 0 {
+		return domain.Invalid("/blockTypes", "There must be a type that blocks can have: the server knows none, so the request has to name one.")
+	}
+	if _, err := runbooks.Compile(request.Runbook.BlockTypes); err != nil {
+		return domain.Below("/blockTypes", err)
+	}
+	for i, known := range request.Runbook.BlockTypes { // those of the request come first
+		known.Docs = "" // a text like a prompt: what is secret in it is masked
+		if err := a.Literal(fmt.Sprintf("/blockTypes/%d", i), known); err != nil {
+			return err
+		}
+	}
+	if request.OutputSchema != nil {
+		if err := a.schema("/outputSchema", request.OutputSchema); err != nil {
+			return err
+		}
+	}
+	return a.tooled(request)
+}
+
+// tooled checks the tools that the client runs.
+func (a *Admission) tooled(request domain.Request) error {
+	taken := map[string]string{}
+	for _, own := range a.config.Tools.Names() {
+		if !runbooks.ClientMayRun(request, own) {
+			taken[own] = "This is a tool of the server; a tool of the client needs another name."
+		}
+	}
+	for i, tool := range request.ClientTools {
+		at := fmt.Sprintf("/clientTools/%d", i)
+		if message, known := taken[tool.Name]; known {
+			return domain.Invalid(at+"/name", "%s", message)
+		}
+		taken[tool.Name] = "Two tools have this name."
+		if err := a.schema(at+"/schema", tool.Schema); err != nil {
+			return err
+		}
+		if !schema.OfObject(tool.Schema) {
+			return domain.Invalid(at+"/schema", `The arguments of a tool are an object: the schema's "type" must be "object".`)
+		}
+		if err := a.Literal(at, tool); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schema refuses one that nothing can be checked with, and one with a secret in it: masked it would ask for something else.
+func (a *Admission) schema(at string, document json.RawMessage) error {
+	if _, err := schema.Compile(document); err != nil {
+		return domain.At(at, err)
+	}
+	return a.Literal(at, document)
+}

@@ -1,0 +1,211 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"signoff/api"
+	"signoff/internal/domain"
+	"signoff/internal/keys"
+	"signoff/internal/runbooks/template"
+)
+
+const (
+	maxPrompt       = 1_000_000 // characters, as in the document
+	maxSystemPrompt = 200_000
+)
+
+// RenderTemplate shows what would become of a template. Secrets in its text and its names are masked.
+func (a *Admission) RenderTemplate(ctx context.Context, by keys.Principal, body api.RenderTemplate) (api.RenderedTemplate, error) {
+	found, err := a.lookUp(ctx, by, nil, body.OutputsFrom)
+	if err != nil {
+		return api.RenderedTemplate{}, err
+	}
+	data, err := templateData(body.Variables, found)
+	if err != nil {
+		return api.RenderedTemplate{}, err
+	}
+	rendered, err := a.config.Templates.Render(ctx, by.Tenant, data, template.Template{
+		Name: "/template", Source: body.Template, Syntax: toSyntax(body.TemplateSyntax),
+	})
+	if err != nil {
+		return api.RenderedTemplate{}, notRendered(err)
+	}
+	shown := api.RenderedTemplate{Text: a.config.Masker.MaskString(rendered[0].Text), Variables: []string{}}
+	for _, path := range rendered[0].Usage.Paths { // a template can name anything
+		shown.Variables = append(shown.Variables, a.config.Masker.MaskString(path))
+	}
+	return shown, nil
+}
+
+func toSyntax(body *api.TemplateSyntax) template.Syntax {
+	return template.Syntax(api.Or(body, api.TemplateSyntaxJinja))
+}
+
+// notRendered has the code that tells a template that cannot be rendered from a body that is wrong.
+func notRendered(err error) error {
+	var coded *domain.Error
+	if !errors.As(err, &coded) || coded.Code != domain.CodeInvalid {
+		return err
+	}
+	failed := *coded
+	failed.Code = domain.CodeTemplate
+	return &failed
+}
+
+// templated tells whether the texts of a request are templates. Elsewhere braces are what they are: a prompt about a
+// template is no template.
+func templated(body api.CreateExecution) bool {
+	return body.Block != nil || body.Variables != nil || body.OutputsFrom != nil || body.TemplateSyntax != nil
+}
+
+// templated refuses what nothing would be made of: messages were said already, and are taken word for word.
+func (f *faults) templated(body api.CreateExecution) {
+	if body.Messages == nil {
+		return
+	}
+	for _, field := range []struct {
+		name string
+		sent bool
+	}{
+		{"variables", body.Variables != nil}, {"outputsFrom", body.OutputsFrom != nil}, {"templateSyntax", body.TemplateSyntax != nil},
+	} {
+		if field.sent {
+			f.add("/"+field.name, "must not come together with messages: they are no templates")
+		}
+	}
+}
+
+// render puts the texts of a request into their final form.
+func (a *Admission) render(ctx context.Context, by keys.Principal, body api.CreateExecution, found earlier, request *domain.Request) error {
+	if !templated(body) {
+		return nil
+	}
+	data, err := templateData(body.Variables, found)
+	if err != nil {
+		return err
+	}
+	texts := []*string{&request.Prompt, &request.SystemPrompt, &request.Instructions}
+	templates := []template.Template{{Name: "/prompt"}, {Name: "/systemPrompt"}, {Name: "/instructions"}}
+	for i, text := range texts {
+		templates[i].Source, templates[i].Syntax = *text, toSyntax(body.TemplateSyntax)
+	}
+	rendered, err := a.config.Templates.Render(ctx, by.Tenant, data, templates...)
+	if err != nil {
+		return notRendered(err)
+	}
+	for i, limit := range []int{maxPrompt, maxSystemPrompt, maxSystemPrompt} {
+		if *texts[i] = rendered[i].Text; utf8.RuneCountInString(*texts[i]) > limit || strings.ContainsRune(*texts[i], 0) {
+			return domain.Invalid(templates[i].Name, "Rendered, this has more than %d characters, or U+0000.", limit)
+		}
+	}
+	if body.Prompt != nil && strings.TrimSpace(request.Prompt) == "" {
+		return domain.Invalid("/prompt", "The prompt is blank after it was rendered.")
+	}
+	return nil
+}
+
+// templateData is what templates can use, as the JSON that they are rendered with. A body is too short for variables that
+// are too long: where there is too much, it came from earlier executions.
+func templateData(variables json.RawMessage, found earlier) (json.RawMessage, error) {
+	data, err := templateValues(variables, found)
+	if err != nil {
+		return nil, err
+	}
+	encoded := domain.Encode(data)
+	if len(encoded) <= template.MaxVariables {
+		return encoded, nil
+	}
+	at := "/outputsFrom"
+	if len(found.outputs) == 0 {
+		at = "/contextFrom"
+	}
+	return nil, domain.Invalid(at, "With the outputs of these executions there are more than %d bytes for the templates.", template.MaxVariables)
+}
+
+// templateValues are the variables of the client, and below doc.named the outputs of earlier executions. A name that two
+// things could stand for is refused where the client gave both.
+func templateValues(variables json.RawMessage, found earlier) (map[string]any, error) {
+	data := map[string]any{}
+	if variables != nil {
+		decoder := json.NewDecoder(bytes.NewReader(variables))
+		decoder.UseNumber()                           // 12345678901234567890 is no float
+		if err := decoder.Decode(&data); err != nil { // unreachable: the body was read before
+			return nil, domain.Errorf(domain.CodeMalformed, "The variables cannot be read.").With(err)
+		}
+	}
+	if len(found.outputs)+len(found.context) == 0 {
+		return data, nil
+	}
+	named, err := namedBlocks(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(found.outputs)) {
+		if _, taken := named[name]; taken {
+			return nil, domain.Invalid(domain.Pointer("outputsFrom", name), "The variables have a block of this name, too.")
+		}
+		named[name] = map[string]any{"output": outputValue(found.outputs[name])}
+	}
+	for _, execution := range slices.Backward(found.context) { // of two with one name the later one counts
+		block := execution.Request.Block
+		if block == nil {
+			continue
+		}
+		if _, taken := named[block.Name]; !taken {
+			named[block.Name] = map[string]any{"output": outputValue(execution)}
+		}
+	}
+	return data, nil
+}
+
+// namedBlocks is doc.named of the variables, made where it is not there.
+func namedBlocks(data map[string]any) (map[string]any, error) {
+	at, object := "/variables", data
+	for _, name := range []string{"doc", "named"} {
+		at += "/" + name
+		inner, is := object[name].(map[string]any)
+		if _, given := object[name]; given && !is {
+			return nil, domain.Invalid(at, "This must be an object: the outputs of other executions go into it.")
+		}
+		if !is {
+			inner = map[string]any{}
+			object[name] = inner
+		}
+		object = inner
+	}
+	return object, nil
+}
+
+// outputValue is the output of an execution as templates see it. What is not known is none, and not 0.
+func outputValue(execution domain.Execution) map[string]any {
+	output := execution.Output
+	if output == nil { // unreachable: it has ended
+		return map[string]any{}
+	}
+	out := map[string]any{
+		"text": output.Text, "success": output.Success, "error": nil, "durationSeconds": domain.RoundSeconds(output.DurationSeconds),
+		"inputTokens": numberOf(output.TokenUsage.InputTokens), "outputTokens": numberOf(output.TokenUsage.OutputTokens),
+		"structured": nil, "finishReason": string(output.FinishReason),
+	}
+	if output.Error != nil {
+		out["error"] = output.Error.Message
+	}
+	if output.Structured != nil {
+		out["structured"] = output.Structured
+	}
+	return out
+}
+
+func numberOf(n *int64) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}

@@ -1,0 +1,29 @@
+package http
+
+import (
+	"cmp"
+
+	"signoff/api"
+	"signoff/internal/domain"
+)
+
+// This file shows what an execution may do: capabilities, tools, policy.
+
+func showPermissions(out *api.Execution, r domain.Request) {
+	out.Capabilities = shownCapabilities(r.Capabilities)
+	out.Tools, out.SafeMode = r.Tools.WithDefaults(), !r.SafeModeOff
+	out.Policy = api.ExecutionPolicy{Unattended: &r.Unattended, Rules: listOrNull(r.Rules)}
+	out.Memory = api.MemorySettings{Enabled: &r.Memory}
+	out.RunbookId, out.Secrets = textOrNull(r.RunbookID), append([]string{}, r.Secrets...)
+	out.Retry = r.Retry
+	if r.Budget != (domain.Budget{}) {
+		out.Budget = &r.Budget
+	}
+}
+
+// shownCapabilities names every class as it is judged, also where the request of an older server says nothing.
+func shownCapabilities(c domain.Capabilities) domain.Capabilities {
+	c.Write, c.Execute = cmp.Or(c.Write, domain.Deny), cmp.Or(c.Execute, domain.Deny)
+	c.Network, c.MCP, c.Delegate = c.Of(domain.ClassNetwork), c.Of(domain.ClassMCP), c.Of(domain.ClassDelegate)
+	return c
+}
