@@ -256,7 +256,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	return errors.Join(err, <-served)
 }
 
-// toldToLeave closes when ctx has ended and the pause after it is over. In between the server says that it takes no more traffic, and
+// awaitStop closes when ctx has ended and the pause after it is over. In between the server says that it takes no more traffic, and
 // takes it: whoever sends it hears of that only at the next look.
 func (a *App) awaitStop(ctx context.Context) <-chan struct{} {
 	leave := make(chan struct{})

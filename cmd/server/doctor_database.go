@@ -13,7 +13,7 @@ const (
 	oldestPostgres = 130000
 	// maxSkew is how far two clocks may be apart before times of events and times of expiry look odd beside each other.
 	maxSkew = 5 * time.Second
-	// bellLimit is how long a bell may take that is rung and heard by the same.
+	// notificationLimit is how long a bell may take that is rung and heard by the same.
 	notificationLimit = 3 * time.Second
 	// oldTransaction is the age at which a transaction is no work any more but forgotten.
 	oldTransaction = 5 * time.Minute

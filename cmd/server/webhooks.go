@@ -68,7 +68,7 @@ func (r registry) openOutbox(ctx context.Context, s *store.Store) (outbox, error
 	return outbox{dispatcher, webhooks.NewService(s, targets, links, dispatcher.Notify), hosts}, nil
 }
 
-// rung is the store of the log, which rings the dispatcher when something was committed that it is to tell: without it, each webhook
+// notifyingStore is the store of the log, which rings the dispatcher when something was committed that it is to tell: without it, each webhook
 // would wait for the next poll.
 type notifyingStore struct {
 	*store.Store

@@ -40,14 +40,14 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 	}
 }
 
-// Ended is how a pending approval ends without a person: expired, or cancelled with its execution. The event belongs
+// EndUndecided is how a pending approval ends without a person: expired, or cancelled with its execution. The event belongs
 // to the resolution: both or neither are written.
 func EndUndecided(approval domain.Approval, status domain.ApprovalStatus) (store.Resolution, domain.ApprovalResolved) {
 	return store.Resolution{Approval: approval.ID, Status: status},
 		domain.ApprovalResolved{ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status}
 }
 
-// AnsweredBy is how a rule ends a pending approval that it covers, in the name of who made the rule.
+// AnswerByRule is how a rule ends a pending approval that it covers, in the name of who made the rule.
 func AnswerByRule(approval domain.Approval, rule domain.PermissionRule) (store.Resolution, domain.ApprovalResolved) {
 	status, decision := domain.ApprovalApproved, domain.Decision{
 		Verb: domain.Approve, Remember: domain.RememberOnce, RuleID: rule.ID, By: rule.By,

@@ -12,14 +12,14 @@ import (
 // Calls that were running when their server stopped. Whether such a call has done its work can only be found out by looking, so
 // a person is asked, and says what they found, or that it may be tried again.
 
-// Lost returns the question what became of call, which was running since then when its server stopped. No rule answers it, and
+// AskOutcome returns the question what became of call, which was running since then when its server stopped. No rule answers it, and
 // none is left behind.
 func AskOutcome(execution domain.Execution, call domain.ToolCall, hash string, since time.Time, timeout time.Duration, now time.Time) domain.Approval {
 	return New(execution, domain.Question{Kind: domain.ApprovalUnknownOutcome, Call: call}, hash,
 		Judgement{Verdict: domain.Ask, By: ByServer, Reason: outcomeQuestion(since)}, timeout, now)
 }
 
-// lost is what a person reads who is woken by the question: what is the matter, since when, and what each answer does.
+// outcomeQuestion is what a person reads who is woken by the question: what is the matter, since when, and what each answer does.
 func outcomeQuestion(since time.Time) string {
 	return fmt.Sprintf("The server stopped while this call was running. It had started at %s, and may have done nothing, a part or all of its work. "+
 		"Look first, then answer with a resolution. succeeded: it has done its work; the agent is told so and goes on. "+
@@ -39,7 +39,7 @@ func OutcomeUnknown() domain.Failure {
 
 const lookedInto = "The server stopped while this call was running, so its output is lost. A person has looked into it: "
 
-// OutcomeTold is what the model is told of a lost call, as somebody has found out. They do not see what the model sees, so it is
+// ReportedOutcome is what the model is told of a lost call, as somebody has found out. They do not see what the model sees, so it is
 // given their words.
 func ReportedOutcome(approval domain.Approval) domain.Failure {
 	unknown := OutcomeUnknown()
@@ -93,7 +93,7 @@ func sentence(text string) string {
 
 var resolutions = []domain.Resolution{domain.ResolutionSucceeded, domain.ResolutionFailed, domain.ResolutionRetry}
 
-// meant reads what an answer says to a kind of question. To a lost call, a plain no says that it has failed: that is all that a
+// interpret reads what an answer says to a kind of question. To a lost call, a plain no says that it has failed: that is all that a
 // button without a form can say.
 func interpret(kind domain.ApprovalKind, answer Answer) (Answer, error) {
 	if kind != domain.ApprovalUnknownOutcome {

@@ -82,7 +82,7 @@ func (d *Service) RevokeRule(
 	return d.store.RevokeRule(ctx, tenant, id, by, audit.Rule("rule.revoked", domain.PermissionRule{ID: id}, by, channel))
 }
 
-// ring wakes the sessions whose open questions a new rule may answer. It is a bell and no more: a session that does not
+// notifySessions wakes the sessions whose open questions a new rule may answer. It is a bell and no more: a session that does not
 // hear it keeps its question open, and a person can still decide.
 func (d *Service) notifySessions(ctx context.Context, rule domain.PermissionRule) {
 	if rule.Effect == domain.Ask {

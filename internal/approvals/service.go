@@ -146,7 +146,7 @@ func (d *Service) changed(ctx context.Context, approval domain.Approval, answer 
 	}
 }
 
-// askAnew withdraws a question that nobody can say yes to any more. Its session judges the call anew.
+// askAgain withdraws a question that nobody can say yes to any more. Its session judges the call anew.
 func (d *Service) askAgain(ctx context.Context, approval domain.Approval, answer Answer, why error) (domain.Approval, error) {
 	resolution, event := EndUndecided(approval, domain.ApprovalCancelled)
 	_, err := d.log.Commit(ctx, store.Change{

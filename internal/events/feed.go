@@ -47,7 +47,7 @@ func (fs *feeds) leave(tenant domain.TenantID, bell chan struct{}) {
 	}
 }
 
-// ring tells the followers of a tenant that there is something new.
+// notify tells the followers of a tenant that there is something new.
 func (fs *feeds) notify(tenant domain.TenantID) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *feed) notify() {
 	}
 }
 
-// ring does not wait: a bell that has not been heard yet tells of this, too.
+// signal does not wait: a bell that has not been heard yet tells of this, too.
 func signal(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:

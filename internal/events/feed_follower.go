@@ -94,7 +94,7 @@ func (f *FeedFollower) askAgain(later, progress bool) {
 	f.again = time.AfterFunc(f.pause, func() { signal(f.notified) })
 }
 
-// hush tells whether there was something to hush.
+// cancelAgain tells whether there was something to hush.
 func (f *FeedFollower) cancelAgain() bool { return f.again != nil && f.again.Stop() }
 
 // Notified receives when Next may have more. It may receive for nothing.

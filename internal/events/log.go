@@ -413,7 +413,7 @@ func (l *Log) pollOnce(ctx context.Context) {
 	l.pollFeeds(ctx)
 }
 
-// lookAt asks for what is new of topics and rings there, which it counts.
+// readHeads asks for what is new of topics and rings there, which it counts.
 func (l *Log) readHeads(ctx context.Context, topics []*topic, found *atomic.Int64) {
 	if len(topics) == 0 {
 		return

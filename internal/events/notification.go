@@ -6,10 +6,10 @@ import (
 	"signoff/internal/domain"
 )
 
-// maxNews bounds how much is kept for a bell that cannot be rung. Beyond it, to look at everything is cheaper than the list.
+// maxPlaces bounds how much is kept for a bell that cannot be rung. Beyond it, to look at everything is cheaper than the list.
 const maxPlaces = 1000
 
-// news says where somebody wrote. It is a set: a thousand deltas of one execution are one entry.
+// notification says where somebody wrote. It is a set: a thousand deltas of one execution are one entry.
 type notification struct {
 	everything bool
 	released   bool // of what the sender drove; comes alone, and is never kept
@@ -19,7 +19,7 @@ type notification struct {
 
 func (n *notification) empty() bool { return !n.everything && len(n.executions)+len(n.tenants) == 0 }
 
-// basket collects news until somebody takes all of it.
+// accumulator collects news until somebody takes all of it.
 type accumulator struct {
 	signal chan struct{}
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// ringEvery is how soon after one bell the next may be rung. An idle replica rings at once, a busy one in sums.
+	// notifyEvery is how soon after one bell the next may be rung. An idle replica rings at once, a busy one in sums.
 	notifyEvery = 10 * time.Millisecond
 	// notifyTimeout gives a bell up that the database does not answer. What it told is found by the poll.
 	notifyTimeout = 5 * time.Second
@@ -21,7 +21,7 @@ const (
 	listenAtMost = 5 * time.Second
 )
 
-// bells go between the replicas of one database: each tells the others where it has written, so that they need not
+// peers go between the replicas of one database: each tells the others where it has written, so that they need not
 // wait for their poll. A bell tells nothing but where to look, and whatever goes wrong here is made good by the poll.
 //
 // The committer only puts a name into a basket. A bell that is rung inside of its transaction, or that it waits for, would hold
@@ -38,14 +38,14 @@ type peers struct {
 
 func newPeers() peers { return peers{self: rand.Text(), out: newAccumulator(), in: newAccumulator()} }
 
-// tellOthers notes that the others should look. It never waits.
+// noteForPeers notes that the others should look. It never waits.
 func (l *Log) noteForPeers(id domain.ExecutionID, tenant domain.TenantID) {
 	if l.store.Shared() {
 		l.peers.out.put(id, tenant)
 	}
 }
 
-// ringOthers tells what has been noted, until ctx ends.
+// notifyPeers tells what has been noted, until ctx ends.
 func (l *Log) notifyPeers(ctx context.Context) {
 	for awaitSignal(ctx, l.peers.out.signal) {
 		pause := notifyEvery
@@ -80,7 +80,7 @@ func (l *Log) AnnounceRelease(ctx context.Context) error {
 	return l.store.Notify(ctx, []string{payloadVersion + " " + l.peers.self + " " + wordReleased})
 }
 
-// hearOthers listens until ctx ends, and again where that broke off.
+// listenToPeers listens until ctx ends, and again where that broke off.
 func (l *Log) listenToPeers(ctx context.Context) {
 	pause := listenAgain
 	for ctx.Err() == nil {
@@ -99,7 +99,7 @@ func (l *Log) listenToPeers(ctx context.Context) {
 	}
 }
 
-// hear only notes what concerns somebody here: a read that takes long would make the ear deaf meanwhile. It notes all of it at once: who took
+// receive only notes what concerns somebody here: a read that takes long would make the ear deaf meanwhile. It notes all of it at once: who took
 // the first name while the second was on its way looked after that one only at its next turn.
 func (l *Log) receive(payload string) {
 	sender, told, ok := parsePayload(payload)
@@ -122,7 +122,7 @@ func (l *Log) receive(payload string) {
 	l.peers.in.putAll(told)
 }
 
-// lookAfterOthers looks at what has been heard, until ctx ends.
+// readWrites looks at what has been heard, until ctx ends.
 func (l *Log) readWrites(ctx context.Context) {
 	for awaitSignal(ctx, l.peers.in.signal) {
 		l.readNotified(ctx, l.peers.in.take())
@@ -144,7 +144,7 @@ func (l *Log) readNotified(ctx context.Context, told notification) {
 	}
 }
 
-// heard tells whether bell rang before ctx ended.
+// awaitSignal tells whether bell rang before ctx ended.
 func awaitSignal(ctx context.Context, bell <-chan struct{}) bool {
 	select {
 	case <-bell:

@@ -24,7 +24,7 @@ type Webhooks interface {
 	Enable(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (store.Webhook, error)
 	Deliveries(ctx context.Context, tenant domain.TenantID, webhook string, state store.DeliveryState, after string, limit int) (
 		store.Page[store.Delivery], error)
-	// Again and Test are domain.CodeConflict where the webhook is disabled.
+	// Resend and Test are domain.CodeConflict where the webhook is disabled.
 	Resend(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error)
 	Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error)
 	Links() *webhooks.Links

@@ -23,7 +23,7 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// Order says what kind of key is wanted.
+// CreateParams says what kind of key is wanted.
 type CreateParams struct {
 	Tenant  domain.TenantID // empty: the default tenant
 	Name    string          // whose key it is; decisions are shown under it

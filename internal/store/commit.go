@@ -205,7 +205,7 @@ func (b *batch) write(tx transaction) error {
 	return nil
 }
 
-// tell gives those that were written their outcome.
+// reportOutcomes gives those that were written their outcome.
 func (b *batch) reportOutcomes() {
 	for i, c := range b.live {
 		head := b.heads[c.Execution]

@@ -51,7 +51,7 @@ func (b *batch) admitResumes() error {
 	return nil
 }
 
-// keepWishes keeps the first wish of each kind; a later one changes nothing and is no error.
+// writeControlRequests keeps the first wish of each kind; a later one changes nothing and is no error.
 func (b *batch) writeControlRequests() error {
 	var rows []row
 	for i, c := range b.live {

@@ -18,7 +18,7 @@ type done struct {
 	head takenHead
 }
 
-// heard walks the live changes, and those whose execution has ended: of some wishes more is to be said than that.
+// readRepeats walks the live changes, and those whose execution has ended: of some wishes more is to be said than that.
 func (b *batch) readRepeats(yield func(int, *Change) bool) {
 	for _, i := range b.order {
 		why := b.outcomes[i].Err

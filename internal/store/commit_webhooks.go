@@ -7,7 +7,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Notifies tells whether webhooks get a notification of the change.
+// SendsWebhooks tells whether webhooks get a notification of the change.
 func (c *Change) SendsWebhooks() bool {
 	return slices.ContainsFunc(c.Events, func(e domain.Event) bool { return e.NotificationType() != "" })
 }

@@ -35,7 +35,7 @@ func (s *Store) ControlRequests(ctx context.Context, id domain.ExecutionID) (Con
 	return all, nil
 }
 
-// scanWish reads the wishes with one of the prompts.
+// scanControlRequests reads the wishes with one of the prompts.
 func scanControlRequests(row scanner) (w ControlRequests, err error) {
 	var cancel, closed, resume sql.NullString
 	p, err := scanPrompt(scanFirst{scanFirst{scanFirst{row, &cancel}, &closed}, &resume})

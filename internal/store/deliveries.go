@@ -129,7 +129,7 @@ func (s *Store) addAttempts(ctx context.Context, webhook string, deliveries []De
 	return nil
 }
 
-// Tell writes a delivery that no event tells of, due at once.
+// AddDelivery writes a delivery that no event tells of, due at once.
 func (s *Store) AddDelivery(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "write a delivery", `
 		insert into webhook_deliveries (webhook_id, id, tenant_id, type, body, created_us, state, due_us, attempts, before)
@@ -251,7 +251,7 @@ func (s *Store) disable(ctx context.Context, tx *sql.Tx, webhook, because string
 	return err
 }
 
-// GiveBack undoes a claim whose attempt has come to nothing since the server stops: it is anybody's at once. One that is redelivered
+// ReturnDelivery undoes a claim whose attempt has come to nothing since the server stops: it is anybody's at once. One that is redelivered
 // meanwhile is that already, and keeps its number: were that given twice, two redeliveries could not be told apart.
 func (s *Store) ReturnDelivery(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "give a delivery back", `

@@ -37,7 +37,7 @@ func (s *Store) Head(ctx context.Context, id domain.ExecutionID) (Head, error) {
 	return head, s.found(err, "execution")
 }
 
-// Known is what a caller knows of a head. One who knows nothing of its bell says a number below zero.
+// KnownHead is what a caller knows of a head. One who knows nothing of its bell says a number below zero.
 type KnownHead struct {
 	Execution     domain.ExecutionID
 	LastSeq       int64
@@ -54,7 +54,7 @@ type ChangedHead struct {
 // headsAtOnce bounds the parameters of one statement.
 const headsAtOnce = 5000
 
-// News returns the heads that have grown, or rung, beyond what is known, in any order. To ask for ten thousand that are as they
+// ChangedHeads returns the heads that have grown, or rung, beyond what is known, in any order. To ask for ten thousand that are as they
 // were costs the database ten thousand looks at an index, and this server the sending of what it knows.
 func (s *Store) ChangedHeads(ctx context.Context, known []KnownHead) ([]ChangedHead, error) {
 	var all []ChangedHead

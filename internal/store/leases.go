@@ -44,7 +44,7 @@ const left = `h.ended = 0 and h.owner is null and h.wake_us <= (select now_us())
 const lost = `h.ended = 0 and h.owner > '' and not exists (
 	select 1 from replicas r where r.id = h.owner and r.lease_until_us > now_us())`
 
-// Claim gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
+// Acquire gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
 // cannot write any more. Two callers never get the same. A replica without a valid lease gets nothing: it would be
 // robbed at once. What was let go in good order comes before what was lost with its driver, which alone is counted as
 // a recovery, and which nobody gets before its delay is over: see [Config]. Some the replica does not want: they are for others.
@@ -103,13 +103,13 @@ type lostHead struct {
 
 func scanLost(row scanner) (l lostHead, err error) { return l, row.Scan(&l.id, &l.recoveries) }
 
-// ClaimNow is [Store.Claim] for some executions that somebody waits for.
+// AcquireNow is [Store.Claim] for some executions that somebody waits for.
 func (s *Store) AcquireNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Acquired, error) {
 	which := `(` + left + ` or ` + lost + `) and h.execution_id in (select id from v)`
 	return s.acquire(ctx, replica, which, asKeyed, len(ids), ids...)
 }
 
-// ClaimQueued gives replica up to limit executions that wait for room: of the tenant that has the fewest live first, and of each the
+// AcquireQueued gives replica up to limit executions that wait for room: of the tenant that has the fewest live first, and of each the
 // oldest. Live tells how many each has on this replica; none gets more than each. So a tenant with a long queue holds up
 // nobody else, also where there is room for one at a time. That what is queued lives and has no driver is not asked for in the reading: it is
 // so, and SQLite would look for it among all that nobody drives.
@@ -147,7 +147,7 @@ const (
 	asKeyed   = `h.execution_id`
 )
 
-// claim makes replica the owner of up to limit heads, of those among ids where which says so. That condition is asked twice:
+// acquire makes replica the owner of up to limit heads, of those among ids where which says so. That condition is asked twice:
 // Postgres chooses from a snapshot, and asks the outer condition again of a row that another claimer has changed since.
 // The choice is made once: a plan that makes it for each row would take more than the limit.
 func (s *Store) acquire(

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// bellChannel is where replicas tell each other that there is something to read.
+	// notificationChannel is where replicas tell each other that there is something to read.
 	notificationChannel = "signoff"
 	// MaxNotification is the most bytes of one payload; Postgres takes less than 8000.
 	MaxNotification = 7900
-	// hangUp is how long the server is given to hear that a listener leaves.
+	// closeTimeout is how long the server is given to hear that a listener leaves.
 	closeTimeout = time.Second
 )
 
-// ear is how a listener connects. The zero value is that of an engine to which nobody else writes.
+// listener is how a listener connects. The zero value is that of an engine to which nobody else writes.
 type listener struct {
 	settings *pgx.ConnConfig
 	connect  time.Duration // how long until it listens
@@ -112,7 +112,7 @@ func (e listener) answered(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// leave has a context of its own: that of the listener is mostly over. The error is of no use, the connection is gone.
+// closeListener has a context of its own: that of the listener is mostly over. The error is of no use, the connection is gone.
 func closeListener(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -82,7 +82,7 @@ func (s *Store) OldestTransaction(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// HearsItself tells whether what is sent to the channel of the bells comes back within limit. Through a pooler that hands
+// ReceivesItsNotifications tells whether what is sent to the channel of the bells comes back within limit. Through a pooler that hands
 // connections on after each transaction it does not. The payload is one that nobody understands.
 func (s *Store) ReceivesItsNotifications(ctx context.Context, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -107,7 +107,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	}
 }
 
-// fill gives the webhooks that are due their turns, as long as there is room.
+// startDue gives the webhooks that are due their turns, as long as there is room.
 func (d *Dispatcher) startDue(ctx context.Context, senders *sync.WaitGroup) {
 	if d.free() == 0 || ctx.Err() != nil {
 		return

@@ -54,7 +54,7 @@ func NewService(registry Registry, targets Targets, links *Links, ring func()) *
 // Links are what the pages of approvals are reached by.
 func (b *Service) Links() *Links { return b.links }
 
-// Order is a webhook that somebody wants. Its secret may be empty: then one is made.
+// CreateParams is a webhook that somebody wants. Its secret may be empty: then one is made.
 type CreateParams struct {
 	Tenant      domain.TenantID
 	URL         string
@@ -97,7 +97,7 @@ func hostOf(address string) string {
 	return target.Host
 }
 
-// given is the secret that somebody chose, or a new one.
+// chosenSecret is the secret that somebody chose, or a new one.
 func chosenSecret(secret string) (string, error) {
 	if secret == "" {
 		return newSecret(), nil
@@ -131,7 +131,7 @@ func (b *Service) Enable(ctx context.Context, tenant domain.TenantID, id string,
 	return b.Webhook(ctx, tenant, id)
 }
 
-// Again sends a delivery anew, whatever came of it.
+// Resend sends a delivery anew, whatever came of it.
 func (b *Service) Resend(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error) {
 	hook, err := b.enabled(ctx, tenant, webhook)
 	if err != nil {

@@ -167,7 +167,7 @@ func (w *world) causeIs(id domain.ExecutionID, cause domain.InterruptCause) {
 	}
 }
 
-// wishesAtOneMoment: what is written together is read together.
+// controlRequestsAtOneMoment: what is written together is read together.
 func controlRequestsAtOneMoment(w *world) {
 	ids := w.createMany(40)
 	ctx, stop := context.WithCancel(w.ctx)

@@ -336,7 +336,7 @@ func heads(w *world) {
 	}
 }
 
-// news: only what is not as it is known is told, also of more executions than one statement takes.
+// changedHeads: only what is not as it is known is told, also of more executions than one statement takes.
 func changedHeads(w *world) {
 	ids := w.createMany(4)
 	w.accepted(said(ids[1], 0, 2))
