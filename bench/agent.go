@@ -138,7 +138,7 @@ func serveAgent(in io.Reader, out io.Writer) error {
 		if asked.ID == nil { // a notification
 			continue
 		}
-		if err := asked.answer(w); err != nil {
+		if err := asked.respond(w); err != nil {
 			return err
 		}
 		if err := w.Flush(); err != nil {
@@ -158,7 +158,7 @@ type agentRequest struct {
 	}
 }
 
-func (r agentRequest) answer(w *bufio.Writer) error {
+func (r agentRequest) respond(w *bufio.Writer) error {
 	result := `{}`
 	switch r.Method {
 	case "initialize":
@@ -166,7 +166,7 @@ func (r agentRequest) answer(w *bufio.Writer) error {
 	case "session/new":
 		result = `{"sessionId":"bench"}`
 	case "session/prompt":
-		if err := r.say(w); err != nil {
+		if err := r.notify(w); err != nil {
 			return err
 		}
 		result = `{"stopReason":"end_turn"}`
@@ -175,7 +175,7 @@ func (r agentRequest) answer(w *bufio.Writer) error {
 	return err
 }
 
-func (r agentRequest) say(w *bufio.Writer) error {
+func (r agentRequest) notify(w *bufio.Writer) error {
 	text := ""
 	for _, block := range r.Params.Prompt {
 		text += block.Text

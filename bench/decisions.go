@@ -19,7 +19,7 @@ func decisionFigures() []figure {
 	return []figure{
 		{
 			name: "decision", about: "approve a command, which tells when it ran; the hub's has the same walls",
-			contenders: []string{hub, postgres, sqlite}, measure: decisions, words: []string{withWalls},
+			contenders: []string{hub, postgres, sqlite}, measure: decisions, words: []string{withIsolation},
 			rows: []row{
 				{key: "p50", title: "decision → tool start p50", unit: "ms", reach: goals(4.5, 5.0)},
 				{key: "p99", title: "decision → tool start p99", unit: "ms"},
@@ -74,7 +74,7 @@ func (at place) decided(ctx context.Context) (time.Duration, error) {
 	if _, err := events.until("execution.completed"); err != nil {
 		return 0, err
 	}
-	started, err := ran.told()
+	started, err := ran.commandTime()
 	return started.Sub(begun), err
 }
 
@@ -95,8 +95,8 @@ func (e event) approval() string {
 	return e.Data.Approval.ID
 }
 
-// told reads the time that the command printed.
-func (e event) told() (time.Time, error) {
+// commandTime reads the time that the command printed.
+func (e event) commandTime() (time.Time, error) {
 	var output string
 	if err := json.Unmarshal(e.Data.Output, &output); err != nil {
 		return time.Time{}, err

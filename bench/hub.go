@@ -68,7 +68,7 @@ func (h *hubServer) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	log := &hubLog{execution: rand.Text()}
-	log.tell(domain.ExecutionCreatedType, map[string]any{"status": "queued", "source": "internal"})
+	log.notify(domain.ExecutionCreatedType, map[string]any{"status": "queued", "source": "internal"})
 	h.mu.Lock()
 	h.logs[log.execution] = log
 	h.mu.Unlock()

@@ -34,7 +34,7 @@ func (h *hubServer) agentTurn(ctx context.Context, log *hubLog, prompt string) (
 	if err := agent.Start(); err != nil {
 		return err
 	}
-	err = log.hearAgent(said)
+	err = log.readAgent(said)
 	return errors.Join(err, agent.Wait())
 }
 
@@ -65,8 +65,8 @@ type agentLine struct {
 	} `json:"params"`
 }
 
-// hearAgent writes what the agent says into the log, until its turn is over.
-func (l *hubLog) hearAgent(said io.Reader) error {
+// readAgent writes what the agent says into the log, until its turn is over.
+func (l *hubLog) readAgent(said io.Reader) error {
 	message := hubText{kind: domain.MessageDeltaType, id: l.execution}
 	lines := bufio.NewReaderSize(said, 32<<10)
 	for {

@@ -16,7 +16,7 @@ type hubLog struct {
 	mu     sync.Mutex
 	frames [][]byte // frame n is the event with seq n+1
 	ended  bool
-	bell   chan struct{} // closed by the next event; nil while nobody waits
+	notified   chan struct{} // closed by the next event; nil while nobody waits
 }
 
 // add writes an event. Data is its JSON.
@@ -25,14 +25,14 @@ func (l *hubLog) add(kind domain.EventType, data []byte) {
 	defer l.mu.Unlock()
 	l.frames = append(l.frames, l.encode(kind, data))
 	l.ended = kind.Terminal()
-	if l.bell != nil {
-		close(l.bell)
-		l.bell = nil
+	if l.notified != nil {
+		close(l.notified)
+		l.notified = nil
 	}
 }
 
-// tell writes an event that is too rare to be worth an encoder of its own.
-func (l *hubLog) tell(kind domain.EventType, payload map[string]any) {
+// notify writes an event that is too rare to be worth an encoder of its own.
+func (l *hubLog) notify(kind domain.EventType, payload map[string]any) {
 	data, err := json.Marshal(payload)
 	if err != nil { // unreachable: the values are texts and numbers
 		data = []byte("{}")
@@ -45,10 +45,10 @@ func (l *hubLog) tell(kind domain.EventType, payload map[string]any) {
 func (l *hubLog) after(seq int) (frames [][]byte, ended bool, bell <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.bell == nil && !l.ended {
-		l.bell = make(chan struct{})
+	if l.notified == nil && !l.ended {
+		l.notified = make(chan struct{})
 	}
-	return l.frames[min(seq, len(l.frames)):], l.ended, l.bell
+	return l.frames[min(seq, len(l.frames)):], l.ended, l.notified
 }
 
 func (l *hubLog) encode(kind domain.EventType, data []byte) []byte {

@@ -20,17 +20,17 @@ func (h *hubServer) run(log *hubLog, request floorRequest) {
 		turn = h.agentTurn
 	}
 	if err := turn(h.life, log, request.Prompt); err != nil {
-		log.tell(domain.ExecutionFailedType, map[string]any{"message": err.Error()})
+		log.notify(domain.ExecutionFailedType, map[string]any{"message": err.Error()})
 		return
 	}
-	log.tell(domain.ExecutionCompletedType, map[string]any{"finishReason": "endTurn"})
+	log.notify(domain.ExecutionCompletedType, map[string]any{"finishReason": "endTurn"})
 }
 
 // turn asks the model until it calls for nothing more.
 func (h *hubServer) turn(ctx context.Context, log *hubLog, prompt string) error {
 	conversation := []chatMessage{{Role: "user", Content: prompt}}
 	for {
-		calls, err := h.hear(ctx, log, conversation)
+		calls, err := h.readModel(ctx, log, conversation)
 		if err != nil || len(calls) == 0 {
 			return err
 		}
@@ -56,8 +56,8 @@ type chatChunk struct {
 	} `json:"choices"`
 }
 
-// hear writes one answer of the model into the log as it comes, and returns what it calls for.
-func (h *hubServer) hear(ctx context.Context, log *hubLog, conversation []chatMessage) (calls []chatCall, err error) {
+// readModel writes one answer of the model into the log as it comes, and returns what it calls for.
+func (h *hubServer) readModel(ctx context.Context, log *hubLog, conversation []chatMessage) (calls []chatCall, err error) {
 	stream, err := h.model.ask(ctx, conversation)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (h *hubServer) carryOut(ctx context.Context, log *hubLog, call chatCall) (o
 		return "", errors.Join(errors.New("the model calls for something that is no command"), err)
 	}
 	id, decided := h.open()
-	log.tell(domain.ApprovalRequestedType, map[string]any{"approvalId": id, "toolCallId": call.ID, "arguments": arguments})
+	log.notify(domain.ApprovalRequestedType, map[string]any{"approvalId": id, "toolCallId": call.ID, "arguments": arguments})
 	select {
 	case <-decided:
 	case <-ctx.Done():
@@ -137,6 +137,6 @@ func (h *hubServer) carryOut(ctx context.Context, log *hubLog, call chatCall) (o
 		return "", err
 	}
 	output = strings.TrimSpace(string(printed))
-	log.tell(domain.ToolCallCompletedType, map[string]any{"toolCallId": call.ID, "output": output})
+	log.notify(domain.ToolCallCompletedType, map[string]any{"toolCallId": call.ID, "output": output})
 	return output, nil
 }

@@ -32,7 +32,7 @@ func run(ctx context.Context, arguments []string) error {
 		case "model":
 			return serveModel(ctx, os.Stdout)
 		case hub:
-			return serveHub(ctx, os.Stdout, arguments[1], slices.Contains(arguments, withWalls))
+			return serveHub(ctx, os.Stdout, arguments[1], slices.Contains(arguments, withIsolation))
 		case relay:
 			return serveRelay(ctx, os.Stdout, arguments[1])
 		case "agent":
@@ -76,7 +76,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	book, err := openBook(o.results, commit(), o.short)
+	book, err := openJournal(o.results, commit(), o.short)
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,13 @@ func (o options) run(ctx context.Context) error {
 	return nil
 }
 
-func (o options) measure(ctx context.Context, book *book, chosen []figure) (err error) {
+func (o options) measure(ctx context.Context, book *journal, chosen []figure) (err error) {
 	stage, err := newStage(o.binary)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.close()) }()
-	c := &campaign{stage: stage, book: book, short: o.short}
+	c := &campaign{stage: stage, journal: book, short: o.short}
 	for _, f := range chosen {
 		if err := c.measure(ctx, f); err != nil {
 			return err

@@ -52,7 +52,7 @@ func completeChat(w http.ResponseWriter, r *http.Request) {
 		_ = a.end("tool_calls", 1) // the client has gone; there is nobody to tell, here and below
 		return
 	}
-	if a.speak(r.Context(), s) == nil {
+	if a.writeTexts(r.Context(), s) == nil {
 		_ = a.end("stop", s.chunks)
 	}
 }
@@ -131,7 +131,7 @@ func newChatAnswer(w http.ResponseWriter, s script) *chatAnswer {
 	}
 }
 
-func (a *chatAnswer) speak(ctx context.Context, s script) error {
+func (a *chatAnswer) writeTexts(ctx context.Context, s script) error {
 	if s.rate == 0 {
 		return a.rush(s.chunks)
 	}
@@ -193,19 +193,19 @@ func (a *chatAnswer) chunk(i int) {
 
 func (a *chatAnswer) callCommand() {
 	arguments, _ := json.Marshal(map[string]string{"command": callCommand})
-	a.say(fmt.Sprintf(`"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call-0",`+
+	a.write(fmt.Sprintf(`"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call-0",`+
 		`"type":"function","function":{"name":"bash","arguments":%q}}]},"finish_reason":null}]`, arguments))
 }
 
 // end tells why the answer is over and what it cost.
 func (a *chatAnswer) end(reason string, tokens int) error {
-	a.say(fmt.Sprintf(`"choices":[{"index":0,"delta":{},"finish_reason":%q}]`, reason))
-	a.say(fmt.Sprintf(`"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":%d,"total_tokens":%d}`, tokens, tokens+10))
+	a.write(fmt.Sprintf(`"choices":[{"index":0,"delta":{},"finish_reason":%q}]`, reason))
+	a.write(fmt.Sprintf(`"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":%d,"total_tokens":%d}`, tokens, tokens+10))
 	a.pending = append(a.pending, "data: [DONE]\n\n"...)
 	return a.flush()
 }
 
-func (a *chatAnswer) say(rest string) {
+func (a *chatAnswer) write(rest string) {
 	a.pending = append(a.pending, a.envelope...)
 	a.pending = append(a.pending, rest...)
 	a.pending = append(a.pending, "}\n\n"...)

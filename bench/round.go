@@ -28,7 +28,7 @@ func rounds(f figure, short bool) int {
 // campaign measures what the book does not have.
 type campaign struct {
 	stage *stage
-	book  *book
+	journal  *journal
 	short bool
 }
 
@@ -43,7 +43,7 @@ func (c *campaign) measure(ctx context.Context, f figure) error {
 		}
 	}()
 	for round := range rounds(f, c.short) {
-		if c.book.has(f, round) {
+		if c.journal.has(f, round) {
 			continue
 		}
 		for i := range f.contenders {
@@ -85,5 +85,5 @@ func (c *campaign) turn(ctx context.Context, f figure, round int, contender stri
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%-12s round %d of %d  %-8s %5.1f s  %v\n", f.name, round+1, rounds(f, c.short), contender, time.Since(begun).Seconds(), values)
-	return c.book.add(f, round, contender, values)
+	return c.journal.add(f, round, contender, values)
 }

@@ -24,7 +24,7 @@ type verdict struct {
 }
 
 // judge holds the rows of the figures against their goals.
-func (b *book) judge(all []figure) (verdicts []verdict) {
+func (b *journal) judge(all []figure) (verdicts []verdict) {
 	for _, f := range all {
 		for _, r := range f.rows {
 			for _, contender := range f.contenders {
@@ -37,7 +37,7 @@ func (b *book) judge(all []figure) (verdicts []verdict) {
 	return verdicts
 }
 
-func (b *book) verdict(f figure, r row, contender string) verdict {
+func (b *journal) verdict(f figure, r row, contender string) verdict {
 	v := verdict{row: r, figure: f.name, contender: contender, goal: b.goal(r, contender)}
 	v.value, v.ratio = b.found(f, r, contender)
 	v.floor, _ = b.found(f, r, hub)
@@ -71,7 +71,7 @@ func (r row) best(found finding) float64 {
 }
 
 // goal is what a contender is held against; 0: nothing.
-func (b *book) goal(r row, contender string) float64 {
+func (b *journal) goal(r row, contender string) float64 {
 	switch stand, far := r.stand[contender]; {
 	case b.short && r.calm:
 		return 0

@@ -65,7 +65,7 @@ func TestVerdicts(t *testing.T) {
 		"the long form looks at the middle":        {row: plain, values: []float64{201, 201, 201, 90, 90}, missed: true, below: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			book, err := openBook(filepath.Join(t.TempDir(), "r"), "c", test.short)
+			book, err := openJournal(filepath.Join(t.TempDir(), "r"), "c", test.short)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func fill(t *testing.T, b *book, f figure, round int, ofHub, ofServer float64) {
+func fill(t *testing.T, b *journal, f figure, round int, ofHub, ofServer float64) {
 	t.Helper()
 	for contender, value := range map[string]float64{hub: ofHub, sqlite: ofServer} {
 		if err := b.add(f, round, contender, sample{"x": value}); err != nil {
@@ -103,7 +103,7 @@ func fill(t *testing.T, b *book, f figure, round int, ofHub, ofServer float64) {
 func TestTheBookGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "results.jsonl")
 	f := ratios(row{reach: both(2)})
-	book, err := openBook(path, "one", false)
+	book, err := openJournal(path, "one", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestTheBookGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	book.file.Close()
-	again, err := openBook(path, "one", false)
+	again, err := openJournal(path, "one", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestTheBookGoesOn(t *testing.T) {
 		commit string
 		short  bool
 	}{{"two", false}, {"one", true}} {
-		b, err := openBook(path, other.commit, other.short)
+		b, err := openJournal(path, other.commit, other.short)
 		if err != nil || b.has(f, 0) {
 			t.Errorf("%+v: %v", other, err)
 		}

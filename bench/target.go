@@ -104,8 +104,8 @@ func (s *stage) close() error {
 	return err
 }
 
-// withWalls is what tells the hub to confine its commands.
-const withWalls = "confined"
+// withIsolation is what tells the hub to confine its commands.
+const withIsolation = "confined"
 
 // start starts a contender by its name, the floors with further words to them.
 func (s *stage) start(name string, words ...string) (*target, error) {

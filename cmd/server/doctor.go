@@ -56,9 +56,9 @@ type diagnosis struct {
 	broken bool
 }
 
-func (d *diagnosis) good(what, detail string) { d.say("ok", what, detail) }
+func (d *diagnosis) good(what, detail string) { d.print("ok", what, detail) }
 
-func (d *diagnosis) note(what, detail string) { d.say("-", what, detail) }
+func (d *diagnosis) note(what, detail string) { d.print("-", what, detail) }
 
 func (d *diagnosis) bad(what string, err error) {
 	d.broken = true
@@ -67,11 +67,11 @@ func (d *diagnosis) bad(what string, err error) {
 	if errors.As(err, &coded) {
 		detail = sentence(coded)
 	}
-	d.say("FAIL", what, detail)
+	d.print("FAIL", what, detail)
 }
 
-// say masks whatever it is: also what a program says of its version comes from elsewhere.
-func (d *diagnosis) say(mark, what, detail string) {
+// print masks whatever it is: also what a program says of its version comes from elsewhere.
+func (d *diagnosis) print(mark, what, detail string) {
 	fmt.Fprintf(d.out, "%-5s %-22s %s\n", mark, what, d.masker.MaskString(detail))
 }
 

@@ -55,7 +55,7 @@ func (d *diagnosis) postgres(ctx context.Context, s *store.Store) {
 	d.connections(s.MaxConns(), set.MaxConnections)
 	d.clock(ctx, s)
 	d.notifications(ctx, s)
-	d.transactions(ctx, s)
+	d.longTransactions(ctx, s)
 }
 
 func (d *diagnosis) postgresVersion(version int) {
@@ -103,7 +103,7 @@ func (d *diagnosis) notifications(ctx context.Context, s *store.Store) {
 	}
 }
 
-func (d *diagnosis) transactions(ctx context.Context, s *store.Store) {
+func (d *diagnosis) longTransactions(ctx context.Context, s *store.Store) {
 	switch age, err := s.OldestTransaction(ctx); {
 	case err != nil:
 		d.bad("database transactions", err)

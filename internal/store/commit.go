@@ -171,7 +171,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.StoreAdmitAnswers, b.admitAnswers},
 		{failpoint.StoreAdmitAcceptances, b.admitAcceptances},
 		{failpoint.StoreMovePrompts, b.movePrompts},
-		{failpoint.StoreLoseNothing, b.loseNothing},
+		{failpoint.StoreLoseNothing, b.refuseLosses},
 		{failpoint.StoreAppendEvents, b.appendEvents},
 		{failpoint.StoreTellWebhooks, b.insertDeliveries},
 		{failpoint.StoreAppendFeed, b.appendFeed},

@@ -11,9 +11,9 @@ type promised struct {
 	accepted  bool // their blocks are taken
 }
 
-// loseNothing refuses to let an execution rest or end as long as a prompt waits, and to let it end without knowing that its
+// refuseLosses refuses to let an execution rest or end as long as a prompt waits, and to let it end without knowing that its
 // blocks were accepted. What came in while its driver made up its mind would be acknowledged, and then forgotten or overruled.
-func (b *batch) loseNothing() error {
+func (b *batch) refuseLosses() error {
 	var rows []row
 	resting := map[domain.ExecutionID]int{}
 	for i, c := range b.live {

@@ -35,13 +35,13 @@ func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Durat
 	return err
 }
 
-// left holds for the head h of a live execution that nobody drives and that is to go on: it is not parked, or it is time. The time is
+// released holds for the head h of a live execution that nobody drives and that is to go on: it is not parked, or it is time. The time is
 // asked for once: Postgres would hold each of a hundred thousand parked rows against a clock that may have moved on.
-const left = `h.ended = 0 and h.owner is null and h.wake_us <= (select now_us())`
+const released = `h.ended = 0 and h.owner is null and h.wake_us <= (select now_us())`
 
-// lost holds for the head h of a live execution whose driver's lease is over. It is greater than nothing where it is not null, which
+// orphaned holds for the head h of a live execution whose driver's lease is over. It is greater than nothing where it is not null, which
 // SQLite, other than that, finds in an index.
-const lost = `h.ended = 0 and h.owner > '' and not exists (
+const orphaned = `h.ended = 0 and h.owner > '' and not exists (
 	select 1 from replicas r where r.id = h.owner and r.lease_until_us > now_us())`
 
 // Acquire gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
@@ -52,7 +52,7 @@ func (s *Store) Acquire(ctx context.Context, replica ReplicaID, limit int, but .
 	if err := s.setAside(ctx, replica); err != nil {
 		return nil, err
 	}
-	return s.acquire(ctx, replica, left+` and h.execution_id not in (select id from v)`, asIndexed, limit, but...)
+	return s.acquire(ctx, replica, released+` and h.execution_id not in (select id from v)`, asIndexed, limit, but...)
 }
 
 // setAsideBatch is how many heads one transaction sets aside: on SQLite everybody else who writes waits for it.
@@ -61,9 +61,9 @@ const setAsideBatch = 1000
 // setAside takes executions from drivers whose lease is over and counts a recovery for each. Nobody drives them until their delay is over. The delay is a
 // row, so it survives the replica that has set it, and whoever writes to the execution ends it.
 func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
-	const found = `select h.execution_id, h.recoveries from execution_heads h where ` + lost
+	const found = `select h.execution_id, h.recoveries from execution_heads h where ` + orphaned
 	for {
-		some, err := collect(ctx, s.read, scanLost, found+` limit 1`)
+		some, err := collect(ctx, s.read, scanOrphaned, found+` limit 1`)
 		if err != nil {
 			return s.failed("look for what was lost", err)
 		}
@@ -73,7 +73,7 @@ func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
 		n := 0
 		failpoint.Hit(failpoint.LeaseBeforeSetAside)
 		err = s.transact(ctx, "set aside what was lost", func(tx *sql.Tx) error {
-			all, err := collect(ctx, tx, scanLost, found+` and exists (select 1 from replicas me where me.id = $1 and me.lease_until_us > now_us())
+			all, err := collect(ctx, tx, scanOrphaned, found+` and exists (select 1 from replicas me where me.id = $1 and me.lease_until_us > now_us())
 				order by h.owner limit `+strconv.Itoa(setAsideBatch)+s.dialect.skipLocked, text(string(replica)))
 			if n = len(all); err != nil || n == 0 {
 				return err
@@ -95,17 +95,17 @@ func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
 	}
 }
 
-// lostHead is an execution whose driver's lease is over.
-type lostHead struct {
+// orphanedHead is an execution whose driver's lease is over.
+type orphanedHead struct {
 	id         string
 	recoveries int64
 }
 
-func scanLost(row scanner) (l lostHead, err error) { return l, row.Scan(&l.id, &l.recoveries) }
+func scanOrphaned(row scanner) (l orphanedHead, err error) { return l, row.Scan(&l.id, &l.recoveries) }
 
 // AcquireNow is [Store.Claim] for some executions that somebody waits for.
 func (s *Store) AcquireNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Acquired, error) {
-	which := `(` + left + ` or ` + lost + `) and h.execution_id in (select id from v)`
+	which := `(` + released + ` or ` + orphaned + `) and h.execution_id in (select id from v)`
 	return s.acquire(ctx, replica, which, asKeyed, len(ids), ids...)
 }
 

@@ -81,7 +81,7 @@ func oddWork() *story {
 		{"patch", `{"patch":"noise\n--- \"a/\\303\\251 x\"\n+++ \"b/\\303\\251 x\"\n@@ -1 +1 @@\n-a\n+b\n--- a/gone\t2026\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\ndiff --git a/z b/z\n"}`},
 		{"patch", `{"patch":"--- a/x\n+++ y\n@@\n--- not a name\n+++ nor this\n\n+one\n"}`}, {"toString", `{"path":"p"}`},
 	} {
-		s.Tell(domain.ToolCallRequested{ToolCallID: string(rune('a' + n)), MessageID: "m", Turn: 1, Tool: c.tool, Class: domain.ClassWrite,
+		s.Add(domain.ToolCallRequested{ToolCallID: string(rune('a' + n)), MessageID: "m", Turn: 1, Tool: c.tool, Class: domain.ClassWrite,
 			Arguments: []byte(c.arguments), Summary: c.tool})
 	}
 	for _, report := range []string{
@@ -89,9 +89,9 @@ func oddWork() *story {
 		`{"content":[{"type":"diff","path":"r","newText":"x"},{"type":"diff","path":"r","oldText":"x","newText":"y"},{"type":"diff","path":7,"newText":"z"}]}`,
 		`{"content":[{"content":[{"text":"in a list"}]},{"content":{"text":"said"}},{"content":{"text":"twice 😀"}}]}`,
 	} {
-		s.Tell(domain.ToolCallReported{ToolCallID: "reported", Turn: 1, Update: []byte(report)})
+		s.Add(domain.ToolCallReported{ToolCallID: "reported", Turn: 1, Update: []byte(report)})
 	}
-	return s.Tell(
+	return s.Add(
 		domain.ToolCallUpdated{ToolCallID: "printed", Output: "é😀"},
 		domain.ToolCallUpdated{ToolCallID: "printed", Output: "\n"},
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "漢字"},

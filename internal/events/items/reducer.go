@@ -18,7 +18,7 @@ type Reducer struct {
 	event   domain.Event     // that is being taken; at the end, the newest one
 	count   int64            // of the items; their places are those below it
 	items   map[int64]*item  // by place: all of them, but for those that are stored and were not restored
-	speech  map[string]*item // by the item's id
+	messages  map[string]*item // by the item's id
 	calls   map[string]*call
 	current *item  // the newest generation of blocks
 	stored  string // its id, as long as it is not restored
@@ -34,7 +34,7 @@ type item struct {
 
 // New returns a reducer for the log of an execution. The first prompt stands in its request, not in its log.
 func New(request domain.Request) *Reducer {
-	return &Reducer{request: request, items: map[int64]*item{}, speech: map[string]*item{}, calls: map[string]*call{}}
+	return &Reducer{request: request, items: map[int64]*item{}, messages: map[string]*item{}, calls: map[string]*call{}}
 }
 
 // Reduce returns the items of a whole log, or of its beginning.
@@ -136,7 +136,7 @@ func (r *Reducer) take(payload domain.Payload) error {
 	case domain.ExecutionEnded:
 		r.ended()
 	default:
-		return r.takeSpeech(payload)
+		return r.takeMessage(payload)
 	}
 	return nil
 }

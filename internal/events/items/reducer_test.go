@@ -12,7 +12,7 @@ import (
 
 // What does not fit is refused, and the reducer stands where it stood: it can go on with the right event.
 func TestWhatDoesNotFitChangesNothing(t *testing.T) {
-	talk := begun(domain.SourceInternal).Tell(
+	talk := begun(domain.SourceInternal).Add(
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "é"},
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "bash"},
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "1"},
@@ -75,7 +75,7 @@ func TestUnknownTypesArePassedOver(t *testing.T) {
 }
 
 func TestAMessageWithoutAWordIsNone(t *testing.T) {
-	s := begun(domain.SourceInternal).Tell(domain.MessageCompleted{MessageID: "m"}, domain.ThoughtCompleted{MessageID: "m"})
+	s := begun(domain.SourceInternal).Add(domain.MessageCompleted{MessageID: "m"}, domain.ThoughtCompleted{MessageID: "m"})
 	if all := reduced(t, s); len(all) > 0 {
 		t.Errorf("items %v", all)
 	}
@@ -86,7 +86,7 @@ func TestTextsAreBounded(t *testing.T) {
 	almost := strings.Repeat("x", TextBytes-1)
 	long := almost + "é and more"
 	arguments := domain.Encode(map[string]string{"path": "p", "content": long})
-	all := reduced(t, begun(domain.SourceInternal).Tell(
+	all := reduced(t, begun(domain.SourceInternal).Add(
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: almost},
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "é"},
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "y"},
@@ -116,7 +116,7 @@ func TestTextsAreBounded(t *testing.T) {
 func TestLongDiffsAreCutAndCountedWhole(t *testing.T) {
 	const lines = TextBytes / 2
 	wide := strings.Repeat("x\n", lines) // each is a byte longer in the diff
-	all := reduced(t, begun(domain.SourceACP).Tell(
+	all := reduced(t, begun(domain.SourceACP).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "edit"},
 		domain.ToolCallReported{ToolCallID: "c", Update: domain.Encode(map[string]any{
 			"content": []any{map[string]any{"type": "diff", "path": "p", "newText": wide}},
@@ -166,7 +166,7 @@ func TestStatusOfACall(t *testing.T) {
 			domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalCancelled}}, ToolCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tool(t, begun(domain.SourceInternal).Tell(c.story...)).Status; got != c.wanted {
+			if got := tool(t, begun(domain.SourceInternal).Add(c.story...)).Status; got != c.wanted {
 				t.Errorf("it is %s, not %s", got, c.wanted)
 			}
 		})
@@ -175,14 +175,14 @@ func TestStatusOfACall(t *testing.T) {
 
 // An agent cannot put other words below what a person has approved.
 func TestReportsDoNotChangeWhatAPersonWasShown(t *testing.T) {
-	shown := begun(domain.SourceACP).Tell(
+	shown := begun(domain.SourceACP).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "execute", Arguments: []byte(`{}`)},
 		domain.ToolCallReported{ToolCallID: "c", Update: []byte(`{"title":"ls","rawInput":{"command":"ls"}}`)},
 	)
 	if c := tool(t, shown); c.Summary != "ls" || string(c.Arguments) != `{"command":"ls"}` {
 		t.Errorf("before anybody was asked: %s %s", c.Summary, c.Arguments)
 	}
-	shown.Tell(
+	shown.Add(
 		domain.ApprovalRequested{ApprovalID: "a", ToolCallID: "c", Summary: "ls", Arguments: []byte(`{"command":"ls"}`)},
 		domain.ToolCallReported{ToolCallID: "c", Update: []byte(`{"title":"rm","rawInput":{"command":"rm"},
 			"content":[{"type":"content","content":{"type":"text","text":"gone"}}]}`)},
@@ -226,7 +226,7 @@ func TestALostCallIsNotRunning(t *testing.T) {
 		{run("a2"), ToolRunning},
 		{domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded}, ToolSucceeded},
 	} {
-		all := reduced(t, told.Tell(step.payload))
+		all := reduced(t, told.Add(step.payload))
 		tool := all[len(all)-1].Tool
 		if tool.Status != step.want {
 			t.Errorf("after %T: %s, want %s", step.payload, tool.Status, step.want)
@@ -282,7 +282,7 @@ func TestDiffsOfACall(t *testing.T) {
 			domain.ToolCallReported{ToolCallID: "c", Update: []byte(`[]`)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.wanted, diffs(t, begun(c.source).Tell(c.story...))); diff != "" {
+			if diff := cmp.Diff(c.wanted, diffs(t, begun(c.source).Add(c.story...))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -294,7 +294,7 @@ func TestACallHasAnEndOfDiffs(t *testing.T) {
 	for n := range maxChanges + 10 {
 		content = append(content, map[string]any{"type": "diff", "path": strings.Repeat("x", n+1), "newText": "1"})
 	}
-	s := begun(domain.SourceACP).Tell(
+	s := begun(domain.SourceACP).Add(
 		domain.ToolCallReported{ToolCallID: "c", Update: domain.Encode(map[string]any{"content": content[10:]})},
 		domain.ToolCallReported{ToolCallID: "c", Update: domain.Encode(map[string]any{"content": content[:10]})},
 	)
@@ -304,7 +304,7 @@ func TestACallHasAnEndOfDiffs(t *testing.T) {
 }
 
 func TestBlocksNobodyAccepted(t *testing.T) {
-	s := begun(domain.SourceInternal).Tell(
+	s := begun(domain.SourceInternal).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "submit_blocks"},
 		domain.BlocksGenerated{Generation: 1, ToolCallID: "c", Blocks: []byte(`[]`)},
 		domain.BlocksGenerated{Generation: 2, ToolCallID: "c", Blocks: []byte(`[]`)},
@@ -322,7 +322,7 @@ func TestBlocksNobodyAccepted(t *testing.T) {
 
 // A question of the session's own in a person's place is told as one, so that a frontend does not show it as theirs.
 func TestRepairsAreTold(t *testing.T) {
-	all := reduced(t, begun(domain.SourceInternal).Tell(domain.TurnStarted{Turn: 2, Text: "That is no JSON.", Repair: 1}))
+	all := reduced(t, begun(domain.SourceInternal).Add(domain.TurnStarted{Turn: 2, Text: "That is no JSON.", Repair: 1}))
 	if got := all[0]; got.ID != "prompt:turn2" || got.Message.Repair != 1 || got.Message.Role != domain.RoleUser {
 		t.Errorf("it is %+v, %+v", got, got.Message)
 	}
@@ -330,7 +330,7 @@ func TestRepairsAreTold(t *testing.T) {
 
 // A follower that is not told of a change would show the diff that nobody approved.
 func TestADiffThatAPersonChangedIsTold(t *testing.T) {
-	s := begun(domain.SourceInternal).Tell(
+	s := begun(domain.SourceInternal).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "write", Class: domain.ClassWrite, Arguments: []byte(`{"path":"p","content":"1"}`)},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: []byte(`{"path":"p","content":"2"}`)},
 	)
@@ -340,7 +340,7 @@ func TestADiffThatAPersonChangedIsTold(t *testing.T) {
 }
 
 func TestTheResultOfACallStands(t *testing.T) {
-	c := tool(t, begun(domain.SourceInternal).Tell(
+	c := tool(t, begun(domain.SourceInternal).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "bash"},
 		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded, Output: "head … tail", Truncated: true},
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "late"},
@@ -352,7 +352,7 @@ func TestTheResultOfACallStands(t *testing.T) {
 
 func TestNamesThatAModelWritesAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 2*pathBytes)
-	all := reduced(t, begun(domain.SourceACP).Tell(
+	all := reduced(t, begun(domain.SourceACP).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "edit"},
 		domain.ToolCallReported{ToolCallID: "c", Update: domain.Encode(map[string]any{
 			"title": long, "content": []any{map[string]any{"type": "diff", "path": long, "newText": "1"}},

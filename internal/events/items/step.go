@@ -15,8 +15,8 @@ type Step struct {
 	payload domain.Payload // nil: no item is made of it
 }
 
-// told are the types of events that items are made of. The other ones are not even read.
-var told = []domain.EventType{
+// itemTypes are the types of events that items are made of. The other ones are not even read.
+var itemTypes = []domain.EventType{
 	domain.ExecutionCreatedType, domain.TurnStartedType, domain.TurnEndedType,
 	domain.MessageDeltaType, domain.MessageCompletedType, domain.ThoughtDeltaType, domain.ThoughtCompletedType,
 	domain.ToolCallRequestedType, domain.ToolCallQueuedType, domain.ToolCallStartedType, domain.ToolCallUpdatedType, domain.ToolCallReportedType,
@@ -27,7 +27,7 @@ var told = []domain.EventType{
 
 // Read reads an event.
 func Read(event domain.Event) (Step, error) {
-	if !slices.Contains(told, event.Type) {
+	if !slices.Contains(itemTypes, event.Type) {
 		return Step{event: event}, nil
 	}
 	payload, err := event.Payload()
@@ -41,13 +41,13 @@ func Read(event domain.Event) (Step, error) {
 func (r *Reducer) Keys(step Step) []string {
 	switch p := step.payload.(type) {
 	case domain.MessageDelta:
-		return r.speechKey(KindMessage, p.MessageID)
+		return r.messageKey(KindMessage, p.MessageID)
 	case domain.MessageCompleted:
-		return r.speechKey(KindMessage, p.MessageID)
+		return r.messageKey(KindMessage, p.MessageID)
 	case domain.ThoughtDelta:
-		return r.speechKey(KindReasoning, p.MessageID)
+		return r.messageKey(KindReasoning, p.MessageID)
 	case domain.ThoughtCompleted:
-		return r.speechKey(KindReasoning, p.MessageID)
+		return r.messageKey(KindReasoning, p.MessageID)
 	case domain.ToolCallRequested:
 		return r.callKey(p.ToolCallID)
 	case domain.ApprovalRequested:
@@ -73,9 +73,9 @@ func (r *Reducer) Keys(step Step) []string {
 	}
 }
 
-func (r *Reducer) speechKey(kind Kind, messageID string) []string {
-	id := speechID(kind, messageID)
-	if _, known := r.speech[id]; known {
+func (r *Reducer) messageKey(kind Kind, messageID string) []string {
+	id := textID(kind, messageID)
+	if _, known := r.messages[id]; known {
 		return nil
 	}
 	return []string{keyOf(id)}
@@ -107,7 +107,7 @@ func keyOf(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func speechID(kind Kind, messageID string) string { return string(kind) + ":" + messageID }
+func textID(kind Kind, messageID string) string { return string(kind) + ":" + messageID }
 
 func callID(id string) string { return "tool:" + id }
 

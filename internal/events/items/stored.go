@@ -56,10 +56,10 @@ func (r *Reducer) restore(i *item, state itemState) error {
 	switch i.Kind {
 	case KindMessage:
 		i.text.restore(i.Message.Text, state.Length, i.Message.Truncated)
-		r.speech[i.ID] = i
+		r.messages[i.ID] = i
 	case KindReasoning:
 		i.text.restore(i.Reasoning.Text, state.Length, i.Reasoning.Truncated)
-		r.speech[i.ID] = i
+		r.messages[i.ID] = i
 	case KindTool:
 		r.calls[i.Tool.ToolCallID] = state.Call.restore(i, state.Length)
 	case KindDiff:

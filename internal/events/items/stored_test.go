@@ -105,7 +105,7 @@ func TestTheSameItemsOverStoredOnes(t *testing.T) {
 // A text that was cut, and output that a report has covered, go on where they were.
 func TestTextsGoOnOverStoredItems(t *testing.T) {
 	long := strings.Repeat("x", TextBytes-1)
-	log := begun(domain.SourceACP).Tell(
+	log := begun(domain.SourceACP).Add(
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: long},
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "é"},
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "bash"},
@@ -136,7 +136,7 @@ func TestTextsGoOnOverStoredItems(t *testing.T) {
 
 // Only what has changed is stored again.
 func TestRowsOfUnchangedItemsAreNotStoredAgain(t *testing.T) {
-	log := begun(domain.SourceInternal).Tell(
+	log := begun(domain.SourceInternal).Add(
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "one"},
 		domain.MessageDelta{MessageID: "n", Turn: 1, Text: "two"},
 	)
@@ -157,7 +157,7 @@ func TestRowsOfUnchangedItemsAreNotStoredAgain(t *testing.T) {
 	if err := next.Restore(rows); err != nil {
 		t.Fatal(err)
 	}
-	log.Tell(domain.MessageDelta{MessageID: "n", Turn: 1, Text: "!"})
+	log.Add(domain.MessageDelta{MessageID: "n", Turn: 1, Text: "!"})
 	if err := next.Take(log.Log[len(log.Log)-1]); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestRowsOfUnchangedItemsAreNotStoredAgain(t *testing.T) {
 func TestKeysAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	reducer := New(domain.Request{})
-	for _, event := range begun(domain.SourceACP).Tell(
+	for _, event := range begun(domain.SourceACP).Add(
 		domain.ToolCallReported{ToolCallID: long, Update: []byte(`{"content":[{"type":"diff","path":"p","newText":"1"}]}`)},
 	).Log {
 		if err := reducer.Take(event); err != nil {

@@ -25,7 +25,7 @@ func (r *Renderer) Render(ctx context.Context, tenant domain.TenantID, variables
 	}
 	loan := r.memory.open(tenant)
 	defer loan.close()
-	o := order{raw: variables, budget: jinja.NewBudget(ctx), left: MaxText}
+	o := request{raw: variables, budget: jinja.NewBudget(ctx), left: MaxText}
 	o.budget.Borrow = loan.borrow
 	if err := o.read(templates); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func (r *Renderer) Render(ctx context.Context, tenant domain.TenantID, variables
 	return all, nil
 }
 
-// order is what one call renders with.
-type order struct {
+// request is what one call renders with.
+type request struct {
 	raw    json.RawMessage
 	fields map[string]json.RawMessage // of raw, for the syntax Dollar
 	values jinja.Variables            // of raw, for the syntax Jinja
@@ -51,7 +51,7 @@ type order struct {
 }
 
 // read reads the variables, in the form that each syntax needs.
-func (o *order) read(templates []Template) (err error) {
+func (o *request) read(templates []Template) (err error) {
 	if o.fields, err = object(o.raw); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (o *order) read(templates []Template) (err error) {
 	return nil
 }
 
-func (o *order) render(t Template) (Rendered, error) {
+func (o *request) render(t Template) (Rendered, error) {
 	if t.Syntax == Dollar {
 		return dollar(t, o.fields, o.left)
 	}

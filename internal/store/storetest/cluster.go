@@ -49,7 +49,7 @@ func startCluster() (_ *cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sweep()
+	removeLeftovers()
 
 	c := &cluster{}
 	defer func() {
@@ -202,18 +202,18 @@ func passable(folder string) bool {
 	}
 }
 
-// sweep ends the clusters that this code started in processes of this user that are gone. What it cannot remove
+// removeLeftovers ends the clusters that this code started in processes of this user that are gone. What it cannot remove
 // now, the next sweep will.
-func sweep() {
+func removeLeftovers() {
 	for _, root := range roots() {
 		folders, _ := filepath.Glob(filepath.Join(root, folderPattern))
 		for _, folder := range folders {
-			sweepFolder(folder)
+			removeLeftover(folder)
 		}
 	}
 }
 
-func sweepFolder(folder string) {
+func removeLeftover(folder string) {
 	info, err := os.Lstat(folder)
 	if err != nil || !info.IsDir() {
 		return

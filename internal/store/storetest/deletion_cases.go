@@ -191,11 +191,11 @@ func deletesUndriven(w *world) {
 	w.accepted(store.Change{Execution: parked, Epoch: 1, Park: &store.Park{}})
 	queued.Create.Queued, queued.Create.Owner = true, ""
 	w.accepted(queued)
-	w.claims("two")
+	w.acquire("two")
 	for _, id := range []domain.ExecutionID{parked, queued.Execution} {
 		w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")))
 	}
-	w.claims("two", parked, queued.Execution)
+	w.acquire("two", parked, queued.Execution)
 }
 
 // removedAtOnce: two replicas that remove the same remove it once, and writers of others do not mind.

@@ -19,7 +19,7 @@ func InMemory(tb testing.TB) string {
 	if syscall.Statfs(memory, &space) != nil || space.Bavail*uint64(space.Bsize) < room {
 		return tb.TempDir()
 	}
-	sweepMemory(memory)
+	removeLeftoversInMemory(memory)
 	folder, err := os.MkdirTemp(memory, folderOf(os.Getpid())+"*") //nolint:usetesting // TempDir is wherever TMPDIR says
 	if err != nil {
 		return tb.TempDir()
@@ -50,11 +50,11 @@ const databaseName = "signoff.db"
 // folderOf is how the folders of a process begin.
 func folderOf(pid int) string { return fmt.Sprintf("signoff-test-%d-", pid) }
 
-var sweeping sync.Once
+var removingLeftovers sync.Once
 
-// sweepMemory removes, once in a process, what killed tests have left: memory is not given back by waiting.
-func sweepMemory(memory string) {
-	sweeping.Do(func() {
+// removeLeftoversInMemory removes, once in a process, what killed tests have left: memory is not given back by waiting.
+func removeLeftoversInMemory(memory string) {
+	removingLeftovers.Do(func() {
 		left, _ := filepath.Glob(filepath.Join(memory, "signoff-test-*"))
 		for _, folder := range left {
 			var pid int

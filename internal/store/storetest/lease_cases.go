@@ -10,7 +10,7 @@ import (
 	"signoff/internal/store"
 )
 
-func claimers(w *world) {
+func acquirers(w *world) {
 	const executions, claimers = 200, 8
 	ids := w.createMany(executions) // of replica "one", which never had a lease
 	for i := range claimers {
@@ -48,13 +48,13 @@ func claimers(w *world) {
 	}
 }
 
-const leaseOfClaimCounts = 400 * time.Millisecond
+const leaseOfAcquirerCounts = 400 * time.Millisecond
 
-func claimCounts(w *world) {
+func acquireCounts(w *world) {
 	id := w.create()
 	for round := 1; round <= 3; round++ {
 		replica := store.ReplicaID(fmt.Sprint("two", round))
-		w.must(w.s.Heartbeat(w.ctx, replica, leaseOfClaimCounts))
+		w.must(w.s.Heartbeat(w.ctx, replica, leaseOfAcquirerCounts))
 		claimed, err := w.s.Acquire(w.ctx, replica, 1)
 		w.must(err)
 		if len(claimed) != 1 || claimed[0].Epoch != int64(round+1) || claimed[0].Execution.Recovery != round ||
@@ -63,7 +63,7 @@ func claimCounts(w *world) {
 		}
 		w.refused(w.s.ReleaseExecution(w.ctx, id, int64(round)), domain.CodeStale)
 		w.accepted(said(id, int64(round+1), 1)) // no progress
-		time.Sleep(leaseOfClaimCounts)          // it dies with the execution in its hands
+		time.Sleep(leaseOfAcquirerCounts)          // it dies with the execution in its hands
 	}
 	w.must(w.s.ReleaseExecution(w.ctx, id, 4))
 	w.refused(w.s.ReleaseExecution(w.ctx, id, 4), domain.CodeStale) // nobody owns it
@@ -121,7 +121,7 @@ func heartbeats(w *world) {
 	}
 }
 
-func claimWithoutLease(w *world) {
+func acquireWithoutLease(w *world) {
 	w.create()
 	if claimed, err := w.s.Acquire(w.ctx, "nobody", 10); err != nil || len(claimed) != 0 {
 		w.Errorf("%v, %v", claimed, err)

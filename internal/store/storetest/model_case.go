@@ -21,7 +21,7 @@ func model(w *world) {
 			"commit":    m.commitBatch,
 			"heartbeat": m.beat,
 			"die":       m.die,
-			"claim":     m.claim,
+			"claim":     m.acquire,
 			"release":   m.release,
 			"":          m.check,
 		})
@@ -142,7 +142,7 @@ func (m *modelled) die(t *rapid.T) {
 	m.alive[r] = false
 }
 
-func (m *modelled) claim(t *rapid.T) {
+func (m *modelled) acquire(t *rapid.T) {
 	r := m.replica(t)
 	claimed, err := m.s.Acquire(m.ctx, r, 100)
 	if err != nil {

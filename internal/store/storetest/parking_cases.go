@@ -13,16 +13,16 @@ func parked(id domain.ExecutionID, until *time.Time) store.Change {
 	return store.Change{Execution: id, Epoch: 1, Park: &store.Park{Until: until}}
 }
 
-// claims takes all that there is, and wants just these.
-func (w *world) claims(replica store.ReplicaID, want ...domain.ExecutionID) []store.Acquired {
+// acquire takes all that there is, and wants just these.
+func (w *world) acquire(replica store.ReplicaID, want ...domain.ExecutionID) []store.Acquired {
 	w.Helper()
 	claimed, err := w.s.Acquire(w.ctx, replica, 100)
 	w.must(err)
-	w.wantClaimed(claimed, want...)
+	w.wantAcquired(claimed, want...)
 	return claimed
 }
 
-func (w *world) wantClaimed(claimed []store.Acquired, want ...domain.ExecutionID) {
+func (w *world) wantAcquired(claimed []store.Acquired, want ...domain.ExecutionID) {
 	w.Helper()
 	got := []domain.ExecutionID{}
 	for _, c := range claimed {
@@ -40,20 +40,20 @@ func parking(w *world) {
 		w.Errorf("it is driven by %q", owner)
 	}
 	w.accepted(parked(id, nil))
-	w.claims("two")
+	w.acquire("two")
 	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
 	outcome := w.commit(store.Change{Execution: id, Notify: true})
 	if outcome.Err != nil || outcome.Owner != "" {
 		w.Errorf("%+v", outcome)
 	}
-	claimed := w.claims("two", id)
+	claimed := w.acquire("two", id)
 	if claimed[0].Epoch != 3 || claimed[0].Execution.Recovery != 0 {
 		w.Errorf("%+v", claimed[0])
 	}
-	w.claims("two")
+	w.acquire("two")
 }
 
-func parkingUnheard(w *world) {
+func parkingRefused(w *world) {
 	w.heartbeat("two")
 	id := w.create()
 	w.accepted(store.Change{Execution: id, Notify: true})
@@ -61,16 +61,16 @@ func parkingUnheard(w *world) {
 	head, err := w.s.Head(w.ctx, id)
 	w.must(err)
 	w.accepted(store.Change{Execution: id, Epoch: 1, Park: &store.Park{ForeignWrites: head.ForeignWrites}})
-	w.claims("two")
+	w.acquire("two")
 	w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{}})
-	w.claims("two", id)
+	w.acquire("two", id)
 }
 
 // Whoever writes to an execution is no progress of it: one that takes each of its drivers down would have new ones for ever.
 func writesAreNoProgress(w *world) {
 	w.heartbeat("two")
 	id := w.create()
-	if claimed := w.claims("two", id); claimed[0].Execution.Recovery != 1 {
+	if claimed := w.acquire("two", id); claimed[0].Execution.Recovery != 1 {
 		w.Errorf("%+v", claimed[0])
 	}
 	w.accepted(store.Change{Execution: id, Notify: true})
@@ -88,22 +88,22 @@ func parkingUntil(w *world) {
 	w.accepted(parked(ids[0], &later))
 	w.accepted(parked(ids[1], &soon))
 	time.Sleep(time.Until(soon) + 50*time.Millisecond)
-	w.claims("two", ids[1])
+	w.acquire("two", ids[1])
 }
 
 // What a replica cannot drive it leaves to others, whoever drove it before.
-func claimBut(w *world) {
+func acquireExcept(w *world) {
 	w.heartbeat("two")
 	ids := w.createMany(3)
 	w.accepted(parked(ids[0], nil))
 	w.accepted(store.Change{Execution: ids[0], Notify: true})
 	claimed, err := w.s.Acquire(w.ctx, "two", 9, ids[0], ids[1])
 	w.must(err)
-	w.wantClaimed(claimed, ids[2])
-	w.claims("two", ids[0], ids[1])
+	w.wantAcquired(claimed, ids[2])
+	w.acquire("two", ids[0], ids[1])
 }
 
-func claimNow(w *world) {
+func acquireNow(w *world) {
 	w.heartbeat("one")
 	w.heartbeat("two")
 	ids := w.createMany(3)
@@ -112,7 +112,7 @@ func claimNow(w *world) {
 	w.accepted(store.Change{Execution: ids[1], Notify: true})
 	claimed, err := w.s.AcquireNow(w.ctx, "two", ids) // of one, parked and awake, and parked
 	w.must(err)
-	w.wantClaimed(claimed, ids[1])
+	w.wantAcquired(claimed, ids[1])
 }
 
 // waiting is a change that creates an execution for which there is no room.
@@ -135,7 +135,7 @@ func queue(w *world) {
 		w.accepted(c)
 		others = append(others, c.Execution)
 	}
-	w.claims("two")
+	w.acquire("two")
 	w.waits(3, 5)
 	w.positions(own, 1, 2, 3)
 	if n, err := w.s.QueuePosition(w.ctx, "another", own[0]); err != nil || n != 0 {
@@ -144,14 +144,14 @@ func queue(w *world) {
 
 	claimed, err := w.s.AcquireQueued(w.ctx, "two", 2, 1, nil)
 	w.must(err)
-	w.wantClaimed(claimed, own[0], others[0])
+	w.wantAcquired(claimed, own[0], others[0])
 	if claimed[0].Epoch != 2 || claimed[0].Execution.Recovery != 0 {
 		w.Errorf("%+v", claimed[0])
 	}
 	w.positions(own, 0, 1, 2)
 	claimed, err = w.s.AcquireQueued(w.ctx, "two", 9, 9, map[domain.TenantID]int{tenant: 9})
 	w.must(err)
-	w.wantClaimed(claimed, others[1])
+	w.wantAcquired(claimed, others[1])
 	w.waits(2, 2)
 	if claimed, err := w.s.AcquireQueued(w.ctx, "nobody", 9, 9, nil); err != nil || len(claimed) != 0 {
 		w.Errorf("a replica without a lease gets %v, %v", claimed, err)
@@ -161,12 +161,12 @@ func queue(w *world) {
 	w.accepted(late)
 	claimed, err = w.s.AcquireQueued(w.ctx, "two", 1, 9, map[domain.TenantID]int{tenant: 1})
 	w.must(err)
-	w.wantClaimed(claimed, late.Execution) // who has one waits for who has none
+	w.wantAcquired(claimed, late.Execution) // who has one waits for who has none
 
 	w.accepted(store.Change{Execution: own[1], Notify: true}) // does not jump the queue
-	w.claims("two")
+	w.acquire("two")
 	w.accepted(store.Change{Execution: own[1], Cancel: &store.CancelRequest{}})
-	w.claims("two", own[1])
+	w.acquire("two", own[1])
 	w.positions(own, 0, 0, 1)
 	w.waits(1, 1)
 }

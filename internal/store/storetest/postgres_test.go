@@ -239,7 +239,7 @@ func TestSweepEndsWhatAKilledRunLeft(t *testing.T) {
 	folder := killedRun(t, false)
 	data := filepath.Join(folder, "pg", "data")
 	pid := postmasterPID(data)
-	sweep()
+	removeLeftovers()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a package beside this one may sweep it, too
 		_, err := os.Stat(folder)
 		if os.IsNotExist(err) && !runsPostmaster(pid, data) {
@@ -284,7 +284,7 @@ func TestSweepLeavesStrangersAlone(t *testing.T) {
 		t.Errorf("took process %d for a postmaster", pid)
 	}
 
-	sweepFolder(folder)
+	removeLeftover(folder)
 	if _, err := os.Stat(folder); err != nil {
 		t.Error("a folder that may just be in the making was swept")
 	}
@@ -292,7 +292,7 @@ func TestSweepLeavesStrangersAlone(t *testing.T) {
 	if err := os.Chtimes(folder, old, old); err != nil {
 		t.Fatal(err)
 	}
-	sweepFolder(folder)
+	removeLeftover(folder)
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Error("a folder without an owner was not swept")
 	}
@@ -305,7 +305,7 @@ func TestSweepLeavesStrangersAlone(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	sweepFolder(link)
+	removeLeftover(link)
 	if _, err := os.Stat(target); err != nil {
 		t.Error("the sweep followed a link")
 	}

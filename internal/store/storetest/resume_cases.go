@@ -41,7 +41,7 @@ func oneAtATimeResumes(w *world) {
 		w.accepted(continuing(tenant, "b", session))
 
 		w.accepted(store.Change{Execution: first.Execution, Notify: true})
-		w.accepted(ending(first.Execution, w.claims("two", first.Execution)[0].Epoch))
+		w.accepted(ending(first.Execution, w.acquire("two", first.Execution)[0].Epoch))
 		w.accepted(queued) // with the key that it had not used up
 		w.refused(w.commit(second).Err, domain.CodeNotResumable)
 	}

@@ -32,7 +32,7 @@ func (w *world) expired(keep time.Duration, limit int, want ...domain.ExecutionI
 	for i := range found {
 		claimed[i].Execution = found[i]
 	}
-	w.wantClaimed(claimed, want...)
+	w.wantAcquired(claimed, want...)
 }
 
 func retention(w *world) {

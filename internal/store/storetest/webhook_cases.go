@@ -119,7 +119,7 @@ func webhooksAreBounded(w *world) {
 }
 
 // What is told stands in the transaction of its event, for whom it is for, and holds what may be told and nothing else.
-func toldWithTheEvent(w *world) {
+func deliveredWithTheEvent(w *world) {
 	all, some := w.hooked(webhook(tenant)), w.hooked(webhook(tenant, domain.ExecutionCompletedType, domain.ExecutionInterruptedType))
 	foreign := w.hooked(webhook("another"))
 	id := w.create()

@@ -40,8 +40,8 @@ type Host struct {
 	over     error
 	problems []string
 	asked    map[string]bool // calls that were authorized
-	heard    map[string]bool // calls that there was a question about
-	begun    map[string]bool // calls that an external agent runs itself
+	questioned    map[string]bool // calls that there was a question about
+	startedByAgent    map[string]bool // calls that an external agent runs itself
 	known    map[string]bool // calls that were requested
 	fates    map[string]domain.Fate
 	closed   map[string]bool // messages and thoughts, by kind and id
@@ -112,7 +112,7 @@ func (h *Host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Gran
 // Ask implements [domain.Host].
 func (h *Host) Ask(ctx context.Context, question domain.Question) (domain.Answer, error) {
 	h.mu.Lock()
-	mark(&h.heard, question.Call.ID)
+	mark(&h.questioned, question.Call.ID)
 	if !h.known[question.Call.ID] {
 		h.problem("there is a question about the call %s before it was requested", question.Call.ID)
 	}
@@ -134,9 +134,9 @@ func (h *Host) answered(call string, status domain.ApprovalStatus) {
 	defer h.mu.Unlock()
 	switch status {
 	case domain.ApprovalApproved:
-		mark(&h.begun, call)
+		mark(&h.startedByAgent, call)
 	case domain.ApprovalDenied, domain.ApprovalExpired:
-		if !h.begun[call] {
+		if !h.startedByAgent[call] {
 			h.fateLocked(call, domain.FateDenied)
 		}
 	}
@@ -233,7 +233,7 @@ func (h *Host) Finish(t testing.TB, whole bool) {
 		return
 	}
 	for id := range h.known {
-		if h.fates[id] == "" && !h.handedInLocked(id) {
+		if h.fates[id] == "" && !h.submitLocked(id) {
 			t.Errorf("host rule: the call %s has no fate", id)
 		}
 	}
@@ -259,7 +259,7 @@ func (h *Host) judgeLocked(payload domain.Payload) {
 			h.problem("the call %s was requested twice", p.ToolCallID)
 		}
 	case domain.ToolCallStarted:
-		if !h.known[p.ToolCallID] || mark(&h.begun, p.ToolCallID) || h.fates[p.ToolCallID] != "" {
+		if !h.known[p.ToolCallID] || mark(&h.startedByAgent, p.ToolCallID) || h.fates[p.ToolCallID] != "" {
 			h.problem("the call %s was started again, after its end or before its request", p.ToolCallID)
 		}
 	case domain.ToolCallCompleted:
@@ -284,10 +284,10 @@ func (h *Host) fateLocked(id string, fate domain.Fate) {
 	if h.fates[id] != "" {
 		h.problem("the call %s has two fates, %s and %s", id, h.fates[id], fate)
 	}
-	if fate == domain.FateSucceeded && !h.asked[id] && !h.begun[id] || fate == domain.FateDenied && !h.asked[id] && !h.heard[id] {
+	if fate == domain.FateSucceeded && !h.asked[id] && !h.startedByAgent[id] || fate == domain.FateDenied && !h.asked[id] && !h.questioned[id] {
 		h.problem("the call %s ran unasked", id)
 	}
-	if h.handedInLocked(id) {
+	if h.submitLocked(id) {
 		h.problem("the call %s has handed in blocks, and was closed", id)
 	}
 	h.fates[id] = fate

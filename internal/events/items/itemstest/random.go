@@ -11,21 +11,21 @@ import (
 
 var ann = domain.Actor{KeyID: "key-1", Name: "Ann"}
 
-// teller makes up a log.
-type teller struct {
+// generator makes up a log.
+type generator struct {
 	*rapid.T
-	*Story
+	*Script
 	turn       int
-	speech     string // that is open; empty: none
+	message     string // that is open; empty: none
 	thought    bool
 	numbers    int
-	calls      []*toldCall // without a fate
-	past       []*toldCall // with one
+	calls      []*generatedCall // without a fate
+	past       []*generatedCall // with one
 	generation int
 	submitted  bool
 }
 
-type toldCall struct {
+type generatedCall struct {
 	id, tool string
 	approval domain.ApprovalID // that is open
 	approved domain.ApprovalID // that lets it start again
@@ -35,12 +35,12 @@ type toldCall struct {
 
 // Random is a story by chance, with whatever a reducer knows: also late reports about calls that have ended. It has
 // at least and at most so many steps.
-func Random(t *rapid.T, least, most int) *Story {
+func Random(t *rapid.T, least, most int) *Script {
 	source := rapid.SampledFrom([]domain.SourceType{domain.SourceInternal, domain.SourceACP}).Draw(t, "source")
-	w := &teller{T: t, Story: Begun(source), turn: 1}
+	w := &generator{T: t, Script: Begun(source), turn: 1}
 	all := []func(){
-		w.speak, w.speak, w.speak, w.hush, w.request, w.request, w.ask, w.resolve, w.start, w.start, w.print, w.print, w.report, w.report,
-		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.murmur, w.reportLate, w.queue, w.lose, w.startAgain,
+		w.writeMessage, w.writeMessage, w.writeMessage, w.endMessage, w.request, w.request, w.ask, w.resolve, w.start, w.start, w.print, w.print, w.report, w.report,
+		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.writeOther, w.reportLate, w.queue, w.lose, w.startAgain,
 	}
 	for range rapid.IntRange(least, most).Draw(t, "steps") {
 		all[rapid.IntRange(0, len(all)-1).Draw(t, "step")]()
@@ -48,45 +48,45 @@ func Random(t *rapid.T, least, most int) *Story {
 	if rapid.Bool().Draw(t, "ends") {
 		w.restart()
 		w.dropCalls()
-		w.Tell(domain.ExecutionEnded{Status: domain.StatusCompleted})
+		w.Add(domain.ExecutionEnded{Status: domain.StatusCompleted})
 	}
-	return w.Story
+	return w.Script
 }
 
-func (w *teller) name(noun string) string {
+func (w *generator) name(noun string) string {
 	w.numbers++
 	return fmt.Sprint(noun, w.numbers)
 }
 
-func (w *teller) text() string {
+func (w *generator) text() string {
 	return rapid.SampledFrom([]string{"OK", "OK", "é", "\n", "<b>&", "", "a long one, "}).Draw(w.T, "text")
 }
 
-func (w *teller) speak() {
-	if w.speech == "" {
-		w.speech, w.thought = w.name("m"), rapid.Bool().Draw(w.T, "thought")
+func (w *generator) writeMessage() {
+	if w.message == "" {
+		w.message, w.thought = w.name("m"), rapid.Bool().Draw(w.T, "thought")
 	}
 	if w.thought {
-		w.Tell(domain.ThoughtDelta{MessageID: w.speech, Turn: w.turn, Text: w.text()})
+		w.Add(domain.ThoughtDelta{MessageID: w.message, Turn: w.turn, Text: w.text()})
 	} else {
-		w.Tell(domain.MessageDelta{MessageID: w.speech, Turn: w.turn, Text: w.text()})
+		w.Add(domain.MessageDelta{MessageID: w.message, Turn: w.turn, Text: w.text()})
 	}
 }
 
-func (w *teller) hush() { w.silence(false) }
+func (w *generator) endMessage() { w.endMessages(false) }
 
-func (w *teller) silence(interrupted bool) {
+func (w *generator) endMessages(interrupted bool) {
 	switch {
-	case w.speech == "":
+	case w.message == "":
 	case w.thought:
-		w.Tell(domain.ThoughtCompleted{MessageID: w.speech, Turn: w.turn, Interrupted: interrupted})
+		w.Add(domain.ThoughtCompleted{MessageID: w.message, Turn: w.turn, Interrupted: interrupted})
 	default:
-		w.Tell(domain.MessageCompleted{MessageID: w.speech, Turn: w.turn, Interrupted: interrupted})
+		w.Add(domain.MessageCompleted{MessageID: w.message, Turn: w.turn, Interrupted: interrupted})
 	}
-	w.speech = ""
+	w.message = ""
 }
 
-func (w *teller) arguments() []byte {
+func (w *generator) arguments() []byte {
 	return []byte(rapid.SampledFrom([]string{
 		`{"command":"ls"}`, `{}`, `"no object"`, `{"path":7}`, `{"path":"p","content":"a\nb\n"}`, `{"path":"q","content":""}`,
 		`{"path":"p","oldText":"a","newText":"b\nc"}`, `{"patch":"--- a/p\n+++ b/p\n@@ -1 +1 @@\n-a\n+b\n--- q\n+++ q\n@@ -1 +0,0 @@\n-a\n"}`,
@@ -94,95 +94,95 @@ func (w *teller) arguments() []byte {
 	}).Draw(w.T, "arguments"))
 }
 
-func (w *teller) request() {
-	c := &toldCall{id: w.name("c"), tool: rapid.SampledFrom([]string{"bash", "edit", "write", "patch", "writeTextFile"}).Draw(w.T, "tool")}
+func (w *generator) request() {
+	c := &generatedCall{id: w.name("c"), tool: rapid.SampledFrom([]string{"bash", "edit", "write", "patch", "writeTextFile"}).Draw(w.T, "tool")}
 	w.calls = append(w.calls, c)
-	w.Tell(domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassWrite, Arguments: w.arguments()})
+	w.Add(domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassWrite, Arguments: w.arguments()})
 }
 
 // pick returns a call of which something holds; nil: there is none.
-func (w *teller) pick(holds func(*toldCall) bool) *toldCall {
-	fit := slices.DeleteFunc(slices.Clone(w.calls), func(c *toldCall) bool { return !holds(c) })
+func (w *generator) pick(holds func(*generatedCall) bool) *generatedCall {
+	fit := slices.DeleteFunc(slices.Clone(w.calls), func(c *generatedCall) bool { return !holds(c) })
 	if len(fit) == 0 {
 		return nil
 	}
 	return rapid.SampledFrom(fit).Draw(w.T, "call")
 }
 
-func (w *teller) ask() {
-	if c := w.pick(func(c *toldCall) bool { return c.approval == "" }); c != nil {
+func (w *generator) ask() {
+	if c := w.pick(func(c *generatedCall) bool { return c.approval == "" }); c != nil {
 		c.approval = domain.ApprovalID(w.name("a"))
-		w.Tell(domain.ApprovalRequested{ApprovalID: c.approval, ToolCallID: c.id, Tool: c.tool, Arguments: w.arguments()})
+		w.Add(domain.ApprovalRequested{ApprovalID: c.approval, ToolCallID: c.id, Tool: c.tool, Arguments: w.arguments()})
 	}
 }
 
-func (w *teller) resolve() {
-	if c := w.pick(func(c *toldCall) bool { return c.approval != "" }); c != nil {
+func (w *generator) resolve() {
+	if c := w.pick(func(c *generatedCall) bool { return c.approval != "" }); c != nil {
 		w.answer(c, rapid.SampledFrom([]domain.ApprovalStatus{domain.ApprovalApproved, domain.ApprovalDenied, domain.ApprovalExpired}).Draw(w.T, "answer"))
 	}
 }
 
-func (w *teller) answer(c *toldCall, status domain.ApprovalStatus) {
-	w.Tell(domain.ApprovalResolved{ApprovalID: c.approval, ToolCallID: c.id, Status: status, DecidedBy: &ann})
+func (w *generator) answer(c *generatedCall, status domain.ApprovalStatus) {
+	w.Add(domain.ApprovalResolved{ApprovalID: c.approval, ToolCallID: c.id, Status: status, DecidedBy: &ann})
 	if c.lost && status == domain.ApprovalApproved {
 		c.approved = c.approval
 	}
 	c.approval = ""
 }
 
-func (w *teller) start() {
-	if c := w.pick(func(c *toldCall) bool { return !c.started }); c != nil {
+func (w *generator) start() {
+	if c := w.pick(func(c *generatedCall) bool { return !c.started }); c != nil {
 		c.started = true
 		awaits := rapid.SampledFrom([]domain.Awaited{"", domain.AwaitsClient}).Draw(w.T, "awaits")
-		w.Tell(domain.ToolCallStarted{ToolCallID: c.id, Arguments: w.arguments(), Awaits: awaits})
+		w.Add(domain.ToolCallStarted{ToolCallID: c.id, Arguments: w.arguments(), Awaits: awaits})
 	}
 }
 
-func (w *teller) queue() {
-	if c := w.pick(func(c *toldCall) bool { return !c.started }); c != nil {
-		w.Tell(domain.ToolCallQueued{ToolCallID: c.id})
+func (w *generator) queue() {
+	if c := w.pick(func(c *generatedCall) bool { return !c.started }); c != nil {
+		w.Add(domain.ToolCallQueued{ToolCallID: c.id})
 	}
 }
 
 // lose asks what became of a call whose server stopped.
-func (w *teller) lose() {
-	if c := w.pick(func(c *toldCall) bool { return c.started && !c.lost && c.approval == "" }); c != nil {
+func (w *generator) lose() {
+	if c := w.pick(func(c *generatedCall) bool { return c.started && !c.lost && c.approval == "" }); c != nil {
 		c.approval, c.lost = domain.ApprovalID(w.name("a")), true
-		w.Tell(domain.ApprovalRequested{
+		w.Add(domain.ApprovalRequested{
 			ApprovalID: c.approval, ToolCallID: c.id, Kind: domain.ApprovalUnknownOutcome, Tool: c.tool, Arguments: w.arguments(),
 		})
 	}
 }
 
 // startAgain starts a lost call that somebody has approved anew.
-func (w *teller) startAgain() {
-	if c := w.pick(func(c *toldCall) bool { return c.lost && c.approved != "" }); c != nil {
-		w.Tell(domain.ToolCallStarted{ToolCallID: c.id, Arguments: w.arguments(), ApprovalID: c.approved})
+func (w *generator) startAgain() {
+	if c := w.pick(func(c *generatedCall) bool { return c.lost && c.approved != "" }); c != nil {
+		w.Add(domain.ToolCallStarted{ToolCallID: c.id, Arguments: w.arguments(), ApprovalID: c.approved})
 		c.approved, c.lost = "", false
 	}
 }
 
-func (w *teller) print() {
-	if c := w.pick(func(c *toldCall) bool { return c.started }); c != nil {
-		w.Tell(domain.ToolCallUpdated{ToolCallID: c.id, Output: w.text()})
+func (w *generator) print() {
+	if c := w.pick(func(c *generatedCall) bool { return c.started }); c != nil {
+		w.Add(domain.ToolCallUpdated{ToolCallID: c.id, Output: w.text()})
 	}
 }
 
-func (w *teller) report() {
-	if c := w.pick(func(*toldCall) bool { return true }); c != nil {
+func (w *generator) report() {
+	if c := w.pick(func(*generatedCall) bool { return true }); c != nil {
 		w.reportOf(c)
 	}
 }
 
 // reportLate is about a call that has ended, maybe long ago: external agents do that.
-func (w *teller) reportLate() {
+func (w *generator) reportLate() {
 	if len(w.past) > 0 {
 		w.reportOf(rapid.SampledFrom(w.past).Draw(w.T, "past"))
 	}
 }
 
-func (w *teller) reportOf(c *toldCall) {
-	w.Tell(domain.ToolCallReported{ToolCallID: c.id, Turn: w.turn, Update: []byte(rapid.SampledFrom([]string{
+func (w *generator) reportOf(c *generatedCall) {
+	w.Add(domain.ToolCallReported{ToolCallID: c.id, Turn: w.turn, Update: []byte(rapid.SampledFrom([]string{
 		`{"title":"T","rawInput":{"x":1}}`, `7`, `{"content":{}}`, `{"content":[7,{"type":"diff","path":"p","newText":7}]}`,
 		`{"content":[{"type":"diff","path":"p","oldText":"a","newText":"b"},{"type":"diff","path":"p","oldText":null,"newText":"c"}]}`,
 		`{"content":[{"type":"diff","path":"q","oldText":"a","newText":"b"}]}`,
@@ -190,8 +190,8 @@ func (w *teller) reportOf(c *toldCall) {
 	}).Draw(w.T, "report"))})
 }
 
-func (w *teller) complete() {
-	if c := w.pick(func(*toldCall) bool { return true }); c != nil {
+func (w *generator) complete() {
+	if c := w.pick(func(*generatedCall) bool { return true }); c != nil {
 		fate := domain.FateFailed
 		if c.started {
 			fate = rapid.SampledFrom([]domain.Fate{domain.FateSucceeded, domain.FateFailed, domain.FateOutcomeUnknown}).Draw(w.T, "fate")
@@ -200,21 +200,21 @@ func (w *teller) complete() {
 	}
 }
 
-func (w *teller) end(c *toldCall, fate domain.Fate) {
+func (w *generator) end(c *generatedCall, fate domain.Fate) {
 	if c.lost {
 		fate = domain.FateOutcomeUnknown
 	}
 	if c.approval != "" {
 		w.answer(c, domain.ApprovalCancelled)
 	}
-	w.Tell(domain.ToolCallCompleted{ToolCallID: c.id, Fate: fate, Output: w.text()})
-	w.calls = slices.DeleteFunc(w.calls, func(open *toldCall) bool { return open == c })
+	w.Add(domain.ToolCallCompleted{ToolCallID: c.id, Fate: fate, Output: w.text()})
+	w.calls = slices.DeleteFunc(w.calls, func(open *generatedCall) bool { return open == c })
 	w.past = append(w.past, c)
 }
 
 // restart is what a session finds and closes that takes up an execution.
-func (w *teller) restart() {
-	w.silence(true)
+func (w *generator) restart() {
+	w.endMessages(true)
 	for _, c := range slices.Clone(w.calls) {
 		if c.started {
 			w.end(c, domain.FateOutcomeUnknown)
@@ -222,41 +222,41 @@ func (w *teller) restart() {
 	}
 }
 
-func (w *teller) dropCalls() {
+func (w *generator) dropCalls() {
 	for _, c := range slices.Clone(w.calls) {
 		w.end(c, domain.FateCancelled)
 	}
 }
 
-func (w *teller) nextTurn() {
-	w.hush()
+func (w *generator) nextTurn() {
+	w.endMessage()
 	w.dropCalls()
 	w.turn++
-	w.Tell(
+	w.Add(
 		domain.TurnEnded{Turn: w.turn - 1, StopReason: domain.StopEndTurn},
 		domain.TurnStarted{Turn: w.turn, PromptID: domain.PromptID(w.name("p")), Text: "And?"},
 	)
 }
 
-func (w *teller) generate() {
-	c := &toldCall{id: w.name("c"), tool: "submit_blocks", started: true}
+func (w *generator) generate() {
+	c := &generatedCall{id: w.name("c"), tool: "submit_blocks", started: true}
 	w.calls = append(w.calls, c)
 	w.generation++
 	w.submitted = true
-	w.Tell(
+	w.Add(
 		domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassNone},
 		domain.BlocksGenerated{Generation: w.generation, Turn: w.turn, ToolCallID: c.id, Blocks: []byte(`[{}]`)},
 	)
 }
 
-func (w *teller) accept() {
+func (w *generator) accept() {
 	if w.submitted {
 		w.submitted = false
-		w.Tell(domain.BlocksAccepted{Generation: w.generation, By: ann})
+		w.Add(domain.BlocksAccepted{Generation: w.generation, By: ann})
 	}
 }
 
-// murmur tells what is no part of the conversation.
-func (w *teller) murmur() {
-	w.Tell(domain.UsageUpdated{}, domain.AgentUpdated{Kind: "x", Update: []byte(`{}`)}, domain.PlanUpdated{})
+// writeOther tells what is no part of the conversation.
+func (w *generator) writeOther() {
+	w.Add(domain.UsageUpdated{}, domain.AgentUpdated{Kind: "x", Update: []byte(`{}`)}, domain.PlanUpdated{})
 }

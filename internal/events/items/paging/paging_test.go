@@ -160,7 +160,7 @@ func TestPagesAreThoseOfTheWholeLog(t *testing.T) {
 // Many read while the log grows, and store its portions at once. A page shows the items as of one event, never a mixture.
 func TestPagesOfALogThatGrowsUnderManyReaders(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
-		log := rapid.Custom(func(t *rapid.T) *itemstest.Story { return itemstest.Random(t, 600, 600) }).Example(3).Checked(t)
+		log := rapid.Custom(func(t *rapid.T) *itemstest.Script { return itemstest.Random(t, 600, 600) }).Example(3).Checked(t)
 		if len(log) < 300 {
 			t.Fatalf("a log of %d events proves little", len(log))
 		}
@@ -238,7 +238,7 @@ func long(n int) []domain.Event {
 	story := itemstest.Begun(domain.SourceInternal)
 	for i := range n {
 		id := fmt.Sprint("c", i)
-		story.Tell(
+		story.Add(
 			domain.ToolCallRequested{ToolCallID: id, MessageID: "m", Turn: 1, Tool: "bash"},
 			domain.ToolCallStarted{ToolCallID: id},
 			domain.ToolCallUpdated{ToolCallID: id, Output: "printed"},
@@ -351,11 +351,11 @@ func TestLateChangesOfLargeItemsAreTakenInPortions(t *testing.T) {
 	const calls, size, room = 60, 20_000, 100_000
 	story := itemstest.Begun(domain.SourceACP)
 	for i := range calls {
-		story.Tell(domain.ToolCallReported{ToolCallID: fmt.Sprint("c", i), Update: domain.Encode(map[string]any{"content": []any{
+		story.Add(domain.ToolCallReported{ToolCallID: fmt.Sprint("c", i), Update: domain.Encode(map[string]any{"content": []any{
 			map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": strings.Repeat("x", size)}}}})})
 	}
 	for i := range calls {
-		story.Tell(domain.ToolCallCompleted{ToolCallID: fmt.Sprint("c", i), Fate: domain.FateFailed, Error: &domain.Failure{Code: domain.CodeDenied}})
+		story.Add(domain.ToolCallCompleted{ToolCallID: fmt.Sprint("c", i), Fate: domain.FateFailed, Error: &domain.Failure{Code: domain.CodeDenied}})
 	}
 	onBoth(t, func(t *testing.T, w *world) {
 		id := w.create(t, story.Log)

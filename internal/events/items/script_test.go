@@ -11,7 +11,7 @@ import (
 )
 
 // story is a log that a test tells, and begun how every log begins.
-type story = itemstest.Story
+type story = itemstest.Script
 
 var begun = itemstest.Begun
 
@@ -49,7 +49,7 @@ var (
 // fileWork is an execution of the internal agent: thoughts, allowed, approved, edited, denied and expired calls, a restart in the
 // middle of a message and of a command, a further turn.
 func fileWork() *story {
-	return begun(domain.SourceInternal).Tell(
+	return begun(domain.SourceInternal).Add(
 		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "First "},
 		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "look."},
 		domain.ThoughtCompleted{MessageID: "m1", Turn: 1},
@@ -117,7 +117,7 @@ func fileWork() *story {
 // agentWork is an execution of an external agent: a call that it reports with a diff and asks about when it has begun, a file that
 // Signoff writes for it, a call that is lost with the process, and what it says between two turns.
 func agentWork() *story {
-	return begun(domain.SourceACP).Tell(
+	return begun(domain.SourceACP).Add(
 		domain.MessageDelta{MessageID: "t1-1-x", Turn: 1, Text: "I change it."},
 		domain.MessageCompleted{MessageID: "t1-1-x", Turn: 1},
 		domain.ToolCallRequested{ToolCallID: "call_1", MessageID: "t1-1-x", Turn: 1, Tool: "edit", Class: domain.ClassWrite,
@@ -164,7 +164,7 @@ func agentWork() *story {
 
 // blockWork is a generation of blocks: handed in, changed, accepted; and a tool that the frontend runs.
 func blockWork() *story {
-	return begun(domain.SourceInternal).Tell(
+	return begun(domain.SourceInternal).Add(
 		domain.ToolCallRequested{ToolCallID: "s1", MessageID: "m1", Turn: 1, Tool: "submit_blocks", Class: domain.ClassNone,
 			Arguments: []byte(`{"blocks":[{"type":"script"}]}`), Summary: "Submit 1 block"},
 		domain.BlocksGenerated{Generation: 1, Turn: 1, ToolCallID: "s1", Blocks: []byte(`[{"type":"script","props":{}}]`),

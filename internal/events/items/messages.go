@@ -21,7 +21,7 @@ func (r *Reducer) begin(p domain.ExecutionCreated) {
 		if n == len(given)-1 {
 			turn = 1
 		}
-		r.said(fmt.Sprint(n+1), turn, Message{Role: message.Role, Text: message.Content})
+		r.addPrompt(fmt.Sprint(n+1), turn, Message{Role: message.Role, Text: message.Content})
 	}
 }
 
@@ -29,36 +29,36 @@ func (r *Reducer) begin(p domain.ExecutionCreated) {
 func (r *Reducer) prompted(p domain.TurnStarted) {
 	if p.Text != "" {
 		id := cmp.Or(string(p.PromptID), fmt.Sprintf("turn%d", p.Turn))
-		r.said(id, p.Turn, Message{Role: domain.RoleUser, Text: p.Text, Edits: p.Edits, Repair: p.Repair})
+		r.addPrompt(id, p.Turn, Message{Role: domain.RoleUser, Text: p.Text, Edits: p.Edits, Repair: p.Repair})
 	}
 }
 
-// said adds a message that is whole.
-func (r *Reducer) said(id string, turn int, message Message) {
+// addPrompt adds a message that is whole.
+func (r *Reducer) addPrompt(id string, turn int, message Message) {
 	message.Text, message.Truncated = bounded(message.Text, TextBytes)
 	r.add(Item{ID: "prompt:" + id, Kind: KindMessage, Turn: turn, Status: StatusComplete, Message: &message})
 }
 
-func (r *Reducer) takeSpeech(payload domain.Payload) error {
+func (r *Reducer) takeMessage(payload domain.Payload) error {
 	switch p := payload.(type) {
 	case domain.MessageDelta:
-		return r.spoke(KindMessage, p.MessageID, p.Turn, p.Offset, p.Text)
+		return r.addText(KindMessage, p.MessageID, p.Turn, p.Offset, p.Text)
 	case domain.ThoughtDelta:
-		return r.spoke(KindReasoning, p.MessageID, p.Turn, p.Offset, p.Text)
+		return r.addText(KindReasoning, p.MessageID, p.Turn, p.Offset, p.Text)
 	case domain.MessageCompleted:
-		r.fellSilent(KindMessage, p.MessageID, p.Interrupted)
+		r.messageEnded(KindMessage, p.MessageID, p.Interrupted)
 	case domain.ThoughtCompleted:
-		r.fellSilent(KindReasoning, p.MessageID, p.Interrupted)
+		r.messageEnded(KindReasoning, p.MessageID, p.Interrupted)
 	default:
 		return r.takeCall(payload)
 	}
 	return nil
 }
 
-// spoke adds a piece to a message or to reasoning, which may share the id of the model's answer.
-func (r *Reducer) spoke(kind Kind, messageID string, turn, offset int, piece string) error {
-	id := speechID(kind, messageID)
-	open, known := r.speech[id]
+// addText adds a piece to a message or to reasoning, which may share the id of the model's answer.
+func (r *Reducer) addText(kind Kind, messageID string, turn, offset int, piece string) error {
+	id := textID(kind, messageID)
+	open, known := r.messages[id]
 	if !known {
 		open = &item{}
 	}
@@ -66,8 +66,8 @@ func (r *Reducer) spoke(kind Kind, messageID string, turn, offset int, piece str
 		return err
 	}
 	if !known {
-		open = r.add(newSpeech(kind, id, turn))
-		r.speech[id] = open
+		open = r.add(newMessage(kind, id, turn))
+		r.messages[id] = open
 	}
 	open.text.add(piece)
 	switch kind {
@@ -80,7 +80,7 @@ func (r *Reducer) spoke(kind Kind, messageID string, turn, offset int, piece str
 	return nil
 }
 
-func newSpeech(kind Kind, id string, turn int) Item {
+func newMessage(kind Kind, id string, turn int) Item {
 	i := Item{ID: id, Kind: kind, Turn: turn, Status: StatusOpen}
 	if kind == KindReasoning {
 		i.Reasoning = &Reasoning{}
@@ -90,9 +90,9 @@ func newSpeech(kind Kind, id string, turn int) Item {
 	return i
 }
 
-// fellSilent ends a message. One without a word is nothing to show.
-func (r *Reducer) fellSilent(kind Kind, messageID string, interrupted bool) {
-	open, known := r.speech[speechID(kind, messageID)]
+// messageEnded ends a message. One without a word is nothing to show.
+func (r *Reducer) messageEnded(kind Kind, messageID string, interrupted bool) {
+	open, known := r.messages[textID(kind, messageID)]
 	if !known {
 		return
 	}

@@ -8,16 +8,16 @@ import (
 	"signoff/internal/events/eventstest"
 )
 
-// Story is a log that a test tells.
-type Story struct {
+// Script is a log that a test tells.
+type Script struct {
 	Log    []domain.Event
 	length map[string]int // of the texts that were told in pieces
 }
 
 var morning = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
-// Tell adds events, one each second, as a session would write them.
-func (s *Story) Tell(payloads ...domain.Payload) *Story {
+// Add adds events, one each second, as a session would write them.
+func (s *Script) Add(payloads ...domain.Payload) *Script {
 	for _, payload := range payloads {
 		event := domain.NewEvent("execution", s.numbered(payload))
 		event.Seq = int64(len(s.Log) + 1)
@@ -28,7 +28,7 @@ func (s *Story) Tell(payloads ...domain.Payload) *Story {
 }
 
 // numbered fills in what a session counts.
-func (s *Story) numbered(payload domain.Payload) domain.Payload {
+func (s *Script) numbered(payload domain.Payload) domain.Payload {
 	next := func(key, text string) int {
 		s.length[key] += len(text)
 		return s.length[key] - len(text)
@@ -55,7 +55,7 @@ func (s *Story) numbered(payload domain.Payload) domain.Payload {
 }
 
 // Checked returns the log. It fails where no session would have written it.
-func (s *Story) Checked(t interface {
+func (s *Script) Checked(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }) []domain.Event {
@@ -67,8 +67,8 @@ func (s *Story) Checked(t interface {
 }
 
 // Begun is how every log begins.
-func Begun(source domain.SourceType) *Story {
-	return (&Story{length: map[string]int{}}).Tell(
+func Begun(source domain.SourceType) *Script {
+	return (&Script{length: map[string]int{}}).Add(
 		domain.ExecutionCreated{Status: domain.StatusQueued, Source: domain.Source{Type: source}},
 		domain.StateChanged{From: domain.StatusQueued, To: domain.StatusInitializing},
 		domain.AgentStarted{Source: domain.Source{Type: source}, Sandbox: "bubblewrap"},

@@ -21,19 +21,19 @@ type entry struct {
 	Values    sample    `json:"values"`
 }
 
-// book is the results file, as far as it is about what is measured now.
-type book struct {
+// journal is the results file, as far as it is about what is measured now.
+type journal struct {
 	file    *os.File
 	commit  string
 	short   bool
 	entries []entry
 }
 
-func openBook(path, commit string, short bool) (*book, error) {
+func openJournal(path, commit string, short bool) (*journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, err
 	}
-	b := &book{commit: commit, short: short}
+	b := &journal{commit: commit, short: short}
 	if err := b.read(path); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func openBook(path, commit string, short bool) (*book, error) {
 	return b, err
 }
 
-func (b *book) read(path string) error {
+func (b *journal) read(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -61,7 +61,7 @@ func (b *book) read(path string) error {
 }
 
 // add writes a line down at once: what has been measured need not be measured again.
-func (b *book) add(f figure, round int, contender string, values sample) error {
+func (b *journal) add(f figure, round int, contender string, values sample) error {
 	line := entry{
 		Commit: b.commit, Short: b.short, Figure: f.name, Round: round, Contender: contender, Time: time.Now().UTC(), Values: values,
 	}
@@ -75,7 +75,7 @@ func (b *book) add(f figure, round int, contender string, values sample) error {
 }
 
 // values is what a round found of a figure.
-func (b *book) values(f figure, round int, contender string) sample {
+func (b *journal) values(f figure, round int, contender string) sample {
 	for _, line := range b.entries {
 		if line.Figure == f.name && line.Round == round && line.Contender == contender {
 			return line.Values
@@ -85,7 +85,7 @@ func (b *book) values(f figure, round int, contender string) sample {
 }
 
 // has tells whether a round of a figure is there in full. A round of which a part is missing is measured anew: its ratios would be those of two times.
-func (b *book) has(f figure, round int) bool {
+func (b *journal) has(f figure, round int) bool {
 	for _, contender := range f.contenders {
 		if b.values(f, round, contender) == nil {
 			return false
@@ -95,7 +95,7 @@ func (b *book) has(f figure, round int) bool {
 }
 
 // found is what the rounds found of a row, and of its ratio to the hub; of what was not measured there are no rounds.
-func (b *book) found(f figure, r row, contender string) (value, ratio finding) {
+func (b *journal) found(f figure, r row, contender string) (value, ratio finding) {
 	var values, ratios []float64
 	for round := range rounds(f, b.short) {
 		of, floor := b.values(f, round, contender), b.values(f, round, hub)
