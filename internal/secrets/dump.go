@@ -3,7 +3,6 @@ package secrets
 import (
 	"bytes"
 	"slices"
-	"strings"
 )
 
 // A dump is a value as xxd, od and hexdump print it: in hex, byte by byte or by little-endian words, in groups with blanks or signs between
@@ -19,13 +18,6 @@ const (
 // dump is the bytes of a value in the order in which they are printed.
 type dump []int16
 
-// What a dump may have between two of its bytes. Wider rows than any program prints are none.
-const (
-	mostBlanks = 16  // also before an offset, and behind it
-	mostOffset = 16  // digits
-	mostColumn = 160 // bytes to the end of a row
-)
-
 // dumps are the orders in which the bytes of value may be printed: one by one, and by words of 2, 4 and 8 bytes. Where a word begins within
 // the value depends on what stands before it. Where a row has the first byte alone, and rows are wider, it is not taken for a beginning; so the
 // rest is looked for, too.
@@ -40,8 +32,8 @@ func dumps(value string) (all []dump) {
 	return all
 }
 
-// tells says whether the bytes before at are more than a number that stands in some text: only then it is worth looking for a next row.
-func (d dump) tells(at int) bool {
+// isTelling says whether the bytes before at are more than a number that stands in some text: only then it is worth looking for a next row.
+func (d dump) isTelling(at int) bool {
 	known := 0
 	for _, b := range d[:at] {
 		if isKnown(b) {
@@ -70,20 +62,6 @@ func inWords(value string, word, before int) dump {
 }
 
 func isKnown(b int16) bool { return b >= 0 }
-
-// dumped returns where the longest dump that begins at i ends, or 0; cut says that the text ends before that is known.
-func (m *Masker) dumped(text []byte, i int, end bool) (to int, cut bool) {
-	for start, known := range m.dumps.starts(text, i) {
-		if !known {
-			return to, !end
-		}
-		for _, d := range m.dumps.dumps[start] {
-			last, open := d.read(text, i, end)
-			to, cut = max(to, last), cut || open
-		}
-	}
-	return to, cut
-}
 
 // read returns where the dump ends if it begins at i, or 0; cut says that the text ends before that is known.
 func (d dump) read(text []byte, i int, end bool) (to int, cut bool) {
@@ -129,7 +107,7 @@ func (r *dumpReader) readOn(i, at int) (to int, fits bool) {
 	row := 0
 	switch {
 	case r.budget <= 0:
-	case r.dump.tells(at):
+	case r.dump.isTelling(at):
 		row = r.rowEnd(i)
 	case at == 1 && isKnown(r.dump[1]) && mayEndRow(r.text, i, byte(r.dump[0])):
 		row = r.narrowEnd(i, byte(r.dump[0]))
@@ -308,22 +286,3 @@ func (r *dumpReader) end(i int) (to int, fits bool) {
 	}
 	return to, !r.cut
 }
-
-func hexByte(text []byte) (b byte, isByte bool) {
-	if len(text) < 2 {
-		return 0, false
-	}
-	high, low := hexDigits[text[0]], hexDigits[text[1]]
-	return byte(high<<4 | low), high|low >= 0
-}
-
-// hexDigit is the value of a digit, or -1.
-func hexDigit(c byte) int8 { return hexDigits[c] }
-
-var hexDigits = func() (values [1 << 8]int8) {
-	for c := range values {
-		values[c] = int8(strings.IndexByte("0123456789abcdef", byte(c)))
-	}
-	copy(values['A':], values['a':'f'+1])
-	return values
-}()

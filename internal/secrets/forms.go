@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"signoff/internal/domain"
 )
 
 // forms are the ways in which a text may hold value. Space around it is no part of it: a file ends its secret with a
@@ -143,3 +145,9 @@ func byLine(value string) (all []string) {
 
 // longLine is the length from which a line of a value tells something of it; a PEM key's lines have 64.
 const longLine = 24
+
+// MinLength is how long a value must be to be looked for, in bytes.
+const MinLength = 6
+
+// Masked stands where a secret was.
+const Masked = domain.Masked

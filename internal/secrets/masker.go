@@ -5,15 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"signoff/internal/domain"
 )
-
-// Masked stands where a secret was.
-const Masked = domain.Masked
-
-// MinLength is how long a value must be to be looked for, in bytes.
-const MinLength = 6
 
 // Masker replaces secrets. It never changes, and may be used by any number of goroutines at once. A nil Masker knows no
 // values, but the shapes of common keys.
@@ -83,26 +75,6 @@ func (m *Masker) known() *Masker {
 	return m
 }
 
-// Mask returns text without secrets. It does not change text; where nothing is found, it returns text itself.
-func (m *Masker) Mask(text []byte) []byte {
-	w := walk{masker: m.known(), text: text}
-	w.scan(true)
-	if w.to == 0 && len(w.out) == 0 {
-		return text
-	}
-	w.settle()
-	return w.out
-}
-
-// MaskString is Mask for strings.
-func (m *Masker) MaskString(text string) string {
-	masked := m.Mask([]byte(text))
-	if len(masked) == len(text) && string(masked) == text {
-		return text
-	}
-	return string(masked)
-}
-
 // next is the next place from i on where something may begin, or the end of the text.
 func (m *Masker) next(text []byte, i int, end bool) int {
 	for ; i+1 < len(text); i++ {
@@ -142,4 +114,18 @@ func (m *Masker) needle(text []byte, i int) (to int, cut bool) {
 		cut = cut || ends
 	}
 	return 0, cut
+}
+
+// dumped returns where the longest dump that begins at i ends, or 0; cut says that the text ends before that is known.
+func (m *Masker) dumped(text []byte, i int, end bool) (to int, cut bool) {
+	for start, known := range m.dumps.starts(text, i) {
+		if !known {
+			return to, !end
+		}
+		for _, d := range m.dumps.dumps[start] {
+			last, open := d.read(text, i, end)
+			to, cut = max(to, last), cut || open
+		}
+	}
+	return to, cut
 }

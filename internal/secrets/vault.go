@@ -90,7 +90,7 @@ func steers(variable string) bool {
 func (v *Vault) Environment(names []string) (variables []string, err error) {
 	for _, name := range names {
 		if !v.Has(name) {
-			return nil, domain.Errorf(domain.CodeUnknownSecret, "There is no secret %q; %s.", name, v.say())
+			return nil, domain.Errorf(domain.CodeUnknownSecret, "There is no secret %q; %s.", name, v.format())
 		}
 		s := v.secrets[name]
 		if s.Value == "" {
@@ -143,9 +143,9 @@ func (v *Vault) Secrets() (infos []Info) {
 }
 
 // Format writes the names, whatever the verb.
-func (v *Vault) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, v.say()) }
+func (v *Vault) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, v.format()) }
 
-func (v *Vault) say() string {
+func (v *Vault) format() string {
 	if all := v.Names(); len(all) > 0 {
 		return "there are " + strings.Join(all, ", ")
 	}
