@@ -4,20 +4,23 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"regexp"
-	"regexp/syntax"
 	"strings"
+
+	"signoff/internal/regex"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
-	allowance         = 3_000_000 // what a check may cost; a unit is some fifty nanoseconds
-	maxPatternBytes   = 1000
-	maxPatternProgram = 5000 // instructions; x{1000} is one thousand of them
-	programPerUnit    = 4    // instructions on one byte
-	maxNumberBytes    = 400
+	allowance       = 3_000_000 // what a check may cost; a unit is some fifty nanoseconds
+	maxPatternBytes = 1000
+	maxPatternSize  = 5000 // instructions; x{1000} is one thousand of them
+	stepsPerUnit    = 4    // instructions on one byte
+	maxNumberBytes  = 400
 )
+
+// place names the document inside the compiler. Nothing can be loaded from such an address.
+const place = "signoff:schema"
 
 var errTooMuch = errors.New("schema: the check costs too much")
 
@@ -149,29 +152,17 @@ func (m *meter) pattern(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPatternBytes {
 		return nil, errors.New("schema: a pattern is too long")
 	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, err
-	}
-	if len(program.Inst) > maxPatternProgram {
-		return nil, errors.New("schema: a pattern is too large")
-	}
-	compiled, err := regexp.Compile(text)
-	return &pattern{compiled, m, len(program.Inst)}, err
+	compiled, err := regex.Compile(text, maxPatternSize)
+	return &pattern{compiled, m}, err
 }
 
 type pattern struct {
-	*regexp.Regexp
-	meter   *meter
-	program int
+	*regex.Regexp
+	meter *meter
 }
 
 func (p *pattern) MatchString(text string) bool {
-	p.meter.charge(1 + len(text)*p.program/programPerUnit)
+	p.meter.charge(1 + p.Cost(len(text))/stepsPerUnit)
 	return p.Regexp.MatchString(text)
 }
 

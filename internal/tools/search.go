@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/regex"
 )
 
 const (
@@ -36,7 +37,7 @@ type Search struct{}
 var _ Tool = Search{}
 
 type searchArguments struct {
-	pattern linePattern
+	pattern *regex.Regexp
 	written string // as the model wrote it
 	path    string
 	glob    glob
@@ -168,7 +169,7 @@ func (f *finds) search(ctx context.Context, path string, content []byte) {
 		if len(line) > maxMatchedLine {
 			line, f.long = line[:maxMatchedLine], f.long+1
 		}
-		match := f.pattern.find(ctx, line)
+		match := f.pattern.FindIndexContext(ctx, line)
 		switch {
 		case ctx.Err() != nil:
 			return // everywhere says so

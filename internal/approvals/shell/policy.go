@@ -2,14 +2,15 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode"
 
 	"signoff/internal/domain"
+	"signoff/internal/regex"
 )
 
 // Limits of a policy.
@@ -17,7 +18,7 @@ const (
 	maxRules   = 200
 	maxName    = 200     // bytes of a rule's name
 	maxPattern = 4 << 10 // bytes of a pattern
-	maxProgram = 4000    // instructions of a compiled pattern: a{1000} is short to write and long to run
+	maxSize    = 4000    // instructions of a compiled pattern: a{1000} is short to write and long to run
 	maxMatch   = 1 << 27 // bytes of text times instructions of the pattern, over all matches of one line
 )
 
@@ -32,9 +33,7 @@ type Policy struct {
 type rule struct {
 	name    string
 	allows  bool
-	size    int // instructions of the compiled pattern
-	pattern *syntax.Regexp
-	within  *regexp.Regexp // finds a match anywhere: for deny
+	pattern *regex.Regexp  // finds a match anywhere: for deny
 	begins  *regexp.Regexp // finds the longest match at the beginning: for allow
 }
 
@@ -98,30 +97,18 @@ func compileRule(from domain.BashRule, complain func(field, format string, args 
 		complain("pattern", "A pattern has at least one byte and at most %d.", maxPattern)
 		return compiled
 	}
-	parsed, size, why := affordable(from.Pattern)
-	if why != "" {
-		complain("pattern", "%s", why)
+	var err error
+	switch compiled.pattern, err = regex.Compile(from.Pattern, maxSize); {
+	case errors.Is(err, regex.ErrTooLarge):
+		complain("pattern", "The pattern repeats too much.")
+		return compiled
+	case err != nil:
+		complain("pattern", "The pattern is no regular expression: %v", err)
 		return compiled
 	}
-	compiled.size, compiled.pattern = size, parsed
-	compiled.within = regexp.MustCompile(from.Pattern)
 	compiled.begins = regexp.MustCompile(`\A(?:` + from.Pattern + `)`)
 	compiled.begins.Longest()
 	return compiled
-}
-
-// affordable returns a pattern with the number of its instructions, or why it cannot be used. RE2 takes time in proportion to the line and to the compiled pattern,
-// and repetitions make the latter large.
-func affordable(pattern string) (parsed *syntax.Regexp, size int, why string) {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil, 0, "The pattern is no regular expression: " + err.Error()
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil || len(program.Inst) > maxProgram {
-		return nil, 0, "The pattern repeats too much."
-	}
-	return parsed, len(program.Inst), ""
 }
 
 // Denial says what becomes of what is denied.
@@ -258,15 +245,15 @@ func (m *matching) refuses(r rule, c Command) bool {
 
 // finds tells whether a pattern matches somewhere in a text.
 func (m *matching) finds(r rule, text string) bool {
-	return m.spend(r.size*(1+len(text))) && r.within.MatchString(text)
+	return m.spend(r.pattern.Cost(len(text))) && r.pattern.MatchString(text)
 }
 
 // grants tells whether an allow rule matches a command.
 func (m *matching) grants(r rule, c Command) bool {
-	if !m.spend(r.size*(1+len(c.Text))) || !r.reaches(c, c.Words) {
+	if !m.spend(r.pattern.Cost(len(c.Text))) || !r.reaches(c, c.Words) {
 		return false
 	}
-	return !c.Runs || m.spend(r.size*(1+len(c.Text))) && r.reaches(c, sealed(c.Words))
+	return !c.Runs || m.spend(r.pattern.Cost(len(c.Text))) && r.reaches(c, sealed(c.Words))
 }
 
 // reaches tells whether the pattern matches from the first character on, and at least to the end of the program's name:

@@ -76,7 +76,7 @@ func (v review) message(r rule) string {
 // linesOf are the words of command lines that the pattern of a rule matches.
 func linesOf(r rule) (all [][]string) {
 	known := map[string]bool{}
-	for _, text := range matchesOf(r.pattern) {
+	for _, text := range matchesOf(r.pattern.Tree) {
 		words := strings.Fields(text)
 		if line := strings.Join(words, " "); line != "" && !known[line] {
 			known[line] = true
