@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -113,3 +115,17 @@ func denial(decision *domain.Decision) domain.Failure {
 		return domain.Failure{Code: domain.CodeDenied, Message: "A person denied this call."}
 	}
 }
+
+// runs is the hash of what a decision lets run.
+func runs(approval domain.Approval, decision domain.Decision) string {
+	if decision.ArgumentsHash != "" {
+		return decision.ArgumentsHash
+	}
+	return approval.ArgumentsHash
+}
+
+// NewID returns a fresh id: a UUID of version 7, so that rows made later sort later (RFC 9562).
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// now is as fine as it is stored: who made a rule and who reads it later see the same instant.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

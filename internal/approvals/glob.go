@@ -66,3 +66,13 @@ func aboveGlob(pattern, path string) bool {
 		return inGlob("/"+strings.Join(folders[:depth], "/"), path) != apart
 	}
 }
+
+// fit is how far a matcher that holds back is about a call. What an agent keeps from us must not make it free of a rule
+// that it would fall under, so besides yes and no there is perhaps, and perhaps asks.
+type fit int
+
+const (
+	apart fit = iota
+	perhaps
+	certain
+)

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -156,4 +157,11 @@ func previews(approval domain.Approval) string {
 		return PreviewExact
 	}
 	return strings.Join(ids, ", ")
+}
+
+func (a Answer) preview() string {
+	if a.Remember == "" || a.Remember == domain.RememberOnce {
+		return ""
+	}
+	return cmp.Or(a.PreviewID, PreviewExact)
 }

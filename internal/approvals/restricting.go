@@ -10,16 +10,6 @@ import (
 	"signoff/internal/egress"
 )
 
-// fit is how far a matcher that holds back is about a call. What an agent keeps from us must not make it free of a rule
-// that it would fall under, so besides yes and no there is perhaps, and perhaps asks.
-type fit int
-
-const (
-	apart fit = iota
-	perhaps
-	certain
-)
-
 // restricts tells how far a rule with this matcher holds the call back. A part of the call that is covered is enough, but
 // every field that is set must hold.
 func (j *judging) restricts(m domain.Matcher) fit {

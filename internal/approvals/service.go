@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
-
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
@@ -49,31 +47,6 @@ type Service struct {
 
 func NewService(s Store, log Log, tools Tools) *Service {
 	return &Service{store: s, log: log, tools: tools}
-}
-
-// Answer is what a person says to an approval.
-type Answer struct {
-	Verb          domain.Verb // empty where Resolution says it all
-	ArgumentsHash string      // of what the decider has seen
-	Reason        string
-	Arguments     json.RawMessage // in place of the shown ones; nil = as shown
-	Remember      domain.RememberScope
-	PreviewID     string            // which of the approval's options is remembered; empty = the narrowest
-	RememberUntil *time.Time        // nil = as long as the scope lasts
-	OptionID      string            // agentPermission: empty for the one that the decision means
-	Answer        json.RawMessage   // question
-	Resolution    domain.Resolution // unknownOutcome
-	By            domain.Actor
-	Channel       string // by what way it came, for the audit
-	Unseen        bool   // the key may approve without naming the hash
-	MayGlobal     bool   // the key may leave rules for all executions
-}
-
-func (a Answer) preview() string {
-	if a.Remember == "" || a.Remember == domain.RememberOnce {
-		return ""
-	}
-	return cmp.Or(a.PreviewID, PreviewExact)
 }
 
 // Decide answers one approval and returns it as it then stands, also beside an error about its state.
@@ -332,13 +305,6 @@ func same(decision domain.Decision, approval domain.Approval, answer Answer) boo
 	}
 }
 
-func or(written, shown json.RawMessage) json.RawMessage {
-	if written == nil {
-		return shown
-	}
-	return written
-}
-
 // sameOrNone compares what may be missing.
 func sameOrNone(a, b json.RawMessage) bool {
 	return (a == nil && b == nil) || (a != nil && b != nil && sameJSON(a, b))
@@ -382,17 +348,3 @@ func decided(approval domain.Approval, decision domain.Decision, rule *domain.Pe
 	}
 	return change
 }
-
-// runs is the hash of what a decision lets run.
-func runs(approval domain.Approval, decision domain.Decision) string {
-	if decision.ArgumentsHash != "" {
-		return decision.ArgumentsHash
-	}
-	return approval.ArgumentsHash
-}
-
-// NewID returns a fresh id: a UUID of version 7, so that rows made later sort later (RFC 9562).
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// now is as fine as it is stored: who made a rule and who reads it later see the same instant.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

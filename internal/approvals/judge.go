@@ -1,0 +1,321 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"signoff/internal/approvals/shell"
+	"signoff/internal/domain"
+)
+
+// Judgement is the verdict of the policy with its reason.
+type Judgement struct {
+	Verdict domain.Verdict
+	Step    int // of the nine
+	By      Source
+	RuleID  string                  // where a permission rule decided
+	Decider *domain.PermissionRule  // that rule; one of the request itself was made by nobody
+	Rule    string                  // name of the rule of the bash policy, where one decided
+	Reason  string                  // a sentence, for people and for the model
+	Trace   []Step                  // what every step up to the deciding one found
+	Options []domain.RememberOption // what a decision about the call could leave behind
+}
+
+// Step is one line of a [Judgement]'s trace.
+type Step struct {
+	Number  int
+	Name    string
+	Applied bool
+	Detail  string
+}
+
+// JudgeTime is how long one call may be judged. An ordinary one takes less than a millisecond.
+const JudgeTime = 2 * time.Second
+
+// Judge says what becomes of a call, and what a decision about it could leave behind. It follows the links of the paths that the
+// call names, and returns when its context ends or [JudgeTime] is over, whatever the call is: what could not be judged by
+// then asks a person, or is refused where nobody is there. It may be called at once.
+func (p Policy) Judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
+	ctx, cancel := context.WithTimeout(ctx, JudgeTime)
+	defer cancel()
+	judged := make(chan Judgement, 1)
+	go func() { // neither a file system that hangs nor a bug in here may hold up who waits, or take the server down
+		defer func() {
+			if r := recover(); r != nil {
+				slog.Error("judging a call panicked", "tool", call.Tool, "panic", r, "stack", string(debug.Stack()))
+				judged <- p.undecided(call, hash, "The call could not be judged: judging it failed.")
+			}
+		}()
+		judged <- p.judge(ctx, call, hash, now)
+	}()
+	select {
+	case judgement := <-judged:
+		if judgement.Verdict != domain.Allow || ctx.Err() == nil {
+			return judgement
+		}
+	case <-ctx.Done():
+	}
+	return p.undecided(call, hash, "The call could not be judged in time.")
+}
+
+// undecided is the judgement of a call that could not be judged.
+func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
+	asked := asking(ByServer, "%s", why)
+	asked.Options = []domain.RememberOption{exactly(p.agent, call, hash)}
+	asked.Step, asked.Trace = 8, []Step{{Number: 8, Name: "otherwise ask", Applied: true, Detail: why}}
+	return (&judging{Policy: p}).attended(asked)
+}
+
+// judge is the policy. The order is fixed, the first step that applies decides:
+//
+//  1. refuse: the tool of the internal agent is off, a capability says deny, or the bash policy blocks;
+//  2. a catastrophic command always asks, whatever was remembered;
+//  3. a permission rule says deny, or ask; one that may be about the call asks;
+//  4. a permission rule, or one of the bash policy, allows;
+//  5. safe mode is off: run;
+//  6. the bash policy denies and wants a person, or cannot judge the line: ask;
+//  7. the capabilities allow: run;
+//  8. otherwise ask;
+//  9. where nobody can be asked, asking is refusing.
+//
+// It is a function of its arguments, of the links in the workspace, and of what the isolation can keep from a command.
+func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
+	judged := p.look(ctx, call, hash, now)
+	var trace []Step
+	for number, step := range steps {
+		judgement, detail := step.decide(judged)
+		applied := judgement.Verdict != ""
+		if applied {
+			detail = judgement.Reason
+		}
+		trace = append(trace, Step{Number: number + 1, Name: step.name, Applied: applied, Detail: detail})
+		if applied {
+			judgement.Step, judgement.Trace = number+1, trace
+			judgement.Options = judged.options(call)
+			return judged.attended(judgement)
+		}
+	}
+	panic("approvals: the last step always applies")
+}
+
+// JudgeQuestion says whether a question in words may be asked. Nobody but a person can answer it.
+func JudgeQuestion(request domain.Request) Judgement {
+	asked := Judgement{Verdict: domain.Ask, Step: 8, By: ByCapability, Reason: "The agent asks a question."}
+	if request.Unattended {
+		return Judgement{Verdict: domain.Deny, Step: 9, By: ByUnattended, Reason: "Nobody is there who could answer a question: the execution is unattended."}
+	}
+	return asked
+}
+
+// steps are 1 to 8. One that does not apply returns no verdict, and what it found.
+var steps = []struct {
+	name   string
+	decide func(*judging) (Judgement, string)
+}{
+	{"refuse what is off, denied or blocked", (*judging).refuse},
+	{"always ask about the catastrophic", (*judging).catastrophic},
+	{"permission rules that deny or ask", (*judging).restricted},
+	{"rules that allow", (*judging).permitted},
+	{"safe mode off", (*judging).trusted},
+	{"bash policy asks", (*judging).doubtful},
+	{"capabilities allow", (*judging).capable},
+	{"otherwise ask", (*judging).otherwise},
+}
+
+func (j *judging) refuse() (Judgement, string) {
+	if j.broken {
+		return refusal(ByBrokenPolicy, "The policy of this execution cannot be read, so nothing runs."), ""
+	}
+	if j.agent == internalAgent && j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
+		return refusal(ByTools, "The tool %s is not among the tools of this execution.", j.call.Tool), ""
+	}
+	for _, secret := range j.call.Action.Secrets {
+		if !slices.Contains(j.secrets, secret) {
+			return refusal(ByTools, "The secret %q is not among the secrets of this execution.", secret), ""
+		}
+	}
+	for _, class := range j.needs {
+		if granted := j.capabilities.Of(class); granted != domain.Allow && granted != domain.Ask {
+			return refusal(ByCapability, "This execution may not use tools that %s.", verbs[class]), ""
+		}
+	}
+	if finding, denied := j.finding(domain.Deny); denied && j.bash.Denial() == domain.DenyBlock {
+		judgement := refusal(ByBashPolicy, "%s", because(finding))
+		judgement.Rule = finding.Rule
+		return judgement, ""
+	}
+	return Judgement{}, "nothing is off, denied or blocked"
+}
+
+// verbs say what a class does, in a sentence about tools.
+var verbs = map[domain.Class]string{
+	domain.ClassRead: "read", domain.ClassWrite: "write files", domain.ClassExecute: "execute commands",
+	domain.ClassNetwork: "reach the network", domain.ClassMCP: "belong to MCP servers", domain.ClassDelegate: "delegate to other agents",
+	domain.ClassOther: "do what nobody can classify",
+}
+
+// because says what the bash policy found, of which part of the line, for people who see the whole of it.
+func because(f shell.Finding) string {
+	switch {
+	case f.Rule != "":
+		return fmt.Sprintf("The rule “%s” of the bash policy says %s to %q.", f.Rule, f.Action, shortened(f.Command))
+	case f.Command != "" && f.Action != domain.Ask:
+		return fmt.Sprintf("The bash policy says %s to %q: no rule is about it.", f.Action, shortened(f.Command))
+	default:
+		return f.Reason
+	}
+}
+
+// shortened keeps a sentence a sentence; the whole command stands beside it.
+func shortened(command string) string {
+	if runes := []rune(command); len(runes) > 100 {
+		return string(runes[:100]) + "…"
+	}
+	return command
+}
+
+func (j *judging) catastrophic() (Judgement, string) {
+	if j.call.Action.Command == "" {
+		return Judgement{}, "it runs no command line"
+	}
+	if why := j.script.Catastrophe(); why != "" {
+		return asking(ByCatastrophe, "%s", why), ""
+	}
+	for _, file := range withTargets(j.directory, j.script.Targets()) {
+		if why := shell.Ruins(file); why != "" {
+			return asking(ByCatastrophe, "%s", why), ""
+		}
+	}
+	if j.verdict.Incomplete { // a rule that blocks may be among those that it was not held against
+		return asking(ByBashPolicy, "It takes too long to hold the line against all rules of the bash policy."), ""
+	}
+	return Judgement{}, "the command line is not in the catastrophic set"
+}
+
+// restricted lets what is certain go before what may be: a rule that denies a call for sure is not watered down to a
+// question by one that may be about it. A rule may be about a command that cannot be kept from what the rule denies.
+func (j *judging) restricted() (Judgement, string) {
+	for _, covered := range []fit{certain, perhaps} {
+		for _, effect := range []domain.Verdict{domain.Deny, domain.Ask} {
+			var unkept error
+			rule := j.first(effect, func(m domain.Matcher) bool {
+				if unkept = nil; covered == perhaps && effect == domain.Deny {
+					unkept = j.unkept(m)
+				}
+				return unkept != nil || j.restricts(m) == covered
+			})
+			if rule == nil {
+				continue
+			}
+			judgement := asking(ByRule, "A permission rule says to ask about this: %s.", Describe(rule.Matcher))
+			switch {
+			case unkept != nil:
+				judgement = asking(ByRule, unkeepable, Describe(rule.Matcher), unkept)
+			case covered == perhaps:
+				judgement = asking(ByRule, "A permission rule says %s to this, and whether the call is of that kind cannot be told: %s.", effect, Describe(rule.Matcher))
+			case effect == domain.Deny:
+				judgement = refusal(ByRule, "A permission rule denies this: %s.", Describe(rule.Matcher))
+			}
+			return judgement.decidedBy(rule), ""
+		}
+	}
+	return Judgement{}, "no permission rule denies it or asks about it"
+}
+
+func (j Judgement) decidedBy(rule *domain.PermissionRule) Judgement {
+	j.RuleID, j.Decider = rule.ID, rule
+	return j
+}
+
+func (j *judging) permitted() (Judgement, string) {
+	if rule := j.first(domain.Allow, j.allows); rule != nil {
+		allowed := Judgement{Verdict: domain.Allow, By: ByRule, Reason: "A permission rule allows this: " + Describe(rule.Matcher) + "."}
+		return allowed.decidedBy(rule), ""
+	}
+	finding, allowed := j.finding(domain.Allow)
+	if !allowed {
+		return Judgement{}, "no rule allows it"
+	}
+	if also := j.beyondExecute(); also != "" {
+		return Judgement{}, "the bash policy allows the command, but not that it " + also
+	}
+	return Judgement{Verdict: domain.Allow, By: ByBashPolicy, Rule: finding.Rule, Reason: because(finding)}, ""
+}
+
+// beyondExecute is what a command does besides running, and the rules for command lines do not speak of: somebody who
+// allows cat has not allowed to overwrite a file with what it prints.
+func (j *judging) beyondExecute() string {
+	if len(j.call.Action.Secrets) > 0 {
+		return "gets secrets"
+	}
+	for _, class := range j.needs {
+		if class != domain.ClassExecute && j.capabilities.Of(class) != domain.Allow {
+			return "may " + verbs[class]
+		}
+	}
+	return ""
+}
+
+func (j *judging) trusted() (Judgement, string) {
+	if j.safeModeOff {
+		return Judgement{Verdict: domain.Allow, By: BySafeMode, Reason: "Safe mode is off for this execution."}, ""
+	}
+	return Judgement{}, "safe mode is on"
+}
+
+func (j *judging) doubtful() (Judgement, string) {
+	for _, action := range []domain.Verdict{domain.Deny, domain.Ask} {
+		if finding, found := j.finding(action); found {
+			judgement := asking(ByBashPolicy, "%s", because(finding))
+			judgement.Rule = finding.Rule
+			return judgement, ""
+		}
+	}
+	return Judgement{}, "the bash policy has nothing against it"
+}
+
+func (j *judging) capable() (Judgement, string) {
+	for _, class := range j.needs {
+		if class == domain.ClassOther || j.capabilities.Of(class) != domain.Allow {
+			return Judgement{}, fmt.Sprintf("the capability %s says ask", class)
+		}
+	}
+	return Judgement{Verdict: domain.Allow, By: ByCapability, Reason: "The capabilities allow it: " + classes(j.needs) + "."}, ""
+}
+
+func (j *judging) otherwise() (Judgement, string) {
+	return asking(ByCapability, "The capabilities ask about it: %s.", classes(j.needs)), ""
+}
+
+// attended is step 9.
+func (j *judging) attended(judgement Judgement) Judgement {
+	if judgement.Verdict != domain.Ask || !j.unattended {
+		return judgement
+	}
+	trace := append(judgement.Trace, Step{Number: 9, Name: "nobody can be asked", Applied: true, Detail: "the execution is unattended"})
+	refused := refusal(ByUnattended, "A person would have to be asked, and the execution is unattended. %s", judgement.Reason)
+	refused.Step, refused.RuleID, refused.Decider, refused.Rule, refused.Trace = 9, judgement.RuleID, judgement.Decider, judgement.Rule, trace
+	refused.Options = judgement.Options
+	return refused
+}
+
+func refusal(by Source, format string, args ...any) Judgement {
+	return Judgement{Verdict: domain.Deny, By: by, Reason: fmt.Sprintf(format, args...)}
+}
+
+func asking(by Source, format string, args ...any) Judgement {
+	return Judgement{Verdict: domain.Ask, By: by, Reason: fmt.Sprintf(format, args...)}
+}
+
+func classes(needs []domain.Class) string {
+	names := make([]string, len(needs))
+	for i, class := range needs {
+		names[i] = string(class)
+	}
+	return strings.Join(names, ", ")
+}
