@@ -9,47 +9,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// call is a tool call and what it changes.
-type call struct {
-	*item
-	queued  bool // it may run, and waits for a slot
-	awaits  domain.Awaited
-	lost    bool        // its server stopped while it ran, and it has not started again
-	fate    domain.Fate // empty: it has none yet
-	printed text
-
-	changes   []*change
-	described digest // of the arguments that changes were read from
-}
-
-// digest tells whether arguments are new without keeping the old ones, which may be large.
-type digest string
-
 func digestOf(arguments json.RawMessage) digest {
 	sum := sha256.Sum256(arguments)
 	return digest(base64.RawStdEncoding.EncodeToString(sum[:]))
-}
-
-func (r *Reducer) takeCall(payload domain.Payload) error {
-	switch p := payload.(type) {
-	case domain.ToolCallRequested:
-		r.requested(p)
-	case domain.ApprovalRequested:
-		r.askedAbout(p)
-	case domain.ApprovalResolved:
-		r.answered(p)
-	case domain.ToolCallQueued:
-		r.queued(p)
-	case domain.ToolCallStarted:
-		r.started(p)
-	case domain.ToolCallUpdated:
-		return r.printed(p)
-	case domain.ToolCallReported:
-		r.reported(p)
-	case domain.ToolCallCompleted:
-		r.completed(p)
-	}
-	return nil
 }
 
 // call returns a call by its id. A log names a call by its request first; where it does not, there is an item all the same, since

@@ -8,22 +8,6 @@ import (
 	"signoff/internal/domain"
 )
 
-// change is what a call makes of one file, as an item. One that newer words of the call have dropped is not current.
-type change struct {
-	*item
-	key     changeKey
-	current bool
-}
-
-// changeKey finds a change again when its call is described anew: the same path, and the how manieth of that path.
-type changeKey struct {
-	path  string
-	place int
-}
-
-// maxChanges bounds the files of one call.
-const maxChanges = 200
-
 // changesAskedFor reads what a call of ours changes out of its arguments. Other programs have tools of the same names, and other
 // arguments: theirs are in their reports.
 func (r *Reducer) changesAskedFor(c *call) {

@@ -39,22 +39,6 @@ func (r *Reducer) addPrompt(id string, turn int, message Message) {
 	r.add(Item{ID: "prompt:" + id, Kind: KindMessage, Turn: turn, Status: StatusComplete, Message: &message})
 }
 
-func (r *Reducer) takeMessage(payload domain.Payload) error {
-	switch p := payload.(type) {
-	case domain.MessageDelta:
-		return r.addText(KindMessage, p.MessageID, p.Turn, p.Offset, p.Text)
-	case domain.ThoughtDelta:
-		return r.addText(KindReasoning, p.MessageID, p.Turn, p.Offset, p.Text)
-	case domain.MessageCompleted:
-		r.messageEnded(KindMessage, p.MessageID, p.Interrupted)
-	case domain.ThoughtCompleted:
-		r.messageEnded(KindReasoning, p.MessageID, p.Interrupted)
-	default:
-		return r.takeCall(payload)
-	}
-	return nil
-}
-
 // addText adds a piece to a message or to reasoning, which may share the id of the model's answer.
 func (r *Reducer) addText(kind Kind, messageID string, turn, offset int, piece string) error {
 	id := textID(kind, messageID)

@@ -45,8 +45,6 @@ func patchedFile(part []string) fileDiff {
 	return file
 }
 
-const devNull = "/dev/null"
-
 // patchedPath is the path in the two lines with names. Git's letters before it go only together: a folder may well be called a.
 func patchedPath(before, after string) string {
 	from, to := patchedName(before), patchedName(after)
@@ -74,3 +72,6 @@ func patchedName(line string) string {
 	name, _, _ = strings.Cut(name, "\t")
 	return name
 }
+
+// maxChanges bounds the files of one call.
+const maxChanges = 200

@@ -14,14 +14,14 @@ type Reducer struct {
 	external bool // another program answers the prompts
 	turn     int
 
-	resumed int64            // the events up to here are in what is stored
-	event   domain.Event     // that is being taken; at the end, the newest one
-	count   int64            // of the items; their places are those below it
-	items   map[int64]*item  // by place: all of them, but for those that are stored and were not restored
-	messages  map[string]*item // by the item's id
-	calls   map[string]*call
-	current *item  // the newest generation of blocks
-	stored  string // its id, as long as it is not restored
+	resumed  int64            // the events up to here are in what is stored
+	event    domain.Event     // that is being taken; at the end, the newest one
+	count    int64            // of the items; their places are those below it
+	items    map[int64]*item  // by place: all of them, but for those that are stored and were not restored
+	messages map[string]*item // by the item's id
+	calls    map[string]*call
+	current  *item  // the newest generation of blocks
+	stored   string // its id, as long as it is not restored
 }
 
 // item is one that may change.
@@ -35,43 +35,6 @@ type item struct {
 // New returns a reducer for the log of an execution. The first prompt stands in its request, not in its log.
 func New(request domain.Request) *Reducer {
 	return &Reducer{request: request, items: map[int64]*item{}, messages: map[string]*item{}, calls: map[string]*call{}}
-}
-
-// Reduce returns the items of a whole log, or of its beginning.
-func Reduce(request domain.Request, log []domain.Event) ([]Item, error) {
-	reducer := New(request)
-	for _, event := range log {
-		if err := reducer.Take(event); err != nil {
-			return nil, err
-		}
-	}
-	return reducer.Items(), nil
-}
-
-// Take takes the next event. One that was taken before changes nothing, and nor does one that fails.
-func (r *Reducer) Take(event domain.Event) error {
-	step, err := Read(event)
-	if err != nil && event.Seq == r.LastSeq()+1 {
-		return err
-	}
-	return r.Apply(step)
-}
-
-// Apply is Take for an event that has been read.
-func (r *Reducer) Apply(step Step) error {
-	last := r.event
-	switch {
-	case step.event.Seq <= last.Seq:
-		return nil
-	case step.event.Seq > last.Seq+1:
-		return domain.Errorf(domain.CodeInternal, "The log has a hole: event %d follows event %d.", step.event.Seq, last.Seq)
-	}
-	r.event = step.event
-	if err := r.take(step.payload); err != nil {
-		r.event = last
-		return err
-	}
-	return nil
 }
 
 // LastSeq is the seq of the newest event that was taken.
@@ -120,27 +83,6 @@ func (r *Reducer) known() iter.Seq[*item] {
 	}
 }
 
-func (r *Reducer) take(payload domain.Payload) error {
-	switch p := payload.(type) {
-	case domain.ExecutionCreated:
-		r.begin(p)
-	case domain.TurnStarted:
-		r.turn = p.Turn
-		r.prompted(p)
-	case domain.TurnEnded:
-		r.turn = 0
-	case domain.BlocksGenerated:
-		r.generated(p)
-	case domain.BlocksAccepted:
-		r.accepted(p)
-	case domain.ExecutionEnded:
-		r.ended()
-	default:
-		return r.takeMessage(payload)
-	}
-	return nil
-}
-
 // add begins an item with the event that is being taken.
 func (r *Reducer) add(i Item) *item {
 	i.FirstSeq, i.CreatedAt = r.event.Seq, r.event.Time
@@ -154,4 +96,33 @@ func (r *Reducer) add(i Item) *item {
 // touch notes that the event that is being taken has changed an item.
 func (r *Reducer) touch(i *item) {
 	i.LastSeq, i.UpdatedAt, i.changed = r.event.Seq, r.event.Time, true
+}
+
+// call is a tool call and what it changes.
+type call struct {
+	*item
+	queued  bool // it may run, and waits for a slot
+	awaits  domain.Awaited
+	lost    bool        // its server stopped while it ran, and it has not started again
+	fate    domain.Fate // empty: it has none yet
+	printed text
+
+	changes   []*change
+	described digest // of the arguments that changes were read from
+}
+
+// digest tells whether arguments are new without keeping the old ones, which may be large.
+type digest string
+
+// change is what a call makes of one file, as an item. One that newer words of the call have dropped is not current.
+type change struct {
+	*item
+	key     changeKey
+	current bool
+}
+
+// changeKey finds a change again when its call is described anew: the same path, and the how manieth of that path.
+type changeKey struct {
+	path  string
+	place int
 }

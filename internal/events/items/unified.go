@@ -133,3 +133,5 @@ func lineRange(before, count int) string {
 	}
 	return fmt.Sprintf("%d,%d", before+1, count)
 }
+
+const devNull = "/dev/null"

@@ -16,7 +16,7 @@ type generator struct {
 	*rapid.T
 	*Script
 	turn       int
-	message     string // that is open; empty: none
+	message    string // that is open; empty: none
 	thought    bool
 	numbers    int
 	calls      []*generatedCall // without a fate
