@@ -203,3 +203,13 @@ func displayFloat(f float64) string {
 	}
 	return written + ".0"
 }
+
+func jsonFloat(f float64) string {
+	switch size := math.Abs(f); {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return "null"
+	case size >= 1e16 || size < 1e-5 && size > 0:
+		return strings.Replace(strconv.FormatFloat(f, 'e', -1, 64), "e+", "e", 1)
+	}
+	return displayFloat(f)
+}

@@ -8,9 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// filters are MiniJinja's, by name.
-var filters map[string]*operation
-
 // Some of them run others by name, which Go takes for a circle if they stand in the declaration.
 func init() {
 	filters = map[string]*operation{

@@ -3,7 +3,6 @@ package jinja
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -131,14 +130,4 @@ func toJSON(c *call) any {
 		n = indented
 	}
 	return safe(c.written(n, c.in))
-}
-
-func jsonFloat(f float64) string {
-	switch size := math.Abs(f); {
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		return "null"
-	case size >= 1e16 || size < 1e-5 && size > 0:
-		return strings.Replace(strconv.FormatFloat(f, 'e', -1, 64), "e+", "e", 1)
-	}
-	return displayFloat(f)
 }

@@ -148,3 +148,6 @@ func (c *call) option(name string) (any, bool) {
 	}
 	return nil, false
 }
+
+// filters are MiniJinja's, by name.
+var filters map[string]*operation

@@ -190,19 +190,6 @@ func (r *run) repeated(list []any, n int) []any {
 	return all
 }
 
-// whole is a number without a fraction.
-func whole(value any) (*big.Int, bool) {
-	switch v := value.(type) {
-	case int:
-		return big.NewInt(int64(v)), true
-	case bigNumber:
-		if len(v) < 50 {
-			return new(big.Int).SetString(string(v), 10)
-		}
-	}
-	return nil, false
-}
-
 // exactly calculates with whole numbers, which have 127 bits as MiniJinja's do.
 func (r *run) exactly(operator string, x, y *big.Int) any {
 	const bits = 127
@@ -261,51 +248,4 @@ func broken(operator string, x, y float64) any {
 	default:
 		return math.Pow(x, y)
 	}
-}
-
-// call is what a value gives that is called.
-func (a arguments) call(r *run, callee any) any {
-	values, named := a.evaluate(r)
-	switch callee := callee.(type) {
-	case *macro:
-		return callee.call(r, values, named)
-	case *function:
-		return callee.operation.apply(r, callee.name, nil, values, named)
-	case *loop:
-		return callee.recurse(r, values)
-	case *undefined:
-		callee.fail()
-	}
-	failf("%s cannot be called", title(callee))
-	return nil
-}
-
-// callMethod is value.name(…). A macro or the like that lies in a map comes before a method.
-func (a arguments) callMethod(r *run, value any, name string) any {
-	values, named := a.evaluate(r)
-	refuse(value)
-	r.allocate(bindingSize)
-	var methods map[string]*operation
-	switch v := unmarked(value).(type) {
-	case *loop:
-		return v.method(r, name, values)
-	case *namespace, *dict:
-		if found, ok := r.lookup(v, name); ok {
-			if callee, isMacro := found.(*macro); isMacro {
-				return callee.call(r, values, named)
-			}
-		}
-		if _, isMap := v.(*dict); isMap {
-			methods = mapMethods
-		}
-	case string:
-		methods = textMethods
-	case []any, *sequence:
-		methods = listMethods
-	}
-	method := methods[name]
-	if method == nil {
-		failf("%s has no method %s", title(value), name)
-	}
-	return method.apply(r, name, value, values, named)
 }

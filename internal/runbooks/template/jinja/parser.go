@@ -258,40 +258,6 @@ func (p *parser) startsOperand() bool {
 	}
 }
 
-// arguments are those of one call, as they are written.
-type arguments struct {
-	values []expression
-	named  []namedArgument
-}
-
-type namedArgument struct {
-	name  string
-	value expression
-}
-
-// evaluate gives what they are in this run.
-func (a arguments) evaluate(r *run) (values []any, named []binding) {
-	if len(a.values) > 0 {
-		values = r.list(len(a.values))
-		for _, value := range a.values {
-			values = append(values, value(r))
-		}
-	}
-	if len(a.named) > 0 {
-		r.allocate(bindingSize * len(a.named))
-		named = make([]binding, len(a.named))
-		for i, arg := range a.named {
-			named[i] = binding{arg.name, arg.value(r)}
-		}
-	}
-	return values, named
-}
-
-func (a arguments) apply(r *run, o *operation, name string, in any) any {
-	values, named := a.evaluate(r)
-	return o.apply(r, name, in, values, named)
-}
-
 // arguments reads up to the closing parenthesis.
 func (p *parser) arguments() (a arguments) {
 	p.list(")", func() {

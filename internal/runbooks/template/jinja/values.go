@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"cmp"
+	"math/big"
 	"slices"
 	"sort"
 	"strconv"
@@ -375,4 +376,17 @@ func rank(value any) int {
 	default:
 		return 8
 	}
+}
+
+// whole is a number without a fraction.
+func whole(value any) (*big.Int, bool) {
+	switch v := value.(type) {
+	case int:
+		return big.NewInt(int64(v)), true
+	case bigNumber:
+		if len(v) < 50 {
+			return new(big.Int).SetString(string(v), 10)
+		}
+	}
+	return nil, false
 }

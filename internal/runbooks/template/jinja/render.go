@@ -1,0 +1,32 @@
+package jinja
+
+import "strings"
+
+// Render renders a template; a text longer than limit is a fault. The error is a [*FaultError], [ErrBusy], or what ended
+// the context of the budget.
+func Render(source string, variables Variables, limit int, budget *Budget) (text string, usage Usage, err error) {
+	r := &run{Budget: budget, out: &buffer{Budget: budget, limit: limit}, scope: &scope{}}
+	defer catch(&r.line, &err)
+	body, usage := parse(source, budget)
+	r.variables = variables.dict
+	body(r)
+	return r.out.text.String(), usage, nil
+}
+
+// Inspect reads a template and tells which variables it uses.
+func Inspect(source string, budget *Budget) (usage Usage, err error) {
+	defer catch(new(int), &err)
+	_, usage = parse(source, budget)
+	return usage, nil
+}
+
+// parse reads a template.
+func parse(source string, budget *Budget) (statement, Usage) {
+	budget.allocate(perSource * len(source))
+	if text, ends := strings.CutSuffix(source, "\n"); ends { // as MiniJinja: one line break at the end is none
+		source = strings.TrimSuffix(text, "\r")
+	}
+	p := &parser{lexer: &lexer{source: source, line: 1}, usage: newUsage()}
+	body, _ := p.body()
+	return body, p.usage.result()
+}
