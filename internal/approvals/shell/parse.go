@@ -176,3 +176,24 @@ func (r *reading) finish() {
 		r.unclear("There is no command.")
 	}
 }
+
+// extent counts what was found so far, so that what a part of the line added can be told from the rest.
+type extent struct{ commands, shadows int }
+
+func (s *Script) extent() extent { return extent{len(s.Commands), len(s.shadows)} }
+
+// since returns what was found since then.
+func (r *reading) since(e extent) []Command {
+	if !r.spend(len(r.Commands) - e.commands + len(r.shadows) - e.shadows) {
+		return nil
+	}
+	return slices.Concat(r.Commands[e.commands:], r.shadows[e.shadows:])
+}
+
+// within is a name in the folder that the line changed to.
+func (r *reading) within(name string) string {
+	if r.folder == "" || name == "" || strings.ContainsAny(name[:1], "/~$`") || !r.spend(len(r.folder)+len(name)) {
+		return name
+	}
+	return strings.TrimSuffix(r.folder, "/") + "/" + name
+}

@@ -151,14 +151,6 @@ func (r *reading) moves(c *call) {
 	}
 }
 
-// within is a name in the folder that the line changed to.
-func (r *reading) within(name string) string {
-	if r.folder == "" || name == "" || strings.ContainsAny(name[:1], "/~$`") || !r.spend(len(r.folder)+len(name)) {
-		return name
-	}
-	return strings.TrimSuffix(r.folder, "/") + "/" + name
-}
-
 // tests: -v and -R look at a variable, and run what its index holds, as in a[$(id)].
 func (r *reading) tests(c *call) {
 	for _, arg := range c.args() {

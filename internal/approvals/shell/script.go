@@ -71,16 +71,3 @@ func (s *Script) unclear(format string, args ...any) {
 func (s Script) Readings() []Command {
 	return slices.Concat(s.Commands, s.shadows)
 }
-
-// extent counts what was found so far, so that what a part of the line added can be told from the rest.
-type extent struct{ commands, shadows int }
-
-func (s *Script) extent() extent { return extent{len(s.Commands), len(s.shadows)} }
-
-// since returns what was found since then.
-func (r *reading) since(e extent) []Command {
-	if !r.spend(len(r.Commands) - e.commands + len(r.shadows) - e.shadows) {
-		return nil
-	}
-	return slices.Concat(r.Commands[e.commands:], r.shadows[e.shadows:])
-}
