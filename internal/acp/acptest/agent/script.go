@@ -219,3 +219,6 @@ func cutWord(line string) (word, rest string, err error) {
 	word, rest, _ = strings.Cut(line, " ")
 	return word, strings.TrimSpace(rest), nil
 }
+
+// table has all verbs by name. It is filled in init, because steps parse steps.
+var table map[string]*verb

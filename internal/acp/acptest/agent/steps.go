@@ -12,9 +12,6 @@ type group struct {
 	verbs []verb
 }
 
-// table has all verbs by name. It is filled in init, because steps parse steps.
-var table map[string]*verb
-
 func groups() []group {
 	return []group{
 		{"Talk", talkSteps}, {"Tool calls", callSteps}, {"Questions about calls", askSteps},
