@@ -13,10 +13,10 @@ import (
 type hubLog struct {
 	execution string
 
-	mu     sync.Mutex
-	frames [][]byte // frame n is the event with seq n+1
-	ended  bool
-	notified   chan struct{} // closed by the next event; nil while nobody waits
+	mu       sync.Mutex
+	frames   [][]byte // frame n is the event with seq n+1
+	ended    bool
+	notified chan struct{} // closed by the next event; nil while nobody waits
 }
 
 // add writes an event. Data is its JSON.

@@ -27,9 +27,9 @@ func rounds(f figure, short bool) int {
 
 // campaign measures what the book does not have.
 type campaign struct {
-	stage *stage
-	journal  *journal
-	short bool
+	stage   *stage
+	journal *journal
+	short   bool
 }
 
 // measure takes the rounds of one figure that are missing. Contenders that need no start of their own live through all of them.

@@ -63,7 +63,7 @@ func acquireCounts(w *world) {
 		}
 		w.refused(w.s.ReleaseExecution(w.ctx, id, int64(round)), domain.CodeStale)
 		w.accepted(said(id, int64(round+1), 1)) // no progress
-		time.Sleep(leaseOfAcquirerCounts)          // it dies with the execution in its hands
+		time.Sleep(leaseOfAcquirerCounts)       // it dies with the execution in its hands
 	}
 	w.must(w.s.ReleaseExecution(w.ctx, id, 4))
 	w.refused(w.s.ReleaseExecution(w.ctx, id, 4), domain.CodeStale) // nobody owns it
