@@ -3,9 +3,11 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"signoff/internal/admission"
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
 )
 
 func settingsOf(t *testing.T, text string) (admission.Settings, error) {
@@ -66,5 +68,30 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		if _, err := settingsOf(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", text, err, want)
 		}
+	}
+}
+
+// TestWhatRequestsMayName is what package http asks the registries of the server.
+func TestWhatRequestsMayName(t *testing.T) {
+	vault, err := secrets.NewVault(secrets.Secret{Name: "db", Variable: "DB", Value: "the-value-of-db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (knownSecrets{vault}).Check([]string{"db"}); err != nil {
+		t.Error(err)
+	}
+	for says, known := range map[string]*secrets.Vault{"there are db.": vault, "no secrets configured": {}} {
+		if err := (knownSecrets{known}).Check([]string{"db2"}); domain.CodeOf(err) != domain.CodeUnknownSecret || !strings.Contains(err.Error(), says) {
+			t.Errorf("want %q: %v", says, err)
+		}
+	}
+	five := 5.0
+	priced := models{entries: map[string]model{"both": {InputCostPer1m: &five, OutputCostPer1m: &five}, "one": {InputCostPer1m: &five}}}
+	if !priced.Priced("both") || priced.Priced("one") || priced.Priced("none") {
+		t.Error("a model is priced where both its prices are known")
+	}
+	none, some := 0, 7
+	if orNone(nil) != 0 || orNone(&none) >= 0 || orNone(&some) != 7*time.Second {
+		t.Error("0 seconds are none at all, and what is not said is the default")
 	}
 }

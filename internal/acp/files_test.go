@@ -55,9 +55,10 @@ func TestFilesAreJudged(t *testing.T) {
 func TestFileErrorsArePlain(t *testing.T) {
 	r := withFiles(t).open()
 	folder := r.opening.Execution.Request.WorkingDirectory
-	r.runs("read "+folder+"/missing.txt", "read /etc/passwd", `request fs/read_text_file {"sessionId":"`+r.agent.session+`"}`)
+	r.runs("read "+folder+"/missing.txt", "read /etc/passwd", "write /etc/planted x", `request fs/read_text_file {"sessionId":"`+r.agent.session+`"}`)
 	r.heard("read=error -32002 Resource not found: " + folder + "/missing.txt")
 	r.heard("read=error -32602 The path leaves the workspace.")
+	r.heard("write=error -32602 The path leaves the workspace.")
 	r.heard("fs/read_text_file=error -32602 The path is missing.")
 	for _, completed := range hosttest.Of[domain.ToolCallCompleted](r.host) {
 		want(t, "fate", completed.Fate, domain.FateFailed)

@@ -37,8 +37,11 @@ func TestEarlierConversationsGoInFront(t *testing.T) {
 	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).want(200)
 	h.ended(asked)
 
-	a := h.ask("POST", "/executions", fmt.Sprintf(`{%s,"contextFrom":[%q,%q]}`, valid, spoken, asked)).want(201)
-	if diff := cmp.Diff([]any{spoken, asked}, a.get("contextFrom")); diff != "" {
+	written := h.generated()
+	h.ask("POST", "/executions/"+written+"/close", "", "Prefer", "wait=30").want(200)
+
+	a := h.ask("POST", "/executions", fmt.Sprintf(`{%s,"contextFrom":[%q,%q,%q]}`, valid, spoken, asked, written)).want(201)
+	if diff := cmp.Diff([]any{spoken, asked, written}, a.get("contextFrom")); diff != "" {
 		t.Error(diff)
 	}
 	user := func(text string) domain.InputMessage {
@@ -50,6 +53,7 @@ func TestEarlierConversationsGoInFront(t *testing.T) {
 	want := []domain.InputMessage{
 		user("say one"), agent("done: one"), user("say two"), agent("done: two"),
 		user("hi"), agent("hello"), user("ask df"), agent("done: df"), // the call itself is not told again
+		user(`blocks [{"type":"script","props":{"code":"df"}}]`), // nor are the blocks
 	}
 	if diff := cmp.Diff(want, k.request.Context); diff != "" {
 		t.Error(diff)
@@ -64,7 +68,14 @@ func TestEarlierOutputsAreThereByName(t *testing.T) {
 	h.ended(block)
 	cancelled := h.create("hang")
 	h.ask("POST", "/executions/"+cancelled+"/cancel", "", "Prefer", "wait=30").want(200)
+	failed := h.create("fail the model is ill")
+	h.ended(failed)
+	structured := h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"only {\"full\":\"sda\"}","outputSchema":{"type":"object"}}`).want(201).text("id")
+	h.ended(structured)
 	for name, row := range map[string]struct{ template, more, want string }{
+		"an error":           {"error", `"outputsFrom":{"q":"` + failed + `"}`, "the model is ill"},
+		"a value":            {"structured.full", `"outputsFrom":{"q":"` + structured + `"}`, "sda"},
+		"no value":           {"structured", `"outputsFrom":{"q":"` + first + `"}`, ""},
 		"the text":           {"text", `"outputsFrom":{"q":"` + first + `"}`, "done: one"},
 		"success":            {"success", `"outputsFrom":{"q":"` + first + `"}`, "true"},
 		"no error":           {"error", `"outputsFrom":{"q":"` + first + `"}`, ""},

@@ -131,6 +131,10 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 	case "hang":
 		<-ctx.Done()
 		return "", ctx.Err()
+	case "fail":
+		return "", domain.Errorf(domain.CodeModelFailed, "%s", rest)
+	case "only":
+		return domain.StopEndTurn, t.Say("end", rest)
 	case "ask":
 		if err := t.Think("m1", "Disks, then."); err != nil {
 			return "", err

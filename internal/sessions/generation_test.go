@@ -478,6 +478,30 @@ func TestAnEditWithoutItsModel(t *testing.T) {
 	second.accepts(id, 1, "r1")
 }
 
+// TestAnInterruptedEditKeepsTheBlocks: who gives up an edit whose provider is away has given up the edit alone.
+func TestAnInterruptedEditKeepsTheBlocks(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			if t.Prompt.Turn == 2 {
+				return "", errKey()
+			}
+			return writesBlocks(ctx, t)
+		})
+		id := w.start(generation)
+		w.becomes(id, domain.StatusIdle, 1)
+		wantCode(t, "an edit", w.edit(id, domain.Edit{Generation: 1}, "shorter"), "")
+		w.becomes(id, domain.StatusInterrupted, 1)
+		w.resume(id, domain.ResumeFail)
+		w.becomes(id, domain.StatusIdle, 2)
+		ended := payloads[domain.TurnEnded](t, w.events(id))
+		if last := ended[len(ended)-1]; last.Turn != 2 || last.Error == nil || last.Error.Code != domain.CodeInterrupted {
+			t.Errorf("%+v", last)
+		}
+		w.wantStates(id, domain.GenerationSubmitted)
+		w.accepts(id, 1, "r1")
+	})
+}
+
 func TestNoSecretInTheDocumentOfAnEdit(t *testing.T) {
 	s := storetest.SQLite(t)
 	w := newWorld(t, s, writesBlocks, masking)

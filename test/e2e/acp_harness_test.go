@@ -307,12 +307,6 @@ func (v *visit) end(id string) {
 // gate is a file that the agent's step "await gate" waits for: so it goes on when the test wants it, however slow the machine is.
 const gate = "gate"
 
-// pass opens the gate.
-func (v *visit) pass() {
-	v.t.Helper()
-	must(v.t, os.WriteFile(v.path(gate), nil, 0o600))
-}
-
 // sound holds an execution that has ended against the invariants: one numbered log with one end in which each call has
 // one fate, and the same for a client that was there all the time over connections that broke.
 func (v *visit) sound(f *followed) {
@@ -343,6 +337,67 @@ func (h *house) soundFor(t *testing.T, id string) []wireEvent {
 	s.client.t = t
 	return s.sound(id)
 }
+
+// keptOpen has an execution wait for further prompts.
+var keptOpen = object{"keepOpen": true}
+
+const (
+	askLs   = `ask c1 kind=execute title="Run ls" input={"command":"ls"}`
+	forever = `silence 600000` // longer than any test
+)
+
+func (v *visit) path(name string) string { return filepath.Join(v.folder, name) }
+
+// turns waits until so many turns of an execution have ended, and returns the log.
+func (v *visit) turns(id string, n int) (log []wireEvent) {
+	v.t.Helper()
+	v.eventually(fmt.Sprintf("the end of turn %d", n), func() bool {
+		log = v.page(id)
+		return len(of[domain.TurnEnded](v.t, log)) >= n
+	})
+	return log
+}
+
+// closed closes an execution and expects it to be completed.
+func (v *visit) closed(id string) execution {
+	v.t.Helper()
+	if end := want[execution](v.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil, waits); end.Status != "completed" {
+		v.t.Errorf("closed as %s", end.Status)
+	}
+	return v.get(id)
+}
+
+// beginsAnew chooses that an agent without a memory begins a new session.
+func (v *visit) beginsAnew(id string) {
+	v.t.Helper()
+	v.reach(id, domain.StatusInterrupted)
+	want[execution](v.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "fresh"})
+}
+
+// told expects an execution to be completed, and the agent to have been told this.
+func (v *visit) told(id, what string) []wireEvent {
+	v.t.Helper()
+	end := v.ended(id)
+	log := v.page(id)
+	if end.Status != "completed" || !strings.Contains(text(v.t, log), what) {
+		v.t.Errorf("%s %+v: the agent was told %q, want %q", end.Status, end.Output.Error, text(v.t, log), what)
+	}
+	return log
+}
+
+// withdrawn expects an approval to be ended without a decision.
+func (v *visit) withdrawn(approvalID string) {
+	v.t.Helper()
+	a := want[approval](v.client, http.StatusOK, "GET", "/approvals/"+approvalID, nil)
+	if a.Status != "cancelled" || a.Decision != nil {
+		v.t.Errorf("the approval is %s, %+v", a.Status, a.Decision)
+	}
+	v.refused(http.StatusGone, "approvalCancelled", "POST", "/approvals/"+approvalID, yes(a))
+	v.refused(http.StatusGone, "approvalCancelled", "POST", "/approvals/"+approvalID, object{"decision": "deny"})
+}
+
+// yes is the plain approval.
+func yes(a approval) object { return object{"decision": "approve", "argumentsHash": a.ArgumentsHash} }
 
 // text is all that the agent has said, message after message.
 func text(t *testing.T, log []wireEvent) string {

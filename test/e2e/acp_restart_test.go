@@ -16,13 +16,23 @@ type survivor struct {
 	before func(v *visit) (after func())
 }
 
+// cast are the agents of the survivors, by what is special about them.
+var cast = map[string]object{
+	"scripted":  {},
+	"forgetful": {"args": []string{"-no-load"}},
+	"resuming":  {"args": []string{"-resume"}},
+	"late":      {"args": []string{"-replay", "after"}},
+	"choosy":    {"args": []string{"-modes", "ask,code", "-models", "small,large", "-config", "effort", "-forget"}},
+	"refusing":  {"args": []string{"-load-fails"}},
+}
+
 // TestAgentsAndRestarts restarts one house under all survivors at once: with SIGTERM, and with SIGKILL.
 func TestAgentsAndRestarts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		t.Run("SIGTERM", func(t *testing.T) {
 			t.Parallel()
-			surviveAll(t, openHouse(t, e, cast()), (*server).stop)
+			surviveAll(t, openHouse(t, e, cast), (*server).stop)
 		})
 		t.Run("SIGKILL", func(t *testing.T) {
 			t.Parallel()
@@ -30,7 +40,7 @@ func TestAgentsAndRestarts(t *testing.T) {
 			if e.url != "" { // the replicas of one database would take over from each other
 				e.url = postgres(t)
 			}
-			surviveAll(t, openHouse(t, e, cast()), (*server).kill)
+			surviveAll(t, openHouse(t, e, cast), (*server).kill)
 		})
 	})
 }
@@ -143,7 +153,7 @@ var survivors = []struct {
 // idle is an execution between two turns. It stays idle, and its next prompt finds what the agent remembers.
 func idle(agent, continued string) survivor {
 	return survivor{agent, func(v *visit) func() {
-		id := v.startAs(open, "say <one>", "call c1 status=in_progress", "update c1 completed", "whoami")
+		id := v.startAs(keptOpen, "say <one>", "call c1 status=in_progress", "update c1 completed", "whoami")
 		v.reach(id, domain.StatusIdle)
 		return func() {
 			if status := v.get(id).Status; status != "idle" {
@@ -219,7 +229,7 @@ func (v *visit) once(log []wireEvent, texts ...string) {
 // inText is an execution whose agent talks and does nothing else. It goes on by itself.
 func inText(agent, continued string) survivor {
 	return survivor{agent, func(v *visit) func() {
-		id := v.startAs(open, "say <one>")
+		id := v.startAs(keptOpen, "say <one>")
 		v.reach(id, domain.StatusIdle)
 		v.prompt(id, "think hm", "say <half>", forever)
 		v.reach(id, domain.StatusStreaming)

@@ -133,7 +133,7 @@ prompt: fail -32000 "it was CANARY" {"more":"CANARY"}
 		if got := strings.Count(said, secrets.Masked); got < 15 {
 			t.Errorf("masked %d times: %s", got, said)
 		}
-		finder.debugFeed(id, "")
+		finder.do("GET", "/executions/"+id+"/debug", nil)
 	})
 }
 

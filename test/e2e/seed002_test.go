@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,37 +24,23 @@ func TestSeed002(t *testing.T) {
 		dead.use(refuses(http.StatusInternalServerError, "broken"))
 		s.start()
 		for name, test := range map[string]func(t *testing.T, s *stage){
-			"Cmd/Ctrl+Enter triggers generation from text block":                 triggered,
-			"Blocks are inserted after the prompt block":                         placed,
-			"Tab accepts and clears UI state":                                    tab,
-			"Escape removes blocks and clears UI state":                          escape,
-			"E enters edit mode":                                                 editMode,
-			"Edit prompt submission regenerates blocks":                          regenerated,
-			"Multiple edits work correctly":                                      manyEdits,
-			"Cancellation during generation works":                               cancelledInTheMiddle,
-			"Error handling shows appropriate toasts":                            toasts,
-			"Starting new generation while one is pending cancels the old one":   superseded,
-			"Empty prompt block (should not trigger)":                            emptyPrompt,
-			"Generation while document is being edited elsewhere":                editedElsewhere,
-			"Network errors during generation":                                   networkErrors,
-			"Network errors during an edit leave the blocks":                     networkErrorsOfAnEdit,
-			"Very long prompts":                                                  longPrompts,
-			"AI returns empty blocks array":                                      emptyBlocks,
-			"AI returns malformed blocks":                                        malformedBlocks,
-			"AI returns malformed blocks, three times in a row":                  threeBadSubmissions,
-			"AI returns malformed blocks in an edit":                             badEdit,
-			"AI returns blocks that no database likes":                           hostileBlocks,
-			"AI returns no blocks at all":                                        noBlocks,
-			"Other calls of the same answer go on":                               mixedBatch,
-			"A second submission in the same answer is passed over":              twoSubmissions,
-			"What an editor may not send with a generation is refused, and says": refusedRequests,
-			"Tab, Escape and an edit at once: one of them wins":                  atOnce,
-			"Two generations for one place at once: one of them stays":           twoAtOnce,
-			"A prompt that is no edit is refused":                                noEdit,
-			"Blocks that nobody decides about, and a generation that is closed":  undecided,
-			"Blocks of another tenant, and without the scope":                    foreignBlocks,
-			"An edit that is sent twice changes once":                            editTwice,
-			"A later execution takes the conversation over":                      generationAsContext,
+			"Cmd/Ctrl+Enter triggers generation from text block":               triggered,
+			"Blocks are inserted after the prompt block":                       placed,
+			"Tab accepts and clears UI state":                                  tab,
+			"Escape removes blocks and clears UI state":                        escape,
+			"E enters edit mode":                                               editMode,
+			"Edit prompt submission regenerates blocks":                        regenerated,
+			"Multiple edits work correctly":                                    manyEdits,
+			"Cancellation during generation works":                             cancelledInTheMiddle,
+			"Error handling shows appropriate toasts":                          toasts,
+			"Starting new generation while one is pending cancels the old one": superseded,
+			"Empty prompt block (should not trigger)":                          emptyPrompt,
+			"Generation while document is being edited elsewhere":              editedElsewhere,
+			"Network errors during generation":                                 networkErrors,
+			"Very long prompts":                                                longPrompts,
+			"AI returns empty blocks array":                                    emptyBlocks,
+			"AI returns malformed blocks":                                      malformedBlocks,
+			"AI returns blocks that no database likes":                         hostileBlocks,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -455,37 +439,6 @@ func networkErrors(t *testing.T, stage *stage) {
 	}
 }
 
-// networkErrorsOfAnEdit: what the edit was to change can still be accepted, or edited again.
-func networkErrorsOfAnEdit(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"), breaks, breaks, hands("df -h"))
-	id := s.generate(object{"retry": object{"forSeconds": 0}})
-	s.rests(id, 1)
-	s.edit(id, "with units")
-	s.interruptedBy(id, "modelStreamBroken")
-	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "retry"})
-	s.eventually("another interruption", func() bool { return len(s.interruptions(id)) == 2 })
-	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/resume", object{"mode": "fail"})
-	s.rests(id, 2)
-	s.heardOf(3)
-	ends := of[domain.TurnEnded](t, s.log(id))
-	if len(ends) != 2 || ends[1].StopReason != domain.StopError || ends[1].Error == nil || ends[1].Error.Code != domain.CodeInterrupted {
-		t.Errorf("ended: %+v", ends)
-	}
-	s.are(id, "submitted")
-	s.edit(id, "with units, again")
-	s.rests(id, 3)
-	s.are(id, "superseded", "submitted")
-
-	other := stage.story(t, hands("df"), refuses(http.StatusBadRequest, "bad"))
-	id = other.generate()
-	other.rests(id, 1)
-	other.edit(id, "with units")
-	other.rests(id, 2)
-	other.accept(id, 1, "12")
-	other.over(id, domain.StatusCompleted)
-	other.are(id, "accepted")
-}
-
 func longPrompts(t *testing.T, stage *stage) {
 	s := stage.story(t, hands("df"))
 	long := s.prompt(strings.Repeat("x", 999_900))
@@ -595,273 +548,4 @@ func exactly(t *testing.T, text []byte) string {
 	must(t, json.Compact(&compact, text))
 	json.HTMLEscape(&escaped, compact.Bytes())
 	return escaped.String()
-}
-
-func threeBadSubmissions(t *testing.T, stage *stage) {
-	s := stage.story(t, handsRaw(`{"blocks":[{"type":"poem","props":{}}]}`), handsRaw(`{}`), handsRaw(`{"blocks":{}}`), hands("df"))
-	id := s.generate()
-	shown := s.over(id, domain.StatusFailed)
-	if shown.Output.Error.Code != domain.CodeGenerationFailed || len(shown.Output.ToolCallsExecuted) != 3 {
-		t.Errorf("%+v %+v", shown.Output, shown.Output.Error)
-	}
-	s.heardOf(3)
-	s.are(id)
-}
-
-func badEdit(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"), handsRaw(`{}`))
-	id := s.generate()
-	s.rests(id, 1)
-	s.edit(id, "with units")
-	s.rests(id, 2)
-	s.heardOf(4)
-	ends := of[domain.TurnEnded](t, s.log(id))
-	if len(ends) != 2 || ends[1].Error == nil || ends[1].Error.Code != domain.CodeGenerationFailed {
-		t.Errorf("ended: %+v", ends)
-	}
-	s.are(id, "submitted")
-	s.accept(id, 1, "12")
-	s.over(id, domain.StatusCompleted)
-}
-
-func noBlocks(t *testing.T, stage *stage) {
-	s := stage.story(t, finally("Here is what I would do."), hands("df"))
-	id := s.generate()
-	s.rests(id, 1)
-	s.heardOf(2)
-	const reminder = "You ended your last answer without handing in anything"
-	if heard := s.requests(); strings.Contains(system(heard[0]), reminder) || !strings.Contains(system(heard[1]), reminder) {
-		t.Errorf("the model was not reminded:\n%s", system(heard[1]))
-	}
-	s.are(id, "submitted")
-}
-
-func mixedBatch(t *testing.T, stage *stage) {
-	s := stage.story(t, func(a *answer, _ []message) {
-		a.Want("get_block_docs", object{"types": []string{"script"}})
-		a.Want("submit_blocks", object{"blocks": []object{block("df")}})
-		a.Want("get_default_shell", object{})
-	}, hands("df -h"))
-	id := s.generate()
-	s.rests(id, 1)
-	s.are(id, "submitted")
-	s.heardOf(1)
-	if fates := of[domain.ToolCallCompleted](t, s.log(id)); len(fates) != 2 || fates[0].Fate != domain.FateSucceeded || fates[1].Fate != domain.FateSucceeded {
-		t.Errorf("the other calls: %+v", fates)
-	}
-	s.edit(id, "with units")
-	s.rests(id, 2)
-	heard := s.requests()[1]
-	var results []string
-	for _, m := range heard {
-		if m.Role == "tool" {
-			results = append(results, strings.SplitN(m.Content, "\n", 2)[0])
-		}
-	}
-	if len(results) != 3 || !strings.Contains(heard[3].Content, "It runs in the default shell.") || results[1] != "The blocks were shown to the person, who asks for changes." ||
-		!strings.Contains(results[2], "fish") || last(heard).Content != "with units" {
-		t.Errorf("the results: %q", results)
-	}
-}
-
-func twoSubmissions(t *testing.T, stage *stage) {
-	s := stage.story(t, func(a *answer, _ []message) {
-		a.Want("submit_blocks", object{"blocks": []object{block("first")}})
-		a.Want("submit_blocks", object{"blocks": []object{block("second")}})
-	})
-	id := s.generate()
-	s.rests(id, 1)
-	s.heardOf(1)
-	if versions := s.blocks(id).Versions; len(versions) != 1 || versions[0].Blocks[0].Props.Code != "first" {
-		t.Errorf("%+v", versions)
-	}
-	if fates := of[domain.ToolCallCompleted](t, s.log(id)); len(fates) != 1 || fates[0].Fate != domain.FateFailed {
-		t.Errorf("fates: %+v", fates)
-	}
-}
-
-// atOnce sends all that a person can do at the same time. Whatever wins, the state is whole.
-func atOnce(t *testing.T, stage *stage) {
-	for range 5 {
-		s := stage.story(t, hands("df"), hands("df -h"))
-		id := s.generate()
-		s.rests(id, 1)
-		path := "/executions/" + id
-		var all sync.WaitGroup
-		codes := make([]int, 4)
-		for i, send := range []func() (*http.Response, []byte){
-			func() (*http.Response, []byte) {
-				return s.do("POST", path+"/generation/accept", object{"generation": 1, "documentRevision": "12"})
-			},
-			func() (*http.Response, []byte) {
-				return s.do("POST", path+"/generation/edits", object{"text": "x", "generation": 1})
-			},
-			func() (*http.Response, []byte) { return s.do("POST", path+"/cancel", nil, waits) },
-			func() (*http.Response, []byte) {
-				return s.do("POST", path+"/generation/accept", object{"generation": 1, "documentRevision": "12"})
-			},
-		} {
-			all.Go(func() {
-				response, _ := send()
-				codes[i] = response.StatusCode
-			})
-		}
-		all.Wait()
-		s.ended(id)
-		accepted, edited, cancelled := codes[0] == http.StatusOK, codes[1] == http.StatusAccepted, codes[2] == http.StatusOK
-		shown, states := s.see(id), s.states(id)
-		if accepted != (shown.Status == "completed" && states[0] == "accepted") || accepted == cancelled ||
-			cancelled != (shown.Status == "cancelled") || accepted && edited || (codes[3] == http.StatusOK) != accepted {
-			t.Errorf("the answers are %v, and it is %s with %q", codes, shown.Status, states)
-		}
-	}
-}
-
-func twoAtOnce(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"))
-	var all sync.WaitGroup
-	made := make([]showing, 4)
-	for i := range made {
-		all.Go(func() {
-			_, content := s.do("POST", "/executions", s.generation(object{"runbookId": "crowded"}))
-			_ = json.Unmarshal(content, &made[i])
-		})
-	}
-	all.Wait()
-	newest := ""
-	for _, one := range made {
-		newest = max(newest, s.keep(one.ID))
-	}
-	for _, one := range made {
-		if one.ID != newest {
-			s.over(one.ID, domain.StatusCancelled)
-		}
-	}
-	s.rests(newest, 1)
-}
-
-func noEdit(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"))
-	id := s.generate()
-	s.rests(id, 1)
-	for _, whenBusy := range []string{"enqueue", "reject", "interrupt"} {
-		s.refused(http.StatusConflict, "conflict", "POST", "/executions/"+id+"/prompts", object{"prompt": "with units", "whenBusy": whenBusy})
-	}
-	s.heardOf(1)
-	talk := stage.story(t, finally("hello"))
-	other := talk.createdAs(object{"source": object{"type": "internal"}, "prompt": talk.prompt("go"), "keepOpen": true})
-	talk.rests(other, 1)
-	talk.refused(http.StatusConflict, "noGeneration", "POST", "/executions/"+other+"/generation/edits", object{"text": "with units"})
-	talk.refused(http.StatusConflict, "noGeneration", "POST", "/executions/"+other+"/generation/accept", object{"generation": 1})
-}
-
-func undecided(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"))
-	left := s.generate(object{"idleTimeoutSeconds": 1})
-	closed := s.generate()
-	s.rests(closed, 1)
-	want[object](s.client, http.StatusOK, "POST", "/executions/"+closed+"/close", nil, waits)
-	for _, id := range []string{left, closed} {
-		s.over(id, domain.StatusCompleted)
-		s.are(id, "cancelled")
-		if fates := of[domain.ToolCallCompleted](t, s.log(id)); len(fates) != 1 || fates[0].Fate != domain.FateCancelled {
-			t.Errorf("fates: %+v", fates)
-		}
-	}
-	if out := s.see(left).Output; out.FinishReason != "expired" {
-		t.Errorf("%+v", out)
-	}
-}
-
-func foreignBlocks(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"))
-	id := s.generate()
-	s.rests(id, 1)
-	stranger := s.with(stage.newKey("--name", "stranger", "--scopes", "all", "--tenant", "other"))
-	reader := s.with(stage.newKey("--name", "reader", "--scopes", "executions:read"))
-	path := "/executions/" + id + "/generation"
-	stranger.refused(http.StatusNotFound, "notFound", "GET", path, nil)
-	stranger.refused(http.StatusNotFound, "notFound", "GET", "/executions/"+id+"/items", nil)
-	want[generations](reader, http.StatusOK, "GET", path, nil)
-	for route, body := range map[string]object{"/edits": {"text": "x"}, "/accept": {"generation": 1, "documentRevision": "12"}} {
-		stranger.refused(http.StatusNotFound, "notFound", "POST", path+route, body)
-		reader.refused(http.StatusForbidden, "forbidden", "POST", path+route, body)
-	}
-	s.are(id, "submitted")
-}
-
-func editTwice(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"), hands("df -h"))
-	id := s.generate()
-	s.rests(id, 1)
-	path := "/executions/" + id + "/generation/edits"
-	first := want[object](s.client, http.StatusAccepted, "POST", path, object{"text": "with units"}, headers{"Idempotency-Key": "k"})
-	again := want[object](s.client, http.StatusAccepted, "POST", path, object{"text": "with units"}, headers{"Idempotency-Key": "k"})
-	if first["id"] != again["id"] {
-		t.Errorf("%v and %v", first, again)
-	}
-	s.refused(http.StatusConflict, "idempotencyKeyReused", "POST", path, object{"text": "otherwise"}, headers{"Idempotency-Key": "k"})
-	s.rests(id, 2)
-	want[object](s.client, http.StatusAccepted, "POST", path, object{"text": "with units"}, headers{"Idempotency-Key": "k"})
-	s.heardOf(2)
-	s.are(id, "superseded", "submitted")
-}
-
-func generationAsContext(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"), hands("df -h"), finally("They were two."))
-	id := s.generate()
-	s.rests(id, 1)
-	s.edit(id, "with units")
-	s.rests(id, 2)
-	s.accept(id, 2, "12")
-	s.over(id, domain.StatusCompleted)
-	later := s.runs(object{"prompt": s.prompt("How many were there?")}, object{"contextFrom": []string{id}})
-	s.over(later, domain.StatusCompleted)
-	if diff := cmp.Diff([]string{"user: Check how full the disks are (story)", "user: with units", "user: How many were there? (story)"}, wire(s.requests()[2])); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func refusedRequests(t *testing.T, stage *stage) {
-	s := stage.story(t, hands("df"))
-	for pointer, change := range map[string]object{
-		"/document":     {"document": nil, "insertAfter": nil},
-		"/keepOpen":     {"keepOpen": false},
-		"/tools":        {"tools": object{"enabled": []string{"bash"}}},
-		"/outputSchema": {"outputSchema": object{"type": "object"}},
-		"/clientTools":  {"clientTools": []object{{"name": "ring", "description": "Rings.", "schema": object{"type": "object"}}}},
-		"/source/type":  {"source": object{"type": "acp", "command": "claude"}},
-		"/kind":         {"kind": "poem"},
-	} {
-		body := s.generation(change)
-		for name, value := range change {
-			if value == nil {
-				delete(body, name)
-			}
-		}
-		p := s.refused(http.StatusUnprocessableEntity, "invalid", "POST", "/executions", body)
-		if !slices.ContainsFunc(p.Errors, func(e struct{ Pointer, Message string }) bool { return e.Pointer == pointer }) {
-			encoded, _ := json.Marshal(p)
-			t.Errorf("%s: %s", pointer, encoded)
-		}
-	}
-	s.heardOf(0)
-}
-
-// TestSeed002FeatureDisabled: what the operator has switched off says so, and so do the settings.
-func TestSeed002FeatureDisabled(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
-		stage := newStage(t, e)
-		stage.section("settings", object{"blockGeneration": false})
-		stage.start()
-		s := stage.story(t, finally("hello"))
-		s.refused(http.StatusForbidden, "featureDisabled", "POST", "/executions", s.generation())
-		shown := want[struct{ Features object }](s.client, http.StatusOK, "GET", "/settings", nil)
-		if shown.Features["blockGeneration"] != false {
-			t.Errorf("%+v", shown)
-		}
-		id := s.createdAs(object{"source": object{"type": "internal"}, "prompt": s.prompt("go")}) // all else goes on
-		s.over(id, domain.StatusCompleted)
-	})
 }

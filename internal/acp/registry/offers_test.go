@@ -206,6 +206,15 @@ func TestOffersOfAnExecution(t *testing.T) {
 	}
 	wrong := source("", map[string]string{"effort": "max"})
 	want(t, "not known", p.registry.Check(wrong), nil)
+	for pointer, refused := range map[string]domain.Source{ // without knowing an offer
+		"/source/mode":         {Type: domain.SourceACP, Command: "mine", Mode: "yolo"},
+		"/source/options/mode": {Type: domain.SourceACP, Command: "mine", Options: map[string]string{"mode": "bypassPermissions"}},
+		"/source/model":        source("m1", map[string]string{"model": "m2"}),
+	} {
+		if e := problem(t, p.registry.Check(refused)); e.Code != domain.CodeInvalid || e.Details[0].Pointer != pointer {
+			t.Errorf("%+v: %+v", refused, e)
+		}
+	}
 	o := opening(t, "mine", func(r *domain.Request) { r.Source.Mode = "code" })
 	o.Host = &hosttest.Host{}
 	agent, err := p.registry.Open(t.Context(), o)
