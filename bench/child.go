@@ -19,7 +19,7 @@ func bare(ctx context.Context, command string) ([]byte, error) {
 	return exec.CommandContext(ctx, "/bin/sh", "-c", command).Output()
 }
 
-// confined is the child process of the server: the same walls, by the same code. What is left between the two is what
+// confined is the child process of the server: the same isolation, by the same code. What is left between the two is what
 // the service itself adds to a decision.
 func confined(ctx context.Context) (_ child, remove func() error, err error) {
 	box, err := sandbox.New(ctx, sandbox.Config{Mode: sandbox.ModeAuto})

@@ -13,12 +13,12 @@ import (
 )
 
 // decisionFigures are how long after somebody has said yes the command runs. The command tells its time itself, so the child process is in
-// the floor, too: the hub's decision goes over a channel to the goroutine that starts it. Once it is the same child process, with the same walls,
-// and once a bare shell, which tells what the walls cost.
+// the floor, too: the hub's decision goes over a channel to the goroutine that starts it. Once it is the same child process, with the same isolation,
+// and once a bare shell, which shows the cost of the isolation.
 func decisionFigures() []figure {
 	return []figure{
 		{
-			name: "decision", about: "approve a command, which tells when it ran; the hub's has the same walls",
+			name: "decision", about: "approve a command, which tells when it ran; the hub's has the same isolation",
 			contenders: []string{hub, postgres, sqlite}, measure: decisions, words: []string{withIsolation},
 			rows: []row{
 				{key: "p50", title: "decision → tool start p50", unit: "ms", reach: goals(4.5, 5.0)},
@@ -26,7 +26,7 @@ func decisionFigures() []figure {
 			},
 		},
 		{
-			name: "walls", about: "the same, the hub's command without walls", contenders: []string{hub, postgres, sqlite}, measure: decisions,
+			name: "walls", about: "the same, the hub's command without isolation", contenders: []string{hub, postgres, sqlite}, measure: decisions,
 			rows: []row{{key: "p50", title: "decision → tool start p50, the floor a bare shell", unit: "ms"}},
 		},
 	}

@@ -31,10 +31,10 @@ type hubServer struct {
 	approvals map[string]chan struct{} // open ones, by id; a decision takes its approval out and closes it
 }
 
-// serveHub serves until ctx ends. Its commands run bare, or in the walls of the server's.
-func serveHub(ctx context.Context, stdout io.Writer, modelURL string, walls bool) (err error) {
+// serveHub serves until ctx ends. Its commands run bare, or isolated as the server's.
+func serveHub(ctx context.Context, stdout io.Writer, modelURL string, isolated bool) (err error) {
 	h := newHub(ctx, modelURL)
-	if walls {
+	if isolated {
 		var remove func() error
 		if h.child, remove, err = confined(ctx); err != nil {
 			return err

@@ -3,11 +3,10 @@ package sandbox
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 )
 
-// bubblewrap returns the command line that has bwrap build the walls and then run confine, which it finds through a
+// bubblewrap returns the command line of bwrap, which isolates and then runs confine. It finds confine through a
 // descriptor, because this binary does not exist inside.
 func (p plan) bubblewrap() []string {
 	args := []string{"bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
@@ -65,12 +64,4 @@ func (p plan) guardArgs(g guard) []string {
 		return []string{"--tmpfs", path, "--remount-ro", path}
 	}
 	return []string{"--ro-bind", "/dev/null", path}
-}
-
-// pathOf is where a guard is, inside and outside.
-func (p plan) pathOf(g guard) string {
-	if filepath.IsAbs(g.Path) {
-		return g.Path
-	}
-	return filepath.Join(p.Dir, g.Path)
 }

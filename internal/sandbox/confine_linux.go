@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,7 +40,7 @@ func confine(args []string) int {
 	if err != nil {
 		return complain(err)
 	}
-	environment, err := handedEnvironment()
+	environment, err := receiveEnvironment()
 	if err != nil {
 		return complain(fmt.Errorf("sandbox: reading the environment: %w", err))
 	}
@@ -50,7 +49,7 @@ func confine(args []string) int {
 		return complain(err)
 	}
 	if p.Online {
-		variables, err := openDoor()
+		variables, err := openRelay()
 		if err != nil {
 			_, _ = unix.Write(trouble, []byte(err.Error()))
 			return 1
@@ -66,8 +65,8 @@ func confine(args []string) int {
 	if _, err := unix.Write(trouble, []byte(ready)); err != nil {
 		return 1 // the supervisor would say of a command that has run that it had not begun
 	}
-	adopt(environment)
-	err = become(p.Argv)
+	setEnvironment(environment)
+	err = execProgram(p.Argv)
 	if p.Process {
 		_, _ = unix.Write(trouble, []byte(err.Error()))
 		return exitNotExecutable
@@ -75,15 +74,15 @@ func confine(args []string) int {
 	return explain(p.Argv[0], err)
 }
 
-func handedEnvironment() (entries []string, err error) {
+func receiveEnvironment() (entries []string, err error) {
 	pipe := os.NewFile(environmentFD, "environment")
 	defer pipe.Close()
 	err = json.NewDecoder(pipe).Decode(&entries)
 	return entries, err
 }
 
-// adopt takes over the environment of what is to be run. That happens last, so that nothing in it has any say before.
-func adopt(environment []string) {
+// setEnvironment takes over the environment of what is to be run. That happens last, so that nothing in it has any say before.
+func setEnvironment(environment []string) {
 	os.Clearenv()
 	for _, entry := range environment {
 		if name, value, isPair := strings.Cut(entry, "="); isPair {
@@ -92,8 +91,8 @@ func adopt(environment []string) {
 	}
 }
 
-// become looks for the program on the PATH of its own environment, and turns this process into it, or says why not.
-func become(argv []string) error {
+// execProgram looks for the program on the PATH of its own environment, and turns this process into it, or says why not.
+func execProgram(argv []string) error {
 	program, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
@@ -159,12 +158,12 @@ func explain(name string, err error) int {
 func (p plan) restrict() error {
 	p.offerToOOMKiller()
 	if !p.Process {
-		giveWay()
+		lowerPriority()
 	}
 	if err := p.inPlace(); err != nil {
 		return err
 	}
-	if !p.Method.walled() {
+	if !p.Method.isolates() {
 		return errors.Join(p.limitThreads(), dropAmbient())
 	}
 	for _, step := range []struct {
@@ -256,9 +255,9 @@ func (p plan) offerToOOMKiller() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0)
 }
 
-// giveWay puts the command behind the server and the supervisor on the processor. Among equals, the supervisor of a
+// lowerPriority puts the command behind the server and the supervisor on the processor. Among equals, the supervisor of a
 // fork bomb would get its turn after ten thousand others, and kill too late.
-func giveWay() {
+func lowerPriority() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, commandNice)
 }
 
@@ -306,8 +305,6 @@ func lower(resource int, limit uint64) error {
 	return unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit})
 }
 
-func noNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
-
 func dropAmbient() error {
 	err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	if err != nil {
@@ -331,96 +328,4 @@ func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	return unix.Capset(&header, &none[0])
-}
-
-// Landlock stands behind the mounts: what is not mounted cannot be reached, and what Landlock does not name cannot be
-// reached either, should a mount ever let something through.
-const (
-	landlockRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
-	landlockTouch = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | landlockDevice
-	// landlockDevice came with ABI 5, so it is cut off for older kernels.
-	landlockDevice = unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV | unix.LANDLOCK_ACCESS_FS_READ_DIR
-)
-
-// landlockABI asks the kernel; 0 is a kernel without Landlock.
-func landlockABI() int {
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(version)
-}
-
-// landlockRights lists the rights that each ABI can restrict: 13 at first, then refer, truncate and ioctl on devices.
-// Those that came later concern sockets, and the network is not there.
-func landlockRights(abi int) uint64 {
-	switch {
-	case abi >= 5:
-		return 1<<16 - 1
-	case abi >= 3:
-		return 1<<15 - 1
-	case abi == 2:
-		return 1<<14 - 1
-	default:
-		return 1<<13 - 1
-	}
-}
-
-// landlock restricts this thread, strictly: either as far as this kernel can, or it fails.
-func (p plan) landlock() error {
-	if p.Landlock < 2 {
-		return nil // ABI 1 forbids every rename between folders, which breaks more than it protects
-	}
-	rights := landlockRights(p.Landlock)
-	attributes := unix.LandlockRulesetAttr{Handled_access_fs: rights}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)),
-		unsafe.Sizeof(attributes.Handled_access_fs), 0)
-	if errno != 0 {
-		return errno
-	}
-	defer unix.Close(int(fd))
-	if err := p.landlockRules(int(fd), rights); err != nil {
-		return err
-	}
-	if err := noNewPrivileges(); err != nil {
-		return err
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-func (p plan) landlockRules(ruleset int, rights uint64) error {
-	rules := map[string]uint64{
-		"/": unix.LANDLOCK_ACCESS_FS_READ_DIR, "/etc": landlockRead, "/proc": landlockRead, "/dev": landlockTouch,
-		"/tmp": rights, "/dev/shm": rights, p.Dir: rights,
-	}
-	for _, folder := range systemFolders {
-		rules[folder] = landlockRead
-	}
-	for path, allowed := range rules {
-		if err := landlockAllow(ruleset, path, allowed&rights); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-func landlockAllow(ruleset int, path string, allowed uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err == unix.ENOENT {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: allowed, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
-		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }

@@ -38,7 +38,7 @@ const maxDeniedFiles = 10_000
 // Reaches lists the files and folders of this machine that a command in dir can read, or can write.
 func (s *Sandbox) Reaches(dir string, write bool) []string {
 	switch {
-	case !s.method.walled():
+	case !s.method.isolates():
 		return []string{"/"}
 	case write:
 		return []string{dir}
@@ -78,7 +78,7 @@ func (s *Sandbox) coverOf(dir string, denied domain.Denied) (guard, error) {
 		as = hidden
 	}
 	switch {
-	case !s.method.walled():
+	case !s.method.isolates():
 		return guard{}, errNotIsolated
 	case within(denied.Path, dir):
 		if denied.Hidden {

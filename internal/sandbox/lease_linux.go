@@ -59,9 +59,9 @@ func seal(fd int) error {
 	return nil
 }
 
-// handedDownLease is the server's, in a supervisor. The descriptor is closed, so no stage below inherits it, and a
+// inheritedLease is the server's, in a supervisor. The descriptor is closed, so no stage below inherits it, and a
 // mapping does not outlive an exec.
-func handedDownLease() (*lease, error) {
+func inheritedLease() (*lease, error) {
 	defer unix.Close(handedLease)
 	deadline, err := mapDeadline(handedLease, unix.PROT_READ)
 	return &lease{deadline: deadline}, err

@@ -1,32 +1,28 @@
 package sandbox
 
 import (
-	"cmp"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
-
-	"signoff/internal/domain"
 )
 
 // plan is everything that a stage needs to know. It travels as JSON.
 type plan struct {
 	Method   method
-	Dir      string   // the workspace, absolute, without symlinks
-	Folder   identity // what Dir was when the plan was made
-	Guards   []guard  // parts of the workspace that get a mount of their own
-	Watched  []place  // places in the workspace that the command must leave as they are
-	Tools    tools    // where things are on this machine
-	Argv     []string `json:",omitempty"`
-	Env      []string `json:",omitempty"` // of the command, on top; of a process, all of it
-	Landlock int      // the ABI that the kernel speaks; 0 = none
-	Memory   uint64   // bytes that the whole tree may use
-	Process  bool     // a [Process], not a command
-	Online   bool     // the last stage opens a door for a proxy
+	Dir      string         // the workspace, absolute, without symlinks
+	Folder   identity       // what Dir was when the plan was made
+	Guards   []guard        // parts of the workspace that get a mount of their own
+	Watched  []watchedPlace // places in the workspace that the command must leave as they are
+	Tools    tools          // where things are on this machine
+	Argv     []string       `json:",omitempty"`
+	Env      []string       `json:",omitempty"` // of the command, on top; of a process, all of it
+	Landlock int            // the ABI that the kernel speaks; 0 = none
+	Memory   uint64         // bytes that the whole tree may use
+	Process  bool           // a [Process], not a command
+	Online   bool           // the last stage opens the socket relay of a proxy
 
 	Proxy      Proxy         `json:"-"` // that one; no stage needs to know it
 	Lease      *lease        `json:"-"` // a descriptor of the supervisor's
@@ -81,47 +77,16 @@ func (p plan) environment() []string {
 }
 
 // stageEnvironment is what the stages run with, and what a command finds besides what it is given. The stages themselves
-// never run with what is given: an LD_PRELOAD in it would be loaded before the walls stand.
+// never run with what is given: an LD_PRELOAD in it would be loaded before the isolation is complete.
 //
-// Home is the throw-away /tmp, so that no command finds a .bashrc or .gitconfig that an earlier one has planted. With
-// the walls off, /tmp is everybody's, and home is the workspace.
+// Home is the throw-away /tmp, so that no command finds a .bashrc or .gitconfig that an earlier one has written. Without
+// isolation, /tmp is everybody's, and home is the workspace.
 func (p plan) stageEnvironment() []string {
 	home := "/tmp"
-	if !p.Method.walled() {
+	if !p.Method.isolates() {
 		home = p.Dir
 	}
 	return []string{"PATH=" + searchPath, "HOME=" + home, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"}
-}
-
-func (s *Sandbox) plan(command domain.Command) (plan, error) {
-	dir, err := workspace(command.Dir)
-	if err != nil {
-		return plan{}, err
-	}
-	if err := wellFormed(command.Argv); err != nil {
-		return plan{}, err
-	}
-	if err := environs(command.Env); err != nil {
-		return plan{}, err
-	}
-	proxy, err := s.config.proxyTo(command.Hosts)
-	if err != nil {
-		return plan{}, err
-	}
-	folder, err := identify(dir)
-	if err != nil {
-		return plan{}, domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
-	}
-	guards, err := s.guards(dir, command.Denied)
-	if err != nil {
-		return plan{}, err
-	}
-	return plan{
-		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
-		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
-		Online: proxy != nil && s.method.walled(), Proxy: proxy, Lease: s.lease,
-		Starts: s.starts, StartLimit: cmp.Or(s.startLimit, startLimit), Spawned: s.spawned,
-	}, nil
 }
 
 // identity tells a folder from another one that has taken its name.
@@ -135,64 +100,7 @@ func identify(dir string) (identity, error) {
 	return identity{Device: uint64(stat.Dev), Inode: stat.Ino}, nil //nolint:unconvert // Dev is smaller elsewhere
 }
 
-// wellFormed refuses what would not arrive as it was shown: JSON would replace bytes that are not UTF-8.
-func wellFormed(argv []string) error {
-	if len(argv) == 0 || argv[0] == "" {
-		return domain.Errorf(domain.CodeInvalidArguments, "The command is empty.")
-	}
-	for _, arg := range argv {
-		if !isText(arg) {
-			return domain.Errorf(domain.CodeInvalidArguments, "The command contains bytes that are not text.")
-		}
-	}
-	return nil
-}
-
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
-
-// environs refuses what would not arrive as it was given. It quotes nothing: an entry may be a secret.
-func environs(env []string) error {
-	for i, entry := range env {
-		name, _, isPair := strings.Cut(entry, "=")
-		if !isPair || name == "" || !isText(entry) {
-			return domain.Errorf(domain.CodeInvalidArguments,
-				"Entry %d of the environment is not NAME=value, or not text.", i+1)
-		}
-	}
-	return nil
-}
-
-// proxyTo returns none where no host is granted.
-func (c Config) proxyTo(hosts []string) (Proxy, error) {
-	switch {
-	case len(hosts) == 0:
-		return nil, nil //nolint:nilnil // a command without network is the ordinary case
-	case c.Network == nil:
-		return nil, domain.Errorf(domain.CodeSandboxUnavailable, "Commands are given no network here.")
-	}
-	return c.Network(hosts)
-}
-
-// workspace resolves dir and refuses folders that cannot be a workspace: they would open up what is to be closed.
-func workspace(dir string) (string, error) {
-	if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
-		return "", domain.Errorf(domain.CodeInvalidArguments, "The working directory %q is not an absolute path.", dir)
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
-	}
-	if real != filepath.Clean(dir) { // a person has approved a command in dir, and not where a link leads now
-		return "", domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory was replaced by a link.")
-	}
-	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return "", domain.Errorf(domain.CodeToolFailed, "The working directory is not a folder.").With(err)
-	}
-	if real == "/tmp" || real == "/" || isSystem(real) {
-		return "", domain.Errorf(domain.CodeInvalidArguments, "The folder %s of the system cannot be a workspace.", real)
-	}
-	return real, nil
-}
 
 func isSystem(dir string) bool {
 	if slices.Contains(systemFolders, dir) {
@@ -210,29 +118,6 @@ func isSystem(dir string) bool {
 func within(root, path string) bool {
 	relative, err := filepath.Rel(root, path)
 	return err == nil && filepath.IsLocal(relative)
-}
-
-// guards lists the mounts inside the workspace, parents first, so that what is built later lies on top.
-func (s *Sandbox) guards(dir string, denied []domain.Denied) ([]guard, error) {
-	var all guards
-	for _, path := range s.config.ReadOnly {
-		if err := protect(dir, path, readOnly, all.add); err != nil {
-			return nil, err
-		}
-	}
-	protectGit(dir, all.add)
-	protectTrusted(dir, all.add)
-	for _, path := range s.config.Hidden {
-		if err := protect(dir, path, hidden, all.add); err != nil {
-			return nil, err
-		}
-	}
-	for _, one := range denied {
-		if err := s.deny(dir, one, all.add); err != nil {
-			return nil, err
-		}
-	}
-	return all.needed(), nil
 }
 
 // guards collects those of one command.
@@ -294,41 +179,10 @@ func parents(path string) []string {
 	return all
 }
 
-// protect guards path where it lies strictly inside dir and exists. A symlink on the way is refused: it was planted
-// after the server started, and what it leads to is not what was to be protected.
-func protect(dir, path string, as guardKind, add func(string, guardKind)) error {
-	relative, err := filepath.Rel(dir, path)
-	if err != nil || relative == "." || !filepath.IsLocal(relative) {
-		return nil //nolint:nilerr // a path that has no place relative to dir does not lie in it
+// pathOf is where a guard is, inside and outside.
+func (p plan) pathOf(g guard) string {
+	if filepath.IsAbs(g.Path) {
+		return g.Path
 	}
-	for _, part := range append(parents(relative), relative) {
-		info, err := os.Lstat(filepath.Join(dir, part))
-		if os.IsNotExist(err) {
-			return nil
-		}
-		if err != nil || info.Mode()&os.ModeSymlink != 0 {
-			return domain.Errorf(domain.CodeSandboxUnavailable,
-				"A protected folder inside the workspace was replaced by a link, so commands are not run.").With(err)
-		}
-	}
-	add(relative, as)
-	return nil
-}
-
-// protectGit keeps a command from leaving code behind that git runs later, outside. A .git that is a file, as in a
-// linked worktree, names the folder with the hooks, so it is read-only itself.
-func protectGit(dir string, add func(string, guardKind)) {
-	info, err := os.Lstat(filepath.Join(dir, ".git"))
-	switch {
-	case err != nil:
-	case info.Mode().IsRegular():
-		add(".git", readOnly)
-	case info.IsDir():
-		for _, name := range gitParts {
-			path := filepath.Join(".git", name)
-			if info, err := os.Lstat(filepath.Join(dir, path)); err == nil && info.Mode()&os.ModeSymlink == 0 {
-				add(path, readOnly)
-			}
-		}
-	}
+	return filepath.Join(p.Dir, g.Path)
 }

@@ -39,9 +39,9 @@ func (s *Sandbox) describe(m method) string {
 	case byNamespaces:
 		return fmt.Sprintf("Commands run in namespaces of their own, %s.", landlockState())
 	case byPIDNamespace:
-		return "Commands run without walls, in a PID namespace, so that none survives."
+		return "Commands run without isolation, in a PID namespace, so that none survives."
 	default:
-		return "Commands run without walls; a supervisor kills what they leave, unless they kill it first."
+		return "Commands run without isolation; a supervisor kills what they leave, unless they kill it first."
 	}
 }
 

@@ -1,11 +1,8 @@
 package sandbox
 
 import (
-	"context"
-	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"signoff/internal/domain"
@@ -16,52 +13,6 @@ type Process struct {
 	Argv []string // Argv[0] is an absolute path
 	Dir  string   // absolute; where it starts
 	Env  []string // all of its environment, NAME=value; nothing of the server's is added. Of two values, the later counts
-}
-
-// Start starts process without walls, whatever the kind of the sandbox is, and returns when the program runs. A program
-// that cannot be run is a [domain.CodeAgentUnavailable] that names it and says why.
-//
-// The end of ctx ends the starting, and nothing later: from then on, the child lives until its own exit or Kill. When
-// Start returns an error, nothing is left of the process.
-func (s *Sandbox) Start(ctx context.Context, process Process) (*Child, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	plan, err := s.planProcess(process)
-	if err != nil {
-		return nil, err
-	}
-	return plan.converse(ctx)
-}
-
-// planProcess looks at what can be told apart here only: further down, a missing folder and a missing program are the
-// same error.
-func (s *Sandbox) planProcess(process Process) (plan, error) {
-	if s.processes == "" {
-		return plan{}, unavailable(errors.New(s.why(KindOff)))
-	}
-	if err := wellFormed(process.Argv); err != nil {
-		return plan{}, err
-	}
-	if err := environs(process.Env); err != nil {
-		return plan{}, err
-	}
-	for _, path := range []string{process.Argv[0], process.Dir} {
-		if !filepath.IsAbs(path) || !isText(path) {
-			return plan{}, domain.Errorf(domain.CodeInvalidArguments, "%q is not an absolute path.", path)
-		}
-	}
-	info, err := os.Stat(process.Dir)
-	if err != nil {
-		return plan{}, unavailable(err)
-	}
-	if !info.IsDir() {
-		return plan{}, domain.Errorf(domain.CodeAgentUnavailable, "The agent cannot start in %s: not a folder.", process.Dir)
-	}
-	return plan{
-		Method: s.processes, Dir: process.Dir, Argv: process.Argv, Env: process.Env, Process: true, Lease: s.lease,
-		Starts: s.starts,
-	}, nil
 }
 
 func unavailable(err error) error {
@@ -111,7 +62,7 @@ func (c *Child) Kill() {
 	})
 }
 
-// Done is closed when the process and everything that it has started are dead, and the kernel has buried them. That is
+// Done is closed when the process and everything that it has started are dead, and the kernel has reaped them. That is
 // at most about two seconds after Kill or the program's own exit.
 func (c *Child) Done() <-chan struct{} { return c.done }
 

@@ -11,8 +11,8 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// converse starts the process that the plan describes, and returns when it runs.
-func (p plan) converse(ctx context.Context) (*Child, error) {
+// startProcess starts the process that the plan describes, and returns when it runs.
+func (p plan) startProcess(ctx context.Context) (*Child, error) {
 	started, err := p.Starts.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (p plan) converse(ctx context.Context) (*Child, error) {
 		Stdin: in.ours, Stdout: stdout, Stderr: stderr, control: r.control,
 		asked: make(chan struct{}, 1), killed: make(chan struct{}), done: make(chan struct{}),
 	}
-	go c.attend(r, stdout, stderr)
+	go c.supervise(r, stdout, stderr)
 	if err := c.awaitBegin(ctx, r); err != nil {
 		stdout.Close()
 		stderr.Close()
@@ -40,10 +40,10 @@ func (p plan) converse(ctx context.Context) (*Child, error) {
 	return c, nil
 }
 
-// attend stays with the child until everything is dead.
-func (c *Child) attend(r *running, output ...*stream) {
+// supervise stays with the child until everything is dead.
+func (c *Child) supervise(r *running, output ...*stream) {
 	defer close(c.done)
-	c.obey(r)
+	c.forwardRequests(r)
 	r.control.Close()
 	c.exit = exitOf(r.last())
 	c.Stdin.Close()
@@ -52,7 +52,7 @@ func (c *Child) attend(r *running, output ...*stream) {
 	}
 }
 
-func (c *Child) obey(r *running) {
+func (c *Child) forwardRequests(r *running) {
 	killed := c.killed
 	for {
 		select {

@@ -10,6 +10,9 @@ import (
 	"signoff/internal/domain"
 )
 
+// outputGrace is the time of a blocked writer, when everything is dead.
+const outputGrace = 500 * time.Millisecond
+
 // pump carries the output from its stream to the writer.
 type pump struct {
 	from *stream

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sizes of what lives in memory inside the walls. The count of memory does not see it, so it is bounded by itself.
+// Sizes of the file systems in memory inside. The count of memory does not see them, so they have bounds of their own.
 const (
 	tmpSize = 1 << 30
 	shmSize = 256 << 20
@@ -41,9 +41,9 @@ type root struct {
 	err error
 }
 
-// grip is a copy of a mount, held by its descriptor, not yet in any tree. All are taken while the old root is still
-// in sight, so the new root can cover whatever it is built upon.
-type grip struct {
+// mountCopy is a copy of a mount, held by its descriptor, not yet in any tree. All copies are made while the old root is
+// still visible, so the new root can cover the folder that it is built on.
+type mountCopy struct {
 	fd     int
 	folder bool
 	target string
@@ -54,19 +54,19 @@ func (p plan) buildRoot() error {
 	unix.Umask(0)
 	defer unix.Umask(0o022)
 	r := &root{}
-	system := r.gripSystem()
-	workspace := r.grip(p.Dir, p.Dir, writableMount)
-	devices := r.gripDevices()
+	system := r.copySystem()
+	workspace := r.copyMount(p.Dir, p.Dir, writableMount)
+	devices := r.copyDevices()
 
 	r.tmpfs("", "mode=0755,size=1m")
 	for _, one := range system {
-		r.place(one)
+		r.attach(one)
 	}
 	r.links()
 	r.dev(devices)
 	r.proc(p.maxThreads())
 	r.tmpfs("/tmp", fmt.Sprintf("mode=1777,size=%d", tmpSize))
-	r.place(workspace)
+	r.attach(workspace)
 	r.guard(p.Dir, p.Guards)
 	r.seal("/dev")
 	r.moveIn()
@@ -80,44 +80,44 @@ func (r *root) fail(doing string, err error) {
 	}
 }
 
-// gripSystem takes the folders and files of the system; symlinks are made anew later.
-func (r *root) gripSystem() []grip {
-	var all []grip
+// copySystem copies the folders and files of the system; symlinks are made anew later.
+func (r *root) copySystem() []mountCopy {
+	var all []mountCopy
 	for _, folder := range systemFolders {
 		if info, err := os.Lstat(folder); err == nil && info.IsDir() {
-			all = append(all, r.grip(folder, folder, readOnlyMount))
+			all = append(all, r.copyMount(folder, folder, readOnlyMount))
 		}
 	}
 	for _, file := range systemFiles {
 		if _, err := os.Stat(file); err == nil {
-			all = append(all, r.grip(file, file, readOnlyMount))
+			all = append(all, r.copyMount(file, file, readOnlyMount))
 		}
 	}
 	return all
 }
 
-func (r *root) gripDevices() []grip {
-	var all []grip
+func (r *root) copyDevices() []mountCopy {
+	var all []mountCopy
 	for _, name := range devices {
 		path := "/dev/" + name
-		all = append(all, r.grip(path, path, deviceMount))
+		all = append(all, r.copyMount(path, path, deviceMount))
 	}
 	return all
 }
 
-// grip copies the mount at source with everything mounted below it.
-func (r *root) grip(source, target string, attributes uint64) grip {
+// copyMount copies the mount at source with everything mounted below it.
+func (r *root) copyMount(source, target string, attributes uint64) mountCopy {
 	if r.err != nil {
-		return grip{}
+		return mountCopy{}
 	}
 	info, err := os.Stat(source)
 	if err != nil {
 		r.fail("opening "+source, err)
-		return grip{}
+		return mountCopy{}
 	}
 	fd, err := clone(unix.AT_FDCWD, source, attributes)
 	r.fail("taking hold of "+source, err)
-	return grip{fd: fd, folder: info.IsDir(), target: target}
+	return mountCopy{fd: fd, folder: info.IsDir(), target: target}
 }
 
 // clone copies a mount. Attributes hold for what is mounted below it, too.
@@ -134,8 +134,8 @@ func clone(dir int, path string, attributes uint64) (int, error) {
 	return fd, err
 }
 
-// place mounts a grip in the new root, and makes a mount point for it.
-func (r *root) place(g grip) {
+// attach mounts a copy in the new root, and makes a mount point for it.
+func (r *root) attach(g mountCopy) {
 	if r.err != nil {
 		return
 	}
@@ -187,10 +187,10 @@ func (r *root) links() {
 	r.link("../tmp", "/var/tmp") // relative, because a workspace may lie there
 }
 
-func (r *root) dev(devices []grip) {
+func (r *root) dev(devices []mountCopy) {
 	r.tmpfs("/dev", "mode=0755,size=64k")
 	for _, device := range devices {
-		r.place(device)
+		r.attach(device)
 	}
 	for name, to := range map[string]string{
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
@@ -229,7 +229,7 @@ func (r *root) cover(source, target string) {
 	}
 	fd, err := clone(unix.AT_FDCWD, staging+source, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
 	r.fail("covering "+target, err)
-	r.place(grip{fd: fd, target: target})
+	r.attach(mountCopy{fd: fd, target: target})
 }
 
 func (r *root) hide(target string) {
@@ -280,7 +280,8 @@ func guardOne(folder, path string, as guardKind) error {
 		return err
 	}
 	defer unix.Close(spot)
-	if isLink(spot) { // no link is followed, but one at the very end is opened itself
+	var stat unix.Stat_t
+	if unix.Fstat(spot, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFLNK { // no link is followed, but one at the very end is opened itself
 		return unix.ELOOP
 	}
 	cover, err := coverFor(spot, as)
@@ -289,11 +290,6 @@ func guardOne(folder, path string, as guardKind) error {
 	}
 	defer unix.Close(cover)
 	return unix.MoveMount(cover, "", spot, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-}
-
-func isLink(fd int) bool {
-	var stat unix.Stat_t
-	return unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 // coverFor returns what to mount on spot: itself, or where it is to be hidden, something empty.

@@ -18,7 +18,7 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// order is what the server tells a supervisor. The first one starts the command; the end of the pipe kills it.
+// order is a message of the server to a supervisor. The first one starts the command; the end of the pipe kills it.
 type order struct {
 	Start     *plan `json:",omitempty"`
 	Terminate bool  `json:",omitempty"` // ask the program to end by itself
@@ -31,7 +31,7 @@ const (
 	begun    = "signoff: begun\n"    // the command or the [Process] runs
 )
 
-// report is the last thing that a supervisor says: everything below it is dead.
+// report is the last message of a supervisor: everything below it is dead.
 type report struct {
 	ExitCode int
 	Begun    bool   // the command ran; where there was no report, it may have
@@ -41,14 +41,13 @@ type report struct {
 }
 
 const (
-	killGrace   = 1500 * time.Millisecond // for a supervisor to bury its tree
-	outputGrace = 500 * time.Millisecond  // for a blocked writer, when everything is dead
+	killGrace   = 1500 * time.Millisecond // for a supervisor to kill its tree
 	reportLimit = 64 << 10
 )
 
 var errLapsed = domain.Errorf(domain.CodeToolFailed, "The command was killed, because this server's lease is over.")
 
-// cutOff is the error of a command of which nobody knows how far it came.
+// cutOff is the error of a command that may have run in part.
 func cutOff(why error) error {
 	return domain.Errorf(domain.CodeToolFailed, "The command was cut off, and nobody knows how far it came. The sandbox says: %s", reason(why)).With(why)
 }
@@ -100,16 +99,16 @@ func (p plan) run(ctx context.Context, timeout time.Duration, output io.Writer) 
 func (p plan) begin(output io.Writer) (*job, error) {
 	var pipes pipes
 	out := pipes.fromChild()
-	var courier []pipe
+	var relay []pipe
 	if p.Online {
-		courier = append(courier, pipes.courier())
+		relay = append(relay, pipes.relaySocket())
 	}
-	r, err := p.start(&pipes, out, courier...)
+	r, err := p.start(&pipes, out, relay...)
 	if err != nil {
 		return nil, err
 	}
 	j := &job{running: r, output: newPump(&stream{pipe: out.ours}, output)}
-	for _, one := range courier {
+	for _, one := range relay {
 		j.proxy = p.Proxy
 		j.proxy.Start(one.ours)
 	}
@@ -153,7 +152,7 @@ func (j *job) disconnect() {
 	j.output.write([]byte(j.proxy.Traffic()))
 }
 
-// start starts a supervisor with the output that it hands on, and further pipes: of a [Process], or for a door. Its session is its own,
+// start starts a supervisor with the output that it hands on, and further pipes: of a [Process], or the relay socket. Its session is its own,
 // so that a Ctrl-C at the server's terminal reaches the server alone, which then ends its commands in order.
 func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error) {
 	defer pipes.closeTheirs() // a pipe ends only when we do not hold its other end ourselves
@@ -186,18 +185,21 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 		report: make(chan string, 1), exited: make(chan struct{}),
 	}
 	go r.listen(reports.ours)
-	go r.reap()
+	go func() {
+		_ = supervisor.Wait() // how it ended is in the report, or there is none
+		close(r.exited)
+	}()
 	r.orders <- order{Start: &p}
-	go r.giveOrders()
+	go r.sendOrders()
 	failpoint.Hit(failpoint.SandboxOrdered)
 	return r, nil
 }
 
-// giveOrders writes the orders in turn. It has no deadline: a supervisor on a busy machine may not read for seconds, and the
+// sendOrders writes the orders in turn. It has no deadline: a supervisor on a busy machine may not read for seconds, and the
 // pipe may be smaller than the order. Who gives up on a supervisor closes the pipe, which ends the writing. Half an order
 // must not leave a supervisor that waits for the rest, so where writing fails the pipe is closed, too; the supervisor then
 // says that it has no order, or is dead.
-func (r *running) giveOrders() {
+func (r *running) sendOrders() {
 	encoder := json.NewEncoder(r.control)
 	for {
 		select {
@@ -248,11 +250,6 @@ func (r *running) awaitStart(started func()) {
 	started()
 }
 
-func (r *running) reap() {
-	_ = r.supervisor.Wait() // how it ended is in the report, or there is none
-	close(r.exited)
-}
-
 // stop has the supervisor kill everything, and kills a supervisor that does not get it done.
 func (r *running) stop() {
 	r.control.Close()
@@ -299,7 +296,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// result decides the outcome, in this one place. A command that ended by itself has its result, also where the cancel
+// result alone decides the outcome. A command that ended by itself has its result, also where the cancel
 // came in the same moment.
 func (j *job) result(ctx context.Context, end report, err error) (domain.CommandResult, error) {
 	result := domain.CommandResult{ExitCode: end.ExitCode, Duration: j.duration()}
@@ -337,7 +334,7 @@ func (r *running) duration() time.Duration {
 	}
 }
 
-// notStarted says of a command for certain that nothing of it has run, so that whoever wanted it may try again.
+// notStarted is the error of a command that has certainly not run, so that the caller may try again.
 func notStarted(why error) error {
 	return domain.Errorf(domain.CodeNotStarted, "The command did not begin, so nothing of it has run; it may be tried again. "+
 		"The sandbox says: %s", reason(why)).With(why)
@@ -346,43 +343,4 @@ func notStarted(why error) error {
 func (j *job) close() {
 	j.control.Close()
 	j.output.stop()
-}
-
-// pipes collects pipe ends, so that each is closed once on every way out.
-type pipes struct {
-	all []pipe
-	err error
-}
-
-type pipe struct{ ours, theirs *os.File }
-
-func (p *pipes) fromChild() pipe {
-	ours, theirs, err := os.Pipe()
-	return p.add(pipe{ours, theirs}, err)
-}
-
-func (p *pipes) toChild() pipe {
-	theirs, ours, err := os.Pipe()
-	return p.add(pipe{ours, theirs}, err)
-}
-
-func (p *pipes) add(one pipe, err error) pipe {
-	if err != nil {
-		p.err = err
-		return pipe{}
-	}
-	p.all = append(p.all, one)
-	return one
-}
-
-func (p *pipes) closeTheirs() {
-	for _, one := range p.all {
-		one.theirs.Close()
-	}
-}
-
-func (p *pipes) closeOurs() {
-	for _, one := range p.all {
-		one.ours.Close()
-	}
 }

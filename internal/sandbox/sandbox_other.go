@@ -37,4 +37,4 @@ func (p plan) run(context.Context, time.Duration, io.Writer) (domain.CommandResu
 	return domain.CommandResult{}, domain.Errorf(domain.CodeSandboxUnavailable, "%v.", errNotLinux)
 }
 
-func (p plan) converse(context.Context) (*Child, error) { return nil, unavailable(errNotLinux) }
+func (p plan) startProcess(context.Context) (*Child, error) { return nil, unavailable(errNotLinux) }

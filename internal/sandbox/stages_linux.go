@@ -13,36 +13,36 @@ import (
 //
 //	              0                      1                2
 //	supervisor    orders of the server   the output       the report to the server
-//	warden        the supervisor's life  the output       trouble, for the supervisor
+//	watchdog      the supervisor's life  the output       trouble, for the supervisor
 //	confine       anything               the output       trouble, for the supervisor
 //	the command   /dev/null              the output       the output
 //	a process     its input              its output       its errors
 //
 // A supervisor has the lease besides, and the stages have these: this binary, the environment of what is to be run, and either a process's input and
-// errors, or the courier of a command with network.
+// errors, or the relay socket of a command with network.
 //
 // What a stage or bubblewrap complains about on standard error is thus never mistaken for the command's output, and a
 // panic of ours never vanishes.
 const (
 	superviseArg = "__supervise"
-	wardenArg    = "__warden"
+	watchdogArg  = "__watchdog"
 	confineArg   = "__confine"
 )
 
 const (
-	handedLease   = 3 // in the supervisor, and in nobody else
-	handedInput   = 4 // of a process, in the supervisor
-	handedErrors  = 5
-	handedCourier = 4 // of a command with network, in the supervisor
+	handedLease  = 3 // in the supervisor, and in nobody else
+	handedInput  = 4 // of a process, in the supervisor
+	handedErrors = 5
+	handedRelay  = 4 // of a command with network, in the supervisor
 
-	binaryFD      = 3 // where bubblewrap finds this binary, which does not exist inside the walls
+	binaryFD      = 3 // where bubblewrap finds this binary, which does not exist inside
 	environmentFD = 4 // a pipe; confine reads it to its end
 	inputFD       = 5 // of a process
 	errorsFD      = 6
-	courierFD     = 5 // of a command with network: a socket over which its listener is sent to the server
+	relayFD       = 5 // of a command with network: a socket over which its listener is sent to the server
 )
 
-// ready is what confine writes as trouble when the walls stand and only the exec is left. Without it, an exit code is
+// ready is written by confine, as trouble, when the command is isolated and only the exec is left. Without it, an exit code is
 // not the command's.
 const ready = "signoff: ready\n"
 
@@ -53,23 +53,6 @@ const (
 )
 
 const self = "/proc/self/exe" // also right when the file on disk was replaced by a new version
-
-// Intercept is the hidden entry point of the stages: package early calls it, before main. It returns at once in a process that was
-// not started as a stage, and never in one that was. The stages leave without the runtime's farewell, for which a
-// binary built with the race detector takes a second.
-func Intercept() {
-	if len(os.Args) < 2 {
-		return
-	}
-	switch os.Args[1] {
-	case superviseArg:
-		syscall.Exit(supervise())
-	case wardenArg:
-		syscall.Exit(ward(os.Args[2:]))
-	case confineArg:
-		syscall.Exit(confine(os.Args[2:]))
-	}
-}
 
 // stage returns the arguments of a stage: the plan, then the command as it is.
 func (p plan) stage(name string) []string {
@@ -107,4 +90,12 @@ func findTools() tools {
 func complain(err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	return 1
+}
+
+// exitCode is as a shell tells it. The stages pass it on in this form.
+func exitCode(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
 }

@@ -10,8 +10,6 @@ import (
 // takes so long that it looks dead. nil bounds nothing.
 type starts chan struct{}
 
-func newStarts() starts { return make(starts, max(2, runtime.GOMAXPROCS(0))) }
-
 // Commands is how many commands a server on this machine does well to run at once: eight for each processor, since most of
 // them wait for something, and one for each 256 MiB of memory, but at least four.
 func Commands() int {

@@ -15,22 +15,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervisor runs one command and buries all that came of it. One goroutine does everything that has to do with
-// children: only it waits for them, so a process id in its hands cannot have become somebody else's.
+// supervisor runs one command and waits for all of its processes. One goroutine does all that concerns children:
+// only it waits for them, so none of its process ids can belong to another process by now.
 type supervisor struct {
-	plan    plan
-	child   int // what was started: bubblewrap, a warden or confine
-	life    *os.File
-	trouble chan string // what the stages write; closed when the last of them has let go of the pipe
-	lease   *lease
-	status  syscall.WaitStatus
-	ended   bool // child has, and status is its own
-	killed  bool // by order, or with the lease
-	lapsed  bool // with the lease
-	excess  string
-	stands  bool   // the walls do, and only the exec is left
-	reached bool   // the program was, or is about to be, executed
-	problem string // why not
+	plan     plan
+	child    int // what was started: bubblewrap, a watchdog or confine
+	life     *os.File
+	trouble  chan string // what the stages write; closed when the last of them has let go of the pipe
+	lease    *lease
+	status   syscall.WaitStatus
+	ended    bool // child has, and status is its own
+	killed   bool // by order, or with the lease
+	lapsed   bool // with the lease
+	excess   string
+	isolated bool   // and only the exec is left
+	reached  bool   // the program was, or is about to be, executed
+	problem  string // why not
 }
 
 const (
@@ -51,7 +51,7 @@ func supervise() int {
 	if err := orders.Decode(&first); err != nil || first.Start == nil {
 		return complain(fmt.Errorf("sandbox: no order to start anything: %w", err))
 	}
-	lease, err := handedDownLease()
+	lease, err := inheritedLease()
 	if err != nil {
 		return complain(err)
 	}
@@ -66,7 +66,7 @@ func (s *supervisor) run(orders *json.Decoder) report {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	requests := make(chan struct{})
-	go watch(orders, requests)
+	go readOrders(orders, requests)
 
 	alarm, err := newAlarm()
 	if err != nil {
@@ -81,16 +81,16 @@ func (s *supervisor) run(orders *json.Decoder) report {
 	}
 	over := make(chan struct{})
 	go s.lease.awaitEnd(alarm, over)
-	s.bury(deaths, stop, requests, over)
-	swept := s.plan.sweep()
-	for _, one := range swept { // after all of it: when the server is dead, so are we at the first word
+	s.waitForTree(deaths, stop, requests, over)
+	moved := s.plan.quarantine()
+	for _, one := range moved { // printed last: when the server is dead, the first write kills this process
 		fmt.Printf("\nsignoff: put away, because programs outside would take orders from it: %s\n", one)
 	}
 	return s.report()
 }
 
-// watch passes on each order to terminate, until the pipe ends, which is the order to kill.
-func watch(orders *json.Decoder, requests chan<- struct{}) {
+// readOrders passes on each order to terminate, until the pipe ends, which is the order to kill.
+func readOrders(orders *json.Decoder, requests chan<- struct{}) {
 	defer close(requests)
 	for {
 		var next order
@@ -103,8 +103,8 @@ func watch(orders *json.Decoder, requests chan<- struct{}) {
 	}
 }
 
-// bury returns when no child is left. It kills whatever outlives the command, and everything as soon as it is told to.
-func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests, over <-chan struct{}) {
+// waitForTree returns when no child is left. It kills all that outlives the command, and everything as soon as it is asked to.
+func (s *supervisor) waitForTree(deaths, stop <-chan os.Signal, requests, over <-chan struct{}) {
 	tick := time.NewTicker(censusInterval)
 	defer tick.Stop()
 	if s.plan.Process {
@@ -120,7 +120,7 @@ func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests, over <-chan s
 		case <-tick.C:
 			s.census()
 		case text, more := <-s.trouble:
-			s.heard(text, more)
+			s.noteTrouble(text, more)
 		case <-stop:
 			s.killed = true
 		case <-over:
@@ -135,33 +135,33 @@ func (s *supervisor) bury(deaths, stop <-chan os.Signal, requests, over <-chan s
 	}
 }
 
-// terminate asks the program itself. Below a warden it has no number here, so the warden passes it on.
+// terminate asks the program itself. Below a watchdog it has no process id here, so the watchdog forwards the signal.
 func (s *supervisor) terminate() {
 	if !s.ended {
 		_ = unix.Kill(s.child, unix.SIGTERM)
 	}
 }
 
-// heard takes in what the stages have written. A command has begun when the walls stand: that its program cannot be
+// noteTrouble handles what the stages have written. A command has begun when it is isolated: that its program cannot be
 // executed is for its output to say. A process has begun when its pipe ends and nothing follows, since the exec closes it.
-func (s *supervisor) heard(text string, more bool) {
+func (s *supervisor) noteTrouble(text string, more bool) {
 	switch {
 	case !more:
 		s.trouble = nil
-		if s.plan.Process && s.stands && s.problem == "" {
-			s.reach()
+		if s.plan.Process && s.isolated && s.problem == "" {
+			s.noteBegun()
 		}
 	case text == ready:
-		s.stands = true
+		s.isolated = true
 		if !s.plan.Process {
-			s.reach()
+			s.noteBegun()
 		}
 	default:
 		s.problem = cmp.Or(s.problem, firstLine(text))
 	}
 }
 
-func (s *supervisor) reach() {
+func (s *supervisor) noteBegun() {
 	s.reached = true
 	fmt.Fprint(os.Stderr, begun)
 }
@@ -212,7 +212,7 @@ func (s *supervisor) report() report {
 	s.life.Close()
 	for s.trouble != nil {
 		text, more := <-s.trouble
-		s.heard(text, more)
+		s.noteTrouble(text, more)
 	}
 	if !s.reached && !s.killed {
 		if s.problem == "" {
@@ -225,14 +225,6 @@ func (s *supervisor) report() report {
 		return report{ExitCode: 128 + int(unix.SIGKILL), Begun: true}
 	}
 	return report{ExitCode: exitCode(s.status), Begun: s.reached, Killed: s.killed, Lapsed: s.lapsed}
-}
-
-// exitCode is as a shell tells it. The stages pass it on in this form.
-func exitCode(status syscall.WaitStatus) int {
-	if status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return status.ExitStatus()
 }
 
 // launch starts the first stage below. Its standard input is a pipe that ends with this process.
@@ -252,34 +244,34 @@ func (s *supervisor) launch() error {
 	switch {
 	case s.plan.Process:
 		files = append(files, handedInput, handedErrors)
-		defer letGo()
+		defer releaseStreams()
 	case s.plan.Online:
-		files = append(files, handedCourier)
-		defer unix.Close(handedCourier)
+		files = append(files, handedRelay)
+		defer unix.Close(handedRelay)
 	}
 	s.life = life.ours
 	if s.child, err = s.plan.fork(files); err != nil {
 		return fmt.Errorf("sandbox: starting %s: %w", s.plan.Method, err)
 	}
 	if !s.plan.Process {
-		_ = unix.Setpriority(unix.PRIO_PGRP, s.child, commandNice) // the walls of hundreds are much work, too
+		_ = unix.Setpriority(unix.PRIO_PGRP, s.child, commandNice) // the isolation of hundreds is much work, too
 	}
-	go hear(trouble.ours, s.trouble)
-	go s.plan.handOver(environment.ours)
+	go readTrouble(trouble.ours, s.trouble)
+	go s.plan.sendEnvironment(environment.ours)
 	return nil
 }
 
-// letGo leaves a process's streams to the process: whoever else holds an end keeps the other from hearing that the
-// process has closed its own.
-func letGo() {
+// releaseStreams closes the streams of a process here: while somebody else holds an end, the other side does not see that
+// the process has closed its own.
+func releaseStreams() {
 	_ = unix.Dup3(int(os.Stderr.Fd()), int(os.Stdout.Fd()), unix.O_CLOEXEC)
 	_ = unix.Close(handedInput)
 	_ = unix.Close(handedErrors)
 }
 
-// hear passes on what the stages write, until the last of them that has the pipe open lets go of it: that the command is
-// ready as soon as it is so, however much was complained about before, and the complaints up to a limit.
-func hear(pipe *os.File, trouble chan<- string) {
+// readTrouble forwards what the stages write, until all of them have closed the pipe: that the command is ready, at once and
+// however many complaints came before, and the complaints up to a limit.
+func readTrouble(pipe *os.File, trouble chan<- string) {
 	defer close(trouble)
 	text := bufio.NewReaderSize(pipe, troubleLimit)
 	for left := troubleLimit; ; {
@@ -297,9 +289,9 @@ func hear(pipe *os.File, trouble chan<- string) {
 	}
 }
 
-// handOver writes the environment for the last stage. It does not travel among the arguments, which everybody on this
-// machine can read. Where it does not arrive whole, that stage finds half a list, and says so.
-func (p plan) handOver(pipe *os.File) {
+// sendEnvironment writes the environment for the last stage. It is not among the arguments, which everybody on this machine
+// can read. If it does not arrive whole, that stage fails to decode the list.
+func (p plan) sendEnvironment(pipe *os.File) {
 	defer pipe.Close()
 	_ = json.NewEncoder(pipe).Encode(p.environment())
 }
@@ -317,6 +309,6 @@ func (p plan) fork(files []uintptr) (int, error) {
 	default:
 		attr.Dir = "/"
 		p.unshare(attr.Sys)
-		return syscall.ForkExec(self, p.stage(wardenArg), attr)
+		return syscall.ForkExec(self, p.stage(watchdogArg), attr)
 	}
 }

@@ -35,8 +35,8 @@ type Proxy struct {
 
 const (
 	maxConnections = 64               // at a time; further ones wait
-	headPatience   = 10 * time.Second // for the whole head of a request
-	idlePatience   = 2 * time.Minute  // for the next byte, in whichever direction
+	headTimeout    = 10 * time.Second // for the whole head of a request
+	idleTimeout    = 2 * time.Minute  // for the next byte, in whichever direction
 	maxHead        = 32 << 10
 	maxLinger      = 256 << 10 // of a refused request that is still read, so that the refusal arrives
 )
@@ -79,7 +79,7 @@ func (p *Proxy) serve(listener net.Listener) {
 		}
 		p.running.Go(func() {
 			defer func() { <-p.slots }()
-			p.attend(&patient{Conn: client, patience: idlePatience})
+			p.serveConn(&idleConn{Conn: client, timeout: idleTimeout})
 		})
 	}
 }
@@ -93,8 +93,8 @@ func (p *Proxy) closing(c io.Closer) func() {
 	}
 }
 
-// attend serves the one request of a connection.
-func (p *Proxy) attend(client net.Conn) {
+// serveConn serves the one request of a connection.
+func (p *Proxy) serveConn(client net.Conn) {
 	defer p.closing(client)()
 	request, body, err := readHead(client)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *Proxy) attend(client net.Conn) {
 
 // readHead reads no more than a head may have, and not for longer than it may take. What follows comes from the reader.
 func readHead(client net.Conn) (*http.Request, *bufio.Reader, error) {
-	late := time.AfterFunc(headPatience, func() { client.Close() })
+	late := time.AfterFunc(headTimeout, func() { client.Close() })
 	defer late.Stop()
 	head := &io.LimitedReader{R: client, N: maxHead}
 	reader := bufio.NewReader(head)
@@ -135,7 +135,7 @@ func (p *Proxy) dial(request *http.Request) (net.Conn, error) {
 	if err != nil {
 		return nil, unreachable(address, err)
 	}
-	return &patient{Conn: upstream, patience: idlePatience}, nil
+	return &idleConn{Conn: upstream, timeout: idleTimeout}, nil
 }
 
 // destination is taken from where the request says that it goes, never from its Host header, which could say otherwise.
@@ -247,7 +247,7 @@ func strip(request *http.Request) {
 }
 
 func closeWrite(connection net.Conn) {
-	if p, isPatient := connection.(*patient); isPatient {
+	if p, isPatient := connection.(*idleConn); isPatient {
 		connection = p.Conn
 	}
 	if half, can := connection.(interface{ CloseWrite() error }); can {
@@ -255,20 +255,20 @@ func closeWrite(connection net.Conn) {
 	}
 }
 
-// patient is a connection that is given up when it stands still. A byte in either direction is a sign of life: a download
+// idleConn is a connection that is given up when it stands still. A byte in either direction is a sign of life: a download
 // says nothing upwards for as long as it takes.
-type patient struct {
+type idleConn struct {
 	net.Conn
-	patience time.Duration
+	timeout time.Duration
 }
 
-func (p *patient) Read(buffer []byte) (int, error) {
-	_ = p.SetDeadline(time.Now().Add(p.patience))
+func (p *idleConn) Read(buffer []byte) (int, error) {
+	_ = p.SetDeadline(time.Now().Add(p.timeout))
 	return p.Conn.Read(buffer)
 }
 
-func (p *patient) Write(chunk []byte) (int, error) {
-	_ = p.SetDeadline(time.Now().Add(p.patience))
+func (p *idleConn) Write(chunk []byte) (int, error) {
+	_ = p.SetDeadline(time.Now().Add(p.timeout))
 	return p.Conn.Write(chunk)
 }
 

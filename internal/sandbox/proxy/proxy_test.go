@@ -46,7 +46,7 @@ func site(t testing.TB, handler http.HandlerFunc) (server *httptest.Server, port
 func ask(t testing.TB, p *Proxy, text string) string {
 	t.Helper()
 	client, server := tcpPair(t)
-	p.running.Go(func() { p.attend(server) })
+	p.running.Go(func() { p.serveConn(server) })
 	_, _ = io.WriteString(client, text)
 	answer, _ := io.ReadAll(client)
 	client.Close()
@@ -176,9 +176,9 @@ func TestProxyGivesUp(t *testing.T) {
 		p := open(t, egress.Dialer{})
 		defer p.Close()
 		client, server := net.Pipe()
-		p.running.Go(func() { p.attend(server) })
+		p.running.Go(func() { p.serveConn(server) })
 		_, _ = io.WriteString(client, "GET http://slow.example/ HTTP/1.1\r\n")
-		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(started) != headPatience {
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(started) != headTimeout {
 			t.Errorf("%v after %v", err, time.Since(started))
 		}
 	})
@@ -186,8 +186,8 @@ func TestProxyGivesUp(t *testing.T) {
 		client, inside := net.Pipe()
 		upstream, outside := net.Pipe()
 		go func() {
-			inside := &patient{inside, idlePatience}
-			tunnel(inside, inside, &patient{upstream, idlePatience})
+			inside := &idleConn{inside, idleTimeout}
+			tunnel(inside, inside, &idleConn{upstream, idleTimeout})
 			inside.Close()
 			upstream.Close()
 		}()
@@ -196,12 +196,12 @@ func TestProxyGivesUp(t *testing.T) {
 		_, _ = reader.ReadString('\n')
 		started := time.Now()
 		for range 10 { // a download: the client says nothing for as long as it takes
-			time.Sleep(idlePatience - time.Second)
+			time.Sleep(idleTimeout - time.Second)
 			fmt.Fprint(outside, "x")
 			_, err := reader.ReadByte()
 			must(t, err)
 		}
-		if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) || time.Since(started) != 10*(idlePatience-time.Second)+idlePatience {
+		if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) || time.Since(started) != 10*(idleTimeout-time.Second)+idleTimeout {
 			t.Errorf("%v after %v", err, time.Since(started))
 		}
 	})

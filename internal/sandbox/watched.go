@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// A command that has left its walls behind can still be obeyed outside of them: by git, which runs hooks and what a config
-// names; by direnv and editors; and by the agents that this very server starts in the same folder, without walls, which
+// Files that a command leaves in the workspace can make programs outside run something: git, which runs hooks and the programs
+// of its config; direnv and editors; and the agents that this server starts in the same folder, without isolation, which
 // read commands from their settings. What is there is read-only inside. What is not there yet cannot be mounted over, so
-// it is watched: whatever has appeared in such a place when the command is over is put away before its result is told.
+// it is watched: whatever has appeared in such a place when the command is over is moved away before its result is returned.
 
 // trusted is what others outside take commands from. Signoff itself is one of them: a server that is started without
 // SIGNOFF_CONFIG reads signoff.yaml in the folder that it is started in. Texts that agents merely read, such as AGENTS.md, are not in it: who
@@ -34,15 +34,15 @@ func GitParts() []string { return slices.Clone(gitParts) }
 // other working trees, which may lie outside.
 var gitParts = []string{"commondir", "config", "config.worktree", "hooks", "modules", "worktrees"}
 
-// place is a part of the workspace that a command must leave as it was.
-type place struct {
+// watchedPlace is a part of the workspace that a command must leave as it was.
+type watchedPlace struct {
 	Path string // relative to the workspace
 	Link string `json:",omitempty"` // what it leads to; where it is no link, nothing was there
 }
 
 // watches lists the places that are to stay empty, or links.
-func (c Config) watches(dir string) []place {
-	var all []place
+func (c Config) watches(dir string) []watchedPlace {
+	var all []watchedPlace
 	for _, path := range slices.Concat(c.ReadOnly, c.links) {
 		if relative, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(relative) {
 			all = append(all, watchOne(dir, relative)...)
@@ -62,14 +62,14 @@ func (c Config) watches(dir string) []place {
 }
 
 // watchOne watches path, or the link on the way to it. What is there as a plain file or folder is guarded.
-func watchOne(dir, path string) []place {
+func watchOne(dir, path string) []watchedPlace {
 	for _, part := range append(parents(path), path) {
 		target, err := os.Readlink(filepath.Join(dir, part))
 		switch {
 		case err == nil:
-			return []place{{Path: part, Link: target}}
+			return []watchedPlace{{Path: part, Link: target}}
 		case isAbsent(err):
-			return []place{{Path: path}}
+			return []watchedPlace{{Path: path}}
 		}
 	}
 	return nil

@@ -5,4 +5,4 @@ package proxy
 import "os"
 
 // Start has nothing to serve here: no command runs.
-func (p *Proxy) Start(courier *os.File) { courier.Close() }
+func (p *Proxy) Start(relay *os.File) { relay.Close() }

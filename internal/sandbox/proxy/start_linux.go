@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start serves the door that comes over courier, until Close, and closes courier.
-func (p *Proxy) Start(courier *os.File) { p.running.Go(func() { p.await(courier) }) }
+// Start serves the listening socket that arrives over relay, until Close, and closes relay.
+func (p *Proxy) Start(relay *os.File) { p.running.Go(func() { p.await(relay) }) }
 
-// await serves the door as soon as it arrives, until the proxy is closed. A command that never came to be sends none.
-func (p *Proxy) await(courier *os.File) {
-	defer p.closing(courier)()
-	door, err := receive(courier)
+// await serves the socket as soon as it arrives, until the proxy is closed. A command that never started sends none.
+func (p *Proxy) await(relay *os.File) {
+	defer p.closing(relay)()
+	socket, err := receive(relay)
 	if err != nil {
 		return
 	}
-	defer door.Close()
-	listener, err := net.FileListener(door)
+	defer socket.Close()
+	listener, err := net.FileListener(socket)
 	if err != nil {
 		return
 	}
@@ -27,8 +27,8 @@ func (p *Proxy) await(courier *os.File) {
 }
 
 // receive waits for one descriptor. There is room for no other.
-func receive(courier *os.File) (*os.File, error) {
-	raw, err := courier.SyscallConn()
+func receive(relay *os.File) (*os.File, error) {
+	raw, err := relay.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,11 @@ func receive(courier *os.File) (*os.File, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:length])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(err, errors.New("proxy: the command has ended without a door"))
+		return nil, errors.Join(err, errors.New("proxy: the command has ended without a listening socket"))
 	}
 	descriptors, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(descriptors) != 1 {
-		return nil, errors.Join(err, errors.New("proxy: no door was sent"))
+		return nil, errors.Join(err, errors.New("proxy: no listening socket was sent"))
 	}
-	return os.NewFile(uintptr(descriptors[0]), "door"), nil
+	return os.NewFile(uintptr(descriptors[0]), "listener"), nil
 }

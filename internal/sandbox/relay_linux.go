@@ -2,25 +2,24 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// A command that is granted network still gets none: its namespace holds a loopback and nothing else. It gets a door. The
+// A command that is granted network still gets none: its namespace holds a loopback and nothing else. It gets a socket relay. The
 // last stage listens on that loopback and sends the listening socket out to the server, before the command exists. A
 // socket belongs to the namespace that it was made in, wherever it is held, so the server takes connections from inside
 // without a single route leading out.
 
-// openDoor makes the door and sends it. It returns what tells programs of it.
-func openDoor() ([]string, error) {
+// openRelay listens, and sends the listening socket to the server. It returns the variables that name the proxy to programs.
+func openRelay() ([]string, error) {
 	listener, port, err := listenInside()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: listening for the command's connections: %w", err)
 	}
 	defer unix.Close(listener)
-	defer unix.Close(courierFD)
-	if err := unix.Sendmsg(courierFD, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
+	defer unix.Close(relayFD)
+	if err := unix.Sendmsg(relayFD, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
 		return nil, fmt.Errorf("sandbox: handing the network to the server: %w", err)
 	}
 	return proxyVariables(port), nil
@@ -44,7 +43,7 @@ func listenInside() (listener, port int, err error) {
 	return listener, bound.(*unix.SockaddrInet4).Port, nil
 }
 
-// proxyVariables is the custom that most programs follow, in its several spellings. Node needs to be told to.
+// proxyVariables name the proxy in all spellings that programs read. Node needs a switch besides.
 func proxyVariables(port int) []string {
 	variables := []string{
 		"NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1",
@@ -53,14 +52,4 @@ func proxyVariables(port int) []string {
 		variables = append(variables, fmt.Sprintf("%s=http://127.0.0.1:%d", name, port))
 	}
 	return variables
-}
-
-// courier is a pair of sockets, over which descriptors can travel.
-func (p *pipes) courier() pipe {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return p.add(pipe{}, err)
-	}
-	err = unix.SetNonblock(pair[0], true) // so that closing it wakes who waits for it
-	return p.add(pipe{os.NewFile(uintptr(pair[0]), "courier"), os.NewFile(uintptr(pair[1]), "courier")}, err)
 }

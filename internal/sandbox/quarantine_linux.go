@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// sweep puts away what the command has left in watched places, and returns what became of each. It is the supervisor's
-// last work, when nothing of the command lives, and is done also when the server is dead.
-func (p plan) sweep() []string {
-	if !p.Method.walled() {
+// quarantine moves away the files that the command has left in watched places, and returns a note for each. The supervisor
+// does it last, when nothing of the command lives, also when the server is dead.
+func (p plan) quarantine() []string {
+	if !p.Method.isolates() {
 		return nil
 	}
 	here, err := identify(p.Dir)
@@ -28,20 +28,20 @@ func (p plan) sweep() []string {
 		return []string{"the working directory cannot be looked through any more: " + err.Error()}
 	}
 	defer folder.Close()
-	b := broom{folder}
+	b := quarantine{folder}
 	var all []string
 	for _, one := range p.Watched {
-		if done := b.sweep(one); done != "" {
+		if done := b.check(one); done != "" {
 			all = append(all, done)
 		}
 	}
 	return all
 }
 
-// broom sweeps one workspace.
-type broom struct{ folder *os.Root }
+// quarantine checks the watched places of one workspace.
+type quarantine struct{ folder *os.Root }
 
-func (b broom) sweep(one place) string {
+func (b quarantine) check(one watchedPlace) string {
 	if one.Link != "" {
 		return b.restore(one)
 	}
@@ -49,15 +49,15 @@ func (b broom) sweep(one place) string {
 	if isAbsent(err) || err == nil && b.harmless(path, info) {
 		return ""
 	}
-	told := b.putAway(path)
+	note := b.moveAway(path)
 	if path == gitConfig && err == nil && info.Mode().IsRegular() {
-		return cmp.Or(b.replaceConfig(told), told)
+		return cmp.Or(b.replaceConfig(note), note)
 	}
-	return told
+	return note
 }
 
 // find looks path up. A link on the way is what is found: it was not there before, wherever it leads.
-func (b broom) find(path string) (string, fs.FileInfo, error) {
+func (b quarantine) find(path string) (string, fs.FileInfo, error) {
 	for _, part := range parents(path) {
 		info, err := b.folder.Lstat(part)
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -69,7 +69,7 @@ func (b broom) find(path string) (string, fs.FileInfo, error) {
 }
 
 // harmless tells whether what has appeared may stay: git init and git clone are ordinary work.
-func (b broom) harmless(path string, info fs.FileInfo) bool {
+func (b quarantine) harmless(path string, info fs.FileInfo) bool {
 	switch path {
 	case ".git":
 		return info.IsDir()
@@ -92,7 +92,7 @@ func isAlone(info fs.FileInfo) bool {
 
 // read returns the beginning of a file, and whether that is all of it. It does not wait for somebody at the other end of
 // what turns out to be a pipe.
-func (b broom) read(path string) (text string, whole bool) {
+func (b quarantine) read(path string) (text string, whole bool) {
 	file, err := b.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", false
@@ -106,7 +106,7 @@ func (b broom) read(path string) (text string, whole bool) {
 }
 
 // onlySamples tells whether a folder of hooks holds nothing but the examples that git puts there itself.
-func (b broom) onlySamples(path string) bool {
+func (b quarantine) onlySamples(path string) bool {
 	folder, err := b.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return false
@@ -123,9 +123,9 @@ func (b broom) onlySamples(path string) bool {
 
 const maxSamples = 100 // git brings about fifteen
 
-// putAway renames: what was written may be somebody's work. A command can have taken the right to rename from its own
+// moveAway renames and does not delete: the content may be somebody's work. A command can have taken the right to rename from its own
 // folder, so that is taken back first.
-func (b broom) putAway(path string) string {
+func (b quarantine) moveAway(path string) string {
 	target := path + ".planted-" + strings.ToLower(rand.Text()[:8])
 	err := b.folder.Rename(path, target)
 	if os.IsPermission(err) {
@@ -142,7 +142,7 @@ func (b broom) putAway(path string) string {
 }
 
 // unlock gives the owner of the folders above path his rights back.
-func (b broom) unlock(path string) {
+func (b quarantine) unlock(path string) {
 	for _, parent := range append([]string{"."}, parents(path)...) {
 		if info, err := b.folder.Stat(parent); err == nil {
 			_ = b.folder.Chmod(parent, info.Mode().Perm()|0o700)
@@ -151,22 +151,22 @@ func (b broom) unlock(path string) {
 }
 
 // restore puts a link back that leads to a protected file.
-func (b broom) restore(one place) string {
+func (b quarantine) restore(one watchedPlace) string {
 	target, err := b.folder.Readlink(one.Path)
 	if err == nil && target == one.Link {
 		return ""
 	}
-	told := b.putAway(one.Path)
+	note := b.moveAway(one.Path)
 	b.unlock(one.Path)
 	if err := b.folder.Symlink(one.Link, one.Path); err != nil {
 		return fmt.Sprintf("%s was a link, and cannot be made again", one.Path)
 	}
-	return cmp.Or(told, fmt.Sprintf("%s is a link again", one.Path))
+	return cmp.Or(note, fmt.Sprintf("%s is a link again", one.Path))
 }
 
-// replaceConfig writes what is harmless of a config that was put away: without any, the repository would be none.
-func (b broom) replaceConfig(told string) string {
-	_, name, moved := strings.Cut(told, " is now ")
+// replaceConfig writes the harmless settings of a config that was moved away: without a config, git sees no repository.
+func (b quarantine) replaceConfig(note string) string {
+	_, name, moved := strings.Cut(note, " is now ")
 	if !moved {
 		return ""
 	}
@@ -177,5 +177,5 @@ func (b broom) replaceConfig(told string) string {
 	}
 	defer fresh.Close()
 	_, _ = io.WriteString(fresh, plainConfig(text))
-	return told + ", without what could run programs in its place"
+	return note + ", without what could run programs in its place"
 }

@@ -1,0 +1,199 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+// Run runs command and copies what it prints, stdout and stderr in their order, to output as it comes. It returns when
+// the command and all its descendants are dead, which is at most about two seconds after command.Timeout or the end of
+// ctx. The end of ctx is an error, its cause; the end of the timeout is a result with TimedOut set.
+//
+// The command's environment is PATH, HOME, TMPDIR, LANG and TERM of the sandbox's, and command.Env on top: an entry of it
+// takes the place of the sandbox's own, PATH included, and of two entries with one name the later counts.
+//
+// A program that does not exist is a result with exit code 127, one that cannot be executed 126, and output says so,
+// as a shell does it. Other errors than the end of ctx say what became of the command: [domain.CodeNotStarted] means for
+// certain that nothing of it has run, so that it may be tried again, and [domain.CodeToolFailed] that it may have run in part.
+//
+// So many commands and processes start at once as there are processors; the others wait for that, and their time does not
+// run meanwhile. A command that has not begun a minute after its turn came is given up.
+//
+// A Write that blocks does not hold up the killing. Where one is still blocked two seconds after, Run returns without
+// it, and no other begins.
+func (s *Sandbox) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	if s.kind == KindNone {
+		return domain.CommandResult{}, s.refusal()
+	}
+	if ctx.Err() != nil {
+		return domain.CommandResult{}, context.Cause(ctx)
+	}
+	plan, err := s.plan(command)
+	if err != nil {
+		return domain.CommandResult{}, err
+	}
+	return plan.run(ctx, command.Timeout, output)
+}
+
+func (s *Sandbox) refusal() error {
+	return domain.Errorf(domain.CodeSandboxUnavailable, "Commands are not run, because nothing here can confine them. "+
+		"Install bubblewrap, or allow unprivileged user namespaces, or set SIGNOFF_SANDBOX=off to run them without "+
+		"isolation; `signoff doctor` shows what was tried.")
+}
+
+func (s *Sandbox) plan(command domain.Command) (plan, error) {
+	dir, err := workspace(command.Dir)
+	if err != nil {
+		return plan{}, err
+	}
+	if err := wellFormed(command.Argv); err != nil {
+		return plan{}, err
+	}
+	if err := environs(command.Env); err != nil {
+		return plan{}, err
+	}
+	proxy, err := s.config.proxyTo(command.Hosts)
+	if err != nil {
+		return plan{}, err
+	}
+	folder, err := identify(dir)
+	if err != nil {
+		return plan{}, domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
+	}
+	guards, err := s.guards(dir, command.Denied)
+	if err != nil {
+		return plan{}, err
+	}
+	return plan{
+		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
+		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
+		Online: proxy != nil && s.method.isolates(), Proxy: proxy, Lease: s.lease,
+		Starts: s.starts, StartLimit: cmp.Or(s.startLimit, startLimit), Spawned: s.spawned,
+	}, nil
+}
+
+// wellFormed refuses what would not arrive as it was shown: JSON would replace bytes that are not UTF-8.
+func wellFormed(argv []string) error {
+	if len(argv) == 0 || argv[0] == "" {
+		return domain.Errorf(domain.CodeInvalidArguments, "The command is empty.")
+	}
+	for _, arg := range argv {
+		if !isText(arg) {
+			return domain.Errorf(domain.CodeInvalidArguments, "The command contains bytes that are not text.")
+		}
+	}
+	return nil
+}
+
+// environs refuses what would not arrive as it was given. It quotes nothing: an entry may be a secret.
+func environs(env []string) error {
+	for i, entry := range env {
+		name, _, isPair := strings.Cut(entry, "=")
+		if !isPair || name == "" || !isText(entry) {
+			return domain.Errorf(domain.CodeInvalidArguments,
+				"Entry %d of the environment is not NAME=value, or not text.", i+1)
+		}
+	}
+	return nil
+}
+
+// proxyTo returns none where no host is granted.
+func (c Config) proxyTo(hosts []string) (Proxy, error) {
+	switch {
+	case len(hosts) == 0:
+		return nil, nil //nolint:nilnil // a command without network is the ordinary case
+	case c.Network == nil:
+		return nil, domain.Errorf(domain.CodeSandboxUnavailable, "Commands are given no network here.")
+	}
+	return c.Network(hosts)
+}
+
+// workspace resolves dir and refuses folders that cannot be a workspace: they would open up what is to be closed.
+func workspace(dir string) (string, error) {
+	if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
+		return "", domain.Errorf(domain.CodeInvalidArguments, "The working directory %q is not an absolute path.", dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
+	}
+	if real != filepath.Clean(dir) { // a person has approved a command in dir, and not where a link leads now
+		return "", domain.Errorf(domain.CodePathOutsideWorkspace, "The working directory was replaced by a link.")
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", domain.Errorf(domain.CodeToolFailed, "The working directory is not a folder.").With(err)
+	}
+	if real == "/tmp" || real == "/" || isSystem(real) {
+		return "", domain.Errorf(domain.CodeInvalidArguments, "The folder %s of the system cannot be a workspace.", real)
+	}
+	return real, nil
+}
+
+// guards lists the mounts inside the workspace, parents first, so that what is built later lies on top.
+func (s *Sandbox) guards(dir string, denied []domain.Denied) ([]guard, error) {
+	var all guards
+	for _, path := range s.config.ReadOnly {
+		if err := protect(dir, path, readOnly, all.add); err != nil {
+			return nil, err
+		}
+	}
+	protectGit(dir, all.add)
+	protectTrusted(dir, all.add)
+	for _, path := range s.config.Hidden {
+		if err := protect(dir, path, hidden, all.add); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range denied {
+		if err := s.deny(dir, one, all.add); err != nil {
+			return nil, err
+		}
+	}
+	return all.needed(), nil
+}
+
+// protect guards path where it lies strictly inside dir and exists. A symlink on the way is refused: somebody put it there
+// after the server started, and it leads elsewhere.
+func protect(dir, path string, as guardKind, add func(string, guardKind)) error {
+	relative, err := filepath.Rel(dir, path)
+	if err != nil || relative == "." || !filepath.IsLocal(relative) {
+		return nil //nolint:nilerr // a path that has no place relative to dir does not lie in it
+	}
+	for _, part := range append(parents(relative), relative) {
+		info, err := os.Lstat(filepath.Join(dir, part))
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return domain.Errorf(domain.CodeSandboxUnavailable,
+				"A protected folder inside the workspace was replaced by a link, so commands are not run.").With(err)
+		}
+	}
+	add(relative, as)
+	return nil
+}
+
+// protectGit keeps a command from leaving code behind that git runs later, outside. A .git that is a file, as in a
+// linked worktree, names the folder with the hooks, so it is read-only itself.
+func protectGit(dir string, add func(string, guardKind)) {
+	info, err := os.Lstat(filepath.Join(dir, ".git"))
+	switch {
+	case err != nil:
+	case info.Mode().IsRegular():
+		add(".git", readOnly)
+	case info.IsDir():
+		for _, name := range gitParts {
+			path := filepath.Join(".git", name)
+			if info, err := os.Lstat(filepath.Join(dir, path)); err == nil && info.Mode()&os.ModeSymlink == 0 {
+				add(path, readOnly)
+			}
+		}
+	}
+}
