@@ -122,7 +122,10 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if err != nil {
 		return nil, err
 	}
-	return a, a.listen(ctx)
+	if a.listener, err = http.Listen(ctx, config.Addr); err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", config.Addr, err)
+	}
+	return a, nil
 }
 
 func (a *App) openStore(ctx context.Context) (err error) {
@@ -201,13 +204,6 @@ func (a *App) openSandbox(ctx context.Context) (err error) {
 		slog.Warn("no sandbox works here, so commands are refused; `signoff doctor` tells why")
 	case string(sandbox.KindOff):
 		slog.Warn("SIGNOFF_SANDBOX=off: commands run unconfined")
-	}
-	return nil
-}
-
-func (a *App) listen(ctx context.Context) (err error) {
-	if a.listener, err = http.Listen(ctx, a.config.Addr); err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", a.config.Addr, err)
 	}
 	return nil
 }

@@ -299,15 +299,10 @@ func same(decision domain.Decision, approval domain.Approval, answer Answer) boo
 		option, err := choose(Options(approval.Options), answer)
 		return err == nil && option == decision.OptionID
 	case domain.ApprovalQuestion:
-		return sameOrNone(answer.Answer, decision.Answer)
+		return (answer.Answer == nil && decision.Answer == nil) || (answer.Answer != nil && decision.Answer != nil && sameJSON(answer.Answer, decision.Answer))
 	default:
 		return sameJSON(or(answer.Arguments, approval.Call.Arguments), or(decision.Arguments, approval.Call.Arguments))
 	}
-}
-
-// sameOrNone compares what may be missing.
-func sameOrNone(a, b json.RawMessage) bool {
-	return (a == nil && b == nil) || (a != nil && b != nil && sameJSON(a, b))
 }
 
 // sameJSON compares what two documents say. What has no canonical form is only the same as itself.

@@ -28,9 +28,6 @@ func NewFrame(event domain.Event) Frame {
 	return encode(strconv.FormatInt(event.Seq, 10), event, false)
 }
 
-// newFeedFrame encodes event for the feed. The cursor is its id, and it names its execution.
-func newFeedFrame(cursor string, event domain.Event) Frame { return encode(cursor, event, true) }
-
 // encode depends on the event alone, and on no other event of its log: a follower may begin anywhere, and gets the
 // bytes that it would have got live.
 //

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -77,7 +78,7 @@ type result struct {
 // NewLog returns a log over s. It commits nothing until Run is called.
 func NewLog(s Store) *Log {
 	return &Log{store: s, queued: make(chan struct{}, 1), topics: topics{byID: map[domain.ExecutionID]*topic{}},
-		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}, peers: newPeers()}
+		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}, peers: peers{self: rand.Text(), out: newAccumulator(), in: newAccumulator()}}
 }
 
 // Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. Where other
@@ -256,7 +257,11 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 	changes := stamped(batch, time.Now())
 	failpoint.Hit(failpoint.LogTaken)
 	outcomes, err := l.storeCommit(ctx, changes)
-	l.noteFailure(err)
+	if err != nil {
+		l.failed.Store(time.Now().UnixNano())
+	} else {
+		l.failed.Store(0)
+	}
 	failpoint.Hit(failpoint.LogCommitted)
 	if err != nil && len(batch) > 1 && separable(err) {
 		slog.Warn("batch failed, committing its changes one by one", "changes", len(batch), "error", err)
@@ -283,14 +288,6 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 // failureLasts is for how long a failure says something about the next commit. Longer, and a server that nobody sends anything for its
 // failing would fail for ever.
 const failureLasts = 10 * time.Second
-
-func (l *Log) noteFailure(err error) {
-	if err != nil {
-		l.failed.Store(time.Now().UnixNano())
-	} else {
-		l.failed.Store(0)
-	}
-}
 
 // Failing tells whether the database has just refused what was to be written: a full disk may well have room for what overwrites a
 // row, and none for an event.
@@ -386,7 +383,7 @@ func (l *Log) Stats() Stats {
 	l.mu.Unlock()
 	return Stats{
 		Commits: l.commits.Load(), Changes: l.changes.Load(), Events: l.events.Load(),
-		Topics: l.topics.count(), Queued: queued,
+		Topics: len(l.topics.all()), Queued: queued,
 		Listening: l.peers.listening.Load(), NotificationsSent: l.peers.sent.Load(), NotificationsReceived: l.peers.received.Load(),
 		FoundByNotification: l.peers.foundByNotification.Load(), FoundByPoll: l.peers.foundByPoll.Load(),
 	}

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"maps"
 	"sync/atomic"
@@ -35,8 +34,6 @@ type peers struct {
 	sent, received                   atomic.Int64
 	foundByNotification, foundByPoll atomic.Int64
 }
-
-func newPeers() peers { return peers{self: rand.Text(), out: newAccumulator(), in: newAccumulator()} }
 
 // noteForPeers notes that the others should look. It never waits.
 func (l *Log) noteForPeers(id domain.ExecutionID, tenant domain.TenantID) {

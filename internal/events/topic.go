@@ -70,12 +70,6 @@ func (ts *topics) some(ids map[domain.ExecutionID]bool) []*topic {
 	return some
 }
 
-func (ts *topics) count() int {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	return len(ts.byID)
-}
-
 // topic is what followers of one execution share: the tail of frames and the bells.
 type topic struct {
 	id    domain.ExecutionID

@@ -23,8 +23,6 @@ type dumpStart struct {
 // distances are a set of such distances. Each is the bit of its number; the greatest one is 12.
 type distances uint16
 
-func newDumpIndex() *dumpIndex { return &dumpIndex{dumps: map[dumpStart][]dump{}} }
-
 func (x *dumpIndex) add(d dump) {
 	second := 1 + slices.IndexFunc(d[1:], isKnown)
 	x.reach[d[0]] = max(x.reach[d[0]], second)

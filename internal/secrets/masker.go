@@ -29,7 +29,7 @@ var plain = NewMasker()
 
 // NewMasker returns a masker of values. Those that are too short are left out.
 func NewMasker(values ...string) *Masker {
-	m := &Masker{dumps: newDumpIndex()}
+	m := &Masker{dumps: &dumpIndex{dumps: map[dumpStart][]dump{}}}
 	for _, shape := range shapes {
 		m.expect(shape.prefix)
 	}

@@ -10,47 +10,46 @@ import (
 )
 
 const (
-	// notificationChannel is where replicas tell each other that there is something to read.
+	// notificationChannel is the channel on which replicas say that there is something to read.
 	notificationChannel = "signoff"
 	// MaxNotification is the most bytes of one payload; Postgres takes less than 8000.
 	MaxNotification = 7900
-	// closeTimeout is how long the server is given to hear that a listener leaves.
+	// closeTimeout bounds the farewell of a listener.
 	closeTimeout = time.Second
 )
 
-// listener is how a listener connects. The zero value is that of an engine to which nobody else writes.
+// listener holds the settings of a listening connection. The zero value belongs to an engine to which nobody else writes.
 type listener struct {
 	settings *pgx.ConnConfig
 	connect  time.Duration // how long until it listens
 	ping     time.Duration // how long it may be quiet, and then how long an answer may take
 }
 
-// Notify sends payloads, of at most MaxNotification bytes each, to whoever listens. It is one statement and belongs to no
-// transaction of a change: the lock that it takes, one for the whole server, would make their commits wait in line.
+// Notify sends payloads, of at most MaxNotification bytes each, to all listeners. It is one statement outside the transaction
+// of a change: it takes a lock of the whole database server, on which commits would queue.
 func (s *Store) Notify(ctx context.Context, payloads []string) error {
 	if !s.Shared() || len(payloads) == 0 {
 		return nil
 	}
-	told := list{columns: columns("payload text")}
+	sent := list{columns: columns("payload text")}
 	for _, payload := range payloads {
-		told.rows = append(told.rows, []any{payload})
+		sent.rows = append(sent.rows, []any{payload})
 	}
-	with, args := s.dialect.with(told)
+	with, args := s.dialect.with(sent)
 	if _, err := s.write.ExecContext(ctx, with+` select pg_notify('`+notificationChannel+`', payload) from v`, args...); err != nil {
 		return s.failed("notify", err)
 	}
 	return nil
 }
 
-// Listen hears what is sent, its own replica's bells included, until ctx ends or the connection is lost, and returns
-// why. ready is called once when nothing that is sent from then on is missed; neither of the two may take long.
+// Listen receives notifications, its own replica's included, until ctx ends or the connection is lost, and returns the reason.
+// It calls ready once, when it misses nothing from then on; ready and received must return soon.
 //
-// The connection is its own: one of the pool is handed on after each statement, and would take the ear along. A network
-// that swallows everything looks like one where nobody has anything to say, so where it was quiet for a while the server is asked for
-// an answer.
+// The connection is its own: a pool hands a connection on after each statement, and the subscription with it. A dead network
+// looks like a silent one, so after some silence Listen pings the server.
 //
-// On an engine to which nobody else writes there is nothing to hear, and it returns at once.
-func (s *Store) Listen(ctx context.Context, ready func(), heard func(payload string)) error {
+// On an engine to which nobody else writes Listen returns at once.
+func (s *Store) Listen(ctx context.Context, ready func(), received func(payload string)) error {
 	if !s.Shared() {
 		return nil
 	}
@@ -65,7 +64,7 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(payload str
 		if err != nil {
 			return s.failed("listen", err)
 		}
-		heard(payload)
+		received(payload)
 	}
 }
 
@@ -87,32 +86,26 @@ func (e listener) open(ctx context.Context) (*pgx.Conn, error) {
 func (e listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
 		quiet, cancel := context.WithTimeout(ctx, e.ping)
-		told, err := conn.WaitForNotification(quiet)
+		received, err := conn.WaitForNotification(quiet)
 		cancel()
 		switch {
 		case err == nil:
-			return told.Payload, nil
+			return received.Payload, nil
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case !pgconn.Timeout(err):
 			return "", err
 		}
-		if err := e.answered(ctx, conn); err != nil {
-			return "", err
+		answer, cancel := context.WithTimeout(ctx, e.ping)
+		err = conn.Ping(answer)
+		cancel()
+		if err != nil {
+			return "", fmt.Errorf("no answer to a ping: %w", err)
 		}
 	}
 }
 
-func (e listener) answered(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, e.ping)
-	defer cancel()
-	if err := conn.Ping(ctx); err != nil {
-		return fmt.Errorf("no answer to a ping: %w", err)
-	}
-	return nil
-}
-
-// closeListener has a context of its own: that of the listener is mostly over. The error is of no use, the connection is gone.
+// closeListener has its own context, because the listener's has usually ended. Its error is useless: the connection is gone.
 func closeListener(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

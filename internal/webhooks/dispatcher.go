@@ -117,7 +117,11 @@ func (d *Dispatcher) startDue(ctx context.Context, senders *sync.WaitGroup) {
 		slog.Warn("cannot read which webhooks are due", "error", err)
 	}
 	for _, webhook := range d.turns(due) {
-		room := min(d.share(webhook.Tenant), d.width(webhook)-d.busy[webhook])
+		width := perWebhook
+		if d.failing[webhook] {
+			width = 1
+		}
+		room := min(d.share(webhook.Tenant), width-d.busy[webhook])
 		if room <= 0 || ctx.Err() != nil {
 			continue
 		}
@@ -153,13 +157,6 @@ func (d *Dispatcher) share(tenant domain.TenantID) int {
 		}
 	}
 	return (d.free() - own + 1) / 2
-}
-
-func (d *Dispatcher) width(webhook store.DueWebhook) int {
-	if d.failing[webhook] {
-		return 1
-	}
-	return perWebhook
 }
 
 func (d *Dispatcher) begin(ctx context.Context, senders *sync.WaitGroup, webhook store.DueWebhook, limit int) {

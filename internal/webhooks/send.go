@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -102,16 +103,9 @@ func (s sender) body(hook store.Webhook, d store.Delivery) []byte {
 	}
 	notice.Data.Link = s.links.URL(Grant{
 		Approval: notice.Data.Approval, Tenant: d.Tenant, Expires: linkExpiry(notice.Data.Expires, d.Created),
-		For: hookName(hook), Webhook: hook.ID,
+		For: cmp.Or(hook.Description, "webhook "+hook.ID), Webhook: hook.ID,
 	})
 	return domain.Encode(notice)
-}
-
-func hookName(hook store.Webhook) string {
-	if hook.Description != "" {
-		return hook.Description
-	}
-	return "webhook " + hook.ID
 }
 
 // complaint says why an attempt did not deliver. It never has the text of a network error: that names addresses, and the URL, which may

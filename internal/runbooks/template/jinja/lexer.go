@@ -204,7 +204,7 @@ func unsigned(source string) string {
 
 // inTag reads one token of a tag, or its end. The two braces that end a map in an expression are no end of the tag.
 func (l *lexer) inTag() {
-	l.space()
+	l.skip(len(l.rest()) - len(strings.TrimLeftFunc(l.rest(), unicode.IsSpace)))
 	rest := l.rest()
 	if rest == "" {
 		l.fail("a tag is not closed with " + l.end)
@@ -218,11 +218,6 @@ func (l *lexer) inTag() {
 	l.emit(closing, l.end)
 	l.skip(len(rest) - len(end) + 2)
 	l.end = ""
-}
-
-func (l *lexer) space() {
-	rest := l.rest()
-	l.skip(len(rest) - len(strings.TrimLeftFunc(rest, unicode.IsSpace)))
 }
 
 var symbols = []string{
