@@ -7,7 +7,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Answer is what a person says to an approval.
+// Answer is a person's answer to an approval.
 type Answer struct {
 	Verb          domain.Verb // empty where Resolution says it all
 	ArgumentsHash string      // of what the decider has seen

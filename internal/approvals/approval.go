@@ -11,11 +11,11 @@ import (
 	"signoff/internal/store"
 )
 
-// New returns what is put to a person, because of judgement; timeout 0 means that it never expires.
+// New returns a pending approval of question, which judgement asks for. It expires after timeout; 0 is never.
 func New(
 	execution domain.Execution, question domain.Question, hash string, judgement Judgement, timeout time.Duration, now time.Time,
 ) domain.Approval {
-	now = now.UTC().Truncate(time.Microsecond) // as it is stored: row and event must show the same instant
+	now = now.UTC().Truncate(time.Microsecond) // the precision of the store: row and event must show the same instant
 	approval := domain.Approval{
 		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID,
 		Kind: question.Kind, Call: question.Call, Options: question.Options, Question: question.Form, WorkingDirectory: execution.Request.WorkingDirectory,
@@ -42,14 +42,14 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 	}
 }
 
-// EndUndecided is how a pending approval ends without a person: expired, or cancelled with its execution. The event belongs
-// to the resolution: both or neither are written.
+// EndUndecided ends a pending approval without a person: expired, or cancelled with its execution. The caller writes the
+// resolution and the event in one change.
 func EndUndecided(approval domain.Approval, status domain.ApprovalStatus) (store.Resolution, domain.ApprovalResolved) {
 	return store.Resolution{Approval: approval.ID, Status: status},
 		domain.ApprovalResolved{ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status}
 }
 
-// AnswerByRule is how a rule ends a pending approval that it covers, in the name of who made the rule.
+// AnswerByRule decides a pending approval by a rule that covers it, in the name of the rule's author.
 func AnswerByRule(approval domain.Approval, rule domain.PermissionRule) (store.Resolution, domain.ApprovalResolved) {
 	status, decision := domain.ApprovalApproved, domain.Decision{
 		Verb: domain.Approve, Remember: domain.RememberOnce, RuleID: rule.ID, By: rule.By,
@@ -72,7 +72,7 @@ func Granted(approval domain.Approval) (json.RawMessage, error) {
 	if approval.Status != domain.ApprovalApproved || approval.Decision == nil {
 		return nil, domain.Errorf(domain.CodeConflict, "The approval is %s.", approval.Status)
 	}
-	if approval.Kind == domain.ApprovalUnknownOutcome { // who says what became of a call lets nothing run
+	if approval.Kind == domain.ApprovalUnknownOutcome { // an answer about the outcome starts nothing
 		return nil, domain.Errorf(domain.CodeConflict, "The approval is about a call that has run.")
 	}
 	call := approval.Call
@@ -89,8 +89,8 @@ func Granted(approval domain.Approval) (json.RawMessage, error) {
 	return call.Arguments, nil
 }
 
-// Refusal is what the model is told of a call that was put to a person and did not run. It must not take a rule for a
-// person: somebody who said no just now may be asked again, and a rule may not.
+// Refusal is the outcome and the failure that the model gets for a call that was not approved. It keeps rules and persons apart:
+// the model may ask a person again, and not a rule.
 func Refusal(approval domain.Approval) (domain.Fate, domain.Failure) {
 	switch approval.Status {
 	case domain.ApprovalDenied:

@@ -7,7 +7,7 @@
 //
 // Where it says ask, the session writes an approval row and the event that shows it in one commit, and waits. The
 // [Service] takes the answers: one conditional update decides, only while the row is pending and, by database time, not
-// expired. The desk then rings; the session reads the row again, checks the hash again, and only then starts the call.
+// expired. The service then notifies the session, which reads the row again, checks the hash again, and only then starts the call.
 //
 // # Permission rules
 //
@@ -20,27 +20,27 @@
 // A rule that denies a path to commands holds for all that they do: the [Isolation] keeps them from it ([Policy.Denied]). Where
 // it cannot, the command asks.
 //
-// What a decision leaves behind is about one class of one agent.
+// A remembered decision covers one class of one agent.
 //
 // # Lost calls
 //
-// Of a call that was running when its server stopped nobody knows what it has done. It is put to a person as an approval of its
-// own kind ([Lost]), who says what they found, or that it may be tried again. That answer lets nothing run: to try again is a
-// new question, asked whatever the policy allows ([Repeated]). No rule answers either of them with yes.
+// Nobody knows the outcome of a call that was running when its server stopped. An approval of its own kind ([AskOutcome]) asks a
+// person, who reports the outcome or says that the call may run again. That answer starts nothing: the second run needs a new
+// approval, whatever the policy allows ([Repeated]). No rule approves either of them.
 //
 // # Promises
 //
-//   - The first decision wins, on any replica. The same decision again is no error; another one is told who won.
-//   - What runs is what was shown, or what the decider wrote in its place. [Hash] names it; an approval of something
-//     that the decider has not seen is refused, unless the key is trusted with plain buttons.
+//   - The first decision wins, on any replica. The same decision again is no error; the error of another one names the winner.
+//   - A call runs exactly as it was shown, or as the decider edited it. [Hash] names it; an approval of a call that the decider
+//     has not seen is refused, unless the key may approve without the hash.
 //   - A lasting rule is built from what the store holds, never from fields that the client sends.
-//   - Two calls never share a hash: what canonical JSON would change, such as a number beyond float64, has none.
+//   - Two calls never share a hash: a value that canonical JSON would change, such as a number beyond float64, has none.
 //   - Matching takes bounded time, whatever stands in the rule and in the call.
-//   - An expired approval is expired, never a human no; and a rule that denies is never told as a person who does.
+//   - An expired approval is expired, never a human no; and a denial by a rule is never reported as one by a person.
 //
 // # Limits
 //
-// Patterns look at names, and at where the links among them lead when the call is judged. What a program does that is
-// run is not seen, only what its line says: a rule that asks about a path does not ask about a program that writes there. A ** in the middle of a path (/srv/**/.env) does not hold back a search that
-// begins below /srv; one at the end does. Of what an external agent does, there is only its word.
+// Patterns look at names, and at the targets of links when the call is judged. They see the command line, and not the work of
+// the program: a rule that asks about a path does not ask about a program that writes there. A ** in the middle of a path (/srv/**/.env) does not hold back a search that
+// begins below /srv; one at the end does. An external agent's calls are known by its own report only.
 package approvals

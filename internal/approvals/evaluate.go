@@ -8,39 +8,38 @@ import (
 	"signoff/internal/domain"
 )
 
-// Evaluation is a dry run of the policy: what would become of this call?
+// Evaluation is a dry run of the policy for one call.
 type Evaluation struct {
 	Tenant    domain.TenantID
-	Execution domain.ExecutionID // whose settings and rules count; empty = those of Request
+	Execution domain.ExecutionID // whose settings and rules hold; empty: those of Request
 	Request   domain.Request     // where no execution is named
 	Tool      string
 	Arguments json.RawMessage
 }
 
-// NoSandbox is what is said of a command on a server where nothing can confine it.
+// NoSandbox is the reason for refusing a command on a server that cannot confine it.
 const NoSandbox = "Commands are not run on this server: nothing that could confine them works here. " +
 	"Its operator can install bubblewrap or allow user namespaces; `signoff doctor` tells which sandbox works. " +
 	"SIGNOFF_SANDBOX=off runs commands unconfined."
 
-// RefuseCommands tells the desk that nothing on this server can confine commands, so that sessions refuse them. It is called
-// before the first evaluation.
-func (d *Service) RefuseCommands() { d.refusesCommands = true }
+// RefuseCommands says that this server cannot confine commands and refuses them. It is called before the first evaluation.
+func (s *Service) RefuseCommands() { s.refusesCommands = true }
 
-// IsolateCommands tells the desk what commands are run in on this server. It is called before the first evaluation.
-func (d *Service) IsolateCommands(isolation Isolation) { d.isolation = isolation }
+// IsolateCommands sets the isolation of this server's commands. It is called before the first evaluation.
+func (s *Service) IsolateCommands(isolation Isolation) { s.isolation = isolation }
 
-// Evaluate judges a call that nobody makes, as its session would: by the same code, through the links of the workspace as they
-// are now. It writes nothing and asks nobody.
-func (d *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
+// Evaluate judges a call as its session would, by the same code and with the links of the workspace as they are now. It runs
+// nothing, writes nothing and asks nobody.
+func (s *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
 	request := e.Request
 	if e.Execution != "" {
-		execution, err := d.store.Execution(ctx, e.Tenant, e.Execution)
+		execution, err := s.store.Execution(ctx, e.Tenant, e.Execution)
 		if err != nil {
 			return Judgement{}, domain.ToolCall{}, err
 		}
 		request = execution.Request
 	}
-	call, err := d.tools.Describe(request, e.Tool, e.Arguments)
+	call, err := s.tools.Describe(request, e.Tool, e.Arguments)
 	if err != nil {
 		pointer := "/arguments"
 		if domain.CodeOf(err) == domain.CodeUnknownTool {
@@ -52,18 +51,18 @@ func (d *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain
 	if err != nil && e.Execution == "" {
 		return Judgement{}, call, err
 	}
-	if policy.Rules, err = d.store.Rules(ctx, e.Tenant, e.Execution); err != nil {
+	if policy.Rules, err = s.store.Rules(ctx, e.Tenant, e.Execution); err != nil {
 		return Judgement{}, call, err
 	}
 	hash, err := Hash(call, request.WorkingDirectory)
 	if err != nil {
 		return Judgement{}, call, domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
-	if d.refusesCommands && call.Class == domain.ClassExecute && policy.agent == internalAgent {
+	if s.refusesCommands && call.Class == domain.ClassExecute && policy.agent == internalAgent {
 		return withoutSandbox(), call, nil
 	}
 	if policy.agent == internalAgent {
-		policy.Isolation = d.isolation
+		policy.Isolation = s.isolation
 	}
 	return policy.Judge(ctx, call, hash, time.Now()), call, nil
 }

@@ -12,23 +12,23 @@ import (
 // Calls that were running when their server stopped. Whether such a call has done its work can only be found out by looking, so
 // a person is asked, and says what they found, or that it may be tried again.
 
-// AskOutcome returns the question what became of call, which was running since then when its server stopped. No rule answers it, and
-// none is left behind.
+// AskOutcome returns an approval that asks for the outcome of a call, which started at since and was running when its server
+// stopped. No rule answers it, and the answer is not remembered.
 func AskOutcome(execution domain.Execution, call domain.ToolCall, hash string, since time.Time, timeout time.Duration, now time.Time) domain.Approval {
 	return New(execution, domain.Question{Kind: domain.ApprovalUnknownOutcome, Call: call}, hash,
 		Judgement{Verdict: domain.Ask, By: ByServer, Reason: outcomeQuestion(since)}, timeout, now)
 }
 
-// outcomeQuestion is what a person reads who is woken by the question: what is the matter, since when, and what each answer does.
+// outcomeQuestion explains the situation and each answer to a person.
 func outcomeQuestion(since time.Time) string {
-	return fmt.Sprintf("The server stopped while this call was running. It had started at %s, and may have done nothing, a part or all of its work. "+
-		"Look first, then answer with a resolution. succeeded: it has done its work; the agent is told so and goes on. "+
-		"failed: it has not; the agent is told so and goes on. "+
+	return fmt.Sprintf("The server stopped while this call was running. It started at %s, and may have done nothing, a part or all of its work. "+
+		"Look first, then answer with a resolution. succeeded: it has done its work; the agent learns that and goes on. "+
+		"failed: it has not; the agent learns that and goes on. "+
 		"retry: nothing runs yet; you are asked to approve the call once more, and may edit it. "+
 		"Until somebody answers, nothing runs.", since.UTC().Format(time.RFC3339))
 }
 
-// OutcomeUnknown is what the model is told of a lost call where nobody has looked.
+// OutcomeUnknown is the failure that the model gets for a lost call that nobody has looked into.
 func OutcomeUnknown() domain.Failure {
 	return domain.Failure{
 		Code: domain.CodeOutcomeUnknown,
@@ -39,8 +39,7 @@ func OutcomeUnknown() domain.Failure {
 
 const lookedInto = "The server stopped while this call was running, so its output is lost. A person has looked into it: "
 
-// ReportedOutcome is what the model is told of a lost call, as somebody has found out. They do not see what the model sees, so it is
-// given their words.
+// ReportedOutcome is the failure that the model gets for a lost call after a person has reported its outcome, with their words.
 func ReportedOutcome(approval domain.Approval) domain.Failure {
 	unknown := OutcomeUnknown()
 	if approval.Decision == nil {
@@ -58,7 +57,7 @@ func ReportedOutcome(approval domain.Approval) domain.Failure {
 	return unknown
 }
 
-// NotRepeated is what the model is told of a lost call that was to be tried again and was not, because of why.
+// NotRepeated is the failure that the model gets for a lost call that a person wanted to repeat and that did not run, because of why.
 func NotRepeated(why domain.Failure) domain.Failure {
 	if why.Code == domain.CodeOutcomeUnknown {
 		return why
@@ -68,15 +67,15 @@ func NotRepeated(why domain.Failure) domain.Failure {
 	return unknown
 }
 
-// Repeated turns what the policy says of a lost call that is to run again into a question: whoever allowed the first run has not
-// allowed a second one. What the policy refuses stays refused.
-func Repeated(judgement Judgement, wish domain.Decision) Judgement {
+// Repeated turns the policy's judgement of a repeated call into a question: an approval of the first run does not cover a second
+// one. A denial stays a denial.
+func Repeated(judgement Judgement, request domain.Decision) Judgement {
 	if judgement.Verdict == domain.Deny {
 		return judgement
 	}
-	reason := fmt.Sprintf("This call may have run already: the server stopped while it did. %s wants it tried again", cmp.Or(wish.By.Name, "Somebody"))
-	if wish.Reason != "" {
-		reason += ": " + wish.Reason
+	reason := fmt.Sprintf("This call may have run already: the server stopped while it did. %s wants it tried again", cmp.Or(request.By.Name, "Somebody"))
+	if request.Reason != "" {
+		reason += ": " + request.Reason
 	}
 	if judgement.Verdict == domain.Ask {
 		return Judgement{Verdict: domain.Ask, By: judgement.By, RuleID: judgement.RuleID, Reason: sentence(reason) + " " + judgement.Reason, Options: judgement.Options}
@@ -93,8 +92,8 @@ func sentence(text string) string {
 
 var resolutions = []domain.Resolution{domain.ResolutionSucceeded, domain.ResolutionFailed, domain.ResolutionRetry}
 
-// interpret reads what an answer says to a kind of question. To a lost call, a plain no says that it has failed: that is all that a
-// button without a form can say.
+// interpret completes an answer for its kind of approval. For a lost call, a plain deny means that it has failed: a button without
+// a form can say no more.
 func interpret(kind domain.ApprovalKind, answer Answer) (Answer, error) {
 	if kind != domain.ApprovalUnknownOutcome {
 		switch {

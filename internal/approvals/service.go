@@ -31,7 +31,7 @@ type Log interface {
 
 // Tools checks arguments that a decider wrote.
 type Tools interface {
-	// Describe tells what a call would do: of one of our tools, or of one that the request declares for its client.
+	// Describe returns the call of a tool: one of ours, or one that the request declares for its client.
 	Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error)
 }
 
@@ -42,21 +42,20 @@ type Service struct {
 	tools Tools
 
 	refusesCommands bool
-	isolation       Isolation // of commands; nil where nothing isolates them
+	isolation       Isolation // of commands; nil if nothing isolates them
 }
 
 func NewService(s Store, log Log, tools Tools) *Service {
 	return &Service{store: s, log: log, tools: tools}
 }
 
-// Decide answers one approval and returns it as it then stands, also beside an error about its state.
+// Decide answers one approval and returns its new state, also beside an error about that state.
 //
-// Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (what was seen is not what would run: also where the tool has changed since, and
-// the approval is withdrawn); CodeInvalid (an
-// option or an answer that the question does not have) and CodePolicyDenied (edited arguments); CodeAlreadyDecided (somebody decided otherwise);
+// Errors: CodeNotFound; CodeHashRequired and CodeArgumentsHash (the decider has seen another call than would run; if the tool has
+// changed since, the approval is withdrawn); CodeInvalid (an option or an answer that the question does not have) and CodePolicyDenied (edited arguments); CodeAlreadyDecided (somebody decided otherwise);
 // CodeApprovalExpired and CodeApprovalCancelled (nobody decided in time).
-func (d *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer Answer) (domain.Approval, error) {
-	approval, err := d.store.Approval(ctx, tenant, id)
+func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID, answer Answer) (domain.Approval, error) {
+	approval, err := s.store.Approval(ctx, tenant, id)
 	if err != nil {
 		return domain.Approval{}, err
 	}
@@ -66,47 +65,47 @@ func (d *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	if approval.Status != domain.ApprovalPending {
 		return approval, settled(approval, answer)
 	}
-	decision, err := d.decision(ctx, approval, answer)
+	decision, err := s.decision(ctx, approval, answer)
 	if err != nil {
 		return approval, err
 	}
-	switch why, err := d.changed(ctx, approval, answer); {
+	switch why, err := s.changed(ctx, approval, answer); {
 	case err != nil:
 		return approval, err
 	case why != nil:
-		return d.askAgain(ctx, approval, answer, why)
+		return s.askAgain(ctx, approval, answer, why)
 	}
 	rule := remembered(approval, decision, answer)
 	if rule != nil {
 		decision.RuleID = rule.ID
 	}
 	failpoint.Hit(failpoint.WishBeforeDecision)
-	_, err = d.log.Commit(ctx, decided(approval, decision, rule, answer.Channel))
+	_, err = s.log.Commit(ctx, decided(approval, decision, rule, answer.Channel))
 	failpoint.Hit(failpoint.WishDecisionWritten)
 	if err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return approval, err
 	}
 	if err == nil && rule != nil && rule.Scope == domain.RememberGlobal {
-		d.notifySessions(ctx, *rule)
+		s.notifySessions(ctx, *rule)
 	}
-	return d.afterwards(ctx, approval, answer)
+	return s.afterwards(ctx, approval, answer)
 }
 
-// changed is why an approved call could not run as it was shown: this release has another version of its tool, or none. A
-// yes that was taken all the same would have to be judged again, and somebody who was answered 200 would see the call refused.
-// The tools by which Signoff works for an external agent, such as its terminals, have no versions and are in no registry.
-func (d *Service) changed(ctx context.Context, approval domain.Approval, answer Answer) (why *domain.Error, err error) {
+// changed returns why an approved call could not run as it was shown: this release has another version of its tool, or none. If
+// the approval were accepted, the policy would judge the call again and might refuse it after the client got 200. The tools that
+// Signoff runs for an external agent, such as terminals, have no versions and are in no registry.
+func (s *Service) changed(ctx context.Context, approval domain.Approval, answer Answer) (why *domain.Error, err error) {
 	if approval.Kind != domain.ApprovalToolCall || answer.Verb != domain.Approve {
 		return nil, nil
 	}
-	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
+	execution, err := s.store.Execution(ctx, approval.Tenant, approval.Execution)
 	if err != nil {
 		return nil, err
 	}
 	if execution.Request.Source.Type == domain.SourceACP {
 		return nil, nil
 	}
-	now, err := d.tools.Describe(execution.Request, approval.Call.Tool, approval.Call.Arguments)
+	now, err := s.tools.Describe(execution.Request, approval.Call.Tool, approval.Call.Arguments)
 	switch {
 	case domain.CodeOf(err) == domain.CodeUnknownTool:
 		return domain.Errorf(domain.CodeArgumentsHash, "This release has no tool %s any more, so the call does not run.", approval.Call.Tool), nil
@@ -114,21 +113,21 @@ func (d *Service) changed(ctx context.Context, approval domain.Approval, answer 
 		return domain.Errorf(domain.CodeArgumentsHash,
 			"The call was shown for version %s of the tool %s, and this release has version %s. It is judged anew, and put to you again where the policy asks.",
 			approval.Call.Version, approval.Call.Tool, now.Version), nil
-	default: // arguments that the tool does not take are the agent's to hear about
+	default: // the agent gets the error of arguments that the tool does not accept
 		return nil, nil
 	}
 }
 
-// askAgain withdraws a question that nobody can say yes to any more. Its session judges the call anew.
-func (d *Service) askAgain(ctx context.Context, approval domain.Approval, answer Answer, why error) (domain.Approval, error) {
+// askAgain withdraws an approval that nobody can approve any more. Its session judges the call again.
+func (s *Service) askAgain(ctx context.Context, approval domain.Approval, answer Answer, why error) (domain.Approval, error) {
 	resolution, event := EndUndecided(approval, domain.ApprovalCancelled)
-	_, err := d.log.Commit(ctx, store.Change{
+	_, err := s.log.Commit(ctx, store.Change{
 		Execution: approval.Execution, Resolve: []store.Resolution{resolution},
 		Events: []domain.Event{domain.NewEvent(approval.Execution, event)},
 	})
 	switch {
-	case domain.CodeOf(err) == domain.CodeStale: // somebody was faster
-		return d.afterwards(ctx, approval, answer)
+	case domain.CodeOf(err) == domain.CodeStale: // another decision was first
+		return s.afterwards(ctx, approval, answer)
 	case err != nil:
 		return approval, err
 	}
@@ -136,22 +135,22 @@ func (d *Service) askAgain(ctx context.Context, approval domain.Approval, answer
 	return approval, why
 }
 
-// afterwards reads what the one conditional update made of the approval: our decision, or the one that was faster.
-func (d *Service) afterwards(ctx context.Context, before domain.Approval, answer Answer) (domain.Approval, error) {
-	approval, err := d.store.Approval(ctx, before.Tenant, before.ID)
+// afterwards reads the approval after the conditional update: it has our decision, or an earlier one.
+func (s *Service) afterwards(ctx context.Context, before domain.Approval, answer Answer) (domain.Approval, error) {
+	approval, err := s.store.Approval(ctx, before.Tenant, before.ID)
 	if err != nil {
 		return domain.Approval{}, err
 	}
 	if approval.Status == domain.ApprovalPending {
-		return approval, d.refused(ctx, approval)
+		return approval, s.refused(ctx, approval)
 	}
 	return approval, settled(approval, answer)
 }
 
-// refused tells why a decision was not taken although the approval is pending: its time is over by the clock of the
-// database and its session has not noted it yet, or its execution has ended this very moment.
-func (d *Service) refused(ctx context.Context, approval domain.Approval) error {
-	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
+// refused returns why the store refused a decision although the approval is pending: it has expired by the clock of the database
+// and its session has not noticed yet, or its execution has just ended.
+func (s *Service) refused(ctx context.Context, approval domain.Approval) error {
+	execution, err := s.store.Execution(ctx, approval.Tenant, approval.Execution)
 	switch {
 	case err != nil:
 		return err
@@ -165,7 +164,7 @@ func (d *Service) refused(ctx context.Context, approval domain.Approval) error {
 }
 
 // decision checks an answer to a pending approval.
-func (d *Service) decision(ctx context.Context, approval domain.Approval, answer Answer) (domain.Decision, error) {
+func (s *Service) decision(ctx context.Context, approval domain.Approval, answer Answer) (domain.Decision, error) {
 	decision := domain.Decision{
 		Verb: answer.Verb, Reason: answer.Reason, Remember: cmp.Or(answer.Remember, domain.RememberOnce),
 		PreviewID: answer.preview(), By: answer.By, Resolution: answer.Resolution,
@@ -195,12 +194,12 @@ func (d *Service) decision(ctx context.Context, approval domain.Approval, answer
 		return decision, nil
 	}
 	decision.Arguments = answer.Arguments
-	hash, err := d.edited(ctx, approval, answer.Arguments)
+	hash, err := s.edited(ctx, approval, answer.Arguments)
 	decision.ArgumentsHash = hash
 	return decision, err
 }
 
-// seen holds the rule that nobody approves what was not shown. A hash that is sent must be right in any case.
+// seen checks that the decider has seen the call. A hash in the answer must be right in any case.
 func seen(approval domain.Approval, answer Answer) error {
 	switch {
 	case answer.ArgumentsHash == approval.ArgumentsHash:
@@ -216,8 +215,8 @@ func seen(approval domain.Approval, answer Answer) error {
 	}
 }
 
-// fitting holds that an answer says nothing that has no meaning for what was asked: a field that is silently ignored
-// is a decider who was misunderstood.
+// fitting refuses fields that have no meaning for this kind of approval: a field that is silently ignored is a misunderstood
+// decider.
 func fitting(kind domain.ApprovalKind, answer Answer) error {
 	denied := answer.Verb == domain.DenyCall
 	switch {
@@ -236,16 +235,16 @@ func fitting(kind domain.ApprovalKind, answer Answer) error {
 	}
 }
 
-// edited lets tool and policy look at the arguments that the decider wrote: what they block stays blocked.
-func (d *Service) edited(ctx context.Context, approval domain.Approval, arguments json.RawMessage) (string, error) {
-	execution, err := d.store.Execution(ctx, approval.Tenant, approval.Execution)
+// edited has the tool and the policy judge edited arguments: a call that they block stays blocked.
+func (s *Service) edited(ctx context.Context, approval domain.Approval, arguments json.RawMessage) (string, error) {
+	execution, err := s.store.Execution(ctx, approval.Tenant, approval.Execution)
 	if err != nil {
 		return "", err
 	}
 	if execution.Request.Source.Type == domain.SourceACP {
 		return "", domain.Invalid("/arguments", "What an external agent asks for runs as it stands or not at all; deny it and say why.")
 	}
-	call, err := d.tools.Describe(execution.Request, approval.Call.Tool, arguments)
+	call, err := s.tools.Describe(execution.Request, approval.Call.Tool, arguments)
 	if err != nil {
 		return "", domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
 	}
@@ -254,20 +253,20 @@ func (d *Service) edited(ctx context.Context, approval domain.Approval, argument
 	if err != nil {
 		return "", domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
-	rules, err := d.store.Rules(ctx, approval.Tenant, approval.Execution)
+	rules, err := s.store.Rules(ctx, approval.Tenant, approval.Execution)
 	if err != nil {
 		return "", err
 	}
-	policy, _ := NewPolicy(execution.Request) // one that cannot be read refuses
+	policy, _ := NewPolicy(execution.Request) // a policy that cannot be read refuses everything
 	policy.Rules = rules
-	policy.unattended = false // somebody is there: it is their edit
+	policy.unattended = false // the person who edits is there
 	if judgement := policy.Judge(ctx, call, hash, time.Now()); judgement.Verdict == domain.Deny {
 		return "", domain.Errorf(domain.CodePolicyDenied, "The policy refuses the edited call. %s", judgement.Reason)
 	}
 	return hash, nil
 }
 
-// settled compares an answer with what became of the approval.
+// settled compares an answer with the state of a decided approval.
 func settled(approval domain.Approval, answer Answer) error {
 	switch approval.Status {
 	case domain.ApprovalExpired:
@@ -282,7 +281,7 @@ func settled(approval domain.Approval, answer Answer) error {
 		cmp.Or(string(approval.Decision.Resolution), string(approval.Status)))
 }
 
-// same tells whether answer repeats decision. Who repeats it and why does not matter: the outcome is what was wanted.
+// same reports whether answer repeats decision. Author and reason may differ.
 func same(decision domain.Decision, approval domain.Approval, answer Answer) bool {
 	remember := cmp.Or(answer.Remember, domain.RememberOnce)
 	if decision.Remember != remember || decision.PreviewID != answer.preview() {
@@ -305,7 +304,7 @@ func same(decision domain.Decision, approval domain.Approval, answer Answer) boo
 	}
 }
 
-// sameJSON compares what two documents say. What has no canonical form is only the same as itself.
+// sameJSON compares the values of two documents. A document without a canonical form equals only itself.
 func sameJSON(a, b json.RawMessage) bool {
 	canonicalA, errA := canonicalJSON(a)
 	canonicalB, errB := canonicalJSON(b)
@@ -320,7 +319,7 @@ func errExpired(approval domain.Approval) error {
 	return domain.Errorf(domain.CodeApprovalExpired, "Nobody decided before the approval expired%s.", when)
 }
 
-// decided is the change of a decision: the row while it is pending, the event, the audit, and the rule if one is wanted.
+// decided returns the change of a decision: the row, if still pending, the event, the audit record, and the remembered rule.
 func decided(approval domain.Approval, decision domain.Decision, rule *domain.PermissionRule, channel string) store.Change {
 	status := domain.ApprovalApproved
 	if decision.Verb == domain.DenyCall {

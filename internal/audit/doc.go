@@ -1,10 +1,10 @@
-// Package audit says what is put on record of what agents do and people decide, and checks that the record is whole.
+// Package audit makes the records of agents' work and people's decisions, and verifies that their chain is complete.
 //
 // # Model
 //
 // Each tenant has one chain of entries. An entry is a [domain.AuditRecord] with a number, a time and the hash of the
-// entry before it. The store appends records in the very transaction that does what they tell of: what happened is on
-// record, and what is on record happened. Nothing changes or removes an entry, and a trigger of the database refuses to.
+// entry before it. The store appends a record in the transaction of the recorded act: every act has its record, and
+// every record its act. Nothing changes or removes an entry, and a trigger of the database refuses to.
 //
 // # Promises
 //

@@ -17,7 +17,7 @@ const (
 	ByServer  = "server"  // the server itself, without being asked
 )
 
-// summaryBytes bounds what an entry tells of a result.
+// summaryBytes bounds the summary of a result.
 const summaryBytes = 300
 
 // Decided is the record of a person's decision.
@@ -36,7 +36,7 @@ func Decided(approval domain.Approval, status domain.ApprovalStatus, decision do
 	}
 }
 
-// Rule is the record of what became of a permission rule.
+// Rule is the record of a change of a permission rule.
 func Rule(action string, rule domain.PermissionRule, by domain.Actor, channel string) domain.AuditRecord {
 	record := domain.AuditRecord{
 		Action: action, Execution: rule.Execution, Subject: rule.ID, RuleID: rule.ID, Actor: &by, Channel: channel,
@@ -57,7 +57,7 @@ type Provenance struct {
 	Channel   string
 	Hash      string // of the arguments; empty where they have none
 
-	AskedBy     string // of one that a person was asked about: what of the policy asked, and why
+	AskedBy     string // of a call that a person decided: the part of the policy that asked, and why
 	AskedReason string
 }
 
@@ -71,7 +71,7 @@ func Call(execution domain.Execution, call domain.ToolCall, came Provenance, don
 	}
 }
 
-// verb is the last word of an action: what kind of thing was done, whatever the tool is called.
+// verb is the last word of an action: the kind of work, whatever the name of the tool.
 func verb(call domain.ToolCall) string {
 	if call.Class == "" {
 		return "unknown"
@@ -79,7 +79,7 @@ func verb(call domain.ToolCall) string {
 	return string(call.Class)
 }
 
-// details are what the call was about, without its contents: a file that was written is named, not repeated.
+// details describe a call without its contents: a written file is named, not repeated.
 func details(call domain.ToolCall, came Provenance) json.RawMessage {
 	about := map[string]any{"summary": short(call.Summary)}
 	if came.AskedBy != "" {
@@ -99,7 +99,7 @@ func details(call domain.ToolCall, came Provenance) json.RawMessage {
 	return domain.Encode(about)
 }
 
-// Execution is the record of what somebody did with an execution.
+// Execution is the record of an act on an execution.
 func Execution(action string, execution domain.Execution, by domain.Actor, channel string) domain.AuditRecord {
 	return domain.AuditRecord{
 		Action: action, Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: string(execution.ID),
@@ -115,7 +115,7 @@ func Memory(execution domain.ExecutionID, scope domain.MemoryScope, revision int
 	}
 }
 
-// Key is the record of what an operator did with an API key. Its secret is nowhere but with whoever has it.
+// Key is the record of an operator's act on an API key. It never holds the secret.
 func Key(action, id, name string, scopes []string) domain.AuditRecord {
 	record := domain.AuditRecord{Action: action, Subject: id, Channel: ByCLI}
 	if name != "" {

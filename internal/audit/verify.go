@@ -15,13 +15,13 @@ type Reader interface {
 	AuditHead(ctx context.Context, tenant domain.TenantID) (seq int64, hash string, err error)
 }
 
-// Head is an entry by its number and hash: what somebody wrote down elsewhere to verify against.
+// Head is an entry by its number and hash, kept elsewhere to verify against.
 type Head struct {
 	Seq  int64
 	Hash string
 }
 
-// BrokenError says where a chain is not what it was.
+// BrokenError says where a chain was changed.
 type BrokenError struct {
 	Tenant domain.TenantID
 	Seq    int64
@@ -66,7 +66,7 @@ func Verify(ctx context.Context, reader Reader, tenant domain.TenantID, kept ...
 	}
 }
 
-// chain is what was read so far.
+// chain is the verified part of a chain.
 type chain struct {
 	tenant domain.TenantID
 	last   Head
@@ -94,7 +94,7 @@ func (c *chain) take(entry domain.AuditEntry) error {
 	return nil
 }
 
-// complete tells whether all heads were met: entries that are missing at the end leave no gap. The head is read once
+// complete reports whether all heads were found: entries that are missing at the end leave no gap. The head is read once
 // more, since the one from before may rightly be behind: a head that was taken away or set back would otherwise pass for
 // one that entries came in behind.
 func (c *chain) complete(ctx context.Context, reader Reader) error {

@@ -2,7 +2,7 @@ package egress
 
 import "net/netip"
 
-// notPublic is what the registries of special addresses (RFC 6890) list as not globally reachable, and one address that
+// notPublic are the addresses that the registries of special addresses (RFC 6890) list as not globally reachable, and one that
 // looks public: at the last one, Azure answers every virtual machine with its configuration.
 var notPublic = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
@@ -26,8 +26,8 @@ func prefixes(all ...string) []netip.Prefix {
 	return parsed
 }
 
-// Public tells whether the address is one of the internet's. An IPv6 address that carries an IPv4 address is as public
-// as what it carries, since that is where the packets arrive.
+// Public reports whether the address belongs to the internet. An IPv6 address that carries an IPv4 address is as public as that
+// one, because the packets arrive there.
 func Public(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" {
 		return false

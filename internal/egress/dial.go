@@ -22,10 +22,10 @@ type Dialer struct {
 
 const dialTimeout = 15 * time.Second
 
-// DialContext connects to an address such as "example.com:443". It is what an http.Transport wants as its DialContext.
+// DialContext connects to an address such as "example.com:443". It fits the DialContext of an http.Transport.
 // A refusal is a [domain.CodeDestinationBlocked]; other errors are those of package net.
 //
-// Where a name has several addresses, those that are not public are passed over.
+// It skips the addresses of a name that are not public.
 func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil, blocked("Connections over %s are not made, only TCP ones.", network)
@@ -46,8 +46,8 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return connection, err
 }
 
-// granted takes the address apart and returns its host in the spelling that was compared, so that what is resolved is
-// what was judged.
+// granted splits the address and returns its host in the spelling that was compared, so that the dialer resolves the judged
+// name.
 func (d Dialer) granted(address string) (host, port string, err error) {
 	host, port, err = net.SplitHostPort(address)
 	if err != nil {
@@ -82,7 +82,7 @@ func reachable(host, address string) error {
 	return nil
 }
 
-// isOwn tells whether the address is one of this machine's. A public one is not reached by way of the internet from here,
+// isOwn reports whether the address is one of this machine's. A public one is not reached by way of the internet from here,
 // so a firewall on that way does not stand before the database behind it.
 func isOwn(address netip.Addr) bool {
 	own, err := net.InterfaceAddrs()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Covers tells whether one of the patterns grants the host: a name or an address, without a port. A pattern is a name,
+// Covers reports whether one of the patterns grants the host: a name or an address, without a port. A pattern is a name,
 // an address, *.name for everything below the name (and not the name itself), or * for every host.
 //
 // Names are compared as DNS does, whatever their case and with or without the dot at the end. What is not a proper name
@@ -39,7 +39,7 @@ func covers(pattern, host string) bool {
 	return host == name
 }
 
-// Pattern tells whether [Covers] understands the pattern. One that it does not understand covers nothing.
+// Pattern reports whether [Covers] understands the pattern. Any other pattern covers nothing.
 func Pattern(pattern string) bool {
 	below, isWild := strings.CutPrefix(pattern, "*.")
 	name, proper := canonical(below)
@@ -51,7 +51,7 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// canonical returns the one spelling of a host, or false where it is none.
+// canonical returns the canonical spelling of a host; false if it is no host.
 func canonical(host string) (string, bool) {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.Unmap().String(), address.Zone() == ""
@@ -76,7 +76,7 @@ func isLabel(label string) bool {
 	return label != "" && len(label) <= 63
 }
 
-// isNumber tells whether a name that ends with this label is an address to some resolvers: 2130706433, 127.1, 0x7f.1.
+// isNumber reports whether some resolvers take a name that ends with this label for an address: 2130706433, 127.1, 0x7f.1.
 func isNumber(label string) bool {
 	digits, isHex := strings.CutPrefix(label, "0x")
 	allowed := "0123456789"

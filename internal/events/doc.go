@@ -1,5 +1,4 @@
-// Package events is the log: the one gate through which executions are written, and the one road on which they are
-// followed.
+// Package events is the log: all changes of executions are written through it, and all followers read from it.
 //
 // # Model
 //
@@ -14,25 +13,25 @@
 // tail reads the store again, page by page. There is no queue per follower, so none can overflow.
 //
 // [Log.FollowAll] does the same for all executions of a tenant at once, in the order of [store.Store.Feed]. A
-// [FeedFollower] has no tail: only the store knows the places of what several replicas write, so each ring costs it a
+// [FeedFollower] has no tail: only the store knows the places of what several replicas write, so each notification costs it a
 // query, and where an open transaction holds something back it asks again by itself, at first very soon.
 //
-// Replicas of one database ring for each other. A log notes where it has written and tells it by [store.Store.Notify], at
-// once when it was idle, and at most once in ten milliseconds; another one hears it by [store.Store.Listen] and reads the
-// heads of those executions that somebody follows or drives there. Who has begun to listen, or to listen again, looks at
-// everything once.
+// Replicas of one database notify each other. A log collects the names of the executions that it writes and sends them by
+// [store.Store.Notify]: at once when it was idle, and at most once in ten milliseconds. The others receive them by
+// [store.Store.Listen] and read the heads of those executions that somebody follows or drives there. After each start of
+// listening, a log reads all of its heads once.
 //
 // # Promises
 //
 //   - Durable before delivered: a frame is handed out only after its commit. Nobody sees an event that a crash could
 //     take back.
 //   - A follower sees every event after its cursor, in order, once. Live and replayed frames are the same bytes.
-//   - The truth is in the store; a wake-up is only a bell. A bell may ring for nothing, and a lost one costs latency,
-//     never an event: on a database that other replicas write to, a poll of one second stands behind it, once for each
-//     execution and tenant that is followed, not for each follower. Without other replicas nobody polls or rings.
-//   - Whatever becomes of the bells between replicas, no commit waits for them, and what is kept for them is bounded.
-//   - A change is whole or not there. An error that leaves that open says so ([store.ErrUnknownOutcome]); its writer
-//     must read the log before it goes on.
+//   - The store is the truth; a notification only says "look". It may come for nothing, and a lost one costs latency, never
+//     an event: on a shared database a log polls once a second, for each execution and tenant that is followed, not for each
+//     follower. Without other replicas there are neither notifications nor polls.
+//   - No commit waits for notifications, and the memory for unsent ones is bounded.
+//   - A change is written whole or not at all. The error [store.ErrUnknownOutcome] leaves that open; its writer must read the
+//     log before it goes on.
 //
 // All methods of [Log] may be called at once. A [Follower], a [FeedFollower] and a [Watcher] belong to one goroutine each.
 package events

@@ -16,14 +16,14 @@ type feeds struct {
 	byTenant map[domain.TenantID]*feed
 }
 
-// feed is what followers of one tenant share: the bells. There is no tail of frames, since a replica does not know the
-// places of what the others write: who is rung reads the store.
+// feed is shared by the followers of one tenant: the listeners. There is no tail of frames, because a replica does not know the
+// places of other replicas' events: a notified follower reads the store.
 type feed struct {
 	listeners []chan struct{}
 	head      store.FeedCursor // as the last poll has found it
 }
 
-// join returns the bell of one more follower, who must call leave once.
+// join returns the channel that notifies one more follower, who must call leave once.
 func (fs *feeds) join(tenant domain.TenantID) chan struct{} {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -32,22 +32,22 @@ func (fs *feeds) join(tenant domain.TenantID) chan struct{} {
 		f = &feed{}
 		fs.byTenant[tenant] = f
 	}
-	bell := make(chan struct{}, 1)
-	f.listeners = append(f.listeners, bell)
-	return bell
+	notified := make(chan struct{}, 1)
+	f.listeners = append(f.listeners, notified)
+	return notified
 }
 
-func (fs *feeds) leave(tenant domain.TenantID, bell chan struct{}) {
+func (fs *feeds) leave(tenant domain.TenantID, notified chan struct{}) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.byTenant[tenant]
-	f.listeners = slices.DeleteFunc(f.listeners, func(b chan struct{}) bool { return b == bell })
+	f.listeners = slices.DeleteFunc(f.listeners, func(b chan struct{}) bool { return b == notified })
 	if len(f.listeners) == 0 {
 		delete(fs.byTenant, tenant)
 	}
 }
 
-// notify tells the followers of a tenant that there is something new.
+// notify notifies the followers of a tenant.
 func (fs *feeds) notify(tenant domain.TenantID) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -64,15 +64,15 @@ func (fs *feeds) followed(tenant domain.TenantID) bool {
 }
 
 func (f *feed) notify() {
-	for _, bell := range f.listeners {
-		signal(bell)
+	for _, listener := range f.listeners {
+		signal(listener)
 	}
 }
 
-// signal does not wait: a bell that has not been heard yet tells of this, too.
-func signal(bell chan struct{}) {
+// signal does not wait: a pending signal covers this one, too.
+func signal(listener chan struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case listener <- struct{}{}:
 	default:
 	}
 }
@@ -87,8 +87,7 @@ func (fs *feeds) tenants() []domain.TenantID {
 	return all
 }
 
-// polled takes what the store said. Whoever follows since the poll before may have read more than that one found: it
-// is rung for nothing once.
+// polled applies a head from the store. A new follower may have read beyond it already, and is then notified for nothing once.
 func (fs *feeds) polled(tenant domain.TenantID, head store.FeedCursor) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

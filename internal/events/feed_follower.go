@@ -8,8 +8,8 @@ import (
 	"signoff/internal/store"
 )
 
-// firstPause is how soon a follower asks again for what an open transaction holds back. The pause doubles from there to
-// that of the poll.
+// firstPause is the first pause before a follower asks again for events that an open transaction holds back. The pause doubles
+// up to that of the poll.
 const firstPause = 20 * time.Millisecond
 
 // FeedFollower reads the events of all executions of a tenant from a cursor on, as a [Follower] does those of one. The
@@ -23,7 +23,7 @@ type FeedFollower struct {
 	live     bool
 	whole    bool          // the last page had all that there was
 	pause    time.Duration // 0: nothing is held back
-	again    *time.Timer   // rings after the pause; nil: never so far
+	again    *time.Timer   // notifies after the pause; nil: not so far
 }
 
 // FollowAll begins behind the cursor after; the zero value is the beginning. The caller calls Close in the end. A cursor
@@ -39,7 +39,7 @@ func (l *Log) FollowNew(ctx context.Context, tenant domain.TenantID) (*FeedFollo
 
 func (l *Log) followFeed(ctx context.Context, tenant domain.TenantID, after func(head store.FeedCursor) store.FeedCursor,
 ) (*FeedFollower, error) {
-	// The bell hangs before anything is read, so what is written from here on is read or rung for.
+	// The follower joins before it reads, so every later write is read or notified.
 	f := &FeedFollower{log: l, tenant: tenant, notified: l.feeds.join(tenant)}
 	var err error
 	if f.start, err = l.store.FeedHead(ctx, tenant); err == nil {
@@ -56,7 +56,7 @@ func (l *Log) followFeed(ctx context.Context, tenant domain.TenantID, after func
 // Next returns what lies behind the cursor and moves it, without waiting for anything new: no frames and no error means
 // that the follower has everything.
 func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
-	if f.whole { // the caller asks whether there is more: the bell would have told
+	if f.whole { // the caller asks whether there is more: a notification would have said so
 		f.whole = false
 		return nil, nil
 	}
@@ -78,10 +78,10 @@ func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
 	return frames, nil
 }
 
-// askAgain rings soon where something is held back: what holds it back may be the transaction of anybody, whose end
-// nobody would tell of.
+// askAgain notifies the caller soon if events are held back: anybody's transaction may hold them back, and nobody announces its
+// end.
 func (f *FeedFollower) askAgain(later, progress bool) {
-	early := f.cancelAgain() // somebody else has rung: that makes the wait no longer
+	early := f.cancelAgain() // an earlier notification does not prolong the wait
 	switch {
 	case !later:
 		f.pause = 0
@@ -94,7 +94,7 @@ func (f *FeedFollower) askAgain(later, progress bool) {
 	f.again = time.AfterFunc(f.pause, func() { signal(f.notified) })
 }
 
-// cancelAgain tells whether there was something to hush.
+// cancelAgain reports whether a notification was pending.
 func (f *FeedFollower) cancelAgain() bool { return f.again != nil && f.again.Stop() }
 
 // Notified receives when Next may have more. It may receive for nothing.
@@ -103,13 +103,13 @@ func (f *FeedFollower) Notified() <-chan struct{} { return f.notified }
 // Live tells whether the history, as it stood when the follower began, has been handed out.
 func (f *FeedFollower) Live() bool { return f.live }
 
-// Ended is never: there may always be another execution.
+// Ended is always false: there may always be another execution.
 func (f *FeedFollower) Ended() bool { return false }
 
 // Cursor is the place of the last frame that was handed out, or where the follower began.
 func (f *FeedFollower) Cursor() store.FeedCursor { return f.cursor }
 
-// Close takes the bell down.
+// Close ends the notifications.
 func (f *FeedFollower) Close() {
 	f.cancelAgain()
 	f.log.feeds.leave(f.tenant, f.notified)

@@ -35,8 +35,8 @@ func (l *Log) Follow(ctx context.Context, id domain.ExecutionID, after int64) (*
 	return l.FollowBy(id, after, func() (store.Head, error) { return l.store.Head(ctx, id) })
 }
 
-// FollowBy is Follow with a head that the caller reads: whoever has to ask whose the execution is asks for both at once.
-// The head is asked for when everything that is written from then on is heard.
+// FollowBy is Follow with a head that the caller reads, together with the owner of the execution. It calls read once no later
+// write can be missed.
 func (l *Log) FollowBy(id domain.ExecutionID, after int64, read func() (store.Head, error)) (*Follower, error) {
 	// The follower is known before the head is read, so an event is in the history or in the tail or in both,
 	// but never in neither.
@@ -103,7 +103,7 @@ func (f *Follower) Live() bool { return f.seq >= f.start }
 // Ended tells whether the terminal event has been handed out, now or before the cursor. Nothing comes after it.
 func (f *Follower) Ended() bool { return f.ended }
 
-// Close lets go of the tail.
+// Close releases the tail.
 func (f *Follower) Close() {
 	f.topic.unsubscribe(f.notified, true)
 	f.log.topics.leave(f.topic)

@@ -19,13 +19,13 @@ const (
 	maxBatch = 512
 	// commitTimeout ends a commit that the database does not answer.
 	commitTimeout = 30 * time.Second
-	// pollEvery is how late a write of another replica can be seen.
+	// pollEvery bounds the delay of a write of another replica.
 	pollEvery = time.Second
-	// pollTimeout gives a poll up that the database does not answer: the next one may have another connection.
+	// pollTimeout ends a poll that the database does not answer: the next one may get another connection.
 	pollTimeout = 5 * time.Second
 )
 
-// Store is what the log needs of the database.
+// Store is the part of the database that the log uses.
 type Store interface {
 	Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error)
 	EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error)
@@ -35,7 +35,7 @@ type Store interface {
 	FeedHead(ctx context.Context, tenant domain.TenantID) (store.FeedCursor, error)
 	Shared() bool
 	Notify(ctx context.Context, payloads []string) error
-	Listen(ctx context.Context, ready func(), heard func(payload string)) error
+	Listen(ctx context.Context, ready func(), received func(payload string)) error
 }
 
 var _ Store = (*store.Store)(nil)
@@ -53,8 +53,8 @@ type Log struct {
 	topics    topics
 	feeds     feeds
 	peers     peers
-	onForeign func(domain.ExecutionID) // hears of what somebody else than the driver wrote; nil: nobody does
-	onRelease func()                   // hears that another replica has let go of what it drove; nil: nobody does
+	onForeign func(domain.ExecutionID) // called for each write of others than the driver; nil: none
+	onRelease func()                   // called when another replica has released its executions; nil: none
 
 	failed                   atomic.Int64 // when a commit last failed, since the last one that did not; 0: never
 	commits, changes, events atomic.Int64
@@ -81,8 +81,8 @@ func NewLog(s Store) *Log {
 		feeds: feeds{byTenant: map[domain.TenantID]*feed{}}, peers: peers{self: rand.Text(), out: newAccumulator(), in: newAccumulator()}}
 }
 
-// Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. Where other
-// replicas write to the database it also tells them what it writes, hears what they tell, and polls.
+// Run commits until ctx ends, and then what is still queued; later commits are refused as CodeUnavailable. On a
+// shared database it also notifies the other replicas, receives their notifications, and polls.
 func (l *Log) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -104,14 +104,14 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// close refuses what comes from now on: a writer must not wait for a committer that has gone.
+// close refuses later changes: a writer must not wait for a committer that has ended.
 func (l *Log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 }
 
-// Commit writes change and returns once it is in the database and followers have been rung.
+// Commit writes change and returns once it is in the database and followers have been notified.
 //
 // When ctx ends while the change still waits in the queue it is taken out and nothing is written. Once the committer
 // has it, Commit stays for the answer whatever ctx says: a writer that does not know whether it has written could
@@ -144,7 +144,7 @@ func (l *Log) CommitOr(ctx context.Context, change store.Change, late func(store
 	return store.Outcome{}, ErrUnderWay
 }
 
-// ErrUnderWay is of a change that is being written: nobody knows yet what comes of it.
+// ErrUnderWay is the error of a change that is being written and whose outcome is not known yet.
 var ErrUnderWay = errors.New("events: the change is being written")
 
 // await queues change and waits until it is done, or until ctx has ended. In the second case the committer has it: one that still
@@ -164,7 +164,7 @@ func (l *Log) await(ctx context.Context, change store.Change) (*request, error) 
 	return r, nil
 }
 
-// outcome is what came of a request that is done.
+// outcome returns the result of a finished request.
 func (r *request) outcome() (store.Outcome, error) {
 	if r.result.err != nil {
 		return store.Outcome{}, r.result.err
@@ -206,8 +206,7 @@ func (l *Log) commitQueued(ctx context.Context) {
 	}
 }
 
-// Waiting is for how long the oldest change that is not written yet has waited, in the queue or for the database; 0 where there
-// is none.
+// Waiting returns the age of the oldest change that is not written yet, in the queue or in the database; 0 if there is none.
 func (l *Log) Waiting() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +228,7 @@ func (l *Log) Waiting() time.Duration {
 // often depends on what became of the first.
 //
 // A batch has changes of one kind, quick or not: one creation among sixty deltas would make all of them as slow as itself. It is
-// the kind of the oldest, so that nobody waits for ever. Whose change is left behind stays behind with all that follow it.
+// the kind of the oldest, so that nobody waits for ever. An execution whose change is left in the queue keeps all later ones there.
 func (l *Log) take() []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,19 +284,18 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 	}
 }
 
-// failureLasts is for how long a failure says something about the next commit. Longer, and a server that nobody sends anything for its
-// failing would fail for ever.
+// failureLasts is the time in which a failure predicts the next one. With a longer one, a server that gets no requests because it
+// reports a failure would report it for ever.
 const failureLasts = 10 * time.Second
 
-// Failing tells whether the database has just refused what was to be written: a full disk may well have room for what overwrites a
-// row, and none for an event.
+// Failing reports whether a commit has just failed: a full disk may have room to overwrite a row, and none for an event.
 func (l *Log) Failing() bool {
 	at := l.failed.Load()
 	return at != 0 && time.Since(time.Unix(0, at)) < failureLasts
 }
 
-// separable tells whether a batch may have failed because of one of its changes. Where nobody knows what happened they
-// are not written again, and where the database does not answer, asking once per change would take an age.
+// separable reports whether one change may have failed its batch. With an unknown outcome, changes must not be written again; and
+// if the database does not answer, one attempt per change would take too long.
 func separable(err error) bool {
 	return !errors.Is(err, store.ErrUnknownOutcome) && !errors.Is(err, context.DeadlineExceeded)
 }
@@ -346,14 +344,16 @@ func (l *Log) publish(change store.Change, outcome store.Outcome) {
 	l.noteForPeers(change.Execution, outcome.Tenant)
 }
 
-// OnForeign has hear called after each change that is not the driver's own, while the committer waits. It is set before Run.
-func (l *Log) OnForeign(hear func(domain.ExecutionID)) { l.onForeign = hear }
+// OnForeign sets the function that is called after each change of others than the driver, while the committer waits. It is called
+// before Run.
+func (l *Log) OnForeign(call func(domain.ExecutionID)) { l.onForeign = call }
 
-// OnRelease has hear called when another replica has let go of what it drove; it must not take long. It is set before Run.
-func (l *Log) OnRelease(hear func()) { l.onRelease = hear }
+// OnRelease sets the function that is called when another replica has released its executions; it must return soon. It is called
+// before Run.
+func (l *Log) OnRelease(call func()) { l.onRelease = call }
 
-// Forget tells followers, here and on other replicas, that the execution has been deleted: their next read ends with domain.CodeNotFound. Its
-// driver, which is to end it, hears it as a write of somebody else. It is called again when the last row is gone, for whoever waits for that.
+// Forget ends the followers of a deleted execution, here and on other replicas: their next read is domain.CodeNotFound. Its driver,
+// which has to end it, sees a foreign write. Forget is called again when the last row is gone, for callers that wait for that.
 func (l *Log) Forget(id domain.ExecutionID) {
 	l.noteForPeers(id, "")
 	if t := l.topics.find(id); t != nil {
@@ -369,11 +369,11 @@ type Stats struct {
 	Topics  int   // executions that are followed or watched now
 	Queued  int   // changes that wait for the committer now
 
-	Listening             bool  // bells of other replicas are heard now
+	Listening             bool  // notifications of other replicas arrive now
 	NotificationsSent     int64 // to other replicas
 	NotificationsReceived int64 // from other replicas
-	FoundByNotification   int64 // executions to which others had written, as a bell told
-	FoundByPoll           int64 // the same, where no bell had told before the poll came by
+	FoundByNotification   int64 // executions with writes of others, found by a notification
+	FoundByPoll           int64 // the same, found by the poll first
 }
 
 // Stats returns the counters for the metrics.
@@ -389,7 +389,7 @@ func (l *Log) Stats() Stats {
 	}
 }
 
-// poll rings for what other replicas have written.
+// poll notifies followers of the writes of other replicas.
 func (l *Log) poll(ctx context.Context) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -410,7 +410,7 @@ func (l *Log) pollOnce(ctx context.Context) {
 	l.pollFeeds(ctx)
 }
 
-// readHeads asks for what is new of topics and rings there, which it counts.
+// readHeads reads the changed heads of topics and notifies their listeners. It counts the topics with new events in found.
 func (l *Log) readHeads(ctx context.Context, topics []*topic, found *atomic.Int64) {
 	if len(topics) == 0 {
 		return

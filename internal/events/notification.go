@@ -6,10 +6,10 @@ import (
 	"signoff/internal/domain"
 )
 
-// maxPlaces bounds how much is kept for a bell that cannot be rung. Beyond it, to look at everything is cheaper than the list.
+// maxPlaces bounds the places of an unsent notification. Beyond it, reading everything is cheaper than the list.
 const maxPlaces = 1000
 
-// notification says where somebody wrote. It is a set: a thousand deltas of one execution are one entry.
+// notification is the set of places where somebody wrote: a thousand deltas of one execution are one entry.
 type notification struct {
 	everything bool
 	released   bool // of what the sender drove; comes alone, and is never kept
@@ -29,7 +29,7 @@ type accumulator struct {
 
 func newAccumulator() *accumulator { return &accumulator{signal: make(chan struct{}, 1)} }
 
-// put never waits. An empty id is none.
+// put adds one execution and its tenant. It never waits. An empty id is none.
 func (b *accumulator) put(id domain.ExecutionID, tenant domain.TenantID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,23 +37,23 @@ func (b *accumulator) put(id domain.ExecutionID, tenant domain.TenantID) {
 	signal(b.signal)
 }
 
-// putAll puts all names of told in at once.
-func (b *accumulator) putAll(told notification) {
-	if told.empty() {
+// putAll adds all places of n at once.
+func (b *accumulator) putAll(n notification) {
+	if n.empty() {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for id := range told.executions {
+	for id := range n.executions {
 		b.add(id, "")
 	}
-	for tenant := range told.tenants {
+	for tenant := range n.tenants {
 		b.add("", tenant)
 	}
 	signal(b.signal)
 }
 
-// everything replaces whatever is in it.
+// everything replaces the collected places by all places.
 func (b *accumulator) everything() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +80,7 @@ func (b *accumulator) add(id domain.ExecutionID, tenant domain.TenantID) {
 	}
 }
 
-// take empties it.
+// take returns the collected notification and empties the accumulator.
 func (b *accumulator) take() notification {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 //	v1 4XQZ2PJ7… *
 //	v1 4XQZ2PJ7… !
 //
-// The last one says that its replica has let go of what it drove.
+// The last one says that its replica has released its executions.
 //
 // Ids are escaped as in the query of a URL, so none can pass for two words.
 const (
@@ -57,7 +57,7 @@ func (n *notification) words() []string {
 }
 
 // parsePayload reads what payloads has written, and nothing else: whoever can reach the database can write to the
-// channel. A word that is not understood spoils the whole payload, and the poll finds what it would have told.
+// channel. One unknown word makes the whole payload invalid, and the poll finds its writes.
 func parsePayload(payload string) (sender string, n notification, ok bool) {
 	words := strings.Split(payload, " ")
 	if len(words) < 3 || words[0] != payloadVersion || words[1] == "" {

@@ -11,43 +11,43 @@ import (
 )
 
 const (
-	// notifyEvery is how soon after one bell the next may be rung. An idle replica rings at once, a busy one in sums.
+	// notifyEvery is the pause between two notifications: an idle replica notifies at once, a busy one collects.
 	notifyEvery = 10 * time.Millisecond
-	// notifyTimeout gives a bell up that the database does not answer. What it told is found by the poll.
+	// notifyTimeout bounds a notification that the database does not answer. The poll of the others finds the writes.
 	notifyTimeout = 5 * time.Second
-	// listenAgain and listenAtMost are the first and the longest pause before a lost ear is put to the channel again.
+	// listenAgain and listenAtMost are the first and the longest pause before a lost listener connects again.
 	listenAgain  = 100 * time.Millisecond
 	listenAtMost = 5 * time.Second
 )
 
-// peers go between the replicas of one database: each tells the others where it has written, so that they need not
-// wait for their poll. A bell tells nothing but where to look, and whatever goes wrong here is made good by the poll.
+// peers are the other replicas of the database. Replicas notify each other of their writes, so that nobody waits for a poll. A
+// notification only says where to look; the poll makes up for a lost one.
 //
-// The committer only puts a name into a basket. A bell that is rung inside of its transaction, or that it waits for, would hold
-// up every commit of the server as soon as the database is slow to ring it.
+// The committer only adds a name to an accumulator. If it sent the notification itself, inside its transaction or after it, a
+// slow database would hold up every commit of the server.
 type peers struct {
 	self string       // who sends: a log hears its own bells, too
-	out  *accumulator // what the others have not been told yet
-	in   *accumulator // what the others have told, and nobody has looked at yet
+	out  *accumulator // writes that the others do not know yet
+	in   *accumulator // writes of the others that nobody has read yet
 
 	listening                        atomic.Bool
 	sent, received                   atomic.Int64
 	foundByNotification, foundByPoll atomic.Int64
 }
 
-// noteForPeers notes that the others should look. It never waits.
+// noteForPeers queues a notification. It never waits.
 func (l *Log) noteForPeers(id domain.ExecutionID, tenant domain.TenantID) {
 	if l.store.Shared() {
 		l.peers.out.put(id, tenant)
 	}
 }
 
-// notifyPeers tells what has been noted, until ctx ends.
+// notifyPeers sends the queued notifications, until ctx ends.
 func (l *Log) notifyPeers(ctx context.Context) {
 	for awaitSignal(ctx, l.peers.out.signal) {
 		pause := notifyEvery
 		if err := l.notify(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot tell other replicas what was written; they find it by their poll", "error", err)
+			slog.Warn("cannot notify other replicas; they find the writes by their poll", "error", err)
 			pause = pollEvery
 		}
 		wait(ctx, pause)
@@ -55,13 +55,13 @@ func (l *Log) notifyPeers(ctx context.Context) {
 }
 
 func (l *Log) notify(ctx context.Context) error {
-	told := l.peers.out.take()
-	if told.empty() {
+	writes := l.peers.out.take()
+	if writes.empty() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
-	payloads := told.payloads(l.peers.self)
+	payloads := writes.payloads(l.peers.self)
 	if err := l.store.Notify(ctx, payloads); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (l *Log) notify(ctx context.Context) error {
 	return nil
 }
 
-// AnnounceRelease tells the others that they may acquire what this replica drove. It does not wait for its turn in the basket, since the log may
+// AnnounceRelease tells the others that they may acquire what this replica drove. It skips the accumulator, because the log may
 // end right after it.
 func (l *Log) AnnounceRelease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
@@ -77,74 +77,74 @@ func (l *Log) AnnounceRelease(ctx context.Context) error {
 	return l.store.Notify(ctx, []string{payloadVersion + " " + l.peers.self + " " + wordReleased})
 }
 
-// listenToPeers listens until ctx ends, and again where that broke off.
+// listenToPeers listens until ctx ends, and connects again after a failure.
 func (l *Log) listenToPeers(ctx context.Context) {
 	pause := listenAgain
 	for ctx.Err() == nil {
 		err := l.store.Listen(ctx, func() {
 			pause = listenAgain
 			l.peers.listening.Store(true)
-			l.peers.in.everything() // bells that were rung while nobody listened are lost
+			l.peers.in.everything() // notifications sent while nobody listened are lost
 		}, l.receive)
 		l.peers.listening.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
-		slog.Warn("cannot hear other replicas; what they write is found by the poll", "error", err, "again", pause)
+		slog.Warn("cannot listen to other replicas; the poll finds their writes", "error", err, "again", pause)
 		wait(ctx, pause)
 		pause = min(2*pause, listenAtMost)
 	}
 }
 
-// receive only notes what concerns somebody here: a read that takes long would make the ear deaf meanwhile. It notes all of it at once: who took
-// the first name while the second was on its way looked after that one only at its next turn.
+// receive only queues the names that concern somebody here: a slow read would block the listener. It queues them all at once,
+// so that one read covers them all.
 func (l *Log) receive(payload string) {
-	sender, told, ok := parsePayload(payload)
+	sender, writes, ok := parsePayload(payload)
 	if !ok || sender == l.peers.self {
 		return
 	}
 	l.peers.received.Add(1)
 	switch {
-	case told.everything:
+	case writes.everything:
 		l.peers.in.everything()
 		return
-	case told.released:
+	case writes.released:
 		if l.onRelease != nil {
 			l.onRelease()
 		}
 		return
 	}
-	maps.DeleteFunc(told.executions, func(id domain.ExecutionID, _ bool) bool { return l.topics.find(id) == nil })
-	maps.DeleteFunc(told.tenants, func(tenant domain.TenantID, _ bool) bool { return !l.feeds.followed(tenant) })
-	l.peers.in.putAll(told)
+	maps.DeleteFunc(writes.executions, func(id domain.ExecutionID, _ bool) bool { return l.topics.find(id) == nil })
+	maps.DeleteFunc(writes.tenants, func(tenant domain.TenantID, _ bool) bool { return !l.feeds.followed(tenant) })
+	l.peers.in.putAll(writes)
 }
 
-// readWrites looks at what has been heard, until ctx ends.
+// readWrites reads the heads of received notifications, until ctx ends.
 func (l *Log) readWrites(ctx context.Context) {
 	for awaitSignal(ctx, l.peers.in.signal) {
 		l.readNotified(ctx, l.peers.in.take())
-		wait(ctx, notifyEvery) // many replicas may ring
+		wait(ctx, notifyEvery) // many replicas may notify
 	}
 }
 
-func (l *Log) readNotified(ctx context.Context, told notification) {
+func (l *Log) readNotified(ctx context.Context, writes notification) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	if told.everything {
+	if writes.everything {
 		l.readHeads(ctx, l.topics.all(), &l.peers.foundByNotification)
 		l.pollFeeds(ctx)
 		return
 	}
-	l.readHeads(ctx, l.topics.some(told.executions), &l.peers.foundByNotification)
-	for tenant := range told.tenants {
+	l.readHeads(ctx, l.topics.some(writes.executions), &l.peers.foundByNotification)
+	for tenant := range writes.tenants {
 		l.feeds.notify(tenant)
 	}
 }
 
-// awaitSignal tells whether bell rang before ctx ended.
-func awaitSignal(ctx context.Context, bell <-chan struct{}) bool {
+// awaitSignal reports whether a signal came before ctx ended.
+func awaitSignal(ctx context.Context, signal <-chan struct{}) bool {
 	select {
-	case <-bell:
+	case <-signal:
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false

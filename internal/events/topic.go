@@ -23,7 +23,7 @@ type topics struct {
 	byID map[domain.ExecutionID]*topic
 }
 
-// join returns the topic of id with one more user; the user must call leave once.
+// join returns the topic of id and counts one more user, who must call leave once.
 func (ts *topics) join(id domain.ExecutionID) *topic {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -57,7 +57,7 @@ func (ts *topics) all() []*topic {
 	return slices.AppendSeq(make([]*topic, 0, len(ts.byID)), maps.Values(ts.byID))
 }
 
-// some returns those of ids that there are.
+// some returns the topics of ids that exist.
 func (ts *topics) some(ids map[domain.ExecutionID]bool) []*topic {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -70,7 +70,7 @@ func (ts *topics) some(ids map[domain.ExecutionID]bool) []*topic {
 	return some
 }
 
-// topic is what followers of one execution share: the tail of frames and the bells.
+// topic is shared by the followers of one execution: the tail of frames and the listeners.
 type topic struct {
 	id    domain.ExecutionID
 	users int // guarded by topics.mu
@@ -106,8 +106,8 @@ func (t *topic) publish(events []domain.Event, foreign bool) {
 	t.notifyLocked()
 }
 
-// keep holds the first few events of an execution for its first follower: most clients follow what they have just
-// created, and would read from the store what was written a moment ago. Where they are no longer all, none is kept.
+// keep holds the first few events of an execution for its first follower: most clients follow an execution that they have just
+// created, and would read from the store what was written a moment ago. Once it cannot keep all events, it keeps none.
 func (t *topic) keep(event domain.Event) {
 	if next := int64(len(t.first)) + 1; event.Seq != next {
 		return
@@ -168,23 +168,23 @@ func (t *topic) known() store.KnownHead {
 	return store.KnownHead{Execution: t.id, LastSeq: t.head, ForeignWrites: t.foreignWrites}
 }
 
-// missing takes that the store does not have the execution. A session listens before it creates, so only what was
-// known before the store was asked can have been deleted.
+// missing handles an execution that the store does not have. A session watches before it creates, so only an execution that had
+// events before the read can have been deleted.
 func (t *topic) missing(before int64) {
 	if before > 0 {
 		t.forget()
 	}
 }
 
-// polled takes what the store said. The bell of the store counts the writes of those who do not drive the execution.
-// The first reading stirs too: what happened before it is not known. It tells whether there are events that were not known.
-func (t *topic) polled(head store.Head) (news bool) {
+// polled applies a head from the store. The first head counts as a foreign write, because earlier ones are unknown. It reports
+// whether there are new events.
+func (t *topic) polled(head store.Head) (grown bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if head.LastSeq <= t.head && head.ForeignWrites == t.foreignWrites {
 		return false
 	}
-	news = head.LastSeq > t.head
+	grown = head.LastSeq > t.head
 	t.gone = t.gone || head.Deleted
 	t.head = max(t.head, head.LastSeq)
 	if head.ForeignWrites != t.foreignWrites {
@@ -192,10 +192,10 @@ func (t *topic) polled(head store.Head) (news bool) {
 		t.foreign++
 	}
 	t.notifyLocked()
-	return news
+	return grown
 }
 
-// forget tells followers that they will read nothing more, and the driver that somebody else wrote.
+// forget ends the followers, and notifies the driver of a foreign write.
 func (t *topic) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,8 +207,8 @@ func (t *topic) forget() {
 func (t *topic) subscribe(follower bool) chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	bell := make(chan struct{}, 1)
-	t.listeners = append(t.listeners, bell)
+	notified := make(chan struct{}, 1)
+	t.listeners = append(t.listeners, notified)
 	if follower {
 		t.followers++
 		for _, event := range t.first {
@@ -216,13 +216,13 @@ func (t *topic) subscribe(follower bool) chan struct{} {
 		}
 		t.first = nil
 	}
-	return bell
+	return notified
 }
 
-func (t *topic) unsubscribe(bell chan struct{}, follower bool) {
+func (t *topic) unsubscribe(notified chan struct{}, follower bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.listeners = slices.DeleteFunc(t.listeners, func(b chan struct{}) bool { return b == bell })
+	t.listeners = slices.DeleteFunc(t.listeners, func(b chan struct{}) bool { return b == notified })
 	if !follower {
 		return
 	}
@@ -233,8 +233,8 @@ func (t *topic) unsubscribe(bell chan struct{}, follower bool) {
 }
 
 func (t *topic) notifyLocked() {
-	for _, bell := range t.listeners {
-		signal(bell)
+	for _, listener := range t.listeners {
+		signal(listener)
 	}
 }
 

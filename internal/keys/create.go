@@ -13,7 +13,7 @@ import (
 	"signoff/internal/store"
 )
 
-// Store is where keys lie.
+// Store stores keys.
 type Store interface {
 	CreateKey(ctx context.Context, key store.Key) error
 	KeyByID(ctx context.Context, id string) (store.Key, error)
@@ -23,7 +23,7 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// CreateParams says what kind of key is wanted.
+// CreateParams describe a new key.
 type CreateParams struct {
 	Tenant  domain.TenantID // empty: the default tenant
 	Name    string          // whose key it is; decisions are shown under it
@@ -32,8 +32,8 @@ type CreateParams struct {
 }
 
 // Create makes and stores a key. The token is returned here and nowhere else.
-func Create(ctx context.Context, s Store, order CreateParams) (token string, key store.Key, err error) {
-	token, key, err = mint(order)
+func Create(ctx context.Context, s Store, params CreateParams) (token string, key store.Key, err error) {
+	token, key, err = mint(params)
 	if err != nil {
 		return "", store.Key{}, err
 	}
@@ -43,25 +43,25 @@ func Create(ctx context.Context, s Store, order CreateParams) (token string, key
 	return token, key, nil
 }
 
-func mint(order CreateParams) (token string, key store.Key, err error) {
-	scopes, err := ParseScopes(order.Scopes)
+func mint(params CreateParams) (token string, key store.Key, err error) {
+	scopes, err := ParseScopes(params.Scopes)
 	if err != nil {
 		return "", store.Key{}, err
 	}
-	if order.Tenant == "" {
-		order.Tenant = domain.DefaultTenant
+	if params.Tenant == "" {
+		params.Tenant = domain.DefaultTenant
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	switch {
-	case !printable(order.Name, 100):
+	case !printable(params.Name, 100):
 		return "", store.Key{}, domain.Invalid("name", "A key needs a name of 1 to 100 printable characters.")
-	case !printable(string(order.Tenant), 100):
+	case !printable(string(params.Tenant), 100):
 		return "", store.Key{}, domain.Invalid("tenant", "A tenant has 1 to 100 printable characters.")
-	case order.Expires != nil && !order.Expires.After(now):
+	case params.Expires != nil && !params.Expires.After(now):
 		return "", store.Key{}, domain.Invalid("expires", "The key would have expired already.")
 	}
 	token, id, hash := newToken()
-	key = store.Key{ID: id, Tenant: order.Tenant, Name: order.Name, Hash: hash, Created: now, Expires: order.Expires}
+	key = store.Key{ID: id, Tenant: params.Tenant, Name: params.Name, Hash: hash, Created: now, Expires: params.Expires}
 	for _, scope := range scopes {
 		key.Scopes = append(key.Scopes, string(scope))
 	}
@@ -76,7 +76,7 @@ func printable(text string, limit int) bool {
 }
 
 // FirstToken makes the first key, with every scope, and writes its token to path, readable by the owner alone. It does
-// so only while the database has never had a key, and tells whether it did.
+// so only while the database has never had a key, and reports whether it did.
 //
 // The file is written first: a crash between the two leaves a token that opens nothing and is replaced at the next
 // start, never a database whose only key nobody has.
@@ -84,11 +84,11 @@ func FirstToken(ctx context.Context, s Store, path string) (made bool, err error
 	if some, err := s.HasKeys(ctx); some || err != nil {
 		return false, err
 	}
-	order := CreateParams{Name: "first token"}
+	params := CreateParams{Name: "first token"}
 	for _, scope := range Scopes {
-		order.Scopes = append(order.Scopes, string(scope))
+		params.Scopes = append(params.Scopes, string(scope))
 	}
-	token, key, err := mint(order)
+	token, key, err := mint(params)
 	if err != nil {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-// Package keys makes API keys and tells whether one that a request carries holds.
+// Package keys makes API keys and verifies the tokens of requests.
 //
 // # Model
 //

@@ -20,21 +20,21 @@ const (
 	queryTimeout = 2 * time.Second
 
 	touchEvery = time.Minute
-	// maxEntries bounds what guessed ids can make us remember.
+	// maxEntries bounds the memory that guessed ids can take.
 	maxEntries = 4096
 )
 
-// Principal is who sent a request.
+// Principal is the sender of a request.
 type Principal struct {
 	Actor  domain.Actor
 	Tenant domain.TenantID
 	Scopes []string
 }
 
-// May tells whether the principal holds scope.
+// May reports whether the principal holds scope.
 func (p Principal) May(scope Scope) bool { return slices.Contains(p.Scopes, string(scope)) }
 
-// Verifier tells whose a token is. All methods may be called at once.
+// Verifier finds the owner of a token. All methods may be called at once.
 type Verifier struct {
 	store   Store
 	reading singleflight.Group
@@ -56,11 +56,11 @@ func NewVerifier(s Store) *Verifier {
 	return &Verifier{store: s, entries: map[string]*entry{}}
 }
 
-// Close waits for what Verify has left to be written.
+// Close waits for the background writes of Verify.
 func (v *Verifier) Close() { v.touches.Wait() }
 
-// Verify returns whose token it is. Every refusal is the same domain.CodeUnauthenticated; domain.CodeStorage means that
-// nobody can tell at the moment.
+// Verify returns the owner of a token. Every refusal is the same domain.CodeUnauthenticated; domain.CodeStorage means that
+// the key cannot be read at the moment.
 func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) {
 	id, secret, ok := parseToken(token)
 	if !ok {
@@ -82,7 +82,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 	}, nil
 }
 
-// Holds tells whether a key that was verified before still opens anything: long streams ask again as they go on.
+// Holds reports whether a key that was verified before is still valid: long streams ask again from time to time.
 func (v *Verifier) Holds(ctx context.Context, id string) error {
 	key, known, err := v.key(ctx, id)
 	if err == nil && (!known || over(key)) {
@@ -105,7 +105,7 @@ func (v *Verifier) key(ctx context.Context, id string) (key store.Key, known boo
 		return key, known, nil
 	}
 	result := v.reading.DoChan(id, func() (any, error) {
-		// The others who wait must not lose the answer because the first one went away.
+		// The other waiting requests must get the answer even if the first one is cancelled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
 		defer cancel()
 		asked := time.Now()

@@ -111,7 +111,7 @@ func (c *Catalog) Choose(names []string) (map[string]Server, error) {
 	return chosen, nil
 }
 
-// Endpoint is a server of tools that the agent is to use.
+// Endpoint is a server whose tools an agent uses.
 type Endpoint struct {
 	Name      string
 	Transport string // stdio, http or sse; empty is stdio
@@ -122,10 +122,10 @@ type Endpoint struct {
 	Headers   map[string]string
 }
 
-// IsProgram tells whether the server is a program that the agent starts, and no address.
+// IsProgram reports whether the server is a program that the agent starts, and not an address.
 func (s Endpoint) IsProgram() bool { return s.Transport == "" || s.Transport == "stdio" }
 
-// Resolve fills in what servers need of the server's environment. It is done when an agent starts, and not kept.
+// Resolve fills in variables of this server's environment. It is called when an agent starts; nothing is kept.
 func (c *Catalog) Resolve(servers map[string]Server) ([]Endpoint, error) {
 	var all []Endpoint
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
@@ -166,7 +166,7 @@ func (c *Catalog) program(name string, server Server) (Endpoint, error) {
 	return Endpoint{Name: name, Command: command, Args: server.Args, Env: env}, nil
 }
 
-// values looks up variables by what they are for. All that are missing are named at once.
+// values looks up the variables of names. Its error names all missing ones.
 func (c *Catalog) values(server string, wanted map[string]string) (map[string]string, error) {
 	found, missing := map[string]string{}, []string{}
 	for name, variable := range wanted {

@@ -16,7 +16,7 @@ const (
 	shownNames = 40 // types in one sentence
 )
 
-// CheckBlocks tells what is wrong with blocks that a model wrote; the pointers begin at the list. Nothing is told of blocks that
+// CheckBlocks returns the mistakes in blocks that a model wrote; the pointers begin at the list. There are none for blocks that
 // can be used.
 func (t *Types) CheckBlocks(blocks json.RawMessage) []domain.Detail {
 	var list []json.RawMessage
@@ -39,7 +39,7 @@ func (t *Types) CheckBlocks(blocks json.RawMessage) []domain.Detail {
 	return details
 }
 
-// noList says what stands in the place of the list. Most often it is the list as text: some models write JSON twice.
+// noList names the value that is no list. Most often it is the list as text: some models encode JSON twice.
 func noList(blocks json.RawMessage) string {
 	switch kindOf(blocks) {
 	case "":
@@ -160,7 +160,7 @@ func quoted(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// kindOf says in a word what a JSON value is; empty where there is none.
+// kindOf names the kind of a JSON value; empty for none.
 func kindOf(raw json.RawMessage) string {
 	trimmed := strings.TrimSpace(string(raw))
 	if trimmed == "" {

@@ -1,4 +1,4 @@
-// Package runbooks knows what the blocks of a runbook look like, as far as an agent has to know it.
+// Package runbooks knows the types of a runbook's blocks, and checks the blocks that agents write.
 //
 // # The model
 //
@@ -11,7 +11,7 @@
 //
 //   - What CheckBlocks takes is a list of 1 to 100 blocks, each of a known type, whose props fit the schema of the type. Where no
 //     types are known, any is. Further fields of a block, such as its content, are its client's.
-//   - What it says is for a model that is to mend its blocks: each place has a JSON pointer and a sentence that names what
+//   - Its errors are for a model that has to repair its blocks: each place has a JSON pointer and a sentence that names what
 //     belongs there. The list of places is bounded.
 //   - Types that a client sends are hostile until they are compiled: package schema bounds what checking costs.
 //
@@ -19,6 +19,6 @@
 //
 //	types, err := runbooks.Compile(runbooks.Merge(request.BlockTypes, registry))
 //	if details := types.CheckBlocks(blocks); len(details) > 0 {
-//		// the model is told, and tries again
+//		// the model gets the errors, and tries again
 //	}
 package runbooks

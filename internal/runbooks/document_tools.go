@@ -2,10 +2,10 @@ package runbooks
 
 import "signoff/internal/domain"
 
-// GetDocument is the tool that reads the document: the server's where the request brings one, the client's otherwise.
+// GetDocument is the tool that reads the document: the server's if the request brings a document, otherwise the client's.
 const GetDocument = "get_runbook_document"
 
-// ClientMayRun tells whether a tool of the server may be the client's in this execution.
+// ClientMayRun reports whether the client may run a tool of the server's in this execution.
 func ClientMayRun(request domain.Request, name string) bool {
 	return name == GetDocument && request.Kind != domain.KindGeneration && request.Runbook.Document == nil
 }

@@ -97,7 +97,7 @@ func checkType(pointer string, t domain.BlockType) error {
 	return nil
 }
 
-// plain tells whether a type can stand in a sentence.
+// plain reports whether a type can be printed within a sentence.
 func plain(name string) bool {
 	return name != "" && len(name) <= maxTypeBytes && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })

@@ -41,43 +41,43 @@ func (p plan) quarantine() []string {
 // quarantine checks the watched places of one workspace.
 type quarantine struct{ folder *os.Root }
 
-func (b quarantine) check(one watchedPlace) string {
+func (q quarantine) check(one watchedPlace) string {
 	if one.Link != "" {
-		return b.restore(one)
+		return q.restore(one)
 	}
-	path, info, err := b.find(one.Path)
-	if isAbsent(err) || err == nil && b.harmless(path, info) {
+	path, info, err := q.find(one.Path)
+	if isAbsent(err) || err == nil && q.harmless(path, info) {
 		return ""
 	}
-	note := b.moveAway(path)
+	note := q.moveAway(path)
 	if path == gitConfig && err == nil && info.Mode().IsRegular() {
-		return cmp.Or(b.replaceConfig(note), note)
+		return cmp.Or(q.replaceConfig(note), note)
 	}
 	return note
 }
 
 // find looks path up. A link on the way is what is found: it was not there before, wherever it leads.
-func (b quarantine) find(path string) (string, fs.FileInfo, error) {
+func (q quarantine) find(path string) (string, fs.FileInfo, error) {
 	for _, part := range parents(path) {
-		info, err := b.folder.Lstat(part)
+		info, err := q.folder.Lstat(part)
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return part, info, nil
 		}
 	}
-	info, err := b.folder.Lstat(path)
+	info, err := q.folder.Lstat(path)
 	return path, info, err
 }
 
 // harmless tells whether what has appeared may stay: git init and git clone are ordinary work.
-func (b quarantine) harmless(path string, info fs.FileInfo) bool {
+func (q quarantine) harmless(path string, info fs.FileInfo) bool {
 	switch path {
 	case ".git":
 		return info.IsDir()
 	case gitConfig:
-		text, whole := b.read(path)
+		text, whole := q.read(path)
 		return whole && isAlone(info) && plainConfig(text) == text
 	case ".git/hooks":
-		return info.IsDir() && b.onlySamples(path)
+		return info.IsDir() && q.onlySamples(path)
 	}
 	return false
 }
@@ -92,8 +92,8 @@ func isAlone(info fs.FileInfo) bool {
 
 // read returns the beginning of a file, and whether that is all of it. It does not wait for somebody at the other end of
 // what turns out to be a pipe.
-func (b quarantine) read(path string) (text string, whole bool) {
-	file, err := b.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func (q quarantine) read(path string) (text string, whole bool) {
+	file, err := q.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", false
 	}
@@ -106,8 +106,8 @@ func (b quarantine) read(path string) (text string, whole bool) {
 }
 
 // onlySamples tells whether a folder of hooks holds nothing but the examples that git puts there itself.
-func (b quarantine) onlySamples(path string) bool {
-	folder, err := b.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+func (q quarantine) onlySamples(path string) bool {
+	folder, err := q.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return false
 	}
@@ -125,12 +125,12 @@ const maxSamples = 100 // git brings about fifteen
 
 // moveAway renames and does not delete: the content may be somebody's work. A command can have taken the right to rename from its own
 // folder, so that is taken back first.
-func (b quarantine) moveAway(path string) string {
+func (q quarantine) moveAway(path string) string {
 	target := path + ".planted-" + strings.ToLower(rand.Text()[:8])
-	err := b.folder.Rename(path, target)
+	err := q.folder.Rename(path, target)
 	if os.IsPermission(err) {
-		b.unlock(path)
-		err = b.folder.Rename(path, target)
+		q.unlock(path)
+		err = q.folder.Rename(path, target)
 	}
 	switch {
 	case isAbsent(err):
@@ -142,36 +142,36 @@ func (b quarantine) moveAway(path string) string {
 }
 
 // unlock gives the owner of the folders above path his rights back.
-func (b quarantine) unlock(path string) {
+func (q quarantine) unlock(path string) {
 	for _, parent := range append([]string{"."}, parents(path)...) {
-		if info, err := b.folder.Stat(parent); err == nil {
-			_ = b.folder.Chmod(parent, info.Mode().Perm()|0o700)
+		if info, err := q.folder.Stat(parent); err == nil {
+			_ = q.folder.Chmod(parent, info.Mode().Perm()|0o700)
 		}
 	}
 }
 
 // restore puts a link back that leads to a protected file.
-func (b quarantine) restore(one watchedPlace) string {
-	target, err := b.folder.Readlink(one.Path)
+func (q quarantine) restore(one watchedPlace) string {
+	target, err := q.folder.Readlink(one.Path)
 	if err == nil && target == one.Link {
 		return ""
 	}
-	note := b.moveAway(one.Path)
-	b.unlock(one.Path)
-	if err := b.folder.Symlink(one.Link, one.Path); err != nil {
+	note := q.moveAway(one.Path)
+	q.unlock(one.Path)
+	if err := q.folder.Symlink(one.Link, one.Path); err != nil {
 		return fmt.Sprintf("%s was a link, and cannot be made again", one.Path)
 	}
 	return cmp.Or(note, fmt.Sprintf("%s is a link again", one.Path))
 }
 
 // replaceConfig writes the harmless settings of a config that was moved away: without a config, git sees no repository.
-func (b quarantine) replaceConfig(note string) string {
+func (q quarantine) replaceConfig(note string) string {
 	_, name, moved := strings.Cut(note, " is now ")
 	if !moved {
 		return ""
 	}
-	text, _ := b.read(filepath.Join(".git", name))
-	fresh, err := b.folder.OpenFile(gitConfig, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	text, _ := q.read(filepath.Join(".git", name))
+	fresh, err := q.folder.OpenFile(gitConfig, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return ""
 	}

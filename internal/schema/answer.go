@@ -10,7 +10,7 @@ import (
 
 const fence = "```"
 
-// Demand asks a model for a final answer that fits the schema; it is empty where there is none.
+// Demand asks a model for a final answer that fits the schema; it is empty without a schema.
 func Demand(document json.RawMessage) string {
 	if len(document) == 0 {
 		return ""
@@ -20,8 +20,8 @@ func Demand(document json.RawMessage) string {
 		fence + "json\n" + strings.TrimSpace(string(document)) + "\n" + fence
 }
 
-// Answer finds the one JSON value in a model's final text: the whole text, or what stands in its one code block. Models
-// put the block around it whatever they are told, and a sentence before it.
+// Answer finds the one JSON value in a model's final text: the whole text, or its one code block. Models
+// put the block around it whatever the prompt says, and a sentence before it.
 func Answer(text string) (json.RawMessage, error) {
 	whole := strings.TrimSpace(text)
 	switch {
@@ -46,7 +46,7 @@ func Answer(text string) (json.RawMessage, error) {
 	return readable(inside)
 }
 
-// readable keeps what every client could not read from becoming the output of an execution.
+// readable refuses JSON that some clients cannot read.
 func readable(value string) (json.RawMessage, error) {
 	if domain.TooDeep([]byte(value)) {
 		return nil, unusable("The answer is nested deeper than %d levels.", domain.MaxDepth)
@@ -69,7 +69,7 @@ func fenced(text string) (blocks []string) {
 			block.WriteString(line)
 		}
 	}
-	if inside { // cut off by nobody: the last fence was forgotten
+	if inside { // the model forgot the last fence
 		blocks = append(blocks, block.String())
 	}
 	return blocks

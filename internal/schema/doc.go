@@ -2,9 +2,9 @@
 //
 // # The model
 //
-// [Compile] reads a schema once; [Schema.Check] tells of a value where it does not fit, each place with its JSON pointer
-// and a short sentence. [OfObject] tells whether a schema is one of objects. [Answer] finds the one JSON value
-// in what a model says. A schema that names no draft is one of 2020-12.
+// [Compile] reads a schema once; [Schema.Check] returns the places where a value does not fit, each with its JSON pointer
+// and a short sentence. [OfObject] reports whether only objects fit a schema. [Answer] finds the one JSON value in a model's
+// text. A schema without a draft follows 2020-12.
 //
 // # Promises
 //
@@ -13,9 +13,9 @@
 //   - A schema is at most 256 KiB long, a pattern a thousand bytes, and a check a bounded amount of work. Few lines are
 //     enough for a schema that doubles its work with each level; the check of one that costs too much is given up, and
 //     the value is told not to fit.
-//   - A value that cannot be checked, for whatever reason, is told not to fit.
+//   - A value that cannot be checked, for whatever reason, does not fit.
 //   - Patterns are those of RE2, which has no catastrophes. One with a look-ahead is refused.
-//   - What is told is safe to show, and bounded: it names places and what the schema wants there.
+//   - Details are bounded and safe to show: they name places and the schema's demands.
 //
 // # Limits
 //

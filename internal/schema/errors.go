@@ -18,7 +18,7 @@ const (
 	maxMessageBytes = 300
 )
 
-// explain says what is wrong with a schema, in words that hold nothing but the schema itself.
+// explain describes what is wrong with a schema. The text quotes nothing but the schema.
 func explain(err error) error {
 	var wrong *jsonschema.SchemaValidationError
 	var details *jsonschema.ValidationError
@@ -54,7 +54,7 @@ func misfits(wrong *jsonschema.ValidationError) []domain.Detail {
 	return details
 }
 
-// leaves are what is wrong in the end; what stands above them only says that something below is.
+// leaves returns the innermost errors; the outer ones only say that an inner one exists.
 func leaves(wrong *jsonschema.ValidationError) (details []domain.Detail) {
 	for _, cause := range wrong.Causes {
 		details = append(details, leaves(cause)...)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	allowance       = 3_000_000 // what a check may cost; a unit is some fifty nanoseconds
+	allowance       = 3_000_000 // the most that a check may cost; a unit is some fifty nanoseconds
 	maxPatternBytes = 1000
 	maxPatternSize  = 5000 // instructions; x{1000} is one thousand of them
 	stepsPerUnit    = 4    // instructions on one byte
@@ -24,7 +24,7 @@ const place = "signoff:schema"
 
 var errTooMuch = errors.New("schema: the check costs too much")
 
-// meter counts what a check costs. The library has no bound of its own, and a schema of twenty lines, each of which says
+// meter counts the cost of a check. The library has no bound of its own, and a schema of twenty lines, each of which says
 // "all of the next line, twice", keeps it busy for the rest of the day.
 type meter struct {
 	allowance, left int
@@ -52,8 +52,8 @@ func (m *meter) charge(cost int) {
 	}
 }
 
-// install has each visit of a subschema charged. The format of a value is what the library looks at before it goes
-// on to the subschemas, in all drafts, so that is where the meter sits.
+// install charges each visit of a subschema. In all drafts, the library checks the format of a value before the subschemas, so the
+// meter is a format.
 func (m *meter) install(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; queue = queue[1:] {
@@ -93,7 +93,7 @@ func (m *meter) meet(s *jsonschema.Schema, subschemas int) {
 	s.Format = &metered
 }
 
-// sizeOf is how much there is to look at.
+// sizeOf is the work to look at a value.
 func sizeOf(value any, deep bool) int {
 	size := 1
 	switch v := value.(type) {
@@ -166,8 +166,8 @@ func (p *pattern) MatchString(text string) bool {
 	return p.Regexp.MatchString(text)
 }
 
-// flawOf says what makes a value too costly to look at: how deep it is, and numbers like 1e900000, which the library
-// would write out in full.
+// flawOf says why a value is too costly to check: it is too deep, or has a number like 1e900000, which the library would write
+// out in full.
 func flawOf(value any, depth int) string {
 	if depth == 0 {
 		return "it is nested too deeply"

@@ -55,14 +55,14 @@ func (s *Schema) compile(document any) (*jsonschema.Schema, error) {
 	return compiler.Compile(place)
 }
 
-// nowhere keeps the compiler from reading files and fetching pages for whoever wrote the schema.
+// nowhere keeps a schema from making the compiler read files and fetch pages.
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) {
 	return nil, errors.New("schema: a schema refers to another document")
 }
 
-// Check tells where the value does not fit. The pointers begin at the value.
+// Check returns the places where the value does not fit. The pointers begin at the value.
 func (s *Schema) Check(value json.RawMessage) []domain.Detail {
 	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Schema) Check(value json.RawMessage) []domain.Detail {
 	return verdict(s.meter.run(func() error { return s.root.Validate(decoded) }))
 }
 
-// verdict says what the end of a check means. Only a check that found nothing lets a value pass: an error that nobody here knows
-// would otherwise be a way past every schema.
+// verdict turns the error of a check into details. A value passes only without an error: an unknown error must not be a way past
+// every schema.
 func verdict(err error) []domain.Detail {
 	var wrong *jsonschema.ValidationError
 	switch {
@@ -92,7 +92,7 @@ func verdict(err error) []domain.Detail {
 	}
 }
 
-// OfObject tells whether a schema says that what fits it is an object. Providers of models refuse a tool whose arguments are not.
+// OfObject reports whether only objects fit a schema. Providers of models refuse tools with other arguments.
 // The name is taken letter by letter: encoding/json would let a "Type" count for the type.
 func OfObject(document json.RawMessage) bool {
 	var fields map[string]any

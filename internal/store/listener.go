@@ -68,10 +68,10 @@ func (s *Store) Listen(ctx context.Context, ready func(), received func(payload 
 	}
 }
 
-func (e listener) open(ctx context.Context) (*pgx.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.connect)
+func (l listener) open(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.connect)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, e.settings.Copy())
+	conn, err := pgx.ConnectConfig(ctx, l.settings.Copy())
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +83,9 @@ func (e listener) open(ctx context.Context) (*pgx.Conn, error) {
 }
 
 // next waits for a payload. Payloads that come together with the answer to a ping are kept by the connection.
-func (e listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
+func (l listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
-		quiet, cancel := context.WithTimeout(ctx, e.ping)
+		quiet, cancel := context.WithTimeout(ctx, l.ping)
 		received, err := conn.WaitForNotification(quiet)
 		cancel()
 		switch {
@@ -96,7 +96,7 @@ func (e listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 		case !pgconn.Timeout(err):
 			return "", err
 		}
-		answer, cancel := context.WithTimeout(ctx, e.ping)
+		answer, cancel := context.WithTimeout(ctx, l.ping)
 		err = conn.Ping(answer)
 		cancel()
 		if err != nil {

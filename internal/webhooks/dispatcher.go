@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	perWebhook = 4  // requests under way to one webhook; after a failure it is one
-	inFlight   = 64 // to all; one tenant leaves as many to the others as it takes
+	perWebhook = 4  // concurrent requests to one webhook; after a failure it is one
+	inFlight   = 64 // concurrent requests to all; one tenant leaves as many to the others as it takes
 	pollEvery  = time.Second
-	// visible is when somebody else sends what was claimed: later than an attempt can take.
+	// visible is the time after which another replica sends a claimed delivery: longer than any attempt.
 	visible = 2 * sendTimeout
 
 	storeTimeout = 10 * time.Second
@@ -27,7 +27,7 @@ const (
 	forgetLimit = 1000
 )
 
-// Store is what a dispatcher needs of the database.
+// Store is the part of the database that a dispatcher uses.
 type Store interface {
 	DueWebhooks(ctx context.Context) ([]store.DueWebhook, error)
 	ClaimDeliveries(ctx context.Context, webhook string, limit int, visible time.Duration) (store.Webhook, []store.Delivery, error)
@@ -38,7 +38,7 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// Config is what a dispatcher is made of.
+// Config configures a dispatcher.
 type Config struct {
 	Targets   Targets
 	Links     *Links
@@ -46,7 +46,7 @@ type Config struct {
 	Transport http.RoundTripper // nil: the network, as Targets allows it
 }
 
-// Dispatcher sends what is due. What it knows is in the one goroutine of Run; senders only tell it that they are done.
+// Dispatcher sends due deliveries. The goroutine of Run owns its state; senders only report that they are done.
 type Dispatcher struct {
 	store    Store
 	sender   sender
@@ -58,7 +58,7 @@ type Dispatcher struct {
 	last    string                    // the webhook that had its turn last
 }
 
-// sent tells that an attempt is over.
+// sent reports the end of an attempt.
 type sent struct {
 	webhook store.DueWebhook
 	failed  bool
@@ -84,7 +84,7 @@ func (d *Dispatcher) Notify() {
 	}
 }
 
-// Run sends until ctx ends. What is under way then is given back, and sent by whoever comes next.
+// Run sends until ctx ends. It returns unfinished deliveries to the store, and the next dispatcher sends them.
 func (d *Dispatcher) Run(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer d.sender.client.CloseIdleConnections()
@@ -163,7 +163,7 @@ func (d *Dispatcher) begin(ctx context.Context, senders *sync.WaitGroup, webhook
 	hook, claimed, err := d.store.ClaimDeliveries(ctx, webhook.ID, limit, visible)
 	if err != nil {
 		if ctx.Err() == nil {
-			slog.Warn("cannot claim what is to be delivered", "webhook", webhook.ID, "error", err)
+			slog.Warn("cannot claim deliveries", "webhook", webhook.ID, "error", err)
 		}
 		return
 	}
@@ -182,7 +182,7 @@ func (d *Dispatcher) finish(s sent) {
 	}
 }
 
-// attempt makes one and keeps what came of it, also where the server stops meanwhile. What cannot be kept is sent again.
+// attempt makes one attempt and stores its result, even if the server stops meanwhile. If that fails, the delivery is sent again.
 func (d *Dispatcher) attempt(ctx context.Context, hook store.Webhook, delivery store.Delivery) (failed bool) {
 	result, err := d.sender.send(ctx, hook, delivery)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -193,7 +193,7 @@ func (d *Dispatcher) attempt(ctx context.Context, hook store.Webhook, delivery s
 		err = d.store.FinishAttempt(ctx, result)
 	}
 	if err != nil {
-		slog.Warn("cannot keep what came of a delivery; it is sent again", "webhook", hook.ID, "delivery", delivery.ID, "error", err)
+		slog.Warn("cannot store the result of a delivery; it is sent again", "webhook", hook.ID, "delivery", delivery.ID, "error", err)
 	}
 	return result.State != store.DeliveryDelivered
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// MaxPerTenant bounds what one commit has to write.
+	// MaxPerTenant bounds the deliveries that one commit writes for an event.
 	MaxPerTenant = 20
-	// bothSecrets is how long the old secret signs beside the new one.
+	// bothSecrets is the time in which the old secret signs beside the new one.
 	bothSecrets = 24 * time.Hour
 )
 
-// TestType is the type of a delivery that tells of nothing.
+// TestType is the type of a test delivery, which no event caused.
 const TestType domain.EventType = "webhook.test"
 
 // Registry stores webhooks and their deliveries.
@@ -51,10 +51,10 @@ func NewService(registry Registry, targets Targets, links *Links, ring func()) *
 	return &Service{Registry: registry, targets: targets, links: links, notify: ring}
 }
 
-// Links are what the pages of approvals are reached by.
-func (b *Service) Links() *Links { return b.links }
+// Links returns the links to the pages of approvals.
+func (s *Service) Links() *Links { return s.links }
 
-// CreateParams is a webhook that somebody wants. Its secret may be empty: then one is made.
+// CreateParams describe a new webhook. An empty secret has one generated.
 type CreateParams struct {
 	Tenant      domain.TenantID
 	URL         string
@@ -68,27 +68,27 @@ type CreateParams struct {
 
 // Create stores a webhook and returns it with its secret. A bad address or secret is domain.CodeInvalid, one webhook too many
 // domain.CodeConflict.
-func (b *Service) Create(ctx context.Context, order CreateParams) (store.Webhook, error) {
-	if err := b.targets.check(order.URL); err != nil {
+func (s *Service) Create(ctx context.Context, params CreateParams) (store.Webhook, error) {
+	if err := s.targets.check(params.URL); err != nil {
 		return store.Webhook{}, err
 	}
-	if order.Links && !b.links.Public() {
+	if params.Links && !s.links.Public() {
 		return store.Webhook{}, domain.Invalid("/links", "This server does not know under which address people reach it; the operator sets webhooks.publicUrl.")
 	}
-	secret, err := chosenSecret(order.Secret)
+	secret, err := chosenSecret(params.Secret)
 	if err != nil {
 		return store.Webhook{}, err
 	}
 	hook := store.Webhook{
-		ID: uuid.Must(uuid.NewV7()).String(), Tenant: order.Tenant, URL: order.URL, Description: order.Description, Types: order.Types,
-		Links: order.Links, Secret: secret, Created: time.Now().UTC().Truncate(time.Microsecond), By: order.By,
+		ID: uuid.Must(uuid.NewV7()).String(), Tenant: params.Tenant, URL: params.URL, Description: params.Description, Types: params.Types,
+		Links: params.Links, Secret: secret, Created: time.Now().UTC().Truncate(time.Microsecond), By: params.By,
 	}
-	record := auditRecord("webhook.created", hook.ID, order.By, order.Channel)
-	record.Details = domain.Encode(map[string]any{"host": hostOf(order.URL), "types": order.Types, "links": order.Links})
-	return hook, b.CreateWebhook(ctx, hook, MaxPerTenant, record)
+	record := auditRecord("webhook.created", hook.ID, params.By, params.Channel)
+	record.Details = domain.Encode(map[string]any{"host": hostOf(params.URL), "types": params.Types, "links": params.Links})
+	return hook, s.CreateWebhook(ctx, hook, MaxPerTenant, record)
 }
 
-// hostOf is all that the audit tells of an address: what follows the host is often a key.
+// hostOf is the only part of an address in the audit: the path is often a key.
 func hostOf(address string) string {
 	target, err := url.Parse(address)
 	if err != nil {
@@ -97,7 +97,7 @@ func hostOf(address string) string {
 	return target.Host
 }
 
-// chosenSecret is the secret that somebody chose, or a new one.
+// chosenSecret returns the given secret, or a new one.
 func chosenSecret(secret string) (string, error) {
 	if secret == "" {
 		return newSecret(), nil
@@ -105,50 +105,50 @@ func chosenSecret(secret string) (string, error) {
 	return secret, checkSecret(secret)
 }
 
-// Delete removes a webhook with its deliveries. Links that were sent to it do not hold any more.
-func (b *Service) Delete(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) error {
-	return b.DeleteWebhook(ctx, tenant, id, auditRecord("webhook.deleted", id, by, channel))
+// Delete removes a webhook with its deliveries. Links that it got are no longer valid.
+func (s *Service) Delete(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) error {
+	return s.DeleteWebhook(ctx, tenant, id, auditRecord("webhook.deleted", id, by, channel))
 }
 
-// Rotate gives a webhook another secret, a new one where none is given, and returns the webhook with it. For a day both sign.
-func (b *Service) Rotate(ctx context.Context, tenant domain.TenantID, id, secret string, by domain.Actor, channel string) (store.Webhook, error) {
+// Rotate gives a webhook another secret, a generated one if secret is empty, and returns the webhook. Both secrets sign for a day.
+func (s *Service) Rotate(ctx context.Context, tenant domain.TenantID, id, secret string, by domain.Actor, channel string) (store.Webhook, error) {
 	secret, err := chosenSecret(secret)
 	if err != nil {
 		return store.Webhook{}, err
 	}
-	if err := b.RotateWebhook(ctx, tenant, id, secret, bothSecrets, auditRecord("webhook.rotated", id, by, channel)); err != nil {
+	if err := s.RotateWebhook(ctx, tenant, id, secret, bothSecrets, auditRecord("webhook.rotated", id, by, channel)); err != nil {
 		return store.Webhook{}, err
 	}
-	return b.Webhook(ctx, tenant, id)
+	return s.Webhook(ctx, tenant, id)
 }
 
-// Enable lets a webhook be told again.
-func (b *Service) Enable(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (store.Webhook, error) {
-	if err := b.EnableWebhook(ctx, tenant, id, auditRecord("webhook.enabled", id, by, channel)); err != nil {
+// Enable enables a disabled webhook.
+func (s *Service) Enable(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, channel string) (store.Webhook, error) {
+	if err := s.EnableWebhook(ctx, tenant, id, auditRecord("webhook.enabled", id, by, channel)); err != nil {
 		return store.Webhook{}, err
 	}
-	b.notify()
-	return b.Webhook(ctx, tenant, id)
+	s.notify()
+	return s.Webhook(ctx, tenant, id)
 }
 
-// Resend sends a delivery anew, whatever came of it.
-func (b *Service) Resend(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error) {
-	hook, err := b.enabled(ctx, tenant, webhook)
+// Resend sends a delivery again, whatever its outcome.
+func (s *Service) Resend(ctx context.Context, tenant domain.TenantID, webhook, id string, by domain.Actor, channel string) (store.Delivery, error) {
+	hook, err := s.enabled(ctx, tenant, webhook)
 	if err != nil {
 		return store.Delivery{}, err
 	}
 	record := auditRecord("webhook.redelivered", hook.ID, by, channel)
 	record.Details = domain.Encode(map[string]any{"deliveryId": id})
-	delivery, err := b.Redeliver(ctx, tenant, webhook, id, record)
+	delivery, err := s.Redeliver(ctx, tenant, webhook, id, record)
 	if err == nil {
-		b.notify()
+		s.notify()
 	}
 	return delivery, err
 }
 
-// Test sends something that tells of nothing.
-func (b *Service) Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error) {
-	hook, err := b.enabled(ctx, tenant, webhook)
+// Test sends a delivery of the type [TestType].
+func (s *Service) Test(ctx context.Context, tenant domain.TenantID, webhook string) (store.Delivery, error) {
+	hook, err := s.enabled(ctx, tenant, webhook)
 	if err != nil {
 		return store.Delivery{}, err
 	}
@@ -158,15 +158,15 @@ func (b *Service) Test(ctx context.Context, tenant domain.TenantID, webhook stri
 		State: store.DeliveryPending,
 		Body:  domain.Encode(domain.Notification{Type: TestType, Timestamp: now, Data: domain.NotificationData{Webhook: hook.ID}}),
 	}
-	if err := b.AddDelivery(ctx, delivery); err != nil {
+	if err := s.AddDelivery(ctx, delivery); err != nil {
 		return store.Delivery{}, err
 	}
-	b.notify()
+	s.notify()
 	return delivery, nil
 }
 
-func (b *Service) enabled(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error) {
-	hook, err := b.Webhook(ctx, tenant, id)
+func (s *Service) enabled(ctx context.Context, tenant domain.TenantID, id string) (store.Webhook, error) {
+	hook, err := s.Webhook(ctx, tenant, id)
 	if err == nil && hook.Disabled != nil {
 		err = domain.Errorf(domain.CodeConflict, "The webhook is disabled; enable it first.")
 	}

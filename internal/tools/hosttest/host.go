@@ -33,18 +33,18 @@ type Host struct {
 	Client  func(ctx context.Context, call domain.ToolCall) (output string, err error) // runs the calls of the client
 	Refuse  func(payload domain.Payload) error                                         // an error ends the session: every later Emit fails with it
 
-	mu       sync.Mutex
-	payloads []domain.Payload
-	saved    map[domain.MemoryScope]domain.Memory
-	traces   []Traced
-	over     error
-	problems []string
-	asked    map[string]bool // calls that were authorized
-	questioned    map[string]bool // calls that there was a question about
-	startedByAgent    map[string]bool // calls that an external agent runs itself
-	known    map[string]bool // calls that were requested
-	fates    map[string]domain.Fate
-	closed   map[string]bool // messages and thoughts, by kind and id
+	mu             sync.Mutex
+	payloads       []domain.Payload
+	saved          map[domain.MemoryScope]domain.Memory
+	traces         []Traced
+	over           error
+	problems       []string
+	asked          map[string]bool // calls that were authorized
+	questioned     map[string]bool // calls that there was a question about
+	startedByAgent map[string]bool // calls that an external agent runs itself
+	known          map[string]bool // calls that were requested
+	fates          map[string]domain.Fate
+	closed         map[string]bool // messages and thoughts, by kind and id
 
 	submitted []domain.Generation
 	together  [][]domain.Payload // what came in one Emit
