@@ -272,6 +272,7 @@ var floods = map[string]fault{
 
 // TestAnswerBeforeTheEnd: an agent that ends right behind its answer has answered, every time.
 func TestAnswerBeforeTheEnd(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		h := openHouse(t, e, map[string]object{"scripted": {}})
 		v := h.visit(t, "scripted")
@@ -312,6 +313,7 @@ var mischief = []struct {
 // TestServerIsKilled: when the server dies by kill -9, all of its agents and whatever they have started die too,
 // soon; and the executions are there when it comes back.
 func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
 		h := openHouse(t, e, mischiefs())
 		visits := h.begin(t)
@@ -323,6 +325,7 @@ func TestServerIsKilled(t *testing.T) {
 // TestServerIsKilledAsUser is the same for a server that an ordinary user runs: it has other ways to keep hold of its
 // processes.
 func TestServerIsKilledAsUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests run as an ordinary user already")
 	}

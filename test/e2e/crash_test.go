@@ -259,6 +259,7 @@ func TestTwentyKills(t *testing.T) {
 
 // TestReplicas runs two servers on one Postgres: each serves what the other drives, and takes over when it dies.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	e := engine{url: postgres(t)}
 	m := newModel(t, once("echo ran >> ledger.txt"))
 	first := up(t, e, m, shortLease)
@@ -300,6 +301,7 @@ func TestReplicas(t *testing.T) {
 
 // TestPausedReplicaWritesNothing: a server that was stopped for longer than its lease finds its executions gone.
 func TestPausedReplicaWritesNothing(t *testing.T) {
+	t.Parallel()
 	e := engine{url: postgres(t)}
 	m := newModel(t, nil)
 	m.use(func(a *answer, _ []message) {

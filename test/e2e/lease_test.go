@@ -16,6 +16,7 @@ import (
 // TestToolsOfTwoOwnersNeverOverlap stops a server while its command writes. It cannot kill anything then, and yet its
 // command must be dead before the next owner runs its own.
 func TestToolsOfTwoOwnersNeverOverlap(t *testing.T) {
+	t.Parallel()
 	const writing = "for i in $(seq %d); do echo %s >> ledger.txt; sleep 0.02; done"
 	m := newModel(t, func(a *answer, conversation []message) {
 		switch {
