@@ -53,7 +53,7 @@ func cache() (string, error) {
 		root = os.TempDir()
 	}
 	root = filepath.Join(root, "signoff-agents")
-	return root, os.MkdirAll(root, 0o755)
+	return root, os.MkdirAll(root, 0o750)
 }
 
 func (m Manifest) complete(folder string) bool {

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 
@@ -30,7 +31,8 @@ func TestOneOptionIsChosenOnce(t *testing.T) {
 		{&known, "ask", "Ask first", false}, {&known, "ask", "code", true}, {&known, "code", "Ask first", true},
 	} {
 		_, err := test.settings.Effective(SourceSelections(domain.Source{Mode: test.mode, Options: map[string]string{"mode": test.other}}))
-		if problem, invalid := err.(*domain.Error); test.contradicts != invalid || invalid && problem.Details[0].Pointer != "/source/mode" {
+		var problem *domain.Error
+		if invalid := errors.As(err, &problem); test.contradicts != invalid || invalid && problem.Details[0].Pointer != "/source/mode" {
 			t.Errorf("%s and %s: %v", test.mode, test.other, err)
 		}
 	}
