@@ -118,7 +118,7 @@ func (f Frame) event() (e Event, err error) {
 	if err := json.Unmarshal([]byte(f.Data), &e); err != nil {
 		return Event{}, fmt.Errorf("%w: %s %s: %w", ErrFrame, f.ID, f.Event, err)
 	}
-	if strconv.FormatInt(e.Seq, 10) != f.ID || f.Event != "" && e.Type != f.Event { // pieces of texts have no type beside their data
+	if strconv.FormatInt(e.Seq, 10) != f.ID || e.Type != f.Event {
 		return Event{}, fmt.Errorf("%w: %s %s carries %s", ErrFrame, f.ID, f.Event, f.Data)
 	}
 	return e, nil

@@ -9,7 +9,7 @@ import (
 
 // Who follows a stream over connections that break counts on both: what is yielded came whole, and what the server must not send is seen.
 func TestEventsOfAStream(t *testing.T) {
-	const first, second = "id: 1\nevent: execution.created\ndata: {\"seq\":1,\"type\":\"execution.created\"}\n\n", "id: 2\ndata: {\"seq\":2,\"type\":\"x\"}\n\n"
+	const first, second = "id: 1\nevent: execution.created\ndata: {\"seq\":1,\"type\":\"execution.created\"}\n\n", "id: 2\nevent: x\ndata: {\"seq\":2,\"type\":\"x\"}\n\n"
 	for cut := range len(first + second) {
 		seen := 0
 		for event, err := range Events(strings.NewReader((first + second)[:cut])) {
@@ -22,7 +22,7 @@ func TestEventsOfAStream(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{
-		"id: 2\ndata: {\"seq\":1,\"type\":\"x\"}\n\n", "id: 1\nevent: y\ndata: {\"seq\":1,\"type\":\"x\"}\n\n", "id: 1\ndata: {\"seq\":1\n\n",
+		"id: 2\nevent: x\ndata: {\"seq\":1,\"type\":\"x\"}\n\n", "id: 1\ndata: {\"seq\":1,\"type\":\"x\"}\n\n", "id: 1\nevent: y\ndata: {\"seq\":1,\"type\":\"x\"}\n\n", "id: 1\ndata: {\"seq\":1\n\n",
 	} {
 		for _, err := range Events(strings.NewReader(wrong)) {
 			if !errors.Is(err, ErrFrame) {
