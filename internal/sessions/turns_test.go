@@ -69,6 +69,33 @@ func (w *world) close(id domain.ExecutionID) domain.Execution {
 	return w.ended(id)
 }
 
+// TestWhatAnAgentTellsSaysItsTurn: an agent does not know which turn of the execution it is in.
+func TestWhatAnAgentTellsSaysItsTurn(t *testing.T) {
+	update := json.RawMessage(`{}`)
+	told := []domain.Payload{
+		domain.PlanUpdated{Update: update}, domain.RateLimitUpdated{Update: update}, domain.AgentUpdated{Kind: "new", Update: update},
+		domain.AgentModeChanged{Mode: "code"}, domain.AgentOptionsUpdated{}, domain.CommandsUpdated{Update: update}, domain.AgentSilent{Seconds: 1},
+	}
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		return domain.StopEndTurn, t.Host.Emit(ctx, told...)
+	})
+	id := w.start()
+	w.ended(id)
+	turns := map[domain.EventType]int{}
+	for _, event := range w.events(id) {
+		var data struct{ Turn int }
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		turns[event.Type] = data.Turn
+	}
+	for _, p := range told {
+		if turns[p.EventType()] != 1 {
+			t.Errorf("%s is of turn %d", p.EventType(), turns[p.EventType()])
+		}
+	}
+}
+
 func TestFurtherTurns(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, echo)
