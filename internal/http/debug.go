@@ -6,6 +6,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/http/stream"
 )
 
 type listDebugMessages struct {
@@ -19,7 +20,7 @@ func (s *Server) listDebugMessages(ctx context.Context, request listDebugMessage
 	if err != nil {
 		return nil, err
 	}
-	messages, err := s.reader.DebugPage(ctx, execution.ID, request.start(), request.Limit, maxPage)
+	messages, err := s.reader.DebugPage(ctx, execution.ID, request.start(), request.Limit, stream.MaxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (s *Server) debugCursor(ctx context.Context, id domain.ExecutionID, page []
 		return nil, nil //nolint:nilnil // the end of a list is null in the contract
 	}
 	last := page[len(page)-1].N
-	more, err := s.reader.DebugPage(ctx, id, last, 1, maxPage)
+	more, err := s.reader.DebugPage(ctx, id, last, 1, stream.MaxPage)
 	if err != nil || len(more) == 0 {
 		return nil, err
 	}

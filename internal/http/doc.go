@@ -27,12 +27,9 @@
 //
 // # Streams
 //
-// A stream (sse.go) is a loop over an [events.Follower]: write what is there, wait for the bell. Every write has a
-// deadline of its own, so a client that does not read is cut after ten seconds, and resumes by id when it is back. There
-// is no queue per client. A stream ends after the terminal event, when the server drains, when its key is revoked and
-// when the execution is deleted. One that is quiet takes its connection over from net/http (takeover.go), and needs less than
-// half the memory from then on; its line in the log comes when it ends. A client that goes away cancels nothing: nothing here cancels an execution but
-// [Server.cancelExecution] and [Server.deleteExecution], and [Server.closeExecution] lets it come to its end.
+// Package stream writes events, live and in pages (events.go, feed.go). The line of a stream in the log comes when it ends. A client that goes
+// away cancels nothing: nothing here cancels an execution but [Server.cancelExecution] and [Server.deleteExecution], and
+// [Server.closeExecution] lets it come to its end.
 //
 // # The console
 //

@@ -326,40 +326,15 @@ func (s *Server) awaitEnd(ctx context.Context, execution domain.Execution, secon
 	if execution.Status.Terminal() {
 		return execution, nil
 	}
-	if err := s.untilEnd(ctx, execution, time.Duration(seconds)*time.Second); err != nil {
+	follower, err := s.events.Follow(ctx, execution.ID, execution.LastSeq)
+	if err != nil {
+		return execution, err
+	}
+	defer follower.Close()
+	if err := s.streams.UntilEnd(ctx, follower, time.Duration(seconds)*time.Second); err != nil {
 		return execution, err
 	}
 	return s.reader.Execution(ctx, execution.Tenant, execution.ID)
-}
-
-func (s *Server) untilEnd(ctx context.Context, execution domain.Execution, limit time.Duration) error {
-	follower, err := s.events.Follow(ctx, execution.ID, execution.LastSeq)
-	if err != nil {
-		return err
-	}
-	defer follower.Close()
-	over := time.NewTimer(limit)
-	defer over.Stop()
-	for {
-		frames, err := follower.Next(ctx)
-		switch {
-		case err != nil:
-			return err
-		case follower.Ended():
-			return nil
-		case len(frames) > 0:
-			continue
-		}
-		select {
-		case <-follower.Notified():
-		case <-over.C:
-			return nil
-		case <-s.draining:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // preferring is a request that may say how long its answer should wait.

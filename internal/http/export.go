@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/http/stream"
 	"signoff/internal/keys"
 	"signoff/internal/store"
 )
@@ -108,32 +108,16 @@ func (e *export) respond(w http.ResponseWriter) error {
 	if infoOf(e.ctx).headOnly {
 		return nil
 	}
-	e.out, e.hash, e.counts = bufio.NewWriterSize(patient{w}, maxWrite), sha256.New(), map[string]int{}
+	e.out, e.hash, e.counts = bufio.NewWriterSize(stream.Patient(w), stream.MaxWrite), sha256.New(), map[string]int{}
 	err := e.write()
 	if err == nil {
 		return nil
 	}
 	info := infoOf(e.ctx)
-	var lost gone
-	if info.abandoned = e.ctx.Err() != nil || errors.As(err, &lost); !info.abandoned {
+	if info.abandoned = e.ctx.Err() != nil || stream.Lost(err); !info.abandoned {
 		e.server.log.WarnContext(e.ctx, "export broke off", "requestId", info.requestID, "error", err)
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// patient writes under a deadline for each piece. The server's own is for whole answers, and an export may be large.
-type patient struct{ http.ResponseWriter }
-
-func (p patient) Write(piece []byte) (int, error) {
-	err := http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(frameTimeout))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, gone{err}
-	}
-	n, err := p.ResponseWriter.Write(piece)
-	if err != nil {
-		return n, gone{err}
-	}
-	return n, nil
 }
 
 func (e *export) write() error {
@@ -230,7 +214,7 @@ func (e *export) prompts() error {
 func (e *export) events() error {
 	for after := int64(0); after < e.execution.LastSeq; {
 		limit := min(e.execution.LastSeq-after, exportEvents)
-		page, err := e.server.reader.EventPage(e.ctx, e.execution.ID, after, int(limit), maxPage)
+		page, err := e.server.reader.EventPage(e.ctx, e.execution.ID, after, int(limit), stream.MaxPage)
 		if err != nil {
 			return err
 		}

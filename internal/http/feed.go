@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"strconv"
 
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/http/stream"
 	"signoff/internal/store"
 )
 
@@ -32,7 +32,7 @@ func (s *Server) followEvents(ctx context.Context, request followEvents) (respon
 		if request.Limit != nil {
 			return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
 		}
-		return s.openStream(ctx, func() (follower, error) { return follow() },
+		return s.openStream(ctx, func() (stream.Follower, error) { return follow() },
 			func(string) string { return `{"type":"stream.synced"}` })
 	default:
 		return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
@@ -63,32 +63,10 @@ func readFeed(ctx context.Context, follow func() (*events.FeedFollower, error), 
 		return nil, err
 	}
 	defer follower.Close()
-	begin := follower.Cursor()
-	page, err := readPage(ctx, follower, limit)
-	if err != nil {
-		return nil, err
+	begin := ""
+	if cursor := follower.Cursor(); cursor != (store.FeedCursor{}) {
+		begin = cursor.String()
 	}
-	return feedPage{page, begin}, nil
-}
-
-// feedPage says where it ends even where nothing follows yet: there is always a way to go on.
-type feedPage struct {
-	eventPage
-	begin store.FeedCursor
-}
-
-// respond writes the bytes that the log encoded.
-func (p feedPage) respond(w http.ResponseWriter) error {
-	body := append(p.appendTo(nil), `,"cursor":`...)
-	switch {
-	case len(p.frames) > 0:
-		body = strconv.AppendQuote(body, p.frames[len(p.frames)-1].ID)
-	case p.begin != store.FeedCursor{}:
-		body = strconv.AppendQuote(body, p.begin.String())
-	default:
-		body = append(body, "null"...)
-	}
-	w.Header().Set("Content-Type", typeJSON)
-	_, err := w.Write(append(body, "}\n"...))
-	return err
+	page, err := stream.ReadPage(ctx, follower, limit)
+	return responderFunc(func(w http.ResponseWriter) error { return page.SendWithCursor(w, begin) }), err
 }

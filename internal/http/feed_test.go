@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/http/stream"
 	"signoff/internal/store"
 )
 
@@ -229,12 +230,12 @@ func TestTheMergedStreamRefuses(t *testing.T) {
 	h.ask("GET", beyond, "", "Accept", typeJSON).problem(409, domain.CodeCursorBeyondHead)
 	h.ask("GET", "/events?limit=5", "").problem(422, domain.CodeInvalid)
 	h.ask("GET", "/events", "", "Accept", "text/html").problem(406, domain.CodeNotAcceptable)
-	eventually(t, "no place is lost", func() bool { return h.server.streams.Load() == 0 })
+	eventually(t, "no place is lost", func() bool { return h.streams() == 0 })
 	stream := h.followURL("/events")
 	h.ask("GET", "/events", "").problem(503, domain.CodeUnavailable)
 	h.ask("GET", "/events", "", "Accept", typeJSON).want(200)
 	stream.close()
-	eventually(t, "the place is free", func() bool { return h.server.streams.Load() == 0 })
+	eventually(t, "the place is free", func() bool { return h.streams() == 0 })
 }
 
 func TestDrainEndsTheMergedStream(t *testing.T) {
@@ -267,7 +268,7 @@ func TestTheMergedStreamStaysOpen(t *testing.T) {
 		if got := said(); got != "message.delta stream.synced" {
 			t.Errorf("at first: %q", got)
 		}
-		time.Sleep(2*heartbeatEvery + time.Second)
+		time.Sleep(2*stream.HeartbeatEvery + time.Second)
 		if got := said(); got != "heartbeat heartbeat" {
 			t.Errorf("half a minute later: %q", got)
 		}
@@ -288,8 +289,8 @@ func TestAClientThatDoesNotReadTheMergedStreamIsCut(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		slow := b.send(openFeed)
 		b.say("one")
-		time.Sleep(frameTimeout + time.Second)
-		if got := b.server.streams.Load(); got != 0 {
+		time.Sleep(stream.FrameTimeout + time.Second)
+		if got := b.streams(); got != 0 {
 			t.Errorf("%d streams after the deadline", got)
 		}
 		slow.Close()

@@ -17,11 +17,11 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 		"/executions/" + live + "/events", "/events",
 	} {
 		head := h.head("HEAD", path)
-		if n := h.server.streams.Load(); n != 0 {
+		if n := h.streams(); n != 0 {
 			t.Errorf("%s: %d streams are open when HEAD is answered", path, n)
 		}
 		got := h.head("GET", path)
-		eventually(t, "the stream is closed", func() bool { return h.server.streams.Load() == 0 })
+		eventually(t, "the stream is closed", func() bool { return h.streams() == 0 })
 		if got.StatusCode != head.StatusCode {
 			t.Errorf("%s: %s, and for HEAD %s", path, got.Status, head.Status)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/http/stream"
 )
 
 // retryTail is how far from the end of a log the request is told of that is waited for: little else happens meanwhile.
@@ -44,7 +45,7 @@ func (s *Server) retryAt(ctx context.Context, execution domain.Execution) (time.
 	if execution.Status != domain.StatusWaiting {
 		return time.Time{}, nil
 	}
-	tail, err := s.reader.EventPage(ctx, execution.ID, max(0, execution.LastSeq-retryTail), retryTail, maxPage)
+	tail, err := s.reader.EventPage(ctx, execution.ID, max(0, execution.LastSeq-retryTail), retryTail, stream.MaxPage)
 	if err != nil {
 		return time.Time{}, err
 	}

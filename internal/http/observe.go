@@ -179,9 +179,6 @@ type metrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	panics    prometheus.Counter
-	streams   prometheus.Gauge
-	sent      prometheus.Counter
-	cut       prometheus.Counter
 }
 
 func newMetrics(others []prometheus.Collector) (*metrics, error) {
@@ -197,18 +194,9 @@ func newMetrics(others []prometheus.Collector) (*metrics, error) {
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "signoff_http_panics_total", Help: "Requests that ended in a panic.",
 		}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "signoff_http_streams", Help: "Event streams that are open now.",
-		}),
-		sent: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "signoff_http_events_sent_total", Help: "Events sent on streams.",
-		}),
-		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "signoff_http_streams_cut_total", Help: "Streams that ended because the client did not read.",
-		}),
 	}
 	all := append([]prometheus.Collector{
-		m.requests, m.durations, m.panics, m.streams, m.sent, m.cut,
+		m.requests, m.durations, m.panics,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}, others...)
 	for _, collector := range all {

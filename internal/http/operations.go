@@ -20,7 +20,7 @@ func (s *Server) getHealth(context.Context, struct{}) (responder, error) {
 
 // getReadiness tells whether to send traffic here. Strangers may ask, so it writes nothing: what is written all the time tells enough.
 func (s *Server) getReadiness(ctx context.Context, _ struct{}) (responder, error) {
-	if s.leaving.Load() || s.isDraining() {
+	if s.leaving.Load() || s.streams.IsDraining() {
 		return nil, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
 	}
 	if !s.sessions.Writable() {

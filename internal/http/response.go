@@ -12,6 +12,11 @@ type responder interface {
 	respond(w http.ResponseWriter) error
 }
 
+// responderFunc is a function that writes the whole answer.
+type responderFunc func(w http.ResponseWriter) error
+
+func (f responderFunc) respond(w http.ResponseWriter) error { return f(w) }
+
 // jsonResponse is a document with its status and its headers.
 type jsonResponse struct {
 	status  int

@@ -44,7 +44,7 @@ func (s *Server) table() []binding {
 		on("POST /executions/{id}/generation/edits", s.editGeneration),    // generations.go
 		on("POST /executions/{id}/generation/accept", s.acceptGeneration), // generations.go
 		on("GET /executions/{id}/approvals", s.listExecutionApprovals),    // approvals.go
-		on("GET /executions/{id}/events", s.listEvents),                   // events.go, sse.go
+		on("GET /executions/{id}/events", s.listEvents),                   // events.go
 		on("GET /executions/{id}/items", s.listItems),                     // items.go
 		on("GET /executions/{id}/debug", s.listDebugMessages),             // debug.go
 		on("GET /executions/{id}/export", s.exportExecution),              // export.go

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"signoff/internal/events"
 	"signoff/internal/events/items/paging"
 	"signoff/internal/http/contract"
+	"signoff/internal/http/stream"
 	"signoff/internal/keys"
 	"signoff/internal/store"
 )
@@ -265,21 +267,17 @@ type Server struct {
 	keys      Keys
 	webhooks  Webhooks
 
-	document   contract.Document
-	console    *console
-	hosts      hosts
-	metrics    *metrics
-	log        *slog.Logger
-	version    string
-	maxStreams int64
-	shutdown   time.Duration
-	router     chi.Router
+	document contract.Document
+	console  *console
+	hosts    hosts
+	metrics  *metrics
+	log      *slog.Logger
+	version  string
+	shutdown time.Duration
+	router   chi.Router
 
-	leaving  atomic.Bool // set by StepAside
-	streams  atomic.Int64
-	taken    connections
-	draining chan struct{} // closed by Drain
-	drain    sync.Once
+	leaving atomic.Bool // set by StepAside
+	streams *stream.Hub
 }
 
 // NewServer returns a server that is ready to serve. It fails only on a broken document or console, a route
@@ -293,26 +291,22 @@ func NewServer(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(config.Collectors)
-	if err != nil {
-		return nil, fmt.Errorf("http: metrics: %w", err)
-	}
 	s := &Server{
 		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader, items: config.Items,
 		models: config.Models, agents: config.Agents, tools: config.Tools, masker: config.Masker,
-		keys: config.Keys, webhooks: config.Webhooks,
-		document: document, console: console, hosts: newHosts(config.Hosts), metrics: metrics,
-		log: config.Logger, version: config.Version, maxStreams: int64(config.MaxStreams), shutdown: config.Shutdown,
-		draining: make(chan struct{}),
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
-	if s.maxStreams <= 0 {
-		s.maxStreams = defaultMaxStreams
+		keys: config.Keys, webhooks: config.Webhooks, document: document, console: console, hosts: newHosts(config.Hosts),
+		log: cmp.Or(config.Logger, slog.Default()), version: config.Version, shutdown: config.Shutdown,
 	}
 	if s.shutdown <= 0 {
 		s.shutdown = defaultShutdown
+	}
+	maxStreams := config.MaxStreams
+	if maxStreams <= 0 {
+		maxStreams = defaultMaxStreams
+	}
+	s.streams = stream.NewHub(stream.Config{Keys: config.Keys, Logger: s.log, Max: maxStreams, Panicked: s.panicked})
+	if s.metrics, err = newMetrics(slices.Concat(s.streams.Collectors(), config.Collectors)); err != nil {
+		return nil, fmt.Errorf("http: metrics: %w", err)
 	}
 	s.router, err = s.routes()
 	return s, err
@@ -348,7 +342,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("http: requests were cut off: %w", err), server.Close())
 	}
-	if late := s.taken.shutdown(ctx); late != nil && err == nil {
+	if late := s.streams.Shutdown(ctx); late != nil && err == nil {
 		err = fmt.Errorf("http: streams were cut off: %w", late)
 	}
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
@@ -363,13 +357,4 @@ func (s *Server) StepAside() { s.leaving.Store(true) }
 // Drain makes the server step aside for good: /readyz says no, streams end with a hint to come back, waits return. It takes
 // requests as before, so that those who have not heard of it yet are served; call it first, some time before the
 // context of Serve ends.
-func (s *Server) Drain() { s.drain.Do(func() { close(s.draining) }) }
-
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Server) Drain() { s.streams.Drain() }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/http/contract"
+	"signoff/internal/http/stream"
 	"signoff/internal/keys"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
@@ -189,6 +191,11 @@ func metric(t testing.TB, s *Server, name string) string {
 	return ""
 }
 
+func (h *house) streams() int {
+	open, _ := h.server.streams.Count()
+	return open
+}
+
 func TestStreamsAreCounted(t *testing.T) {
 	h := newHouse(t, func(c *Config) { c.MaxStreams = 1 })
 	id := h.create("hang")
@@ -200,11 +207,11 @@ func TestStreamsAreCounted(t *testing.T) {
 	h.ask("GET", "/executions/"+id+"/events", "").problem(503, domain.CodeUnavailable)
 	h.ask("GET", "/executions/"+id+"/events", "", "Accept", typeJSON).want(200)
 	stream.close()
-	eventually(t, "the place is free", func() bool { return h.server.streams.Load() == 0 })
+	eventually(t, "the place is free", func() bool { return h.streams() == 0 })
 	h.follow(id).close()
-	eventually(t, "the place is free again", func() bool { return h.server.streams.Load() == 0 })
+	eventually(t, "the place is free again", func() bool { return h.streams() == 0 })
 	h.ask("GET", "/executions/"+id+"/events?after=999", "").problem(409, domain.CodeCursorBeyondHead)
-	eventually(t, "no place is lost", func() bool { return h.server.streams.Load() == 0 })
+	eventually(t, "no place is lost", func() bool { return h.streams() == 0 })
 	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 }
 
@@ -311,13 +318,19 @@ func (m *memory) Execution(context.Context, domain.TenantID, domain.ExecutionID)
 }
 
 // anyone lets every token in until it is revoked.
-type anyone struct{ revoked chan struct{} }
+type anyone struct {
+	revoked chan struct{}
+	broken  *atomic.Bool // nil: never
+}
 
 func (anyone) Verify(context.Context, string) (keys.Principal, error) {
 	return keys.Principal{Actor: domain.Actor{KeyID: "k"}, Scopes: everyScope()}, nil
 }
 
 func (a anyone) Holds(context.Context, string) error {
+	if a.broken != nil && a.broken.Load() {
+		panic("boom")
+	}
 	select {
 	case <-a.revoked:
 		return domain.Errorf(domain.CodeUnauthenticated, "Revoked.")
@@ -358,13 +371,24 @@ type bubble struct {
 	pipes  *pipes
 }
 
+func (b *bubble) streams() int {
+	open, _ := b.server.streams.Count()
+	return open
+}
+
+// taken is how many connections were taken over and are open.
+func (b *bubble) taken() int {
+	_, taken := b.server.streams.Count()
+	return taken
+}
+
 // inBubble runs test with a server whose clock is faked.
 func inBubble(t *testing.T, test func(b *bubble)) {
 	tight() // outside, or the bubble would own what it sets up
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		b := &bubble{
-			T: t, store: m, log: events.NewLog(m), keys: anyone{make(chan struct{})},
+			T: t, store: m, log: events.NewLog(m), keys: anyone{make(chan struct{}), new(atomic.Bool)},
 			pipes: &pipes{incoming: make(chan net.Conn), closed: make(chan struct{})},
 		}
 		var err error
@@ -456,12 +480,12 @@ func TestHeartbeatsComeOnlyWhenNothingElseDoes(t *testing.T) {
 			say  bool
 			want string
 		}{
-			{heartbeatEvery - time.Second, false, ""},
+			{stream.HeartbeatEvery - time.Second, false, ""},
 			{2 * time.Second, false, "heartbeat"},
-			{heartbeatEvery - 2*time.Second, true, "message.delta"},
-			{heartbeatEvery - time.Second, false, ""},
+			{stream.HeartbeatEvery - 2*time.Second, true, "message.delta"},
+			{stream.HeartbeatEvery - time.Second, false, ""},
 			{2 * time.Second, false, "heartbeat"},
-			{3 * heartbeatEvery, false, "heartbeat heartbeat heartbeat"},
+			{3 * stream.HeartbeatEvery, false, "heartbeat heartbeat heartbeat"},
 		} {
 			time.Sleep(step.wait)
 			if step.say {
@@ -491,12 +515,12 @@ func TestAClientThatDoesNotReadIsCutAndHoldsNobodyUp(t *testing.T) {
 		if got := strings.Count(said(), "message.delta"); got != 500 {
 			t.Errorf("the fast client has %d of 500 events", got)
 		}
-		if got := b.server.streams.Load(); got != 2 {
+		if got := b.streams(); got != 2 {
 			t.Errorf("%d streams", got)
 		}
-		time.Sleep(frameTimeout + time.Second)
+		time.Sleep(stream.FrameTimeout + time.Second)
 		synctest.Wait()
-		if got := b.server.streams.Load(); got != 1 {
+		if got := b.streams(); got != 1 {
 			t.Errorf("%d streams after the deadline", got)
 		}
 		if got := metric(b, b.server, "signoff_http_streams_cut_total"); got != "1" {

@@ -1,22 +1,14 @@
 package http
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-// count is how many connections were taken over and are open.
-func (c *connections) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.open)
-}
+	"signoff/internal/http/stream"
+)
 
 // asked is how often the events of an execution were asked for, by the status that the log and the metrics tell.
 func (b *bubble) asked(status int) string {
@@ -28,16 +20,16 @@ func TestAQuietStreamGoesOnWithoutItsHandler(t *testing.T) {
 		said := b.read(b.send(openStream))
 		busy := b.read(b.send(openStream))
 		for range 10 {
-			time.Sleep(quietAfter / 2)
+			time.Sleep(stream.QuietAfter / 2)
 			b.say("busy")
 		}
 		said()
-		if busy(); b.server.taken.count() != 0 {
+		if busy(); b.taken() != 0 {
 			t.Error("a busy stream was taken from its connection")
 		}
-		time.Sleep(quietAfter)
+		time.Sleep(stream.QuietAfter)
 		synctest.Wait()
-		if got := b.server.taken.count(); got != 2 {
+		if got := b.taken(); got != 2 {
 			t.Fatalf("%d of 2 quiet streams were taken over", got)
 		}
 		if got := b.asked(200); got != "" {
@@ -54,8 +46,8 @@ func TestAQuietStreamGoesOnWithoutItsHandler(t *testing.T) {
 				t.Errorf("at the end: %q", got)
 			}
 		}
-		if b.server.taken.count() != 0 || b.server.streams.Load() != 0 || b.asked(200) != "2" {
-			t.Errorf("%d connections, %d streams, %v requests after the end", b.server.taken.count(), b.server.streams.Load(), b.asked(200))
+		if b.taken() != 0 || b.streams() != 0 || b.asked(200) != "2" {
+			t.Errorf("%d connections, %d streams, %v requests after the end", b.taken(), b.streams(), b.asked(200))
 		}
 	})
 }
@@ -64,9 +56,9 @@ func TestAnAnswerWithoutChunksKeepsItsHandler(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		connection := b.send(oldStream)
 		said := b.read(connection)
-		time.Sleep(heartbeatEvery + time.Second)
-		if got := said(); got != "stream.synced heartbeat" || b.server.taken.count() != 0 {
-			t.Errorf("%q, %d connections were taken over", got, b.server.taken.count())
+		time.Sleep(stream.HeartbeatEvery + time.Second)
+		if got := said(); got != "stream.synced heartbeat" || b.taken() != 0 {
+			t.Errorf("%q, %d connections were taken over", got, b.taken())
 		}
 		connection.Close()
 		synctest.Wait()
@@ -80,8 +72,8 @@ func TestAClientThatLeavesAQuietStreamIsSeenAtOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		connection.Close()
 		synctest.Wait()
-		if b.server.streams.Load() != 0 || b.asked(499) != "1" {
-			t.Errorf("%d streams, %v requests were abandoned", b.server.streams.Load(), b.asked(499))
+		if b.streams() != 0 || b.asked(499) != "1" {
+			t.Errorf("%d streams, %v requests were abandoned", b.streams(), b.asked(499))
 		}
 	})
 }
@@ -97,9 +89,9 @@ func TestAQuietStreamThatIsNotReadAnyMoreIsCut(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			b.say("nobody reads this")
-			time.Sleep(frameTimeout)
+			time.Sleep(stream.FrameTimeout)
 			synctest.Wait()
-			if got := b.server.streams.Load(); got != 0 {
+			if got := b.streams(); got != 0 {
 				t.Errorf("%d streams after the deadline", got)
 			}
 			connection.Close()
@@ -120,8 +112,8 @@ func TestAStreamThatWasTakenOverEndsByDrainAndByRevocation(t *testing.T) {
 			inBubble(t, func(b *bubble) {
 				said := b.read(b.send(openStream))
 				time.Sleep(time.Second)
-				if got := said(); got != "stream.synced" || b.server.taken.count() != 1 {
-					t.Fatalf("%q, %d connections were taken over", got, b.server.taken.count())
+				if got := said(); got != "stream.synced" || b.taken() != 1 {
+					t.Fatalf("%q, %d connections were taken over", got, b.taken())
 				}
 				end(b)
 				want := map[string]string{
@@ -143,56 +135,13 @@ func TestAPanicInAStreamThatWasTakenOverEndsItAlone(t *testing.T) {
 		said := b.read(b.send(openStream))
 		time.Sleep(time.Second)
 		said()
-		b.server.keys = broken{}
+		b.keys.broken.Store(true)
 		b.say("boom")
-		if got := said(); got != "" || b.server.streams.Load() != 0 || b.server.taken.count() != 0 {
-			t.Errorf("%q, %d streams, %d connections", got, b.server.streams.Load(), b.server.taken.count())
+		if got := said(); got != "" || b.streams() != 0 || b.taken() != 0 {
+			t.Errorf("%q, %d streams, %d connections", got, b.streams(), b.taken())
 		}
 		if got := metric(t, b.server, "signoff_http_panics_total"); got != "1" {
 			t.Errorf("%v panics", got)
 		}
 	})
-}
-
-type broken struct{ Keys }
-
-func (broken) Holds(context.Context, string) error { panic("boom") }
-
-func TestTheEndWaitsForConnectionsThatWereTakenOverAndClosesThemAtLast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var c connections
-		must(t, c.shutdown(t.Context()))
-		quick, far := net.Pipe()
-		c.add(quick, func() {})
-		go func() {
-			time.Sleep(time.Second)
-			c.remove(quick)
-		}()
-		must(t, c.shutdown(t.Context()))
-
-		slow, end := net.Pipe()
-		c.add(slow, func() {})
-		go func() { // writes into the void
-			_, _ = slow.Write([]byte("x"))
-			c.remove(slow)
-		}()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := c.shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || c.count() != 0 {
-			t.Errorf("%v, %d connections", err, c.count())
-		}
-		_, _ = far.Close(), end.Close()
-	})
-}
-
-// Who has the terminal event may go before the last chunk, which is no fault that anybody should read about in the log.
-func TestAClientThatGoesWithTheTerminalEventIsNoFault(t *testing.T) {
-	ours, theirs := net.Pipe()
-	if err := theirs.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var lost gone
-	if err := conclude(ours); !errors.As(err, &lost) {
-		t.Errorf("the end of the connection is %v", err)
-	}
 }

@@ -1,4 +1,4 @@
-package http
+package stream
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -18,23 +17,23 @@ import (
 // follower costs 47 KB in place of 25 (docs/performance.md). A busy stream stays: when it ends soon, its connection serves
 // the next request.
 
-// quietAfter is how long nothing was sent before a stream counts as quiet.
-const quietAfter = 250 * time.Millisecond
+// QuietAfter is how long nothing was sent before a stream counts as quiet.
+const QuietAfter = 250 * time.Millisecond
 
 // errQuiet ends the loop of a stream that can take its connection over.
 var errQuiet = errors.New("quiet")
 
 // patience is how long nothing more has to be sent until something is done about it.
-func (t *stream) patience() time.Duration {
+func (t *Stream) patience() time.Duration {
 	if t.mayMove {
-		return time.Until(t.spoke.Add(quietAfter))
+		return time.Until(t.spoke.Add(QuietAfter))
 	}
-	return time.Until(t.spoke.Add(heartbeatEvery))
+	return time.Until(t.spoke.Add(HeartbeatEvery))
 }
 
 // quiet is called when the alarm rings, and tells when it is to ring next. Where something was sent meanwhile, the alarm
 // was early: to set it anew with each write would cost more.
-func (t *stream) quiet() (next time.Duration, err error) {
+func (t *Stream) quiet() (next time.Duration, err error) {
 	if left := t.patience(); left > 0 {
 		return left, nil
 	}
@@ -43,33 +42,32 @@ func (t *stream) quiet() (next time.Duration, err error) {
 	}
 	t.buffer = bytes.Buffer{} // what the last burst took
 	t.buffer.WriteString(": heartbeat\n\n")
-	return heartbeatEvery, nil
+	return HeartbeatEvery, nil
 }
 
 // takeOver makes the stream go on with the bare connection, in a goroutine of its own, where the connection is to be had.
-func (t *stream) takeOver(w http.ResponseWriter) bool {
+func (t *Stream) takeOver(w http.ResponseWriter) bool {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	t.mayMove = false
 	if err != nil {
 		return false
 	}
-	i := infoOf(t.ctx)
-	i.taken = true
-	v := i.visit()
-	// The request's context ends with its handler, and would keep the request.
+	ended := t.request.Detach()
+	// The request's context ends with its handler, and would keep the request. So would the function that detached from it.
 	ctx, leave := context.WithCancel(context.Background())
-	t.ctx, t.line, t.deadline, t.buffer = ctx, chunks{connection}, time.Time{}, bytes.Buffer{}
-	t.server.taken.add(connection, leave)
+	t.request.Context, t.request.Detach = ctx, nil
+	t.line, t.deadline, t.buffer = chunks{connection}, time.Time{}, bytes.Buffer{}
+	t.hub.taken.add(connection, leave)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		watch(connection, leave)
 	}()
 	go func() {
-		defer t.server.taken.remove(connection)
+		defer t.hub.taken.remove(connection)
 		defer func() { <-watched }()
 		defer leave()
-		t.goOn(v, connection)
+		t.goOn(ended, connection)
 	}()
 	return true
 }
@@ -86,23 +84,22 @@ func watch(connection net.Conn, leave func()) {
 	}
 }
 
-// goOn is the rest of what serve, and the layers before it, would have done.
-func (t *stream) goOn(v visit, connection net.Conn) {
+// goOn is the rest of what Serve, and the layers before it, would have done.
+func (t *Stream) goOn(ended func(abandoned bool), connection net.Conn) {
+	abandoned := false
 	defer func() {
 		if reason := recover(); reason != nil {
-			t.server.panicked(v.requestID, reason)
+			t.hub.panicked(t.request.ID, reason)
 		}
 		_ = connection.Close()
-		t.close()
-		t.server.account(v)
+		t.Close()
+		ended(abandoned)
 	}()
 	err := t.run()
 	if err == nil {
 		err = conclude(connection)
 	}
-	if t.lost(v.requestID, err) {
-		v.status = statusAbandoned
-	}
+	abandoned = t.lost(err)
 }
 
 // conclude tells the client that the answer is whole. It may be gone by then, since the terminal event had told it so before.
@@ -122,65 +119,4 @@ func (c chunks) send(data []byte) error {
 	chunk := net.Buffers{size, data, []byte("\r\n")}
 	_, err := chunk.WriteTo(c.Conn)
 	return err
-}
-
-// connections are those that were taken over: net/http does not wait for them at its end.
-type connections struct {
-	mu    sync.Mutex
-	open  map[net.Conn]func() // has the stream leave, whatever it waits for
-	ended chan struct{}       // closed when the last one ends; nil: nobody waits for that
-}
-
-func (c *connections) add(connection net.Conn, leave func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = map[net.Conn]func(){}
-	}
-	c.open[connection] = leave
-}
-
-func (c *connections) remove(connection net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, connection)
-	if len(c.open) == 0 && c.ended != nil {
-		close(c.ended)
-		c.ended = nil
-	}
-}
-
-// shutdown waits until all have ended, and closes those that have not when ctx ends.
-func (c *connections) shutdown(ctx context.Context) error {
-	select {
-	case <-c.allEnded():
-		return nil
-	case <-ctx.Done():
-		c.closeAll()
-		<-c.allEnded()
-		return context.Cause(ctx)
-	}
-}
-
-func (c *connections) allEnded() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.open) == 0 {
-		none := make(chan struct{})
-		close(none)
-		return none
-	}
-	if c.ended == nil {
-		c.ended = make(chan struct{})
-	}
-	return c.ended
-}
-
-func (c *connections) closeAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for connection, leave := range c.open {
-		leave()
-		_ = connection.Close()
-	}
 }

@@ -1,15 +1,13 @@
-package http
+package stream
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"strconv"
 	"time"
 
 	"signoff/internal/domain"
@@ -17,66 +15,20 @@ import (
 )
 
 const (
-	// frameTimeout cuts a client that does not read. It resumes by id when it comes back, so nothing is lost, and
+	// FrameTimeout cuts a client that does not read. It resumes by id when it comes back, so nothing is lost, and
 	// nothing is buffered for it meanwhile.
-	frameTimeout = 10 * time.Second
-	// heartbeatEvery keeps proxies from closing a quiet stream, and finds clients that went away unseen.
-	heartbeatEvery = 15 * time.Second
-	// maxWrite bounds what must pass within frameTimeout, so that a slow line is not taken for a dead one.
-	maxWrite = 64 << 10
+	FrameTimeout = 10 * time.Second
+	// HeartbeatEvery keeps proxies from closing a quiet stream, and finds clients that went away unseen.
+	HeartbeatEvery = 15 * time.Second
+	// MaxWrite bounds what must pass within FrameTimeout, so that a slow line is not taken for a dead one.
+	MaxWrite = 64 << 10
 )
 
-// eventStream opens a stream. Whoever has everything of an execution that has ended gets 204, the one status that
-// makes an EventSource stop.
-func (s *Server) eventStream(ctx context.Context, after int64, follow func() (*events.Follower, error),
-) (responder, error) {
-	stream, err := s.openStream(ctx, func() (follower, error) { return follow() },
-		func(last string) string {
-			return fmt.Sprintf(`{"type":"stream.synced","lastSeq":%s}`, cmp.Or(last, strconv.FormatInt(after, 10)))
-		})
-	if err != nil {
-		return nil, err
-	}
-	if stream.follower.Ended() {
-		stream.close()
-		return noContent{}, nil
-	}
-	return stream, nil
-}
-
-// follower is what a stream reads: the log of one execution, or of all.
-type follower interface {
-	// Next returns what is new; nothing where there is nothing. Then Notified tells when to ask again.
-	Next(ctx context.Context) ([]events.Frame, error)
-	Notified() <-chan struct{}
-	Live() bool  // history is over
-	Ended() bool // nothing will be new any more
-	Close()
-}
-
-// openStream takes one of the places that there are for streams.
-func (s *Server) openStream(ctx context.Context, follow func() (follower, error), synced func(last string) string) (*stream, error) {
-	if s.streams.Add(1) > s.maxStreams {
-		s.streams.Add(-1)
-		return nil, domain.Errorf(domain.CodeUnavailable, "There are too many open streams.")
-	}
-	follower, err := follow()
-	if err != nil {
-		s.streams.Add(-1)
-		return nil, err
-	}
-	s.metrics.streams.Inc()
-	return &stream{
-		server: s, ctx: ctx, keyID: who(ctx).Actor.KeyID, follower: follower, synced: synced, mayMove: infoOf(ctx).chunked,
-	}, nil
-}
-
-// stream writes what a follower reads to one client.
-type stream struct {
-	server   *Server
-	ctx      context.Context // it ends when the client goes away
-	keyID    string
-	follower follower
+// Stream writes what a follower reads to one client.
+type Stream struct {
+	hub      *Hub
+	request  Request
+	follower Follower
 	synced   func(last string) string // the data of the mark between history and what is live; nil: it was sent
 
 	line     line
@@ -87,25 +39,41 @@ type stream struct {
 	last     string // the id of the last frame in the buffer or sent; empty: there was none
 }
 
+// Request is the request that a stream answers.
+type Request struct {
+	Context  context.Context // it ends when the client goes away
+	ID       string          // in the log
+	KeyID    string          // of the sender: its stream ends when the key does
+	Chunked  bool            // an answer without a length comes in chunks: not HTTP/1.0, not HTTP/2
+	HeadOnly bool            // the client wants no body
+	// Detach is called when the stream goes on without the handler of the request. The function that it returns is called when the stream
+	// ends, and must not keep the request.
+	Detach func() (ended func(abandoned bool))
+}
+
 // line is the way to the client: through net/http at first, and the bare connection once it was taken over.
 type line interface {
 	SetWriteDeadline(deadline time.Time) error
 	send(data []byte) error
 }
 
-// respond runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
-// first has anything to do with the execution; after the others it goes on, and the client may resume. A stream that has
-// become quiet goes on after respond has returned, see [stream.takeOver].
-func (t *stream) respond(w http.ResponseWriter) error {
-	w.Header().Set("Content-Type", typeStream)
+// Ended tells whether there is nothing to stream: the execution has ended, and the client has everything of it. Such a stream is closed in
+// place of being served.
+func (t *Stream) Ended() bool { return t.follower.Ended() }
+
+// Serve runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
+// first has anything to do with the execution; after the others it goes on, and the client may resume. It tells whether the client went away
+// before the end. A stream that has become quiet goes on after Serve has returned, see takeover.go.
+func (t *Stream) Serve(w http.ResponseWriter) (abandoned bool) {
+	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
 	if t.mayMove {
 		w.Header().Set("Connection", "close") // or the client sends its next request into the end of a connection that was taken over
 	}
 	w.WriteHeader(http.StatusOK)
-	if infoOf(t.ctx).headOnly {
-		t.close()
-		return nil
+	if t.request.HeadOnly {
+		t.Close()
+		return false
 	}
 	t.line = reply{http.NewResponseController(w), w}
 	t.hint()
@@ -113,29 +81,28 @@ func (t *stream) respond(w http.ResponseWriter) error {
 	err := t.run()
 	if errors.Is(err, errQuiet) {
 		if t.takeOver(w) {
-			return nil
+			return false
 		}
 		err = t.run()
 	}
-	t.close()
-	infoOf(t.ctx).abandoned = t.lost(infoOf(t.ctx).requestID, err)
-	return nil // the response has begun; there is nothing more to answer
+	t.Close()
+	return t.lost(err)
 }
 
-func (t *stream) close() {
+// Close gives the place of the stream back. Serve does it at its end.
+func (t *Stream) Close() {
 	t.follower.Close()
-	t.server.metrics.streams.Dec()
-	t.server.streams.Add(-1)
+	t.hub.open.Add(-1)
 }
 
-func (t *stream) run() error {
+func (t *Stream) run() error {
 	alarm := time.NewTimer(t.patience())
 	defer alarm.Stop()
 	for {
 		if reason := t.over(); reason != "" {
 			return t.bye(reason)
 		}
-		frames, err := t.follower.Next(t.ctx)
+		frames, err := t.follower.Next(t.request.Context)
 		if err != nil && domain.CodeOf(err) == domain.CodeNotFound {
 			return t.bye("the execution was deleted")
 		}
@@ -159,9 +126,9 @@ func (t *stream) run() error {
 				return err
 			}
 			alarm.Reset(next)
-		case <-t.server.draining:
-		case <-t.ctx.Done():
-			return context.Cause(t.ctx)
+		case <-t.hub.draining:
+		case <-t.request.Context.Done():
+			return context.Cause(t.request.Context)
 		}
 	}
 }
@@ -169,28 +136,28 @@ func (t *stream) run() error {
 // over tells why the stream must end although the execution goes on. It is asked before every write: a key that was
 // revoked gets nothing more. While nobody can tell whether it still holds, nothing is written either, since that
 // comes from the same database.
-func (t *stream) over() (reason string) {
-	if t.server.isDraining() {
+func (t *Stream) over() (reason string) {
+	if t.hub.IsDraining() {
 		return "the server is stopping, come back in a moment"
 	}
-	if domain.CodeOf(t.server.keys.Holds(t.ctx, t.keyID)) == domain.CodeUnauthenticated {
+	if domain.CodeOf(t.hub.keys.Holds(t.request.Context, t.request.KeyID)) == domain.CodeUnauthenticated {
 		return "the key does not hold any more"
 	}
 	return ""
 }
 
 // put sends what is ready in as few writes as possible, and marks where history ends and live begins.
-func (t *stream) put(frames []events.Frame) error {
+func (t *Stream) put(frames []events.Frame) error {
 	for _, frame := range frames {
 		t.buffer.Write(frame.SSE)
 		t.last = frame.ID
-		if t.buffer.Len() >= maxWrite {
+		if t.buffer.Len() >= MaxWrite {
 			if err := t.flush(); err != nil {
 				return err
 			}
 		}
 	}
-	t.server.metrics.sent.Add(float64(len(frames)))
+	t.hub.sent.Add(float64(len(frames)))
 	if t.synced != nil && t.follower.Live() && !t.follower.Ended() {
 		fmt.Fprintf(&t.buffer, "event: stream.synced\ndata: %s\n\n", t.synced(t.last))
 		t.synced = nil
@@ -199,23 +166,23 @@ func (t *stream) put(frames []events.Frame) error {
 }
 
 // bye ends a stream that is not at its end. A comment tells people why; the client comes back by itself.
-func (t *stream) bye(reason string) error {
+func (t *Stream) bye(reason string) error {
 	t.hint()
 	t.buffer.WriteString(": " + reason + "\n\n")
 	return t.flush()
 }
 
 // hint tells when to come back. It is jittered, or all clients of a restarted server would do so in one moment.
-func (t *stream) hint() { fmt.Fprintf(&t.buffer, "retry: %d\n\n", 2000+rand.IntN(1000)) }
+func (t *Stream) hint() { fmt.Fprintf(&t.buffer, "retry: %d\n\n", 2000+rand.IntN(1000)) }
 
 // flush writes the buffer under a deadline of its own. The server's deadline for whole answers does not count here. A
 // deadline that was set within the last second is left: a busy stream would do little else.
-func (t *stream) flush() error {
+func (t *Stream) flush() error {
 	if t.buffer.Len() == 0 {
 		return nil
 	}
 	t.spoke = time.Now()
-	if until := t.spoke.Add(frameTimeout); until.Sub(t.deadline) > time.Second {
+	if until := t.spoke.Add(FrameTimeout); until.Sub(t.deadline) > time.Second {
 		if err := t.line.SetWriteDeadline(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return gone{err}
 		}
@@ -224,7 +191,7 @@ func (t *stream) flush() error {
 	if err := t.line.send(t.buffer.Bytes()); err != nil {
 		return gone{err}
 	}
-	if t.buffer.Cap() > 4*maxWrite {
+	if t.buffer.Cap() > 4*MaxWrite {
 		t.buffer = bytes.Buffer{} // one huge frame must not be paid for as long as the stream lives
 	}
 	t.buffer.Reset()
@@ -244,24 +211,18 @@ func (r reply) send(data []byte) error {
 	return r.Flush()
 }
 
-// gone is an error of the connection.
-type gone struct{ error }
-
-func (g gone) Unwrap() error { return g.error }
-
 // lost tells whether the client went away before the end.
-func (t *stream) lost(requestID string, err error) bool {
-	var lost gone
+func (t *Stream) lost(err error) bool {
 	switch {
 	case err == nil:
 		return false
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		t.server.metrics.cut.Inc()
+		t.hub.cut.Inc()
 		return true
-	case t.ctx.Err() != nil || errors.As(err, &lost):
+	case t.request.Context.Err() != nil || Lost(err):
 		return true
 	default:
-		t.server.log.Warn("stream broke off", "requestId", requestID, "error", err)
+		t.hub.log.Warn("stream broke off", "requestId", t.request.ID, "error", err)
 		return false
 	}
 }

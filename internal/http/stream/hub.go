@@ -1,0 +1,120 @@
+package stream
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"signoff/internal/domain"
+)
+
+// Keys tells whether a key that was good still is. A key that is not is domain.CodeUnauthenticated.
+type Keys interface {
+	Holds(ctx context.Context, keyID string) error
+}
+
+// Config is what a hub is made of.
+type Config struct {
+	Keys     Keys
+	Logger   *slog.Logger
+	Max      int                                // how many streams may be open at once
+	Panicked func(requestID string, reason any) // is told of a panic in a stream that goes on without its handler
+}
+
+// Hub holds the streams of a server.
+type Hub struct {
+	keys     Keys
+	log      *slog.Logger
+	max      int64
+	panicked func(requestID string, reason any)
+
+	open      atomic.Int64
+	taken     connections
+	draining  chan struct{} // closed by Drain
+	drain     sync.Once
+	sent, cut prometheus.Counter
+}
+
+// NewHub returns a hub without streams.
+func NewHub(config Config) *Hub {
+	return &Hub{
+		keys: config.Keys, log: config.Logger, max: int64(config.Max), panicked: config.Panicked, draining: make(chan struct{}),
+		sent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "signoff_http_events_sent_total", Help: "Events sent on streams.",
+		}),
+		cut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "signoff_http_streams_cut_total", Help: "Streams that ended because the client did not read.",
+		}),
+	}
+}
+
+// Collectors are the metrics of the streams.
+func (h *Hub) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{h.sent, h.cut, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "signoff_http_streams", Help: "Event streams that are open now.",
+	}, func() float64 { return float64(h.open.Load()) })}
+}
+
+// Count is how many streams are open, and how many of them have taken their connection over from net/http.
+func (h *Hub) Count() (open, taken int) { return int(h.open.Load()), h.taken.count() }
+
+// Open takes one of the places that there are for streams. Without a place it is domain.CodeUnavailable, and follow is not called. Synced
+// returns the data of the mark between history and live events, by the id of the last event before it; empty: there was none.
+func (h *Hub) Open(request Request, follow func() (Follower, error), synced func(last string) string) (*Stream, error) {
+	if h.open.Add(1) > h.max {
+		h.open.Add(-1)
+		return nil, domain.Errorf(domain.CodeUnavailable, "There are too many open streams.")
+	}
+	follower, err := follow()
+	if err != nil {
+		h.open.Add(-1)
+		return nil, err
+	}
+	return &Stream{hub: h, request: request, follower: follower, synced: synced, mayMove: request.Chunked}, nil
+}
+
+// UntilEnd waits until a follower has come to its end, the time is over or the hub drains. Waiting costs no query.
+func (h *Hub) UntilEnd(ctx context.Context, follower Follower, limit time.Duration) error {
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	for {
+		frames, err := follower.Next(ctx)
+		switch {
+		case err != nil:
+			return err
+		case follower.Ended():
+			return nil
+		case len(frames) > 0:
+			continue
+		}
+		select {
+		case <-follower.Notified():
+		case <-over.C:
+			return nil
+		case <-h.draining:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Drain ends all streams with a hint to come back, and all waits. Streams that are opened from then on end in the same way.
+func (h *Hub) Drain() { h.drain.Do(func() { close(h.draining) }) }
+
+// IsDraining tells whether Drain was called.
+func (h *Hub) IsDraining() bool {
+	select {
+	case <-h.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Shutdown waits for the streams that have taken their connection over: net/http does not. When ctx ends it cuts off those that are left.
+func (h *Hub) Shutdown(ctx context.Context) error { return h.taken.shutdown(ctx) }
