@@ -152,7 +152,7 @@ type table struct {
 }
 
 // module is the console's own copy of what is marked beside the unseen.
-const module = "../http/console/lookalikes.js"
+const module = "../console/web/lookalikes.js"
 
 func moduleOf(t *testing.T) []byte {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"signoff/internal/console"
 	"signoff/internal/domain"
 )
 
@@ -35,25 +36,36 @@ func TestBrowsersGetTheConsole(t *testing.T) {
 	}
 }
 
+// consoleFolder has the files as they are written.
+const consoleFolder = "../console/web"
+
+// consoleMedia are the kinds of files that the console may have.
+var consoleMedia = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
 // file is the address of a file of the console.
-func (h *house) file(name string) string { return consoleFiles + h.server.console.release + "/" + name }
+func (h *house) file(name string) string {
+	return console.Path + h.server.console.Release() + "/" + name
+}
 
 // TestTheConsoleIsServedAsItLies reads the folder: a file of a kind that is not embedded would be missing in the binary alone.
 func TestTheConsoleIsServedAsItLies(t *testing.T) {
 	h := newHouse(t)
-	entries, err := os.ReadDir("console")
+	page := h.ask("GET", "/", "", "Accept", browser).want(200).header
+	entries, err := os.ReadDir(consoleFolder)
 	must(t, err)
 	for _, entry := range entries {
 		name := entry.Name()
-		media, known := consoleTypes[filepath.Ext(name)]
+		media, known := consoleMedia[filepath.Ext(name)]
 		if !known {
-			t.Errorf("console/%s is of no kind that is served", name)
+			t.Errorf("%s is of no kind that is served", name)
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join("console", name))
+		content, err := os.ReadFile(filepath.Join(consoleFolder, name))
 		must(t, err)
 		path := h.file(name)
-		if name == consolePage {
+		if name == "index.html" {
 			h.ask("GET", path, "").problem(404, domain.CodeNotFound)
 			path = "/"
 		}
@@ -61,8 +73,8 @@ func TestTheConsoleIsServedAsItLies(t *testing.T) {
 		if h.written(a.body) != string(content) || a.header.Get("Content-Type") != media {
 			t.Errorf("%s is not what lies there, or no %s: %v", path, media, a.header)
 		}
-		for name, want := range consoleHeaders {
-			if a.header.Get(name) != want && name != "Cache-Control" {
+		for _, name := range []string{"Content-Security-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy", "X-Frame-Options"} {
+			if want := page.Get(name); want == "" || a.header.Get(name) != want {
 				t.Errorf("%s: %s is %q", path, name, a.header.Get(name))
 			}
 		}
@@ -76,7 +88,7 @@ var ahead = regexp.MustCompile(`<link rel="modulepreload" href="([^"]*)">\n`)
 
 // written is what lies there, of what is served: the page without the release, and without the list of modules.
 func (h *house) written(served []byte) string {
-	return strings.ReplaceAll(ahead.ReplaceAllString(string(served), ""), h.file(""), consoleFiles)
+	return strings.ReplaceAll(ahead.ReplaceAllString(string(served), ""), h.file(""), console.Path)
 }
 
 // TestThePageNamesAllModules: on a bad line each step from module to module takes as long as the module itself.
@@ -87,7 +99,7 @@ func TestThePageNamesAllModules(t *testing.T) {
 		named = append(named, string(found[1]))
 		h.ask("GET", string(found[1]), "").want(200)
 	}
-	modules, err := filepath.Glob("console/*.js")
+	modules, err := filepath.Glob(consoleFolder + "/*.js")
 	must(t, err)
 	for i, name := range modules {
 		modules[i] = h.file(filepath.Base(name))
@@ -128,13 +140,13 @@ func TestTheConsolesPolicy(t *testing.T) {
 func TestTheConsoleHasNothingElse(t *testing.T) {
 	h := newHouse(t)
 	for _, name := range []string{
-		"none.js", consolePage, "main.ts", "main.js.map", "", ".", "..", "../console.go", "..%2fconsole.go", "..%2f..%2fguard.go", "%2e%2e%2fguard.go", "Main.js", "main.js%00",
+		"none.js", "index.html", "main.ts", "main.js.map", "", ".", "..", "../console.go", "..%2fconsole.go", "..%2f..%2fguard.go", "%2e%2e%2fguard.go", "Main.js", "main.js%00",
 		"main%2ejs/x", "console/main.js", "main.js/", strings.Repeat("a", 200) + ".js",
 	} {
 		h.ask("GET", h.file(name), "").problem(404, domain.CodeNotFound)
 	}
-	for _, path := range []string{"main.js", "/main.js", "UPPERCASE0123456/main.js", h.server.console.release + "0/main.js", "../console/main.js"} {
-		h.ask("GET", consoleFiles+path, "").problem(404, domain.CodeNotFound)
+	for _, path := range []string{"main.js", "/main.js", "UPPERCASE0123456/main.js", h.server.console.Release() + "0/main.js", "../console/main.js"} {
+		h.ask("GET", console.Path+path, "").problem(404, domain.CodeNotFound)
 	}
 	h.ask("GET", h.file("main.js?v=1"), "").problem(422, domain.CodeInvalid)
 	for _, method := range []string{"POST", "PUT", "DELETE"} {

@@ -32,7 +32,7 @@ var tight = sync.OnceValue(func() *openapi3.T {
 	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/markdown", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.FileBodyDecoder)
-	for _, media := range consoleTypes {
+	for _, media := range consoleMedia {
 		media, _, _ = strings.Cut(media, ";")
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.FileBodyDecoder)
 	}

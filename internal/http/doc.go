@@ -33,11 +33,8 @@
 //
 // # The console
 //
-// The folder console has what runs in people's browsers: plain modules, styles and one page, embedded as they lie there
-// (console.go). To the server they are files. The page works through the routes that everybody has, with a key that its
-// tab holds, so nothing here trusts it more than another client. It is shown at / to those who prefer HTML, under a policy
-// that lets it run its own modules and nothing else. A person may come to it by a link from another site; all else
-// that a page of another site sends is refused as before (guard.go).
+// The page is shown at / to those who prefer HTML; package console has it and its files. A person may come to it by a link from another
+// site; all else that a page of another site sends is refused as before (guard.go).
 //
 // # Promises
 //

@@ -18,6 +18,7 @@ import (
 
 	"signoff/internal/admission"
 	"signoff/internal/approvals"
+	"signoff/internal/console"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/events/items/paging"
@@ -268,7 +269,7 @@ type Server struct {
 	webhooks  Webhooks
 
 	document contract.Document
-	console  *console
+	console  *console.Console
 	hosts    hosts
 	metrics  *metrics
 	log      *slog.Logger
@@ -287,14 +288,14 @@ func NewServer(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	console, err := readConsole()
+	pages, err := console.Read()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
 		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader, items: config.Items,
 		models: config.Models, agents: config.Agents, tools: config.Tools, masker: config.Masker,
-		keys: config.Keys, webhooks: config.Webhooks, document: document, console: console, hosts: newHosts(config.Hosts),
+		keys: config.Keys, webhooks: config.Webhooks, document: document, console: pages, hosts: newHosts(config.Hosts),
 		log: cmp.Or(config.Logger, slog.Default()), version: config.Version, shutdown: config.Shutdown,
 	}
 	if s.shutdown <= 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const console = "internal/http/console"
+const console = "internal/console/web"
 
 // consoleFiles are those that a browser gets, by name, with their text.
 func consoleFiles(t *testing.T) map[string]string {
@@ -37,7 +37,7 @@ func TestTheConsolesPolicyIsDocumented(t *testing.T) {
 		text, _, _ = strings.Cut(text, "trusted-types 'none'")
 		return strings.Fields(strings.ReplaceAll(text, ";", " ; "))
 	}
-	real := directives(strings.Join(textsIn(parse(t, console+".go", parser.SkipObjectResolution)), ""))
+	real := directives(strings.Join(textsIn(parse(t, "internal/console/console.go", parser.SkipObjectResolution)), ""))
 	if diff := cmp.Diff(real, directives(read(t, "docs/console.md"))); diff != "" || len(real) < 20 {
 		t.Errorf("the policy of the code (-) and docs/console.md (+) differ:\n%s", diff)
 	}

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { coveredBy, editable, membersOf } from "../../../internal/http/console/arguments.js";
-import { changesOf } from "../../../internal/http/console/changes.js";
-import { foldOf, longest } from "../../../internal/http/console/fold.js";
+import { coveredBy, editable, membersOf } from "../../../internal/console/web/arguments.js";
+import { changesOf } from "../../../internal/console/web/changes.js";
+import { foldOf, longest } from "../../../internal/console/web/fold.js";
 
 const lines = (count) => Array.from({ length: count }, (_, place) => `line ${place + 1}\n`).join("");
 

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bodyOf, valuesOf } from "../../../internal/http/console/body.js";
-import { fields } from "../../../internal/http/console/fields.js";
-import { place } from "../../../internal/http/console/form.js";
+import { bodyOf, valuesOf } from "../../../internal/console/web/body.js";
+import { fields } from "../../../internal/console/web/fields.js";
+import { place } from "../../../internal/console/web/form.js";
 
 const settings = {
   defaultModel: "demo", defaultTimeoutSeconds: 300, defaultApprovalTimeoutSeconds: 3600, defaultRetryForSeconds: 3600,

@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { textBytes } from "../../../internal/http/console/bytes.js";
-import { Conversation } from "../../../internal/http/console/conversation.js";
+import { textBytes } from "../../../internal/console/web/bytes.js";
+import { Conversation } from "../../../internal/console/web/conversation.js";
 
 const folder = new URL("items/", import.meta.url);
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { curl, quote } from "../../../internal/http/console/curl.js";
+import { curl, quote } from "../../../internal/console/web/curl.js";
 
 let bin;
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { diffsOf, rowsOf } from "../../../internal/http/console/diff.js";
+import { diffsOf, rowsOf } from "../../../internal/console/web/diff.js";
 
 const short = (rows) => rows.map(({ kind, old, current, text }) => `${kind} ${old ?? "-"} ${current ?? "-"} ${text}`);
 

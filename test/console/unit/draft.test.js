@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { Draft } from "../../../internal/http/console/draft.js";
+import { Draft } from "../../../internal/console/web/draft.js";
 
 const body = { source: { type: "internal" }, prompt: "Look." };
 let kept;

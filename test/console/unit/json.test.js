@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseJSON, showJSON } from "../../../internal/http/console/json.js";
+import { parseJSON, showJSON } from "../../../internal/console/web/json.js";
 
 test("what is equal looks equal", () => {
   assert.equal(showJSON(parseJSON('{"b": 1, "a": [true, null]}')), showJSON({ a: [true, null], b: 1 }));

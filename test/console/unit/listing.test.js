@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Listing } from "../../../internal/http/console/listing.js";
+import { Listing } from "../../../internal/console/web/listing.js";
 
 /** A page in short: page("c:run b a", "next"). */
 function page(text, nextCursor = null) {

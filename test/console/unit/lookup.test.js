@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { coveredBy } from "../../../internal/http/console/arguments.js";
-import { confinementText } from "../../../internal/http/console/asker.js";
-import { lookup } from "../../../internal/http/console/lookup.js";
-import { noticeOf } from "../../../internal/http/console/notices.js";
-import { optionsOf } from "../../../internal/http/console/options.js";
-import { partsOf } from "../../../internal/http/console/question.js";
+import { coveredBy } from "../../../internal/console/web/arguments.js";
+import { confinementText } from "../../../internal/console/web/asker.js";
+import { lookup } from "../../../internal/console/web/lookup.js";
+import { noticeOf } from "../../../internal/console/web/notices.js";
+import { optionsOf } from "../../../internal/console/web/options.js";
+import { partsOf } from "../../../internal/console/web/question.js";
 
 const foreign = ["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf"];
 

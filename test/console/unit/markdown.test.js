@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Passages, passages } from "../../../internal/http/console/passages.js";
-import { spans, target, textOf } from "../../../internal/http/console/spans.js";
+import { Passages, passages } from "../../../internal/console/web/passages.js";
+import { spans, target, textOf } from "../../../internal/console/web/spans.js";
 
 /** A tree in short: p"…", h1"…", code:go"…", ul[…], … */
 function short(all) {

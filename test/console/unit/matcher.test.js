@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { consequence, matcherParts, stateOf } from "../../../internal/http/console/matcher.js";
+import { consequence, matcherParts, stateOf } from "../../../internal/console/web/matcher.js";
 
 const cases = [
   [{ tool: "bash", command: "git log *" }, ["calls of the tool bash", "commands that begin with git log"]],

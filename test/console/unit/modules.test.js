@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-const folder = fileURLToPath(new URL("../../../internal/http/console/", import.meta.url));
+const folder = fileURLToPath(new URL("../../../internal/console/web/", import.meta.url));
 const read = (name) => readFileSync(folder + name, "utf8");
 const all = readdirSync(folder);
 

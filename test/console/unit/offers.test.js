@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { choicesOf, ofCategory, offerLine } from "../../../internal/http/console/offers.js";
-import { Standing } from "../../../internal/http/console/standing.js";
-import { valuesOf } from "../../../internal/http/console/body.js";
+import { choicesOf, ofCategory, offerLine } from "../../../internal/console/web/offers.js";
+import { Standing } from "../../../internal/console/web/standing.js";
+import { valuesOf } from "../../../internal/console/web/body.js";
 
 const effort = { id: "effort", name: "Effort", category: "thought_level", current: "low", choices: [{ value: "low", name: "Low" }, { value: "high" }] };
 const mode = { id: "mode", category: "mode", current: "plan", choices: [{ value: "plan" }, { value: "co\u202ede" }] };

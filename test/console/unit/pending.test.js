@@ -6,8 +6,8 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 globalThis.sessionStorage = { getItem: () => null, setItem() {}, removeItem() {} };
 globalThis.document = Object.assign(new EventTarget(), { visibilityState: "visible", hasFocus: () => true });
 globalThis.window = Object.assign(new EventTarget(), { isSecureContext: false });
-const { pending } = await import("../../../internal/http/console/pending.js");
-const { executionOf } = await import("../../../internal/http/console/asker.js");
+const { pending } = await import("../../../internal/console/web/pending.js");
+const { executionOf } = await import("../../../internal/console/web/asker.js");
 
 const pageSize = 50;
 let all; // approvals of the server, by id

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import ts from "typescript";
 
-const folder = new URL("../../../internal/http/console/", import.meta.url);
+const folder = new URL("../../../internal/console/web/", import.meta.url);
 const files = readdirSync(folder).map((name) => ({ name, said: said(name, readFileSync(new URL(name, folder), "utf8")) }));
 assert.ok(files.length > 50 && files.every(({ said }) => said.length > 20)); // or nothing below means anything
 

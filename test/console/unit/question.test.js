@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { optionsOf, verbOf } from "../../../internal/http/console/options.js";
-import { partsOf } from "../../../internal/http/console/question.js";
+import { optionsOf, verbOf } from "../../../internal/console/web/options.js";
+import { partsOf } from "../../../internal/console/web/question.js";
 
 const kindOf = (schema) => partsOf({ type: "object", properties: { one: schema } })[0].kind;
 

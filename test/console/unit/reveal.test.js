@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { escaped, pieces, revealText } from "../../../internal/http/console/reveal.js";
-import { callPieces, revealCallText } from "../../../internal/http/console/suspect.js";
+import { escaped, pieces, revealText } from "../../../internal/console/web/reveal.js";
+import { callPieces, revealCallText } from "../../../internal/console/web/suspect.js";
 
 const table = JSON.parse(readFileSync(new URL("reveal.json", import.meta.url), "utf8"));
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Frames } from "../../../internal/http/console/stream.js";
+import { Frames } from "../../../internal/console/web/stream.js";
 
 const text = ': heartbeat\n\nretry: 2500\n\nid: 1\nevent: message.delta\ndata: {"text":"grün 🙂"}\n\nevent: stream.synced\ndata: {}\n\nid: 2\ndata: a\ndata:b\n\n';
 const wanted = [
