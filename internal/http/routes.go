@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -160,27 +159,4 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	s.fail(w, r, domain.Errorf(domain.CodeMethodNotAllowed, "This route takes %s.", strings.Join(allowed, ", ")))
-}
-
-// named is the execution, the approval, the rule or the webhook that a path names.
-type named struct {
-	ID string `path:"id"`
-}
-
-// paged is which part of a list is wanted.
-type paged struct {
-	Cursor string `query:"cursor"`
-	Limit  int    `query:"limit"`
-}
-
-// numbered is which part of a list is wanted whose cursors are numbers.
-type numbered struct {
-	After string `query:"after"`
-	Limit int    `query:"limit"`
-}
-
-// start is After as a number. The document allows 1 to 18 digits.
-func (n numbered) start() int64 {
-	start, _ := strconv.ParseInt(n.After, 10, 64)
-	return start
 }

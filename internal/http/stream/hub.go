@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"signoff/internal/domain"
 )
 
 // Keys tells whether a key that was good still is. A key that is not is domain.CodeUnauthenticated.
@@ -61,21 +59,6 @@ func (h *Hub) Collectors() []prometheus.Collector {
 
 // Count is how many streams are open, and how many of them have taken their connection over from net/http.
 func (h *Hub) Count() (open, taken int) { return int(h.open.Load()), h.taken.count() }
-
-// Open takes one of the places that there are for streams. Without a place it is domain.CodeUnavailable, and follow is not called. Synced
-// returns the data of the mark between history and live events, by the id of the last event before it; empty: there was none.
-func (h *Hub) Open(request Request, follow func() (Follower, error), synced func(last string) string) (*Stream, error) {
-	if h.open.Add(1) > h.max {
-		h.open.Add(-1)
-		return nil, domain.Errorf(domain.CodeUnavailable, "There are too many open streams.")
-	}
-	follower, err := follow()
-	if err != nil {
-		h.open.Add(-1)
-		return nil, err
-	}
-	return &Stream{hub: h, request: request, follower: follower, synced: synced, mayMove: request.Chunked}, nil
-}
 
 // UntilEnd waits until a follower has come to its end, the time is over or the hub drains. Waiting costs no query.
 func (h *Hub) UntilEnd(ctx context.Context, follower Follower, limit time.Duration) error {

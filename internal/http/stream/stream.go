@@ -14,16 +14,6 @@ import (
 	"signoff/internal/events"
 )
 
-const (
-	// FrameTimeout cuts a client that does not read. It resumes by id when it comes back, so nothing is lost, and
-	// nothing is buffered for it meanwhile.
-	FrameTimeout = 10 * time.Second
-	// HeartbeatEvery keeps proxies from closing a quiet stream, and finds clients that went away unseen.
-	HeartbeatEvery = 15 * time.Second
-	// MaxWrite bounds what must pass within FrameTimeout, so that a slow line is not taken for a dead one.
-	MaxWrite = 64 << 10
-)
-
 // Stream writes what a follower reads to one client.
 type Stream struct {
 	hub      *Hub
@@ -51,6 +41,21 @@ type Request struct {
 	Detach func() (ended func(abandoned bool))
 }
 
+// Open takes one of the places that there are for streams. Without a place it is domain.CodeUnavailable, and follow is not called. Synced
+// returns the data of the mark between history and live events, by the id of the last event before it; empty: there was none.
+func (h *Hub) Open(request Request, follow func() (Follower, error), synced func(last string) string) (*Stream, error) {
+	if h.open.Add(1) > h.max {
+		h.open.Add(-1)
+		return nil, domain.Errorf(domain.CodeUnavailable, "There are too many open streams.")
+	}
+	follower, err := follow()
+	if err != nil {
+		h.open.Add(-1)
+		return nil, err
+	}
+	return &Stream{hub: h, request: request, follower: follower, synced: synced, mayMove: request.Chunked}, nil
+}
+
 // line is the way to the client: through net/http at first, and the bare connection once it was taken over.
 type line interface {
 	SetWriteDeadline(deadline time.Time) error
@@ -60,34 +65,6 @@ type line interface {
 // Ended tells whether there is nothing to stream: the execution has ended, and the client has everything of it. Such a stream is closed in
 // place of being served.
 func (t *Stream) Ended() bool { return t.follower.Ended() }
-
-// Serve runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
-// first has anything to do with the execution; after the others it goes on, and the client may resume. It tells whether the client went away
-// before the end. A stream that has become quiet goes on after Serve has returned, see takeover.go.
-func (t *Stream) Serve(w http.ResponseWriter) (abandoned bool) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
-	if t.mayMove {
-		w.Header().Set("Connection", "close") // or the client sends its next request into the end of a connection that was taken over
-	}
-	w.WriteHeader(http.StatusOK)
-	if t.request.HeadOnly {
-		t.Close()
-		return false
-	}
-	t.line = reply{http.NewResponseController(w), w}
-	t.hint()
-	t.spoke = time.Now()
-	err := t.run()
-	if errors.Is(err, errQuiet) {
-		if t.takeOver(w) {
-			return false
-		}
-		err = t.run()
-	}
-	t.Close()
-	return t.lost(err)
-}
 
 // Close gives the place of the stream back. Serve does it at its end.
 func (t *Stream) Close() {
@@ -131,6 +108,31 @@ func (t *Stream) run() error {
 			return context.Cause(t.request.Context)
 		}
 	}
+}
+
+// errQuiet ends the loop of a stream that can take its connection over.
+var errQuiet = errors.New("quiet")
+
+// patience is how long nothing more has to be sent until something is done about it.
+func (t *Stream) patience() time.Duration {
+	if t.mayMove {
+		return time.Until(t.spoke.Add(QuietAfter))
+	}
+	return time.Until(t.spoke.Add(HeartbeatEvery))
+}
+
+// quiet is called when the alarm rings, and tells when it is to ring next. Where something was sent meanwhile, the alarm
+// was early: to set it anew with each write would cost more.
+func (t *Stream) quiet() (next time.Duration, err error) {
+	if left := t.patience(); left > 0 {
+		return left, nil
+	}
+	if t.mayMove {
+		return 0, errQuiet
+	}
+	t.buffer = bytes.Buffer{} // what the last burst took
+	t.buffer.WriteString(": heartbeat\n\n")
+	return HeartbeatEvery, nil
 }
 
 // over tells why the stream must end although the execution goes on. It is asked before every write: a key that was
@@ -196,19 +198,6 @@ func (t *Stream) flush() error {
 	}
 	t.buffer.Reset()
 	return nil
-}
-
-// reply is the line through net/http.
-type reply struct {
-	*http.ResponseController
-	w http.ResponseWriter
-}
-
-func (r reply) send(data []byte) error {
-	if _, err := r.w.Write(data); err != nil {
-		return err
-	}
-	return r.Flush()
 }
 
 // lost tells whether the client went away before the end.

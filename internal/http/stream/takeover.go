@@ -3,7 +3,6 @@ package stream
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -16,34 +15,6 @@ import (
 // request, the context, a stack as deep as all layers) is several times what waiting needs: without the takeover an idle
 // follower costs 47 KB in place of 25 (docs/performance.md). A busy stream stays: when it ends soon, its connection serves
 // the next request.
-
-// QuietAfter is how long nothing was sent before a stream counts as quiet.
-const QuietAfter = 250 * time.Millisecond
-
-// errQuiet ends the loop of a stream that can take its connection over.
-var errQuiet = errors.New("quiet")
-
-// patience is how long nothing more has to be sent until something is done about it.
-func (t *Stream) patience() time.Duration {
-	if t.mayMove {
-		return time.Until(t.spoke.Add(QuietAfter))
-	}
-	return time.Until(t.spoke.Add(HeartbeatEvery))
-}
-
-// quiet is called when the alarm rings, and tells when it is to ring next. Where something was sent meanwhile, the alarm
-// was early: to set it anew with each write would cost more.
-func (t *Stream) quiet() (next time.Duration, err error) {
-	if left := t.patience(); left > 0 {
-		return left, nil
-	}
-	if t.mayMove {
-		return 0, errQuiet
-	}
-	t.buffer = bytes.Buffer{} // what the last burst took
-	t.buffer.WriteString(": heartbeat\n\n")
-	return HeartbeatEvery, nil
-}
 
 // takeOver makes the stream go on with the bare connection, in a goroutine of its own, where the connection is to be had.
 func (t *Stream) takeOver(w http.ResponseWriter) bool {
