@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// validateAddr refuses what nothing can listen on, and no browser opens: a link that was printed for it would be the first that
-// tells. A port by its name is one of these.
+// validateAddr refuses addresses on which nothing can listen or that no browser opens: otherwise the printed link would be the first
+// to fail. A port by its name is one of these.
 func (c Config) validateAddr() error {
 	host, port, err := net.SplitHostPort(c.Addr)
 	switch {
@@ -27,7 +27,7 @@ func isPort(port string) bool {
 	return err == nil
 }
 
-// isHost tells names and addresses from what the URL standard lets nobody have for a host. A name that ends in a number is
+// isHost reports whether the URL standard allows the name or address as a host. A name that ends in a number is
 // read as an address, and is one or nothing.
 func isHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -40,7 +40,7 @@ func isHost(host string) bool {
 	})
 }
 
-// zoned tells whether the host is an address of one network interface, like fe80::1%eth0. A server listens there; there is no
+// zoned reports whether the host is an address of one network interface, like fe80::1%eth0. A server listens there; there is no
 // way to write it that browsers would open.
 func zoned(host string) bool {
 	address, err := netip.ParseAddr(host)

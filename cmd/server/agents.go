@@ -44,7 +44,7 @@ type mcpServer struct {
 }
 
 // openAgents turns the file into the registry of external agents. The environment is looked at when an agent starts, and
-// only for what the file, and the table of well-known agents, name.
+// only for the programs that the file and the table of well-known agents name.
 func (r registry) openAgents(config Config, starter *sandbox.Sandbox, masker *secrets.Masker) (*agentregistry.Registry, error) {
 	c := agentregistry.Config{
 		Agents: map[string]agentregistry.AgentConfig{}, MCPServers: map[string]mcp.Server{},
@@ -80,7 +80,7 @@ func (a agent) config(name string) (config agentregistry.AgentConfig, err error)
 	return config, err
 }
 
-// seconds is 0 where nothing is said.
+// seconds is 0 without a value.
 func seconds(said *int, place string) (time.Duration, error) {
 	if said == nil {
 		return 0, nil
@@ -91,8 +91,8 @@ func seconds(said *int, place string) (time.Duration, error) {
 	return time.Duration(*said) * time.Second, nil
 }
 
-// ownersOnly tells whether the server is one person's own, on their machine. Their agents then find the sign-ins that
-// are there already; a server for others has none of somebody's own to lend.
+// ownersOnly reports whether the server belongs to one person, on their machine. Their agents then use the sign-ins in their home; a
+// server for others must not lend one person's sign-ins.
 func (c Config) ownersOnly() bool { return c.loopback() && c.DatabaseURL == "" }
 
 // agents shows the registry to clients.
@@ -103,7 +103,7 @@ var (
 	_ admission.Agents = agents{}
 )
 
-// Agents lists what may be shown.
+// Agents lists the agents, without secrets.
 func (a agents) Agents(ctx context.Context) []http.AgentInfo {
 	var infos []http.AgentInfo
 	for _, info := range a.Registry.Agents(ctx) {

@@ -48,12 +48,12 @@ type App struct {
 	server   *http.Server
 	listener net.Listener
 
-	// FirstToken tells that this start made the first token.
+	// FirstToken: this start made the first token.
 	FirstToken bool
 }
 
-// Open builds a server from its configuration: it opens and migrates the database, looks after the keys, probes the
-// sandbox and listens. It holds nothing where it fails.
+// Open builds a server from its configuration: it opens and migrates the database, opens the keys, probes the
+// sandbox and listens. If it fails, it holds nothing.
 func Open(ctx context.Context, config Config, named registry) (app *App, err error) {
 	a := &App{config: config}
 	defer func() {
@@ -158,7 +158,7 @@ func (a *App) prepareStore(ctx context.Context) error {
 	return a.openKeys(ctx)
 }
 
-// warnOfSettings tells of a database that forgets what it has promised. It is the operator's, so the server runs all the same.
+// warnOfSettings warns of a database that may lose acknowledged writes. It is the operator's, so the server runs nevertheless.
 func (a *App) warnOfSettings(ctx context.Context) {
 	set, err := a.store.Settings(ctx)
 	if err != nil {
@@ -211,7 +211,7 @@ func (a *App) openSandbox(ctx context.Context) (err error) {
 // Addr is the address that it listens on.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
-// Run serves until ctx ends, then lets go of everything in the order in which nothing is lost: clients are told to
+// Run serves until ctx ends, then stops everything in the order in which nothing is lost: clients are told to
 // come back, sessions hand over, requests end, and only then the log stops. ready is called when requests are taken.
 func (a *App) Run(ctx context.Context, ready func()) error {
 	logs, stopLog := context.WithCancel(context.WithoutCancel(ctx))
@@ -227,7 +227,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	failed := make(chan error, 2)
 	started := make(chan struct{})
 	logging.Go(func() { a.log.Run(logs) })
-	logging.Go(func() { a.outbox.dispatcher.Run(logs) }) // as long as the log: also the last events are told
+	logging.Go(func() { a.outbox.dispatcher.Run(logs) }) // as long as the log: the last events are delivered, too
 	running.Go(func() { failed <- a.manager.Run(managers, func() { close(started) }) })
 	select {
 	case <-started:
@@ -264,7 +264,7 @@ func (a *App) awaitStop(ctx context.Context) <-chan struct{} {
 	return leave
 }
 
-// drain tells clients first, then lets sessions hand over.
+// drain notifies clients first, then lets sessions hand off.
 func (a *App) drain() error {
 	slog.Info("draining", "live", a.manager.Live())
 	failpoint.Hit(failpoint.ServerDraining)
@@ -276,7 +276,7 @@ func (a *App) drain() error {
 	return err
 }
 
-// Close lets go of what Open has taken.
+// Close releases the resources of Open.
 func (a *App) Close() error {
 	var errs []error
 	if a.listener != nil {
@@ -313,7 +313,7 @@ func (a *App) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("signoff_executions_live", "Executions that this replica drives.",
 			func() float64 { return float64(a.manager.Live()) }),
-		counter("signoff_executions_taken_up_total", "Executions that this replica went on with: woken, from the queue, or left by another.",
+		counter("signoff_executions_taken_up_total", "Executions that this replica acquired: woken, from the queue, or from another replica.",
 			func() float64 { return float64(a.manager.TakenUp()) }),
 		counter("signoff_executions_refused_total", "Creations that this replica refused since the queue was full.",
 			func() float64 { return float64(a.manager.Refused()) }),
@@ -322,7 +322,7 @@ func (a *App) collectors() []prometheus.Collector {
 		gauge("signoff_commands_queued", "Commands of this replica that may run and wait for others to end.",
 			func() float64 { _, queued := a.manager.Commands(); return float64(queued) }),
 		newUndriven(a.store.Undriven),
-		counter("signoff_retention_deleted_total", "Executions that this replica has deleted since their time was over.",
+		counter("signoff_retention_deleted_total", "Executions that this replica has deleted after their retention.",
 			func() float64 { return float64(a.sweeper.Removed()) }),
 		gauge("signoff_log_queued", "Changes that wait for the committer.",
 			func() float64 { return float64(a.log.Stats().Queued) }),
@@ -334,15 +334,15 @@ func (a *App) collectors() []prometheus.Collector {
 			func() float64 { return float64(a.log.Stats().Changes) }),
 		counter("signoff_log_events_total", "Events in them.",
 			func() float64 { return float64(a.log.Stats().Events) }),
-		gauge("signoff_bells_listening", "1 where bells of other replicas are heard, or else 0.",
+		gauge("signoff_bells_listening", "1 while notifications of other replicas arrive, otherwise 0.",
 			func() float64 { return yes(a.log.Stats().Listening) }),
-		counter("signoff_bells_sent_total", "Bells to other replicas.",
+		counter("signoff_bells_sent_total", "Notifications to other replicas.",
 			func() float64 { return float64(a.log.Stats().NotificationsSent) }),
-		counter("signoff_bells_heard_total", "Bells of other replicas.",
+		counter("signoff_bells_heard_total", "Notifications from other replicas.",
 			func() float64 { return float64(a.log.Stats().NotificationsReceived) }),
-		counter("signoff_bells_news_total", "Executions in which a bell found events of another replica.",
+		counter("signoff_bells_news_total", "Executions in which a notification found events of another replica.",
 			func() float64 { return float64(a.log.Stats().FoundByNotification) }),
-		counter("signoff_poll_news_total", "Executions in which the poll found events of another replica before a bell did.",
+		counter("signoff_poll_news_total", "Executions in which the poll found events of another replica before a notification did.",
 			func() float64 { return float64(a.log.Stats().FoundByPoll) }),
 	}
 }

@@ -25,7 +25,7 @@ import (
 // names.
 const prefix = "SIGNOFF"
 
-// Config is what the operator sets by SIGNOFF_* variables. The field names are the variables' names: a tag would make
+// Config holds the operator's SIGNOFF_* variables. The field names are the variables' names: a tag would make
 // envconfig read the name without the prefix too, and DATABASE_URL is often somebody else's.
 type Config struct {
 	Addr          string   `split_words:"true" default:"127.0.0.1:8080"`
@@ -104,7 +104,7 @@ func unknownVariables() []string {
 	return unknown
 }
 
-// plainly shortens envconfig's message, which tells Go's types.
+// plainly shortens envconfig's message, which names Go types.
 func plainly(err error) error {
 	var parse *envconfig.ParseError
 	if errors.As(err, &parse) {
@@ -138,7 +138,7 @@ func (c Config) validate() error {
 	return err
 }
 
-// validateLoad checks what bounds the executions that a server takes on, and how long it keeps them.
+// validateLoad checks the limits of executions and their retention.
 func (c Config) validateLoad() error {
 	for _, s := range []struct {
 		name               string
@@ -167,7 +167,7 @@ func (c Config) logLevel() (level slog.Level, err error) {
 	return level, nil
 }
 
-// loopback tells whether only this machine can reach the address. An empty host means all interfaces.
+// loopback reports whether only this machine can reach the address. An empty host means all interfaces.
 func (c Config) loopback() bool {
 	host, _, err := net.SplitHostPort(c.Addr)
 	if err != nil {
@@ -184,14 +184,14 @@ func (c Config) tokenFile() string { return filepath.Join(c.DataDir, "token") }
 
 func (c Config) drain() time.Duration { return time.Duration(c.DrainSeconds) * time.Second }
 
-// drainDelay is how long the server goes on to serve once it has said that it leaves.
+// drainDelay is the time that the server serves on after `/readyz` says 503.
 func (c Config) drainDelay() time.Duration { return time.Duration(c.DrainDelaySeconds) * time.Second }
 
 func (c Config) lease() time.Duration { return time.Duration(c.LeaseSeconds) * time.Second }
 
 func (c Config) parkAfter() time.Duration { return time.Duration(c.ParkSeconds) * time.Second }
 
-// limits says it as sessions do: of the two bounds of the queue 0 means here that nobody may wait, and there the default.
+// limits converts the limits for sessions: a queue limit of 0 means here that nothing may queue, and there the default.
 func (c Config) limits() sessions.Limits {
 	queue := func(bound int) int {
 		if bound == 0 {
@@ -216,7 +216,7 @@ func (c Config) storeConfig() store.Config {
 	}
 }
 
-// openStore opens the database, and makes the data folder where it lies in one.
+// openStore opens the database, and makes its data folder.
 func (c Config) openStore(ctx context.Context) (*store.Store, error) {
 	if c.DatabaseURL == "" {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {

@@ -42,7 +42,7 @@ func console(_ context.Context, args []string, std stdio) error {
 // consoleLink has the token in its fragment, the part of an address that a browser sends nowhere.
 func consoleLink(base, token string) string { return base + "/#token=" + token }
 
-// reachedAt is what the link begins with: what the person says, or else where the server listens.
+// reachedAt is the beginning of the link: the given URL, or the address on which the server listens.
 func (c Config) reachedAt(said string) (string, error) {
 	if said != "" {
 		return origin(said)
@@ -69,7 +69,7 @@ func origin(said string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// dialable is the host itself, or where one that stands for all addresses is found on this machine.
+// dialable is the host itself, or the loopback for a host that stands for all addresses.
 func dialable(host string) string {
 	address, err := netip.ParseAddr(host)
 	switch {
@@ -81,7 +81,7 @@ func dialable(host string) string {
 	return host
 }
 
-// firstToken reads what the first start has left.
+// firstToken reads the token of the first start.
 func (c Config) firstToken(base string) (string, error) {
 	content, err := os.ReadFile(c.tokenFile())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -57,7 +57,7 @@ func demo(ctx context.Context, args []string, std stdio) error {
 	return errors.Join(err, <-ended)
 }
 
-// demoConfig takes the sandbox from the environment and nothing else: the demo must not touch what is configured.
+// demoConfig reads only the sandbox from the environment: the demo must not touch configured data.
 func demoConfig(folder string) (Config, error) {
 	config, err := readConfig()
 	if err != nil {
@@ -111,12 +111,12 @@ func walkThrough(ctx context.Context, app *App, std stdio) error {
 	return w.linger(ctx)
 }
 
-// walk is one person who follows an execution.
+// walk is the view of one person who follows an execution.
 type walk struct {
 	api     client
 	std     stdio
 	answers *bufio.Reader
-	asks    bool   // there is somebody to ask
+	asks    bool   // a person can be asked
 	browses bool   // who decides in the console, and not here
 	last    string // the kind of text that was printed last
 }
@@ -142,7 +142,7 @@ func (w *walk) linger(ctx context.Context) error {
 	return err
 }
 
-// follow reads the stream to its end and answers what is asked on the way.
+// follow reads the stream to its end and answers its approvals.
 func (w *walk) follow(ctx context.Context, id string) error {
 	response, err := w.api.send(ctx, "GET", "/executions/"+id+"/events", nil)
 	if err != nil {
@@ -208,7 +208,7 @@ func (w *walk) line(text string) {
 	w.last = ""
 }
 
-// decide shows what would run and asks. Where nobody can be asked it says so and approves.
+// decide shows the call and asks. Without a person to ask it says so and approves.
 func (w *walk) decide(ctx context.Context, p domain.ApprovalRequested) error {
 	w.line("ASKS:   " + p.Summary)
 	fmt.Fprintf(w.std.out, "\n          nothing runs until somebody decides; it expires at %s\n", p.ExpiresAt.Local().Format(time.TimeOnly))
@@ -326,7 +326,7 @@ func (c client) send(ctx context.Context, method, path string, body any) (*netht
 	return response, nil
 }
 
-// refusal is what the API answers instead of what was asked for.
+// refusal is a problem that the API answers.
 type refusal struct {
 	code int
 	text string

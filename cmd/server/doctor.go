@@ -19,7 +19,7 @@ import (
 	"signoff/internal/tools"
 )
 
-// doctor tells what works here, a line each, and fails where something that is configured does not. It changes
+// doctor prints a line for each check, and fails if something that is configured does not work. It changes
 // nothing: no file, no folder, no schema.
 func doctor(ctx context.Context, args []string, std stdio) error {
 	if err := noArguments("doctor", args, std); err != nil {
@@ -70,7 +70,7 @@ func (d *diagnosis) bad(what string, err error) {
 	d.print("FAIL", what, detail)
 }
 
-// print masks whatever it is: also what a program says of its version comes from elsewhere.
+// print masks every line: the version of a program is foreign text, too.
 func (d *diagnosis) print(mark, what, detail string) {
 	fmt.Fprintf(d.out, "%-5s %-22s %s\n", mark, what, d.masker.MaskString(detail))
 }
@@ -142,7 +142,7 @@ func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox
 	return box
 }
 
-// secrets tells which have a value, and never which.
+// secrets lists the secrets with a value, and never the value.
 func (d *diagnosis) secrets(vault *secrets.Vault) {
 	for _, info := range vault.Secrets() {
 		if info.Available {
@@ -153,7 +153,7 @@ func (d *diagnosis) secrets(vault *secrets.Vault) {
 	}
 }
 
-// settings tells of the block types, and of what is wrong with the defaults of requests.
+// settings checks the block types and the defaults of requests.
 func (d *diagnosis) settings(named registry) {
 	switch s, err := named.openSettings(); {
 	case err != nil:
@@ -163,7 +163,7 @@ func (d *diagnosis) settings(named registry) {
 	}
 }
 
-// webhooks tells where they may lead beside public addresses, and where links do.
+// webhooks lists the targets beside public addresses, and the address of links.
 func (d *diagnosis) webhooks(named registry) {
 	targets, err := named.openTargets()
 	switch {
@@ -174,7 +174,7 @@ func (d *diagnosis) webhooks(named registry) {
 	}
 }
 
-// webSearch tells of it where it is configured. A key that is missing keeps the server from starting.
+// webSearch checks the web search, if configured. The server does not start without its key.
 func (d *diagnosis) webSearch(named registry) {
 	_, err := named.openTools()
 	switch {
@@ -201,7 +201,7 @@ func (d *diagnosis) models(ctx context.Context, named registry) {
 	}
 }
 
-// agents tells of those that are not there, too: what to install stands beside them. That is a mistake only where the
+// agents lists missing agents, too, with what to install. A missing agent is a mistake only if the
 // configuration names them.
 func (d *diagnosis) agents(ctx context.Context, config Config, named registry, box *sandbox.Sandbox) {
 	opened, err := named.openAgents(config, box, d.masker)

@@ -17,11 +17,11 @@ const (
 	notificationLimit = 3 * time.Second
 	// oldTransaction is the age at which a transaction is no work any more but forgotten.
 	oldTransaction = 5 * time.Minute
-	// littleSpace is what a SQLite file is to have left to grow.
+	// littleSpace is the free space that a SQLite file needs to grow.
 	littleSpace = 1 << 30
 )
 
-// faultsOf are the settings of a server under which it forgets what it has acknowledged, each with the way out.
+// faultsOf are the settings with which a database server loses acknowledged writes, each with the remedy.
 func faultsOf(set store.Settings) (faults []string) {
 	const wayOut = " Set it to on in postgresql.conf, or by `alter system set %s = on`, and reload the server."
 	if set.FsyncOff {
@@ -33,7 +33,7 @@ func faultsOf(set store.Settings) (faults []string) {
 	return faults
 }
 
-// postgres tells how the server is set up, and how it is reached.
+// postgres checks the settings of the server and the connection.
 func (d *diagnosis) postgres(ctx context.Context, s *store.Store) {
 	set, err := s.Settings(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *diagnosis) longTransactions(ctx context.Context, s *store.Store) {
 	}
 }
 
-// sqlite tells where the file lies.
+// sqlite checks the file and its disk.
 func (d *diagnosis) sqlite(ctx context.Context, s *store.Store) {
 	mode, err := s.JournalMode(ctx)
 	switch {

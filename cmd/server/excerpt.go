@@ -10,7 +10,7 @@ import (
 	"signoff/internal/secrets"
 )
 
-// private finds what of a configuration file must not be in a message that quotes it. Secrets are not to stand in the file,
+// private finds the parts of a configuration file that a message must not quote. Secrets are not to stand in the file,
 // and that is one of the mistakes that such messages are about: a key in place of the name of its variable, a
 // password in an address, a token under setEnv. Messages go to terminals, journals, and from there into tickets.
 //
@@ -67,7 +67,7 @@ func (p *privateValues) takeLines(written string, place []string) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// take looks at a value by where it stands.
+// take judges a value by its place.
 func (p *privateValues) take(value string, place []string) {
 	section, field, last := place[0], "", place[len(place)-1]
 	if len(place) > 2 {

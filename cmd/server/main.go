@@ -1,7 +1,7 @@
 // Command signoff runs AI agents for runbooks and holds their tool calls until a person signs off.
 //
 // This is the one place that reads the environment, the command line and the configuration file, and that knows all
-// packages: main.go finds the sub-command, config.go and registry.go read what the operator says, app.go wires and
+// packages: main.go finds the sub-command, config.go and registry.go read the configuration, app.go wires and
 // starts and stops. Every other package is given plain values.
 package main
 
@@ -34,13 +34,13 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// command is one sub-command. It returns what it could not do; usage errors are [usageError].
+// command is one sub-command. Its error says why it failed; a wrong usage is a [usageError].
 type command struct {
 	name, summary string
 	run           func(ctx context.Context, args []string, std stdio) error
 }
 
-// stdio is what a command talks to.
+// stdio are the standard streams of a command.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
@@ -117,13 +117,13 @@ func exitCode(err error, errOut io.Writer) int {
 	}
 }
 
-// complain goes past the log, so it masks for itself, with what the log knows by then. That is at the least what looks like
-// a key, or like the password of an address: a database that cannot be reached is reported with where it should be.
+// complain bypasses the log, so it masks by itself, with the log's masker. That one knows at least the shapes of keys and of
+// passwords in addresses: a database that cannot be reached is reported with where it should be.
 func complain(out io.Writer, text string) {
 	fmt.Fprintln(out, "signoff:", logMasker().MaskString(text))
 }
 
-// sentence tells an operator, who may see more than a client, also the cause.
+// sentence includes the cause, which an operator may see and a client may not.
 func sentence(e *domain.Error) string {
 	if e.Cause == nil {
 		return e.Message

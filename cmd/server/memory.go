@@ -17,19 +17,19 @@ const (
 	worthwhile = 32 << 20         // bytes that are to be had, or a quarter of what is alive; for less, nothing is done
 )
 
-// heap is what the runtime tells.
+// heap is the runtime's view of the heap.
 type heap struct {
 	allocated uint64 // since the process has begun
 	live      uint64 // at the last collection
 	idle      uint64 // held beyond that
 }
 
-// hasMuch tells of a heap, and what it was a second ago, whether it is worth a collection.
+// hasMuch reports whether a heap is worth a collection, given the one of a second ago.
 func (h heap) hasMuch(before heap) bool {
 	return h.allocated-before.allocated < max(quietBelow, h.live/8) && h.idle >= max(worthwhile, h.live/4)
 }
 
-// giveBack runs until ctx ends. read tells of the heap; free makes it small.
+// giveBack runs until ctx ends. read measures the heap; free shrinks it.
 func giveBack(ctx context.Context, read func() heap, free func()) {
 	for before := read(); pause(ctx, quietFor); before = read() {
 		if !read().hasMuch(before) {
@@ -42,7 +42,7 @@ func giveBack(ctx context.Context, read func() heap, free func()) {
 	}
 }
 
-// pause tells whether the time has passed before ctx has ended.
+// pause reports whether the time has passed before ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -52,7 +52,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// readHeap may be called at once by many; it stops nobody.
+// readHeap may be called at once, and does not stop the program.
 func readHeap() heap {
 	sample := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"},

@@ -21,7 +21,7 @@ import (
 	"signoff/internal/tools"
 )
 
-// defaultConfigFile is read where SIGNOFF_CONFIG is not set, and may be missing.
+// defaultConfigFile is read if SIGNOFF_CONFIG is not set, and may be missing.
 const defaultConfigFile = "./signoff.yaml"
 
 // registry is the configuration file.
@@ -75,7 +75,7 @@ type model struct {
 	CacheWriteCostPer1m *float64 `yaml:"cacheWriteCostPer1m"`
 }
 
-// priced tells whether what a request costs can be known. The demo model costs nothing, but says so nowhere.
+// priced reports whether the cost of a request is known. The demo model is free without a setting.
 func (m model) priced() bool { return m.InputCostPer1m != nil && m.OutputCostPer1m != nil }
 
 // UnmarshalYAML takes the default apart from the models. Strictness does not come along into a custom decoder, so it
@@ -123,7 +123,7 @@ func (c Config) configFile() string {
 	return defaultConfigFile
 }
 
-// demoModels is all there is where nothing is configured.
+// demoModels are the models of a server without configuration.
 func demoModels() registry {
 	return registry{Models: modelSection{Default: "demo", Models: map[string]model{"demo": {Provider: script.Name}}}}
 }
@@ -150,8 +150,8 @@ models:
 #   github: {env: GITHUB_TOKEN, as: GH_TOKEN}
 `
 
-// makeConfig leaves a first configuration file where none was named and there is none. It is not only for comfort: by
-// default the file lies in the workspace. One that is there is read-only to commands; one that is not could be made
+// makeConfig writes a first configuration file if none was named and none exists. This is not only comfort: by default the
+// file lies in the workspace. An existing one is read-only to commands; a missing one could be made
 // by a command, and the next start would send keys wherever it says. Where the server may not write, neither can they.
 func (c Config) makeConfig() error {
 	if c.Config != "" {
@@ -165,7 +165,7 @@ func (c Config) makeConfig() error {
 	return errors.Join(err, file.Close())
 }
 
-// readRegistry reads the configuration file. Where there is none and none was named, the demo model is all there is.
+// readRegistry reads the configuration file. Without one there is only the demo model, unless one was named.
 func (c Config) readRegistry() (registry, error) {
 	content, err := os.ReadFile(c.configFile())
 	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
@@ -188,8 +188,8 @@ func (c Config) readRegistry() (registry, error) {
 	return r, nil
 }
 
-// mistake shows the place in the file that an error points at, where it points at one. A line with an address is not
-// shown: what is wrong with it may be that there is a secret in it, and where it begins and ends nobody knows then.
+// mistake shows the line of the file that an error points at. It does not show a line with an address: the mistake may be a
+// secret in it, whose beginning and end are unknown.
 func (r registry) mistake(err error) error {
 	var coded *domain.Error
 	if !errors.As(err, &coded) || len(coded.Details) == 0 {
@@ -205,7 +205,7 @@ func (r registry) mistake(err error) error {
 	if !readable || slices.Contains([]string{"baseUrl", "publicUrl"}, steps[len(steps)-1]) {
 		return usagef("%s: %s", place, message)
 	}
-	for ; len(steps) > 1; steps = steps[:len(steps)-1] { // what is missing has no place; what it is missing in has one
+	for ; len(steps) > 1; steps = steps[:len(steps)-1] { // a missing field has no place; its parent has one
 		if excerpt, err := yamlPath(steps).AnnotateSource(r.content, false); err == nil {
 			return usagef("%s: %s\n%s", place, message, masker.MaskString(strings.TrimRight(string(excerpt), "\n")))
 		}
@@ -268,7 +268,7 @@ func (r registry) models(of *llm.Registry) models {
 // Priced implements [admission.Models].
 func (m models) Priced(name string) bool { return m.entries[name].priced() }
 
-// Models lists what may be shown.
+// Models lists the models, without secrets.
 func (m models) Models(ctx context.Context) []http.ModelInfo {
 	var infos []http.ModelInfo
 	for _, info := range m.Registry.Models(ctx) {

@@ -18,7 +18,7 @@ import (
 // secret is an entry of the section secrets.
 type secret struct {
 	Env string `yaml:"env"` // where the server reads it
-	As  string `yaml:"as"`  // what a command has it in; empty: the same
+	As  string `yaml:"as"`  // the variable of commands; empty: the same
 }
 
 // openSecrets reads the named secrets, and gathers all that must not be seen. The values are read here once: a secret
@@ -82,7 +82,7 @@ func (r registry) checkLengths() error {
 	return checkLength(domain.Pointer("webSearch", "apiKeyEnv"), r.WebSearch.APIKeyEnv)
 }
 
-// checkLength looks at the credential alone, where a scheme stands before it, as in "Bearer …".
+// checkLength checks the credential alone, after a scheme such as "Bearer …".
 func checkLength(place, variable string) error {
 	if variable == "" {
 		return nil
@@ -151,7 +151,7 @@ func (c Config) databasePassword() []string {
 	return passwords
 }
 
-// maskLog has the process's log mask with m from now on. A log that nobody set up, as in a test, stays as it is: Go's own
+// maskLog makes m the masker of the process's log. A log that nobody set up, as in a test, stays as it is: Go's own
 // handler, put behind another one, waits for itself.
 func maskLog(m *secrets.Masker) {
 	if handler, ours := slog.Default().Handler().(*secrets.Handler); ours {
@@ -159,8 +159,8 @@ func maskLog(m *secrets.Masker) {
 	}
 }
 
-// logMasker is what the log masks with: of all maskers of this process it knows most. It is nil, which knows the shapes of
-// keys alone, where nobody set up the log.
+// logMasker is the masker of the log, which knows more secrets than any other of this process. Without a log it is nil, which knows
+// only the shapes of keys.
 func logMasker() *secrets.Masker {
 	if handler, ours := slog.Default().Handler().(*secrets.Handler); ours {
 		return handler.Masker()

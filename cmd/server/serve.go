@@ -16,7 +16,7 @@ import (
 	"signoff/internal/secrets"
 )
 
-// serve runs the server until it is told to stop.
+// serve runs the server until a signal stops it.
 func serve(ctx context.Context, args []string, std stdio) error {
 	if err := noArguments("serve", args, std); err != nil {
 		return err
@@ -84,7 +84,7 @@ func settle(std stdio, prepare ...func(Config) error) (Config, registry, error) 
 	return config, named, nil
 }
 
-// setLogger sends the log to out. Until more is known, it masks the database's password alone, and what looks like keys.
+// setLogger sends the log to out. At first it masks only the database's password and the shapes of keys.
 func (c Config) setLogger(out io.Writer) {
 	level, err := c.logLevel()
 	if err != nil {
@@ -103,7 +103,7 @@ func terminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// welcome says where the server is and what to type next.
+// welcome prints the server's address and the next commands.
 func (a *App) welcome(std stdio) {
 	fmt.Fprintf(std.err, "\nSignoff %s listens on http://%s (sandbox: %s)\n", version, a.Addr(), a.sandbox.Name())
 	if !a.config.loopback() {

@@ -10,7 +10,7 @@ import (
 	"signoff/internal/runbooks"
 )
 
-// settingSection is the section "settings": what holds for an execution whose request says nothing.
+// settingSection is the section "settings": the defaults of requests.
 type settingSection struct {
 	DefaultTimeout         *int              `yaml:"defaultTimeout"`         // seconds of active time per turn; 0 = none
 	DefaultApprovalTimeout *int              `yaml:"defaultApprovalTimeout"` // seconds; 0 = for ever
@@ -28,7 +28,7 @@ type blockType struct {
 	PropsSchema any    `yaml:"propsSchema"`
 }
 
-// openSettings reads what requests may leave unsaid.
+// openSettings reads the defaults of requests.
 func (r registry) openSettings() (admission.Settings, error) {
 	s := r.Settings
 	shown := admission.Settings{

@@ -48,7 +48,7 @@ func (r registry) searchKey() string {
 	return os.Getenv(r.WebSearch.APIKeyEnv)
 }
 
-// documentSchemas are the schemas of the contract: what an agent may want to look up that writes for this API.
+// documentSchemas are the schemas of the contract, for agents that write for this API.
 func documentSchemas() (map[string]json.RawMessage, error) {
 	var document struct {
 		Components struct {
@@ -71,7 +71,7 @@ var (
 	_ admission.Tools = shownTools{}
 )
 
-// Tools lists what may be shown.
+// Tools lists the tools.
 func (s shownTools) Tools() []http.ToolInfo {
 	var infos []http.ToolInfo
 	for _, d := range s.Definitions() {
@@ -89,7 +89,7 @@ func (s shownTools) Names() []string {
 	return names
 }
 
-// knownSecrets tells clients which secrets commands may be given.
+// knownSecrets checks the secrets that a request names.
 type knownSecrets struct{ *secrets.Vault }
 
 var _ admission.Secrets = knownSecrets{}

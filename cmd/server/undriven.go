@@ -16,7 +16,7 @@ const (
 	countTimeout = 2 * time.Second
 )
 
-// undriven are the metrics of what nobody drives. The database knows them, for all replicas.
+// undriven are the metrics of executions that no replica drives. The database counts them for all replicas.
 type undriven struct {
 	count          func(context.Context) (queued, parked int, err error)
 	queued, parked *prometheus.Desc
@@ -31,7 +31,7 @@ func newUndriven(count func(context.Context) (queued, parked int, err error)) *u
 	return &undriven{
 		count:  count,
 		queued: prometheus.NewDesc("signoff_executions_queued", "Executions that wait for room, in all replicas together.", nil, nil),
-		parked: prometheus.NewDesc("signoff_executions_parked", "Executions that nobody drives until they wake, in all replicas together.", nil, nil),
+		parked: prometheus.NewDesc("signoff_executions_parked", "Parked executions, in all replicas together.", nil, nil),
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	"signoff/internal/webhooks"
 )
 
-// webhookSection is the section "webhooks": where requests may go beside public addresses, and where people reach this server.
+// webhookSection is the section "webhooks": targets beside public addresses, and the address of this server for people.
 type webhookSection struct {
 	AllowHosts []string `yaml:"allowHosts"` // host, or host:port
 	PublicURL  string   `yaml:"publicUrl"`
 }
 
-// openTargets reads where webhooks may lead.
+// openTargets reads the targets that webhooks may have.
 func (r registry) openTargets() (webhooks.Targets, error) {
 	targets := webhooks.Targets{AllowHosts: r.Webhooks.AllowHosts}
 	if err := targets.Check(); err != nil {
@@ -30,7 +30,7 @@ func (r registry) openTargets() (webhooks.Targets, error) {
 	return targets, nil
 }
 
-// publicHost is the host that links name, which requests may then name, too; none where there is no such address.
+// publicHost is the host of links, which requests may name, too; none without a public URL.
 func (r registry) publicHost() ([]string, error) {
 	if r.Webhooks.PublicURL == "" {
 		return nil, nil
@@ -43,7 +43,7 @@ func (r registry) publicHost() ([]string, error) {
 	return []string{public.Host}, nil
 }
 
-// outbox is what tells webhooks, and where people look after them.
+// outbox holds the dispatcher and the service of webhooks.
 type outbox struct {
 	dispatcher *webhooks.Dispatcher
 	service    *webhooks.Service
@@ -68,7 +68,7 @@ func (r registry) openOutbox(ctx context.Context, s *store.Store) (outbox, error
 	return outbox{dispatcher, webhooks.NewService(s, targets, links, dispatcher.Notify), hosts}, nil
 }
 
-// notifyingStore is the store of the log, which rings the dispatcher when something was committed that it is to tell: without it, each webhook
+// notifyingStore is the store of the log. It notifies the dispatcher when a commit has written deliveries: without it, each webhook
 // would wait for the next poll.
 type notifyingStore struct {
 	*store.Store
@@ -77,7 +77,7 @@ type notifyingStore struct {
 
 var _ events.Store = notifyingStore{}
 
-// Commit rings also where it failed: of a commit whose outcome stayed unknown something may be there.
+// Commit notifies also after a failure: a commit with an unknown outcome may have written deliveries.
 func (r notifyingStore) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
 	outcomes, err := r.Store.Commit(ctx, changes)
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.SendsWebhooks() }) {
