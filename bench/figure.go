@@ -17,7 +17,7 @@ type figure struct {
 	rounds     int // in place of the usual number
 }
 
-// isIdle tells whether the contender is a floor by which no row is judged: the relay, and the hub where all goals are for values.
+// isIdle reports whether the contender is a floor by which no row is judged: the relay, and the hub where all goals are for values.
 func (f figure) isIdle(contender string) bool {
 	judges := slices.ContainsFunc(f.rows, func(r row) bool { return !r.plain && r.reach != nil })
 	return contender == relay || contender == hub && !judges

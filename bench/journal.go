@@ -84,7 +84,7 @@ func (b *journal) values(f figure, round int, contender string) sample {
 	return nil
 }
 
-// has tells whether a round of a figure is there in full. A round of which a part is missing is measured anew: its ratios would be those of two times.
+// has reports whether a round of a figure is there in full. A round of which a part is missing is measured anew: its ratios would be those of two times.
 func (b *journal) has(f figure, round int) bool {
 	for _, contender := range f.contenders {
 		if b.values(f, round, contender) == nil {

@@ -125,7 +125,7 @@ func (t *tally) stamped(part []byte, now time.Time) {
 	t.stamp = t.stamp[:0]
 }
 
-// whole tells whether the stream came to the end that it should.
+// whole reports whether the stream came to the end that it should.
 func (t *tally) whole() error {
 	switch {
 	case t.text != t.script.chunks*t.script.bytes:

@@ -25,7 +25,7 @@ func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool)
 // all are the rules of the request, and those that were made since.
 func (p Policy) all() []domain.PermissionRule { return slices.Concat(p.written, p.Rules) }
 
-// allows tells whether a rule with this matcher lets the call run: all that the call does must be covered. What holds a
+// allows reports whether a rule with this matcher lets the call run: all that the call does must be covered. What holds a
 // call back is another question; see restricts.
 func (j *judging) allows(m domain.Matcher) bool {
 	action := j.call.Action
@@ -52,13 +52,13 @@ func (j *judging) isMeant(m domain.Matcher) bool {
 	return true
 }
 
-// allowsClass tells whether the call takes no other power than this one. Exactly this call may take more, since all of
+// allowsClass reports whether the call takes no other power than this one. Exactly this call may take more, since all of
 // it was seen; but it must be called the same: the hash does not say whether an agent calls it a reading or a command.
 func (j *judging) allowsClass(m domain.Matcher) bool {
 	return m.Class == j.call.Class && (m.ArgumentsHash != "" || len(j.needs) == 1)
 }
 
-// foreseen tells whether a rule that was not made for exactly this call may allow it: it must be plain what the call
+// foreseen reports whether a rule that was not made for exactly this call may allow it: it must be plain what the call
 // does, and nothing of it may be what the rule does not speak of. Who said yes to every git log has not said yes to one
 // that writes its output to a file, or that gets a secret; who said yes to a file, not to a command beside it.
 func (j *judging) foreseen(m domain.Matcher) bool {
@@ -73,7 +73,7 @@ func (j *judging) foreseen(m domain.Matcher) bool {
 	return true
 }
 
-// every tells whether there are parts, and all of them are so.
+// every reports whether there are parts, and all of them are so.
 func every[T any](parts []T, is func(T) bool) bool {
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(part T) bool { return !is(part) })
 }

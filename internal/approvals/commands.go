@@ -10,7 +10,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// begins tells whether words are what a pattern means, word for word.
+// begins reports whether words are what a pattern means, word for word.
 func begins(pattern string, words []string) bool {
 	text, open := strings.CutSuffix(pattern, " *")
 	wanted := strings.Fields(text)
@@ -39,7 +39,7 @@ func isRestricted(pattern string, words []string) fit {
 	}
 }
 
-// scattered tells whether it is the pattern's program, with the other words of the pattern somewhere behind it, in their
+// scattered reports whether it is the pattern's program, with the other words of the pattern somewhere behind it, in their
 // order.
 func scattered(pattern string, words []string) bool {
 	wanted := strings.Fields(strings.TrimSuffix(pattern, " *"))

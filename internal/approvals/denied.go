@@ -67,7 +67,7 @@ func (j *judging) unkept(m domain.Matcher) error {
 	return err
 }
 
-// mayReach tells whether a rule denies paths to a command like this one, whatever its line shows of them. A command may read and write, and
+// mayReach reports whether a rule denies paths to a command like this one, whatever its line shows of them. A command may read and write, and
 // reach the hosts that it is granted.
 func (j *judging) mayReach(m domain.Matcher) bool {
 	if j.call.Tool == "" {
@@ -123,7 +123,7 @@ func plainPath(glob string) (path string, isPlain bool) {
 	return path, path == filepath.Clean(path)
 }
 
-// mayBeIn tells whether a folder, or what may be in it, matches a glob. In doubt it does.
+// mayBeIn reports whether a folder, or what may be in it, matches a glob. In doubt it does.
 func mayBeIn(folder, glob string) bool {
 	names := strings.FieldsFunc(folder, func(r rune) bool { return r == '/' })
 	for _, pattern := range strings.Split(strings.TrimPrefix(glob, "/"), "/") {

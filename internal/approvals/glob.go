@@ -14,12 +14,12 @@ const (
 	maxGlobWork = 1 << 18 // bytes of the pattern times bytes of the path: about a millisecond at the worst
 )
 
-// readable tells whether a pattern is a glob that can be matched in bounded time.
+// readable reports whether a pattern is a glob that can be matched in bounded time.
 func readable(pattern string) bool {
 	return len(pattern) <= maxGlob && doublestar.ValidatePattern(pattern) && plainGlob(pattern)
 }
 
-// plainGlob tells whether a pattern has no braces, and few stars.
+// plainGlob reports whether a pattern has no braces, and few stars.
 func plainGlob(pattern string) bool {
 	stars, before := 0, byte(0)
 	for i := 0; i < len(pattern); i++ {
@@ -51,7 +51,7 @@ func inGlob(pattern, path string) fit {
 	return apart
 }
 
-// aboveGlob tells whether a path is a folder on the way to what the pattern names: /srv is above /srv/secrets/**. Behind
+// aboveGlob reports whether a path is a folder on the way to what the pattern names: /srv is above /srv/secrets/**. Behind
 // a ** every folder would be, so there the way ends.
 func aboveGlob(pattern, path string) bool {
 	way, _, _ := strings.Cut(pattern, "**")

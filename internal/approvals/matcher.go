@@ -30,13 +30,13 @@ func CheckMatcher(m domain.Matcher) error {
 	}
 }
 
-// coversAll tells whether a matcher names nothing of a call. One that names an agent alone would cover all of its calls.
+// coversAll reports whether a matcher names nothing of a call. One that names an agent alone would cover all of its calls.
 func coversAll(m domain.Matcher) bool {
 	m.Agent = ""
 	return m == domain.Matcher{}
 }
 
-// plainCommand tells whether a pattern is what it looks like: a star elsewhere, or a quote, would match itself and not
+// plainCommand reports whether a pattern is what it looks like: a star elsewhere, or a quote, would match itself and not
 // what its author thinks of.
 func plainCommand(pattern string) bool {
 	words := strings.TrimSuffix(pattern, " *")

@@ -34,7 +34,7 @@ func (j *judging) onPath(pattern string) fit {
 	return found
 }
 
-// hidesPaths tells whether the call may touch files that it does not name: a command line that nobody can read, or an
+// hidesPaths reports whether the call may touch files that it does not name: a command line that nobody can read, or an
 // external agent that works on files and says no word about which. Our own tools name theirs, and our commands run in
 // a sandbox.
 func (j *judging) hidesPaths() bool {

@@ -24,7 +24,7 @@ func Warnings(effect domain.Verdict, m domain.Matcher) []string {
 	return nil
 }
 
-// asksAboutCommands tells whether a rule that denies this is about commands, and about more than a mount can keep from them.
+// asksAboutCommands reports whether a rule that denies this is about commands, and about more than a mount can keep from them.
 func asksAboutCommands(m domain.Matcher) bool {
 	if m.Path == "" || m.Command != "" || m.ArgumentsHash != "" || m.Server != "" || m.Tool != "" && m.Tool != "bash" {
 		return false

@@ -44,7 +44,7 @@ func (l *Log) followFeed(ctx context.Context, tenant domain.TenantID, after func
 	var err error
 	if f.start, err = l.store.FeedHead(ctx, tenant); err == nil {
 		f.cursor = after(f.start)
-		_, err = l.store.Feed(ctx, tenant, f.cursor, 0, 0) // which tells whether the cursor is beyond the end
+		_, err = l.store.Feed(ctx, tenant, f.cursor, 0, 0) // which reports whether the cursor is beyond the end
 	}
 	if err != nil {
 		f.Close()
@@ -100,7 +100,7 @@ func (f *FeedFollower) cancelAgain() bool { return f.again != nil && f.again.Sto
 // Notified receives when Next may have more. It may receive for nothing.
 func (f *FeedFollower) Notified() <-chan struct{} { return f.notified }
 
-// Live tells whether the history, as it stood when the follower began, has been handed out.
+// Live reports whether the history, as it stood when the follower began, has been handed out.
 func (f *FeedFollower) Live() bool { return f.live }
 
 // Ended is always false: there may always be another execution.

@@ -97,10 +97,10 @@ func (f *Follower) page(ctx context.Context) ([]Frame, error) {
 // Notified receives when Next may have more. It may receive for nothing.
 func (f *Follower) Notified() <-chan struct{} { return f.notified }
 
-// Live tells whether the history, as it stood when the follower began, has been handed out.
+// Live reports whether the history, as it stood when the follower began, has been handed out.
 func (f *Follower) Live() bool { return f.seq >= f.start }
 
-// Ended tells whether the terminal event has been handed out, now or before the cursor. Nothing comes after it.
+// Ended reports whether the terminal event has been handed out, now or before the cursor. Nothing comes after it.
 func (f *Follower) Ended() bool { return f.ended }
 
 // Close releases the tail.

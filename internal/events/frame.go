@@ -57,7 +57,7 @@ func encode(id string, event domain.Event, named bool) Frame {
 	return Frame{ID: id, Seq: event.Seq, Type: event.Type, SSE: b, json: start}
 }
 
-// isPiece tells whether events of a type are pieces of a text. Nearly all events of a log are, so only some of their frames say the
+// isPiece reports whether events of a type are pieces of a text. Nearly all events of a log are, so only some of their frames say the
 // place in the text, see [appendData].
 func isPiece(t domain.EventType) bool {
 	return t == domain.MessageDeltaType || t == domain.ThoughtDeltaType || t == domain.ToolCallUpdatedType

@@ -101,7 +101,7 @@ func (s *Sandbox) coverOf(dir string, denied domain.Denied) (guard, error) {
 	return guard{denied.Path, hidden}, coverable(denied.Path)
 }
 
-// mountable tells whether there is something to mount over, with no link on the way that another command could exchange.
+// mountable reports whether there is something to mount over, with no link on the way that another command could exchange.
 func mountable(dir, relative string) error {
 	for _, part := range append(parents(relative), relative) {
 		info, err := os.Lstat(filepath.Join(dir, part))
@@ -117,7 +117,7 @@ func mountable(dir, relative string) error {
 	return nil
 }
 
-// coverable tells whether a part of the system can be hidden.
+// coverable reports whether a part of the system can be hidden.
 func coverable(path string) error {
 	if slices.Contains(systemFolders, path) || within("/proc", path) || within("/dev", path) {
 		return errNeeded
@@ -130,7 +130,7 @@ func coverable(path string) error {
 	return nil
 }
 
-// isInSight tells whether commands see path as a part of the system, or something in it.
+// isInSight reports whether commands see path as a part of the system, or something in it.
 func isInSight(path string) bool {
 	sees := func(one string) bool { return exists(one) && (within(one, path) || within(path, one)) }
 	return exists(path) && (slices.ContainsFunc(systemInSight, sees) || slices.ContainsFunc(systemFiles, sees))

@@ -91,7 +91,7 @@ func TestStoppedServerLosesItsLease(t *testing.T) {
 	})
 }
 
-// livesOnAndDies tells whether a command and a process have outlived a lease that their server renews. Then it stops the server, and
+// livesOnAndDies reports whether a command and a process have outlived a lease that their server renews. Then it stops the server, and
 // both must die.
 func livesOnAndDies(t *testing.T, by method, lease time.Duration) bool {
 	m := mark()

@@ -114,7 +114,7 @@ func isSystem(dir string) bool {
 	return false
 }
 
-// within tells whether path is root or lies below it.
+// within reports whether path is root or lies below it.
 func within(root, path string) bool {
 	relative, err := filepath.Rel(root, path)
 	return err == nil && filepath.IsLocal(relative)

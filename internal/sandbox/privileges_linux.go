@@ -11,7 +11,7 @@ import (
 // the exec of the stage if they were not ambient.
 var watchdogCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 
-// privileged tells whether namespaces can be made without a user namespace: root, unless in a container that is not
+// privileged reports whether namespaces can be made without a user namespace: root, unless in a container that is not
 // trusted with it.
 func privileged() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -68,7 +68,7 @@ func (q quarantine) find(path string) (string, fs.FileInfo, error) {
 	return path, info, err
 }
 
-// harmless tells whether what has appeared may stay: git init and git clone are ordinary work.
+// harmless reports whether what has appeared may stay: git init and git clone are ordinary work.
 func (q quarantine) harmless(path string, info fs.FileInfo) bool {
 	switch path {
 	case ".git":
@@ -84,7 +84,7 @@ func (q quarantine) harmless(path string, info fs.FileInfo) bool {
 
 const gitConfig = ".git/config"
 
-// isAlone tells whether a file has this name only. By a second one it could be written to later, when this one is guarded.
+// isAlone reports whether a file has this name only. By a second one it could be written to later, when this one is guarded.
 func isAlone(info fs.FileInfo) bool {
 	stat, known := info.Sys().(*syscall.Stat_t)
 	return known && info.Mode().IsRegular() && stat.Nlink == 1
@@ -105,7 +105,7 @@ func (q quarantine) read(path string) (text string, whole bool) {
 	return string(all), err == nil && len(all) <= maxConfig
 }
 
-// onlySamples tells whether a folder of hooks holds nothing but the examples that git puts there itself.
+// onlySamples reports whether a folder of hooks holds nothing but the examples that git puts there itself.
 func (q quarantine) onlySamples(path string) bool {
 	folder, err := q.folder.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {

@@ -98,7 +98,7 @@ const (
 	bySubreaper    method = "subreaper"    // off, where not even that can be had
 )
 
-// isolates tells whether the method keeps a command inside its workspace.
+// isolates reports whether the method keeps a command inside its workspace.
 func (m method) isolates() bool { return m == byBubblewrap || m == byNamespaces }
 
 func (s *Sandbox) detailOf(kind Kind) string {

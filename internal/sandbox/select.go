@@ -137,7 +137,7 @@ func absolute(paths []string) ([]string, error) {
 	return all, nil
 }
 
-// wants tells whether the operator allows the kind. Off is never taken by itself.
+// wants reports whether the operator allows the kind. Off is never taken by itself.
 func (m Mode) wants(kind Kind) bool {
 	if m == ModeAuto {
 		return kind != KindOff

@@ -168,7 +168,7 @@ func (s *supervisor) noteBegun() {
 
 func (s *supervisor) killing() bool { return s.ended || s.killed || s.excess != "" }
 
-// reap collects the dead, and tells whether there is nobody left.
+// reap collects the dead, and reports whether there is nobody left.
 func (s *supervisor) reap() bool {
 	for {
 		var status syscall.WaitStatus

@@ -90,7 +90,7 @@ func beginning(list string) []byte {
 	return text[:bytes.LastIndexByte(text, ' ')+1] // the last number may be cut off
 }
 
-// childrenListed tells whether the kernel keeps the list (CONFIG_PROC_CHILDREN). It is asked once, about ourselves:
+// childrenListed reports whether the kernel keeps the list (CONFIG_PROC_CHILDREN). It is asked once, about ourselves:
 // asked about a process that has just died, it would send us searching, in the middle of a fork bomb.
 var childrenListed = sync.OnceValue(func() bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))

@@ -138,7 +138,7 @@ func (r *dumpReader) tryAt(i, at int) (to int, fits bool) {
 	return 0, false
 }
 
-// fits tells whether what stands at i is the byte at of the dump.
+// fits reports whether what stands at i is the byte at of the dump.
 func (r *dumpReader) fits(i, at int) bool {
 	r.budget -= 2
 	if r.budget < 0 || r.ends(i) || hexDigit(r.text[i]) < 0 || r.ends(i+1) {
@@ -148,7 +148,7 @@ func (r *dumpReader) fits(i, at int) bool {
 	return isByte && (!isKnown(r.dump[at]) || r.dump[at] == int16(got))
 }
 
-// ends tells whether the text has no byte at i, and notes where one may still come.
+// ends reports whether the text has no byte at i, and notes where one may still come.
 func (r *dumpReader) ends(i int) bool {
 	if i < len(r.text) {
 		return false

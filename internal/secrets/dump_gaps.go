@@ -2,7 +2,7 @@ package secrets
 
 import "strings"
 
-// mayEndRow tells whether a row with one byte may end at i, or the text does.
+// mayEndRow reports whether a row with one byte may end at i, or the text does.
 func mayEndRow(text []byte, i int, b byte) bool {
 	return i >= len(text) || endsRow[text[i]] && isLastInRow(text, i, b)
 }
@@ -15,7 +15,7 @@ func isLastInRow(text []byte, i int, b byte) bool {
 // endsRow are the bytes that may follow the last byte of a row.
 var endsRow = [1 << 8]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true}
 
-// inColumn tells whether c may stand in the column of letters of a row that has the byte b alone.
+// inColumn reports whether c may stand in the column of letters of a row that has the byte b alone.
 func inColumn(c, b byte) bool { return c == b || c == '.' || c == '|' || c == '>' || c == '<' }
 
 // behindBlanks returns where the blanks at i end, or how far a dump may have them.

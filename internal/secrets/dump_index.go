@@ -38,7 +38,7 @@ func (x *dumpIndex) add(d dump) {
 
 func (s dumpStart) pair() int { return int(s.first)<<8 | int(s.second) }
 
-// mayStart tells whether a dump may begin at i. Where the text ends too early to tell, one may.
+// mayStart reports whether a dump may begin at i. Where the text ends too early to tell, one may.
 func (x *dumpIndex) mayStart(text []byte, i int) bool {
 	for range x.starts(text, i) {
 		return true
@@ -88,7 +88,7 @@ func (x *dumpIndex) starts(text []byte, i int) iter.Seq2[dumpStart, bool] {
 	}
 }
 
-// endsByte tells whether the text ends where a byte may stand at i.
+// endsByte reports whether the text ends where a byte may stand at i.
 func endsByte(text []byte, i int) bool {
 	return i == len(text) || i+1 == len(text) && hexDigit(text[i]) >= 0
 }
@@ -114,7 +114,7 @@ func nextRow(text []byte, i int, b byte) (seconds []byte, open bool) {
 	return seconds, r.cut
 }
 
-// mayStartWith tells whether a dump begins with this digit.
+// mayStartWith reports whether a dump begins with this digit.
 func (x *dumpIndex) mayStartWith(digit byte) bool {
 	high := int(hexDigit(digit))
 	return high >= 0 && slices.ContainsFunc(x.reach[high<<4:(high+1)<<4], func(apart int) bool { return apart > 0 })

@@ -68,7 +68,7 @@ func (d *document) rename(masked string) string {
 	return fmt.Sprintf("%s %d", masked, d.names)
 }
 
-// member tells whether the string that ends here is the name of a member.
+// member reports whether the string that ends here is the name of a member.
 func member(raw []byte, i int) bool {
 	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n') {
 		i++

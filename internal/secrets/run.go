@@ -12,7 +12,7 @@ type rest interface {
 // stream would have to wait for as long as somebody likes.
 const horizon = 8 << 10
 
-// holds tells whether part stands at i, or whether the text ends before that can be told.
+// holds reports whether part stands at i, or whether the text ends before that can be told.
 func holds(text []byte, i int, part string) (fits, cut bool) {
 	if left := len(text) - i; left < len(part) {
 		return false, string(text[i:]) == part[:left]
@@ -71,7 +71,7 @@ func length(text []byte, of func(byte) bool) int {
 	return len(text)
 }
 
-// free tells whether a word may begin at i. A dash belongs to the word before it, so that a run of dashes and letters is
+// free reports whether a word may begin at i. A dash belongs to the word before it, so that a run of dashes and letters is
 // read once and not from each of its dashes on. In JSON, a line break before a key is a backslash and an n.
 func free(text []byte, i int) bool {
 	if i == 0 || !dashed(text[i-1]) {

@@ -199,7 +199,7 @@ func reference(password []byte) bool {
 	return found && len(name) > 0 && length(name, word) == len(name)
 }
 
-// only tells whether the text is one of these letters, three times or more.
+// only reports whether the text is one of these letters, three times or more.
 func only(text []byte, letters string) bool {
 	return len(text) >= 3 && strings.IndexByte(letters, text[0]) >= 0 && len(bytes.Trim(text, string(text[:1]))) == 0
 }

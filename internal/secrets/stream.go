@@ -39,7 +39,7 @@ func (s *Stream) advance(piece string, end bool) string {
 	return string(w.out)
 }
 
-// forget lets go of what was looked at, but for what tells whether a word may begin after it.
+// forget lets go of what was looked at, but for what reports whether a word may begin after it.
 func (s *Stream) forget() {
 	const before = 2
 	w := &s.walk

@@ -110,7 +110,7 @@ func (s Secret) origin() string {
 	return "the variable " + s.From
 }
 
-// Has tells whether there is a secret of this name, with a value or without.
+// Has reports whether there is a secret of this name, with a value or without.
 func (v *Vault) Has(name string) bool {
 	if v == nil {
 		return false

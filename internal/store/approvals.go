@@ -91,7 +91,7 @@ func (s *Store) Approvals(ctx context.Context, tenant domain.TenantID, filter Ap
 	}), nil
 }
 
-// ApprovalsOf returns all approvals of an execution, the oldest first. It asks for no tenant: who calls drives it.
+// ApprovalsOf returns all approvals of an execution, the oldest first. It asks for no tenant: the caller drives it.
 func (s *Store) ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error) {
 	all, err := collect(ctx, s.read, scanApproval,
 		`select `+approvalColumns+` from approvals where execution_id = $1 order by requested_us, id`, text(string(execution)))

@@ -9,7 +9,7 @@ import (
 
 // ClientCalls returns calls of an execution that its client was asked to run, in the order of asking: without ids those that
 // still wait, otherwise those with the ids, whatever has become of them. Never all: answers are large, and whoever read them again
-// after each would need memory by the square of their number. It asks for no tenant: who calls drives the execution, or has read it.
+// after each would need memory by the square of their number. It asks for no tenant: the caller drives the execution, or has read it.
 func (s *Store) ClientCalls(ctx context.Context, execution domain.ExecutionID, ids ...string) ([]domain.ClientCall, error) {
 	var where conditions
 	where.add(`execution_id = $%d`, text(string(execution)))

@@ -43,7 +43,7 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Outcome, error)
 // errAgain: a change was refused after something of it had been written, so the transaction starts again without it.
 var errAgain = domain.Errorf(domain.CodeInternal, "a change was refused half-way")
 
-// checkBatch finds what only a bug of the caller can bring.
+// checkBatch finds mistakes of the caller.
 func checkBatch(changes []Change) error {
 	seen := make(map[domain.ExecutionID]bool, len(changes))
 	for i := range changes {

@@ -12,7 +12,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// brokenAudit finds what only a bug of the caller can bring.
+// brokenAudit finds mistakes of the caller.
 func brokenAudit(records []domain.AuditRecord) string {
 	for _, record := range records {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// brokenClients finds what only a bug of the caller can bring.
+// brokenClients finds mistakes of the caller.
 func brokenClients(c *Change) string {
 	for _, closing := range c.CloseClient {
 		if closing.To != domain.ClientCallExpired && closing.To != domain.ClientCallCancelled {

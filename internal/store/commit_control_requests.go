@@ -51,7 +51,7 @@ func (b *batch) admitResumes() error {
 	return nil
 }
 
-// writeControlRequests keeps the first wish of each kind; a later one changes nothing and is no error.
+// writeControlRequests keeps the first request of each kind; a later one changes nothing and is no error.
 func (b *batch) writeControlRequests() error {
 	var rows []row
 	for i, c := range b.live {
@@ -95,7 +95,7 @@ func controlRequestValues(c *Change) ([]any, error) {
 	return values, nil
 }
 
-// closer is who closes the execution, by itself or by taking its blocks; nil: nobody.
+// closer closes the execution, by a request or by accepting its blocks; nil: nobody.
 func (c *Change) closer() *domain.Actor {
 	if c.Close == nil && c.Accept != nil {
 		return &c.Accept.By

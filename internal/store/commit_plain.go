@@ -13,7 +13,7 @@ import (
 // round trips to a server, each of which costs more than what it does there. Where a with clause may write, all of it is one
 // statement, and a statement is a transaction.
 
-// Plain tells whether the change is its driver's own and does no more than to write events that no webhook is told of, and to
+// Plain reports whether the change is its driver's own and does no more than to write events that no webhook is told of, and to
 // move the execution on without letting it rest or end. So nothing but its head can be against it. What a change may bring in
 // the future is not plain until it is taken out here.
 func (c *Change) Plain() bool {
@@ -25,7 +25,7 @@ func (c *Change) Plain() bool {
 	return reflect.ValueOf(&rest).Elem().IsZero() && !c.SendsWebhooks()
 }
 
-// plain tells whether the batch can be written by commitPlain.
+// plain reports whether the batch can be written by commitPlain.
 func (b *batch) plain() bool {
 	if b.store.dialect.arrays == nil {
 		return false

@@ -4,10 +4,10 @@ import (
 	"signoff/internal/domain"
 )
 
-// promptsQueued bounds the prompts of an execution that wait: nobody gets their bill at once.
+// promptsQueued bounds the queued prompts of an execution.
 const promptsQueued = 100
 
-// standing is what decides whether a prompt is taken in.
+// standing is the state that decides whether a prompt is accepted.
 type standing struct {
 	execution domain.ExecutionID
 	status    domain.Status

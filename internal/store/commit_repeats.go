@@ -18,7 +18,7 @@ type done struct {
 	head takenHead
 }
 
-// readRepeats walks the live changes, and those whose execution has ended: of some wishes more is to be said than that.
+// readRepeats walks the live changes, and those whose execution has ended: a repeated request gets more than that error.
 func (b *batch) readRepeats(yield func(int, *Change) bool) {
 	for _, i := range b.order {
 		why := b.outcomes[i].Err
@@ -41,7 +41,7 @@ func (b *batch) judge(i int, head takenHead, why error) {
 	}
 }
 
-// acceptRepeats makes of what was done before a success, when nothing of it can be written any more.
+// acceptRepeats turns repeated requests into successes, when nothing of them can be written any more.
 func (b *batch) acceptRepeats() {
 	for i, outcome := range b.outcomes {
 		if before, ok := errors.AsType[done](outcome.Err); ok {

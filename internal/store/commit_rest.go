@@ -4,7 +4,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// promised is what somebody was told about an execution that is about to rest or to end.
+// promised holds the accepted prompts and blocks of an execution that is about to rest or to end.
 type promised struct {
 	execution domain.ExecutionID
 	queued    bool // a prompt of theirs is taken in

@@ -7,7 +7,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// brokenRules finds what only a bug of the caller can bring.
+// brokenRules finds mistakes of the caller.
 func brokenRules(rules []domain.PermissionRule) string {
 	for _, rule := range rules {
 		if why := brokenRule(rule); why != "" {

@@ -7,7 +7,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// SendsWebhooks tells whether webhooks get a notification of the change.
+// SendsWebhooks reports whether webhooks get a notification of the change.
 func (c *Change) SendsWebhooks() bool {
 	return slices.ContainsFunc(c.Events, func(e domain.Event) bool { return e.NotificationType() != "" })
 }

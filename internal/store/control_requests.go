@@ -9,13 +9,13 @@ import (
 
 // ControlRequests are the requests of others that the driver of an execution has to carry out.
 type ControlRequests struct {
-	Cancel  *CancelRequest        // nil where nobody wants it, and so are
+	Cancel  *CancelRequest        // nil without a request, as are the next two
 	Close   *domain.Actor         // who closed it
-	Resume  *ResumeRequest        // how it is to go on
+	Resume  *ResumeRequest        // how to resume it
 	Prompts []domain.QueuedPrompt // in the order of their turns: first those that interrupt
 }
 
-// ControlRequests reads all control requests at one moment. It asks for no tenant: who calls drives the execution.
+// ControlRequests reads all control requests at one moment. It asks for no tenant: the caller drives the execution.
 func (s *Store) ControlRequests(ctx context.Context, id domain.ExecutionID) (ControlRequests, error) {
 	rows, err := collect(ctx, s.read, scanControlRequests, `
 		select e.cancel, e.close_by, e.resume, `+promptColumns+`
@@ -23,7 +23,7 @@ func (s *Store) ControlRequests(ctx context.Context, id domain.ExecutionID) (Con
 		where e.id = $1
 		order by case when p.when_busy = 'interrupt' then 0 else 1 end, p.seq`, text(string(id)))
 	if err != nil {
-		return ControlRequests{}, s.failed("read wishes", err)
+		return ControlRequests{}, s.failed("read control requests", err)
 	}
 	if len(rows) == 0 {
 		return ControlRequests{}, notFound("execution")
@@ -35,7 +35,7 @@ func (s *Store) ControlRequests(ctx context.Context, id domain.ExecutionID) (Con
 	return all, nil
 }
 
-// scanControlRequests reads the wishes with one of the prompts.
+// scanControlRequests reads the control requests with one of the prompts.
 func scanControlRequests(row scanner) (w ControlRequests, err error) {
 	var cancel, closed, resume sql.NullString
 	p, err := scanPrompt(scanFirst{scanFirst{scanFirst{row, &cancel}, &closed}, &resume})

@@ -9,7 +9,7 @@ import (
 
 // DebugPage reads the raw messages of an execution from behind number after on: at most limit of them, and it ends
 // before the one that would bring them over maxBytes, but is not empty where there is one. Numbers have no hole but
-// before the oldest that is kept. It asks for no tenant: who calls has read the execution.
+// before the oldest that is kept. It asks for no tenant: the caller has read the execution.
 func (s *Store) DebugPage(
 	ctx context.Context, id domain.ExecutionID, after int64, limit, maxBytes int,
 ) ([]domain.DebugMessage, error) {

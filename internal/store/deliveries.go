@@ -9,7 +9,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// DeliveryState is what became of telling a webhook something.
+// DeliveryState is the state of a delivery.
 type DeliveryState string
 
 const (
@@ -18,7 +18,7 @@ const (
 	DeliveryFailed    DeliveryState = "failed"
 )
 
-// Delivery is one thing that a webhook is told, with the newest of its attempts.
+// Delivery is one message to a webhook, with the newest of its attempts.
 type Delivery struct {
 	Webhook   string
 	ID        string // the same for all attempts
@@ -34,7 +34,7 @@ type Delivery struct {
 	Attempts  []Attempt
 }
 
-// Attempt is one request, and what came of it.
+// Attempt is one request and its result.
 type Attempt struct {
 	N        int
 	Time     time.Time
@@ -129,7 +129,7 @@ func (s *Store) addAttempts(ctx context.Context, webhook string, deliveries []De
 	return nil
 }
 
-// AddDelivery writes a delivery that no event tells of, due at once.
+// AddDelivery writes a delivery without an event, due at once.
 func (s *Store) AddDelivery(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "write a delivery", `
 		insert into webhook_deliveries (webhook_id, id, tenant_id, type, body, created_us, state, due_us, attempts, before)
@@ -138,7 +138,7 @@ func (s *Store) AddDelivery(ctx context.Context, d Delivery) error {
 	return err
 }
 
-// Redeliver lets a delivery begin anew, whatever became of it, and tells the audit. One that is being sent at the moment is sent twice:
+// Redeliver lets a delivery begin anew, whatever became of it and appends the audit record. One that is being sent at the moment is sent twice:
 // Before, which each redelivery of a claimed one moves on, tells the attempt under way that it does not count any more.
 func (s *Store) Redeliver(ctx context.Context, tenant domain.TenantID, webhook, id string, record domain.AuditRecord) (Delivery, error) {
 	var d Delivery

@@ -36,7 +36,7 @@ type dialect struct {
 	// fault tells what an error of the driver means.
 	fault func(err error, committing bool) fault
 
-	// noTable tells whether err says that the table is not there.
+	// noTable reports whether err says that the table is not there.
 	noTable func(err error) bool
 }
 

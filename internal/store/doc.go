@@ -1,21 +1,20 @@
-// Package store keeps executions, their logs, their prompts and approvals, what their agents may do, noted and did, and
-// the leases on them, in SQLite or in Postgres.
+// Package store keeps executions, their logs, prompts and approvals, permission rules, memory, the audit, and the leases of replicas, in
+// SQLite or in Postgres.
 //
 // # The model
 //
 // An execution has a row that clients see, a narrow head that every change updates, and a log of events numbered
-// 1, 2, 3 …. The head hands out the numbers and knows the epoch: the number of the claim under which a replica drives
-// the execution. Both are settled by one update of one row, so fencing and numbering need no further lock, and the
+// 1, 2, 3 …. The head hands out the numbers and knows the epoch, which grows each time that a replica acquires the
+// execution. Both are settled by one update of one row, so fencing and numbering need no further lock, and the
 // order of the log is the order of the commits.
 //
-// Who does not drive an execution leaves wishes for its driver: to cancel it, to close it, to resume it, and further
-// prompts. [Store.ControlRequests] reads them at one moment, and the driver turns them into events.
+// Others than the driver leave control requests for it: to cancel the execution, to close it, to resume it, and further prompts. [Store.ControlRequests] reads them at one moment, and the driver turns them into events.
 //
 // Two things wait for somebody outside, each in a row of its own. A client's call waits for one answer; a generation, blocks
 // that an agent has handed in, is submitted until it is accepted, superseded or dropped. Answers and acceptances come from any
-// replica and race with the driver, with each other and with the clock: who is decided about second is told what stands.
+// replica and race with the driver, with each other and with the clock: the second one gets an error that names the first.
 //
-// The items of a long execution, its log as a conversation, are stored as far as somebody has made them: a row for each item, and a fold that
+// The items of a long execution, its log as a conversation, are stored as far as clients have read them: a row for each item, and a fold that
 // says which events are in the rows. They are a cache: [Store.SaveItems] moves them on, and nothing is lost with them.
 //
 // The feed is the logs of all executions of a tenant as one: a row for each change, in an order in which nothing that was read past
@@ -23,7 +22,7 @@
 //
 // Rules are verdicts that stand: in one execution, or in all of a tenant. A decision leaves one behind in its own
 // transaction, an operator writes one with [Store.CreateRule], and the change that acts by one counts a hit. Memory is
-// notes under a revision: who writes must have read the newest.
+// notes under a revision: a writer must have read the newest.
 //
 // The audit is a chain of entries for each tenant, each with the hash of the one before it. Its end is a row of its own,
 // by which entries are numbered as events are by the head. A change brings its entries along.
@@ -39,20 +38,19 @@
 //
 //   - A change is in the database as a whole or not at all. A refused one leaves nothing, and does not disturb the
 //     others of its batch.
-//   - When Commit returns, what it accepted survives the death of the process, and of the machine where its disk keeps
-//     what it said it wrote.
+//   - When Commit returns, its accepted changes survive the death of the process, and of the machine if its disk keeps what it has
+//     acknowledged.
 //   - The log of an execution has no hole and no double, also for a reader in the middle of a write.
 //   - A change under an old epoch writes nothing, and neither does an agent that notes something under one. A change
-//     with epoch 0 comes from somebody who does not drive the execution; it rings the head's bell, so that a driver
-//     elsewhere sees that somebody wrote.
-//   - A prompt that was taken in is started or discarded before its execution rests or ends.
-//   - A client's call gets one answer, or none. One generation of an execution is submitted at most, and what is accepted is
-//     what no prompt was to change. With the execution, all waiting ends.
-//   - Who was told that blocks are accepted is not overruled: no driver ends the execution without knowing it.
-//   - Who repeats an answer or an acceptance gets the same success, also when it has brought the execution to its end, and
-//     nothing is told twice.
+//     with epoch 0 comes from others than the driver; the head counts it, so that a driver elsewhere sees that somebody wrote.
+//   - An accepted prompt is started or discarded before its execution rests or ends.
+//   - A client's call gets one answer, or none. One generation of an execution is submitted at most, and no queued
+//     prompt changes an accepted one. With the execution, all waiting ends.
+//   - An acceptance stands: no driver ends the execution without knowing of it.
+//   - A repeated answer or acceptance gets the same success, even if it has ended the execution, and no event or record is written
+//     twice.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
-//   - The audit tells of all that was written with a record of it, and of nothing that was refused. Its entries are never
+//   - The audit has the records of all written changes, and of no refused one. Its entries are never
 //     changed or removed, not even with their execution: the database refuses it, and the chain shows it where somebody
 //     has got around that.
 //   - Approvals, client's calls and rules expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
@@ -60,7 +58,7 @@
 //   - Of several who save notes on the same revision one wins.
 //   - Text is read back byte for byte, as far as it is UTF-8: what is not becomes U+FFFD on the way in, on both
 //     engines, since Postgres cannot keep it.
-//   - A tenant sees nothing of another: what is foreign is not found.
+//   - A tenant sees nothing of another: foreign rows are not found.
 //
 // # Two engines
 //

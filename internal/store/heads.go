@@ -7,15 +7,15 @@ import (
 	"signoff/internal/domain"
 )
 
-// Head is where an execution stands, in a row that is cheap to poll.
+// Head is the state of an execution, in a row that is cheap to poll.
 type Head struct {
 	Execution     domain.ExecutionID
 	LastSeq       int64
 	Epoch         int64
-	Owner         ReplicaID // empty: nobody drives it
-	ForeignWrites int64     // grows with each change of somebody who does not drive it
+	Owner         ReplicaID // empty: no replica drives it
+	ForeignWrites int64     // counts the changes under epoch 0
 	Terminal      bool      // nothing is written any more
-	Deleted       bool      // somebody has deleted it; its driver may still be about to end it, see [Store.Delete]
+	Deleted       bool      // its driver may still have to end it, see [Store.Delete]
 }
 
 const headColumns = `h.execution_id, h.last_seq, h.epoch, h.owner, h.bell, h.ended, h.deleted_us is not null`
@@ -37,7 +37,7 @@ func (s *Store) Head(ctx context.Context, id domain.ExecutionID) (Head, error) {
 	return head, s.found(err, "execution")
 }
 
-// KnownHead is what a caller knows of a head. One who knows nothing of its bell says a number below zero.
+// KnownHead is what a caller knows of a head. ForeignWrites is below zero if it is unknown.
 type KnownHead struct {
 	Execution     domain.ExecutionID
 	LastSeq       int64
@@ -46,16 +46,16 @@ type KnownHead struct {
 
 // ChangedHead is a head that differs from what the caller knew.
 type ChangedHead struct {
-	Place int  // its place in what he knew
-	Gone  bool // there is no such execution, and no head
+	Place int  // its index in the known heads
+	Gone  bool // the execution does not exist
 	Head
 }
 
 // headsAtOnce bounds the parameters of one statement.
 const headsAtOnce = 5000
 
-// ChangedHeads returns the heads that have grown, or rung, beyond what is known, in any order. To ask for ten thousand that are as they
-// were costs the database ten thousand looks at an index, and this server the sending of what it knows.
+// ChangedHeads returns the heads that differ from the known ones, in any order. For ten thousand unchanged heads the database makes
+// ten thousand index lookups, and this server sends what it knows.
 func (s *Store) ChangedHeads(ctx context.Context, known []KnownHead) ([]ChangedHead, error) {
 	var all []ChangedHead
 	for first := 0; first < len(known); first += headsAtOnce {

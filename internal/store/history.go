@@ -7,7 +7,7 @@ import (
 )
 
 // ClientCallPage returns calls that the client was asked to run, in the order of asking, from behind the call after on,
-// whatever has become of them. It asks for no tenant: who calls has read the execution.
+// whatever has become of them. It asks for no tenant: the caller has read the execution.
 func (s *Store) ClientCallPage(ctx context.Context, execution domain.ExecutionID, after string, limit int) ([]domain.ClientCall, error) {
 	calls, err := collect(ctx, s.read, scanClientCall, `
 		select execution_id, call_id, tool, arguments, state, asked_us, expires_us, answer from client_calls
@@ -20,7 +20,7 @@ func (s *Store) ClientCallPage(ctx context.Context, execution domain.ExecutionID
 }
 
 // PromptPage returns prompts in the order of their turns, from behind the prompt after on, whatever has become of them.
-// It asks for no tenant: who calls has read the execution.
+// It asks for no tenant: the caller has read the execution.
 func (s *Store) PromptPage(ctx context.Context, execution domain.ExecutionID, after domain.PromptID, limit int) ([]domain.QueuedPrompt, error) {
 	found, err := collect(ctx, s.read, scanPrompt, `
 		select `+promptColumns+` from prompts p

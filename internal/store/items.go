@@ -13,7 +13,7 @@ import (
 // fold and its rows change in one transaction ([Store.SaveItems]). Readers hold none: who reads a fold, then rows, then the same fold again,
 // has read rows that belong to it.
 
-// ItemFold returns how far the items of an execution are stored. It asks for no tenant: who calls has read the execution.
+// ItemFold returns how far the items of an execution are stored. It asks for no tenant: the caller has read the execution.
 func (s *Store) ItemFold(ctx context.Context, id domain.ExecutionID) (domain.ItemFold, error) {
 	fold, err := one(ctx, s.read, func(row scanner) (f domain.ItemFold, err error) {
 		return f, row.Scan(&f.Version, &f.Seq, &f.Items, (*[]byte)(&f.State))

@@ -70,7 +70,7 @@ func (s *Store) KeyByID(ctx context.Context, id string) (Key, error) {
 	return key, s.found(err, "key")
 }
 
-// HasKeys tells whether any key was ever created.
+// HasKeys reports whether any key was ever created.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	some, err := collect(ctx, s.read, scanText, `select id from api_keys limit 1`)
 	if err != nil {

@@ -21,8 +21,8 @@ type Acquired struct {
 var neverText = strconv.Itoa(never)
 
 // Heartbeat keeps a replica alive for ttl, by the clock of the database. A replica must count its own ttl from before
-// the call, and stop what it drives when that is over. On Postgres it has a connection of its own: behind a burst of commits
-// that take all others, a renewal would come too late, and all that the replica drives would be given up.
+// the call, and stop its executions when it is over. On Postgres it has its own connection: behind a burst of commits on all others, a
+// renewal would come too late, and the replica would lose its executions.
 func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Duration) error {
 	failpoint.Hit(failpoint.LeaseBeforeHeartbeat)
 	if s.lease != nil {
@@ -35,19 +35,19 @@ func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Durat
 	return err
 }
 
-// released holds for the head h of a live execution that nobody drives and that is to go on: it is not parked, or it is time. The time is
-// asked for once: Postgres would hold each of a hundred thousand parked rows against a clock that may have moved on.
+// released holds for the head h of a live execution that nobody drives and that can continue: it is not parked, or its wake time has
+// come. The time is read once: Postgres would hold each of a hundred thousand parked rows against a clock that may have moved on.
 const released = `h.ended = 0 and h.owner is null and h.wake_us <= (select now_us())`
 
-// orphaned holds for the head h of a live execution whose driver's lease is over. It is greater than nothing where it is not null, which
-// SQLite, other than that, finds in an index.
+// orphaned holds for the head h of a live execution whose driver's lease is over. `owner > ”` means not null, and SQLite
+// finds it in an index.
 const orphaned = `h.ended = 0 and h.owner > '' and not exists (
 	select 1 from replicas r where r.id = h.owner and r.lease_until_us > now_us())`
 
-// Acquire gives replica up to limit executions that nobody drives, each under a new epoch, so that whoever drove it before
-// cannot write any more. Two callers never get the same. A replica without a valid lease gets nothing: it would be
-// robbed at once. What was let go in good order comes before what was lost with its driver, which alone is counted as
-// a recovery, and which nobody gets before its delay is over: see [Config]. Some the replica does not want: they are for others.
+// Acquire gives replica up to limit executions that nobody drives, each under a new epoch, so that the previous driver cannot write
+// any more. Two callers never get the same one. A replica without a valid lease gets nothing: others would acquire its executions at
+// once. Released executions come before orphaned ones. Only an orphaned one counts as a recovery, and nobody gets it before its delay
+// is over: see [Config]. The replica leaves the executions of but to others.
 func (s *Store) Acquire(ctx context.Context, replica ReplicaID, limit int, but ...domain.ExecutionID) ([]Acquired, error) {
 	if err := s.setAside(ctx, replica); err != nil {
 		return nil, err
@@ -55,11 +55,11 @@ func (s *Store) Acquire(ctx context.Context, replica ReplicaID, limit int, but .
 	return s.acquire(ctx, replica, released+` and h.execution_id not in (select id from v)`, asIndexed, limit, but...)
 }
 
-// setAsideBatch is how many heads one transaction sets aside: on SQLite everybody else who writes waits for it.
+// setAsideBatch bounds the heads that one transaction sets aside: on SQLite all other writers wait for it.
 const setAsideBatch = 1000
 
 // setAside takes executions from drivers whose lease is over and counts a recovery for each. Nobody drives them until their delay is over. The delay is a
-// row, so it survives the replica that has set it, and whoever writes to the execution ends it.
+// row, so it survives the replica that has set it, and any write to the execution ends it.
 func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
 	const found = `select h.execution_id, h.recoveries from execution_heads h where ` + orphaned
 	for {
@@ -103,15 +103,15 @@ type orphanedHead struct {
 
 func scanOrphaned(row scanner) (l orphanedHead, err error) { return l, row.Scan(&l.id, &l.recoveries) }
 
-// AcquireNow is [Store.Claim] for some executions that somebody waits for.
+// AcquireNow is [Store.Acquire] for given executions, which a client waits for.
 func (s *Store) AcquireNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Acquired, error) {
 	which := `(` + released + ` or ` + orphaned + `) and h.execution_id in (select id from v)`
 	return s.acquire(ctx, replica, which, asKeyed, len(ids), ids...)
 }
 
 // AcquireQueued gives replica up to limit executions that wait for room: of the tenant that has the fewest live first, and of each the
-// oldest. Live tells how many each has on this replica; none gets more than each. So a tenant with a long queue holds up
-// nobody else, also where there is room for one at a time. That what is queued lives and has no driver is not asked for in the reading: it is
+// oldest. Live counts the executions of each tenant on this replica; none gets more than each. So a tenant with a long queue
+// delays nobody else, even if there is room for only one at a time. That what is queued lives and has no driver is not asked for in the reading: it is
 // so, and SQLite would look for it among all that nobody drives.
 func (s *Store) AcquireQueued(
 	ctx context.Context, replica ReplicaID, limit, each int, live map[domain.TenantID]int,
@@ -195,8 +195,8 @@ func scanAcquired(row scanner) (c Acquired, err error) {
 	return c, err
 }
 
-// Owned returns all that a replica may drive, and under which epochs. After a [Store.Claim] or a creation whose outcome stayed unknown it tells
-// what came of it: an execution that its owner does not know of would wait as long as the owner lives.
+// Owned returns the executions of a replica with their epochs. After a [Store.Acquire] or a creation with an unknown outcome it shows the
+// result: an execution whose owner does not know of it would wait as long as the owner lives.
 func (s *Store) Owned(ctx context.Context, replica ReplicaID) (map[domain.ExecutionID]int64, error) {
 	heads, err := collect(ctx, s.read, scanHead,
 		`select `+headColumns+` from execution_heads h where h.ended = 0 and h.owner = $1`, text(string(replica)))
@@ -210,7 +210,7 @@ func (s *Store) Owned(ctx context.Context, replica ReplicaID) (map[domain.Execut
 	return owned, nil
 }
 
-// Release ends a replica in good order: what it drives is anybody's at once.
+// Release ends a replica in good order: others may acquire its executions at once.
 func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 	failpoint.Hit(failpoint.LeaseBeforeRelease)
 	return s.transact(ctx, "release the lease", func(tx *sql.Tx) error {
@@ -226,8 +226,8 @@ func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 	})
 }
 
-// ReleaseExecution lets go of one execution, where the claim under epoch still stands. A row that nobody owns is not
-// touched: whoever looks for something to drive passes over a row that is held.
+// ReleaseExecution releases one execution, if its epoch still holds. It does not lock a row without an owner: a replica that looks for
+// executions skips locked rows.
 func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error {
 	failpoint.Hit(failpoint.LeaseBeforeGiveBack)
 	changed, err := s.exec(ctx, "release an execution", `
@@ -240,7 +240,7 @@ func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epo
 }
 
 // ForgetReplicas ends the leases of all replicas. It is for a server that has just started on a SQLite file, where
-// [Store.LockServer] proves that no other lives: so it need not wait for the lease of its predecessor, who was killed.
+// [Store.LockServer] proves that no other lives: so it need not wait for the lease of its killed predecessor.
 // On a shared database it does nothing.
 func (s *Store) ForgetReplicas(ctx context.Context) error {
 	if s.Shared() {
@@ -261,7 +261,7 @@ func (s *Store) Waiting(ctx context.Context, tenant domain.TenantID) (own, all i
 	return counts[0], counts[1], nil
 }
 
-// Undriven counts the executions that nobody drives for now: those that wait for room, and those that are parked. It reads all of
+// Undriven counts the queued and the parked executions. It reads all of
 // them, though of an index alone: not for each request.
 func (s *Store) Undriven(ctx context.Context) (queued, parked int, err error) {
 	counts, err := one(ctx, s.read, func(row scanner) (c [2]int, err error) { return c, row.Scan(&c[0], &c[1]) }, `

@@ -50,7 +50,7 @@ type MemorySave struct {
 	Epoch     int64
 }
 
-// SaveMemory replaces notes and tells the audit. Of two who have read the same revision, the second gets a conflict: it
+// SaveMemory replaces notes and appends the audit record. Of two who have read the same revision, the second gets a conflict: it
 // would have wiped out what the first wrote. Under an epoch that does not hold any more the answer is domain.CodeStale:
 // a driver that froze, and lost its lease without knowing, would otherwise note down what its successor does anew.
 func (s *Store) SaveMemory(ctx context.Context, tenant domain.TenantID, save MemorySave) (saved domain.Memory, err error) {

@@ -25,7 +25,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 	return s.migrate(ctx, migrations.Files)
 }
 
-// CheckSchema tells whether this binary may run on the schema.
+// CheckSchema reports whether this binary may run on the schema.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	return s.checkSchema(ctx, migrations.Files)
 }
@@ -60,7 +60,7 @@ func (s *Store) migrate(ctx context.Context, files fs.FS) error {
 		"changed. Remove the cause, then run `signoff migrate` again.").With(err)
 }
 
-// isNewer tells whether the schema is that of a newer binary, and refuses one that this binary cannot run on or go on from.
+// isNewer reports whether the schema is that of a newer binary, and refuses one that this binary cannot run on or go on from.
 func (s *Store) isNewer(ctx context.Context, files fs.FS) (bool, error) {
 	newest, err := newestVersion(files, s.dialect.name)
 	if err != nil {

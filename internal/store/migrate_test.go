@@ -400,7 +400,7 @@ func upTo(t *testing.T, version int) fstest.MapFS {
 	return files
 }
 
-// tells tells whether err has the code of the store and all parts in the text that is shown.
+// tells reports whether err has the code of the store and all parts in the text that is shown.
 func tells(err error, parts ...string) bool {
 	if domain.CodeOf(err) != domain.CodeStorage {
 		return false

@@ -184,7 +184,7 @@ func postgresFault(err error, committing bool) fault {
 // again lists what fails in passing: serialization, deadlock, a lock that was not to be had, too many connections.
 var again = []string{"40001", "40P01", "55P03", "53300"}
 
-// lostSession tells whether the server ended the session with its answer.
+// lostSession reports whether the server ended the session with its answer.
 func lostSession(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "25P03"
 }

@@ -39,7 +39,7 @@ func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 }
 
 // EditedDocument returns the document of the newest edit that has had its turn and brought one; nil: there is none. It asks for
-// no tenant: who calls drives the execution.
+// no tenant: the caller drives the execution.
 func (s *Store) EditedDocument(ctx context.Context, execution domain.ExecutionID) (*domain.Document, error) {
 	document, err := one(ctx, s.read, func(row scanner) (*domain.Document, error) {
 		var document sql.NullString
@@ -60,7 +60,7 @@ func (s *Store) EditedDocument(ctx context.Context, execution domain.ExecutionID
 const recentEvents = 100_000
 
 // AgentOptions returns what the agent of an execution lets its user choose, as it was told last; nil: it was not, or long
-// ago. It asks for no tenant: who calls has read the execution.
+// ago. It asks for no tenant: the caller has read the execution.
 func (s *Store) AgentOptions(ctx context.Context, execution domain.ExecutionID) ([]domain.AgentOption, error) {
 	told, err := one(ctx, s.read, func(row scanner) (told domain.AgentOptionsUpdated, err error) {
 		var data string
@@ -78,7 +78,7 @@ func (s *Store) AgentOptions(ctx context.Context, execution domain.ExecutionID) 
 }
 
 // PromptByKey returns the prompt that was taken in under an idempotency key, also where it has had its turn, and the
-// hash of the body that came with it. It asks for no tenant: who calls has read the execution.
+// hash of the body that came with it. It asks for no tenant: the caller has read the execution.
 func (s *Store) PromptByKey(ctx context.Context, execution domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error) {
 	var bodyHash []byte
 	p, err := one(ctx, s.read, func(row scanner) (*domain.QueuedPrompt, error) {

@@ -95,7 +95,7 @@ func (s *Store) PermissionRules(ctx context.Context, tenant domain.TenantID, fil
 	}), nil
 }
 
-// CreateRule stores a rule that somebody wrote, and tells the audit. One for an execution needs that execution of the
+// CreateRule stores a rule that somebody wrote and appends the audit record. One for an execution needs that execution of the
 // tenant; an id that is taken is a conflict.
 func (s *Store) CreateRule(ctx context.Context, rule domain.PermissionRule, record domain.AuditRecord) error {
 	if why := brokenRule(rule); why != "" {

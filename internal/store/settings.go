@@ -19,7 +19,7 @@ type Settings struct {
 	MaxConnections    int // without those that are kept for superusers
 }
 
-// MaxConns is how many connections to a server this store takes at most: those of its pool, the ear for bells, and that of the lease.
+// MaxConns is how many connections to a server this store takes at most: those of its pool, the listener's, and that of the lease.
 func (s *Store) MaxConns() int { return s.conns }
 
 // Settings reads how the server is set up.
@@ -51,7 +51,7 @@ func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	}, nil
 }
 
-// Skew is by how much the clock of the database is ahead of this machine's, as well as it can be told over a network.
+// Skew is the time by which the database's clock is ahead of this machine's, as well as a network lets it be measured.
 func (s *Store) Skew(ctx context.Context) (time.Duration, error) {
 	if !s.Shared() {
 		return 0, nil
@@ -82,8 +82,8 @@ func (s *Store) OldestTransaction(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// ReceivesItsNotifications tells whether what is sent to the channel of the bells comes back within limit. Through a pooler that hands
-// connections on after each transaction it does not. The payload is one that nobody understands.
+// ReceivesItsNotifications reports whether a notification comes back within limit. Through a pooler that hands connections on after
+// each transaction it does not. No replica understands its payload.
 func (s *Store) ReceivesItsNotifications(ctx context.Context, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// silentSocket tells whether nothing has come over a connection that nobody uses: no byte, no error, and not its end. It
+// silentSocket reports whether nothing has come over a connection that nobody uses: no byte, no error, and not its end. It
 // takes nothing out, and costs a microsecond.
 //
 // It looks past the lock of those who read: where a write was slow, the driver has somebody in the background who reads until

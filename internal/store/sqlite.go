@@ -64,7 +64,7 @@ func openSQLite(config Config) (*Store, error) {
 		closing: []func() error{read.Close, write.Close}}, nil
 }
 
-// present tells whether the file that is open is still the one at its path. SQLite writes on into a file that was
+// present reports whether the file that is open is still the one at its path. SQLite writes on into a file that was
 // removed, and the next start would find none of it: what cannot survive must not be acknowledged.
 func (s *Store) present() error {
 	if s.file == nil {

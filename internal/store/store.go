@@ -9,7 +9,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// ReplicaID names one run of one server process. It is made anew at every start.
+// ReplicaID names one run of one server process. Every start makes a new one.
 type ReplicaID string
 
 // Config says where the data lies. Zero values of the sizes mean the defaults.
@@ -20,7 +20,7 @@ type Config struct {
 	MaxConns     int           // Postgres: connections of the pool. SQLite: readers beside the one writer
 	ConnTimeout  time.Duration // Postgres: how long Open and every later connect may take
 	WALBytes     int64         // SQLite: how large the log beside the database file may become before it is begun anew
-	ListenerPing time.Duration // Postgres: how long a listener hears nothing before it asks, and then waits for the answer
+	ListenerPing time.Duration // Postgres: silence before a listener pings, and the time for the answer
 
 	// RecoveryDelay is how long an execution whose driver was lost rests before it is claimed, by how many recoveries in a row were
 	// without progress, this one included. nil: it does not rest.
@@ -109,7 +109,7 @@ func (s *Store) awaitAnswer(ctx context.Context) error {
 	}
 }
 
-// Shared tells whether other replicas may write to this database.
+// Shared reports whether other replicas may write to this database.
 func (s *Store) Shared() bool { return s.dialect.shared }
 
 // Ping asks the database for an answer.
@@ -126,7 +126,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close lets go of the database. What runs fails.
+// Close closes the database. Running statements fail.
 func (s *Store) Close() error {
 	var first error
 	for _, closing := range s.closing {

@@ -9,13 +9,13 @@ import (
 	"signoff/internal/domain"
 )
 
-// Webhook is an address that is told of events of its tenant.
+// Webhook is an address that gets notifications of its tenant's events.
 type Webhook struct {
 	ID          string
 	Tenant      domain.TenantID
 	URL         string
 	Description string
-	Types       []domain.EventType // nil: all that are told
+	Types       []domain.EventType // nil: all
 	Links       bool               // requests for approval come with a link that decides
 	Secret      string             // it signs
 	Previous    string             // the secret before, as long as it signs, too; or empty
@@ -50,7 +50,7 @@ func scanWebhook(row scanner) (w Webhook, err error) {
 	return w, decode("by", by, &w.By)
 }
 
-// CreateWebhook stores a webhook and tells the audit. Where the tenant has limit of them already it is refused as
+// CreateWebhook stores a webhook and appends the audit record. Where the tenant has limit of them already it is refused as
 // domain.CodeConflict.
 func (s *Store) CreateWebhook(ctx context.Context, w Webhook, limit int, record domain.AuditRecord) error {
 	by, err := encode(w.By)
@@ -102,7 +102,7 @@ func (s *Store) Webhooks(ctx context.Context, tenant domain.TenantID) ([]Webhook
 	return all, nil
 }
 
-// DeleteWebhook removes a webhook with its deliveries, and tells the audit.
+// DeleteWebhook removes a webhook with its deliveries and appends the audit record.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant domain.TenantID, id string, record domain.AuditRecord) error {
 	return s.onWebhook(ctx, "delete a webhook", tenant, id, record, func(tx *sql.Tx) error {
 		for _, statement := range []string{
@@ -118,7 +118,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant domain.TenantID, id st
 	})
 }
 
-// RotateWebhook gives a webhook another secret and tells the audit. The one before signs beside it for a while.
+// RotateWebhook gives a webhook another secret and appends the audit record. The one before signs beside it for a while.
 func (s *Store) RotateWebhook(
 	ctx context.Context, tenant domain.TenantID, id, secret string, both time.Duration, record domain.AuditRecord,
 ) error {
@@ -130,7 +130,7 @@ func (s *Store) RotateWebhook(
 	})
 }
 
-// EnableWebhook lets a webhook be told again, also of what it has missed that still waits, and tells the audit.
+// EnableWebhook enables a webhook, with its pending deliveries and appends the audit record.
 func (s *Store) EnableWebhook(ctx context.Context, tenant domain.TenantID, id string, record domain.AuditRecord) error {
 	return s.onWebhook(ctx, "enable a webhook", tenant, id, record, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `update webhooks set disabled_us = null, disabled_because = '' where id = $1`, text(id))
@@ -143,7 +143,7 @@ func (s *Store) EnableWebhook(ctx context.Context, tenant domain.TenantID, id st
 	})
 }
 
-// onWebhook does something with a webhook of the tenant and tells the audit, both or neither.
+// onWebhook does something with a webhook of the tenant and appends the audit record, both or neither.
 func (s *Store) onWebhook(
 	ctx context.Context, doing string, tenant domain.TenantID, id string, record domain.AuditRecord, do func(tx *sql.Tx) error,
 ) error {

@@ -138,7 +138,7 @@ func added(text, end string, keep bool) string {
 	return text + end
 }
 
-// ended tells whether the last line is to have a line feed. A patch that says the same of the old line and the new one
+// ended reports whether the last line is to have a line feed. A patch that says the same of the old line and the new one
 // leaves that as it is: models forget the mark.
 func (h hunk) ended(before, empty bool) bool {
 	if h.oldUnended == h.newUnended && !empty {

@@ -119,13 +119,13 @@ func (r *patchReader) section() error {
 	return nil
 }
 
-// stray tells whether a line between two files is rather a rest of the hunk before it. A model that forgets the space before
+// stray reports whether a line between two files is rather a rest of the hunk before it. A model that forgets the space before
 // "diff the files" has ended the hunk there, and to pass over the rest would be to apply half of it.
 func (r *patchReader) stray(line string) bool {
 	return len(r.files) > 0 && !r.mail && !r.atSignature() && line != "" && strings.ContainsRune("+- ", rune(line[0]))
 }
 
-// atNames tells whether a file's names are at line i, with a hunk behind them. Two removed and added lines look the same
+// atNames reports whether a file's names are at line i, with a hunk behind them. Two removed and added lines look the same
 // without it.
 func (r *patchReader) atNames(i int) bool {
 	return r.namesAlone(i) && r.follows(i+1, "@@")
@@ -281,7 +281,7 @@ func (r *patchReader) hunk() (hunk, error) {
 	return h, nil
 }
 
-// ends tells whether the next line is not of the hunk any more. Its counts are asked only about what looks like removed
+// ends reports whether the next line is not of the hunk any more. Its counts are asked only about what looks like removed
 // lines: the signature under a mail, and names without a hunk behind them.
 func (r *patchReader) ends(complete bool) bool {
 	line := r.lines[r.next]
@@ -291,7 +291,7 @@ func (r *patchReader) ends(complete bool) bool {
 	return strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff ") || strings.HasPrefix(line, "Index: ") || r.atNames(r.next)
 }
 
-// atSignature tells whether git's signature is next: a line for it, and its version in the one below. Above more lines of a
+// atSignature reports whether git's signature is next: a line for it, and its version in the one below. Above more lines of a
 // hunk, the same line means that "- " is removed; to end there would be to apply half of the hunk.
 func (r *patchReader) atSignature() bool {
 	if strings.TrimSuffix(r.lines[r.next], "\r") != "-- " || r.next+1 == len(r.lines) {

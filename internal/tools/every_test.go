@@ -195,7 +195,7 @@ func TestEveryToolSurvivesLongTexts(t *testing.T) {
 	}
 }
 
-// survives tells whether the tool takes the arguments.
+// survives reports whether the tool takes the arguments.
 func survives(t *testing.T, tool tools.Tool, what string, arguments json.RawMessage) (taken bool) {
 	t.Helper()
 	intent, err := tool.Check(arguments, "/srv")

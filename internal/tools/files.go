@@ -175,7 +175,7 @@ func (w *walk) descend(ctx context.Context, root, below string, yield func(strin
 	return w.visit(ctx, root, below, entries, yield)
 }
 
-// stopped tells whether there was more than one call looks at.
+// stopped reports whether there was more than one call looks at.
 func (w *walk) stopped() bool { return w.seen > maxWalked }
 
 func folderError(err error) error {

@@ -40,7 +40,7 @@ func (r *patchReader) gitSection() error {
 	return r.gitEmpty(begin, kind)
 }
 
-// gitHeader tells whether the next line still belongs to the header: it begins with a word of git's.
+// gitHeader reports whether the next line still belongs to the header: it begins with a word of git's.
 func (r *patchReader) gitHeader() bool {
 	for _, prefix := range []string{
 		"index ", "new file mode ", "deleted file mode ", "dissimilarity index ",

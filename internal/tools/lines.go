@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// crlf tells whether most lines of a text end as on Windows.
+// crlf reports whether most lines of a text end as on Windows.
 func crlf(text string) bool {
 	return strings.Count(text, "\r\n")*2 > strings.Count(text, "\n")
 }

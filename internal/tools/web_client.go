@@ -56,7 +56,7 @@ func sameOrigin(from, to *url.URL) bool {
 	return from.Scheme == to.Scheme && strings.EqualFold(from.Host, to.Host)
 }
 
-// upgrades tells whether a redirect is the usual one from http to https.
+// upgrades reports whether a redirect is the usual one from http to https.
 func upgrades(from, to *url.URL) bool {
 	return from.Scheme == "http" && to.Scheme == "https" && strings.EqualFold(from.Hostname(), to.Hostname()) &&
 		(from.Port() == "" || from.Port() == "80") && (to.Port() == "" || to.Port() == "443")
@@ -92,7 +92,7 @@ func webError(ctx context.Context, err error) error {
 	}
 }
 
-// readBody reads up to limit bytes, counted after decompression, and tells whether that is all.
+// readBody reads up to limit bytes, counted after decompression, and reports whether that is all.
 func readBody(ctx context.Context, response *http.Response, limit int) (body []byte, whole bool, err error) {
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" {
 		return nil, false, domain.Errorf(domain.CodeToolFailed, "The host sent a compression that it was not asked for.")

@@ -157,7 +157,7 @@ func (s *scene) deliveries(hook store.Webhook) []store.Delivery {
 // sleep lets d of the bubble's time go by, and then what is under way come to rest.
 func sleep(d time.Duration) { time.Sleep(d); synctest.Wait() }
 
-// verified tells whether one of the signatures is that of a secret, as a receiver finds out.
+// verified reports whether one of the signatures is that of a secret, as a receiver finds out.
 func verified(a arrival, secret string) bool {
 	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	mac := hmac.New(sha256.New, key)

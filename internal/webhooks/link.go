@@ -38,7 +38,7 @@ func NewLinks(key []byte, publicURL string) *Links {
 	return &Links{key: key, public: strings.TrimRight(publicURL, "/")}
 }
 
-// Public tells whether links are whole URLs.
+// Public reports whether links are whole URLs.
 func (l *Links) Public() bool { return l != nil && l.public != "" }
 
 // URL is the link of a grant: whole where the server's own address is known, and otherwise a path.

@@ -34,7 +34,7 @@ func (t Targets) Check() error {
 	return nil
 }
 
-// listed tells whether the operator allows the address, whatever it is.
+// listed reports whether the operator allows the address, whatever it is.
 func (t Targets) listed(host, port string) bool {
 	return slices.ContainsFunc(t.AllowHosts, func(entry string) bool {
 		name, only, err := net.SplitHostPort(entry)

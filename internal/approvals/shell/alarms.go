@@ -29,7 +29,7 @@ var (
 	disguise = regexp.MustCompile("--|/\\*|[#\"`\\\\$]")
 )
 
-// dropsData tells whether a command has SQL that drops data, other than as a text that something is compared with.
+// dropsData reports whether a command has SQL that drops data, other than as a text that something is compared with.
 func dropsData(c Command) bool {
 	if !drops.MatchString(c.Text) {
 		return false
@@ -139,7 +139,7 @@ func anyOf(commands []Command, names map[string]bool) bool {
 	return slices.ContainsFunc(commands, func(c Command) bool { return names[c.name()] })
 }
 
-// readsCode tells whether a command runs what it reads from its input.
+// readsCode reports whether a command runs what it reads from its input.
 func readsCode(c Command) bool {
 	if interpreters[c.name()] {
 		return len(c.Words) == 1 || c.Words[1] == "-"

@@ -21,7 +21,7 @@ func (r *reading) awk(c *call) {
 	}
 }
 
-// harmlessAwk tells whether a program neither runs nor writes. A > before the first brace compares; behind it, it may
+// harmlessAwk reports whether a program neither runs nor writes. A > before the first brace compares; behind it, it may
 // as well be a redirection.
 func harmlessAwk(program string) bool {
 	for _, forbidden := range []string{"system", "getline", "@", "\\\n", "close", "fflush", "inet"} {

@@ -31,7 +31,7 @@ type guess struct {
 	depth, assignments int
 }
 
-// spend counts work before it is done, and tells whether it may be done.
+// spend counts work before it is done, and reports whether it may be done.
 func (b *budget) spend(work int) bool {
 	if b.over {
 		return false

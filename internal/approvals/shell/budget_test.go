@@ -102,7 +102,7 @@ func judged(t *testing.T, policy *Policy, line string) (Script, Verdict, uint64)
 	return script, verdict, after.TotalAlloc - before.TotalAlloc
 }
 
-// over tells whether a line was not read to its end.
+// over reports whether a line was not read to its end.
 func over(s Script) bool {
 	return slices.Contains(s.Unclear, "The line takes too long to be judged.")
 }

@@ -176,7 +176,7 @@ func cluster8s(args []string) string {
 	return ""
 }
 
-// ofKind tells whether a resource is of these kinds, also with its name or its group: ns/prod, crds.apiextensions.k8s.io.
+// ofKind reports whether a resource is of these kinds, also with its name or its group: ns/prod, crds.apiextensions.k8s.io.
 func ofKind(resource string) bool {
 	resource, _, _ = strings.Cut(resource, "/")
 	return slices.ContainsFunc(strings.Split(strings.ToLower(resource), ","), func(kind string) bool {
@@ -223,7 +223,7 @@ func archiving(args []string) string {
 	return anyArg("It removes what it archives.", func(a string) bool { return precious(a) || here(a) })(args)
 }
 
-// abbreviates tells whether an argument is an option, perhaps cut short to no less than so many bytes, perhaps with a value.
+// abbreviates reports whether an argument is an option, perhaps cut short to no less than so many bytes, perhaps with a value.
 func abbreviates(arg, option string, least int) bool {
 	name, _, _ := strings.Cut(arg, "=")
 	return len(name) >= least && strings.HasPrefix(option, name)

@@ -110,7 +110,7 @@ func unversioned(name string) string {
 	return name
 }
 
-// isOption tells whether a word is one of these options, also among the letters of a cluster, or with a value.
+// isOption reports whether a word is one of these options, also among the letters of a cluster, or with a value.
 func isOption(options []string) func(string) bool {
 	return func(arg string) bool {
 		name, value, _ := strings.Cut(arg, "=")
@@ -134,12 +134,12 @@ var (
 		restart exec ssh scp cp copy sync wait open attach invoke call help version history stash`)
 )
 
-// mayHaveValue tells whether the word behind an option may be its value.
+// mayHaveValue reports whether the word behind an option may be its value.
 func mayHaveValue(option string) bool {
 	return !flags[option] && !strings.HasPrefix(option, "--no-") && !strings.Contains(option, "=") && option != "--"
 }
 
-// follow tells whether the arguments of a program begin with a sub-command, but for options and their values, and returns
+// follow reports whether the arguments of a program begin with a sub-command, but for options and their values, and returns
 // what stands behind it. In a sub-command, * is any word, delete-* and *-delete are words with this beginning or end, and **
 // is any number of words; neither is one of the [acts]. What stands elsewhere is a name: helm status delete.
 func follow(args []string, subcommand string) (rest []string, found bool) {
@@ -206,7 +206,7 @@ func isSubcommand(word string) bool {
 	}) < 0
 }
 
-// dryRun tells whether a program is told, for certain, to show what it does, or would do: by --help or --dry-run, or by one
+// dryRun reports whether a program is told, for certain, to show what it does, or would do: by --help or --dry-run, or by one
 // of these letters.
 func dryRun(args []string, letters string) bool {
 	told := false

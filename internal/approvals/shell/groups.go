@@ -69,7 +69,7 @@ func (g group) judge(r *reading, c *call) {
 	}
 }
 
-// subcommand tells whether words begin with one of these, in one word or in two.
+// subcommand reports whether words begin with one of these, in one word or in two.
 func subcommand(known map[string]bool, words []word) bool {
 	if words[0].kind != plain {
 		return false

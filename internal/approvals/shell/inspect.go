@@ -36,7 +36,7 @@ func (r *reading) inspect(source string) {
 	}
 }
 
-// padded tells whether blanks stand side by side in a long row.
+// padded reports whether blanks stand side by side in a long row.
 func padded(source string) bool {
 	row := 0
 	for _, c := range source {
@@ -51,7 +51,7 @@ func padded(source string) bool {
 	return false
 }
 
-// speakable tells whether a name can be a program's name that a person reads as what it is: look-alikes such as a
+// speakable reports whether a name can be a program's name that a person reads as what it is: look-alikes such as a
 // Cyrillic c are not.
 func speakable(name string) bool {
 	if name == "" || strings.HasPrefix(name, "-") {

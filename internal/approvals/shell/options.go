@@ -99,7 +99,7 @@ func (p parsed) odd() (option, bool) {
 	return p.options[at], true
 }
 
-// has tells whether one of these options is there.
+// has reports whether one of these options is there.
 func (p parsed) has(names ...string) bool {
 	return slices.ContainsFunc(p.options, func(o option) bool { return slices.Contains(names, o.name) })
 }

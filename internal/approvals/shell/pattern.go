@@ -125,7 +125,7 @@ func braces(word string) (before string, choices []string, after string, found b
 	return "", nil, "", false
 }
 
-// matches tells whether a pattern may stand for one of these names. One that cannot be read may.
+// matches reports whether a pattern may stand for one of these names. One that cannot be read may.
 func matches(pattern string, names []string) bool {
 	pattern = strings.ReplaceAll(pattern, "[!", "[^")
 	for _, name := range names {

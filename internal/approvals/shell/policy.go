@@ -237,18 +237,18 @@ func (m *matching) without(line string, commands []Command, r rule) string {
 	return strings.TrimSpace(line)
 }
 
-// refuses tells whether a deny rule matches a command, with or without the folder of its program.
+// refuses reports whether a deny rule matches a command, with or without the folder of its program.
 func (m *matching) refuses(r rule, c Command) bool {
 	bare := c.bare()
 	return m.finds(r, c.Text) || bare != c.Text && m.finds(r, bare)
 }
 
-// finds tells whether a pattern matches somewhere in a text.
+// finds reports whether a pattern matches somewhere in a text.
 func (m *matching) finds(r rule, text string) bool {
 	return m.spend(r.pattern.Cost(len(text))) && r.pattern.MatchString(text)
 }
 
-// grants tells whether an allow rule matches a command.
+// grants reports whether an allow rule matches a command.
 func (m *matching) grants(r rule, c Command) bool {
 	if !m.spend(r.pattern.Cost(len(c.Text))) || !r.reaches(c, c.Words) {
 		return false
@@ -256,7 +256,7 @@ func (m *matching) grants(r rule, c Command) bool {
 	return !c.Runs || m.spend(r.pattern.Cost(len(c.Text))) && r.reaches(c, sealed(c.Words))
 }
 
-// reaches tells whether the pattern matches from the first character on, and at least to the end of the program's name:
+// reaches reports whether the pattern matches from the first character on, and at least to the end of the program's name:
 // ^cat\b is no word for cat-and-mail, nor for cat/../rm.
 func (r rule) reaches(c Command, words []string) bool {
 	if len(words) == 0 {
@@ -276,7 +276,7 @@ func sealed(words []string) []string {
 	return out
 }
 
-// splits tells whether a match ends within a sub-command: ^kubectl get\b is no word for kubectl get-tokens, a plugin.
+// splits reports whether a match ends within a sub-command: ^kubectl get\b is no word for kubectl get-tokens, a plugin.
 func splits(words []string, end int) bool {
 	if len(words) < 2 {
 		return false

@@ -41,7 +41,7 @@ func commanded(why string, verbs ...string) func([]string) string {
 	}
 }
 
-// cluster tells whether an argument has one of these letters among its options.
+// cluster reports whether an argument has one of these letters among its options.
 func cluster(arg, letters string) bool {
 	return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.ContainsAny(arg, letters)
 }

@@ -23,7 +23,7 @@ var vitals = set("/ /etc /usr /bin /sbin /lib /lib32 /lib64 /boot /dev /proc /sy
 // leftovers are folders of what programs leave behind, and what is old in them goes.
 var leftovers = set("/var/tmp /var/log /var/cache")
 
-// vital tells whether a folder is, or may be, one of the vitals, or a part of /usr.
+// vital reports whether a folder is, or may be, one of the vitals, or a part of /usr.
 func vital(arg string) bool {
 	return slices.ContainsFunc(spellings(arg), func(spelling string) bool {
 		clean := path.Clean(spelling)
@@ -38,7 +38,7 @@ var roots, vitalRoots = slices.Sorted(maps.Keys(folders)), slices.Sorted(maps.Ke
 // parents are folders of which every folder is precious.
 var parents = []string{"/home", "/var", "/usr", "/Users"}
 
-// precious tells whether a folder is, or may be, the root, a home, or a folder of the system, or all that is in one.
+// precious reports whether a folder is, or may be, the root, a home, or a folder of the system, or all that is in one.
 func precious(arg string) bool {
 	if arg == "" || strings.HasPrefix(arg, "-") {
 		return false
@@ -87,7 +87,7 @@ func preciousFolder(arg string) bool {
 	return folders[clean] || slices.Contains(parents, path.Dir(clean))
 }
 
-// here tells whether an argument is the folder that the command runs in, one above it, or all that is in it.
+// here reports whether an argument is the folder that the command runs in, one above it, or all that is in it.
 func here(arg string) bool {
 	return slices.ContainsFunc(spellings(arg), hereFolder)
 }
@@ -109,7 +109,7 @@ var usualModes = []struct{ file, mode *regexp.Regexp }{
 	{regexp.MustCompile(`^/(bin|sbin|lib|usr)`), regexp.MustCompile(`^(0?755|root(:root)?)$`)},
 }
 
-// usual tells whether a file of the system has this mode, or owner, anyway: to set it repairs the file.
+// usual reports whether a file of the system has this mode, or owner, anyway: to set it repairs the file.
 func usual(mode, file string) bool {
 	for _, u := range usualModes {
 		if u.file.MatchString(path.Clean(file)) {
@@ -127,10 +127,10 @@ var (
 		/lib/ld.so /lib64/ld.so /usr/bin/env /usr/sbin/sshd /usr/lib/libc.so`)
 )
 
-// device tells whether a file is, or may be, a disk, or the memory.
+// device reports whether a file is, or may be, a disk, or the memory.
 func device(name string) bool { return protected(name, devices, sampleDevices) }
 
-// system tells whether a machine does not start, or does not let anybody in, without this file, or without one that a
+// system reports whether a machine does not start, or does not let anybody in, without this file, or without one that a
 // pattern may stand for.
 func system(name string) bool { return protected(name, systemful, sampleSystem) }
 

@@ -70,7 +70,7 @@ func repeated(pattern *syntax.Regexp) []string {
 // aWord stands where a pattern has any word.
 const aWord = "test"
 
-// spells tells whether each letter of a word matches a part of a pattern by itself.
+// spells reports whether each letter of a word matches a part of a pattern by itself.
 func spells(part *syntax.Regexp, word string) bool {
 	switch part.Op {
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
@@ -111,7 +111,7 @@ func letters(class []rune) (texts []string) {
 	return usual
 }
 
-// inClass tells whether c lies in one of the ranges of a class.
+// inClass reports whether c lies in one of the ranges of a class.
 func inClass(class []rune, c rune) bool {
 	for i := 0; i+1 < len(class); i += 2 {
 		if class[i] <= c && c <= class[i+1] {

@@ -60,7 +60,7 @@ func searchByName(args []string) string {
 	return ""
 }
 
-// isAction tells whether find does something with what it found so far.
+// isAction reports whether find does something with what it found so far.
 func isAction(arg string) bool {
 	return arg == "-delete" || slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, arg)
 }
@@ -73,7 +73,7 @@ var (
 	classes = regexp.MustCompile(`\[[^]]*\]`)
 )
 
-// narrowed tells whether an expression of find leaves most files out, by one of these tests: all of it, or each alternative of
+// narrowed reports whether an expression of find leaves most files out, by one of these tests: all of it, or each alternative of
 // a pair of brackets, depends on one.
 func narrowed(expression []string, tests map[string]bool) bool {
 	inside, group, mixed := false, false, false // brackets: whether they have such a test, and whether another one
@@ -103,12 +103,12 @@ func narrowed(expression []string, tests map[string]bool) bool {
 	return all
 }
 
-// namesSome tells whether a pattern has a letter or a digit of a name in it: * is all names.
+// namesSome reports whether a pattern has a letter or a digit of a name in it: * is all names.
 func namesSome(pattern string) bool {
 	return strings.ContainsFunc(classes.ReplaceAllString(pattern, ""), func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }
 
-// execsRemover tells whether find starts a program that takes files away: what stands behind -exec, before ; or +.
+// execsRemover reports whether find starts a program that takes files away: what stands behind -exec, before ; or +.
 func execsRemover(args []string) bool {
 	execs := false
 	for _, arg := range args {

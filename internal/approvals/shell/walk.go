@@ -269,7 +269,7 @@ var (
 	zoneValue   = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
 )
 
-// harmlessVariable tells whether a command runs as it would without this variable, but for language and looks. PATH,
+// harmlessVariable reports whether a command runs as it would without this variable, but for language and looks. PATH,
 // LD_PRELOAD, GIT_*, BASH_ENV, IFS and many others decide what runs.
 func harmlessVariable(name, value string) bool {
 	switch name {
@@ -328,7 +328,7 @@ func (r *reading) redirect(redirect *syntax.Redirect) {
 // descriptor is what a duplication names: 2>&1, 2>&-.
 var descriptor = regexp.MustCompile(`^([0-9]{1,3}-?|-)$`)
 
-// simpleText tells whether a here-document is exactly its text.
+// simpleText reports whether a here-document is exactly its text.
 func simpleText(doc *syntax.Word) bool {
 	for _, part := range doc.Parts {
 		if _, lit := part.(*syntax.Lit); !lit {

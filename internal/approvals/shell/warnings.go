@@ -157,7 +157,7 @@ func unexpected(program string) (all [][]string) {
 	return append(all, []string{anOption}, []string{"--any-other-option"})
 }
 
-// allows tells whether a rule lets a command line run of which nobody here knows what it does.
+// allows reports whether a rule lets a command line run of which nobody here knows what it does.
 func (v review) allows(r rule, words []string) bool {
 	return v.grants(r, newCommand(words, true)) && v.spend(perLine) && runsUnseen(words)
 }
@@ -165,7 +165,7 @@ func (v review) allows(r rule, words []string) bool {
 // perLine is what reading a command line counts for.
 const perLine = 5000
 
-// runsUnseen tells whether a command is taken for one that may run anything, and is not asked about anyway.
+// runsUnseen reports whether a command is taken for one that may run anything, and is not asked about anyway.
 func runsUnseen(words []string) bool {
 	script := Parse(context.Background(), strings.Join(words, " "))
 	return len(script.Unclear) == 0 && slices.ContainsFunc(script.Commands, func(c Command) bool { return c.Runs && slices.Equal(c.Words, words) })

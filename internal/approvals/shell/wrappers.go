@@ -237,7 +237,7 @@ func (r *reading) mutates(c *call) {
 	r.suspect(c.args())
 }
 
-// harmlessSet tells whether set switches on nothing but strictness and tracing.
+// harmlessSet reports whether set switches on nothing but strictness and tracing.
 func harmlessSet(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -269,7 +269,7 @@ func (r *reading) carries(c *call) {
 	r.suspect(c.args())
 }
 
-// justVersion tells whether a program is only asked for its version.
+// justVersion reports whether a program is only asked for its version.
 func justVersion(args []word) bool {
 	return len(args) == 1 && (args[0].text == "--version" || args[0].text == "-V" || args[0].text == "version")
 }

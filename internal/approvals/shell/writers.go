@@ -89,7 +89,7 @@ func (w writer) skipped(p parsed) int {
 	return min(w.skip, len(p.operands))
 }
 
-// modeAsOption tells whether a mode looks like an option, as in chmod -x file: then the first operand is a file.
+// modeAsOption reports whether a mode looks like an option, as in chmod -x file: then the first operand is a file.
 func modeAsOption(p parsed) bool {
 	return slices.ContainsFunc(p.options, func(o option) bool { return len(o.name) == 1 && !strings.Contains("RvfchHLP", o.name) })
 }

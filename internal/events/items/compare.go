@@ -72,7 +72,7 @@ type search struct {
 	reached      [][]int // by edits and diagonal+edits: how many lines of old are behind
 }
 
-// advance goes one edit further on every diagonal, and tells whether that was the end of both texts.
+// advance goes one edit further on every diagonal, and reports whether that was the end of both texts.
 func (s *search) advance(edits int) (arrived bool) {
 	row := make([]int, 2*edits+1)
 	for diagonal := -edits; diagonal <= edits; diagonal += 2 {

@@ -40,7 +40,7 @@ const (
 	KindBlocks    Kind = "blocks"
 )
 
-// Status tells whether more is to come of an item.
+// Status reports whether more is to come of an item.
 type Status string
 
 const (
@@ -126,7 +126,7 @@ type Diff struct {
 	Status     DiffStatus `json:"status"`
 }
 
-// DiffStatus tells whether the change was made.
+// DiffStatus reports whether the change was made.
 type DiffStatus string
 
 const (

@@ -25,7 +25,7 @@ func splitPatch(patch string) []fileDiff {
 	return files
 }
 
-// beginsFile tells whether the names of a file stand at a line, with a hunk behind them. A removed and an added line can look the
+// beginsFile reports whether the names of a file stand at a line, with a hunk behind them. A removed and an added line can look the
 // same without it.
 func beginsFile(all []string, at int) bool {
 	return at+2 < len(all) && strings.HasPrefix(all[at], "--- ") && strings.HasPrefix(all[at+1], "+++ ") &&

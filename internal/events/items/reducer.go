@@ -111,7 +111,7 @@ type call struct {
 	described digest // of the arguments that changes were read from
 }
 
-// digest tells whether arguments are new without keeping the old ones, which may be large.
+// digest reports whether arguments are new without keeping the old ones, which may be large.
 type digest string
 
 // change is what a call makes of one file, as an item. One that newer words of the call have dropped is not current.

@@ -309,7 +309,7 @@ func stream(payload domain.Payload) (kind, id string) {
 	}
 }
 
-// mark sets a key and tells whether it was set already.
+// mark sets a key and reports whether it was set already.
 func mark(set *map[string]bool, key string) bool {
 	if *set == nil {
 		*set = map[string]bool{}

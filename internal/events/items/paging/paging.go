@@ -131,7 +131,7 @@ func (f *fold) read(ctx context.Context, last, from int64, limit int) (Page, err
 	return f.page(ctx, from, limit)
 }
 
-// full tells whether there is a portion to store.
+// full reports whether there is a portion to store.
 func (f *fold) full() bool {
 	return f.keeps && (f.held.events >= f.most.events || f.held.bytes >= f.most.bytes)
 }
@@ -259,7 +259,7 @@ func (f *fold) page(ctx context.Context, from int64, limit int) (Page, error) {
 	return page, nil
 }
 
-// stands tells whether nobody has stored anything since the fold was read. Then all rows that were read belong to it.
+// stands reports whether nobody has stored anything since the fold was read. Then all rows that were read belong to it.
 func (f *fold) stands(ctx context.Context) (bool, error) {
 	if f.rows == 0 {
 		return true, nil // none was read

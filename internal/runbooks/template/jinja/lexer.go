@@ -27,7 +27,7 @@ type token struct {
 	line int
 }
 
-// is tells whether the token is this symbol or word. A string that reads like one is not.
+// is reports whether the token is this symbol or word. A string that reads like one is not.
 func (t token) is(text string) bool {
 	return (t.kind == symbol || t.kind == name) && t.text == text
 }

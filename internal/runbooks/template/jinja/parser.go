@@ -245,7 +245,7 @@ func (p *parser) test() step {
 	return func(r *run, value any) any { return given.apply(r, test, word.text, value) != negated }
 }
 
-// startsOperand tells whether an argument of a test without parentheses follows.
+// startsOperand reports whether an argument of a test without parentheses follows.
 func (p *parser) startsOperand() bool {
 	t := p.peek(0)
 	switch t.kind {

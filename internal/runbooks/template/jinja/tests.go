@@ -87,7 +87,7 @@ func sequential(c *call) any {
 	return title(c.in) == "a list" && (!is || !special.iterator)
 }
 
-// without tells whether a text has no letter of the wrong case.
+// without reports whether a text has no letter of the wrong case.
 func without(wrong func(rune) bool) func(c *call) any {
 	return func(c *call) any {
 		s, ok := c.in.(string)
