@@ -3,6 +3,7 @@ package domain
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -62,17 +63,18 @@ const (
 	ExecutionTimedOutType  EventType = "execution.timedOut"
 )
 
-// Terminal tells whether an event of this type is the last of its log.
-func (t EventType) Terminal() bool {
-	switch t {
-	case ExecutionCompletedType, ExecutionFailedType, ExecutionCancelledType, ExecutionTimedOutType:
-		return true
-	default:
-		return false
-	}
+// Terminal reports whether an event of this type is the last of its log.
+func (t EventType) Terminal() bool { return slices.Contains(terminalTypes, t) }
+
+// terminalTypes are the types of [ExecutionEnded].
+var terminalTypes = []EventType{ExecutionCompletedType, ExecutionFailedType, ExecutionCancelledType, ExecutionTimedOutType}
+
+// Piece reports whether an event of this type is a piece of a text. Nearly all events of a log are pieces.
+func (t EventType) Piece() bool {
+	return t == MessageDeltaType || t == ThoughtDeltaType || t == ToolCallUpdatedType
 }
 
-// Payload is the data of one type of event. The set is closed: each type has its struct below, its constant above and
+// Payload is the data of one type of event. The set is closed: each type has its constant above, its struct and its name in the list below, and
 // its schema in api/openapi.yaml, and a test holds the three together.
 type Payload interface {
 	EventType() EventType
@@ -497,48 +499,35 @@ func (e Event) Payload() (Payload, error) {
 	return decode(e.Data)
 }
 
-var decoders = map[EventType]func(json.RawMessage) (Payload, error){
-	ExecutionCreatedType:   decode[ExecutionCreated],
-	StateChangedType:       decode[StateChanged],
-	PromptQueuedType:       decode[PromptQueued],
-	PromptDiscardedType:    decode[PromptDiscarded],
-	TurnStartedType:        decode[TurnStarted],
-	TurnContinuedType:      decode[TurnContinued],
-	AgentExitedType:        decode[AgentExited],
-	AgentUpdatedType:       decode[AgentUpdated],
-	AgentModeChangedType:   decode[AgentModeChanged],
-	AgentMCPServerType:     decode[AgentMCPServerUpdated],
-	AgentOptionsType:       decode[AgentOptionsUpdated],
-	CommandsUpdatedType:    decode[CommandsUpdated],
-	AgentSilentType:        decode[AgentSilent],
-	AgentStderrType:        decode[AgentStderr],
-	ToolCallReportedType:   decode[ToolCallReported],
-	PlanUpdatedType:        decode[PlanUpdated],
-	RateLimitUpdatedType:   decode[RateLimitUpdated],
-	TurnEndedType:          decode[TurnEnded],
-	AgentStartedType:       decode[AgentStarted],
-	MessageDeltaType:       decode[MessageDelta],
-	MessageCompletedType:   decode[MessageCompleted],
-	ThoughtDeltaType:       decode[ThoughtDelta],
-	ThoughtCompletedType:   decode[ThoughtCompleted],
-	ToolCallRequestedType:  decode[ToolCallRequested],
-	ToolCallQueuedType:     decode[ToolCallQueued],
-	ToolCallStartedType:    decode[ToolCallStarted],
-	ToolCallUpdatedType:    decode[ToolCallUpdated],
-	ToolCallCompletedType:  decode[ToolCallCompleted],
-	ApprovalRequestedType:  decode[ApprovalRequested],
-	ApprovalResolvedType:   decode[ApprovalResolved],
-	UsageUpdatedType:       decode[UsageUpdated],
-	ModelRetryingType:      decode[ModelRetrying],
-	ModelSwitchedType:      decode[ModelSwitched],
-	ContextCompactedType:   decode[ContextCompacted],
-	BudgetWarnedType:       decode[BudgetWarned],
-	BlocksGeneratedType:    decode[BlocksGenerated],
-	BlocksAcceptedType:     decode[BlocksAccepted],
-	ExecutionCompletedType: decode[ExecutionEnded],
-	ExecutionFailedType:    decode[ExecutionEnded],
-	ExecutionCancelledType: decode[ExecutionEnded],
-	ExecutionTimedOutType:  decode[ExecutionEnded],
+// decoders has the payloads of all types. A new event is its constant, its struct, its method and its name in this list.
+var decoders = decodersOf(
+	of[ExecutionCreated], of[StateChanged], of[PromptQueued], of[PromptDiscarded], of[TurnStarted], of[TurnContinued],
+	of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[AgentOptionsUpdated],
+	of[CommandsUpdated], of[AgentSilent], of[AgentStderr], of[ToolCallReported], of[PlanUpdated], of[RateLimitUpdated],
+	of[TurnEnded], of[AgentStarted], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
+	of[ToolCallRequested], of[ToolCallQueued], of[ToolCallStarted], of[ToolCallUpdated], of[ToolCallCompleted],
+	of[ApprovalRequested], of[ApprovalResolved], of[UsageUpdated], of[ModelRetrying], of[ModelSwitched], of[ContextCompacted],
+	of[BudgetWarned], of[BlocksGenerated], of[BlocksAccepted],
+)
+
+// decoder decodes the data of an event.
+type decoder func(json.RawMessage) (Payload, error)
+
+func decodersOf(payloads ...func() (EventType, decoder)) map[EventType]decoder {
+	all := map[EventType]decoder{}
+	for _, payload := range payloads {
+		t, decode := payload()
+		all[t] = decode
+	}
+	for _, t := range terminalTypes {
+		all[t] = decode[ExecutionEnded]
+	}
+	return all
+}
+
+func of[P Payload]() (EventType, decoder) {
+	var zero P
+	return zero.EventType(), decode[P]
 }
 
 func decode[P Payload](data json.RawMessage) (Payload, error) {

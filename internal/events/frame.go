@@ -57,12 +57,6 @@ func encode(id string, event domain.Event, named bool) Frame {
 	return Frame{ID: id, Seq: event.Seq, Type: event.Type, SSE: b, json: start}
 }
 
-// isPiece reports whether events of a type are pieces of a text. Nearly all events of a log are, so only some of their frames say the
-// place in the text, see [appendData].
-func isPiece(t domain.EventType) bool {
-	return t == domain.MessageDeltaType || t == domain.ThoughtDeltaType || t == domain.ToolCallUpdatedType
-}
-
 // placedEvery is how often a piece says its place although the pieces before it tell it. A reader that has come in the
 // middle of a text learns there how much it has missed.
 const placedEvery = 32
@@ -71,7 +65,7 @@ const placedEvery = 32
 // its seq is a multiple of [placedEvery]; elsewhere it follows the piece of the same text before it.
 func appendData(b []byte, event domain.Event) []byte {
 	data := oneLine(event.Data)
-	if !isPiece(event.Type) || event.Seq%placedEvery == 0 {
+	if !event.Type.Piece() || event.Seq%placedEvery == 0 {
 		return append(b, data...)
 	}
 	from, to := placeIn(data)

@@ -45,7 +45,7 @@ type piece struct {
 }
 
 func placed(event domain.Event, ends map[string]place) (json.RawMessage, error) {
-	if event.Type != domain.MessageDeltaType && event.Type != domain.ThoughtDeltaType && event.Type != domain.ToolCallUpdatedType {
+	if !event.Type.Piece() {
 		return event.Data, nil
 	}
 	var p piece
