@@ -74,38 +74,6 @@ const (
 	LogPublished Name = "log.published"
 	LogAnswered  Name = "log.answered"
 
-	// What a session is about to commit.
-	BeforeInitializing  Name = "sessionBefore.initializing"
-	BeforeAgentStarted  Name = "sessionBefore.agentStarted"
-	BeforeTurnStarted   Name = "sessionBefore.turnStarted"
-	BeforeTurnContinued Name = "sessionBefore.turnContinued"
-	BeforeText          Name = "sessionBefore.text"
-	BeforeCallRequested Name = "sessionBefore.callRequested"
-	BeforeAsked         Name = "sessionBefore.asked"
-	BeforeResolved      Name = "sessionBefore.resolved"
-	BeforeToolStarted   Name = "sessionBefore.toolStarted"
-	BeforeToolOutput    Name = "sessionBefore.toolOutput"
-	BeforeToolCompleted Name = "sessionBefore.toolCompleted"
-	BeforeTurnEnded     Name = "sessionBefore.turnEnded"
-	BeforeInterrupted   Name = "sessionBefore.interrupted"
-	BeforeEnded         Name = "sessionBefore.ended"
-
-	// What a session has committed, before anybody who waits for it is answered.
-	AfterInitializing  Name = "sessionAfter.initializing"
-	AfterAgentStarted  Name = "sessionAfter.agentStarted"
-	AfterTurnStarted   Name = "sessionAfter.turnStarted"
-	AfterTurnContinued Name = "sessionAfter.turnContinued"
-	AfterText          Name = "sessionAfter.text"
-	AfterCallRequested Name = "sessionAfter.callRequested"
-	AfterAsked         Name = "sessionAfter.asked"
-	AfterResolved      Name = "sessionAfter.resolved"
-	AfterToolStarted   Name = "sessionAfter.toolStarted"
-	AfterToolOutput    Name = "sessionAfter.toolOutput"
-	AfterToolCompleted Name = "sessionAfter.toolCompleted"
-	AfterTurnEnded     Name = "sessionAfter.turnEnded"
-	AfterInterrupted   Name = "sessionAfter.interrupted"
-	AfterEnded         Name = "sessionAfter.ended"
-
 	// Other moments in the life of a session.
 	SessionAdmitted     Name = "session.admitted"
 	SessionCreated      Name = "session.created"
@@ -180,12 +148,6 @@ var table = []Name{
 	LeaseBeforeHeartbeat, LeaseRenewed, LeaseBeforeSetAside, LeaseSetAside, LeaseBeforeClaim, LeaseClaimed, LeaseBeforeRelease, LeaseReleased,
 	LeaseBeforeGiveBack, LeaseGivenBack,
 	LogTaken, LogCommitted, LogPublished, LogAnswered,
-	BeforeInitializing, BeforeAgentStarted, BeforeTurnStarted, BeforeTurnContinued, BeforeText, BeforeCallRequested,
-	BeforeAsked, BeforeResolved, BeforeToolStarted, BeforeToolOutput, BeforeToolCompleted, BeforeTurnEnded,
-	BeforeInterrupted, BeforeEnded,
-	AfterInitializing, AfterAgentStarted, AfterTurnStarted, AfterTurnContinued, AfterText, AfterCallRequested,
-	AfterAsked, AfterResolved, AfterToolStarted, AfterToolOutput, AfterToolCompleted, AfterTurnEnded, AfterInterrupted,
-	AfterEnded,
 	SessionAdmitted, SessionCreated, SessionTakingUp, SessionRemembered, SessionSettling, SessionBeforeExpiry,
 	SessionExpired, SessionHandingOver, SessionReleasing, SessionLeft, SessionRemoving,
 	AgentOpening, AgentOpened, AgentPrompted, AgentReturned, AgentClosing, AgentClosed,
@@ -197,5 +159,38 @@ var table = []Name{
 	ServerDraining, ServerDrained,
 }
 
+// events are those around whose commit a session may die. Each has a name before and one after; see [Before] and [After].
+var events = []string{
+	"execution.initializing", "execution.interrupted", "execution.ended", "agent.started",
+	"turn.started", "turn.continued", "turn.ended", "message.delta",
+	"toolCall.requested", "toolCall.started", "toolCall.updated", "toolCall.completed",
+	"approval.requested", "approval.resolved",
+}
+
+// before and after hold the names of the events.
+var before, after = around("before."), around("after.")
+
+func around(moment string) map[string]Name {
+	names := map[string]Name{}
+	for _, event := range events {
+		names[event] = Name(moment + event)
+	}
+	return names
+}
+
+// Before is the moment at which a session is about to commit an event: who dies there has done nothing. An event around which nobody
+// dies has no name, and Hit ignores that.
+func Before(event string) Name { return before[event] }
+
+// After is the moment at which a session has committed an event, before anybody who waits for it is answered: who dies there has done
+// it, and told nobody.
+func After(event string) Name { return after[event] }
+
 // All lists the names.
-func All() []Name { return slices.Clone(table) }
+func All() []Name {
+	all := slices.Clone(table)
+	for _, event := range events {
+		all = append(all, before[event], after[event])
+	}
+	return all
+}

@@ -36,22 +36,6 @@ func (d *draft) empty() bool {
 	return len(d.payloads) == 0 && len(d.debug) == 0 && d.park == nil && !d.progress
 }
 
-// onlySays tells whether the draft has nothing but what the agent said: nobody waits for it, and no row but that of the execution changes.
-func (d *draft) onlySays() bool {
-	return len(d.asked)+len(d.resolved)+len(d.replies)+len(d.dropped)+len(d.audit)+len(d.handed)+len(d.closing)+len(d.executed) == 0 &&
-		d.started == "" && d.park == nil && !d.resumed && d.ended == nil && d.output == nil && d.generated == nil
-}
-
-// after is the draft with all that comes before it.
-func (d *draft) after(said *draft) *draft {
-	both := *d
-	both.payloads = slices.Concat(said.payloads, d.payloads)
-	both.debug = slices.Concat(said.debug, d.debug)
-	both.hits = slices.Concat(said.hits, d.hits)
-	both.progress = said.progress || d.progress
-	return &both
-}
-
 // fate ends a call, in the log and on record.
 func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
 	done.Sandbox = c.sandbox

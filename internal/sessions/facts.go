@@ -30,10 +30,6 @@ func (s *session) takeIn() error {
 			s.absorb(d, i)
 		}
 	}
-	if s.result != nil && d.onlySays() {
-		s.held = d
-		return nil
-	}
 	return s.commit(d)
 }
 

@@ -404,9 +404,6 @@ func (s *session) handOver() state {
 
 // giveBack lets go of the execution as it stands.
 func (s *session) giveBack() state {
-	if err := s.tellHeld(); err != nil {
-		return s.abandon(err)
-	}
 	failpoint.Hit(failpoint.SessionReleasing)
 	s.released = true
 	return nil

@@ -213,8 +213,6 @@ func (m *Manager) Start(
 		return m.notStarted(ctx, tenant, key, err)
 	}
 	failpoint.Hit(failpoint.SessionAdmitted)
-	beginning := s.beginWith(&creation)
-	beginning.passBefore()
 	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
 	switch {
 	case errors.Is(err, events.ErrUnderWay):
@@ -223,7 +221,6 @@ func (m *Manager) Start(
 		m.dismiss(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}
-	beginning.passAfter()
 	failpoint.Hit(failpoint.SessionCreated)
 	execution.LastSeq = 1
 	go m.drive(s)

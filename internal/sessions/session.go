@@ -74,8 +74,6 @@ type session struct {
 	since      time.Time             // when it became idle or interrupted
 	quiet      time.Time             // since when nothing has happened; zero: it was taken up, and nothing has yet
 
-	begun        bool         // its first turn began with its creation
-	opening      *opening     // an agent that was on its way already when it was created
 	agent        domain.Agent // nil where its process is gone, or was not needed yet
 	exited       bool         // the agent's process has ended by itself, or broke down: the next prompt starts it again
 	agentSession string       // as the agent calls it, where it can take it up again
@@ -89,7 +87,6 @@ type session struct {
 	stop     context.CancelCauseFunc // ends the turn; nil where none runs
 	gone     chan struct{}           // closes when Prompt has returned
 	result   *turnResult             // how the turn ended; nil before
-	held     *draft                  // what the agent said last, as it came with the end of the turn; nil: all is written
 	released bool                    // the execution is given back when the session has left
 	parked   bool                    // nobody drives the execution any more
 }
@@ -241,9 +238,6 @@ func (s *session) vacate(which func(*call) bool) {
 }
 
 func (s *session) closeAgent() {
-	if s.opening != nil {
-		s.agent, s.opening = s.opening.stop(), nil
-	}
 	if s.agent == nil {
 		return
 	}
@@ -282,27 +276,13 @@ func (s *session) outlive() {
 
 var errOver = errors.New("sessions: the session is over")
 
-// tellHeld writes what is held where nothing else follows it: half an answer, of a turn that the next driver goes on with.
-func (s *session) tellHeld() error {
-	d := s.held
-	if d == nil {
-		return nil
-	}
-	s.held = nil
-	return s.commit(d)
-}
-
-// commit writes a draft and answers those who wait for it. What the agent said last goes with the end of the turn: both
-// came in the same moment, and are one commit. While the database is away it tries again: the agent goes
+// commit writes a draft and answers those who wait for it. While the database is away it tries again: the agent goes
 // on into the inbox meanwhile. It gives up where the lease is lost, where the change is refused, and where nobody can
 // tell whether it was written.
 func (s *session) commit(d *draft) error {
 	if d.empty() { // nothing to write, but perhaps somebody to answer
 		d.answer()
 		return nil
-	}
-	if s.held != nil {
-		d = d.after(s.held)
 	}
 	change := d.change(s)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
@@ -315,7 +295,6 @@ func (s *session) commit(d *draft) error {
 			return context.Cause(s.lease) // it is written, but nothing may start under it any more
 		}
 		if err == nil {
-			s.held = nil
 			d.passAfter()
 			for _, call := range d.executed {
 				s.executed = domain.AppendExecuted(s.executed, call)

@@ -20,8 +20,6 @@ func (s *session) queued() state {
 		return s.takeUp
 	case s.wishes.Cancel != nil: // it was created too late for its answer
 		return s.finish(s.cancellation())
-	case s.begun:
-		return s.goOn
 	}
 	return s.settling(func() state {
 		d := &draft{}
@@ -35,10 +33,7 @@ func (s *session) queued() state {
 
 // initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
 func (s *session) initializing() state {
-	o := s.opening
-	if s.opening = nil; o == nil {
-		o = s.beginToOpen()
-	}
+	o := s.beginToOpen()
 	defer func() { s.agent = o.stop() }() // also where something here panics: the process must not be forgotten
 	for {
 		select {
@@ -86,21 +81,6 @@ func (s *session) beginToOpen() *opening {
 		failpoint.Hit(failpoint.AgentOpened)
 	}()
 	return o
-}
-
-// atOnce is how long a creation waits for an agent that is being opened. Our own needs a fraction of it.
-const atOnce = 5 * time.Millisecond
-
-// soon tells whether the agent was there at once, and without an error.
-func (o *opening) soon() bool {
-	wait := time.NewTimer(atOnce)
-	defer wait.Stop()
-	select {
-	case <-o.done:
-		return o.err == nil
-	case <-wait.C:
-		return false
-	}
 }
 
 // stop ends the opening, if it has not ended, and returns the agent that it came to all the same.

@@ -138,6 +138,17 @@ func (s *session) enter(d *draft) state {
 	return s.goOn()
 }
 
+// goOn lets the agent of a turn run whose beginning is in the log.
+func (s *session) goOn() state {
+	if s.spent != nil {
+		return s.stopSpending
+	}
+	if err := s.prompt(); err != nil {
+		return s.abandon(err)
+	}
+	return s.sync
+}
+
 // prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
 // end of the lease reaches the agent also while the session itself waits for a database that does not answer.
 func (s *session) prompt() error {
@@ -188,12 +199,7 @@ func (s *session) conclude() state {
 	if s.unheard() {
 		return s.reopen
 	}
-	if s.heed() != nil && s.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
-		if err := s.tellHeld(); err != nil {
-			return s.abandon(err)
-		}
-		_ = s.heed() // what still cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
-	}
+	_ = s.heed() // what cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
 	if s.wishes.Cancel != nil {
 		return s.finish(s.cancellation())
 	}
