@@ -112,11 +112,13 @@ func (a *Admission) conversation(ctx context.Context, execution domain.Execution
 	if err != nil {
 		return nil, err
 	}
-	folded, err := domain.Fold(log)
-	if err != nil {
-		return nil, err
+	transcript := domain.NewTranscript()
+	for _, event := range log {
+		if err := transcript.Apply(event); err != nil {
+			return nil, err
+		}
 	}
-	for _, message := range folded.Messages {
+	for _, message := range transcript.Messages() {
 		spoken := message.Role == domain.RoleUser || message.Role == domain.RoleAssistant
 		if spoken && strings.TrimSpace(message.Text) != "" {
 			said = append(said, domain.InputMessage{Role: message.Role, Content: message.Text})

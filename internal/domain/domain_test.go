@@ -126,6 +126,37 @@ func outcomeAsked(call string, id domain.ApprovalID) domain.ApprovalRequested {
 	return domain.ApprovalRequested{ApprovalID: id, ToolCallID: call, Kind: domain.ApprovalUnknownOutcome}
 }
 
+// folded is what a session knows that recovers an execution.
+type folded struct {
+	*domain.Progress
+	Messages []domain.Message
+}
+
+func fold(log []domain.Event) (folded, error) {
+	transcript := domain.NewTranscript()
+	for _, event := range log {
+		if err := transcript.Apply(event); err != nil {
+			return folded{}, err
+		}
+	}
+	progress, err := domain.Fold(log)
+	return folded{progress, transcript.Messages()}, err
+}
+
+// last is the newest whole message.
+func (f folded) last() string {
+	text, _ := f.Said.Last(true)
+	return text
+}
+
+// open is a text that has begun.
+func (f folded) open(kind domain.EventType, id string) domain.OpenText {
+	if open := f.Texts[domain.TextKey{Kind: kind, ID: id}]; open != nil {
+		return *open
+	}
+	return domain.OpenText{}
+}
+
 // TestOptionsOfTurns: what a turn sets holds when it has ended, unless the agent did not take it.
 func TestOptionsOfTurns(t *testing.T) {
 	turn := func(n int, id, value string) domain.TurnStarted {
@@ -133,7 +164,7 @@ func TestOptionsOfTurns(t *testing.T) {
 	}
 	refused := domain.TurnEnded{Turn: 2, StopReason: domain.StopError, Error: &domain.Failure{Code: domain.CodeInvalid}}
 	broke := domain.TurnEnded{Turn: 3, StopReason: domain.StopError, Error: &domain.Failure{Code: domain.CodeAgentExited}}
-	c, err := domain.Fold(log(turn(1, "mode", "plan"), domain.TurnEnded{Turn: 1}, turn(2, "temper", "hot"), refused, turn(3, "effort", "low"), broke,
+	c, err := fold(log(turn(1, "mode", "plan"), domain.TurnEnded{Turn: 1}, turn(2, "temper", "hot"), refused, turn(3, "effort", "low"), broke,
 		turn(4, "mode", "code"), domain.TurnEnded{Turn: 4}, turn(5, "effort", "high")))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +172,7 @@ func TestOptionsOfTurns(t *testing.T) {
 	if diff := cmp.Diff(domain.ChosenOptions{{"effort": "low"}, {"mode": "code"}}, c.Options); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]string{"effort": "high"}, c.TurnOptions); diff != "" {
+	if diff := cmp.Diff(map[string]string{"effort": "high"}, c.Turn.Set); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -152,88 +183,94 @@ func TestFold(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		log  []domain.Event
-		want func(c domain.Conversation) bool
+		want func(c folded) bool
 	}{
-		"an empty log": {nil, func(c domain.Conversation) bool { return c.Turn == 0 && len(c.Messages) == 0 }},
+		"an empty log": {nil, func(c folded) bool { return c.Turn.Number == 0 && len(c.Messages) == 0 }},
 		"a whole message": {
 			log(domain.TurnStarted{Turn: 1}, domain.ThoughtDelta{MessageID: "m", Text: "hm"}, domain.ThoughtCompleted{MessageID: "m"},
 				domain.MessageDelta{MessageID: "m", Text: "a"}, domain.MessageDelta{MessageID: "m", Text: "b"}, domain.MessageCompleted{MessageID: "m"}),
-			func(c domain.Conversation) bool {
-				return c.Turn == 1 && c.Rounds == 0 && c.LastText == "ab" && len(c.Open) == 0 &&
+			func(c folded) bool {
+				return c.Turn.Number == 1 && c.Turn.Rounds == 0 && c.last() == "ab" && len(c.Texts) == 0 &&
 					len(c.Messages) == 1 && c.Messages[0].Text == "ab" && c.Messages[0].Thought == "hm"
 			}},
 		"a message that broke off is not remembered": {
 			log(domain.MessageDelta{MessageID: "m", Text: "half"}),
-			func(c domain.Conversation) bool {
-				return len(c.Messages) == 0 && len(c.Open) == 1 && c.Open[0] == domain.OpenMessage{MessageID: "m", Length: 4}
+			func(c folded) bool {
+				return len(c.Messages) == 0 && len(c.Texts) == 1 && c.open(domain.MessageDeltaType, "m") == domain.OpenText{Length: 4}
 			}},
 		"an interrupted one neither": {
 			log(domain.MessageDelta{MessageID: "m", Text: "half"}, domain.MessageCompleted{MessageID: "m", Interrupted: true}),
-			func(c domain.Conversation) bool { return len(c.Messages) == 0 && len(c.Open) == 0 }},
+			func(c folded) bool { return len(c.Messages) == 0 && len(c.Texts) == 0 }},
 		"a thought that broke off": {
 			log(domain.ThoughtDelta{MessageID: "m", Text: "hm"}),
-			func(c domain.Conversation) bool { return len(c.Open) == 1 && c.Open[0].Thought }},
+			func(c folded) bool { return c.open(domain.ThoughtDeltaType, "m").Length == 2 }},
 		"an answered call": {
 			log(domain.TurnStarted{Turn: 1}, requested("m", "c"), started("c", `{"edited":true}`), domain.ToolCallCompleted{ToolCallID: "c", Output: "out"}),
-			func(c domain.Conversation) bool {
-				return c.Rounds == 1 && len(c.Calls) == 0 && len(c.Messages) == 2 &&
+			func(c folded) bool {
+				return c.Turn.Rounds == 1 && len(c.Calls) == 0 && len(c.Messages) == 2 &&
 					string(c.Messages[0].ToolCalls[0].Arguments) == `{"edited":true}` && c.Messages[1].Text == "out" && c.Messages[1].ToolCallID == "c"
 			}},
 		"parallel calls share a round, and open ones are told apart": {
 			log(domain.TurnStarted{Turn: 1}, requested("m", "c1"), requested("m", "c2"), requested("m", "c3"),
 				domain.ApprovalRequested{ApprovalID: "a", ToolCallID: "c2"}, started("c3", `{}`), domain.ToolCallCompleted{ToolCallID: "c1", Output: "x"}),
-			func(c domain.Conversation) bool {
-				return c.Rounds == 1 && len(c.Messages[0].ToolCalls) == 3 && len(c.Calls) == 2 &&
-					c.Calls[0].Approval == "a" && !c.Calls[0].Started && c.Calls[1].Started
+			func(c folded) bool {
+				return c.Turn.Rounds == 1 && len(c.Messages[0].ToolCalls) == 3 && len(c.Calls) == 2 &&
+					c.Calls["c2"].Approval == "a" && !c.Calls["c2"].Running && c.Calls["c3"].Running
 			}},
 		"a call that was lost is not running, and its outcome is open": {
 			log(requested("m", "c"), started("c", `{}`), domain.ToolCallUpdated{ToolCallID: "c", Output: "half"}, outcomeAsked("c", "u")),
-			func(c domain.Conversation) bool {
-				return len(c.Calls) == 1 && c.Calls[0].Lost && !c.Calls[0].Started && c.Calls[0].Approval == "u" && c.Calls[0].Printed == 4
+			func(c folded) bool {
+				return len(c.Calls) == 1 && c.Calls["c"].Lost && !c.Calls["c"].Running && c.Calls["c"].Approval == "u" && c.Calls["c"].Printed == 4
 			}},
 		"it stays lost while somebody is asked whether it may run again": {
 			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
 				domain.ApprovalRequested{ApprovalID: "again", ToolCallID: "c", Kind: domain.ApprovalToolCall}),
-			func(c domain.Conversation) bool {
-				return c.Calls[0].Lost && !c.Calls[0].Started && c.Calls[0].Approval == "again"
+			func(c folded) bool {
+				return c.Calls["c"].Lost && !c.Calls["c"].Running && c.Calls["c"].Approval == "again"
 			}},
 		"one that starts again runs": {
 			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
 				domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "again", Version: "2"}),
-			func(c domain.Conversation) bool {
-				return c.Calls[0].Started && !c.Calls[0].Lost && c.Calls[0].Under == "again" && c.Calls[0].Call.Version == "2"
+			func(c folded) bool {
+				return c.Calls["c"].Running && !c.Calls["c"].Lost && c.Calls["c"].Under == "again" && c.Calls["c"].Call.Version == "2"
 			}},
 		"one that was lost has run all the same": {
 			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
 				domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown}),
-			func(c domain.Conversation) bool { return len(c.Calls) == 0 && c.Executed[0].Approved }},
+			func(c folded) bool { return len(c.Calls) == 0 && c.Executed[0].Approved }},
 		"rounds of an earlier turn do not count": {
 			log(domain.TurnStarted{Turn: 1}, requested("m1", "c1"), domain.ToolCallCompleted{ToolCallID: "c1"}, domain.TurnStarted{Turn: 2}),
-			func(c domain.Conversation) bool { return c.Turn == 2 && c.Rounds == 0 && len(c.Messages) == 2 }},
+			func(c folded) bool { return c.Turn.Number == 2 && c.Turn.Rounds == 0 && len(c.Messages) == 2 }},
 		"types of a newer server are passed over": {
 			append(log(domain.TurnStarted{Turn: 1}), domain.Event{Type: "dream.dreamt", Data: json.RawMessage(`{`)}),
-			func(c domain.Conversation) bool { return c.Turn == 1 }},
+			func(c folded) bool { return c.Turn.Number == 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := domain.Fold(test.log)
+			c, err := fold(test.log)
 			if err != nil || !test.want(c) {
 				t.Errorf("%+v, %v", c, err)
 			}
 		})
 	}
-	if _, err := domain.Fold([]domain.Event{{Type: domain.TurnStartedType, Data: json.RawMessage(`{`)}}); err == nil {
+	if _, err := fold([]domain.Event{{Type: domain.TurnStartedType, Data: json.RawMessage(`{`)}}); err == nil {
 		t.Error("broken data is folded")
 	}
 }
 
-func TestAnswered(t *testing.T) {
-	c, err := domain.Fold(log(requested("m", "c1"), requested("m", "c2")))
-	if err != nil {
+// TestACallEndsAfterTheTranscriptWasRead: what recovery tells of a call is in the history of the agent that is opened then.
+func TestACallEndsAfterTheTranscriptWasRead(t *testing.T) {
+	c := domain.NewTranscript()
+	for _, event := range log(requested("m", "c1"), requested("m", "c2")) {
+		if err := c.Apply(event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := c.Messages()
+	if err := c.Apply(log(domain.ToolCallCompleted{ToolCallID: "c2", Output: "unknown"})[0]); err != nil {
 		t.Fatal(err)
 	}
-	history := c.Answered(map[string]string{"c2": "unknown"})
-	if len(history) != 2 || history[1].ToolCallID != "c2" || len(c.Messages) != 1 {
-		t.Errorf("%+v", history)
+	if after := c.Messages(); len(before) != 1 || len(after) != 2 || after[1].ToolCallID != "c2" || after[1].Text != "unknown" {
+		t.Errorf("%+v", after)
 	}
 }
 

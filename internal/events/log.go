@@ -311,13 +311,16 @@ func (r *request) finish(result result) {
 	close(r.done)
 }
 
-// stamped gives all events of a batch its time: an event happened, for the outside, when it was committed.
+// stamped gives the time of the batch to the events that have none. A session dates its own: what it knows of itself depends on their
+// times, and must be what the log tells whoever recovers the execution.
 func stamped(batch []*request, now time.Time) []store.Change {
 	now = now.UTC().Truncate(time.Microsecond)
 	changes := make([]store.Change, len(batch))
 	for i, r := range batch {
 		for e := range r.change.Events {
-			r.change.Events[e].Time = now
+			if r.change.Events[e].Time.IsZero() {
+				r.change.Events[e].Time = now
+			}
 		}
 		changes[i] = r.change
 	}

@@ -147,7 +147,7 @@ func TestAWalkInOrder(t *testing.T) {
 		t.Errorf("id of the last message %q", last)
 	}
 	conversation := host.Fold(t)
-	want(t, "rounds", conversation.Rounds, 1)
+	want(t, "rounds", conversation.Turn.Rounds, 1)
 	want(t, "open calls", len(conversation.Calls), 0)
 	want(t, "thought", conversation.Messages[0].Thought, "Hm.")
 }

@@ -208,8 +208,8 @@ func TestAThoughtThatComesLate(t *testing.T) {
 	want(t, "thoughts", len(ids), 3)
 	want(t, "messages", len(hosttest.Of[domain.MessageCompleted](host)), 1)
 	conversation := host.Fold(t)
-	want(t, "open", len(conversation.Open), 0)
-	want(t, "remembered text", conversation.LastText, "one two")
+	want(t, "open", len(conversation.Texts), 0)
+	want(t, "remembered text", conversation.LastText(), "one two")
 }
 
 func requested(host *hosttest.Host) []string {
@@ -375,8 +375,8 @@ func TestInterruptedAnswerIsClosedAndNotRemembered(t *testing.T) {
 		}
 	}
 	conversation := host.Fold(t)
-	want(t, "open messages", len(conversation.Open), 0)
-	want(t, "last text", conversation.LastText, "end")
+	want(t, "open messages", len(conversation.Texts), 0)
+	want(t, "last text", conversation.LastText(), "end")
 }
 
 func TestRequestIsComplete(t *testing.T) {

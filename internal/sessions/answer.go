@@ -21,7 +21,8 @@ func (s *session) structured() (value json.RawMessage, wrong string) {
 	if err != nil { // it was compiled when the execution was created
 		return nil, domain.FailureOf(err).Message
 	}
-	if value, err = schema.Answer(s.said.text.String()); err != nil {
+	answer, _ := s.progress.Said.Last(true)
+	if value, err = schema.Answer(answer); err != nil {
 		return nil, domain.FailureOf(err).Message
 	}
 	var lines []string
@@ -49,12 +50,12 @@ func misfit(stop domain.StopReason) outcome {
 
 // repair ends the turn and begins the one that asks again, in one change: nobody can come in between.
 func (s *session) repair(stop domain.StopReason, wrong string) state {
-	d, err := s.closeTurn(outcome{stop: stop})
-	if err != nil {
+	if err := s.endOpen(); err != nil {
 		return s.abandon(err)
 	}
+	d := s.closeTurn(outcome{stop: stop})
 	text := "Your answer does not fit the schema that was asked for:\n\n" + wrong +
 		"\n\nAnswer again with the one JSON value that fits, and nothing else."
-	s.beginTurn(d, domain.TurnStarted{Turn: s.turn + 1, Text: text, Repair: s.repairs + 1})
+	s.beginTurn(d, domain.TurnStarted{Turn: s.progress.Turn.Number + 1, Text: text, Repair: s.progress.Turn.Repair + 1})
 	return s.enter(d)
 }

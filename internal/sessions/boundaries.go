@@ -9,28 +9,29 @@ import (
 
 func (d *draft) passBefore() {
 	if failpoint.Enabled {
-		for _, payload := range d.payloads {
-			failpoint.Hit(failpoint.Before(boundary(payload)))
+		for _, event := range d.events {
+			failpoint.Hit(failpoint.Before(boundary(event)))
 		}
 	}
 }
 
 func (d *draft) passAfter() {
 	if failpoint.Enabled {
-		for _, payload := range d.payloads {
-			failpoint.Hit(failpoint.After(boundary(payload)))
+		for _, event := range d.events {
+			failpoint.Hit(failpoint.After(boundary(event)))
 		}
 	}
 }
 
 // boundary is the name of an event among the failpoints: changes of the status are told apart, and ends are not.
-func boundary(payload domain.Payload) string {
-	switch p := payload.(type) {
-	case domain.StateChanged:
-		return "execution." + string(p.To)
-	case domain.ExecutionEnded:
+func boundary(event domain.Event) string {
+	if event.Type.Terminal() {
 		return "execution.ended"
-	default:
-		return string(payload.EventType())
 	}
+	if payload, err := event.Payload(); err == nil {
+		if changed, is := payload.(domain.StateChanged); is {
+			return "execution." + string(changed.To)
+		}
+	}
+	return string(event.Type)
 }

@@ -11,13 +11,12 @@ import (
 
 // used takes what the agent says it has used up.
 func (s *session) used(d *draft, p domain.UsageUpdated) {
-	p.Usage = p.Usage.AtLeast(s.usage)
-	s.usage = p.Usage
+	p.Usage = p.Usage.AtLeast(s.progress.Usage)
 	if p.Turn == nil {
-		turn := s.usage.Since(s.began)
+		turn := p.Usage.Since(s.progress.Turn.Before)
 		p.Turn = &turn
 	}
-	d.add(p)
+	s.emit(d, p)
 	s.spend(d)
 }
 
@@ -25,7 +24,7 @@ func (s *session) used(d *draft, p domain.UsageUpdated) {
 func (s *session) settleAccounts(d *draft) {
 	s.measure(d)
 	s.counted(d)
-	if s.usage != (domain.Usage{}) {
+	if s.progress.Usage != (domain.Usage{}) {
 		s.spend(d)
 	}
 }
@@ -33,10 +32,10 @@ func (s *session) settleAccounts(d *draft) {
 // unmeasured ends the spending of an agent that tells nothing of it: no further turn can be within bounds.
 func (s *session) unmeasured() {
 	budget := s.execution.Request.Budget
-	if budget.Tokens > 0 && s.usage.Tokens() == nil {
+	if budget.Tokens > 0 && s.progress.Usage.Tokens() == nil {
 		s.overdraw("The execution has a budget of %d tokens, and its agent does not tell how many it uses.", budget.Tokens)
 	}
-	if budget.Cost > 0 && s.usage.Cost == nil {
+	if budget.Cost > 0 && s.progress.Usage.Cost == nil {
 		s.overdraw("The execution has a budget of %g, and its agent does not tell what it costs.", budget.Cost)
 	}
 }
@@ -44,10 +43,10 @@ func (s *session) unmeasured() {
 // counted notes a call.
 func (s *session) counted(d *draft) {
 	budget := s.execution.Request.Budget
-	if !s.external() && s.round != "" { // our own agent tells what a request has used before it acts on the answer
+	if !s.external() && s.progress.Turn.Round != "" { // our own agent tells what a request has used before it acts on the answer
 		s.unmeasured()
 	}
-	calls := len(s.calls) + len(s.closed)
+	calls := len(s.progress.Calls) + len(s.progress.Ended)
 	if budget.ToolCalls == 0 {
 		return
 	}
@@ -62,13 +61,13 @@ func (s *session) counted(d *draft) {
 // execution as well: the other way round, a model without prices would be free.
 func (s *session) spend(d *draft) {
 	budget := s.execution.Request.Budget
-	if tokens := s.usage.Tokens(); budget.Tokens > 0 && tokens != nil {
+	if tokens := s.progress.Usage.Tokens(); budget.Tokens > 0 && tokens != nil {
 		s.warn(d, "tokens", float64(*tokens), float64(budget.Tokens))
 		if *tokens >= budget.Tokens {
 			s.overdraw("The execution used up its budget of %d tokens.", budget.Tokens)
 		}
 	}
-	switch cost := s.usage.Cost; {
+	switch cost := s.progress.Usage.Cost; {
 	case budget.Cost == 0:
 	case cost == nil:
 		s.overdraw("The execution has a budget of %g, and what its model costs is not known.", budget.Cost)
@@ -84,14 +83,10 @@ func (s *session) spend(d *draft) {
 const warnAt = 0.8
 
 func (s *session) warn(d *draft, limit string, used, most float64) {
-	if used < warnAt*most || s.warned[limit] {
+	if used < warnAt*most || s.progress.Warned[limit] {
 		return
 	}
-	if s.warned == nil {
-		s.warned = map[string]bool{}
-	}
-	s.warned[limit] = true
-	d.add(domain.BudgetWarned{Limit: limit, Used: used, Max: most})
+	s.emit(d, domain.BudgetWarned{Limit: limit, Used: used, Max: most})
 }
 
 func (s *session) overdraw(format string, args ...any) {

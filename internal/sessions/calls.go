@@ -9,27 +9,27 @@ import (
 
 // asked judges a call that the agent wants to run, or asks about.
 func (s *session) asked(d *draft, a *ask) {
-	if s.leaving {
+	if s.turn.handsOver() {
 		return // the asker's context ends soon; it asks again where the execution is driven next
 	}
-	if s.closing || !s.inTurn || s.result != nil || s.spent != nil {
+	if s.turn.stopped() || !s.progress.Turn.Open || s.turn.result != nil || s.spent != nil {
 		a.reply <- nobody
 		return
 	}
 	exposed := s.veil(a)
 	c := s.announced(d, a.Call)
-	if c == nil || c.ask != nil || (c.running && a.ours() && c.client == nil) || s.spent != nil {
+	if c == nil || c.ask != nil || (c.running() && a.ours() && c.client == nil) || s.spent != nil {
 		a.reply <- nobody
 		return
 	}
 	c.ask = a
 	if c.client != nil { // an earlier driver asked the client, who may have answered since
-		d.progress, s.behind = true, true
+		d.advanced, s.rules.behind = true, true
 		return
 	}
 	if exposed && a.ours() {
 		if c.approval != nil {
-			d.withdraw(*c.approval)
+			s.retract(d, *c.approval)
 		}
 		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
 		return
@@ -43,8 +43,8 @@ func (s *session) asked(d *draft, a *ask) {
 	delete(s.decided, c.ID)
 	switch {
 	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
-		d.progress = true
-		s.behind = true // a rule of the time in between may answer it
+		d.advanced = true
+		s.rules.behind = true // a rule of the time in between may answer it
 	case decided:
 		s.settle(d, c, row)
 	default:
@@ -64,7 +64,7 @@ func (s *session) announced(d *draft, asked domain.ToolCall) *call {
 		return c
 	}
 	s.requested(d, domain.ToolCallRequested{
-		ToolCallID: asked.ID, MessageID: s.round, Tool: asked.Tool, Class: asked.Class,
+		ToolCallID: asked.ID, MessageID: s.progress.Turn.Round, Tool: asked.Tool, Class: asked.Class,
 		Arguments: asked.Arguments, Summary: asked.Summary,
 	})
 	return s.calls[asked.ID]
@@ -93,7 +93,7 @@ func (s *session) put(d *draft, c *call, approval domain.Approval) {
 	d.asked = append(d.asked, approval)
 	requested := approvals.Requested(approval)
 	requested.Sandbox = s.confines(c)
-	d.add(requested)
+	s.emit(d, requested)
 }
 
 // approvalTimeout is how long a question stays open; 0 is for ever.
@@ -104,7 +104,7 @@ func (s *session) approvalTimeout() time.Duration {
 // confines is the sandbox of a command that we run; everybody who looks at it sees whether there are walls.
 func (s *session) confines(c *call) string {
 	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() && !c.ask.client {
-		return s.sandbox.Name()
+		return s.deps.sandbox.Name()
 	}
 	return ""
 }
@@ -133,13 +133,11 @@ func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answe
 	if s.delay(d, c, started, answer) {
 		return
 	}
-	if !c.running {
-		c.sandbox = s.confines(c)
-		started.Sandbox = c.sandbox
-		d.add(started)
-		s.printOn(c)
+	if !c.running() {
+		started.Sandbox = s.confines(c)
+		s.emit(d, started)
 	}
-	c.approval, c.running, c.lost, c.refusal = nil, true, false, nil
+	c.approval, c.refusal = nil, nil
 	s.reply(d, c, reply{grant: domain.Grant{
 		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision),
 	}, answer: answer})
@@ -163,20 +161,22 @@ var refusedAs = map[domain.Fate]domain.ApprovalStatus{
 // refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
 func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain.Failure, answer domain.Answer) {
-	if c.lost { // that it did not run again says nothing of the first time
+	if c.lost() { // that it did not run again says nothing of the first time
 		fate, failure = domain.FateOutcomeUnknown, approvals.NotRepeated(failure)
 	}
-	s.toldNo = s.toldNo || answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired
+	if answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired {
+		s.turn.reaches(turnDenied)
+	}
 	answer.Message = failure.Message
-	if c.running && c.ask != nil && !c.ask.ours() {
+	if c.running() && c.ask != nil && !c.ask.ours() {
 		c.refusal = &refusal{fate, failure}
 		s.reply(d, c, reply{answer: answer})
 		return
 	}
 	s.endOutput(d, c)
+	d.advanced = true
+	s.complete(d, c, domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
 	s.endCall(c)
-	d.progress = true
-	d.fate(s, c, domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
 	s.reply(d, c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
 }
 

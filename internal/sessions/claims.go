@@ -80,7 +80,7 @@ func (m *Manager) call(id domain.ExecutionID) {
 	s, live := m.live[id]
 	switch {
 	case live:
-		s.summoned = true
+		s.claim.summoned = true
 	case len(m.called) < maxCalled: // the ticks find the rest
 		m.called[id] = true
 		ring(m.bell)
@@ -151,7 +151,7 @@ func (m *Manager) places() (free int, but []domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, s := range m.live {
-		if s.contested {
+		if s.claim.contested {
 			but = append(but, id)
 		}
 	}
@@ -160,18 +160,17 @@ func (m *Manager) places() (free int, but []domain.ExecutionID) {
 	return free, but
 }
 
-// arrive tells that a session has read what its earlier driver left.
-func (s *session) arrive() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.arrivedLocked(s)
+func (m *Manager) arrived(s *session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.arrivedLocked(s)
 }
 
 func (m *Manager) arrivedLocked(s *session) {
-	if !s.arriving {
+	if !s.claim.arriving {
 		return
 	}
-	s.arriving = false
+	s.claim.arriving = false
 	m.arriving--
 	if m.more {
 		ring(m.bell)
@@ -192,9 +191,9 @@ func (m *Manager) resumeAll(claimed []store.Acquired) {
 	}
 }
 
-func (m *Manager) isDraining() bool {
+func (d *dependencies) isDraining() bool {
 	select {
-	case <-m.draining:
+	case <-d.draining:
 		return true
 	default:
 		return false
@@ -211,9 +210,9 @@ func (m *Manager) resume(c store.Acquired) {
 		return
 	}
 	m.takeUps.Add(1)
-	s.takenUp, s.rung, s.quiet = true, c.ForeignWrites, time.Time{}
+	s.claim.recovers, s.claim.bell, s.control.quiet = true, c.ForeignWrites, time.Time{}
 	m.mu.Lock()
-	s.arriving = true
+	s.claim.arriving = true
 	m.arriving++
 	m.mu.Unlock()
 	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
@@ -226,7 +225,7 @@ func (m *Manager) contest(id domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, live := m.live[id]; live {
-		s.contested = true
+		s.claim.contested = true
 	}
 }
 

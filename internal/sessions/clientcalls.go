@@ -20,7 +20,7 @@ import (
 // hand leaves a call that may run to the client. Whoever asked for it goes on waiting.
 func (s *session) hand(d *draft, c *call, started domain.ToolCallStarted) {
 	waiting := domain.ClientCall{
-		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: s.masker.JSON(started.Arguments),
+		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: s.deps.masker.JSON(started.Arguments),
 		State: domain.ClientCallWaiting, Asked: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	if seconds := s.execution.Request.ApprovalTimeoutSeconds; seconds > 0 {
@@ -28,13 +28,13 @@ func (s *session) hand(d *draft, c *call, started domain.ToolCallStarted) {
 		waiting.Expires = &expires
 	}
 	started.Awaits, started.ExpiresAt = domain.AwaitsClient, waiting.Expires
-	d.add(started)
+	s.emit(d, started)
 	d.handed = append(d.handed, waiting)
-	c.approval, c.running, c.client = nil, true, &waiting
+	c.approval, c.client = nil, &waiting
 }
 
 // runsHere tells whether the server or its agent is at work on the call.
-func (c *call) runsHere() bool { return c.running && !c.awaitsClient() }
+func (c *call) runsHere() bool { return c.running() && !c.awaitsClient() }
 
 // awaitsClient tells whether only the client can bring the call any further.
 func (c *call) awaitsClient() bool {
@@ -70,7 +70,7 @@ func (s *session) readClientCalls() error {
 	}
 	ctx, cancel := s.reading()
 	defer cancel()
-	rows, err := s.store.ClientCalls(ctx, s.execution.ID, ids...)
+	rows, err := s.deps.store.ClientCalls(ctx, s.execution.ID, ids...)
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func (s *session) readClientCalls() error {
 func (s *session) answered(d *draft, c *call) {
 	done := c.clientFate()
 	s.endOutput(d, c)
+	d.advanced = true
+	s.complete(d, c, done)
 	s.endCall(c)
-	d.progress = true
-	d.fate(s, c, done)
 	s.reply(d, c, reply{grant: domain.Grant{Message: done.Output}})
 }
 
@@ -124,7 +124,7 @@ func (s *session) expireClient(c *call) error {
 
 // endWaiting commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
 func (s *session) endWaiting(change store.Change) error {
-	_, err := s.log.Commit(s.lease, change)
+	_, err := s.deps.log.Commit(s.claim.lease, change)
 	code := domain.CodeOf(err)
 	if err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
 		return err

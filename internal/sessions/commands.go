@@ -124,12 +124,12 @@ func (c *call) awaitsSlot() bool { return c.delayed != nil }
 
 // delay has a command wait for a slot, and tells whether it must. From here on it needs no answer any more.
 func (s *session) delay(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
-	if s.confines(c) == "" || c.running {
+	if s.confines(c) == "" || c.running() {
 		return false
 	}
 	if c.slot == nil {
 		id := c.ID
-		c.slot = s.commands.request(s.execution.Tenant, s.execution.ID, func() {
+		c.slot = s.deps.commands.request(s.execution.Tenant, s.execution.ID, func() {
 			_ = s.inbox.put(item{slotGiven: id}) // refused only where the session is over, which gives the slot back
 		})
 	}
@@ -137,7 +137,7 @@ func (s *session) delay(d *draft, c *call, started domain.ToolCallStarted, answe
 		return false
 	}
 	c.approval, c.delayed = nil, &delayed{started, answer}
-	d.add(domain.ToolCallQueued{ToolCallID: c.ID})
+	s.emit(d, domain.ToolCallQueued{ToolCallID: c.ID})
 	return true
 }
 
@@ -148,7 +148,7 @@ func (s *session) slotGiven(d *draft, id string) {
 	if !open || !c.awaitsSlot() {
 		return
 	}
-	if s.closing || s.leaving { // it starts where the execution is driven next, or never
+	if s.turn.stopped() || s.turn.handsOver() { // it starts where the execution is driven next, or never
 		c.slot.release()
 		return
 	}

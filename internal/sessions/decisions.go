@@ -20,16 +20,17 @@ func (s *session) decisions() (*draft, error) {
 		return nil, err
 	}
 	if !s.anyCall(func(c *call) bool { return c.approval != nil }) {
-		s.behind = false
+		s.rules.behind = false
+		s.derive(d) // a judgement that took a while may have let a call run
 		return d, nil
 	}
 	if err := s.answerByRules(); err != nil {
 		return nil, err
 	}
-	s.behind = false
+	s.rules.behind = false
 	ctx, cancel := s.reading()
 	defer cancel()
-	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
+	rows, err := s.deps.store.ApprovalsOf(ctx, s.execution.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 		s.resolve(d, c, row)
 		return
 	}
-	if !c.lost || row.Status == domain.ApprovalApproved { // who lets a call rest has not let it run the first time
+	if !c.lost() || row.Status == domain.ApprovalApproved { // who lets a call rest has not let it run the first time
 		c.came = decidedBy(row)
 	}
 	switch {
@@ -183,7 +184,9 @@ func (s *session) expire() state {
 
 func (s *session) expireOne(c *call) error {
 	resolution, event := approvals.EndUndecided(*c.approval, domain.ApprovalExpired)
-	change := (&draft{payloads: []domain.Payload{event}}).change(s)
+	d := &draft{}
+	s.emit(d, event)
+	change := d.change(s)
 	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
 	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
 	c.approval.Expires = &again

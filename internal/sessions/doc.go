@@ -6,6 +6,11 @@
 // Each live execution has a session. Its goroutine alone owns its fields. The agent runs in a goroutine of its own
 // and speaks to the session through an inbox; people speak through rows in the store, and a bell.
 //
+// What the log implies of an execution is its [domain.Progress]. The session changes that only by emitting events (draft.go): an event is
+// masked, dated and encoded, and then applied as the log will hold it. A session that recovers an execution applies the log, and reads the
+// rows beside it: what people want, what the client answered, the document, the approvals (takeup.go). So what a session knows of itself
+// is what the next one will know of it.
+//
 // The session takes what is in the inbox, turns it into one [store.Change], commits it, and only then answers whoever
 // waits. While the commit runs the inbox goes on filling, and consecutive deltas of one message become one event: so
 // a slow database makes events larger, not later.
@@ -15,6 +20,9 @@
 // One method per state (states.go, turns.go), each returns the next. While a turn runs the status is derived from what is open:
 // an approval, a running call, a message that streams. [session.to] is the only place where the status of a live
 // execution changes, and [session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
+//
+// A change that is refused, or whose fate nobody knows, ends the session: its progress is ahead of the log. Only the ends of turns and
+// executions may meet somebody who was faster. They are drafted on top of a copy, and when they are refused the session looks again.
 //
 // # Turns
 //

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"slices"
+	"time"
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
@@ -11,7 +12,8 @@ import (
 
 // draft collects what one commit of the session writes, and whom it answers afterwards.
 type draft struct {
-	payloads []domain.Payload
+	at       time.Time      // of all its events; zero: there are none yet
+	events   []domain.Event // as the log will hold them
 	asked    []domain.Approval
 	resolved []store.Resolution
 	replies  []func()
@@ -20,7 +22,7 @@ type draft struct {
 	dropped  []domain.PromptID // prompts whose turn never comes
 	park     *store.Park       // nobody drives the execution from here on, until it wakes
 	resumed  bool              // what somebody chose for an interrupted execution is done
-	progress bool              // the execution has come further: its recoveries count from 0 again
+	advanced bool              // the execution has come further: its recoveries count from 0 again
 	hits     []string          // permission rules that decided
 	audit    []domain.AuditRecord
 	ended    *domain.ExecutionEnded
@@ -29,53 +31,67 @@ type draft struct {
 	handed    []domain.ClientCall   // that the client is asked to run
 	closing   []store.ClientClosing // that it is not asked to run any more
 	generated *domain.Generation
-	executed  []domain.ExecutedToolCall // that got their fate
 }
 
 func (d *draft) empty() bool {
-	return len(d.payloads) == 0 && len(d.debug) == 0 && d.park == nil && !d.progress
+	return len(d.events) == 0 && len(d.debug) == 0 && d.park == nil && !d.advanced
 }
 
-// fate ends a call, in the log and on record.
-func (d *draft) fate(s *session, c *call, done domain.ToolCallCompleted) {
-	done.Sandbox = c.sandbox
-	done.Output = s.masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
-	d.add(done)
-	d.executed = append(d.executed, domain.Executed(c.ToolCall, done, c.running || c.lost))
+// emit adds what happens to the change, masked, dated and encoded as the log will hold it, and applies exactly that to the progress. All
+// events of a change have one time.
+//
+// A change that is not committed has been applied all the same: a session whose commit fails ends, unless it drafted by
+// [session.attempt].
+func (s *session) emit(d *draft, payload domain.Payload) {
+	if d.at.IsZero() {
+		d.at = time.Now().UTC().Truncate(time.Microsecond)
+	}
+	event := s.event(payload)
+	event.Time = d.at
+	d.events = append(d.events, event)
+	if err := s.progress.Apply(event); err != nil {
+		panic(err) // no server could read it back
+	}
+	if s.agent.transcript != nil {
+		_ = s.agent.transcript.Apply(event) // it can be read, as was just seen
+	}
+}
+
+// complete ends a call, in the log and on record.
+func (s *session) complete(d *draft, c *call, done domain.ToolCallCompleted) {
+	done.Sandbox = c.logged().Sandbox
+	done.Output = s.deps.masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
+	s.emit(d, done)
 	call := c.ToolCall
-	call.Summary, call.Action.Command = s.masker.MaskString(call.Summary), s.masker.MaskString(call.Action.Command)
+	call.Summary, call.Action.Command = s.deps.masker.MaskString(call.Summary), s.deps.masker.MaskString(call.Action.Command)
 	d.audit = append(d.audit, audit.Call(s.execution, call, c.came, done))
 }
 
-// withdraw ends an open question that nobody has answered and nobody needs answered any more.
-func (d *draft) withdraw(approval domain.Approval) {
+// retract ends an open question that nobody has answered and nobody needs answered any more.
+func (s *session) retract(d *draft, approval domain.Approval) {
 	resolution, event := approvals.EndUndecided(approval, domain.ApprovalCancelled)
 	d.resolved = append(d.resolved, resolution)
-	d.add(event)
+	s.emit(d, event)
 }
-
-func (d *draft) add(payload domain.Payload) { d.payloads = append(d.payloads, payload) }
 
 // change is the transaction: the row as the session knows it, and the events in their order.
 func (d *draft) change(s *session) store.Change {
-	update := &store.Update{Status: s.status, Turn: s.turn, Rounds: s.rounds, Usage: &s.usage, Output: d.output, AgentSession: s.agentSession}
+	usage := s.progress.Usage
+	update := &store.Update{
+		Status: s.progress.Status, Cause: s.progress.Cause, Turn: s.progress.Turn.Number, Rounds: s.progress.Turn.Rounds,
+		Usage: &usage, Output: d.output, AgentSession: s.agent.session,
+	}
 	change := store.Change{
-		Execution: s.execution.ID, Epoch: s.epoch, Update: update,
-		Ask: d.asked, Resolve: d.resolved, Progress: d.progress, Debug: d.debug,
+		Execution: s.execution.ID, Epoch: s.claim.epoch, Update: update, Events: d.events,
+		Ask: d.asked, Resolve: d.resolved, Progress: d.advanced, Debug: d.debug,
 		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed, Hits: d.hits,
 		AskClient: d.handed, CloseClient: d.closing, Generate: d.generated, Park: d.park,
 	}
-	if s.status == domain.StatusInterrupted {
-		update.Cause = s.cause
-	}
 	switch {
 	case d.ended != nil:
-		update.Status, update.Cause, update.Accepted = d.ended.Status, "", s.blocks.accepted
+		update.Accepted = s.blocks.accepted
 	case d.textOnly():
 		change.Update = nil // the row does not change with every word
-	}
-	for _, payload := range d.payloads {
-		change.Events = append(change.Events, s.event(payload))
 	}
 	for _, record := range d.audit {
 		change.Audit = append(change.Audit, s.maskRecord(record))
@@ -84,9 +100,13 @@ func (d *draft) change(s *session) store.Change {
 }
 
 func (d *draft) textOnly() bool {
-	return !slices.ContainsFunc(d.payloads, func(payload domain.Payload) bool {
-		_, id, _ := growing(payload)
-		return id == ""
+	return !slices.ContainsFunc(d.events, func(event domain.Event) bool {
+		switch event.Type {
+		case domain.MessageDeltaType, domain.ThoughtDeltaType, domain.ToolCallUpdatedType:
+			return false
+		default:
+			return true
+		}
 	})
 }
 

@@ -1,14 +1,9 @@
 package sessions
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
-	"signoff/internal/secrets"
 )
 
 // takeIn writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
@@ -48,26 +43,28 @@ func (s *session) absorb(d *draft, i item) {
 	case i.submitted != nil:
 		s.handedIn(d, i.submitted)
 	case i.done != nil:
-		s.result = i.done
-		s.flowing = false
+		s.turn.result = i.done
 	default:
 		s.fact(d, i.payload)
 	}
 	s.derive(d)
 }
 
-// derive sets the status of a running turn: the first that holds.
-func (s *session) derive(d *draft) {
-	if !s.inTurn || s.result != nil || s.status == domain.StatusInitializing {
+// derive sets the status of a running turn.
+func (s *session) derive(d *draft) { s.deriveWith(d, s.progress.Streaming) }
+
+// deriveWith sets the first status that holds, where text arrives or does not.
+func (s *session) deriveWith(d *draft, streaming bool) {
+	if !s.progress.Turn.Open || s.turn.result != nil || s.progress.Status == domain.StatusInitializing {
 		return
 	}
 	status := domain.StatusWaiting
 	switch {
 	case s.anyCall(func(c *call) bool { return c.approval != nil }):
 		status = domain.StatusPendingToolApproval
-	case s.anyCall(func(c *call) bool { return c.running || c.awaitsSlot() }):
+	case s.anyCall(func(c *call) bool { return c.running() || c.awaitsSlot() }):
 		status = domain.StatusExecutingTool
-	case s.flowing:
+	case streaming:
 		status = domain.StatusStreaming
 	}
 	s.to(d, status, "")
@@ -89,46 +86,46 @@ func (s *session) to(d *draft, status domain.Status, reason string) {
 
 // change is the only place where the status of a live execution changes, by itself or through [session.to].
 func (s *session) change(d *draft, changed domain.StateChanged) {
-	if s.status == changed.To {
+	if s.progress.Status == changed.To {
 		return
 	}
-	if !s.status.CanBecome(changed.To) {
-		panic("sessions: no transition from " + string(s.status) + " to " + string(changed.To))
+	if !s.progress.Status.CanBecome(changed.To) {
+		panic("sessions: no transition from " + string(s.progress.Status) + " to " + string(changed.To))
 	}
-	changed.From = s.status
-	d.add(changed)
-	s.status = changed.To
+	changed.From = s.progress.Status
+	s.emit(d, changed)
 }
 
-// flowed numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
+// flowed takes a piece of text, as far as it may be seen already.
 func (s *session) flowed(d *draft, piece *delta) {
-	if s.whole[textKey(piece.kind, piece.id)] || !s.speaks(piece) {
+	key := domain.TextKey{Kind: piece.kind, ID: piece.id}
+	if s.progress.Closed[key] || !s.speaks(piece) {
 		return
 	}
-	open := s.text(piece.kind, piece.id)
-	if text := open.masking.Write(piece.text.String()); text != "" {
-		s.shown(d, piece.kind, open, text)
+	if text := s.masking.write(key, piece.text.String()); text != "" {
+		s.shown(d, key, text)
 	}
 }
 
-// shown tells a piece of text, as it may be seen.
-func (s *session) shown(d *draft, kind domain.EventType, open *openText, text string) {
-	offset := open.length
-	open.length += len(text)
-	switch kind {
-	case domain.MessageDeltaType:
-		s.flowing = true
-		s.derive(d)
-		if s.inTurn {
-			s.said.add(open.id, text)
+// shown numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
+func (s *session) shown(d *draft, key domain.TextKey, text string) {
+	if key.Kind == domain.ToolCallUpdatedType {
+		printed := 0
+		if c := s.progress.Calls[key.ID]; c != nil {
+			printed = c.Printed
 		}
-		d.add(domain.MessageDelta{MessageID: open.id, Turn: s.now(), Offset: offset, Text: text})
-	case domain.ThoughtDeltaType:
-		s.flowing = true
-		s.derive(d)
-		d.add(domain.ThoughtDelta{MessageID: open.id, Turn: s.now(), Offset: offset, Text: text})
-	default:
-		d.add(domain.ToolCallUpdated{ToolCallID: open.id, Offset: offset, Output: text})
+		s.emit(d, domain.ToolCallUpdated{ToolCallID: key.ID, Offset: printed, Output: text})
+		return
+	}
+	s.deriveWith(d, true)
+	offset := 0
+	if open := s.progress.Texts[key]; open != nil {
+		offset = open.Length
+	}
+	if key.Kind == domain.ThoughtDeltaType {
+		s.emit(d, domain.ThoughtDelta{MessageID: key.ID, Turn: s.now(), Offset: offset, Text: text})
+	} else {
+		s.emit(d, domain.MessageDelta{MessageID: key.ID, Turn: s.now(), Offset: offset, Text: text})
 	}
 }
 
@@ -138,47 +135,33 @@ func (s *session) speaks(piece *delta) bool {
 	return open || piece.kind != domain.ToolCallUpdatedType
 }
 
-func textKey(kind domain.EventType, id string) string { return string(kind) + " " + id }
-
-func (s *session) text(kind domain.EventType, id string) *openText {
-	key := textKey(kind, id)
-	open, known := s.texts[key]
-	if !known {
-		open = &openText{id: id, thought: kind == domain.ThoughtDeltaType, masking: secrets.NewStream(s.masker)}
-		s.texts[key] = open
-	}
-	return open
-}
-
-// endText closes a text that is open and returns its length. Each is closed once. What was held back because it might
-// have become a secret is told first.
-func (s *session) endText(d *draft, kind domain.EventType, id string) (length int, ended bool) {
-	key := textKey(kind, id)
-	open, known := s.texts[key]
-	if !known {
+// endText tells the rest of a text that has begun, which was held back because it might have become a secret, and returns its length.
+// Each text ends once.
+func (s *session) endText(d *draft, key domain.TextKey) (length int, begun bool) {
+	if s.progress.Texts[key] == nil && !s.masking.holds(key) {
 		return 0, false
 	}
-	s.release(d, kind, open)
-	delete(s.texts, key)
-	s.whole[key] = true
-	return open.length, true
+	s.release(d, key)
+	s.masking.forget(key)
+	if open := s.progress.Texts[key]; open != nil {
+		length = open.Length
+	}
+	return length, true
 }
 
 // release tells the end of a text that was held back.
-func (s *session) release(d *draft, kind domain.EventType, open *openText) {
-	if rest := open.masking.Close(); rest != "" {
-		s.shown(d, kind, open, rest)
+func (s *session) release(d *draft, key domain.TextKey) {
+	if rest := s.masking.release(key); rest != "" {
+		s.shown(d, key, rest)
 	}
 }
 
 // releaseAll tells what of all texts was held back, in a change of its own: what comes after it may have to be drafted
-// more than once, and a text can be let go of only once. Nothing may follow in any of them: of a secret whose first half was
-// let go of, the second half is not found.
+// more than once, and a text can be let go of only once.
 func (s *session) releaseAll() error {
 	d := &draft{}
-	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
-		kind, _, _ := strings.Cut(key, " ")
-		s.release(d, domain.EventType(kind), s.texts[key])
+	for _, key := range s.masking.keys() {
+		s.release(d, key)
 	}
 	return s.commit(d)
 }
@@ -187,17 +170,15 @@ func (s *session) releaseAll() error {
 func (s *session) fact(d *draft, payload domain.Payload) {
 	switch p := payload.(type) {
 	case domain.MessageCompleted:
-		if length, ended := s.endText(d, domain.MessageDeltaType, p.MessageID); ended {
+		if length, begun := s.endText(d, domain.TextKey{Kind: domain.MessageDeltaType, ID: p.MessageID}); begun {
 			p.Turn, p.Length = s.now(), length
-			s.flowing = false
-			s.said.completed(p)
-			d.progress = d.progress || !p.Interrupted
-			d.add(p)
+			d.advanced = d.advanced || !p.Interrupted
+			s.emit(d, p)
 		}
 	case domain.ThoughtCompleted:
-		if length, ended := s.endText(d, domain.ThoughtDeltaType, p.MessageID); ended {
+		if length, begun := s.endText(d, domain.TextKey{Kind: domain.ThoughtDeltaType, ID: p.MessageID}); begun {
 			p.Turn, p.Length = s.now(), length
-			d.add(p) // text follows a thought, so the status stays
+			s.emit(d, p) // text follows a thought, so the status stays
 		}
 	case domain.ToolCallRequested:
 		s.requested(d, p)
@@ -208,13 +189,10 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 	case domain.UsageUpdated:
 		s.used(d, p)
 	case domain.AgentExited:
-		s.exited = true
-		d.add(p)
-	case domain.ModelRetrying:
-		s.retryAt, s.flowing = p.At, false
-		d.add(p)
+		s.agent.exited = true
+		s.emit(d, p)
 	default:
-		d.add(s.dated(payload))
+		s.emit(d, s.dated(payload))
 	}
 }
 
@@ -253,32 +231,27 @@ func (s *session) dated(payload domain.Payload) domain.Payload {
 // startedItself takes the start of a call that an external agent did not ask about, or was allowed.
 func (s *session) startedItself(d *draft, p domain.ToolCallStarted) {
 	c, open := s.calls[p.ToolCallID]
-	if !open || c.running {
+	if !open || c.running() {
 		return
 	}
-	c.running = true
 	c.came = audit.Provenance{DecidedBy: p.AllowedBy, Channel: audit.ByAgent}
 	if p.Arguments == nil {
 		p.Arguments = c.Arguments
 	}
-	d.add(p)
+	s.emit(d, p)
 }
 
 func (s *session) requested(d *draft, p domain.ToolCallRequested) {
-	if _, open := s.calls[p.ToolCallID]; open || s.closed[p.ToolCallID] {
+	if _, open := s.calls[p.ToolCallID]; open || s.progress.Ended[p.ToolCallID] {
 		return // a call is announced once
 	}
 	p.Turn = s.now()
-	s.flowing = false
-	if p.MessageID != s.round {
-		s.round = p.MessageID
-		s.rounds++
-	}
+	s.emit(d, p)
 	s.calls[p.ToolCallID] = &call{
 		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary},
+		of:       s.progress,
 		came:     audit.Provenance{DecidedBy: string(approvals.ByServer), Channel: audit.BySession}, // until it is judged
 	}
-	d.add(p)
 	s.counted(d)
 }
 
@@ -292,22 +265,25 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	if c.refusal != nil && p.Fate != domain.FateSucceeded {
 		p.Fate, p.Error = c.refusal.fate, &c.refusal.failure
 	}
-	if c.lost { // the agent could not even ask for it again
+	if c.lost() { // the agent could not even ask for it again
 		p = unrepeated(p)
 	}
 	s.endOutput(d, c)
+	d.advanced = true
+	s.complete(d, c, p)
 	s.endCall(c)
-	d.progress = true
-	d.fate(s, c, p)
 }
 
 // endOutput tells what of the output was held back; it belongs before the fate.
-func (s *session) endOutput(d *draft, c *call) { s.endText(d, domain.ToolCallUpdatedType, c.ID) }
+func (s *session) endOutput(d *draft, c *call) { s.endText(d, outputOf(c)) }
 
-// endCall forgets a call that has its fate; its id is never used again.
+func outputOf(c *call) domain.TextKey {
+	return domain.TextKey{Kind: domain.ToolCallUpdatedType, ID: c.ID}
+}
+
+// endCall forgets a call that has its fate.
 func (s *session) endCall(c *call) {
 	c.vacate()
 	delete(s.calls, c.ID)
-	s.closed[c.ID] = true
-	delete(s.texts, textKey(domain.ToolCallUpdatedType, c.ID))
+	s.masking.forget(outputOf(c))
 }

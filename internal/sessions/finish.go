@@ -73,13 +73,13 @@ func timedOut(seconds int) outcome {
 }
 
 func (s *session) cancellation() outcome {
-	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.wishes.Cancel}
+	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.control.requests.Cancel}
 }
 
 // heed reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
 // when somebody has written since all was last read.
 func (s *session) heed() error {
-	if s.watcher.ForeignWrites() == s.stirred {
+	if s.control.watcher.ForeignWrites() == s.control.seen {
 		return nil
 	}
 	return s.reread()
@@ -88,9 +88,9 @@ func (s *session) heed() error {
 func (s *session) reread() error {
 	ctx, cancel := s.reading()
 	defer cancel()
-	wishes, err := s.store.ControlRequests(ctx, s.execution.ID)
+	wishes, err := s.deps.store.ControlRequests(ctx, s.execution.ID)
 	if err == nil {
-		s.wishes = wishes
+		s.control.requests = wishes
 	}
 	return err
 }
@@ -100,20 +100,20 @@ const readTimeout = 10 * time.Second
 
 // reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
 func (s *session) reading() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.lease, readTimeout)
+	return context.WithTimeout(s.claim.lease, readTimeout)
 }
 
 // silence stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
 // answer is kept that way, and a call that was ended half-way can tell how.
 func (s *session) silence(why error) error {
-	if s.stop == nil || s.result != nil {
+	if s.turn.stop == nil || s.turn.result != nil {
 		return nil
 	}
-	s.closing = true
-	s.stop(why)
+	s.turn.stopping()
+	s.turn.stop(why)
 	grace := time.NewTimer(stopGrace)
 	defer grace.Stop()
-	for s.result == nil {
+	for s.turn.result == nil {
 		select {
 		case <-s.inbox.bell:
 			if err := s.takeIn(); err != nil {
@@ -136,19 +136,19 @@ func (s *session) finish(end outcome) state {
 	for {
 		judged, err := s.judged(end)
 		if err == nil {
-			err = s.commit(s.terminal(judged))
+			err = s.attempt(func() *draft { return s.terminal(judged) })
 		}
 		if err == nil {
 			return nil
 		}
-		queued := len(s.wishes.Prompts)
+		queued := len(s.control.requests.Prompts)
 		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
 			return s.abandon(err)
 		}
 		decided := s.dropDecided() || s.dropAnswered() || s.acceptedMeanwhile()
-		prompted := len(s.wishes.Prompts) > queued
+		prompted := len(s.control.requests.Prompts) > queued
 		switch {
-		case prompted && end.status == domain.StatusCompleted && s.inTurn:
+		case prompted && end.status == domain.StatusCompleted && s.progress.Turn.Open:
 			return s.conclude
 		case prompted && end.status == domain.StatusCompleted:
 			return s.idle
@@ -190,15 +190,15 @@ func (s *session) acceptedMeanwhile() bool {
 // accept; only an agent that has not returned must not be left behind an execution that rests.
 func (s *session) giveUp(end outcome) state {
 	switch {
-	case !s.keepsBlocks() || (s.stop != nil && s.result == nil):
+	case !s.keepsBlocks() || (s.turn.stop != nil && s.turn.result == nil):
 		return s.finish(end)
-	case s.inTurn:
+	case s.progress.Turn.Open:
 		return s.endTurn(end, domain.StatusIdle)
-	case len(s.wishes.Prompts) == 0:
+	case len(s.control.requests.Prompts) == 0:
 		return s.finish(end)
 	}
 	d := &draft{}
-	if s.status != domain.StatusWaiting {
+	if s.progress.Status != domain.StatusWaiting {
 		s.to(d, domain.StatusWaiting, "")
 	}
 	s.startTurn(d)
@@ -208,52 +208,48 @@ func (s *session) giveUp(end outcome) state {
 	return s.endTurn(end, domain.StatusIdle)
 }
 
-// terminal drafts the end. It leaves the session as it is, so that it can be drafted again.
+// terminal drafts the end.
 func (s *session) terminal(end outcome) *draft {
-	if !s.status.CanBecome(end.status) {
-		panic("sessions: no end as " + string(end.status) + " from " + string(s.status))
+	if !s.progress.Status.CanBecome(end.status) {
+		panic("sessions: no end as " + string(end.status) + " from " + string(s.progress.Status))
 	}
 	if end.failure != nil { // it may quote what a provider or an agent said; the row is shown like the event
-		end.failure = &domain.Failure{Code: end.failure.Code, Message: s.masker.MaskString(end.failure.Message)}
+		end.failure = &domain.Failure{Code: end.failure.Code, Message: s.deps.masker.MaskString(end.failure.Message)}
 	}
-	d := &draft{progress: true}
-	s.closeTexts(d)
+	d := &draft{advanced: true}
+	s.closeTexts(d, false)
 	s.closeCalls(d)
-	s.closeSubmitted(d)
-	if s.inTurn && end.stop != "" {
-		d.add(domain.TurnEnded{Turn: s.turn, StopReason: end.stop, Usage: s.usage.Since(s.began)})
+	s.closeSubmitted(d, s.progress.Turn.Edits)
+	if s.progress.Turn.Open && end.stop != "" {
+		s.emit(d, domain.TurnEnded{Turn: s.progress.Turn.Number, StopReason: end.stop, Usage: s.progress.Usage.Since(s.progress.Turn.Before)})
 	}
-	for _, prompt := range s.wishes.Prompts {
+	for _, prompt := range s.control.requests.Prompts {
 		d.dropped = append(d.dropped, prompt.ID)
-		d.add(domain.PromptDiscarded{PromptID: prompt.ID})
+		s.emit(d, domain.PromptDiscarded{PromptID: prompt.ID})
 	}
-	output := s.output(end, d.executed)
+	output := s.output(end)
 	event := domain.ExecutionEnded{
-		Status: end.status, FinishReason: end.finish, DurationSeconds: output.DurationSeconds, Usage: s.usage, Error: end.failure,
+		Status: end.status, FinishReason: end.finish, DurationSeconds: output.DurationSeconds, Usage: s.progress.Usage, Error: end.failure,
 		Output: output.Shortened(),
 	}
 	if end.wish != nil {
 		event.Reason, event.CancelledBy = end.wish.Reason, &end.wish.By
 	}
-	d.add(event)
+	s.emit(d, event)
 	d.audit = append(d.audit, s.endRecord(end))
 	d.ended, d.output = &event, &output
 	return d
 }
 
-// output is what has come of the execution; last are the calls that end with it.
-func (s *session) output(end outcome, last []domain.ExecutedToolCall) domain.Output {
+// output is what has come of the execution, with the calls that end with it.
+func (s *session) output(end outcome) domain.Output {
 	success := end.status == domain.StatusCompleted
-	text, cut := s.said.last(success)
-	output := domain.Output{
+	text, cut := s.progress.Said.Last(success)
+	return domain.Output{
 		Text: text, Truncated: cut, Success: success, FinishReason: end.finish,
-		DurationSeconds: domain.Seconds(time.Since(s.execution.Created)), Error: end.failure, TokenUsage: s.usage,
-		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, s.executed...), // none is an empty list
+		DurationSeconds: domain.Seconds(time.Since(s.execution.Created)), Error: end.failure, TokenUsage: s.progress.Usage,
+		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, s.progress.Executed...), // none is an empty list
 	}
-	for _, call := range last {
-		output.ToolCallsExecuted = domain.AppendExecuted(output.ToolCallsExecuted, call)
-	}
-	return output
 }
 
 // endRecord puts the end on record.
@@ -271,9 +267,17 @@ func (s *session) endRecord(end outcome) domain.AuditRecord {
 	return record
 }
 
-func (s *session) closeTexts(d *draft) {
-	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
-		d.closeText(s.now(), *s.texts[key], key)
+// closeTexts drafts the end of all texts that have begun. Whole, nothing of them is missing; otherwise they broke off, but for those after
+// which the model went on to ask for a tool.
+func (s *session) closeTexts(d *draft, whole bool) {
+	for _, key := range sortedTexts(maps.Keys(s.progress.Texts)) {
+		open := *s.progress.Texts[key]
+		interrupted := !whole && !open.Whole
+		if key.Kind == domain.ThoughtDeltaType {
+			s.emit(d, domain.ThoughtCompleted{MessageID: key.ID, Turn: s.now(), Length: open.Length, Interrupted: interrupted})
+		} else {
+			s.emit(d, domain.MessageCompleted{MessageID: key.ID, Turn: s.now(), Length: open.Length, Interrupted: interrupted})
+		}
 	}
 }
 
@@ -282,27 +286,27 @@ func (s *session) closeCalls(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
 		switch {
-		case c.generation > 0:
+		case c.generation() > 0:
 			continue // it outlives its turn
 		case c.awaitsClient():
 			d.closing = append(d.closing, store.ClientClosing{
 				ToolCallID: id, To: domain.ClientCallCancelled,
 			})
 		case c.approval != nil:
-			d.withdraw(*c.approval)
+			s.retract(d, *c.approval)
 		}
-		if !c.lost && (c.approval != nil || !c.running) {
+		if !c.lost() && (c.approval != nil || !c.running()) {
 			c.came.DecidedBy, c.came.RuleID, c.came.Reason = string(approvals.ByServer), "", ""
 		}
-		d.fate(s, c, s.lastFate(c))
+		s.complete(d, c, s.lastFate(c))
 	}
 }
 
-// closeSubmitted ends the call that has handed in blocks: what came of them is known now.
-func (s *session) closeSubmitted(d *draft) {
+// closeSubmitted ends the call that has handed in blocks: what came of them is known now. The turn changes the generation edits; 0: none.
+func (s *session) closeSubmitted(d *draft, edits int) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
-		if c := s.calls[id]; c.generation > 0 {
-			d.fate(s, c, s.submittedFate(c))
+		if c := s.calls[id]; c.generation() > 0 {
+			s.complete(d, c, s.submittedFate(c, edits))
 		}
 	}
 }
@@ -316,15 +320,15 @@ func (s *session) lastFate(c *call) domain.ToolCallCompleted {
 		return c.clientFate()
 	case c.refusal != nil:
 		fate, failure = c.refusal.fate, c.refusal.failure
-	case c.running && (s.unaccounted() || !s.inTurn):
+	case c.running() && (s.unaccounted() || !s.progress.Turn.Open):
 		fate = domain.FateOutcomeUnknown
 		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}
-	case c.running && s.result == nil:
+	case c.running() && s.turn.result == nil:
 		fate = domain.FateOutcomeUnknown
 		failure = approvals.OutcomeUnknown()
-	case c.running:
+	case c.running():
 		failure.Message = "The turn ended while this call was running; it was stopped."
-	case c.lost:
+	case c.lost():
 		fate, failure = domain.FateOutcomeUnknown, approvals.OutcomeUnknown()
 	}
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure}
@@ -335,7 +339,7 @@ const leftOpen = "The agent ended its turn without saying what became of this ca
 // unaccounted tells whether an external agent has ended its turn by itself, so that a call which it left open was not
 // stopped by anybody.
 func (s *session) unaccounted() bool {
-	return s.external() && s.result != nil && !s.closing
+	return s.external() && s.turn.result != nil && !s.turn.stopped()
 }
 
 // dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
@@ -343,7 +347,7 @@ func (s *session) unaccounted() bool {
 func (s *session) dropDecided() bool {
 	ctx, cancel := s.reading()
 	defer cancel()
-	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
+	rows, err := s.deps.store.ApprovalsOf(ctx, s.execution.ID)
 	if err != nil {
 		return false
 	}
@@ -375,10 +379,10 @@ func (s *session) dropAnswered() bool {
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
 func (s *session) handOver() state {
 	failpoint.Hit(failpoint.SessionHandingOver)
-	s.leaving = true
-	deadline := time.NewTimer(s.drainGrace)
+	s.turn.reaches(turnHandsOver)
+	deadline := time.NewTimer(s.deps.drainGrace)
 	defer deadline.Stop()
-	for s.result == nil && s.anyCall((*call).runsHere) {
+	for s.turn.result == nil && s.anyCall((*call).runsHere) {
 		select {
 		case <-s.inbox.bell:
 			if err := s.takeIn(); err != nil {
@@ -386,7 +390,7 @@ func (s *session) handOver() state {
 			}
 			continue
 		case <-deadline.C:
-		case <-s.lease.Done():
+		case <-s.claim.lease.Done():
 		}
 		break
 	}
@@ -405,6 +409,6 @@ func (s *session) handOver() state {
 // giveBack lets go of the execution as it stands.
 func (s *session) giveBack() state {
 	failpoint.Hit(failpoint.SessionReleasing)
-	s.released = true
+	s.claim.released = true
 	return nil
 }

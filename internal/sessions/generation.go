@@ -17,8 +17,6 @@ import (
 
 // generating is what a session knows of the blocks of its execution.
 type generating struct {
-	newest   int  // the number of the newest generation; 0: there is none
-	edits    int  // the generation that this turn changes; 0: none
 	accepted bool // somebody has accepted the newest
 	document *domain.Document
 }
@@ -36,42 +34,42 @@ func (s *session) generates() bool { return s.execution.Request.Kind == domain.K
 func (s *session) handedIn(d *draft, handed *submission) {
 	c, open := s.calls[handed.call.ID]
 	switch {
-	case s.leaving:
+	case s.turn.handsOver():
 		return // the asker's context ends soon; it hands them in again where the execution is driven next
-	case s.closing || !s.inTurn || s.result != nil || !open || s.spent != nil:
+	case s.turn.stopped() || !s.progress.Turn.Open || s.turn.result != nil || !open || s.spent != nil:
 		handed.reply <- domain.Errorf(domain.CodeConflict, "The blocks come too late: the turn is over.")
 		return
-	case c.generation == 0:
+	case c.generation() == 0:
 		s.generated(d, c, handed)
 	}
 	d.replies = append(d.replies, func() { handed.reply <- nil })
 }
 
 func (s *session) generated(d *draft, c *call, handed *submission) {
-	s.blocks.newest++
-	c.generation = s.blocks.newest
 	runbook := s.runbook()
 	generation := domain.Generation{
-		Execution: s.execution.ID, Number: c.generation, State: domain.GenerationSubmitted, Turn: s.turn, ToolCallID: c.ID,
-		Blocks: s.masker.JSON(handed.blocks), Created: time.Now().UTC().Truncate(time.Microsecond),
+		Execution: s.execution.ID, Number: s.progress.Generations + 1, State: domain.GenerationSubmitted, Turn: s.progress.Turn.Number, ToolCallID: c.ID,
+		Blocks: s.deps.masker.JSON(handed.blocks), Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	if runbook.Document != nil {
 		generation.DocumentRevision = runbook.Document.Revision
 	}
-	d.progress = true
+	d.advanced = true
 	d.generated = &generation
-	d.add(domain.BlocksGenerated{
+	s.emit(d, domain.BlocksGenerated{
 		Generation: generation.Number, Turn: generation.Turn, ToolCallID: generation.ToolCallID, Blocks: generation.Blocks,
 		InsertAfter: runbook.InsertAfter, DocumentRevision: generation.DocumentRevision,
 	})
 }
 
 // submitted tells whether the turn has handed in blocks.
-func (s *session) submitted() bool { return s.anyCall(func(c *call) bool { return c.generation > 0 }) }
+func (s *session) submitted() bool {
+	return s.anyCall(func(c *call) bool { return c.generation() > 0 })
+}
 
 // keepsBlocks tells whether there is something to accept, whatever became of the turn: the blocks of before stay until newer ones
 // take their place.
-func (s *session) keepsBlocks() bool { return s.generates() && s.blocks.newest > 0 }
+func (s *session) keepsBlocks() bool { return s.generates() && s.progress.Generations > 0 }
 
 // withoutBlocks is the outcome of a turn that was to hand in blocks, and did not.
 func withoutBlocks() outcome {
@@ -86,11 +84,11 @@ const (
 )
 
 // submittedFate is what becomes of a call that has handed in blocks.
-func (s *session) submittedFate(c *call) domain.ToolCallCompleted {
+func (s *session) submittedFate(c *call, edits int) domain.ToolCallCompleted {
 	switch {
 	case s.blocks.accepted:
 		return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded, Output: blocksAccepted}
-	case s.blocks.edits == c.generation:
+	case edits == c.generation():
 		return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded, Output: blocksEdited}
 	}
 	failure := domain.Failure{Code: domain.CodeCancelled, Message: blocksDropped}
@@ -100,7 +98,7 @@ func (s *session) submittedFate(c *call) domain.ToolCallCompleted {
 func (s *session) readAcceptance() error {
 	ctx, cancel := s.reading()
 	defer cancel()
-	newest, err := s.store.NewestGeneration(ctx, s.execution.Tenant, s.execution.ID)
+	newest, err := s.deps.store.NewestGeneration(ctx, s.execution.Tenant, s.execution.ID)
 	if err == nil {
 		s.blocks.accepted = newest != nil && newest.State == domain.GenerationAccepted
 	}
@@ -124,7 +122,7 @@ func (s *session) supersede() (by domain.ExecutionID, err error) {
 	}
 	ctx, cancel := s.reading()
 	defer cancel()
-	live, err := s.store.LiveAt(ctx, s.execution.Tenant, at)
+	live, err := s.deps.store.LiveAt(ctx, s.execution.Tenant, at)
 	if err != nil || len(live) == 0 {
 		return "", err
 	}
@@ -146,7 +144,7 @@ func (s *session) supersede() (by domain.ExecutionID, err error) {
 func (s *session) cancelOther(ctx context.Context, id, newest domain.ExecutionID) error {
 	wish := s.supersededBy(newest)
 	other := domain.Execution{ID: id, Request: domain.Request{RunbookID: s.execution.Request.RunbookID}}
-	_, err := s.log.Commit(ctx, store.Change{
+	_, err := s.deps.log.Commit(ctx, store.Change{
 		Execution: id, Cancel: wish,
 		Audit: []domain.AuditRecord{audit.Execution("execution.cancelled", other, wish.By, audit.BySession)},
 	})
@@ -174,15 +172,15 @@ func (s *session) settling(next state) state {
 		case err == nil && by == "":
 			return next
 		case err == nil:
-			s.wishes.Cancel = s.supersededBy(by)
+			s.control.requests.Cancel = s.supersededBy(by)
 			return s.finish(s.cancellation())
 		}
 		slog.Warn("cannot settle the place of generated blocks, trying again", "execution", s.execution.ID, "error", err)
 		select {
 		case <-time.After(readPause):
-		case <-s.draining:
+		case <-s.deps.draining:
 			return s.handOver
-		case <-s.lease.Done():
+		case <-s.claim.lease.Done():
 			return s.abandon(err)
 		}
 	}

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"errors"
-	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/store"
@@ -26,49 +25,44 @@ func processGone(reason string) interruption {
 // providerFailed tells whether the turn has ended because its model could not be asked. A turn that was being stopped has ended for
 // that reason.
 func (s *session) providerFailed() bool {
-	return !s.external() && !s.closing && errors.Is(s.result.err, domain.ErrProviderUnavailable)
+	return !s.external() && !s.turn.stopped() && errors.Is(s.turn.result.err, domain.ErrProviderUnavailable)
 }
 
 // interruptTurnOf interrupts the execution in the middle of the turn of our own agent, which stays open: retry goes on with it from the
 // log.
 func (s *session) interruptTurnOf(cause domain.InterruptCause, failure domain.Failure) state {
-	if s.inTurn {
-		s.clock.pause()
-	}
 	s.letAgentGo()
-	return s.interrupt(&draft{}, interruption{cause: cause, reason: s.masker.MaskString(failure.Message), code: failure.Code})
+	return s.interrupt(&draft{}, interruption{cause: cause, reason: s.deps.masker.MaskString(failure.Message), code: failure.Code})
 }
 
 // letAgentGo closes the agent whose Prompt has returned, and forgets what it has returned.
 func (s *session) letAgentGo() {
-	if s.stop != nil {
-		s.stop(errOver)
+	if s.turn.stop != nil {
+		s.turn.stop(errOver)
 	}
-	s.stop, s.result, s.continued = nil, nil, nil
+	s.turn.stop, s.turn.result, s.turn.continued = nil, nil, nil
 	s.closeAgent()
 }
 
 // interrupt leaves the choice to somebody.
 func (s *session) interrupt(d *draft, why interruption) state {
-	s.cause, s.retryAt = why.cause, time.Time{}
 	s.change(d, domain.StateChanged{To: domain.StatusInterrupted, Reason: why.reason, Cause: why.cause, Code: why.code})
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	s.since = time.Now()
 	return s.sync
 }
 
 // interrupted: somebody is to choose how the execution goes on. There is a deadline only where the cause has one.
 func (s *session) interrupted() state {
-	chosen := s.wishes.Resume
+	chosen := s.control.requests.Resume
 	switch {
 	case chosen != nil && chosen.Mode == domain.ResumeFail:
 		return s.notGoneOn(chosen.By.Name + " chose not to go on.")
 	case chosen != nil:
 		return s.resume(*chosen)
-	case s.wishes.Close != nil:
-		return s.notGoneOn(s.wishes.Close.Name + " closed the execution.")
+	case s.control.requests.Close != nil:
+		return s.notGoneOn(s.control.requests.Close.Name + " closed the execution.")
 	}
 	return s.rest(s.choosingSeconds(), func() state {
 		return s.notGoneOn("nobody chose in time how to go on.")
@@ -77,7 +71,7 @@ func (s *session) interrupted() state {
 
 // choosingSeconds is for how long the execution stays interrupted; 0 is for ever.
 func (s *session) choosingSeconds() int {
-	if !s.cause.Expires() {
+	if !s.progress.Cause.Expires() {
 		return 0
 	}
 	return s.execution.Request.ApprovalTimeoutSeconds
@@ -85,8 +79,8 @@ func (s *session) choosingSeconds() int {
 
 // notGoneOn ends an interrupted execution. Blocks that were handed in before stay for somebody to accept.
 func (s *session) notGoneOn(why string) state {
-	end := failed(domain.Failure{Code: domain.CodeInterrupted, Message: whatHappened[s.cause] + ", and " + why})
-	if s.keepsBlocks() && s.inTurn {
+	end := failed(domain.Failure{Code: domain.CodeInterrupted, Message: whatHappened[s.progress.Cause] + ", and " + why})
+	if s.keepsBlocks() && s.progress.Turn.Open {
 		return s.endTurn(end, domain.StatusIdle)
 	}
 	return s.finish(end)
@@ -101,22 +95,20 @@ var whatHappened = map[domain.InterruptCause]string{
 // resume goes on as somebody has chosen.
 func (s *session) resume(chosen store.ResumeRequest) state {
 	if !s.external() { // it knows of what was said only what it is given
-		conversation, _, err := s.foldLog()
-		if err != nil {
+		if err := s.readTranscript(); err != nil {
 			return s.readAgain(err)
 		}
-		s.resumed = &conversation
 	}
-	s.wishes.Resume = nil
-	s.loading = s.agentSession
+	s.control.requests.Resume = nil
+	s.agent.loading = s.agent.session
 	if chosen.Mode == domain.ResumeFresh {
-		s.loading = ""
+		s.agent.loading = ""
 	}
-	if s.inTurn {
-		s.continued = s.continuation(chosen.Mode)
-		s.continued.By = &chosen.By
+	if s.progress.Turn.Open {
+		s.turn.continued = s.continuation(chosen.Mode)
+		s.turn.continued.By = &chosen.By
 	}
-	d := &draft{resumed: true, progress: true}
+	d := &draft{resumed: true, advanced: true}
 	s.to(d, domain.StatusInitializing, "resumed")
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)

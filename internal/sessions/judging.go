@@ -17,6 +17,13 @@ import (
 // Judge is how calls are judged; see [approvals.Policy.Judge].
 type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement
 
+// rules are those that calls are judged by.
+type rules struct {
+	policy   approvals.Policy // with the rules as they were last read
+	behind   bool             // an open question has not been held against the rules of today
+	verdicts chan struct{}    // rings when a judgement that took a while is there
+}
+
 func (s *session) judge(d *draft, c *call) {
 	c.unjudged = false
 	if s.confines(c) == NoSandbox {
@@ -38,7 +45,7 @@ func (s *session) judge(d *draft, c *call) {
 		c.unjudged = true
 		return
 	}
-	if c.lost {
+	if c.lost() {
 		judgement = approvals.Repeated(judgement, c.wished())
 	} else {
 		c.came = provenance(judgement, hash)
@@ -89,7 +96,7 @@ type judging struct {
 
 // judgeByPolicy goes on with the judgement that is under way, where it is of the same call by the same rules.
 func (s *session) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
-	rules := ids(s.policy.Rules)
+	rules := ids(s.rules.policy.Rules)
 	if j := c.judging; j != nil && (j.ask != c.ask || j.hash != hash || !slices.Equal(j.rules, rules)) {
 		j.cancel()
 		c.judging = nil
@@ -101,7 +108,7 @@ func (s *session) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool
 	if !j.soon() {
 		go func() {
 			<-j.done
-			ring(s.verdicts)
+			ring(s.rules.verdicts)
 		}()
 		return approvals.Judgement{}, false
 	}
@@ -118,11 +125,11 @@ func ids(rules []domain.PermissionRule) []string {
 }
 
 func (s *session) beginToJudge(c *call, hash string, rules []string) *judging {
-	ctx, cancel := context.WithCancel(s.lease)
+	ctx, cancel := context.WithCancel(s.claim.lease)
 	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
-	judge, policy, toolCall := s.judges, s.policy, c.ToolCall
+	judge, policy, toolCall := s.deps.judges, s.rules.policy, c.ToolCall
 	if s.confines(c) != "" {
-		policy.Isolation = s.sandbox
+		policy.Isolation = s.deps.sandbox
 	}
 	go func() {
 		defer cancel()
@@ -150,9 +157,9 @@ func (j *judging) soon() bool {
 func (s *session) readRules() error {
 	ctx, cancel := s.reading()
 	defer cancel()
-	rules, err := s.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
+	rules, err := s.deps.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
 	if err == nil {
-		s.policy.Rules = rules
+		s.rules.policy.Rules = rules
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func (m *Manager) createdLate(ctx context.Context, s *session, key *store.Idempo
 		return
 	}
 	if isLate(ctx) && key == nil {
-		s.wishes.Cancel = retraction()
+		s.control.requests.Cancel = retraction()
 	}
 	m.drive(s)
 }

@@ -28,8 +28,7 @@ func (s *session) inquire(d *draft, c *call) bool {
 	if err != nil {
 		return false
 	}
-	c.running, c.lost = false, true
-	s.put(d, c, approvals.AskOutcome(s.execution, c.ToolCall, hash, c.left.Since, s.approvalTimeout(), time.Now()))
+	s.put(d, c, approvals.AskOutcome(s.execution, c.ToolCall, hash, c.logged().Since, s.approvalTimeout(), time.Now()))
 	return true
 }
 
@@ -45,7 +44,7 @@ func (c *call) wished() domain.Decision {
 // asked for anew, and never allowed without a person.
 func (s *session) resolve(d *draft, c *call, row domain.Approval) {
 	if row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
-		c.retry, d.progress = row.Decision, true
+		c.retry, d.advanced = row.Decision, true
 		s.judge(d, c)
 		return
 	}
@@ -61,11 +60,4 @@ func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {
 	failure := approvals.NotRepeated(why)
 	p.Fate, p.Output, p.ModelOutput, p.Error = domain.FateOutcomeUnknown, failure.Message, "", &failure
 	return p
-}
-
-// printOn has a call that starts again go on where its output broke off: pieces of one output follow each other without a hole.
-func (s *session) printOn(c *call) {
-	if c.left != nil && c.left.Printed > 0 {
-		s.text(domain.ToolCallUpdatedType, c.ID).length = c.left.Printed
-	}
 }

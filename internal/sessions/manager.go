@@ -95,32 +95,21 @@ type Config struct {
 	// Trust hears at each renewal until when this replica's lease is good (the zero time: for ever), and at its end, that
 	// it is over. What the replica runs must be dead by then, also when the replica itself stands still. nil tells nobody.
 	Trust func(until time.Time)
+
+	// committed hears of each commit of a session, in its goroutine; for tests.
+	committed func(id domain.ExecutionID, seq int64, progress *domain.Progress)
 }
 
 // Manager starts, cancels and takes up executions. Its methods may be called at once.
 type Manager struct {
-	replica    store.ReplicaID
-	ttl        time.Duration
-	lookEvery  time.Duration
-	parkAfter  time.Duration
-	limits     Limits
-	drainGrace time.Duration
-	agents     map[domain.SourceType]OpenAgent
-	sandbox    Sandbox
-	workspace  *Workspace
-	vault      Vault
-	masker     *secrets.Masker
-	judges     Judge
-	store      Store
-	log        *events.Log
+	*dependencies // of its sessions
 
+	replica      store.ReplicaID
+	ttl          time.Duration
+	lookEvery    time.Duration
 	createWithin time.Duration
 
-	leases   leaseholder
-	commands *commandQueue
-
-	draining chan struct{} // closes with the drain
-	running  sync.WaitGroup
+	running sync.WaitGroup
 
 	bell    chan struct{} // there may be something to take up
 	giving  chan struct{} // full while executions are given back
@@ -141,16 +130,19 @@ type Manager struct {
 
 // NewManager returns a manager that drives nothing until Run is called.
 func NewManager(config Config, s Store, log *events.Log) *Manager {
+	limits := config.Limits.withDefaults()
 	m := &Manager{
-		replica: config.Replica, ttl: config.LeaseTTL, drainGrace: config.DrainGrace, createWithin: config.CreateWithin,
-		lookEvery: config.LookEvery, parkAfter: config.ParkAfter, limits: config.Limits.withDefaults(),
-		agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, masker: config.Masker,
-		judges: config.Judge, store: s, log: log,
+		dependencies: &dependencies{
+			store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault,
+			masker: config.Masker, judges: config.Judge, limits: limits, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
+			commands: newCommandQueue(limits.Commands), draining: make(chan struct{}), committed: config.committed,
+		},
+		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
 		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
 		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
-		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), draining: make(chan struct{}), deleted: make(chan struct{}, 1),
-		commands: newCommandQueue(config.Limits.withDefaults().Commands),
+		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), deleted: make(chan struct{}, 1),
 	}
+	m.dispatch = m
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
 	}
@@ -212,6 +204,9 @@ func (m *Manager) Start(
 	if err != nil {
 		return m.notStarted(ctx, tenant, key, err)
 	}
+	if err := s.progress.Apply(creation.Events[0]); err != nil {
+		panic(err) // it was made here
+	}
 	failpoint.Hit(failpoint.SessionAdmitted)
 	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
 	switch {
@@ -230,14 +225,14 @@ func (m *Manager) Start(
 // creation is the first change of an execution.
 func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *store.Idempotency) store.Change {
 	request := execution.Request
+	created := domain.NewEvent(execution.ID, domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source})
+	created.Time = execution.Created
 	return store.Change{
 		Execution: execution.ID,
 		Epoch:     1,
 		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: place(request)},
-		Events: []domain.Event{domain.NewEvent(execution.ID, domain.ExecutionCreated{
-			Status: domain.StatusQueued, Source: request.Source,
-		})},
-		Audit: []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
+		Events:    []domain.Event{created},
+		Audit:     []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
 	}
 }
 
@@ -364,7 +359,7 @@ func (m *Manager) awaitDeparture(ctx context.Context, execution domain.Execution
 		return
 	}
 	select {
-	case <-other.departed:
+	case <-other.claim.departed:
 	case <-time.After(stopGrace):
 	case <-ctx.Done():
 	}
@@ -379,7 +374,7 @@ func (m *Manager) drive(s *session) {
 // dismiss lets an admitted session go that was never driven.
 func (m *Manager) dismiss(s *session) {
 	defer m.running.Done()
-	s.watcher.Close()
+	s.control.watcher.Close()
 	s.closeAgent()
 	m.left(s)
 }
@@ -389,15 +384,23 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 	watcher := m.log.Watch(execution.ID)
 	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
 	return &session{
-		policy:  policy,
-		Manager: m, execution: execution, epoch: epoch, lease: lease,
-		inbox: newInbox(), verdicts: make(chan struct{}, 1), watcher: watcher, stirred: watcher.ForeignWrites(), departed: make(chan struct{}),
-		status: execution.Status, cause: execution.Cause, turn: execution.Turn, rounds: execution.Rounds, usage: execution.Usage,
-		texts: map[string]*openText{}, calls: map[string]*call{},
-		decided: map[string]domain.Approval{}, results: map[string]string{}, closed: map[string]bool{}, whole: map[string]bool{},
-		promptText: execution.Request.FirstPrompt(), agentSession: execution.AgentSession, loading: execution.Request.ResumeSession,
-		quiet: time.Now(), length: execution.LastSeq,
+		deps: m.dependencies, execution: execution,
+		claim:    claim{epoch: epoch, lease: lease, departed: make(chan struct{})},
+		progress: progressOf(execution), length: execution.LastSeq,
+		agent:   agentHandle{session: execution.AgentSession, loading: execution.Request.ResumeSession},
+		control: control{watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()},
+		inbox:   newInbox(), masking: masking{masker: m.masker, streams: map[domain.TextKey]*secrets.Stream{}},
+		calls: map[string]*call{}, decided: map[string]domain.Approval{},
+		rules: rules{policy: policy, verdicts: make(chan struct{}, 1)},
 	}
+}
+
+// progressOf is what is known of an execution before its log is read.
+func progressOf(execution domain.Execution) *domain.Progress {
+	p := domain.NewProgress()
+	p.Status, p.Cause, p.Usage = execution.Status, execution.Cause, execution.Usage
+	p.Turn.Number, p.Turn.Rounds = execution.Turn, execution.Rounds
+	return p
 }
 
 func (m *Manager) left(s *session) {
@@ -412,18 +415,18 @@ func (m *Manager) left(s *session) {
 		}
 	}
 	m.arrivedLocked(s)
-	if s.summoned && (s.released || s.parked) {
+	if s.claim.summoned && (s.claim.released || s.claim.parked) {
 		m.called[s.execution.ID] = true
 	}
-	if _, orphaned := m.orphans[s.execution.ID]; orphaned || m.backlog > 0 || m.more || s.summoned {
+	if _, orphaned := m.orphans[s.execution.ID]; orphaned || m.backlog > 0 || m.more || s.claim.summoned {
 		ring(m.bell)
 	}
-	close(s.departed)
+	close(s.claim.departed)
 }
 
-func (m *Manager) open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+func (d *dependencies) open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 	source := opening.Execution.Request.Source.Type
-	open, known := m.agents[source]
+	open, known := d.agents[source]
 	if !known {
 		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", source)
 	}

@@ -12,27 +12,23 @@ import (
 
 // event encodes a payload without secrets. Text that flows was masked piece by piece: a second time would change its
 // length, and with it the offsets of what follows.
-func (m *Manager) event(execution domain.ExecutionID, payload domain.Payload) domain.Event {
-	if thought, is := payload.(domain.ThoughtCompleted); is && !bytes.Equal(m.masker.JSON(thought.Thinking), thought.Thinking) {
+func (s *session) event(payload domain.Payload) domain.Event {
+	if thought, is := payload.(domain.ThoughtCompleted); is && !bytes.Equal(s.deps.masker.JSON(thought.Thinking), thought.Thinking) {
 		thought.Thinking = nil // it is signed: changed, its provider refuses it; as it is, it would be in the log
 		payload = thought
 	}
-	event := domain.NewEvent(execution, payload)
+	event := domain.NewEvent(s.execution.ID, payload)
 	if _, id, _ := growing(payload); id == "" {
-		event.Data = m.masker.JSON(event.Data)
+		event.Data = s.deps.masker.JSON(event.Data)
 	}
 	return event
 }
 
-func (s *session) event(payload domain.Payload) domain.Event {
-	return s.Manager.event(s.execution.ID, payload)
-}
-
 // hides tells whether text holds a secret.
-func (s *session) hides(text string) bool { return s.masker.MaskString(text) != text }
+func (s *session) hides(text string) bool { return s.deps.masker.MaskString(text) != text }
 
 func (s *session) maskRecord(record domain.AuditRecord) (masked domain.AuditRecord) {
-	if json.Unmarshal(s.masker.JSON(domain.Encode(record)), &masked) != nil {
+	if json.Unmarshal(s.deps.masker.JSON(domain.Encode(record)), &masked) != nil {
 		return domain.AuditRecord{Action: record.Action, Execution: record.Execution, Channel: record.Channel, Outcome: record.Outcome}
 	}
 	return masked
@@ -83,9 +79,9 @@ func (m *Manager) maskEdit(edit domain.Edit) (*domain.Edit, error) {
 // veil takes the secrets out of what an agent asks about. What is shown and decided is what is stored, and where that is
 // not what would run, our own calls do not run: see [session.asked].
 func (s *session) veil(a *ask) (changed bool) {
-	arguments := s.masker.JSON(a.Call.Arguments)
+	arguments := s.deps.masker.JSON(a.Call.Arguments)
 	changed = !bytes.Equal(arguments, a.Call.Arguments)
-	a.Call.Arguments, a.Call.Summary = arguments, s.masker.MaskString(a.Call.Summary)
-	a.Options, a.Form = s.masker.JSON(a.Options), s.masker.JSON(a.Form)
+	a.Call.Arguments, a.Call.Summary = arguments, s.deps.masker.MaskString(a.Call.Summary)
+	a.Options, a.Form = s.deps.masker.JSON(a.Options), s.deps.masker.JSON(a.Form)
 	return changed
 }

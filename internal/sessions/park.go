@@ -20,11 +20,11 @@ func (s *session) parking() (<-chan time.Time, func() bool) {
 	if !s.parkable() || s.wakesSoon() {
 		return nil, func() bool { return false }
 	}
-	quiet := s.parkAfter
+	quiet := s.deps.parkAfter
 	if s.awaitsRetry() { // for how long is known
 		quiet = 0
 	}
-	timer := time.NewTimer(time.Until(s.quiet.Add(quiet)))
+	timer := time.NewTimer(time.Until(s.control.quiet.Add(quiet)))
 	return timer.C, timer.Stop
 }
 
@@ -35,15 +35,15 @@ const shortRetry = 10 * time.Second
 // asks lives in its process, and so does a session that no other process can take up.
 func (s *session) parkable() bool {
 	switch {
-	case s.status == domain.StatusInterrupted:
+	case s.progress.Status == domain.StatusInterrupted:
 		return true
-	case s.status == domain.StatusIdle:
-		return !s.external() || s.agent == nil || s.agentSession != ""
-	case !s.inTurn || s.external() || s.result != nil || s.anyCall((*call).runsHere) || s.anyCall((*call).awaitsSlot):
+	case s.progress.Status == domain.StatusIdle:
+		return !s.external() || s.agent.open == nil || s.agent.session != ""
+	case !s.progress.Turn.Open || s.external() || s.turn.result != nil || s.anyCall((*call).runsHere) || s.anyCall((*call).awaitsSlot):
 		return false
 	default: // an agent that has not come back to its question yet may find it answered
 		waits := s.waitsForSomebody() || s.awaitsRetry()
-		return waits && !s.anyCall(func(c *call) bool { return s.agent != nil && c.waits() && c.ask == nil })
+		return waits && !s.anyCall(func(c *call) bool { return s.agent.open != nil && c.waits() && c.ask == nil })
 	}
 }
 
@@ -52,7 +52,7 @@ func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
 
 // wakesSoon tells whether parking is not worth it.
 func (s *session) wakesSoon() bool {
-	soon := s.parkAfter
+	soon := s.deps.parkAfter
 	if s.awaitsRetry() {
 		soon = min(soon, shortRetry)
 	}
@@ -66,17 +66,18 @@ func (s *session) wakes() *time.Time {
 		if seconds == 0 {
 			return nil
 		}
-		at := s.since.Add(time.Duration(seconds) * time.Second)
+		at := s.progress.Since.Add(time.Duration(seconds) * time.Second)
 		return &at
 	}
-	switch s.status {
+	switch s.progress.Status {
 	case domain.StatusIdle:
 		return resting(s.execution.Request.IdleTimeoutSeconds)
 	case domain.StatusInterrupted:
 		return resting(s.choosingSeconds())
 	}
 	if s.awaitsRetry() {
-		return &s.retryAt
+		at := s.progress.RetryAt()
+		return &at
 	}
 	return s.firstExpiry()
 }
@@ -89,10 +90,10 @@ func (s *session) park() state {
 		return s.hear
 	default:
 	}
-	s.quiet = time.Now() // should it not come to it, then not at once again
+	s.control.quiet = time.Now() // should it not come to it, then not at once again
 	ctx, cancel := s.reading()
 	defer cancel()
-	head, err := s.store.Head(ctx, s.execution.ID)
+	head, err := s.deps.store.Head(ctx, s.execution.ID)
 	if err == nil {
 		err = s.reread()
 	}
@@ -117,13 +118,13 @@ func (s *session) park() state {
 
 // wanted tells whether somebody has left a wish that is to be met now.
 func (s *session) wanted() bool {
-	w := s.wishes
+	w := s.control.requests
 	switch {
 	case w.Cancel != nil:
 		return true
-	case s.status == domain.StatusIdle:
+	case s.progress.Status == domain.StatusIdle:
 		return len(w.Prompts) > 0 || w.Close != nil
-	case s.status == domain.StatusInterrupted:
+	case s.progress.Status == domain.StatusInterrupted:
 		return w.Resume != nil || w.Close != nil
 	default:
 		return len(w.Prompts) > 0 && w.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
@@ -133,7 +134,7 @@ func (s *session) wanted() bool {
 // letGo stops the agent and gives the execution to whoever claims it when it wakes. An agent that comes to its end at this
 // very moment has the last word.
 func (s *session) letGo(bell int64) state {
-	s.leaving = true
+	s.turn.reaches(turnHandsOver)
 	if err := s.silence(errPark); err != nil {
 		return s.abandon(err)
 	}
@@ -142,37 +143,37 @@ func (s *session) letGo(bell int64) state {
 	}
 	switch {
 	case s.cameToItsEnd():
-		s.leaving = false
+		s.turn.stage = turnStopped // nobody else goes on with it
 		return s.conclude
-	case s.stop != nil && s.result == nil: // it does not return, and nobody else may begin before it has
+	case s.turn.stop != nil && s.turn.result == nil: // it does not return, and nobody else may begin before it has
 		return s.giveBack()
 	}
 	s.closeAgent()
 	// Nobody can get any further before somebody answers: it has not been recovered in vain.
-	err := s.commit(&draft{progress: true, park: &store.Park{ForeignWrites: bell, Until: s.wakes()}})
+	err := s.commit(&draft{advanced: true, park: &store.Park{ForeignWrites: bell, Until: s.wakes()}})
 	switch {
 	case domain.CodeOf(err) == domain.CodeStale: // somebody has just written
 		return s.giveBack()
 	case err != nil:
 		return s.abandon(err)
 	}
-	s.parked = true
+	s.claim.parked = true
 	return nil
 }
 
 // cameToItsEnd tells whether the turn that was stopped had ended by itself.
 func (s *session) cameToItsEnd() bool {
-	return s.result != nil && s.result.err == nil && s.result.stop != domain.StopCancelled
+	return s.turn.result != nil && s.turn.result.err == nil && s.turn.result.stop != domain.StopCancelled
 }
 
 // onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, or for the time at which a request to the model
 // is repeated, so that no agent is needed before that.
 func (s *session) onlyWaits() bool {
-	waits := s.status == domain.StatusPendingToolApproval || s.status == domain.StatusExecutingTool || s.awaitsRetry()
+	waits := s.progress.Status == domain.StatusPendingToolApproval || s.progress.Status == domain.StatusExecutingTool || s.awaitsRetry()
 	if !waits || !s.parkable() || s.wanted() || len(s.decided) > 0 {
 		return false
 	}
-	return !s.wakesSoon() && !s.anyCall(func(c *call) bool { return !c.waits() && c.generation == 0 })
+	return !s.wakesSoon() && !s.anyCall(func(c *call) bool { return !c.waits() && c.generation() == 0 })
 }
 
 // waitOn closes what broke off with the earlier driver and parks the execution at once.
@@ -182,7 +183,7 @@ func (s *session) waitOn() state {
 		return s.abandon(err)
 	}
 	if newer {
-		s.arrive()
+		s.deps.dispatch.arrived(s)
 		return s.goOnWithTurn
 	}
 	d := &draft{}
@@ -190,7 +191,7 @@ func (s *session) waitOn() state {
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	return s.letGo(s.rung)
+	return s.letGo(s.claim.bell)
 }
 
 // newerRules tells whether a rule was made since a question was asked. It may be the answer, and only an agent that comes back to
@@ -201,7 +202,7 @@ func (s *session) newerRules() (bool, error) {
 	if err := s.readRules(); err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(s.policy.Rules, func(rule domain.PermissionRule) bool {
+	return slices.ContainsFunc(s.rules.policy.Rules, func(rule domain.PermissionRule) bool {
 		return s.anyCall(func(c *call) bool {
 			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-clocksApart))
 		})

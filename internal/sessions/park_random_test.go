@@ -23,9 +23,9 @@ func TestAnyMomentOfParking(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		ran := &ledger{times: map[string]int{}}
 		script := ran.briefly(seed)
-		worlds := []*world{newWorld(t, s, script, parks)}
+		worlds := []*world{newWorld(t, s, script, parks, asTheLogTells(t, s))}
 		if s.Shared() {
-			worlds = append(worlds, newWorld(t, s, script, parks))
+			worlds = append(worlds, newWorld(t, s, script, parks, asTheLogTells(t, s)))
 		}
 		const people, each = 8, 15
 		all := make([][]domain.ExecutionID, people)

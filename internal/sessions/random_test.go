@@ -25,7 +25,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 		ran := &ledger{times: map[string]int{}}
 		script := ran.script(seed)
 		random := rand.New(rand.NewPCG(seed, 1))
-		w := newWorld(t, s, script)
+		w := newWorld(t, s, script, asTheLogTells(t, s))
 		var ids []domain.ExecutionID
 		for range 40 {
 			ids = append(ids, w.start(func(r *domain.Request) {
@@ -35,7 +35,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			w.meddle(random, ids)
 			if random.IntN(8) == 0 {
 				w.killed()
-				w = newWorld(t, s, script)
+				w = newWorld(t, s, script, asTheLogTells(t, s))
 			}
 		}
 		for _, id := range ids {

@@ -19,14 +19,14 @@ func (s *session) answerByRules() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
-		if c.approval == nil || c.ask == nil || !c.answerable() || slices.Equal(c.judgedBy, ids(s.policy.Rules)) {
+		if c.approval == nil || c.ask == nil || !c.answerable() || slices.Equal(c.judgedBy, ids(s.rules.policy.Rules)) {
 			continue
 		}
 		judgement, judged := s.judgeByPolicy(c, c.approval.ArgumentsHash)
 		if !judged {
 			continue // the session is woken when it is
 		}
-		if c.lost {
+		if c.lost() {
 			judgement = approvals.Repeated(judgement, c.wished())
 		}
 		if judgement.By != approvals.ByRule || judgement.Verdict == domain.Ask {
@@ -55,12 +55,12 @@ func (s *session) answerByRule(c *call, judgement approvals.Judgement) error {
 	}
 	resolution, event := approvals.AnswerByRule(*c.approval, *rule)
 	change := store.Change{
-		Execution: s.execution.ID, Epoch: s.epoch, Resolve: []store.Resolution{resolution},
+		Execution: s.execution.ID, Epoch: s.claim.epoch, Resolve: []store.Resolution{resolution},
 		Events: []domain.Event{s.event(event)}, Hits: []string{rule.ID},
 	}
 	ctx, cancel := s.reading()
 	defer cancel()
-	_, err := s.log.Commit(ctx, change)
+	_, err := s.deps.log.Commit(ctx, change)
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
 		return nil // a person was faster, or its time is over
 	}

@@ -16,9 +16,9 @@ import (
 // queued is where every execution starts.
 func (s *session) queued() state {
 	switch {
-	case s.takenUp:
+	case s.claim.recovers:
 		return s.takeUp
-	case s.wishes.Cancel != nil: // it was created too late for its answer
+	case s.control.requests.Cancel != nil: // it was created too late for its answer
 		return s.finish(s.cancellation())
 	}
 	return s.settling(func() state {
@@ -34,25 +34,25 @@ func (s *session) queued() state {
 // initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
 func (s *session) initializing() state {
 	o := s.beginToOpen()
-	defer func() { s.agent = o.stop() }() // also where something here panics: the process must not be forgotten
+	defer func() { s.agent.open = o.stop() }() // also where something here panics: the process must not be forgotten
 	for {
 		select {
 		case <-o.done:
-			s.agent = o.agent
+			s.agent.open = o.agent
 			return s.opened(o.err)
 		case <-s.inbox.bell:
 			if err := s.takeIn(); err != nil {
 				return s.abandon(err)
 			}
-		case <-s.watcher.Notified():
-			if s.heed() == nil && s.wishes.Cancel != nil { // what cannot be read now is read in the turn
+		case <-s.control.watcher.Notified():
+			if s.heed() == nil && s.control.requests.Cancel != nil { // what cannot be read now is read in the turn
 				o.stop()
 				return s.finish(s.cancellation())
 			}
-		case <-s.draining:
+		case <-s.deps.draining:
 			return s.handOver
-		case <-s.lease.Done():
-			return s.abandon(context.Cause(s.lease))
+		case <-s.claim.lease.Done():
+			return s.abandon(context.Cause(s.claim.lease))
 		}
 	}
 }
@@ -68,7 +68,7 @@ type opening struct {
 func (s *session) beginToOpen() *opening {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o := &opening{cancel: cancel, done: make(chan struct{})}
-	with := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.loading, Log: s.agentLog(), Options: s.options}
+	with := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.agent.loading, Log: s.agentLog(), Options: s.progress.Options}
 	go func() {
 		defer close(o.done)
 		defer func() {
@@ -77,7 +77,7 @@ func (s *session) beginToOpen() *opening {
 			}
 		}()
 		failpoint.Hit(failpoint.AgentOpening)
-		o.agent, o.err = s.open(ctx, with)
+		o.agent, o.err = s.deps.open(ctx, with)
 		failpoint.Hit(failpoint.AgentOpened)
 	}()
 	return o
@@ -93,7 +93,7 @@ func (o *opening) stop() domain.Agent {
 // today is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.
 func (s *session) today() domain.Execution {
 	execution := s.execution
-	execution.Status, execution.Turn, execution.Rounds, execution.Usage = s.status, s.turn, s.rounds, s.usage
+	execution.Status, execution.Turn, execution.Rounds, execution.Usage = s.progress.Status, s.progress.Turn.Number, s.progress.Turn.Rounds, s.progress.Usage
 	return execution
 }
 
@@ -103,9 +103,9 @@ func (s *session) opened(err error) state {
 	switch {
 	case err == nil:
 		return s.begin
-	case s.reopened && s.turn == 1:
+	case s.turn.stage == turnReopened && s.progress.Turn.Number == 1:
 		return s.finish(failed(domain.FailureOf(err))) // it never did anything but exit
-	case s.external() && s.turn > 0:
+	case s.external() && s.progress.Turn.Number > 0:
 		return s.interrupt(&draft{}, processGone(domain.FailureOf(err).Message))
 	case errors.Is(err, domain.ErrProviderUnavailable):
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(err))
@@ -117,49 +117,23 @@ func (s *session) opened(err error) state {
 // waiting: the agent thinks, nothing has arrived. While it waits to repeat a request to its model, the clock stands still.
 func (s *session) waiting() state {
 	if !s.awaitsRetry() {
-		s.clock.run()
 		return s.listen()
 	}
-	s.clock.pause()
-	due := time.NewTimer(time.Until(s.retryAt))
+	due := time.NewTimer(time.Until(s.progress.RetryAt()))
 	defer due.Stop()
 	return s.await(nil, due.C, s.current)
 }
 
 // awaitsRetry tells whether the turn waits for the time at which a request to the model is repeated.
-func (s *session) awaitsRetry() bool { return s.inTurn && time.Now().Before(s.retryAt) }
-
-// streaming: text or thought arrives.
-func (s *session) streaming() state {
-	s.clock.run()
-	return s.listen()
-}
-
-// pendingToolApproval: a person is asked, and the time that people take is not the agent's.
-func (s *session) pendingToolApproval() state {
-	s.clock.pause()
-	return s.listen()
-}
-
-// executingTool: a call runs. The time that the client takes is not the agent's.
-func (s *session) executingTool() state {
-	if s.anyCall((*call).runsHere) {
-		s.clock.run()
-	} else {
-		s.clock.pause()
-	}
-	return s.listen()
+func (s *session) awaitsRetry() bool {
+	return s.progress.Turn.Open && time.Now().Before(s.progress.RetryAt())
 }
 
 // current is the state method of the derived status.
 func (s *session) current() state {
-	switch s.status {
-	case domain.StatusStreaming:
-		return s.streaming
-	case domain.StatusPendingToolApproval:
-		return s.pendingToolApproval
-	case domain.StatusExecutingTool:
-		return s.executingTool
+	switch s.progress.Status {
+	case domain.StatusStreaming, domain.StatusPendingToolApproval, domain.StatusExecutingTool:
+		return s.listen
 	case domain.StatusIdle:
 		return s.idle
 	case domain.StatusInterrupted:
@@ -173,7 +147,20 @@ func (s *session) current() state {
 func (s *session) listen() state {
 	expiry, stopExpiry := s.nextExpiry()
 	defer stopExpiry()
-	return s.await(expiry, s.clock.out(), s.timeOut)
+	out, stopClock := s.timeLeft()
+	defer stopClock()
+	return s.await(expiry, out, s.timeOut)
+}
+
+// timeLeft rings when the turn has been active for as long as it may; never while its clock stands still. The time that people and
+// clients take is not the agent's.
+func (s *session) timeLeft() (<-chan time.Time, func() bool) {
+	limit := time.Duration(s.execution.Request.TimeoutSeconds) * time.Second
+	if limit == 0 || !s.progress.Active() {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(limit - s.progress.ActiveTime(time.Now()))
+	return timer.C, timer.Stop
 }
 
 // await waits for whatever comes first: that a question expires, that the time is out, and what can come in any state
@@ -184,7 +171,7 @@ func (s *session) await(expiry, out <-chan time.Time, over state) state {
 	select {
 	case <-s.inbox.bell:
 		return s.hear
-	case <-s.watcher.Notified():
+	case <-s.control.watcher.Notified():
 		return s.look
 	case <-expiry:
 		return s.expire
@@ -192,30 +179,30 @@ func (s *session) await(expiry, out <-chan time.Time, over state) state {
 		return over
 	case <-parking:
 		return s.park
-	case <-s.again:
-		s.again = nil
+	case <-s.control.again:
+		s.control.again = nil
 		return s.sync
-	case <-s.verdicts:
+	case <-s.rules.verdicts:
 		return s.sync
-	case <-s.draining:
+	case <-s.deps.draining:
 		return s.handOver
-	case <-s.lease.Done():
-		return s.abandon(context.Cause(s.lease))
+	case <-s.claim.lease.Done():
+		return s.abandon(context.Cause(s.claim.lease))
 	}
 }
 
 // hear takes what the agent has said.
 func (s *session) hear() state {
-	s.quiet = time.Now()
+	s.control.quiet = time.Now()
 	if err := s.takeIn(); err != nil {
 		return s.abandon(err)
 	}
 	switch {
-	case s.result != nil:
+	case s.turn.result != nil:
 		return s.conclude
 	case s.spent != nil:
 		return s.stopSpending
-	case s.behind:
+	case s.rules.behind:
 		return s.sync
 	default:
 		return s.current()
@@ -224,7 +211,7 @@ func (s *session) hear() state {
 
 // look checks whether the bell was rung by somebody else.
 func (s *session) look() state {
-	if s.watcher.ForeignWrites() == s.stirred {
+	if s.control.watcher.ForeignWrites() == s.control.seen {
 		return s.current()
 	}
 	return s.sync
@@ -233,10 +220,10 @@ func (s *session) look() state {
 // sync reads what others have written: wishes and decisions. The count of their writes is taken before the reading and
 // noted only after all of it, so that nothing that came in between is taken for read.
 func (s *session) sync() state {
-	stirred := s.watcher.ForeignWrites()
+	stirred := s.control.watcher.ForeignWrites()
 	err := s.heed()
 	switch {
-	case err == nil && s.wishes.Cancel != nil:
+	case err == nil && s.control.requests.Cancel != nil:
 		return s.cancelTurn
 	case err == nil && s.superseded():
 		return s.interruptTurn
@@ -249,18 +236,18 @@ func (s *session) sync() state {
 		return s.readAgain(err)
 	}
 	if !d.empty() {
-		s.quiet = time.Now()
+		s.control.quiet = time.Now()
 	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	s.stirred = stirred
+	s.control.seen = stirred
 	return s.look
 }
 
 // superseded tells whether the turn that runs is to make room for a prompt that does not want to wait.
 func (s *session) superseded() bool {
-	return s.stop != nil && len(s.wishes.Prompts) > 0 && s.wishes.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
+	return s.turn.stop != nil && len(s.control.requests.Prompts) > 0 && s.control.requests.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
 }
 
 // readPause is how long a session waits before it reads again what it could not read.
@@ -275,7 +262,7 @@ func (s *session) readAgain(err error) state {
 // postpone has what could not be read now read in a moment.
 func (s *session) postpone(err error) {
 	slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
-	s.again = time.After(readPause)
+	s.control.again = time.After(readPause)
 }
 
 func (s *session) cancelTurn() state {
@@ -286,11 +273,11 @@ func (s *session) cancelTurn() state {
 }
 
 func (s *session) interruptTurn() state {
-	s.interrupting = true
+	s.turn.reaches(turnSuperseded)
 	if err := s.silence(errSuperseded); err != nil {
 		return s.abandon(err)
 	}
-	if s.result == nil {
+	if s.turn.result == nil {
 		return s.finish(failed(domain.Failure{Code: domain.CodeAgentFailed, Message: "The agent did not stop for the next prompt."}))
 	}
 	return s.conclude

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,15 +25,15 @@ func (s *session) takeUp() state {
 	if s.onlyWaits() {
 		return s.waitOn
 	}
-	s.arrive()
+	s.deps.dispatch.arrived(s)
 	failpoint.Hit(failpoint.SessionRemembered)
 	switch {
-	case s.wishes.Cancel != nil:
+	case s.control.requests.Cancel != nil:
 		return s.finish(s.cancellation())
-	case s.status == domain.StatusIdle || s.status == domain.StatusInterrupted:
+	case s.progress.Status == domain.StatusIdle || s.progress.Status == domain.StatusInterrupted:
 		return s.rested
 	}
-	if s.turn == 0 { // its first driver may have left before it looked
+	if s.progress.Turn.Number == 0 { // its first driver may have left before it looked
 		return s.settling(s.goOnWithTurn)
 	}
 	return s.goOnWithTurn
@@ -41,8 +42,9 @@ func (s *session) takeUp() state {
 // rested goes on with an execution that has no process, and needs none before somebody wants something of it. It can get no further
 // until then, so no recovery of it is in vain.
 func (s *session) rested() state {
+	s.agent.transcript = nil // nobody needs it before somebody prompts
 	if s.execution.Recovery > 0 {
-		if err := s.commit(&draft{progress: true}); err != nil {
+		if err := s.commit(&draft{advanced: true}); err != nil {
 			return s.abandon(err)
 		}
 	}
@@ -59,23 +61,23 @@ func (s *session) waitsForSomebody() bool {
 func (s *session) goOnWithTurn() state {
 	d := &draft{}
 	why := s.obstacle()
-	if why == nil || s.status == domain.StatusQueued {
+	if why == nil || s.progress.Status == domain.StatusQueued {
 		s.to(d, domain.StatusInitializing, s.takenUpAs())
 	}
 	s.closeBroken(d)
 	s.closeLost(d)
-	d.progress = false // closing what is broken is no progress
+	d.advanced = false // closing what is broken is no progress
 	if why != nil {
 		return s.interrupt(d, *why)
 	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	if s.turn > 0 {
-		s.loading = s.agentSession
+	if s.progress.Turn.Number > 0 {
+		s.agent.loading = s.agent.session
 	}
-	if s.external() && s.inTurn {
-		s.continued = s.continuation(domain.ResumeLoad)
+	if s.external() && s.progress.Turn.Open {
+		s.turn.continued = s.continuation(domain.ResumeLoad)
 	}
 	return s.initializing
 }
@@ -83,7 +85,7 @@ func (s *session) goOnWithTurn() state {
 // takenUpAs is the reason that the log gives for the beginning of another driver.
 func (s *session) takenUpAs() string {
 	switch {
-	case s.status == domain.StatusQueued && s.turn == 0:
+	case s.progress.Status == domain.StatusQueued && s.progress.Turn.Number == 0:
 		return "" // it was to begin here
 	case s.execution.Recovery > 0:
 		return "recovered"
@@ -94,11 +96,7 @@ func (s *session) takenUpAs() string {
 
 // closeBroken closes the texts that the earlier driver did not.
 func (s *session) closeBroken(d *draft) {
-	s.closeTexts(d)
-	for key := range s.texts {
-		s.whole[key] = true
-	}
-	clear(s.texts)
+	s.closeTexts(d, false)
 }
 
 // obstacle is why the execution cannot simply go on; nil where it can.
@@ -117,13 +115,13 @@ func (s *session) obstacle() *interruption {
 // external one is asked nothing by anybody, so a person is. One that had not said a word may have heard its prompt all
 // the same, and have done half of it: some agents act unasked, and tell of it later.
 func (s *session) processLost() string {
-	if !s.external() || !s.inTurn {
+	if !s.external() || !s.progress.Turn.Open {
 		return ""
 	}
-	if s.agentSession == "" {
+	if s.agent.session == "" {
 		return "The agent's process was lost in the middle of its turn. " + cannotLoad
 	}
-	if s.anyCall(func(c *call) bool { return c.running }) {
+	if s.anyCall(func(c *call) bool { return c.running() }) {
 		return "The agent's process was lost while a call was running, which may have run in part or in full."
 	}
 	return ""
@@ -134,17 +132,15 @@ const cannotLoad = "The agent cannot take up a session of an earlier process."
 // closeLost ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
 // left who would wait for an answer. Where it matters what became of one, a person is asked first.
 func (s *session) closeLost(d *draft) {
-	for _, open := range s.resumed.Calls {
-		c := s.calls[open.Call.ID]
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		c := s.calls[id]
 		switch {
 		case c.client != nil: // the client was asked, not this server
 			continue
-		case open.Started && s.inquires(c) && s.inquire(d, c):
+		case c.running() && s.inquires(c) && s.inquire(d, c):
 			continue
-		case open.Started:
-			unknown := approvals.OutcomeUnknown()
-			s.refuse(d, c, domain.FateOutcomeUnknown, unknown)
-			s.results[c.ID] = unknown.Message
+		case c.running():
+			s.refuse(d, c, domain.FateOutcomeUnknown, approvals.OutcomeUnknown())
 		case s.external():
 			s.refuse(d, c, domain.FateCancelled, domain.Failure{
 				Code: domain.CodeCancelled, Message: "The agent's process was lost before this call ran.",
@@ -153,31 +149,61 @@ func (s *session) closeLost(d *draft) {
 			continue
 		}
 		if c.approval != nil {
-			d.withdraw(*c.approval)
+			s.retract(d, *c.approval)
 		}
 	}
 }
 
-// remember puts into the session what the log and the rows say of an execution that is taken up. A log that is broken,
-// and not only out of reach, will be the next time, too.
-func (s *session) remember() (broken bool, err error) {
-	conversation, broken, err := s.foldLog()
+// readLog applies the log from its beginning, and puts what it amounts to in the place of what the session has thought. It tells whether
+// the log is broken where it fails. None of its pages is kept: of a million events they would be hundreds of megabytes.
+func (s *session) readLog(transcript *domain.Transcript) (broken bool, err error) {
+	progress := domain.NewProgress()
+	err = eachEvent(s.claim.lease, s.deps.store, s.execution.ID, func(event domain.Event) error {
+		if err := progress.Apply(event); err != nil {
+			broken = true
+			return err
+		}
+		if transcript != nil {
+			return transcript.Apply(event)
+		}
+		return nil
+	})
 	if err != nil {
 		return broken, err
 	}
-	s.recall(conversation)
+	*s.progress, s.agent.transcript = *progress, transcript
+	return false, nil
+}
+
+// readTranscript reads what was said, for an agent that knows nothing of it.
+func (s *session) readTranscript() error {
+	transcript := domain.NewTranscript()
+	if err := eachEvent(s.claim.lease, s.deps.store, s.execution.ID, transcript.Apply); err != nil {
+		return err
+	}
+	s.agent.transcript = transcript
+	return nil
+}
+
+// remember reads the log of an execution that is taken up, and the rows beside it. A log that is broken, and not only out of reach, will
+// be the next time, too.
+func (s *session) remember() (broken bool, err error) {
+	if broken, err = s.readLog(domain.NewTranscript()); err != nil {
+		return broken, err
+	}
+	s.attachCalls()
 	ctx, cancel := s.reading()
 	defer cancel()
-	if s.wishes, err = s.store.ControlRequests(ctx, s.execution.ID); err != nil {
+	if s.control.requests, err = s.deps.store.ControlRequests(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
 	if err := s.readClientCalls(); err != nil {
 		return false, err
 	}
-	if s.blocks.document, err = s.store.EditedDocument(ctx, s.execution.ID); err != nil {
+	if s.blocks.document, err = s.deps.store.EditedDocument(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
-	rows, err := s.store.ApprovalsOf(ctx, s.execution.ID)
+	rows, err := s.deps.store.ApprovalsOf(ctx, s.execution.ID)
 	if err != nil {
 		return false, err
 	}
@@ -187,39 +213,43 @@ func (s *session) remember() (broken bool, err error) {
 	return false, nil
 }
 
-// foldLog reads what the log tells of the conversation, and whether the log is broken where it tells nothing. None of its pages is kept: of a
-// million events they would be hundreds of megabytes.
-func (s *session) foldLog() (conversation domain.Conversation, broken bool, err error) {
-	folder := domain.NewFolder()
-	err = eachEvent(s.lease, s.store, s.execution.ID, func(event domain.Event) error {
-		err := folder.Take(event)
-		broken = err != nil
-		return err
-	})
-	if err != nil {
-		return domain.Conversation{}, broken, err
+// attachCalls has a call for each that the log leaves open, and for no other.
+func (s *session) attachCalls() {
+	for id, c := range s.calls {
+		if s.progress.Calls[id] == nil {
+			s.endCall(c)
+		}
 	}
-	return folder.Conversation(), false, nil
+	for id, open := range s.progress.Calls {
+		if s.calls[id] != nil {
+			continue
+		}
+		c := &call{ToolCall: open.Call, of: s.progress, came: recalled(*open)}
+		if open.Awaits == domain.AwaitsClient {
+			c.client = &domain.ClientCall{ToolCallID: id, State: domain.ClientCallWaiting} // until its row is read
+		}
+		s.calls[id] = c
+	}
 }
 
 // recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
 // question about a call that counts: a yes to an earlier one has been used, and must not let the call run twice.
 func (s *session) recallApproval(row domain.Approval) {
 	c, open := s.calls[row.Call.ID]
-	if open && row.ID == c.left.Under {
+	if open && row.ID == c.logged().Under {
 		c.ranUnder(row)
 	}
 	if open && row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
 		c.retry = row.Decision
 	}
 	switch {
-	case !open || row.ID != c.left.Approval || (c.running && !s.external()):
+	case !open || row.ID != c.logged().Approval || (c.running() && !s.external()):
 	case row.Status == domain.ApprovalPending:
 		c.approval, c.came.Hash = &row, row.ArgumentsHash
 	default:
 		s.decided[row.Call.ID] = row
 	}
-	if open && row.Status != domain.ApprovalPending && c.running {
+	if open && row.Status != domain.ApprovalPending && c.running() {
 		c.came = decidedBy(row)
 	}
 }
@@ -230,44 +260,6 @@ func (c *call) ranUnder(row domain.Approval) {
 	c.Version = row.Call.Version
 	if row.Decision != nil && row.Decision.Arguments != nil {
 		c.edited(c.Arguments)
-	}
-}
-
-func (s *session) recall(c domain.Conversation) {
-	s.resumed = &c
-	s.turn, s.rounds, s.inTurn, s.since = c.Turn, c.Rounds, c.InTurn, c.Since
-	if c.Text != "" {
-		s.promptText = c.Text
-	}
-	s.options, s.setting = c.Options, c.TurnOptions
-	s.began, s.warned = c.UsageBefore, c.Warned
-	if c.Retrying != nil {
-		s.retryAt = c.Retrying.At
-	}
-	s.clock = newClock(s.execution.Request.TimeoutSeconds, c.ActiveTime)
-	s.repairs, s.executed = c.Repair, c.Executed
-	s.blocks.edits, s.blocks.newest = c.Edits, c.Generations
-	s.said.add("", c.LastText)
-	for _, open := range c.Open {
-		kind := domain.MessageDeltaType
-		if open.Thought {
-			kind = domain.ThoughtDeltaType
-		}
-		text := s.text(kind, open.MessageID)
-		text.length, text.whole = open.Length, open.Whole
-	}
-	for _, message := range c.Messages {
-		for _, answered := range message.ToolCalls {
-			s.closed[answered.ID] = true
-		}
-	}
-	for _, open := range c.Calls {
-		c := &call{ToolCall: open.Call, left: &open, running: open.Started, lost: open.Lost, came: recalled(open), generation: open.Generation}
-		if open.Awaits == domain.AwaitsClient {
-			c.client = &domain.ClientCall{ToolCallID: open.Call.ID, State: domain.ClientCallWaiting} // until its row is read
-		}
-		s.calls[open.Call.ID] = c
-		delete(s.closed, open.Call.ID)
 	}
 }
 
@@ -292,33 +284,20 @@ func (s *session) history() ([]domain.Message, error) {
 	if prompt := s.execution.Request.Prompt; strings.TrimSpace(prompt) != "" {
 		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt})
 	}
-	if s.resumed == nil && s.turn == 1 {
+	if s.agent.transcript == nil && s.progress.Turn.Number == 1 && s.turn.continued == nil {
 		return history, nil
 	}
-	if s.resumed == nil {
-		conversation, _, err := s.foldLog()
-		if err != nil {
+	if s.agent.transcript == nil {
+		if err := s.readTranscript(); err != nil {
 			return nil, err
 		}
-		s.resumed = &conversation
 	}
-	return append(history, s.resumed.Answered(s.results)...), nil
-}
-
-// closeText drafts the end of a text that broke off.
-func (d *draft) closeText(turn int, open openText, key string) {
-	switch {
-	case strings.HasPrefix(key, string(domain.ToolCallUpdatedType)): // its call gets a fate, that is its end
-	case open.thought:
-		d.add(domain.ThoughtCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: !open.whole})
-	default:
-		d.add(domain.MessageCompleted{MessageID: open.id, Turn: turn, Length: open.length, Interrupted: !open.whole})
-	}
+	return append(history, s.agent.transcript.Messages()...), nil
 }
 
 // agentLog reads what was logged of the agent's session: by the executions that it was taken over from, and by this one.
 func (s *session) agentLog() domain.AgentLog {
-	logs, execution := s.store, s.execution
+	logs, execution := s.deps.store, s.execution
 	return func(ctx context.Context, take func(domain.Request, domain.Event)) error {
 		chain := []domain.Execution{execution}
 		for earlier := execution; earlier.Request.ResumeSession != "" && len(chain) < longestChain; {

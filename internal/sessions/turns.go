@@ -12,47 +12,99 @@ import (
 	"signoff/internal/failpoint"
 )
 
+// turnRun is the turn that runs, as far as the log does not tell.
+type turnRun struct {
+	stop      context.CancelCauseFunc // ends the turn; nil where none runs
+	gone      chan struct{}           // closes when Prompt has returned
+	result    *turnResult             // how the turn ended; nil before
+	continued *domain.TurnContinued   // what the agent is told where its turn goes on
+	stage     turnStage
+}
+
+// turnStage is how far a turn is on its way to its end. A later stage takes the place of an earlier one.
+type turnStage int
+
+const (
+	turnGoesOn     turnStage = iota
+	turnReopened             // the agent was gone before it heard the prompt, and was opened again
+	turnDenied               // a question of it was answered with no
+	turnHandsOver            // another driver goes on with it: whoever asks waits for that one, and calls may come to their end
+	turnHandedOver           // the same, and its agent was told to stop
+	turnSuperseded           // it is stopped for the sake of another prompt
+	turnStopped              // it is stopped: whoever asks is told that nobody will answer
+)
+
+// reaches goes on to a stage, never back.
+func (t *turnRun) reaches(stage turnStage) { t.stage = max(t.stage, stage) }
+
+// stopping goes on to the stage at which the agent is told to stop.
+func (t *turnRun) stopping() {
+	switch t.stage {
+	case turnHandsOver:
+		t.stage = turnHandedOver
+	case turnHandedOver, turnSuperseded:
+	default:
+		t.stage = turnStopped
+	}
+}
+
+// handsOver tells whether another driver goes on with the turn.
+func (t *turnRun) handsOver() bool { return t.stage == turnHandsOver || t.stage == turnHandedOver }
+
+// stopped tells whether the agent was told to stop.
+func (t *turnRun) stopped() bool { return t.stage >= turnHandedOver }
+
+// agentHandle is the agent of the execution, and what is known of it.
+type agentHandle struct {
+	open       domain.Agent       // nil where its process is gone, or was not needed yet
+	exited     bool               // its process has ended by itself, or broke down: the next prompt starts it again
+	session    string             // as the agent calls it, where it can take it up again
+	loading    string             // the agent session that is taken up when the agent is opened
+	fresh      bool               // the agent was just opened and remembers nothing of earlier turns
+	transcript *domain.Transcript // what was said before it was opened; nil: it knows, or that is to be read
+}
+
 // begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
 func (s *session) begin() state {
 	d := &draft{}
 	s.introduce(d)
-	if !s.inTurn {
+	if !s.progress.Turn.Open {
 		s.startTurn(d)
-	} else if s.continued != nil {
-		d.add(*s.continued)
+	} else if s.turn.continued != nil {
+		s.emit(d, *s.turn.continued)
 	}
 	return s.enter(d)
 }
 
 // advance starts the next turn with the agent that is there, or opens it again where its process is gone.
 func (s *session) advance() state {
-	if s.isDraining() {
+	if s.deps.isDraining() {
 		return s.handOver // its prompt is the next driver's
 	}
-	if s.exited {
+	if s.agent.exited {
 		s.closeAgent()
 	}
 	d := &draft{}
-	if s.agent != nil {
+	if s.agent.open != nil {
 		s.startTurn(d)
 		return s.enter(d)
 	}
 	s.to(d, domain.StatusInitializing, "")
-	if s.external() && s.agentSession == "" { // it would answer, and know nothing of what was said before
+	if s.external() && s.agent.session == "" { // it would answer, and know nothing of what was said before
 		return s.interrupt(d, processGone(cannotLoad))
 	}
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	s.loading = s.agentSession
+	s.agent.loading = s.agent.session
 	return s.initializing
 }
 
 // introduce tells who answers from here on.
 func (s *session) introduce(d *draft) {
-	agent := s.agent.Introduction()
+	agent := s.agent.open.Introduction()
 	started := domain.AgentStarted{
-		Source: s.execution.Request.Source, Sandbox: s.sandbox.Name(), Name: agent.Name, Version: agent.Version,
+		Source: s.execution.Request.Source, Sandbox: s.deps.sandbox.Name(), Name: agent.Name, Version: agent.Version,
 		AgentSession: agent.AgentSession, Resumable: agent.Resumable, Continued: agent.Continued,
 		Mode: agent.Mode, Model: agent.Model,
 	}
@@ -60,10 +112,10 @@ func (s *session) introduce(d *draft) {
 		started.Sandbox = unconfined // it runs its commands itself
 	}
 	if agent.Resumable {
-		s.agentSession = agent.AgentSession
+		s.agent.session = agent.AgentSession
 	}
-	s.fresh = agent.Continued == ""
-	d.add(started)
+	s.agent.fresh = agent.Continued == ""
+	s.emit(d, started)
 }
 
 // unconfined is the name of a sandbox without walls.
@@ -71,15 +123,15 @@ const unconfined = "off"
 
 // startTurn takes the next prompt. What the agent has said between the turns ends here.
 func (s *session) startTurn(d *draft) {
-	for _, text := range s.texts {
-		text.whole = true // between turns nobody else says where a message ends
+	for _, key := range s.masking.keys() {
+		s.release(d, key)
 	}
-	s.closeTexts(d)
+	s.closeTexts(d, true) // between turns nobody else says where a message ends
 	s.closeCalls(d)
-	started := domain.TurnStarted{Turn: s.turn + 1}
+	started := domain.TurnStarted{Turn: s.progress.Turn.Number + 1}
 	if started.Turn > 1 {
-		next := s.wishes.Prompts[0]
-		s.wishes.Prompts = s.wishes.Prompts[1:]
+		next := s.control.requests.Prompts[0]
+		s.control.requests.Prompts = s.control.requests.Prompts[1:]
 		started.PromptID, started.Text, d.started = next.ID, next.Text, next.ID
 		started.Options = next.Options
 		if next.Edit != nil {
@@ -92,39 +144,36 @@ func (s *session) startTurn(d *draft) {
 
 // beginTurn opens a turn. The agent hears what came of the blocks that the one before has handed in.
 func (s *session) beginTurn(d *draft, started domain.TurnStarted) {
-	s.blocks.edits = started.Edits
-	s.closeSubmitted(d)
+	s.closeSubmitted(d, started.Edits)
 	for _, c := range s.calls {
 		s.endCall(c)
 	}
 	s.forgetTurn()
-	if started.Turn > 1 {
-		s.promptText = started.Text
+	s.emit(d, started)
+	d.advanced = started.Turn > 1 // it has come further than any restart in between
+}
+
+// promptText is what the person says in this turn.
+func (s *session) promptText() string {
+	if s.progress.Turn.Number > 1 {
+		return s.progress.Turn.Text
 	}
-	s.turn, s.repairs, s.setting = started.Turn, started.Repair, started.Options
-	s.inTurn, s.said, s.began = true, spoken{}, s.usage
-	s.clock = newClock(s.execution.Request.TimeoutSeconds, 0)
-	d.progress = s.turn > 1 // it has come further than any restart in between
-	d.add(started)
+	return s.execution.Request.FirstPrompt()
 }
 
 // forgetTurn lets go of what belonged to the turn that is over.
 func (s *session) forgetTurn() {
-	clear(s.texts)
-	clear(s.whole)
+	clear(s.masking.streams)
 	for _, c := range s.calls {
-		if c.generation == 0 {
+		if c.generation() == 0 {
 			s.endCall(c)
 		}
 	}
-	clear(s.results)
 	clear(s.decided)
-	if s.stop != nil {
-		s.stop(errOver) // its context would otherwise hang on to the lease, one for each turn
+	if s.turn.stop != nil {
+		s.turn.stop(errOver) // its context would otherwise hang on to the lease, one for each turn
 	}
-	s.rounds, s.round, s.flowing, s.retryAt = 0, "", false, time.Time{}
-	s.stop, s.result, s.continued, s.resumed = nil, nil, nil, nil
-	s.closing, s.interrupting, s.toldNo, s.reopened, s.inTurn = false, false, false, false, false
+	s.turn, s.agent.transcript = turnRun{}, nil
 }
 
 // enter writes the beginning of a turn and lets the agent run.
@@ -152,23 +201,23 @@ func (s *session) goOn() state {
 // prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
 // end of the lease reaches the agent also while the session itself waits for a database that does not answer.
 func (s *session) prompt() error {
-	prompt := domain.Prompt{Turn: s.turn, Edits: s.blocks.edits, Rounds: s.rounds, Text: s.promptText, Options: s.setting}
-	if s.continued != nil {
-		prompt.Text = s.continued.Text
+	prompt := domain.Prompt{
+		Turn: s.progress.Turn.Number, Edits: s.progress.Turn.Edits, Rounds: s.progress.Turn.Rounds, Text: s.promptText(),
+		Options: s.progress.Turn.Set, Retrying: s.progress.Retrying(),
 	}
-	if !s.external() || s.fresh {
+	if s.turn.continued != nil {
+		prompt.Text = s.turn.continued.Text
+	}
+	if !s.external() || s.agent.fresh {
 		var err error
 		if prompt.History, err = s.history(); err != nil {
 			return err
 		}
 	}
-	if s.resumed != nil {
-		prompt.Retrying = s.resumed.Retrying
-	}
-	s.fresh = false
-	ctx, stop := context.WithCancelCause(s.lease)
-	s.stop, s.gone = stop, make(chan struct{})
-	agent, inbox, gone, h := s.agent, s.inbox, s.gone, s.host()
+	s.agent.fresh, s.agent.transcript = false, nil
+	ctx, stop := context.WithCancelCause(s.claim.lease)
+	s.turn.stop, s.turn.gone = stop, make(chan struct{})
+	agent, inbox, gone, h := s.agent.open, s.inbox, s.turn.gone, s.host()
 	go func() {
 		result := &turnResult{}
 		defer func() {
@@ -187,8 +236,8 @@ func (s *session) prompt() error {
 
 func (s *session) host() *host {
 	return &host{
-		inbox: s.inbox, execution: &s.execution, epoch: s.epoch, lease: &s.leases, workspace: s.workspace, sandbox: s.sandbox, store: s.store,
-		vault: s.vault, masker: s.masker, runbook: s.runbook(), policy: s.policy,
+		inbox: s.inbox, execution: &s.execution, epoch: s.claim.epoch, lease: &s.deps.leases, workspace: s.deps.workspace, sandbox: s.deps.sandbox, store: s.deps.store,
+		vault: s.deps.vault, masker: s.deps.masker, runbook: s.runbook(), policy: s.rules.policy,
 	}
 }
 
@@ -200,19 +249,19 @@ func (s *session) conclude() state {
 		return s.reopen
 	}
 	_ = s.heed() // what cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
-	if s.wishes.Cancel != nil {
+	if s.control.requests.Cancel != nil {
 		return s.finish(s.cancellation())
 	}
 	if s.providerFailed() {
-		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.result.err))
+		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.turn.result.err))
 	}
 	end := s.ending()
 	s.unmeasured()
-	if wrong := s.unfit(end); wrong != "" && len(s.wishes.Prompts) == 0 {
+	if wrong := s.unfit(end); wrong != "" && len(s.control.requests.Prompts) == 0 {
 		switch {
-		case s.repairs < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil && s.isDraining():
+		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil && s.deps.isDraining():
 			return s.giveBack() // the next driver asks again
-		case s.repairs < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil:
+		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil:
 			return s.repair(end.stop, wrong)
 		}
 		end = misfit(end.stop)
@@ -220,11 +269,11 @@ func (s *session) conclude() state {
 	switch {
 	case !s.goesOn(end):
 		return s.finish(end)
-	case s.spent != nil && !s.keepsBlocks() && (s.execution.Request.KeepOpen || len(s.wishes.Prompts) > 0):
+	case s.spent != nil && !s.keepsBlocks() && (s.execution.Request.KeepOpen || len(s.control.requests.Prompts) > 0):
 		return s.finish(*s.spent) // nothing is left for another turn
-	case len(s.wishes.Prompts) > 0:
+	case len(s.control.requests.Prompts) > 0:
 		return s.endTurn(end, domain.StatusWaiting)
-	case s.execution.Request.KeepOpen && s.wishes.Close == nil:
+	case s.execution.Request.KeepOpen && s.control.requests.Close == nil:
 		return s.endTurn(end, domain.StatusIdle)
 	default:
 		return s.finish(end)
@@ -234,38 +283,37 @@ func (s *session) conclude() state {
 // unheard tells whether the agent's process was gone before it was prompted, so that nothing is done twice where the next
 // one gets the same. It may end between two turns, and the prompt may be faster than the news of it.
 func (s *session) unheard() bool {
-	return errors.Is(s.result.err, domain.ErrNotPrompted) && !s.reopened && !s.closing
+	return errors.Is(s.turn.result.err, domain.ErrNotPrompted) && s.turn.stage < turnReopened
 }
 
 // reopen starts the agent's process again in the middle of its turn, whose clock goes on where it was.
 func (s *session) reopen() state {
-	s.reopened = true
-	s.clock.pause()
-	s.stop(errOver)
-	s.stop, s.result = nil, nil
+	s.turn.reaches(turnReopened)
+	s.turn.stop(errOver)
+	s.turn.stop, s.turn.result = nil, nil
 	s.closeAgent()
 	d := &draft{}
-	s.to(d, domain.StatusInitializing, "the agent had exited")
+	s.to(d, domain.StatusInitializing, domain.ReasonAgentExited)
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
 	}
-	s.loading = s.agentSession
+	s.agent.loading = s.agent.session
 	return s.initializing
 }
 
 // ending is how the turn ended, as an outcome of the execution.
 func (s *session) ending() outcome {
 	switch {
-	case s.interrupting:
+	case s.turn.stage == turnSuperseded:
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
-	case s.result.err != nil:
-		return failed(domain.FailureOf(s.result.err))
-	case s.generates() && s.result.stop == domain.StopEndTurn && !s.submitted():
+	case s.turn.result.err != nil:
+		return failed(domain.FailureOf(s.turn.result.err))
+	case s.generates() && s.turn.result.stop == domain.StopEndTurn && !s.submitted():
 		return withoutBlocks()
-	case s.result.stop == domain.StopCancelled && s.toldNo: // what some agents call the end after a no
+	case s.turn.result.stop == domain.StopCancelled && s.turn.stage == turnDenied: // what some agents call the end after a no
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: domain.StopCancelled}
 	default:
-		return stopped(s.result.stop)
+		return stopped(s.turn.result.stop)
 	}
 }
 
@@ -282,79 +330,80 @@ func (s *session) goesOn(end outcome) bool {
 // prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
 // conversation would be lost.
 func (s *session) brokeDown() bool {
-	if !s.unaccounted() || s.result.err == nil || domain.CodeOf(s.result.err) == domain.CodeInvalid {
+	if !s.unaccounted() || s.turn.result.err == nil || domain.CodeOf(s.turn.result.err) == domain.CodeInvalid {
 		return false // it only does not take what the prompt wants
 	}
-	return s.agentSession != "" || domain.CodeOf(s.result.err) == domain.CodeAgentExited
+	return s.agent.session != "" || domain.CodeOf(s.turn.result.err) == domain.CodeAgentExited
 }
 
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
 // is what comes next.
 func (s *session) endTurn(end outcome, next domain.Status) state {
-	d, err := s.closeTurn(end)
-	if err != nil {
+	if err := s.endOpen(); err != nil {
 		return s.abandon(err)
 	}
-	before := s.status
-	if s.status == domain.StatusInitializing || s.status == domain.StatusInterrupted { // the agent could not be opened, or was not to go on
-		s.to(d, domain.StatusWaiting, "")
-	}
-	d.resumed = s.wishes.Resume != nil
-	s.to(d, next, "")
-	if err := s.commit(d); err != nil {
-		s.status = before
+	broke := s.brokeDown()
+	if err := s.attempt(func() *draft {
+		d := s.closeTurn(end)
+		if s.progress.Status == domain.StatusInitializing || s.progress.Status == domain.StatusInterrupted { // the agent could not be opened, or was not to go on
+			s.to(d, domain.StatusWaiting, "")
+		}
+		d.resumed = s.control.requests.Resume != nil
+		s.to(d, next, "")
+		return d
+	}); err != nil {
 		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
 			return s.abandon(err)
 		}
 		switch { // what has refused it?
 		case s.dropAnswered():
 			return s.endTurn(end, next)
-		case next == domain.StatusIdle && len(s.wishes.Prompts) > 0 && s.result != nil:
+		case next == domain.StatusIdle && len(s.control.requests.Prompts) > 0 && s.turn.result != nil:
 			return s.conclude
 		default:
 			return s.abandon(err)
 		}
 	}
-	s.exited = s.exited || s.brokeDown()
-	s.wishes.Resume = nil
+	s.agent.exited = s.agent.exited || broke
+	s.control.requests.Resume = nil
 	s.forgetTurn()
 	if next != domain.StatusIdle {
 		return s.advance
 	}
-	s.since = time.Now()
 	return s.sync
 }
 
-// closeTurn drafts the end of the turn, with all in it that was still open. What was held back of its texts is told, and what people were
-// asked is withdrawn, before that.
-func (s *session) closeTurn(end outcome) (*draft, error) {
+// endOpen comes before the end of a turn, in changes of its own: it tells what was held back of its texts, and withdraws what people
+// were asked.
+func (s *session) endOpen() error {
 	if err := s.releaseAll(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.withdrawAll(); err != nil {
-		return nil, err
-	}
-	d := &draft{progress: true}
-	s.closeTexts(d)
+	return s.withdrawAll()
+}
+
+// closeTurn drafts the end of the turn, with all in it that was still open.
+func (s *session) closeTurn(end outcome) *draft {
+	d := &draft{advanced: true}
+	s.closeTexts(d, false)
 	s.closeCalls(d)
-	s.options, s.setting = s.options.After(s.setting, end.failure), nil
-	d.add(domain.TurnEnded{
-		Turn: s.turn, Usage: s.usage.Since(s.began), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
+	s.emit(d, domain.TurnEnded{
+		Turn: s.progress.Turn.Number, Usage: s.progress.Usage.Since(s.progress.Turn.Before), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
 	})
-	return d, nil
+	return d
 }
 
 // idle: the turn is over, and the next prompt has not come.
 func (s *session) idle() state {
-	if s.exited {
+	if s.agent.exited {
 		s.closeAgent()
 	}
 	switch {
-	case s.isDraining():
+	case s.deps.isDraining():
 		return s.handOver
-	case len(s.wishes.Prompts) > 0:
+	case len(s.control.requests.Prompts) > 0:
 		return s.advance
-	case s.wishes.Close != nil:
+	case s.control.requests.Close != nil:
 		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
 	}
 	return s.rest(s.execution.Request.IdleTimeoutSeconds, func() state {
@@ -364,15 +413,15 @@ func (s *session) idle() state {
 
 // continuation is what the agent is told when its turn goes on.
 func (s *session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
-	continued := &domain.TurnContinued{Turn: s.turn, Mode: mode, Text: s.promptText}
+	continued := &domain.TurnContinued{Turn: s.progress.Turn.Number, Mode: mode, Text: s.promptText()}
 	switch {
 	case mode == domain.ResumeRetry: // the request is repeated as it was
 		continued.Text = ""
 	case mode == domain.ResumeFresh:
-	case s.resumed == nil || s.resumed.Active:
+	case s.progress.Turn.Heard:
 		continued.Text = goOn
 	default: // it may have heard the prompt, or not
-		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(s.promptText, "\n", "\n> ")
+		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(s.promptText(), "\n", "\n> ")
 	}
 	return continued
 }
@@ -385,7 +434,7 @@ const goOn = "The process in which you were working was stopped in the middle of
 func (s *session) rest(seconds int, over state) state {
 	var deadline <-chan time.Time
 	if seconds > 0 {
-		timer := time.NewTimer(time.Until(s.since.Add(time.Duration(seconds) * time.Second)))
+		timer := time.NewTimer(time.Until(s.progress.Since.Add(time.Duration(seconds) * time.Second)))
 		defer timer.Stop()
 		deadline = timer.C
 	}

@@ -46,7 +46,7 @@ func (s *session) moot(i item) *call {
 // left who could act on it, and nothing starts any more.
 func (s *session) withdraw(c *call) error {
 	d := &draft{}
-	d.withdraw(*c.approval)
+	s.retract(d, *c.approval)
 	err := s.commit(d)
 	if err == nil {
 		c.approval = nil
@@ -56,7 +56,7 @@ func (s *session) withdraw(c *call) error {
 	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome) {
 		return err
 	}
-	if s.closing || s.result != nil {
+	if s.turn.stopped() || s.turn.result != nil {
 		if !s.dropDecided() {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *session) decisionsAtLast() (*draft, error) {
 		slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
 		select {
 		case <-time.After(readPause):
-		case <-s.lease.Done():
+		case <-s.claim.lease.Done():
 			return nil, err
 		}
 	}

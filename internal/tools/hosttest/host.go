@@ -206,18 +206,36 @@ func (h *Host) Thought() string {
 	return text.String()
 }
 
-// Fold turns what was emitted in one turn into the conversation that a restart would find, with Turn 1.
-func (h *Host) Fold(t testing.TB) domain.Conversation {
+// Recovered is what a restart would find in the log.
+type Recovered struct {
+	*domain.Progress
+	Messages []domain.Message
+}
+
+// Fold turns what was emitted in one turn into what a restart would find, with Turn 1.
+func (h *Host) Fold(t testing.TB) Recovered {
 	t.Helper()
 	events := []domain.Event{domain.NewEvent("x", domain.TurnStarted{Turn: 1})}
 	for _, payload := range h.Payloads() {
 		events = append(events, domain.NewEvent("x", payload))
 	}
-	conversation, err := domain.Fold(events)
+	transcript := domain.NewTranscript()
+	for _, event := range events {
+		if err := transcript.Apply(event); err != nil {
+			t.Fatalf("transcript: %v", err)
+		}
+	}
+	progress, err := domain.Fold(events)
 	if err != nil {
 		t.Fatalf("fold: %v", err)
 	}
-	return conversation
+	return Recovered{progress, transcript.Messages()}
+}
+
+// LastText is the newest whole message of the agent.
+func (r Recovered) LastText() string {
+	text, _ := r.Said.Last(true)
+	return text
 }
 
 // Finish fails the test where a rule was broken. With whole, every message is closed and every call has its fate, but for

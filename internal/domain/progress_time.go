@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// activeTime counts the active time of a turn as its session does, from what is in the log. Without it whoever takes the turn up
-// would begin at nothing, and a turn that is parked often enough would never be out of time.
+// activeTime counts the active time of a turn, from the times of its events: a session that recovers the turn goes on counting where the
+// last one stopped. Otherwise a turn that is parked often enough would never be out of time.
 type activeTime struct {
 	sum    time.Duration
 	before time.Duration // the sum before the newest instant
@@ -55,15 +55,19 @@ func (a *activeTime) pass(at time.Time) {
 	if at.Equal(a.newest) {
 		return
 	}
-	a.before = a.sum
+	a.before, a.sum, a.newest = a.sum, a.at(at), at
+}
+
+// at is the sum at a time after the newest event.
+func (a *activeTime) at(now time.Time) time.Duration {
 	from := a.newest
 	if a.retry.After(from) {
 		from = a.retry
 	}
-	if a.runs() && at.After(from) {
-		a.sum += at.Sub(from)
+	if a.runs() && now.After(from) {
+		return a.sum + now.Sub(from)
 	}
-	a.newest = at
+	return a.sum
 }
 
 func (a *activeTime) runs() bool {
@@ -80,9 +84,19 @@ func (a *activeTime) runs() bool {
 	return false
 }
 
+// ReasonAgentExited is the reason of the change to initializing where a driver opens an agent again that has exited.
+const ReasonAgentExited = "the agent had exited"
+
 // takesUp tells whether the turn has lost its driver while it was active. When that was is not known: what the next one writes in its
 // first change comes after all the time in which there was none, and that does not count.
 func takesUp(p StateChanged) bool {
 	active := p.From == StatusWaiting || p.From == StatusStreaming || p.From == StatusExecutingTool
-	return active && (p.To == StatusInitializing || p.To == StatusInterrupted)
+	switch {
+	case !active:
+		return false
+	case p.To == StatusInitializing:
+		return p.Reason != ReasonAgentExited // its driver is there
+	default:
+		return p.To == StatusInterrupted && p.Cause != CauseProvider // whose driver has heard of the failure
+	}
 }

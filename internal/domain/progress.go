@@ -1,0 +1,316 @@
+package domain
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Progress is how far an execution has come, as its log tells it. [Progress.Apply] is the one definition of that state: a session
+// changes it by the events that it writes, and a session that recovers the execution applies the events that are written.
+//
+// It depends on the events of the driver alone. What other people write, and what is kept in rows (whether a question is answered, which
+// prompts wait), is not in it: their events change nothing here, so the driver needs no news of them to know its own state.
+//
+// A Progress is for one goroutine at once. Its zero value is not ready; see [NewProgress].
+type Progress struct {
+	Status Status
+	Cause  InterruptCause // why it is interrupted; empty otherwise
+	Since  time.Time      // of the newest change of status
+
+	Turn TurnProgress
+	Said Speech // in this turn
+
+	Usage    Usage
+	Warned   map[string]bool    // bounds of the budget that were warned of
+	Executed []ExecutedToolCall // the newest calls that have their fate
+	Options  ChosenOptions      // of the agent, that were set by the turns that have ended
+
+	Generations int // how many generations of blocks there are
+
+	Streaming bool // text arrives
+	Texts     map[TextKey]*OpenText
+	Closed    map[TextKey]bool     // texts that were completed since the turn began
+	Calls     map[string]*OpenCall // requested and without a fate, by id
+	Ended     map[string]bool      // calls that have their fate
+
+	clock   activeTime
+	retries retrying
+}
+
+// TurnProgress is the newest turn.
+type TurnProgress struct {
+	Number int               // 1, 2, 3 …; 0: there was none
+	Open   bool              // it has not ended
+	Heard  bool              // the agent has said something in it, so it had heard the prompt
+	Text   string            // the prompt; empty for the first turn, whose prompt is the execution's
+	Edits  int               // the generation that the turn changes; 0: none
+	Repair int               // see [TurnStarted]
+	Set    map[string]string // options of the agent that the turn sets
+	Rounds int               // answers with tool calls
+	Round  string            // the message whose calls were counted last
+	Before Usage             // of the execution when the turn began
+}
+
+// TextKey names a message or a thought.
+type TextKey struct {
+	Kind EventType // MessageDeltaType or ThoughtDeltaType
+	ID   string
+}
+
+// OpenText is a message or thought that has begun and is not completed.
+type OpenText struct {
+	Length int  // UTF-8 bytes in the log
+	Whole  bool // nothing of it is missing: the model went on to ask for a tool
+}
+
+// OpenCall is a tool call without a fate.
+type OpenCall struct {
+	Call     ToolCall
+	Running  bool       // it has started; where its server died since, it may have run
+	Lost     bool       // it had started, its server stopped, and somebody was asked; it has not started again
+	Approval ApprovalID // the newest that was asked for; empty where none was
+
+	Since      time.Time  // when it started last
+	Under      ApprovalID // that let it start; empty where nobody was asked
+	AllowedBy  string     // of one that has started
+	RuleID     string
+	Sandbox    string  // what confines it, for a command that has started
+	Awaits     Awaited // who runs it, where that is not the server
+	Generation int     // of a call that has handed in blocks; 0: it has not
+	Printed    int     // UTF-8 bytes of output in the log
+}
+
+// NewProgress is the progress of an execution whose log is empty.
+func NewProgress() *Progress {
+	return &Progress{
+		Warned: map[string]bool{}, Texts: map[TextKey]*OpenText{}, Closed: map[TextKey]bool{},
+		Calls: map[string]*OpenCall{}, Ended: map[string]bool{}, clock: activeTime{here: map[string]bool{}},
+	}
+}
+
+// Fold applies a log from its first event on. It fails where the log is broken.
+func Fold(log []Event) (*Progress, error) {
+	p := NewProgress()
+	for _, event := range log {
+		if err := p.Apply(event); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Apply takes the next event of the log. It passes over a type that it does not know, so that an older server can read a newer log. Where
+// it fails, the log is broken.
+func (p *Progress) Apply(event Event) error {
+	payload, err := event.known()
+	if err != nil || payload == nil {
+		return err
+	}
+	p.clock.take(event.Time, payload)
+	p.retries.take(payload)
+	p.applyTurn(event.Time, payload)
+	p.applyText(payload)
+	p.applyCall(event.Time, payload)
+	return nil
+}
+
+// known decodes the event; nil where this version does not know its type.
+func (e Event) known() (Payload, error) {
+	if _, known := decoders[e.Type]; !known {
+		return nil, nil
+	}
+	return e.Payload()
+}
+
+func (p *Progress) applyTurn(at time.Time, payload Payload) {
+	switch e := payload.(type) {
+	case ExecutionCreated:
+		p.Status, p.Since = e.Status, at
+	case StateChanged:
+		p.Status, p.Since, p.Cause = e.To, at, e.Cause
+		switch {
+		case e.To == StatusInitializing:
+			p.Streaming = false // the agent that was speaking is gone
+		case e.To == StatusInterrupted:
+			p.Streaming = false
+			p.Cause = cmp.Or(e.Cause, CauseProcessGone) // the one cause of the servers that did not write it down
+		}
+	case TurnStarted:
+		p.Turn = TurnProgress{
+			Number: e.Turn, Open: true, Text: e.Text, Edits: e.Edits, Repair: e.Repair, Set: e.Options, Before: p.Usage,
+		}
+		p.Said, p.Streaming = Speech{}, false
+		p.forgetTexts()
+	case TurnContinued:
+		p.Turn.Heard = p.Turn.Heard && e.Mode != ResumeFresh
+	case TurnEnded:
+		p.Options = p.Options.After(p.Turn.Set, e.Error)
+		p.Turn.Open, p.Turn.Set, p.Streaming = false, nil, false
+		p.forgetTexts()
+	case AgentUpdated:
+		p.Turn.Heard = p.Turn.Heard || e.Turn > 0
+	case UsageUpdated:
+		p.Usage = e.Usage
+	case BudgetWarned:
+		p.Warned[e.Limit] = true
+	case ModelRetrying:
+		p.Streaming = false
+	case ExecutionEnded:
+		p.Status, p.Since, p.Cause = e.Status, at, ""
+		p.Turn.Open = false
+	}
+}
+
+func (p *Progress) forgetTexts() {
+	clear(p.Texts)
+	clear(p.Closed)
+}
+
+func (p *Progress) applyText(payload Payload) {
+	switch e := payload.(type) {
+	case MessageDelta:
+		p.text(TextKey{MessageDeltaType, e.MessageID}).Length += len(e.Text)
+		p.Streaming, p.Turn.Heard = true, true
+		if p.Turn.Open {
+			p.Said.add(e.MessageID, e.Text)
+		}
+	case ThoughtDelta:
+		p.text(TextKey{ThoughtDeltaType, e.MessageID}).Length += len(e.Text)
+		p.Streaming, p.Turn.Heard = true, true
+	case MessageCompleted:
+		p.close(TextKey{MessageDeltaType, e.MessageID})
+		p.Streaming, p.Turn.Heard = false, true
+		p.Said.completed(e)
+	case ThoughtCompleted: // text follows a thought
+		p.close(TextKey{ThoughtDeltaType, e.MessageID})
+		p.Turn.Heard = true
+	}
+}
+
+func (p *Progress) text(key TextKey) *OpenText {
+	open, known := p.Texts[key]
+	if !known {
+		open = &OpenText{Whole: key.ID == p.Turn.Round && key.ID != ""}
+		p.Texts[key] = open
+	}
+	return open
+}
+
+func (p *Progress) close(key TextKey) {
+	delete(p.Texts, key)
+	p.Closed[key] = true
+}
+
+func (p *Progress) applyCall(at time.Time, payload Payload) {
+	switch e := payload.(type) {
+	case ToolCallRequested:
+		p.requested(e)
+	case ApprovalRequested:
+		if c := p.Calls[e.ToolCallID]; c != nil {
+			c.Approval = e.ApprovalID
+			if e.Kind == ApprovalUnknownOutcome {
+				c.Running, c.Lost = false, true
+			}
+		}
+	case ToolCallStarted:
+		if c := p.Calls[e.ToolCallID]; c != nil {
+			c.Call.Arguments, c.Call.Version = e.Arguments, e.Version
+			c.Running, c.Lost, c.Since, c.Under = true, false, at, e.ApprovalID
+			c.AllowedBy, c.RuleID, c.Sandbox, c.Awaits = e.AllowedBy, e.RuleID, e.Sandbox, e.Awaits
+		}
+	case ToolCallUpdated:
+		if c := p.Calls[e.ToolCallID]; c != nil {
+			c.Printed += len(e.Output)
+		}
+	case BlocksGenerated:
+		p.Generations = e.Generation
+		if c := p.Calls[e.ToolCallID]; c != nil {
+			c.Generation = e.Generation
+		}
+	case ToolCallCompleted:
+		if c := p.Calls[e.ToolCallID]; c != nil {
+			p.Executed = AppendExecuted(p.Executed, Executed(c.Call, e, c.Running || c.Lost))
+			delete(p.Calls, e.ToolCallID)
+			p.Ended[e.ToolCallID] = true
+		}
+	}
+}
+
+func (p *Progress) requested(e ToolCallRequested) {
+	p.Streaming, p.Turn.Heard = false, true
+	if e.MessageID != p.Turn.Round {
+		p.Turn.Round = e.MessageID
+		p.Turn.Rounds++
+	}
+	for _, kind := range []EventType{MessageDeltaType, ThoughtDeltaType} {
+		if open := p.Texts[TextKey{kind, e.MessageID}]; open != nil {
+			open.Whole = true
+		}
+	}
+	p.Calls[e.ToolCallID] = &OpenCall{Call: ToolCall{
+		ID: e.ToolCallID, Tool: e.Tool, Class: e.Class, Arguments: e.Arguments, Summary: e.Summary,
+	}}
+}
+
+// Clone is a copy that shares nothing that Apply changes.
+func (p *Progress) Clone() *Progress {
+	c := *p
+	c.Warned, c.Closed, c.Ended = maps.Clone(p.Warned), maps.Clone(p.Closed), maps.Clone(p.Ended)
+	c.Texts, c.Calls = cloneEach(p.Texts), cloneEach(p.Calls)
+	c.Executed = slices.Clone(p.Executed)
+	c.Said.text = bytes.Clone(p.Said.text)
+	c.clock.here = maps.Clone(p.clock.here)
+	c.retries.switched = slices.Clone(p.retries.switched)
+	return &c
+}
+
+func cloneEach[K comparable, V any](of map[K]*V) map[K]*V {
+	all := make(map[K]*V, len(of))
+	for key, value := range of {
+		copied := *value
+		all[key] = &copied
+	}
+	return all
+}
+
+// ActiveTime is for how long the turn has been active at a time, as far as timeoutSeconds counts: neither while somebody else is waited
+// for, nor without a driver.
+func (p *Progress) ActiveTime(at time.Time) time.Duration { return p.clock.at(at) }
+
+// Active tells whether that time passes now.
+func (p *Progress) Active() bool { return p.clock.runs() }
+
+// Retrying is the request to a model that has failed and is to be repeated; nil where there is none.
+func (p *Progress) Retrying() *Retrying { return p.retries.now() }
+
+// RetryAt is when it is repeated; zero where nothing is.
+func (p *Progress) RetryAt() time.Time {
+	if p.retries.newest == nil {
+		return time.Time{}
+	}
+	return p.retries.newest.At
+}
+
+// Executed is a call with its fate, as an output lists it.
+func Executed(call ToolCall, done ToolCallCompleted, started bool) ExecutedToolCall {
+	line, _, _ := strings.Cut(strings.TrimSpace(done.Output), "\n")
+	if len(line) > ResultSummaryBytes {
+		line = strings.ToValidUTF8(line[:ResultSummaryBytes], "") + "…"
+	}
+	return ExecutedToolCall{
+		ToolCallID: call.ID, Name: call.Tool, Fate: done.Fate, ResultSummary: line,
+		// Some agents begin before they ask, and blocks are handed in without a start.
+		Approved: done.Fate == FateSucceeded || started && done.Fate != FateDenied &&
+			(done.Fate != FateExpired || done.Error != nil && done.Error.Code == CodeClientTimedOut),
+	}
+}
+
+// AppendExecuted adds a call to those of an output, and lets the oldest go where there are too many.
+func AppendExecuted(calls []ExecutedToolCall, more ExecutedToolCall) []ExecutedToolCall {
+	calls = append(calls, more)
+	return calls[max(0, len(calls)-ExecutedCalls):]
+}

@@ -1,0 +1,125 @@
+package domain
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+)
+
+// Transcript is what was said in an execution, as a model needs it: without the messages that the client brought along. It grows with each
+// message, so a session keeps one only until its agent has it; what the execution has come to is in [Progress].
+//
+// It collects answers in the order in which they began; a tool call belongs to the answer that asked for it. It is for one goroutine at
+// once.
+type Transcript struct {
+	answers []*answer
+	texts   map[string]*answer
+	calls   map[string]*answeredCall
+}
+
+// answer is what one request to the model brought: thought, text and tool calls share a message id.
+type answer struct {
+	person        bool // no answer, but what the person said
+	text, thought strings.Builder
+	thinking      json.RawMessage
+	textDone      bool
+	interrupted   bool
+	calls         []*answeredCall
+}
+
+type answeredCall struct {
+	call   ToolCall
+	done   bool
+	result string
+}
+
+// NewTranscript returns the transcript of an empty log.
+func NewTranscript() *Transcript {
+	return &Transcript{texts: map[string]*answer{}, calls: map[string]*answeredCall{}}
+}
+
+// Apply takes the next event of the log, as [Progress.Apply] does.
+func (t *Transcript) Apply(event Event) error {
+	payload, err := event.known()
+	if err != nil {
+		return err
+	}
+	switch p := payload.(type) {
+	case TurnStarted:
+		if p.Text != "" {
+			said := &answer{person: true}
+			said.text.WriteString(p.Text)
+			t.answers = append(t.answers, said)
+		}
+	case MessageDelta:
+		t.answer(p.MessageID).text.WriteString(p.Text)
+	case ThoughtDelta:
+		t.answer(p.MessageID).thought.WriteString(p.Text)
+	case MessageCompleted:
+		a := t.answer(p.MessageID)
+		a.textDone, a.interrupted = true, a.interrupted || p.Interrupted
+	case ThoughtCompleted:
+		a := t.answer(p.MessageID)
+		a.interrupted, a.thinking = a.interrupted || p.Interrupted, p.Thinking
+	case ToolCallRequested:
+		a := t.answer(p.MessageID)
+		c := &answeredCall{call: ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary}}
+		a.calls, t.calls[p.ToolCallID] = append(a.calls, c), c
+	case ToolCallStarted:
+		if c := t.calls[p.ToolCallID]; c != nil {
+			c.call.Arguments, c.call.Version = p.Arguments, p.Version
+		}
+	case ToolCallCompleted:
+		if c := t.calls[p.ToolCallID]; c != nil {
+			c.done, c.result = true, p.ForModel()
+		}
+	}
+	return nil
+}
+
+// ForModel is the tool result that the model gets, live and after a recovery.
+func (c ToolCallCompleted) ForModel() string { return cmp.Or(c.ModelOutput, c.Output) }
+
+func (t *Transcript) answer(id string) *answer {
+	a, known := t.texts[id]
+	if !known {
+		a = &answer{}
+		t.texts[id], t.answers = a, append(t.answers, a)
+	}
+	return a
+}
+
+// Messages are those of all turns. An answer whose calls are not all done comes without their results.
+func (t *Transcript) Messages() []Message {
+	var all []Message
+	for _, a := range t.answers {
+		switch {
+		case a.person:
+			all = append(all, Message{Role: RoleUser, Text: a.text.String()})
+		case a.whole():
+			all = append(all, a.messages()...)
+		}
+	}
+	return all
+}
+
+// whole tells whether the answer came to its end: only then does the model remember it. An answer that has asked for a
+// tool has, whatever was noted of its text: its calls must not be forgotten, they need a fate.
+func (a *answer) whole() bool {
+	return len(a.calls) > 0 || (a.textDone && !a.interrupted)
+}
+
+// messages are the answer, and the results of its calls.
+func (a *answer) messages() []Message {
+	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), Thinking: a.thinking}
+	for _, c := range a.calls {
+		message.ToolCalls = append(message.ToolCalls, c.call)
+	}
+	all := []Message{message}
+	for _, c := range a.calls {
+		if c.done {
+			all = append(all, Message{Role: RoleTool, Text: c.result, ToolCallID: c.call.ID})
+		}
+	}
+	return all
+}

@@ -1,0 +1,8 @@
+package sessions
+
+import "signoff/internal/domain"
+
+// OnCommit has hear called after each commit of a session, in its goroutine, with the last event that it wrote.
+func (c *Config) OnCommit(hear func(id domain.ExecutionID, seq int64, progress *domain.Progress)) {
+	c.committed = hear
+}
