@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
+	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 )
 
@@ -145,4 +147,71 @@ func TestReopeningDoesNotSetTheClockBack(t *testing.T) {
 			t.Errorf("timed out after %s", took)
 		}
 	})
+}
+
+// A wall clock that is set while a turn runs neither ends the turn nor gives it more time.
+func TestAJumpOfTheWallClockCostsATurnNoTime(t *testing.T) {
+	eachJump(t, talks, func(t *testing.T, w *world, jump func(on bool)) {
+		begun := time.Now()
+		id := w.start(func(r *domain.Request) { r.TimeoutSeconds = 60 })
+		time.Sleep(25 * time.Second)
+		jump(true)
+		if end := w.ended(id); end.Status != domain.StatusTimedOut {
+			t.Fatalf("it is %s", end.Status)
+		}
+		if took := time.Since(begun); took < 59*time.Second || took > 61*time.Second {
+			t.Errorf("timed out after %s", took)
+		}
+	})
+}
+
+// The same holds for the time that an execution rests. The end of the turn has the new time, and with it what is counted from there.
+func TestAJumpOfTheWallClockCostsAnIdleExecutionNoTime(t *testing.T) {
+	brief := func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+		time.Sleep(45 * time.Second)
+		return domain.StopEndTurn, turn.Say("m", "done")
+	}
+	eachJump(t, brief, func(t *testing.T, w *world, jump func(on bool)) {
+		begun := time.Now()
+		id := w.start(func(r *domain.Request) { r.TimeoutSeconds, r.KeepOpen, r.IdleTimeoutSeconds = 60, true, 600 })
+		time.Sleep(25 * time.Second)
+		jump(true)
+		w.becomes(id, domain.StatusIdle, 1)
+		for _, event := range w.events(id) {
+			late := event.Time.Sub(time.Now()).Abs()
+			if event.Type == domain.TurnEndedType && late < 59*time.Minute {
+				t.Errorf("the turn ended at %s", event.Time)
+			}
+		}
+		jump(false)
+		if _, err := w.log.Commit(context.Background(), store.Change{Execution: id, Notify: true}); err != nil { // it looks at its clock again
+			t.Fatal(err)
+		}
+		if end := w.ended(id); end.Output.FinishReason != domain.FinishExpired {
+			t.Fatalf("it is %s: %+v", end.Status, end.Output)
+		}
+		if took := time.Since(begun); took < 644*time.Second || took > 646*time.Second {
+			t.Errorf("expired after %s", took)
+		}
+	})
+}
+
+// eachJump runs a test with a wall clock that jumps an hour ahead, and with one that jumps an hour back.
+func eachJump(t *testing.T, script sessionstest.Script, test func(t *testing.T, w *world, jump func(on bool))) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			var off atomic.Int64
+			onFakeTimeWith(t, func(c *sessions.Config) {
+				c.Agents[domain.SourceInternal] = sessionstest.Open(script)
+				c.WallClock(func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+			}, func(t *testing.T, w *world) {
+				test(t, w, func(on bool) {
+					off.Store(0)
+					if on {
+						off.Store(int64(by))
+					}
+				})
+			})
+		})
+	}
 }

@@ -44,7 +44,7 @@ func (d *draft) empty() bool {
 // [session.attempt].
 func (s *session) emit(d *draft, payload domain.Payload) {
 	if d.at.IsZero() {
-		d.at = time.Now().UTC().Truncate(time.Microsecond)
+		d.at = s.date()
 	}
 	event := s.event(payload)
 	event.Time = d.at

@@ -120,3 +120,17 @@ func TestWhatTakesAWhileIsJudgedAllTheSame(t *testing.T) {
 		}
 	})
 }
+
+// TestACallThatTookAWhileToJudgeChangesTheStatus: when it starts, the execution is executing a tool, also where nothing else happens that
+// would tell.
+func TestACallThatTookAWhileToJudgeChangesTheStatus(t *testing.T) {
+	judge := newSlowJudge(t)
+	w := newWorld(t, storetest.SQLite(t), inserts, judge.wire)
+	id := w.start(trusting)
+	<-judge.asked
+	w.until(id, domain.ToolCallRequestedType)
+	time.AfterFunc(200*time.Millisecond, judge.letGo) // later than a session waits for a judgement
+	w.becomes(id, domain.StatusExecutingTool, 1)
+	w.answers(id, "c1", "inserted")
+	w.ended(id)
+}

@@ -98,6 +98,8 @@ type Config struct {
 
 	// committed hears of each commit of a session, in its goroutine; for tests.
 	committed func(id domain.ExecutionID, seq int64, progress *domain.Progress)
+	// wallClock tells the time of day; time.Now but in tests.
+	wallClock func() time.Time
 }
 
 // Manager starts, cancels and takes up executions. Its methods may be called at once.
@@ -135,7 +137,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		dependencies: &dependencies{
 			store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault,
 			masker: config.Masker, judges: config.Judge, limits: limits, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
-			commands: newCommandQueue(limits.Commands), draining: make(chan struct{}), committed: config.committed,
+			commands: newCommandQueue(limits.Commands), draining: make(chan struct{}), committed: config.committed, wallClock: config.wallClock,
 		},
 		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
 		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
@@ -145,6 +147,9 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 	m.dispatch = m
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
+	}
+	if m.wallClock == nil {
+		m.wallClock = time.Now
 	}
 	if m.judges == nil {
 		m.judges = approvals.Policy.Judge
@@ -386,7 +391,7 @@ func (m *Manager) session(execution domain.Execution, epoch int64, lease context
 	return &session{
 		deps: m.dependencies, execution: execution,
 		claim:    claim{epoch: epoch, lease: lease, departed: make(chan struct{})},
-		progress: progressOf(execution), length: execution.LastSeq,
+		progress: progressOf(execution), clock: clock{wall: m.wallClock}, length: execution.LastSeq,
 		agent:   agentHandle{session: execution.AgentSession, loading: execution.Request.ResumeSession},
 		control: control{watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()},
 		inbox:   newInbox(), masking: masking{masker: m.masker, streams: map[domain.TextKey]*secrets.Stream{}},

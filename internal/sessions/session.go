@@ -22,6 +22,7 @@ type session struct {
 	execution domain.Execution // its fields that never change; what changes is in progress
 	claim     claim
 	progress  *domain.Progress // what the log implies; only [session.emit] changes it
+	clock     clock            // of the events
 	length    int64            // of the log, as far as this session knows
 	turn      turnRun
 	agent     agentHandle
@@ -54,6 +55,7 @@ type dependencies struct {
 	draining   chan struct{} // closes with the drain
 
 	committed func(domain.ExecutionID, int64, *domain.Progress) // see [Config]; nil but in tests
+	wallClock func() time.Time
 }
 
 // dispatcher starts sessions, and is told by them how they get on.

@@ -159,7 +159,7 @@ func (s *session) timeLeft() (<-chan time.Time, func() bool) {
 	if limit == 0 || !s.progress.Active() {
 		return nil, func() bool { return false }
 	}
-	timer := time.NewTimer(limit - s.progress.ActiveTime(time.Now()))
+	timer := time.NewTimer(limit - s.progress.ActiveTime(s.clock.now()))
 	return timer.C, timer.Stop
 }
 

@@ -384,7 +384,7 @@ func (s *session) endOpen() error {
 
 // closeTurn drafts the end of the turn, with all in it that was still open.
 func (s *session) closeTurn(end outcome) *draft {
-	d := &draft{advanced: true}
+	d := &draft{advanced: true, at: s.clock.set()} // the time of the turn is over
 	s.closeTexts(d, false)
 	s.closeCalls(d)
 	s.emit(d, domain.TurnEnded{
@@ -434,7 +434,7 @@ const goOn = "The process in which you were working was stopped in the middle of
 func (s *session) rest(seconds int, over state) state {
 	var deadline <-chan time.Time
 	if seconds > 0 {
-		timer := time.NewTimer(time.Until(s.progress.Since.Add(time.Duration(seconds) * time.Second)))
+		timer := time.NewTimer(s.progress.Since.Add(time.Duration(seconds) * time.Second).Sub(s.clock.now()))
 		defer timer.Stop()
 		deadline = timer.C
 	}

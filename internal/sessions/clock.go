@@ -1,0 +1,39 @@
+package sessions
+
+import (
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// clock dates the events of a session. It is set by the wall clock, and then goes on by the monotonic one until it is set again: a wall clock
+// that jumps in the middle of a turn neither uses up the time of the turn nor gives it more.
+type clock struct {
+	wall  func() time.Time
+	begun time.Time // when it was set, by the wall clock; zero: it was not
+	since time.Time // the same instant, by the monotonic clock
+}
+
+// set takes the time from the wall clock.
+func (c *clock) set() time.Time {
+	c.begun, c.since = c.wall().Round(0), time.Now()
+	return c.now()
+}
+
+// now is the time as the database keeps it.
+func (c *clock) now() time.Time {
+	if c.begun.IsZero() {
+		return c.set()
+	}
+	return c.begun.Add(time.Since(c.since)).UTC().Truncate(time.Microsecond)
+}
+
+// date is the time of a change that begins. The clock is set where nothing is measured by the events of the log: neither the active
+// time of the turn, nor for how long the execution rests.
+func (s *session) date() time.Time {
+	status := s.progress.Status
+	if s.progress.Active() || status == domain.StatusIdle || status == domain.StatusInterrupted {
+		return s.clock.now()
+	}
+	return s.clock.set()
+}
