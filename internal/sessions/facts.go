@@ -55,7 +55,11 @@ func (s *session) derive(d *draft) { s.deriveWith(d, s.progress.Streaming) }
 
 // deriveWith sets the first status that holds, where text arrives or does not.
 func (s *session) deriveWith(d *draft, streaming bool) {
-	if !s.progress.Turn.Open || s.turn.result != nil || s.progress.Status == domain.StatusInitializing {
+	if !s.progress.Turn.Open || s.turn.result != nil {
+		return
+	}
+	switch s.progress.Status {
+	case domain.StatusInitializing, domain.StatusInterrupted: // the turn is open, and its agent is not at work
 		return
 	}
 	status := domain.StatusWaiting
