@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,4 +40,35 @@ func TestABugInTheBeginningEndsTheExecution(t *testing.T) {
 		t.Errorf("drain: %v; live %d", err, w.manager.Live())
 	}
 	w.stop()
+}
+
+// An execution begins with its creation where its agent is there at once; otherwise it begins when the agent is there.
+func TestAnExecutionBeginsWithItsCreation(t *testing.T) {
+	for _, slow := range []time.Duration{0, time.Second} {
+		t.Run(slow.String(), func(t *testing.T) {
+			open := sessionstest.Open(func(ctx context.Context, _ *sessionstest.Turn) (domain.StopReason, error) {
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			})
+			onFakeTimeWith(t, func(c *sessions.Config) {
+				c.Agents[domain.SourceInternal] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+					time.Sleep(slow)
+					return open(ctx, opening)
+				}
+			}, func(t *testing.T, w *world) {
+				begun := time.Now()
+				id := w.start()
+				log, err := w.store.Events(context.Background(), id, 0, 9)
+				if err != nil {
+					t.Fatal(err)
+				}
+				created := slices.Contains(types(log), domain.TurnStartedType)
+				if waited := time.Since(begun); created != (slow == 0) || waited > 10*time.Millisecond {
+					t.Errorf("answered after %s with %v", waited, types(log))
+				}
+				w.becomes(id, domain.StatusWaiting, 1)
+				w.cancel(id)
+			})
+		})
+	}
 }

@@ -213,6 +213,8 @@ func (m *Manager) Start(
 		panic(err) // it was made here
 	}
 	failpoint.Hit(failpoint.SessionAdmitted)
+	beginning := s.beginWith(&creation)
+	beginning.passBefore()
 	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
 	switch {
 	case errors.Is(err, events.ErrUnderWay):
@@ -221,6 +223,7 @@ func (m *Manager) Start(
 		m.dismiss(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}
+	beginning.passAfter()
 	failpoint.Hit(failpoint.SessionCreated)
 	execution.LastSeq = 1
 	go m.drive(s)

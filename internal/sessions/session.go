@@ -73,6 +73,7 @@ type claim struct {
 	epoch    int64
 	lease    context.Context // ends when this replica may not write any more
 	recovers bool            // from an earlier driver, or from the queue
+	begun    bool            // the first turn began with the creation
 	bell     int64           // as it stood when the execution was claimed
 	released bool            // the execution is given back when the session has left
 	parked   bool            // nobody drives the execution any more
@@ -200,6 +201,9 @@ func (s *session) vacate(which func(*call) bool) {
 }
 
 func (s *session) closeAgent() {
+	if s.agent.opening != nil {
+		s.agent.open, s.agent.opening = s.agent.opening.stop(), nil
+	}
 	if s.agent.open == nil {
 		return
 	}

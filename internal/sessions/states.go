@@ -20,6 +20,8 @@ func (s *session) queued() state {
 		return s.takeUp
 	case s.control.requests.Cancel != nil: // it was created too late for its answer
 		return s.finish(s.cancellation())
+	case s.claim.begun:
+		return s.goOn
 	}
 	return s.settling(func() state {
 		d := &draft{}
@@ -33,7 +35,10 @@ func (s *session) queued() state {
 
 // initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
 func (s *session) initializing() state {
-	o := s.beginToOpen()
+	o := s.agent.opening
+	if s.agent.opening = nil; o == nil {
+		o = s.beginToOpen()
+	}
 	defer func() { s.agent.open = o.stop() }() // also where something here panics: the process must not be forgotten
 	for {
 		select {
