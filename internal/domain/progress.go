@@ -110,13 +110,20 @@ func (p *Progress) Apply(event Event) error {
 	if err != nil || payload == nil {
 		return err
 	}
-	p.clock.take(event.Time, payload)
-	p.retries.take(payload)
-	p.applyTurn(event.Time, payload)
-	p.applyText(payload)
-	p.applyCall(event.Time, payload)
+	p.apply(event.Time, payload)
 	return nil
 }
+
+func (p *Progress) apply(at time.Time, payload Payload) {
+	p.clock.take(at, payload)
+	p.retries.take(payload)
+	p.applyTurn(at, payload)
+	p.applyText(payload)
+	p.applyCall(at, payload)
+}
+
+// ApplyText is [Progress.Apply] for the piece of a text that an event at that time holds.
+func (p *Progress) ApplyText(at time.Time, piece Payload) { p.apply(at, piece) }
 
 // known decodes the event; nil where this version does not know its type.
 func (e Event) known() (Payload, error) {

@@ -3,6 +3,7 @@ package sessions
 import (
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
@@ -37,6 +38,22 @@ func (d *draft) empty() bool {
 	return len(d.events) == 0 && len(d.debug) == 0 && d.park == nil && !d.advanced
 }
 
+// onlySays tells whether the draft has nothing but what the agent said: nobody waits for it, and no row but that of the execution changes.
+func (d *draft) onlySays() bool {
+	return len(d.asked)+len(d.resolved)+len(d.replies)+len(d.dropped)+len(d.audit)+len(d.handed)+len(d.closing) == 0 &&
+		d.started == "" && d.park == nil && !d.resumed && d.ended == nil && d.output == nil && d.generated == nil
+}
+
+// after is the draft with all that comes before it.
+func (d *draft) after(said *draft) *draft {
+	both := *d
+	both.events = slices.Concat(said.events, d.events)
+	both.debug = slices.Concat(said.debug, d.debug)
+	both.hits = slices.Concat(said.hits, d.hits)
+	both.advanced = said.advanced || d.advanced
+	return &both
+}
+
 // emit adds what happens to the change, masked, dated and encoded as the log will hold it, and applies exactly that to the progress. All
 // events of a change have one time.
 //
@@ -49,7 +66,9 @@ func (s *session) emit(d *draft, payload domain.Payload) {
 	event := s.event(payload)
 	event.Time = d.at
 	d.events = append(d.events, event)
-	if err := s.progress.Apply(event); err != nil {
+	if _, _, text := growing(payload); text != "" && utf8.ValidString(text) { // most events are pieces of text, which the log holds as they are
+		s.progress.ApplyText(event.Time, payload)
+	} else if err := s.progress.Apply(event); err != nil {
 		panic(err) // no server could read it back
 	}
 	if s.agent.transcript != nil {

@@ -25,6 +25,10 @@ func (s *session) takeIn() error {
 			s.absorb(d, i)
 		}
 	}
+	if s.turn.result != nil && d.onlySays() {
+		s.held = d
+		return nil
+	}
 	return s.commit(d)
 }
 

@@ -408,6 +408,9 @@ func (s *session) handOver() state {
 
 // giveBack lets go of the execution as it stands.
 func (s *session) giveBack() state {
+	if err := s.tellHeld(); err != nil {
+		return s.abandon(err)
+	}
 	failpoint.Hit(failpoint.SessionReleasing)
 	s.claim.released = true
 	return nil

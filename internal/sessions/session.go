@@ -34,6 +34,7 @@ type session struct {
 	rules     rules
 	blocks    generating
 	spent     *outcome // the budget is used up
+	held      *draft   // what the agent said last, as it came with the end of the turn; nil: all is written
 }
 
 // dependencies are what the sessions of a server share.
@@ -253,13 +254,27 @@ func (s *session) attempt(drafted func() *draft) error {
 	return err
 }
 
-// commit writes a draft and answers those who wait for it. While the database is away it tries again: the agent goes
+// tellHeld writes what is held where nothing else follows it: half an answer, of a turn that the next driver goes on with.
+func (s *session) tellHeld() error {
+	d := s.held
+	if d == nil {
+		return nil
+	}
+	s.held = nil
+	return s.commit(d)
+}
+
+// commit writes a draft and answers those who wait for it. What the agent said last goes with the end of the turn: both
+// came in the same moment, and are one commit. While the database is away it tries again: the agent goes
 // on into the inbox meanwhile. It gives up where the lease is lost, where the change is refused, and where nobody can
 // tell whether it was written.
 func (s *session) commit(d *draft) error {
 	if d.empty() { // nothing to write, but perhaps somebody to answer
 		d.answer()
 		return nil
+	}
+	if s.held != nil {
+		d = d.after(s.held)
 	}
 	change := d.change(s)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
@@ -272,6 +287,7 @@ func (s *session) commit(d *draft) error {
 			return context.Cause(s.claim.lease) // it is written, but nothing may start under it any more
 		}
 		if err == nil {
+			s.held = nil
 			d.passAfter()
 			if s.deps.committed != nil {
 				s.deps.committed(s.execution.ID, outcome.LastSeq, s.progress)

@@ -249,7 +249,12 @@ func (s *session) conclude() state {
 	if s.unheard() {
 		return s.reopen
 	}
-	_ = s.heed() // what cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
+	if s.heed() != nil && s.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
+		if err := s.tellHeld(); err != nil {
+			return s.abandon(err)
+		}
+		_ = s.heed() // what still cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
+	}
 	if s.control.requests.Cancel != nil {
 		return s.finish(s.cancellation())
 	}
