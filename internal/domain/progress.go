@@ -105,12 +105,28 @@ func Fold(log []Event) (*Progress, error) {
 
 // Apply takes the next event of the log. It passes over a type that it does not know, so that an older server can read a newer log. Where
 // it fails, the log is broken.
-func (p *Progress) Apply(event Event) error {
-	payload, err := event.known()
-	if err != nil || payload == nil {
+func (p *Progress) Apply(event Event) error { return event.ApplyTo(p) }
+
+// ApplyText is [Progress.Apply] for the piece of a text that an event at that time holds.
+func (p *Progress) ApplyText(at time.Time, piece Payload) { p.apply(at, piece) }
+
+// Folded is what a log amounts to: a [Progress] or a [Transcript].
+type Folded interface {
+	apply(at time.Time, payload Payload)
+}
+
+// ApplyTo has each take the event as the next of its log, and decodes it once; see [Progress.Apply].
+func (e Event) ApplyTo(all ...Folded) error {
+	if _, known := decoders[e.Type]; !known {
+		return nil
+	}
+	payload, err := e.Payload()
+	if err != nil {
 		return err
 	}
-	p.apply(event.Time, payload)
+	for _, folded := range all {
+		folded.apply(e.Time, payload)
+	}
 	return nil
 }
 
@@ -120,17 +136,6 @@ func (p *Progress) apply(at time.Time, payload Payload) {
 	p.applyTurn(at, payload)
 	p.applyText(payload)
 	p.applyCall(at, payload)
-}
-
-// ApplyText is [Progress.Apply] for the piece of a text that an event at that time holds.
-func (p *Progress) ApplyText(at time.Time, piece Payload) { p.apply(at, piece) }
-
-// known decodes the event; nil where this version does not know its type.
-func (e Event) known() (Payload, error) {
-	if _, known := decoders[e.Type]; !known {
-		return nil, nil
-	}
-	return e.Payload()
 }
 
 func (p *Progress) applyTurn(at time.Time, payload Payload) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // Transcript is what was said in an execution, as a model needs it: without the messages that the client brought along. It grows with each
@@ -39,11 +40,9 @@ func NewTranscript() *Transcript {
 }
 
 // Apply takes the next event of the log, as [Progress.Apply] does.
-func (t *Transcript) Apply(event Event) error {
-	payload, err := event.known()
-	if err != nil {
-		return err
-	}
+func (t *Transcript) Apply(event Event) error { return event.ApplyTo(t) }
+
+func (t *Transcript) apply(_ time.Time, payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
 		if p.Text != "" {
@@ -74,7 +73,6 @@ func (t *Transcript) Apply(event Event) error {
 			c.done, c.result = true, p.ForModel()
 		}
 	}
-	return nil
 }
 
 // ForModel is the tool result that the model gets, live and after a recovery.

@@ -66,13 +66,16 @@ func (s *session) emit(d *draft, payload domain.Payload) {
 	event := s.event(payload)
 	event.Time = d.at
 	d.events = append(d.events, event)
-	if _, _, text := growing(payload); text != "" && utf8.ValidString(text) { // most events are pieces of text, which the log holds as they are
+	if _, _, text := growing(payload); text != "" && utf8.ValidString(text) && s.agent.transcript == nil { // most events; the log holds the text as it is
 		s.progress.ApplyText(event.Time, payload)
-	} else if err := s.progress.Apply(event); err != nil {
-		panic(err) // no server could read it back
+		return
 	}
+	folded := []domain.Folded{s.progress}
 	if s.agent.transcript != nil {
-		_ = s.agent.transcript.Apply(event) // it can be read, as was just seen
+		folded = append(folded, s.agent.transcript)
+	}
+	if err := event.ApplyTo(folded...); err != nil {
+		panic(err) // no server could read it back
 	}
 }
 

@@ -158,15 +158,14 @@ func (s *session) closeLost(d *draft) {
 // the log is broken where it fails. None of its pages is kept: of a million events they would be hundreds of megabytes.
 func (s *session) readLog(transcript *domain.Transcript) (broken bool, err error) {
 	progress := domain.NewProgress()
+	folded := []domain.Folded{progress}
+	if transcript != nil {
+		folded = append(folded, transcript)
+	}
 	err = eachEvent(s.claim.lease, s.deps.store, s.execution.ID, func(event domain.Event) error {
-		if err := progress.Apply(event); err != nil {
-			broken = true
-			return err
-		}
-		if transcript != nil {
-			return transcript.Apply(event)
-		}
-		return nil
+		err := event.ApplyTo(folded...)
+		broken = err != nil
+		return err
 	})
 	if err != nil {
 		return broken, err
