@@ -45,6 +45,7 @@ type Service struct {
 	isolation       Isolation // of commands; nil if nothing isolates them
 }
 
+// NewService returns a service that reads from s, writes to log, and checks edited arguments with tools.
 func NewService(s Store, log Log, tools Tools) *Service {
 	return &Service{store: s, log: log, tools: tools}
 }

@@ -74,8 +74,8 @@ func (t EventType) Piece() bool {
 	return t == MessageDeltaType || t == ThoughtDeltaType || t == ToolCallUpdatedType
 }
 
-// Payload is the data of one type of event. The set is closed: each type has its constant above, its struct and its name in the list below, and
-// its schema in api/openapi.yaml, and a test holds the three together.
+// Payload is the data of one type of event. The set is closed: each type has a constant, a struct, its name in the list of decoders, and
+// a schema in api/openapi.yaml; a test compares them.
 type Payload interface {
 	EventType() EventType
 }

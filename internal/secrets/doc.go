@@ -1,4 +1,4 @@
-// Package secrets keeps secrets out of what people and models see, and hands those that have a name to whom they are
+// Package secrets masks secrets in all text for people and models, and hands named secrets to the commands that they are
 // for.
 //
 // # Model
@@ -18,9 +18,9 @@
 //
 // # Promises
 //
-//   - No value of at least [MinLength] bytes is left in what [Masker.Mask] returns, in any of the forms above.
+//   - No value of at least [MinLength] bytes is left in the result of [Masker.Mask], in any of the forms above.
 //   - A text without a find is returned as it is, without an allocation.
-//   - The time is linear in the text, whatever the text is: it is written by those who are being watched.
+//   - The time is linear in the text, whatever the text is: its authors are those who are being watched.
 //   - A stream releases what Mask makes of the whole text, wherever the cuts are. It holds back the end alone, and only
 //     what may be the beginning of something: at most as many bytes as the longest form has, 32 times as many of what looks like
 //     rows of hex and a few rows more, or 8 KiB of what looks like a key.
@@ -41,7 +41,7 @@
 // Numbers that are not hex are not read: what od -c and od -b print, \123 in octal, bytes in decimal. Where od prints letters above their hex
 // (od -c -tx1), the letters of the first row stay.
 //
-// Who wants to smuggle a secret out can always write it in a form that nobody thought of: reversed, one letter a line, every other
+// An attacker can always write a secret in a form that is not listed here: reversed, one letter a line, every other
 // letter escaped. Masking is against accidents.
 //
 // # Use

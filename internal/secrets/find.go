@@ -8,14 +8,14 @@ type find struct {
 
 // growth is a find whose end has not been seen yet.
 type growth struct {
-	at int // it reaches up to here, and nobody has looked further
+	at int // it reaches up to here, and the rest is not read yet
 	by grower
 }
 
-// grower goes on with what was found.
+// grower continues a find.
 type grower interface {
-	// grow returns where it ends, or how far it reaches and who goes on there when more of the text is known. With end
-	// nothing follows the text, and nobody goes on.
+	// grow returns the end of the find, or its end so far and the grower that continues when more of the text is known. With end
+	// nothing follows the text, and next is nil.
 	grow(text []byte, i int, end bool) (to int, next grower)
 }
 

@@ -25,7 +25,7 @@ func forms(value string) []string {
 	}
 	all := slices.Concat([]string{value}, inURLs(value), inJSON(value), inHTML(value), inBase64(value), inHex(value), byLine(value))
 	return slices.DeleteFunc(all, func(form string) bool {
-		return len(form) < MinLength || strings.Contains(Masked, form) // what is masked stays as it is when it is masked again
+		return len(form) < MinLength || strings.Contains(Masked, form) // masked text must not change when it is masked again
 	})
 }
 

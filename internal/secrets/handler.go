@@ -32,7 +32,7 @@ func NewHandler(inner slog.Handler, m *Masker) slog.Handler {
 
 var _ slog.Handler = (*Handler)(nil)
 
-// Masker is what it masks with, for what is said beside the log.
+// Masker returns the masker, for output beside the log.
 func (h *Handler) Masker() *Masker { return h.masker }
 
 // Enabled asks the handler behind.
@@ -90,7 +90,7 @@ func (h *Handler) attr(a slog.Attr) slog.Attr {
 	return slog.Attr{Key: h.text(a.Key), Value: value}
 }
 
-// printed is what a value says of itself: an error its message, a Stringer its text. A value that panics says so.
+// printed is the text of a value: the message of an error, the string of a Stringer. A value that panics says so.
 func printed(value any) string {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
 		return string(v.Bytes())
@@ -112,7 +112,7 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:end], len(text))
 }
 
-// visible spells out what cannot be seen. The JSON handler escapes the control characters of ASCII alone, and a terminal
+// visible escapes invisible characters. The JSON handler escapes the control characters of ASCII alone, and a terminal
 // obeys others.
 func visible(text string) string {
 	if strings.IndexFunc(text, unseen) < 0 {

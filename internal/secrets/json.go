@@ -41,7 +41,7 @@ type document struct {
 	names  int             // how many members had to be renamed
 }
 
-// mask writes what stands in the place of a string, where that is another one.
+// mask writes the masked string, if it differs.
 func (d *document) mask(from, to int) {
 	said := d.raw[from:to]
 	var text string

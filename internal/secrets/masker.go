@@ -16,7 +16,7 @@ type Masker struct {
 	dumps   *dumpIndex
 }
 
-// lookFor is what may begin with two bytes.
+// lookFor says which finds may begin with two bytes.
 type lookFor uint8
 
 const (

@@ -1,9 +1,9 @@
 package secrets
 
-// rest is what follows the prefix of a kind of key.
+// rest matches the text after the prefix of a kind of key.
 type rest interface {
-	// match looks at what begins at i. While that may still become a key, more is true: unless end says that nothing
-	// will follow the text. What it says never changes with what follows, so that a text in pieces is judged as a whole
+	// match matches the text from i on. While it may still become a key, more is true, unless end says that nothing follows the
+	// text. Later text never changes its result, so that a text in pieces is judged as a whole
 	// one is.
 	match(text []byte, i int, end bool) (f find, more bool)
 }
@@ -88,5 +88,5 @@ func dashed(c byte) bool { return word(c) || c == '-' }
 
 func capital(c byte) bool { return c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' }
 
-// token is what RFC 6750 allows after "Bearer ".
+// token are the bytes that RFC 6750 allows after "Bearer ".
 func token(c byte) bool { return dashed(c) || c == '.' || c == '~' || c == '+' || c == '/' || c == '=' }

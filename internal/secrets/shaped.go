@@ -61,7 +61,7 @@ const (
 )
 
 func (k privateKey) match(text []byte, i int, end bool) (f find, more bool) {
-	const least = 20 // who writes about such keys shows the first line alone
+	const least = 20 // a text about such keys shows only the first line
 	begin, cut := label(text, i)
 	if begin == 0 {
 		return find{}, cut && !end
@@ -159,7 +159,7 @@ func (p publicOr) match(text []byte, i int, end bool) (f find, more bool) {
 	return p.secret.match(text, i, end)
 }
 
-// login is what follows the "://" of an address: a user, a password, and an @.
+// login is the text after the "://" of an address: a user, a password, and an @.
 type login struct{}
 
 func (login) match(text []byte, i int, end bool) (f find, more bool) {
@@ -178,7 +178,7 @@ func (login) match(text []byte, i int, end bool) (f find, more bool) {
 	return find{from: i + len(user) + 1, to: i + host}, false
 }
 
-// authority is what an address has before its path. A password with one of these in it stands there escaped.
+// authority are the bytes of an address before its path. A password with one of these in it stands there escaped.
 func authority(c byte) bool {
 	return c > ' ' && c != 0x7f && strings.IndexByte("/?#\\\"'`<>", c) < 0
 }

@@ -1,6 +1,6 @@
 package secrets
 
-// shape is what a kind of key looks like: a prefix that says whose it is, and then what follows.
+// shape describes a kind of key: a prefix that names its vendor, and the text after it.
 type shape struct {
 	prefix string
 	rest   rest

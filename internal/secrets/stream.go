@@ -13,14 +13,14 @@ type Stream struct {
 // NewStream returns a stream for one text.
 func NewStream(m *Masker) *Stream { return &Stream{walk: walk{masker: m.known()}} }
 
-// Write takes the next piece, and returns what may be shown now. Where nothing is held back or hidden, it returns the
+// Write takes the next piece, and returns the text that may be shown now. Where nothing is held back or hidden, it returns the
 // piece itself, without an allocation.
 func (s *Stream) Write(piece string) (release string) {
 	s.walk.text = append(s.walk.text, piece...)
 	return s.advance(piece, false)
 }
 
-// Close returns what was held back. The stream is new then, and may take another text.
+// Close returns the text that was held back. The stream may then take another text.
 func (s *Stream) Close() (rest string) {
 	rest = s.advance("", true)
 	*s = *NewStream(s.walk.masker)

@@ -15,7 +15,7 @@ import (
 type Secret struct {
 	Name     string // agents and models refer to it by this
 	From     string // where the operator puts it, for messages: a variable of the server
-	Variable string // what a command has it in
+	Variable string // the variable of the command
 	Value    string `json:"-"` // empty: not available
 }
 
@@ -127,13 +127,13 @@ func (v *Vault) Names() []string {
 	return slices.Sorted(maps.Keys(v.secrets))
 }
 
-// Info is what may be shown of a secret.
+// Info describes a secret without its value.
 type Info struct {
 	Name, From, Variable string
 	Available            bool // it has a value
 }
 
-// Secrets lists what may be shown, by name.
+// Secrets lists the secrets without their values, by name.
 func (v *Vault) Secrets() (infos []Info) {
 	for _, name := range v.Names() {
 		s := v.secrets[name]

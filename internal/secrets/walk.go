@@ -15,7 +15,7 @@ type walk struct {
 	done int // how much of the text is in out, or hidden
 }
 
-// scan looks for all that begins in the text, up to where it cannot be told yet.
+// scan finds all secrets that begin in the text, up to the place where more text is needed.
 func (w *walk) scan(end bool) {
 	w.grow(end)
 	for limit := w.limit(); w.at < limit; w.at++ {
@@ -77,7 +77,7 @@ func (w *walk) hide() {
 	w.done, w.to, w.shown = w.to, 0, false
 }
 
-// show writes what stands in the place of the find under way.
+// show writes the mask of the find under way.
 func (w *walk) show() {
 	if !w.shown {
 		w.out = append(append(w.out, w.text[w.done:w.from]...), Masked...)

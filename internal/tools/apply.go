@@ -18,10 +18,10 @@ type placed struct {
 	hunk
 	number int // in the patch, from 1
 	at     int
-	length int // of what is there
+	length int // of the replaced lines
 }
 
-// apply returns what the patch makes of a text. Every hunk is looked for in the text as it is, so the order of hunks does
+// apply returns the patched text. Every hunk is looked for in the text as it is, so the order of hunks does
 // not matter, and two that touch the same line are an error. moved says which were found elsewhere.
 func (p filePatch) apply(ctx context.Context, text string) (after, moved string, err error) {
 	lines := splitLines(text)

@@ -48,7 +48,7 @@ func readFields(arguments json.RawMessage, form string, known ...string) (fields
 	return members, nil
 }
 
-// read takes in the next member, and returns its name.
+// read reads the next member, and returns its name.
 func (f fields) read(decoder *json.Decoder) (name string, err error) {
 	token, err := decoder.Token()
 	if err != nil {

@@ -76,7 +76,7 @@ func (Bash) Check(arguments json.RawMessage, dir string) (Intent, error) {
 	}, nil
 }
 
-// access says what the command gets beyond the workspace.
+// access describes the access of the command beyond the workspace.
 func (a bashArguments) access() string {
 	var kinds []string
 	if len(a.hosts) > 0 {

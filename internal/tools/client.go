@@ -22,7 +22,7 @@ const (
 	clientMessage        = "The arguments do not fit the tool. Mend these places:"
 )
 
-// clientName is what every vendor takes for the name of a tool.
+// clientName is the pattern of tool names that every vendor accepts.
 var clientName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
 
 // ClientTool is a tool that the client runs. The agent's loop hands its calls to [domain.Host.CallClient].
@@ -34,7 +34,7 @@ type ClientTool struct {
 
 var _ Tool = (*ClientTool)(nil)
 
-// NewClientTool makes a tool of what a request declares. What is wrong with it is a [*domain.Error] with
+// NewClientTool makes a tool of a request's declaration. An invalid one is a [*domain.Error] with
 // [domain.CodeInvalid], whose pointers begin at the declaration.
 func NewClientTool(declared domain.ClientTool) (*ClientTool, error) {
 	switch {
@@ -94,7 +94,7 @@ func (c *ClientTool) checkBlocks(arguments json.RawMessage) error {
 	}
 	blocks, given := membersOf(arguments)["blocks"]
 	if !given || string(bytes.Join(bytes.Fields(blocks), nil)) == "[]" {
-		return nil // what must be there, the schema says
+		return nil // the schema says which members are required
 	}
 	if details := c.blocks.CheckBlocks(blocks); len(details) > 0 {
 		return misfit(clientMessage, "/blocks", details)

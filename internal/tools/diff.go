@@ -15,7 +15,7 @@ const (
 	maxHunks        = 200
 )
 
-// patchKind is what a patch does with one file.
+// patchKind is the change of a patch to one file.
 type patchKind string
 
 const (
@@ -51,8 +51,8 @@ func (p filePatch) String() string {
 type hunk struct {
 	at         int // the first line, from 1; 0 where the header does not say
 	lines      []hunkLine
-	oldUnended bool // the last line of what is there has no line feed
-	newUnended bool // nor has the last one of what comes
+	oldUnended bool // the last old line has no line feed
+	newUnended bool // nor has the last new one
 }
 
 type hunkLine struct {
@@ -77,7 +77,7 @@ type patchReader struct {
 	next  int
 	files []filePatch
 	hunks int
-	mail  bool // a further mail has begun, with what people write
+	mail  bool // a further mail has begun, with text
 }
 
 // parsePatch reads a unified diff, of git or of another program.
@@ -97,7 +97,7 @@ func parsePatch(text string) ([]filePatch, error) {
 	return r.files, nil
 }
 
-// section reads what is about one file, or passes over a line that is about none, such as a commit message.
+// section reads the part about one file, or skips a line that is about none, such as a commit message.
 func (r *patchReader) section() error {
 	switch line := r.lines[r.next]; {
 	case strings.HasPrefix(line, "diff --git "):
@@ -331,7 +331,7 @@ func (r *patchReader) unended(h *hunk) error {
 	return nil
 }
 
-// suits holds a hunk to what becomes of the file.
+// suits checks that a hunk fits the kind of the patch.
 func (r *patchReader) suits(at int, kind patchKind, h hunk) error {
 	for _, line := range h.lines {
 		if kind == creates && line.op != '+' {

@@ -102,7 +102,7 @@ func (Edit) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 	return edited(wanted.path, after, first, len(fitted.new), count)
 }
 
-// fitted has the line ends of the file: what a model writes ends with \n, whatever it was shown.
+// fitted has the line ends of the file: a model writes \n, whatever it has read.
 func (e editArguments) fitted(content string) editArguments {
 	windows := crlf(content)
 	switch {
@@ -180,7 +180,7 @@ func (e editArguments) missing(content string) error {
 		visible(e.path), place+1, difference(lines, place, block, "oldText"), aboutMask(e.old))
 }
 
-// apply returns where the first change begins, how many there are, and what comes of them.
+// apply returns the place of the first change, the number of changes, and the new text.
 func (e editArguments) apply(content string) (first, count int, after string) {
 	first, count = strings.Index(content, e.old), 1
 	if e.all {
@@ -189,7 +189,7 @@ func (e editArguments) apply(content string) (first, count int, after string) {
 	return first, count, strings.Replace(content, e.old, e.new, count)
 }
 
-// edited shows the model what came of the first change.
+// edited shows the first change to the model.
 func edited(path, after string, first, length, count int) Result {
 	begin := strings.Count(after[:first], "\n")
 	end := begin + strings.Count(after[first:first+length], "\n")

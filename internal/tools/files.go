@@ -95,7 +95,7 @@ func (f fields) glob(name string) (glob, error) {
 	return readGlob(name, strings.TrimPrefix(pattern, "./"))
 }
 
-// readGlob refuses what would fit nothing, in silence.
+// readGlob refuses a glob that would silently match nothing.
 func readGlob(name, pattern string) (glob, error) {
 	switch {
 	case strings.HasPrefix(pattern, "/"):

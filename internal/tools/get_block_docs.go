@@ -24,7 +24,7 @@ const (
 //go:embed get_block_docs.md
 var blockDocsText string
 
-// GetBlockDocs is a reference of the types that blocks can have. They came with the request, so nobody needs to be asked.
+// GetBlockDocs is a reference of the types that blocks can have. They came with the request, so no approval is needed.
 type GetBlockDocs struct{}
 
 var _ Tool = GetBlockDocs{}

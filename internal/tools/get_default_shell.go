@@ -16,7 +16,7 @@ const (
 //go:embed get_default_shell.md
 var shellText string
 
-// GetDefaultShell tells the model what runs the scripts of the runbook.
+// GetDefaultShell names the shell that runs the scripts of the runbook.
 type GetDefaultShell struct{}
 
 var _ Tool = GetDefaultShell{}

@@ -2,7 +2,7 @@ package tools
 
 import "strings"
 
-// gitRefused are the lines in the header of a file by which git says what is more than a change of text.
+// gitRefused are the header lines of changes by git that are no changes of text.
 var gitRefused = []struct{ prefix, why string }{
 	{"old mode ", "modes cannot be changed by a patch; use a command"},
 	{"new mode ", "modes cannot be changed by a patch; use a command"},
@@ -13,7 +13,7 @@ var gitRefused = []struct{ prefix, why string }{
 	{"Binary files ", "binary patches cannot be applied"},
 }
 
-// gitSection reads what git writes about one file. Its names and hunks, where it has any, stand as in any other patch.
+// gitSection reads git's header of one file. Its names and hunks, where it has any, stand as in any other patch.
 func (r *patchReader) gitSection() error {
 	begin, kind := r.next, edits
 	for r.next++; r.next < len(r.lines) && r.gitHeader(); r.next++ {

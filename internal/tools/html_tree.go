@@ -197,7 +197,7 @@ func (b *treeBuilder) close(ends, within []atom.Atom) bool {
 	return false
 }
 
-// attributes keeps what the text of a page needs, and makes links absolute.
+// attributes keeps the attributes that the text of a page needs, and makes links absolute.
 func (b *treeBuilder) attributes(token html.Token) []html.Attribute {
 	var kept []html.Attribute
 	for _, attribute := range token.Attr {

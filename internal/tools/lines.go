@@ -129,7 +129,7 @@ func similarLine(lines, block []string) int {
 	return best
 }
 
-// squeezed is a line without what people do not see of white space.
+// squeezed is a line with its white space normalized.
 func squeezed(line string) string { return strings.Join(strings.Fields(line), " ") }
 
 func words(line string) map[string]bool {
@@ -175,7 +175,7 @@ func difference(lines []string, place int, block []string, what string) string {
 	return "Only the ends of lines differ."
 }
 
-// quoted shows a line with its tabs and what else cannot be seen.
+// quoted shows a line with its tabs and other invisible characters.
 func quoted(line string) string {
 	return fmt.Sprintf("%q", shorten(line, 120, 40))
 }

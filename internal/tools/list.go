@@ -21,7 +21,7 @@ const (
 //go:embed list.md
 var listText string
 
-// List shows the model what is in a folder.
+// List shows the content of a folder to the model.
 type List struct{}
 
 var _ Tool = List{}
@@ -107,7 +107,7 @@ func listed(path string, entry fs.DirEntry) string {
 	}
 }
 
-// listing says on lines of their own what is not in the list.
+// listing names the missing entries on lines of their own.
 func listing(lines string, more int, walked *walk) Result {
 	if lines == "" {
 		lines = "(nothing)\n"

@@ -35,7 +35,7 @@ type output struct {
 	partial []byte     // the begun rune at the end of the last write
 	live    []byte     // not yet emitted
 	sent    int        // bytes emitted
-	silent  bool       // the live bound is reached, or nobody listens any more
+	silent  bool       // the live bound is reached, or the session has ended
 	timer   *time.Timer
 	closed  bool
 	shown   headTail // for people
@@ -62,7 +62,7 @@ func newOutput(ctx context.Context, host domain.Host, callID string, head, tail 
 	}
 }
 
-// Write implements io.Writer. It never fails: a command is not to die of what becomes of its output.
+// Write implements io.Writer. It never fails: a command must not fail because of its output.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +72,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close emits what waits, and returns what was printed. Nothing is emitted after it has returned.
+// close emits the pending text, and returns the output. Nothing is emitted after it has returned.
 func (o *output) close() (all printed) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,7 +99,7 @@ func (o *output) noticeLocked(left int) string {
 	return fmt.Sprintf("[… %d bytes are missing here: the output had %d bytes, and only its beginning and its end are kept.]", left, o.shown.total())
 }
 
-// noteLocked tells the model how to read what is left out: the log has all that was shown live.
+// noteLocked tells the model how to read the omitted part: the log has all text that was shown live.
 func (o *output) noteLocked(left int) string {
 	note := fmt.Sprintf("[… %d bytes left out here. To see them, use the tool read with the path %q and the offset %d.",
 		left, outputPrefix+o.callID, 1+bytes.Count(o.kept.head, []byte("\n")))
@@ -172,7 +172,7 @@ func (o *output) flushLocked() {
 	}
 }
 
-// emitLocked sends the next piece of what waits.
+// emitLocked sends the next piece of the pending text.
 func (o *output) emitLocked() {
 	beginning := string(o.live[:min(len(o.live), livePieceBytes+utf8.UTFMax)])
 	piece := beginning[:runeCut(beginning, livePieceBytes)]

@@ -68,7 +68,7 @@ func (Patch) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Re
 	return Result{Output: fmt.Sprintf("Patched %s:\n%s", counted(len(files), "file"), told)}
 }
 
-// applyAll changes all files or none, and says of each what became of it.
+// applyAll changes all files or none, and returns a line about each.
 func applyAll(ctx context.Context, host domain.Host, files []filePatch) (told string, err error) {
 	changes := make([]domain.FileChange, 0, len(files))
 	for _, file := range files {
@@ -82,7 +82,7 @@ func applyAll(ctx context.Context, host domain.Host, files []filePatch) (told st
 	return told, host.WriteFiles(ctx, changes...)
 }
 
-// change is what the patch makes of one file as it is now. moved says where hunks were found elsewhere.
+// change is the patched text of one file. moved names the hunks that were found elsewhere.
 func (p filePatch) change(ctx context.Context, host domain.Host) (change domain.FileChange, moved string, err error) {
 	change = domain.FileChange{Path: p.path, Expect: domain.NoFile}
 	before := ""

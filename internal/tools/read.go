@@ -25,13 +25,13 @@ const (
 	outputPrefix   = "output:"
 )
 
-// notText keeps a model from taking the replacement characters for what is there.
+// notText keeps a model from taking the replacement characters for the content.
 const notText = "[This is not UTF-8: each � stands for other bytes. Do not write this text back; use a command to change it.]"
 
 //go:embed read.md
 var readText string
 
-// Read gives the model a part of a text file, or of what an earlier call has printed. A file is streamed: its size does
+// Read gives the model a part of a text file, or of the output of an earlier call. A file is streamed: its size does
 // not matter.
 type Read struct{}
 
@@ -51,7 +51,7 @@ func (a readArguments) callID() string {
 	return id
 }
 
-// noun is what is read.
+// noun names the source.
 func (a readArguments) noun() string {
 	if a.callID() != "" {
 		return "output"
@@ -138,7 +138,7 @@ func openOutput(ctx context.Context, host domain.Host, callID string) (io.ReadCl
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 
-// openError says what a model can make use of; the text of a system error is not passed on.
+// openError is the error for a model; it omits the text of the system error.
 func openError(err error) error {
 	var coded *domain.Error
 	switch {
@@ -153,7 +153,7 @@ func openError(err error) error {
 	}
 }
 
-// readLines reads the lines that were asked for and says, on a line of its own, what it left out and how to go on.
+// readLines reads the requested lines and says, on a line of its own, which lines it omits and how to read them.
 func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text string, truncated bool, err error) {
 	lines := lineReader{source: bufio.NewReaderSize(file, 64<<10)}
 	if err := lines.refuseBinary(); err != nil {

@@ -26,7 +26,7 @@ const (
 //go:embed read_schema.md
 var schemaText string
 
-// ReadSchema is a reference of JSON Schemas. It reads nothing but what it was made with, so nobody needs to be asked.
+// ReadSchema is a reference of JSON Schemas. It reads only its own schemas, so no approval is needed.
 type ReadSchema struct {
 	schemas func() (map[string]json.RawMessage, error)
 }
@@ -110,7 +110,7 @@ func listSchemas(names []string, schemas map[string]json.RawMessage) string {
 	return list.String()
 }
 
-// describe is what a schema says of itself, in a line.
+// describe is the description of a schema, in one line.
 func describe(schema json.RawMessage) string {
 	var said struct{ Title, Description string }
 	if err := json.Unmarshal(schema, &said); err != nil {
@@ -153,7 +153,7 @@ func member(part json.RawMessage, token string) (json.RawMessage, bool) {
 	return below, found
 }
 
-// inside says what a pointer could go on with.
+// inside lists the next members of a pointer.
 func inside(part json.RawMessage) string {
 	names := slices.Sorted(maps.Keys(membersOf(part)))
 	if len(names) == 0 {

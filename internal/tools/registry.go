@@ -42,7 +42,7 @@ func (r *Registry) Lookup(name string) (Tool, bool) {
 // Tools are all tools, in their order.
 func (r *Registry) Tools() []Tool { return r.tools }
 
-// Definitions lists what every tool is, in the order of Tools. The list belongs to the registry: who changes something in it
+// Definitions lists the definitions, in the order of Tools. The list belongs to the registry: who changes something in it
 // takes a copy.
 func (r *Registry) Definitions() []Definition { return r.definitions }
 

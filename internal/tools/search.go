@@ -93,7 +93,7 @@ func (Search) Run(ctx context.Context, host domain.Host, call domain.ToolCall) R
 	return found.result()
 }
 
-// finds is what one search has found so far.
+// finds holds the matches of one search so far.
 type finds struct {
 	searchArguments
 	host domain.Host
@@ -105,10 +105,10 @@ type finds struct {
 	walked  walk
 
 	binary, large, unread int // files that were left out
-	long                  int // lines of which the end was left out
+	long                  int // lines whose end was omitted
 }
 
-// everywhere searches a folder, or the one file that the path is. Where time runs out, what was found so far counts.
+// everywhere searches a folder, or the one file that the path is. When its time is over, the matches so far count.
 func (f *finds) everywhere(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, maxSearchTime)
 	defer cancel()
@@ -234,7 +234,7 @@ func aroundMatch(line []byte, at int) string {
 	return text
 }
 
-// result says on lines of their own what was not searched or is not shown.
+// result names on lines of their own the files that were not searched and the matches that are not shown.
 func (f *finds) result() Result {
 	text := f.lines.String()
 	if text == "" {

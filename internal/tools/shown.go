@@ -10,10 +10,10 @@ import (
 	"signoff/internal/domain"
 )
 
-// What a model reads of a file is not always what the file holds: secrets are masked, and bytes that are no text become the
-// replacement character. A model that writes back what it has read would destroy both, and be told that all went well.
+// A model does not always read the real content of a file: secrets are masked, and bytes that are no text become the replacement
+// character. A model that writes back the text that it has read would destroy both without an error.
 
-// unmasks refuses a text that has the mark of a secret in more places than what is there now. path is what would be changed.
+// unmasks refuses a text that has the mark of a secret in more places than the current content of path.
 func unmasks(path, before, after string) error {
 	if strings.Count(after, domain.Masked) <= strings.Count(before, domain.Masked) {
 		return nil
@@ -30,7 +30,7 @@ func aboutMask(lines ...string) string {
 	return " Where you were shown " + domain.Masked + ", the file holds a secret: leave that line out."
 }
 
-// knowing refuses to replace a file by what read has shown of it. Another text means that the model knows what it replaces.
+// knowing refuses to replace a file by the text that read has shown of it.
 func (w writeArguments) knowing(ctx context.Context, host domain.Host) error {
 	if !strings.Contains(w.content, domain.Masked) && !strings.ContainsRune(w.content, utf8.RuneError) {
 		return nil

@@ -16,7 +16,7 @@ const submitFields = `"blocks" (a list of blocks)`
 //go:embed submit_blocks.md
 var submitText string
 
-// SubmitBlocks hands in what a model has written for a runbook. Nobody runs it: the agent's loop gives the blocks to
+// SubmitBlocks submits the blocks that a model has written for a runbook. Nobody runs it: the agent's loop gives the blocks to
 // [domain.Host.SubmitBlocks], and the call stays open until a person has made up their mind.
 type SubmitBlocks struct {
 	Types *runbooks.Types // that the blocks can have; nil: any
@@ -88,7 +88,7 @@ func (s SubmitBlocks) Blocks(arguments json.RawMessage) (json.RawMessage, error)
 	return blocks, nil
 }
 
-// misfit tells the model what is wrong with its arguments, a line for each place.
+// misfit lists the mistakes in the arguments for the model, a line for each place.
 func misfit(told, pointer string, details []domain.Detail) error {
 	lines := []string{told}
 	for _, detail := range details {
@@ -103,7 +103,7 @@ func misfit(told, pointer string, details []domain.Detail) error {
 	return err
 }
 
-// blockCount says how many blocks of which types there are.
+// blockCount counts the blocks by type.
 func blockCount(blocks json.RawMessage) string {
 	var list []struct {
 		Type string `json:"type"`

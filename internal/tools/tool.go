@@ -12,15 +12,15 @@ import (
 // Tool is one thing that the internal agent can do. What a tool knows never changes: its methods may be called at once from
 // several goroutines, also for several executions.
 type Tool interface {
-	// Definition says what the model is told, and what power the tool needs.
+	// Definition returns the model's view of the tool, and its class.
 	Definition() Definition
 
-	// Check reads the arguments and says what would happen; dir is the working directory. Broken arguments are a
+	// Check reads the arguments and describes the call; dir is the working directory. Broken arguments are a
 	// [*domain.Error] with [domain.CodeInvalidArguments], whose message helps the model to mend them. So are fields that
-	// the tool does not know: a person would sign for something that nobody does.
+	// the tool does not know: a person would approve a restriction that nobody keeps.
 	Check(arguments json.RawMessage, dir string) (Intent, error)
 
-	// Run does it, with call.Arguments, which a decider may have written anew since Check. It blocks until the work
+	// Run does it, with call.Arguments, which a decider may have edited since Check. It blocks until the work
 	// is over or ctx ends, whichever is first. What went wrong is in the result.
 	Run(ctx context.Context, host domain.Host, call domain.ToolCall) Result
 }
@@ -30,30 +30,30 @@ type Tool interface {
 type Asker interface {
 	Tool
 
-	// Form is what the person is shown: {message, schema}, where schema is the JSON Schema of an object. Broken
+	// Form is the question to the person: {message, schema}, where schema is the JSON Schema of an object. Broken
 	// arguments are the same errors as those of Check.
 	Form(arguments json.RawMessage) (form json.RawMessage, err error)
 
-	// Answered tells the model what the person answered. The answer fits the schema of the form.
+	// Answered returns the model's result for the person's answer. The answer fits the schema of the form.
 	Answered(arguments, answer json.RawMessage) Result
 }
 
-// Definition is what a tool is called, what it needs, and what the model reads about it.
+// Definition is the name of a tool, its class, and its text for the model.
 type Definition struct {
 	Name        string
-	Version     string // part of what a person signs: raise it when the same arguments come to mean something else
+	Version     string // part of the approved hash: raise it when the same arguments get another meaning
 	Class       domain.Class
 	Description string
 	Schema      json.RawMessage // a JSON Schema object
 }
 
-// Intent is what a call with certain arguments would do.
+// Intent is the effect of a call with certain arguments.
 type Intent struct {
 	Summary string        // in a sentence, for a person
 	Action  domain.Action // in the terms of the policy
 }
 
-// Result is what became of a run.
+// Result is the result of a run.
 type Result struct {
 	Output      string // for people, and for the model where ModelOutput is empty
 	ModelOutput string // for the model alone, where it gets other words: how to read the text that it does not get

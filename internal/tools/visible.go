@@ -11,7 +11,7 @@ import (
 // visible writes text as one line in which every character can be seen.
 func visible(text string) string { return flat(domain.ShowUnseen(text)) }
 
-// revealed is text as one line for whoever decides: look-alikes are marked as well.
+// revealed is text as one line for a decider: look-alikes are marked as well.
 func revealed(text string) string { return flat(domain.Reveal(text)) }
 
 func flat(text string) string { return strings.ReplaceAll(text, "\n", "⏎") }

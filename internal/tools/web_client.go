@@ -38,7 +38,7 @@ func webClient(host string, allowPrivate bool) *http.Client {
 }
 
 // sameHost follows a redirect that stays where a person, or the policy, let the model go to. Another host would be another
-// question, so the model is told of it and may ask.
+// question, so the model gets the new URL and may ask.
 func sameHost(request *http.Request, via []*http.Request) error {
 	from, to := via[len(via)-1].URL, request.URL
 	target := code(withoutUser(to).String())
@@ -68,7 +68,7 @@ func withoutUser(target *url.URL) *url.URL {
 	return &plain
 }
 
-// webError says what a model can make use of. The text of a network error is not passed on: it names addresses, and the
+// webError is the error for a model. It omits the text of the network error, which names addresses, and the
 // URL that was asked for, which may hold a key.
 func webError(ctx context.Context, err error) error {
 	var (

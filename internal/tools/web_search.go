@@ -26,7 +26,7 @@ const (
 //go:embed web_search.md
 var webSearchText string
 
-// SearchConfig is what an operator says about the search.
+// SearchConfig is the operator's configuration of the search.
 type SearchConfig struct {
 	Provider string // see [SearchProviders]
 	URL      string // of the provider; empty for its usual one
@@ -42,7 +42,7 @@ type WebSearch struct {
 
 var _ Tool = (*WebSearch)(nil)
 
-// NewWebSearch returns the tool, or what is wrong with config. Where there is no provider, there is no tool.
+// NewWebSearch returns the tool, or the mistake in config. Without a provider there is no tool.
 func NewWebSearch(config SearchConfig) (*WebSearch, error) {
 	provider, known := searchProviders[config.Provider]
 	if !known {
