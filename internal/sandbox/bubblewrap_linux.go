@@ -14,7 +14,7 @@ func (p plan) bubblewrap() []string {
 	if !privileged() {
 		args = append(args, "--unshare-user")
 	}
-	args = append(args, "--dir", "/etc", "--dir", "/var") // what bubblewrap makes by the way is closed to others
+	args = append(args, "--dir", "/etc", "--dir", "/var") // parents that bubblewrap makes itself are closed to others
 	args = append(args, systemArgs()...)
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
 	args = append(args, p.tmpfs("/dev/shm", shmSize)...)

@@ -12,7 +12,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Run runs command and copies what it prints, stdout and stderr in their order, to output as it comes. It returns when
+// Run runs command and copies its stdout and stderr, in their order, to output as they come. It returns when
 // the command and all its descendants are dead, which is at most about two seconds after command.Timeout or the end of
 // ctx. The end of ctx is an error, its cause; the end of the timeout is a result with TimedOut set.
 //
@@ -20,7 +20,7 @@ import (
 // takes the place of the sandbox's own, PATH included, and of two entries with one name the later counts.
 //
 // A program that does not exist is a result with exit code 127, one that cannot be executed 126, and output says so,
-// as a shell does it. Other errors than the end of ctx say what became of the command: [domain.CodeNotStarted] means for
+// as a shell does it. Other errors than the end of ctx say how far the command came: [domain.CodeNotStarted] means for
 // certain that nothing of it has run, so that it may be tried again, and [domain.CodeToolFailed] that it may have run in part.
 //
 // So many commands and processes start at once as there are processors; the others wait for that, and their time does not
@@ -79,7 +79,7 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	}, nil
 }
 
-// wellFormed refuses what would not arrive as it was shown: JSON would replace bytes that are not UTF-8.
+// wellFormed refuses arguments that would not arrive as they were shown: JSON would replace bytes that are not UTF-8.
 func wellFormed(argv []string) error {
 	if len(argv) == 0 || argv[0] == "" {
 		return domain.Errorf(domain.CodeInvalidArguments, "The command is empty.")
@@ -92,7 +92,7 @@ func wellFormed(argv []string) error {
 	return nil
 }
 
-// environs refuses what would not arrive as it was given. It quotes nothing: an entry may be a secret.
+// environs refuses entries that would not arrive unchanged. It quotes nothing: an entry may be a secret.
 func environs(env []string) error {
 	for i, entry := range env {
 		name, _, isPair := strings.Cut(entry, "=")
@@ -115,7 +115,7 @@ func (c Config) proxyTo(hosts []string) (Proxy, error) {
 	return c.Network(hosts)
 }
 
-// workspace resolves dir and refuses folders that cannot be a workspace: they would open up what is to be closed.
+// workspace resolves dir and refuses folders that cannot be a workspace: they would open protected folders.
 func workspace(dir string) (string, error) {
 	if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
 		return "", domain.Errorf(domain.CodeInvalidArguments, "The working directory %q is not an absolute path.", dir)

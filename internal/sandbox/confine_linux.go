@@ -16,7 +16,7 @@ import (
 )
 
 // Limits of one process. There is none on memory: sanitizers and JavaScript engines reserve far more addresses than
-// they use, so a limit that they survive would be none. The supervisor counts what the whole tree really uses.
+// they use, so a limit that they survive would be none. The supervisor counts the memory that the whole tree really uses.
 const (
 	maxFileSize  = 4 << 30
 	maxOpenFiles = 4096
@@ -54,7 +54,7 @@ func confine(args []string) int {
 			_, _ = unix.Write(trouble, []byte(err.Error()))
 			return 1
 		}
-		environment = append(variables, environment...) // what the command is given counts more
+		environment = append(variables, environment...) // the command's own entries win
 	}
 	unix.Umask(0o022)
 	_, _ = unix.Setsid() // fails where we lead a session already
@@ -81,7 +81,7 @@ func receiveEnvironment() (entries []string, err error) {
 	return entries, err
 }
 
-// setEnvironment takes over the environment of what is to be run. That happens last, so that nothing in it has any say before.
+// setEnvironment sets the environment of the program. That happens last, so that no entry affects the stage.
 func setEnvironment(environment []string) {
 	os.Clearenv()
 	for _, entry := range environment {
@@ -197,7 +197,7 @@ func (p plan) inPlace() error {
 	return nil
 }
 
-// checkGuards makes sure that each guard is where it was to be. bubblewrap goes by names, and what has been at a name when the plan was
+// checkGuards makes sure that each guard is in its place. bubblewrap goes by names, and the file that had a name when the plan was
 // made may have been moved away since by a command that runs beside this one.
 func (p plan) checkGuards() error {
 	for _, g := range p.Guards {
@@ -273,7 +273,7 @@ func newKeyring() error {
 }
 
 // limitThreads stops a fork bomb before the supervisor has counted it. The kernel counts per user and user namespace:
-// without one of our own, what the user runs elsewhere would count, too, and root is exempt.
+// without one of our own, the user's other programs would count, too, and root is exempt.
 func (p plan) limitThreads() error {
 	if os.Getuid() == 0 || p.Method == bySubreaper {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// What permission rules deny is kept from a command by mounts: what it must not write is mounted read-only, and in the place of
-// what it must not read lies something empty. So it does not matter by which name, link or program the command tries. A mount needs
-// something to lie on, at a place that nobody can exchange; where there is none, whoever judges the command is told why.
+// Mounts keep a command from denied paths: a path that it must not write is mounted read-only, and an empty file or folder covers one
+// that it must not read. So the name, link or program that the command uses does not matter. A mount needs an existing path that nobody
+// can exchange; without one, the policy gets the reason.
 
-// systemInSight is what commands see besides their workspace, their own /tmp, and the settings in systemFiles.
+// systemInSight are the folders that commands see besides their workspace, their own /tmp, and the settings in systemFiles.
 var systemInSight = append([]string{"/proc", "/dev"}, systemFolders...)
 
 // The reasons why a command cannot be kept from a path. They follow "because".
@@ -32,7 +32,7 @@ var (
 	errManyFiles   = fmt.Errorf("it holds more than %d files, too many to look for second names (hard links)", maxDeniedFiles)
 )
 
-// maxDeniedFiles bounds what is looked through before a command; a file takes some microseconds.
+// maxDeniedFiles bounds the files that are checked before a command; a file takes some microseconds.
 const maxDeniedFiles = 10_000
 
 // Reaches lists the files and folders of this machine that a command in dir can read, or can write.
@@ -47,7 +47,7 @@ func (s *Sandbox) Reaches(dir string, write bool) []string {
 	}
 }
 
-// Keeps returns nil where a command in dir can be kept from what is denied, also where it cannot reach that anyway. Otherwise the error says
+// Keeps returns nil if a command in dir can be kept from the denied path, or cannot reach it anyway. Otherwise the error says
 // why not, in words that follow "because". It reads the file system, in bounded work, until ctx ends.
 func (s *Sandbox) Keeps(ctx context.Context, dir string, denied domain.Denied) error {
 	g, err := s.coverOf(dir, denied)
@@ -57,7 +57,7 @@ func (s *Sandbox) Keeps(ctx context.Context, dir string, denied domain.Denied) e
 	return onlyNames(ctx, denied.Path)
 }
 
-// deny guards what a command is kept from. What cannot be guarded any more stops the command: somebody has changed the workspace since it
+// deny guards a denied path. If that is no longer possible, the command does not start: somebody has changed the workspace since it
 // was judged.
 func (s *Sandbox) deny(dir string, denied domain.Denied, add func(string, guardKind)) error {
 	g, err := s.coverOf(dir, denied)
@@ -71,7 +71,7 @@ func (s *Sandbox) deny(dir string, denied domain.Denied, add func(string, guardK
 	return nil
 }
 
-// coverOf is the guard that keeps a command in dir from what is denied; none (an empty path) where the command cannot reach it.
+// coverOf is the guard that keeps a command in dir from the denied path; none (an empty path) if the command cannot reach it.
 func (s *Sandbox) coverOf(dir string, denied domain.Denied) (guard, error) {
 	as := readOnly
 	if denied.Hidden {

@@ -15,7 +15,7 @@ var (
 	configSetting = regexp.MustCompile(`^\s+([A-Za-z]+) = ([A-Za-z0-9 ._/@:+~*=,-]*)$`)
 )
 
-// harmlessSettings are what git init and git clone write, and who the author is.
+// harmlessSettings are the settings that git init and git clone write, and the author.
 var harmlessSettings = map[string]bool{
 	"core.repositoryformatversion": true, "core.filemode": true, "core.bare": true, "core.logallrefupdates": true,
 	"core.ignorecase": true, "core.symlinks": true, "user.name": true, "user.email": true,

@@ -9,8 +9,8 @@ import (
 
 func noNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
 
-// Landlock stands behind the mounts: what is not mounted cannot be reached, and what Landlock does not name cannot be
-// reached either, should a mount ever let something through.
+// Landlock is the second barrier behind the mounts: a command reaches only mounted paths, and of those only the ones that Landlock
+// names, should a mount ever let something through.
 const (
 	landlockRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	landlockTouch = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | landlockDevice

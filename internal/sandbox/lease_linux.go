@@ -96,7 +96,7 @@ func (l *lease) awaitEnd(alarm int, over chan<- struct{}) {
 	defer close(over)
 	for !l.isOver() {
 		if err := l.sleep(alarm); err != nil {
-			return // nobody would know any more when it ends
+			return // the end of the lease could not be seen any more
 		}
 	}
 }

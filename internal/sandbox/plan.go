@@ -13,7 +13,7 @@ import (
 type plan struct {
 	Method   method
 	Dir      string         // the workspace, absolute, without symlinks
-	Folder   identity       // what Dir was when the plan was made
+	Folder   identity       // the identity of Dir when the plan was made
 	Guards   []guard        // parts of the workspace that get a mount of their own
 	Watched  []watchedPlace // places in the workspace that the command must leave as they are
 	Tools    tools          // where things are on this machine
@@ -31,7 +31,7 @@ type plan struct {
 	Spawned    func(pid int) `json:"-"` // see [Sandbox]
 }
 
-// tools is what was found on this machine.
+// tools are the programs found on this machine.
 type tools struct {
 	Bubblewrap string // path; empty where it is not installed
 	SizedTmpfs bool   // bubblewrap can limit a tmpfs
@@ -52,7 +52,7 @@ const (
 	hidden   guardKind = "hidden"
 )
 
-// systemFolders are what programs need. Where one is a symlink, as /bin is on most systems, it stays one.
+// systemFolders are the folders that programs need. If one is a symlink, as /bin is on most systems, it stays one.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
 // systemFiles is the part of /etc that programs need and that holds no secrets. /etc/shadow, host keys and service
@@ -76,8 +76,8 @@ func (p plan) environment() []string {
 	return append(p.stageEnvironment(), p.Env...)
 }
 
-// stageEnvironment is what the stages run with, and what a command finds besides what it is given. The stages themselves
-// never run with what is given: an LD_PRELOAD in it would be loaded before the isolation is complete.
+// stageEnvironment is the environment of the stages, and of a command besides its own entries. The stages never run with those
+// entries: an LD_PRELOAD in it would be loaded before the isolation is complete.
 //
 // Home is the throw-away /tmp, so that no command finds a .bashrc or .gitconfig that an earlier one has written. Without
 // isolation, /tmp is everybody's, and home is the workspace.
@@ -145,8 +145,8 @@ func (all *guards) addOne(path string, as guardKind) {
 
 var strictness = map[guardKind]int{pinned: 0, readOnly: 1, hidden: 2}
 
-// needed drops what an outer guard does already. What would be mounted in a hidden folder has no place there, and what is pinned in a
-// read-only one would be writable again.
+// needed drops guards that an outer guard covers: nothing can be mounted in a hidden folder, and a pinned path in a read-only folder
+// would be writable again.
 func (all guards) needed() []guard {
 	slices.SortStableFunc(all, func(a, b guard) int { return strings.Compare(a.sortKey(), b.sortKey()) })
 	var kept []guard

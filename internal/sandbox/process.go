@@ -41,12 +41,12 @@ type Child struct {
 
 // Exit is how a process ended.
 type Exit struct {
-	Code    int    // as a shell tells it: 128 + signal for a killed process; -1 where nobody knows
-	Signal  string // what that signal is called, such as "killed"; empty where Code tells of none
-	Trouble string // why nobody knows: the supervisor was killed, and everything with it
+	Code    int    // as of a shell: 128 + signal for a killed process; -1 if unknown
+	Signal  string // the name of that signal, such as "killed"; empty without one
+	Trouble string // why the code is unknown: the supervisor was killed, and everything with it
 }
 
-// Terminate asks the program itself, not what it has started, to end: SIGTERM. Kill is for those that do not.
+// Terminate asks the program, but not its children, to end: SIGTERM. Kill is for programs that do not.
 func (c *Child) Terminate() {
 	select {
 	case c.asked <- struct{}{}:

@@ -43,7 +43,7 @@ func (p *pump) carry() {
 	}
 }
 
-// write hands on what was read. After the writer has failed, the rest is dropped, and the command does not notice.
+// write forwards the output. After the writer has failed, it drops the rest, and the command does not notice.
 func (p *pump) write(chunk []byte) {
 	if len(chunk) == 0 || !p.open() {
 		return

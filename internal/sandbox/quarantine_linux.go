@@ -56,7 +56,7 @@ func (q quarantine) check(one watchedPlace) string {
 	return note
 }
 
-// find looks path up. A link on the way is what is found: it was not there before, wherever it leads.
+// find looks path up. It returns a link on the way instead: the link is new, wherever it leads.
 func (q quarantine) find(path string) (string, fs.FileInfo, error) {
 	for _, part := range parents(path) {
 		info, err := q.folder.Lstat(part)
@@ -68,7 +68,7 @@ func (q quarantine) find(path string) (string, fs.FileInfo, error) {
 	return path, info, err
 }
 
-// harmless reports whether what has appeared may stay: git init and git clone are ordinary work.
+// harmless reports whether a new file may stay: git init and git clone are ordinary work.
 func (q quarantine) harmless(path string, info fs.FileInfo) bool {
 	switch path {
 	case ".git":

@@ -23,7 +23,7 @@ const (
 	deviceMount   = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
 )
 
-// devices is what programs expect to find in /dev.
+// devices are the devices that programs expect in /dev.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
 // Of /proc, the first can be written by uid 0 even without capabilities, which reaches the host: core_pattern names a
@@ -120,7 +120,7 @@ func (r *root) copyMount(source, target string, attributes uint64) mountCopy {
 	return mountCopy{fd: fd, folder: info.IsDir(), target: target}
 }
 
-// clone copies a mount. Attributes hold for what is mounted below it, too.
+// clone copies a mount. Attributes hold for mounts below it, too.
 func clone(dir int, path string, attributes uint64) (int, error) {
 	flags := uint(unix.OPEN_TREE_CLONE | unix.O_CLOEXEC | unix.AT_RECURSIVE)
 	if path == "" {
@@ -244,7 +244,7 @@ func (r *root) hide(target string) {
 	}
 }
 
-// seal makes one mount read-only, and leaves alone what is mounted below it.
+// seal makes one mount read-only, and not the mounts below it.
 func (r *root) seal(target string) {
 	if r.err == nil {
 		r.fail("sealing "+target, unix.MountSetattr(unix.AT_FDCWD, staging+target, 0,
@@ -292,7 +292,7 @@ func guardOne(folder, path string, as guardKind) error {
 	return unix.MoveMount(cover, "", spot, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// coverFor returns what to mount on spot: itself, or where it is to be hidden, something empty.
+// coverFor returns the mount for spot: itself, or an empty file or folder to hide it.
 func coverFor(spot int, as guardKind) (int, error) {
 	switch as {
 	case pinned:
@@ -323,7 +323,7 @@ func emptyFolder() (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, readOnlyMount)
 }
 
-// moveIn makes the new root the root, and lets go of the old one.
+// moveIn makes the new root the root, and unmounts the old one.
 func (r *root) moveIn() {
 	if r.err != nil {
 		return

@@ -116,7 +116,7 @@ func (p plan) begin(output io.Writer) (*job, error) {
 }
 
 // limit returns a context that ends when the command has not begun in time, and when its own time is up, which counts from
-// the moment in which it began: a busy machine must not cost the command what is the command's. 0 is no timeout.
+// the moment in which it began: a busy machine must not take the command's time. 0 is no timeout.
 func (j *job) limit(ctx context.Context, start, timeout time.Duration) (context.Context, context.CancelFunc) {
 	limited, end := context.WithCancelCause(ctx)
 	go func() {
@@ -143,7 +143,7 @@ func (j *job) limit(ctx context.Context, start, timeout time.Duration) (context.
 	return limited, func() { end(nil) }
 }
 
-// disconnect ends the command's network, and says last what it was used for.
+// disconnect ends the command's network, and appends a line about its use.
 func (j *job) disconnect() {
 	if j.proxy == nil {
 		return
@@ -222,7 +222,7 @@ func (r *running) terminate() {
 	}
 }
 
-// listen reads the report, and drops what is beyond the limit rather than block the one who writes it.
+// listen reads the report, and drops text beyond the limit rather than block the writer.
 func (r *running) listen(pipe *os.File) {
 	defer pipe.Close()
 	text := bufio.NewReader(io.LimitReader(pipe, reportLimit))
@@ -278,7 +278,7 @@ func (j *job) wait(ctx context.Context) (report, error) {
 	}
 }
 
-// last reads what the supervisor said at its end: a line of JSON, or the text of a crash.
+// last reads the last message of the supervisor: a line of JSON, or the text of a crash.
 func (r *running) last() (report, error) {
 	var end report
 	text := <-r.report

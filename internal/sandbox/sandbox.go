@@ -9,7 +9,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Mode is what the operator asks for.
+// Mode is the operator's choice.
 type Mode string
 
 const (
@@ -19,7 +19,7 @@ const (
 	ModeOff        Mode = "off" // no isolation; the supervisor still kills everything
 )
 
-// Kind is what isolates commands.
+// Kind names the isolation of commands.
 type Kind string
 
 const (
@@ -29,20 +29,20 @@ const (
 	KindNone       Kind = "none" // nothing works: every command is refused
 )
 
-// Config is what the operator decides.
+// Config is the operator's configuration.
 type Config struct {
 	Mode Mode
 
-	// Hidden files and folders are covered inside a workspace that contains them: the server's own data, for one. What
-	// lies outside of the workspace is out of sight anyway. Paths that do not exist are skipped.
+	// Hidden files and folders are covered inside a workspace that contains them, such as the server's data. Paths outside of the
+	// workspace are out of sight anyway. Paths that do not exist are skipped.
 	Hidden []string
 
 	// ReadOnly files and folders keep their content inside a workspace that contains them: the server's configuration
 	// names commands to run, so a command that could write it would run outside after the next start.
 	ReadOnly []string
 
-	// Network makes what carries a command's connections to the hosts that it is granted, or says what is wrong with them.
-	// Where it is nil, such a command is refused.
+	// Network makes the proxy for a command's connections to the granted hosts, or returns the mistake in them. If it is nil, a
+	// command with hosts is refused.
 	Network func(hosts []string) (Proxy, error)
 
 	links []string // those of ReadOnly that were links when the sandbox was made
@@ -55,7 +55,7 @@ type Proxy interface {
 	Start(relay *os.File)
 	// Close ends all connections. When it returns, nothing of the proxy runs.
 	Close()
-	// Traffic is a line about what was connected to and what was refused; empty where nothing was asked for.
+	// Traffic is a line about the connections and the refusals; empty without any.
 	Traffic() string
 }
 
@@ -75,13 +75,13 @@ type Sandbox struct {
 	spawned    func(pid int) // nil, but in tests: a supervisor is there and has no order yet
 }
 
-// Report tells what works on this machine, for people.
+// Report lists the kinds that work on this machine, for people.
 type Report struct {
 	Active Kind
 	Probes []Probe // in the order of preference
 }
 
-// Probe is what became of trying one kind.
+// Probe is the result of trying one kind.
 type Probe struct {
 	Kind   Kind
 	Works  bool
@@ -94,7 +94,7 @@ type method string
 const (
 	byBubblewrap   method = "bubblewrap"
 	byNamespaces   method = "namespaces"
-	byPIDNamespace method = "pidNamespace" // off: nothing but the PID namespace that lets nobody survive
+	byPIDNamespace method = "pidNamespace" // off: only a PID namespace, whose end kills all processes
 	bySubreaper    method = "subreaper"    // off, where not even that can be had
 )
 
@@ -127,7 +127,7 @@ func reason(err error) string {
 // Name is the kind in use.
 func (s *Sandbox) Name() string { return string(s.kind) }
 
-// Report tells what was found when the sandbox was made.
+// Report returns the probes of [New].
 func (s *Sandbox) Report() Report { return Report{Active: s.kind, Probes: s.reports} }
 
 // Trust sets the moment until which commands and processes of this server may run; the zero time, the default, is for

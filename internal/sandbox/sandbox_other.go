@@ -11,7 +11,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// lease has nobody to tell here: nothing runs.
+// lease has no effect here: nothing runs.
 type lease struct{}
 
 func newLease() (*lease, error) { return nil, nil }

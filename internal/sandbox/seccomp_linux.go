@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter closes doors that namespaces leave open. It is a list of what is forbidden, not of what is allowed: the
+// The filter forbids system calls that namespaces allow. It lists the forbidden ones, not the allowed ones: the
 // commands are compilers, test suites and package managers, and the boundary is the namespaces.
 
 // forbidden system calls fail as if not permitted.

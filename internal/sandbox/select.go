@@ -30,7 +30,7 @@ const (
 	startLimit = time.Minute
 )
 
-// New tries out what works here. A kind asked for by name that does not work is an error; auto always succeeds, and
+// New tries all kinds. A kind asked for by name that does not work is an error; auto always succeeds, and
 // refuses every command where nothing works.
 func New(ctx context.Context, config Config) (*Sandbox, error) {
 	if config.Mode == "" {
@@ -50,7 +50,7 @@ func New(ctx context.Context, config Config) (*Sandbox, error) {
 	return s, s.verdict(ctx)
 }
 
-// finding is what came of trying a kind: the method that works and how, or why none does.
+// finding is the result of trying a kind: the method that works and how, or why none does.
 type finding struct {
 	method method
 	detail string

@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	handedLease  = 3 // in the supervisor, and in nobody else
+	handedLease  = 3 // in the supervisor only
 	handedInput  = 4 // of a process, in the supervisor
 	handedErrors = 5
 	handedRelay  = 4 // of a command with network, in the supervisor
@@ -86,7 +86,7 @@ func findTools() tools {
 	return tools{Bubblewrap: path, SizedTmpfs: strings.Contains(string(help), "--size")}
 }
 
-// complain tells the stage above what went wrong.
+// complain reports an error to the stage above.
 func complain(err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	return 1

@@ -18,7 +18,7 @@ type stream struct {
 	ended bool
 }
 
-const maxPipeSize = 1 << 20 // what an ordinary user can blow a pipe up to
+const maxPipeSize = 1 << 20 // the largest pipe of an ordinary user
 
 // finish is called when everything is dead. What is in the pipe can still be read, and then comes the end, also where
 // some process outside was handed the pipe and keeps it open.
@@ -46,7 +46,7 @@ func (s *stream) Read(buffer []byte) (n int, err error) {
 // Close implements [io.Closer].
 func (s *stream) Close() error { return s.pipe.Close() }
 
-// readNow takes what is in the pipe, at most as much as was there when the tree died: a process outside may still write.
+// readNow reads the content of the pipe, at most as much as was there when the tree died: a process outside may still write.
 func (s *stream) readNow(buffer []byte) (n int, err error) {
 	_ = s.pipe.SetReadDeadline(time.Time{})
 	raw, err := s.pipe.SyscallConn()

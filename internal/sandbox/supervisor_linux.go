@@ -19,9 +19,9 @@ import (
 // only it waits for them, so none of its process ids can belong to another process by now.
 type supervisor struct {
 	plan     plan
-	child    int // what was started: bubblewrap, a watchdog or confine
+	child    int // the first stage: bubblewrap, a watchdog or confine
 	life     *os.File
-	trouble  chan string // what the stages write; closed when the last of them has let go of the pipe
+	trouble  chan string // text of the stages; closed when all of them have closed the pipe
 	lease    *lease
 	status   syscall.WaitStatus
 	ended    bool // child has, and status is its own
@@ -142,7 +142,7 @@ func (s *supervisor) terminate() {
 	}
 }
 
-// noteTrouble handles what the stages have written. A command has begun when it is isolated: that its program cannot be
+// noteTrouble handles the text of the stages. A command has begun when it is isolated: that its program cannot be
 // executed is for its output to say. A process has begun when its pipe ends and nothing follows, since the exec closes it.
 func (s *supervisor) noteTrouble(text string, more bool) {
 	switch {
@@ -168,7 +168,7 @@ func (s *supervisor) noteBegun() {
 
 func (s *supervisor) killing() bool { return s.ended || s.killed || s.excess != "" }
 
-// reap collects the dead, and reports whether there is nobody left.
+// reap collects the dead, and reports whether no child is left.
 func (s *supervisor) reap() bool {
 	for {
 		var status syscall.WaitStatus
@@ -269,7 +269,7 @@ func releaseStreams() {
 	_ = unix.Close(handedErrors)
 }
 
-// readTrouble forwards what the stages write, until all of them have closed the pipe: that the command is ready, at once and
+// readTrouble forwards the text of the stages, until all of them have closed the pipe: that the command is ready, at once and
 // however many complaints came before, and the complaints up to a limit.
 func readTrouble(pipe *os.File, trouble chan<- string) {
 	defer close(trouble)
@@ -296,7 +296,7 @@ func (p plan) sendEnvironment(pipe *os.File) {
 	_ = json.NewEncoder(pipe).Encode(p.environment())
 }
 
-// fork starts what the method begins with.
+// fork starts the first stage of the method.
 func (p plan) fork(files []uintptr) (int, error) {
 	attr := &syscall.ProcAttr{Dir: p.Dir, Env: p.stageEnvironment(), Files: files, Sys: &syscall.SysProcAttr{}}
 	attr.Sys.Pdeathsig = syscall.SIGKILL

@@ -15,7 +15,7 @@ import (
 
 const maxProcesses = 512
 
-// usableMemory is what a whole tree may use: 8 GiB, or half of a machine that has less than twice that.
+// usableMemory bounds the memory of a whole tree: 8 GiB, or half of a machine that has less than twice that.
 func usableMemory() uint64 {
 	limit := uint64(8 << 30)
 	if all := machineMemory(); all > 0 {
@@ -24,7 +24,7 @@ func usableMemory() uint64 {
 	return limit
 }
 
-// machineMemory is what this machine has, or what its container may use; 0 is unknown.
+// machineMemory is the memory of this machine, or of its container; 0 is unknown.
 func machineMemory() uint64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -48,7 +48,7 @@ func count(pid int) (processes int, memory uint64) {
 	return processes, memory
 }
 
-// resident is the memory that is a process's own: what it shares with others, such as libraries, is not counted.
+// resident is a process's own memory: memory shared with others, such as libraries, does not count.
 func resident(pid int) uint64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	fields := strings.Fields(string(text))

@@ -14,7 +14,7 @@ import (
 // read commands from their settings. What is there is read-only inside. What is not there yet cannot be mounted over, so
 // it is watched: whatever has appeared in such a place when the command is over is moved away before its result is returned.
 
-// trusted is what others outside take commands from. Signoff itself is one of them: a server that is started without
+// trusted are the files that make programs outside run something. Signoff itself is such a program: a server that is started without
 // SIGNOFF_CONFIG reads signoff.yaml in the folder that it is started in. Texts that agents merely read, such as AGENTS.md, are not in it: who
 // is to write code may write those, too, and what an agent does after reading them is judged as all that it does.
 var trusted = []string{
@@ -23,8 +23,8 @@ var trusted = []string{
 	"opencode.jsonc", "signoff.yaml",
 }
 
-// Trusted returns the names of what others outside take commands from, below any folder. Whatever else lets an agent write
-// files must guard the same.
+// Trusted returns the names of files that make programs outside run something, below any folder. All other code that writes files for
+// an agent must guard the same names.
 func Trusted() []string { return slices.Clone(trusted) }
 
 // GitParts returns the names below a folder of git's that lead git to programs.
@@ -37,7 +37,7 @@ var gitParts = []string{"commondir", "config", "config.worktree", "hooks", "modu
 // watchedPlace is a part of the workspace that a command must leave as it was.
 type watchedPlace struct {
 	Path string // relative to the workspace
-	Link string `json:",omitempty"` // what it leads to; where it is no link, nothing was there
+	Link string `json:",omitempty"` // the target of the link; empty: no file was there
 }
 
 // watches lists the places that are to stay empty, or links.
@@ -80,7 +80,7 @@ func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// protectTrusted guards what is there. What lies behind a link is left alone, as the person who made the link wants it.
+// protectTrusted guards the existing files. It leaves the targets of links alone, as the author of the link wants.
 func protectTrusted(dir string, add func(string, guardKind)) {
 	for _, path := range trusted {
 		if isPlain(dir, path) {

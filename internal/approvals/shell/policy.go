@@ -22,10 +22,10 @@ const (
 	maxMatch   = 1 << 27 // bytes of text times instructions of the pattern, over all matches of one line
 )
 
-// Policy is a compiled [domain.BashPolicy]. A nil policy has nothing to say but that somebody must look.
+// Policy is a compiled [domain.BashPolicy]. A nil policy asks a person about everything.
 type Policy struct {
 	rules  []rule
-	allows bool // what no rule matches
+	allows bool // commands that no rule matches
 	denial domain.DenyBehavior
 }
 
@@ -37,7 +37,7 @@ type rule struct {
 	begins  *regexp.Regexp // finds the longest match at the beginning: for allow
 }
 
-// Finding is what became of one part of a line, and why.
+// Finding is the judgement of one part of a line, and its reason.
 type Finding struct {
 	Command string
 	Rule    string         // its name; empty: no rule, but the default or the parser
@@ -45,7 +45,7 @@ type Finding struct {
 	Reason  string
 }
 
-// Verdict is what a policy says of a line: deny where any part is denied; otherwise ask where anything is unclear, or
+// Verdict is the judgement of a line: deny where any part is denied; otherwise ask where anything is unclear, or
 // runs what it does not show without a rule that names it; otherwise allow. It is empty where nothing was said.
 type Verdict struct {
 	Action     domain.Verdict
@@ -111,7 +111,7 @@ func compileRule(from domain.BashRule, complain func(field, format string, args 
 	return compiled
 }
 
-// Denial says what becomes of what is denied.
+// Denial says whether a denied line is blocked or needs a person.
 func (p *Policy) Denial() domain.DenyBehavior {
 	if p == nil {
 		return domain.DenyHITL

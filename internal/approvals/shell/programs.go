@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// judge looks at the arguments of a known program: what it writes, and what of it a rule must name or a person see.
+// judge reads the arguments of a known program: the files that it writes, and the parts that a rule must name or a person see.
 type judge func(r *reading, c *call)
 
 // programs are those whose arguments are understood. Every other program may do anything: it needs a rule that names it.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Names that are protected: what a machine, or the work on it, cannot be without.
+// Protected names: the files that a machine, or the work on it, needs.
 
 // homeless are the ways to write the home folder, and variables that may be empty: rm -rf "$DIR"/* is rm -rf /*. What a
 // substitution puts there is not known either: rm -rf "$(pwd)".

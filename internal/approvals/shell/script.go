@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits of what is read. Beyond them a person must look.
+// Limits of a line. Beyond them a person must decide.
 const (
 	maxLine     = 64 << 10 // bytes of a line
 	maxCommands = 50       // simple commands of a line
@@ -67,7 +67,7 @@ func (s *Script) unclear(format string, args ...any) {
 }
 
 // Readings are the commands, and whatever else a part of the line may be or turn into: wrappers as written, and guesses.
-// They are for rules that hold back; what allows must look at Commands alone.
+// They are for rules that deny or ask; rules that allow use Commands alone.
 func (s Script) Readings() []Command {
 	return slices.Concat(s.Commands, s.shadows)
 }

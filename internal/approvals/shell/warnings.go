@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Warning says what a rule that allows covers besides what its author may think of.
+// Warning names the unexpected lines that an allowing rule covers.
 type Warning struct {
 	Rule    int // its place in the policy
 	Message string

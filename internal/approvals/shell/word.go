@@ -11,7 +11,7 @@ import (
 // Unknown stands for the name of a file that is written, where it cannot be known.
 const Unknown = "?"
 
-// kind tells what is known of a word before anything runs.
+// kind says how much of a word is known before the line runs.
 type kind int
 
 const (
@@ -201,7 +201,7 @@ func unescape(value string) string {
 	})
 }
 
-// variable guesses what a variable holds: what the line itself assigned, or else its name as written.
+// variable guesses the value of a variable: the value that the line assigned, or else its name as written.
 func (w *wording) variable(exp *syntax.ParamExp) string {
 	if exp.Param != nil {
 		if value, ok := w.vars[exp.Param.Value]; ok {

@@ -9,7 +9,7 @@ import (
 // wrapper looks behind a command that runs another one.
 type wrapper func(r *reading, c *call)
 
-// shells run what they are given.
+// shells run their arguments or input as scripts.
 var shells = set("sh bash dash ash zsh ksh mksh fish csh tcsh rbash")
 
 // wrappers are filled in init, because they call each other by way of [reading.call].

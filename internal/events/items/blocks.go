@@ -23,10 +23,10 @@ func (r *Reducer) accepted(p domain.BlocksAccepted) {
 	}
 }
 
-// ended is the end of the execution: nobody can accept the blocks any more.
+// ended cancels the blocks at the end of the execution: nobody can accept them any more.
 func (r *Reducer) ended() { r.decide(domain.GenerationCancelled) }
 
-// decide says what became of the blocks that wait for somebody.
+// decide sets the state of the submitted blocks.
 func (r *Reducer) decide(state domain.GenerationState) {
 	if r.current == nil {
 		return

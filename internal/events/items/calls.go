@@ -15,7 +15,7 @@ func digestOf(arguments json.RawMessage) digest {
 }
 
 // call returns a call by its id. A log names a call by its request first; where it does not, there is an item all the same, since
-// somebody has to see that something ran.
+// a person has to see that it ran.
 func (r *Reducer) call(id string) *call {
 	c, known := r.calls[id]
 	if !known {
@@ -37,7 +37,7 @@ func (r *Reducer) requested(p domain.ToolCallRequested) {
 	r.changesAskedFor(c)
 }
 
-// askedAbout takes a question about a call. An external agent often says only now what the call is about.
+// askedAbout applies an approval of a call. An external agent often describes the call only now.
 func (r *Reducer) askedAbout(p domain.ApprovalRequested) {
 	c := r.call(p.ToolCallID)
 	c.queued, c.lost = false, c.lost || p.Kind == domain.ApprovalUnknownOutcome

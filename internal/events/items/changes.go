@@ -24,7 +24,7 @@ func (r *Reducer) changesAskedFor(c *call) {
 	}
 }
 
-// writeTextFile is what the request of an external agent to write a file is called.
+// writeTextFile is the name of an external agent's request to write a file.
 const writeTextFile = "writeTextFile"
 
 // argumentReaders know the arguments of the tools that change files.
@@ -99,7 +99,7 @@ func (r *Reducer) show(known *change, diff fileDiff) {
 	r.touch(known.item)
 }
 
-// changesSettle says of each change of a call what has become of it.
+// changesSettle sets the status of each change of a call.
 func (r *Reducer) changesSettle(c *call) {
 	for _, known := range c.changes {
 		if status := known.outcome(c.fate); status != known.Diff.Status {

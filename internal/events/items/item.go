@@ -29,7 +29,7 @@ type Item struct {
 	Blocks    *Blocks    `json:"blocks,omitempty"`
 }
 
-// Kind tells what an item is.
+// Kind is the kind of an item.
 type Kind string
 
 const (
@@ -40,7 +40,7 @@ const (
 	KindBlocks    Kind = "blocks"
 )
 
-// Status reports whether more is to come of an item.
+// Status says whether an item may still change.
 type Status string
 
 const (
@@ -48,7 +48,7 @@ const (
 	StatusComplete Status = "complete"
 )
 
-// Message is what a person or the agent says. One that is interrupted was cut short, and the model does not remember it.
+// Message is a message of a person or of the agent. One that is interrupted was cut short, and the model does not remember it.
 type Message struct {
 	Role        domain.Role `json:"role"` // user or assistant
 	Text        string      `json:"text"`
@@ -58,7 +58,7 @@ type Message struct {
 	Repair      int         `json:"repair,omitempty"` // in the user's place the session asks again, from 1: the answer did not fit
 }
 
-// Reasoning is what the model thinks aloud.
+// Reasoning is a thought of the model.
 type Reasoning struct {
 	Text        string `json:"text"`
 	Truncated   bool   `json:"truncated,omitempty"`

@@ -8,8 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// begin takes over what the request holds of the conversation. Its last message is what the first turn answers; those
-// before it are the past.
+// begin adds the messages of the request. The first turn answers the last one; those before it are history.
 func (r *Reducer) begin(p domain.ExecutionCreated) {
 	r.external = p.Source.Type == domain.SourceACP
 	given := slices.Clone(r.request.Messages)
@@ -25,7 +24,7 @@ func (r *Reducer) begin(p domain.ExecutionCreated) {
 	}
 }
 
-// prompted takes the prompt of a further turn.
+// prompted adds the prompt of a further turn.
 func (r *Reducer) prompted(p domain.TurnStarted) {
 	if p.Text != "" {
 		id := cmp.Or(string(p.PromptID), fmt.Sprintf("turn%d", p.Turn))
@@ -74,7 +73,7 @@ func newMessage(kind Kind, id string, turn int) Item {
 	return i
 }
 
-// messageEnded ends a message. One without a word is nothing to show.
+// messageEnded ends a message. A message without text has no item.
 func (r *Reducer) messageEnded(kind Kind, messageID string, interrupted bool) {
 	open, known := r.messages[textID(kind, messageID)]
 	if !known {

@@ -9,13 +9,13 @@ import (
 	"signoff/internal/domain"
 )
 
-// Step is an event as a reducer takes it.
+// Step is an event with its payload, as a reducer applies it.
 type Step struct {
 	event   domain.Event
 	payload domain.Payload // nil: no item is made of it
 }
 
-// itemTypes are the types of events that items are made of. The other ones are not even read.
+// itemTypes are the types of events that change items. Others are not decoded.
 var itemTypes = []domain.EventType{
 	domain.ExecutionCreatedType, domain.TurnStartedType, domain.TurnEndedType,
 	domain.MessageDeltaType, domain.MessageCompletedType, domain.ThoughtDeltaType, domain.ThoughtCompletedType,

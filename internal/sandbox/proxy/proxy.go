@@ -55,7 +55,7 @@ func Open(dialer egress.Dialer) (*Proxy, error) {
 	return p, nil
 }
 
-// Traffic is a line about what was connected to and what was refused; empty where nothing was asked for.
+// Traffic is a line about the connections and the refusals; empty without any.
 func (p *Proxy) Traffic() string { return p.traffic.String() }
 
 // Close ends all connections. When it returns, nothing of the proxy runs.
@@ -84,7 +84,7 @@ func (p *Proxy) serve(listener net.Listener) {
 	}
 }
 
-// closing closes c with the proxy, or when what it returns is called.
+// closing closes c with the proxy, or when its result is called.
 func (p *Proxy) closing(c io.Closer) func() {
 	stop := context.AfterFunc(p.over, func() { c.Close() })
 	return func() {
@@ -143,7 +143,7 @@ func destination(request *http.Request) (string, error) {
 	url := request.URL
 	switch {
 	case request.Method == http.MethodConnect:
-		return request.RequestURI, nil // as it is: what is odd about it, the dialer refuses
+		return request.RequestURI, nil // as it is: the dialer refuses a bad one
 	case url.Scheme != "http" || url.Host == "":
 		return "", domain.Errorf(domain.CodeMalformed, "This proxy takes CONNECT, and requests for http:// addresses.")
 	case url.User != nil:
@@ -152,7 +152,7 @@ func destination(request *http.Request) (string, error) {
 	return net.JoinHostPort(url.Hostname(), cmp.Or(url.Port(), "80")), nil
 }
 
-// unreachable says what a program may know. The text of a failed connection names resolvers and addresses of ours.
+// unreachable is the error for a program. The text of a failed connection names our resolvers and addresses.
 func unreachable(address string, err error) error {
 	var known *domain.Error
 	var lookup *net.DNSError
@@ -272,7 +272,7 @@ func (p *idleConn) Write(chunk []byte) (int, error) {
 	return p.Conn.Write(chunk)
 }
 
-// traffic counts what was connected to and what was refused.
+// traffic counts connections and refusals.
 type traffic struct {
 	mu                 sync.Mutex
 	connected, refused tally
@@ -289,7 +289,7 @@ func (t *traffic) note(address string, err error) {
 	}
 }
 
-// String is a line for whoever reads the output: most programs keep the proxy's sentence to themselves. Nothing where
+// String is a line for the reader of the output: most programs do not print the proxy's sentence. Nothing where
 // nothing was asked for.
 func (t *traffic) String() string {
 	t.mu.Lock()
