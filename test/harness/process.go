@@ -114,7 +114,7 @@ func (p *Process) Stop(patience time.Duration) (obeyed bool, err error) {
 // ErrExited is the end of a process that somebody waited for to do something.
 var ErrExited = errors.New("the process has ended by itself")
 
-// Await asks every few milliseconds until something holds. It fails with [ErrExited] where the process ends before, and with the cause of ctx.
+// Await asks every millisecond until something holds. It fails with [ErrExited] where the process ends before, and with the cause of ctx.
 func (p *Process) Await(ctx context.Context, holds func() bool) error {
 	for !holds() {
 		select {
@@ -122,7 +122,7 @@ func (p *Process) Await(ctx context.Context, holds func() bool) error {
 			return context.Cause(ctx)
 		case <-p.exited:
 			return ErrExited
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(time.Millisecond):
 		}
 	}
 	return nil
