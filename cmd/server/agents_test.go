@@ -110,14 +110,29 @@ func TestMistakesOfTheFileAreShown(t *testing.T) {
 }
 
 func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
-	config := written(t, "models:\n  local: {provider: openai}")
-	read, err := config.readRegistry()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = read.openModels(nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "signoff.yaml: models.local.model") || !strings.Contains(err.Error(), ">  2 |") {
-		t.Error(err)
+	for text, wanted := range map[string][]string{
+		"models:\n  local: {provider: openai}": {"signoff.yaml: models.local.model", ">  2 |"},
+		"models: [":                            {"signoff.yaml"},
+		"modles: {}":                           {"modles"},
+		"models: {}":                           {"names neither models nor agents"},
+		"models: {a: {provider: openai, model: x, baseURL: y}}":                            {"baseURL"},
+		"models: {default: b, a: {provider: demo}, c: {provider: demo}}":                   {`"b"`},
+		"models: {a: {provider: magic}}":                                                   {"magic"},
+		"models: {a: {provider: openai, model: x, baseUrl: \"http://u:hunter2@host/v1\"}}": {"base URL"},
+	} {
+		read, err := written(t, text).readRegistry()
+		if err == nil {
+			_, err = read.openModels(nil, nil)
+		}
+		if exitCode(err, new(bytes.Buffer)) != exitUsage || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s\nends with another code: %v", text, err)
+			continue
+		}
+		for _, want := range wanted {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s\n%q is not in: %v", text, want, err)
+			}
+		}
 	}
 }
 

@@ -149,27 +149,6 @@ func TestMistakesExitWith2(t *testing.T) {
 	}
 }
 
-func TestBrokenConfigurationFile(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct{ content, says string }{
-		"no YAML":         {"models: [", "signoff.yaml"},
-		"unknown section": {"modles: {}", "modles"},
-		"no models":       {"models: {}", "models"},
-		"unknown field":   {"models: {a: {provider: openai, model: x, baseURL: y}}", "baseURL"},
-		"unknown default": {"models: {default: b, a: {provider: demo}, c: {provider: demo}}", "b"},
-		"provider":        {"models: {a: {provider: magic}}", "magic"},
-		"key in the URL":  {"models: {a: {provider: openai, model: x, baseUrl: \"http://u:p@host/v1\"}}", "base URL"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newServer(t, engine{}, newModel(t, quiet))
-			must(t, os.WriteFile(filepath.Join(s.home, "signoff.yaml"), []byte(test.content), 0o600))
-			if _, errOut, code := s.command(); code != 2 || !strings.Contains(errOut, test.says) {
-				t.Errorf("exit %d, %q; want 2 and %q", code, errOut, test.says)
-			}
-		})
-	}
-}
-
 // TestPublicAddressWithKeys: what was refused without a key works with one.
 func TestPublicAddressWithKeys(t *testing.T) {
 	t.Parallel()
