@@ -18,8 +18,8 @@ import (
 
 const (
 	loadAgents = 100
-	loadChunks = 1_000
-	loudChunks = 100_000          // of one more agent
+	loadChunks = 300
+	loudChunks = 30_000           // of one more agent
 	loadEnds   = 10 * time.Minute // the loud one has taken 57 s where others worked too
 )
 
