@@ -858,7 +858,7 @@ type EventPage struct {
 // ExecutedToolCall defines model for ExecutedToolCall.
 type ExecutedToolCall = domain.ExecutedToolCall
 
-// ExecutedToolCalls The calls in the order of their fates; of many the newest 500.
+// ExecutedToolCalls The calls in the order of their outcomes; of many the newest 500.
 type ExecutedToolCalls = []ExecutedToolCall
 
 // Execution The durable unit that a client creates, follows and cancels.
@@ -1020,9 +1020,6 @@ type ExecutionStatus = domain.Status
 
 // Failure defines model for Failure.
 type Failure = domain.Failure
-
-// Fate `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
-type Fate = domain.Fate
 
 // Features defines model for Features.
 type Features struct {
@@ -1247,6 +1244,9 @@ type NextAttemptReason string
 // NextCursor Send it back as `cursor` for the next page; null on the last one.
 type NextCursor = string
 
+// Outcome `outcomeUnknown`: it may have run when the process died; it is never run again unasked.
+type Outcome = domain.Outcome
+
 // Output How an execution ended.
 type Output struct {
 	// DurationSeconds From creation to the end, waiting for people included.
@@ -1268,7 +1268,7 @@ type Output struct {
 	// TokenUsage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
 	TokenUsage Usage `json:"tokenUsage"`
 
-	// ToolCallsExecuted The calls in the order of their fates; of many the newest 500.
+	// ToolCallsExecuted The calls in the order of their outcomes; of many the newest 500.
 	ToolCallsExecuted ExecutedToolCalls `json:"toolCallsExecuted"`
 
 	// Truncated `text` is only the beginning; the events have all of it.

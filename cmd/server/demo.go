@@ -188,7 +188,7 @@ func (w *walk) show(ctx context.Context, event domain.Event) error {
 	case domain.ToolCallStarted:
 		w.line("runs:   allowed by " + p.AllowedBy + ", sandbox " + p.Sandbox)
 	case domain.ToolCallCompleted:
-		w.line("result: " + string(p.Fate) + "\n" + strings.TrimRight(indent(indent(p.Output)), "\n"))
+		w.line("result: " + string(p.Outcome) + "\n" + strings.TrimRight(indent(indent(p.Output)), "\n"))
 	case domain.ExecutionEnded:
 		w.line("ended:  " + string(p.Status) + " (" + string(p.FinishReason) + ")")
 	}

@@ -55,11 +55,11 @@ func (t *translator) progressed(c *toolCall, update wire.Object) {
 		t.start(c)
 	case "completed":
 		t.start(c)
-		t.complete(c, domain.FateSucceeded)
+		t.complete(c, domain.OutcomeSucceeded)
 	case "failed":
 		t.failed(c)
 	case "cancelled": // of the next version of the protocol
-		t.complete(c, domain.FateCancelled)
+		t.complete(c, domain.OutcomeCancelled)
 	}
 }
 
@@ -75,16 +75,16 @@ func (t *translator) start(c *toolCall) {
 // failed ends a call that failed, or that was not run because nobody answered: agents have one word for both.
 func (t *translator) failed(c *toolCall) {
 	if c.unanswered && !c.started {
-		t.complete(c, domain.FateCancelled)
+		t.complete(c, domain.OutcomeCancelled)
 		return
 	}
 	t.start(c)
-	t.complete(c, domain.FateFailed)
+	t.complete(c, domain.OutcomeFailed)
 }
 
-// complete tells the fate of a call that the agent ran, and of the questions that were about it too.
-func (t *translator) complete(c *toolCall, fate domain.Fate) {
-	completed := domain.ToolCallCompleted{Fate: fate, ExitCode: c.exitCode, Error: failureOf(fate)}
+// complete tells the outcome of a call that the agent ran, and of the questions that were about it too.
+func (t *translator) complete(c *toolCall, outcome domain.Outcome) {
+	completed := domain.ToolCallCompleted{Outcome: outcome, ExitCode: c.exitCode, Error: failureOf(outcome)}
 	completed.Output, completed.Truncated = shortened(c.output)
 	t.conclude(c, completed)
 	for _, other := range c.others {

@@ -24,7 +24,7 @@
 //     kinds, odd fields and vendors' notifications are passed on, never dropped, and never end anything. A message that
 //     is too long, or nested deeper than [domain.MaxDepth], is refused where somebody waits for it, and told of by its beginning.
 //   - Events come in the order of the wire. A call is announced before anybody is asked about it, also where the agent
-//     does not announce it. A call has one start and one fate at most; what has none at the end of the turn gets it from
+//     does not announce it. A call has one start and one outcome at most; what has none at the end of the turn gets it from
 //     the session.
 //   - Ids of messages and calls are never used twice in an execution, whatever the agent does with its own.
 //   - An agent's question goes to a person with its options as they are, and the answer is one of them by id, or that

@@ -36,8 +36,8 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 	c, shown, ours := a.translator.formCall(request.Text("toolCallId"), form)
 	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
 	a.translator.answered(c, answer.Status)
-	if ours { // a refusal has its fate from the host already
-		a.translator.settle(c, formFate(answer))
+	if ours { // a refusal has its outcome from the host already
+		a.translator.settle(c, formOutcome(answer))
 	}
 	if withdrawn(ctx) {
 		return nil, context.Canceled
@@ -46,7 +46,7 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 }
 
 // formCall returns the call that a form belongs to. A form that belongs to none, or to one that waits for another
-// answer, becomes a call of its own, whose fate is then ours to tell.
+// answer, becomes a call of its own, whose outcome is then ours to tell.
 func (t *translator) formCall(agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,11 +73,11 @@ func formAnswer(answer domain.Answer) elicitationAnswer {
 	}
 }
 
-func formFate(answer domain.Answer) domain.ToolCallCompleted {
+func formOutcome(answer domain.Answer) domain.ToolCallCompleted {
 	switch answer.Status {
 	case domain.ApprovalApproved:
-		return domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: string(answer.Content)}
+		return domain.ToolCallCompleted{Outcome: domain.OutcomeSucceeded, Output: string(answer.Content)}
 	default:
-		return domain.ToolCallCompleted{Fate: domain.FateCancelled, Error: failureOf(domain.FateCancelled)}
+		return domain.ToolCallCompleted{Outcome: domain.OutcomeCancelled, Error: failureOf(domain.OutcomeCancelled)}
 	}
 }

@@ -44,7 +44,7 @@ func (a *agent) readTextFile(ctx context.Context, request wire.Object, _ json.Ra
 	if err != nil {
 		return nil, a.fail(c, fileError(wanted.Path, err))
 	}
-	a.translator.settle(c, domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: text})
+	a.translator.settle(c, domain.ToolCallCompleted{Outcome: domain.OutcomeSucceeded, Output: text})
 	return map[string]string{"content": text}, nil
 }
 
@@ -109,12 +109,12 @@ func (a *agent) writeTextFile(ctx context.Context, request wire.Object, _ json.R
 		return nil, a.fail(c, fileError(wanted.Path, err))
 	}
 	output := fmt.Sprintf("Wrote %d bytes.", len(wanted.Content))
-	a.translator.settle(c, domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: output})
+	a.translator.settle(c, domain.ToolCallCompleted{Outcome: domain.OutcomeSucceeded, Output: output})
 	return struct{}{}, nil
 }
 
 // authorize announces a call that is a request to us and has it judged. The error is for the agent; a call that was
-// announced has its fate then. The host is the one that the call was announced to, and runs it.
+// announced has its outcome then. The host is the one that the call was announced to, and runs it.
 func (a *agent) authorize(
 	ctx context.Context, tool string, class domain.Class, arguments json.RawMessage, summary string,
 ) (domain.Host, *toolCall, domain.Grant, error) {
@@ -125,7 +125,7 @@ func (a *agent) authorize(
 	host := a.translator.currentHost()
 	grant, err := host.Authorize(ctx, c.asHost())
 	switch {
-	case err != nil: // the session is over, or the request is; the session tells the fate
+	case err != nil: // the session is over, or the request is; the session tells the outcome
 		return nil, nil, domain.Grant{}, cancelledRequest(err)
 	case !grant.Allowed:
 		a.translator.denied(c)
@@ -143,14 +143,14 @@ func cancelledRequest(err error) error {
 	return &acp.RequestError{Code: errorInternal, Message: "Nobody can decide about this now."}
 }
 
-// fail tells the fate of a call that was begun and failed, and returns what the agent is told.
+// fail tells the outcome of a call that was begun and failed, and returns what the agent is told.
 func (a *agent) fail(c *toolCall, err error) *acp.RequestError {
 	var coded *domain.Error
 	if !errors.As(err, &coded) {
 		coded = domain.Errorf(domain.CodeToolFailed, "It failed.").With(err) // the text may name what lies outside
 	}
 	failure := domain.FailureOf(coded)
-	a.translator.settle(c, domain.ToolCallCompleted{Fate: domain.FateFailed, Output: failure.Message, Error: &failure})
+	a.translator.settle(c, domain.ToolCallCompleted{Outcome: domain.OutcomeFailed, Output: failure.Message, Error: &failure})
 	code := errorInternal
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -175,7 +175,7 @@ func fileError(path string, err error) error {
 	}
 }
 
-// denied notes that the host has told the fate of a call.
+// denied notes that the host has told the outcome of a call.
 func (t *translator) denied(c *toolCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -61,7 +61,7 @@ func TestFileErrorsArePlain(t *testing.T) {
 	r.heard("write=error -32602 The path leaves the workspace.")
 	r.heard("fs/read_text_file=error -32602 The path is missing.")
 	for _, completed := range hosttest.Of[domain.ToolCallCompleted](r.host) {
-		want(t, "fate", completed.Fate, domain.FateFailed)
+		want(t, "outcome", completed.Outcome, domain.OutcomeFailed)
 	}
 }
 

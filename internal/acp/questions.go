@@ -55,7 +55,7 @@ func (t *translator) double(c *toolCall, agentID string) *toolCall {
 }
 
 // answered notes what became of a question. Where the answer allows, the session has written that the call runs; where
-// it refuses, the fate of the call, unless the agent had begun it before it asked.
+// it refuses, the outcome of the call, unless the agent had begun it before it asked.
 func (t *translator) answered(c *toolCall, verdict domain.ApprovalStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -54,15 +54,15 @@ func no(option string) domain.Answer {
 func TestPermissionAnswers(t *testing.T) {
 	r := newRig(t).open()
 	for i, test := range []struct {
-		answer domain.Answer
-		heard  string
-		fate   domain.Fate
+		answer  domain.Answer
+		heard   string
+		outcome domain.Outcome
 	}{
-		{yes("always"), "answer=always", domain.FateSucceeded},
-		{no("no"), "answer=no", ""}, // its fate is the session's
+		{yes("always"), "answer=always", domain.OutcomeSucceeded},
+		{no("no"), "answer=no", ""}, // its outcome is the session's
 		{no(""), "answer=cancelled", ""},
 		{domain.Answer{Status: domain.ApprovalExpired}, "answer=cancelled", ""},
-		{domain.Answer{Status: domain.ApprovalCancelled}, "answer=cancelled", domain.FateCancelled},
+		{domain.Answer{Status: domain.ApprovalCancelled}, "answer=cancelled", domain.OutcomeCancelled},
 	} {
 		id := fmt.Sprint("c", i)
 		person := r.answers(test.answer)
@@ -74,13 +74,13 @@ func TestPermissionAnswers(t *testing.T) {
 			id+`editwriteWrite a.txt{"path":"a.txt"}`)
 		want(t, "options", sorted(t, question.Options), `[{"kind":"allow_once","name":"Allow once","optionId":"once"},`+
 			`{"kind":"allow_always","name":"Always allow","optionId":"always"},{"kind":"reject_once","name":"Reject","optionId":"no"}]`)
-		var fate domain.Fate
+		var outcome domain.Outcome
 		for _, completed := range hosttest.Of[domain.ToolCallCompleted](r.host) {
 			if completed.ToolCallID == id {
-				fate = completed.Fate
+				outcome = completed.Outcome
 			}
 		}
-		want(t, "fate after "+test.heard, fate, test.fate)
+		want(t, "outcome after "+test.heard, outcome, test.outcome)
 		for _, started := range hosttest.Of[domain.ToolCallStarted](r.host) {
 			if started.ToolCallID == id {
 				t.Errorf("%s was started by the agent, although somebody was asked", id)
@@ -191,7 +191,7 @@ func TestTwoQuestionsAboutOneCall(t *testing.T) {
 	r.runs("call c1 kind=execute", "ask& c1 mark=no", "ask& c1 mark=no", "join", "update c1 completed")
 	slices.Sort(asked)
 	want(t, "asked", fmt.Sprint(asked), "[c1 c1~2]")
-	want(t, "fates", len(hosttest.Of[domain.ToolCallCompleted](r.host)), 2)
+	want(t, "outcomes", len(hosttest.Of[domain.ToolCallCompleted](r.host)), 2)
 }
 
 // TestWithdrawnQuestion: its context ends, and the agent is told that the request is cancelled.
@@ -224,14 +224,14 @@ func TestUnknownRequestsAndSessions(t *testing.T) {
 func TestElicitation(t *testing.T) {
 	r := newRig(t).open()
 	for i, test := range []struct {
-		answer domain.Answer
-		heard  string
-		fate   domain.Fate
+		answer  domain.Answer
+		heard   string
+		outcome domain.Outcome
 	}{
-		{domain.Answer{Status: domain.ApprovalApproved, Content: json.RawMessage(`{"colour":"Red"}`)}, `elicit=accept {"colour":"Red"}`, domain.FateSucceeded},
-		{domain.Answer{Status: domain.ApprovalDenied}, "elicit=decline", ""}, // its fate is the session's
+		{domain.Answer{Status: domain.ApprovalApproved, Content: json.RawMessage(`{"colour":"Red"}`)}, `elicit=accept {"colour":"Red"}`, domain.OutcomeSucceeded},
+		{domain.Answer{Status: domain.ApprovalDenied}, "elicit=decline", ""}, // its outcome is the session's
 		{domain.Answer{Status: domain.ApprovalExpired}, "elicit=cancel", ""},
-		{domain.Answer{Status: domain.ApprovalCancelled}, "elicit=cancel", domain.FateCancelled},
+		{domain.Answer{Status: domain.ApprovalCancelled}, "elicit=cancel", domain.OutcomeCancelled},
 	} {
 		person := r.answers(test.answer)
 		r.runs(`elicit "Which colour?" {"type":"object","properties":{"colour":{"type":"string"}}}`)
@@ -241,11 +241,11 @@ func TestElicitation(t *testing.T) {
 		want(t, "form", string(question.Form), form)
 		want(t, "call", fmt.Sprint(question.Kind, question.Call.Tool, question.Call.Class, question.Call.Summary, string(question.Call.Arguments)),
 			"questionquestionotherWhich colour?"+form)
-		fates := map[string]domain.Fate{}
+		outcomes := map[string]domain.Outcome{}
 		for _, completed := range hosttest.Of[domain.ToolCallCompleted](r.host) {
-			fates[completed.ToolCallID] = completed.Fate
+			outcomes[completed.ToolCallID] = completed.Outcome
 		}
-		want(t, fmt.Sprint("fate ", i), fates[question.Call.ID], test.fate)
+		want(t, fmt.Sprint("outcome ", i), outcomes[question.Call.ID], test.outcome)
 	}
 }
 

@@ -105,5 +105,5 @@ func TestIDsThatLookLikeKeys(t *testing.T) {
 	if len(calls) != 2 || calls[0].ToolCallID == calls[1].ToolCallID {
 		t.Errorf("the calls are %v", calls)
 	}
-	want(t, "fates", len(hosttest.Of[domain.ToolCallCompleted](r.host)), 2)
+	want(t, "outcomes", len(hosttest.Of[domain.ToolCallCompleted](r.host)), 2)
 }

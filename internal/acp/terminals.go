@@ -151,7 +151,7 @@ func (t *terminals) start(host domain.Host, c *toolCall, command domain.Command,
 		defer kill(nil)
 		result, err := host.Run(ctx, command, one.output)
 		t.agent.translator.settled(ctx, one, result, err)
-		one.end(result, err) // last: who hears of the end finds the fate told
+		one.end(result, err) // last: who hears of the end finds the outcome told
 	})
 	return id
 }
@@ -166,11 +166,11 @@ func (one *terminal) end(result domain.CommandResult, err error) {
 	one.exit.ExitCode = &result.ExitCode
 }
 
-// settled tells the fate of a command. Of one that the end of the turn cut off the session tells it: only that knows why.
+// settled tells the outcome of a command. Of one that the end of the turn cut off the session tells it: only that knows why.
 func (t *translator) settled(ctx context.Context, one *terminal, result domain.CommandResult, err error) {
 	text, truncated := one.output.text()
-	completed := domain.ToolCallCompleted{Fate: domain.FateSucceeded, Output: text, Truncated: truncated}
-	fail := func(failure domain.Failure) { completed.Fate, completed.Error = domain.FateFailed, &failure }
+	completed := domain.ToolCallCompleted{Outcome: domain.OutcomeSucceeded, Output: text, Truncated: truncated}
+	fail := func(failure domain.Failure) { completed.Outcome, completed.Error = domain.OutcomeFailed, &failure }
 	switch {
 	case err == nil:
 		completed.ExitCode = &result.ExitCode

@@ -43,7 +43,7 @@ func TestTerminal(t *testing.T) {
 	want(t, "call", fmt.Sprint(requested.Tool, requested.Class, requested.Summary, string(requested.Arguments)),
 		`terminalexecuteecho hello{"command":"echo","args":["hello"]}`)
 	completed := hosttest.Of[domain.ToolCallCompleted](r.host)[0]
-	want(t, "fate", fmt.Sprint(completed.Fate, *completed.ExitCode, completed.Output, completed.Error.Message),
+	want(t, "outcome", fmt.Sprint(completed.Outcome, *completed.ExitCode, completed.Output, completed.Error.Message),
 		"failed3hello\nThe command ended with exit code 3.")
 }
 
@@ -69,9 +69,9 @@ func TestTerminalIsKilled(t *testing.T) {
 	r.host.Command = endless
 	r.runs("terminal sleep 100 then=kill release=no", "terminal sleep 100 then=leave")
 	r.heard(`"signal":"SIGKILL"`)
-	want(t, "fates", len(hosttest.Of[domain.ToolCallCompleted](r.host)), 2)
+	want(t, "outcomes", len(hosttest.Of[domain.ToolCallCompleted](r.host)), 2)
 	for _, completed := range hosttest.Of[domain.ToolCallCompleted](r.host) {
-		want(t, "fate", fmt.Sprint(completed.Fate, completed.Output), "failedbegun")
+		want(t, "outcome", fmt.Sprint(completed.Outcome, completed.Output), "failedbegun")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestTerminalEndsWithACancel(t *testing.T) {
 	<-ended
 	r.goes("terminal sleep 100 then=leave release=no")
 	if len(hosttest.Of[domain.ToolCallCompleted](r.host)) != 0 {
-		t.Error("the fate of a command that was cut off is the session's")
+		t.Error("the outcome of a command that was cut off is the session's")
 	}
 	if err := r.agent.Close(); err != nil {
 		t.Error(err)

@@ -47,7 +47,7 @@ type toolCall struct {
 	unanswered bool          // the last one got none
 	started    bool          // the log has it as running
 	begun      time.Time     // since when
-	ended      bool          // the log has its fate
+	ended      bool          // the log has its outcome
 
 	output   string      // as last reported
 	exitCode *int        // of a command, where the agent tells
@@ -74,7 +74,7 @@ func (c *calls) newID(wanted string) string {
 // summaryBytes bounds a title. The whole of it is in the report.
 const summaryBytes = 1000
 
-// learn keeps what a question about the call, or its fate, will need. A member that is absent is unchanged.
+// learn keeps what a question about the call, or its outcome, will need. A member that is absent is unchanged.
 func (c *toolCall) learn(update wire.Object) {
 	c.identify(update)
 	c.classify(update.Text("kind"))
@@ -224,12 +224,12 @@ func (c *toolCall) paths(input wire.Object) (paths []string) {
 	return paths
 }
 
-// failureOf is the failure of a fate that an agent reports.
-func failureOf(fate domain.Fate) *domain.Failure {
-	switch fate {
-	case domain.FateSucceeded:
+// failureOf is the failure of an outcome that an agent reports.
+func failureOf(outcome domain.Outcome) *domain.Failure {
+	switch outcome {
+	case domain.OutcomeSucceeded:
 		return nil
-	case domain.FateCancelled:
+	case domain.OutcomeCancelled:
 		return &domain.Failure{Code: domain.CodeCancelled, Message: "It was cancelled."}
 	default:
 		return &domain.Failure{Code: domain.CodeToolFailed, Message: "The agent reports that it failed."}

@@ -114,7 +114,7 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 			`toolCall.reported {"toolCallId":"call_1","update":{"kind":"execute","rawInput":{"cwd":"WS"},"sessionUpdate":"tool_call","status":"pending","title":"bash","toolCallId":"call_1"}}`,
 			`toolCall.reported {"toolCallId":"call_1","update":{"content":[{"content":{"text":"rejected","type":"text"},"type":"content"}],"rawOutput":{"error":".."},"sessionUpdate":"tool_call_update","status":"failed","toolCallId":"call_1"}}`,
 			`toolCall.started {"allowedBy":"agent","arguments":{"cwd":"WS"},"toolCallId":"call_1"}`,
-			`toolCall.completed {"error":{"code":"toolFailed","message":"The agent reports that it failed."},"fate":"failed","output":"rejected","toolCallId":"call_1"}`,
+			`toolCall.completed {"error":{"code":"toolFailed","message":"The agent reports that it failed."},"outcome":"failed","output":"rejected","toolCallId":"call_1"}`,
 		}},
 		{"a call that nobody announced, with codex2's output", []string{
 			`{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","_meta":{"terminal_output_delta":{"data":"ran\n"},"terminal_exit":{"exit_code":0}}}`,
@@ -122,7 +122,7 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 			`toolCall.requested {"arguments":{},"class":"other","messageId":"t1-1-p","summary":"other","tool":"other","toolCallId":"c"}`,
 			`toolCall.reported {"toolCallId":"c","update":{"_meta":{"terminal_exit":{"exit_code":0},"terminal_output_delta":{"data":"ran\n"}},"sessionUpdate":"tool_call_update","status":"completed","toolCallId":"c"}}`,
 			`toolCall.started {"allowedBy":"agent","arguments":{},"toolCallId":"c"}`,
-			`toolCall.completed {"exitCode":0,"fate":"succeeded","output":"ran\n","toolCallId":"c"}`,
+			`toolCall.completed {"exitCode":0,"outcome":"succeeded","output":"ran\n","toolCallId":"c"}`,
 		}},
 		{"plans are read leniently", []string{
 			`{"sessionUpdate":"plan","entries":[{"content":"first","priority":"medium","status":"in_progress"},{"content":7},"x"]}`,

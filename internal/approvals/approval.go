@@ -91,17 +91,17 @@ func Granted(approval domain.Approval) (json.RawMessage, error) {
 
 // Refusal is the outcome and the failure that the model gets for a call that was not approved. It keeps rules and persons apart:
 // the model may ask a person again, and not a rule.
-func Refusal(approval domain.Approval) (domain.Fate, domain.Failure) {
+func Refusal(approval domain.Approval) (domain.Outcome, domain.Failure) {
 	switch approval.Status {
 	case domain.ApprovalDenied:
-		return domain.FateDenied, denial(approval.Decision)
+		return domain.OutcomeDenied, denial(approval.Decision)
 	case domain.ApprovalExpired:
-		return domain.FateExpired, domain.Failure{
+		return domain.OutcomeExpired, domain.Failure{
 			Code:    domain.CodeApprovalExpired,
 			Message: "Nobody answered the request for approval in time, so the call did not run. This is not a refusal by a person.",
 		}
 	default:
-		return domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The call was withdrawn before it ran."}
+		return domain.OutcomeCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The call was withdrawn before it ran."}
 	}
 }
 

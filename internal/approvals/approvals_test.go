@@ -89,21 +89,21 @@ func TestRefusal(t *testing.T) {
 	for name, test := range map[string]struct {
 		status   domain.ApprovalStatus
 		decision *domain.Decision
-		fate     domain.Fate
+		outcome  domain.Outcome
 		code     domain.Code
 		message  string
 	}{
-		"a person":             {domain.ApprovalDenied, &domain.Decision{Verb: domain.DenyCall}, domain.FateDenied, domain.CodeDenied, "A person denied this call."},
-		"a person who says so": {domain.ApprovalDenied, &domain.Decision{Reason: "no"}, domain.FateDenied, domain.CodeDenied, "A person denied this call and said: no"},
-		"and remembers it":     {domain.ApprovalDenied, &domain.Decision{Reason: "no", RuleID: "r", Remember: domain.RememberExecution}, domain.FateDenied, domain.CodeDenied, "A person denied this call and said: no"},
-		"a rule":               {domain.ApprovalDenied, resolution.Decision, domain.FateDenied, domain.CodePolicyDenied, "A permission rule denied this call: every call of bash."},
-		"nobody":               {domain.ApprovalExpired, nil, domain.FateExpired, domain.CodeApprovalExpired, "Nobody answered the request for approval in time, so the call did not run. This is not a refusal by a person."},
-		"withdrawn":            {domain.ApprovalCancelled, nil, domain.FateCancelled, domain.CodeCancelled, "The call was withdrawn before it ran."},
+		"a person":             {domain.ApprovalDenied, &domain.Decision{Verb: domain.DenyCall}, domain.OutcomeDenied, domain.CodeDenied, "A person denied this call."},
+		"a person who says so": {domain.ApprovalDenied, &domain.Decision{Reason: "no"}, domain.OutcomeDenied, domain.CodeDenied, "A person denied this call and said: no"},
+		"and remembers it":     {domain.ApprovalDenied, &domain.Decision{Reason: "no", RuleID: "r", Remember: domain.RememberExecution}, domain.OutcomeDenied, domain.CodeDenied, "A person denied this call and said: no"},
+		"a rule":               {domain.ApprovalDenied, resolution.Decision, domain.OutcomeDenied, domain.CodePolicyDenied, "A permission rule denied this call: every call of bash."},
+		"nobody":               {domain.ApprovalExpired, nil, domain.OutcomeExpired, domain.CodeApprovalExpired, "Nobody answered the request for approval in time, so the call did not run. This is not a refusal by a person."},
+		"withdrawn":            {domain.ApprovalCancelled, nil, domain.OutcomeCancelled, domain.CodeCancelled, "The call was withdrawn before it ran."},
 	} {
 		row := denied
 		row.Status, row.Decision = test.status, test.decision
-		if fate, failure := approvals.Refusal(row); fate != test.fate || failure.Code != test.code || failure.Message != test.message {
-			t.Errorf("%s: %s, %+v", name, fate, failure)
+		if outcome, failure := approvals.Refusal(row); outcome != test.outcome || failure.Code != test.code || failure.Message != test.message {
+			t.Errorf("%s: %s, %+v", name, outcome, failure)
 		}
 	}
 }

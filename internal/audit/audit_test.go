@@ -144,7 +144,7 @@ func TestRecordsAreShort(t *testing.T) {
 		Action: domain.Action{Command: strings.Repeat("€", 10_000), Hosts: []string{"x.example"}, Secrets: []string{"token"}},
 	}
 	record := audit.Call(domain.Execution{ID: "e"}, call, audit.Provenance{DecidedBy: "rule", RuleID: "r", Channel: audit.BySession},
-		domain.ToolCallCompleted{Fate: domain.FateFailed, Output: strings.Repeat("ä", 10_000), DurationMs: 7})
+		domain.ToolCallCompleted{Outcome: domain.OutcomeFailed, Output: strings.Repeat("ä", 10_000), DurationMs: 7})
 	encoded := domain.Encode(record)
 	if len(encoded) > 6000 || !json.Valid(encoded) || strings.ContainsRune(string(encoded), '\uFFFD') {
 		t.Errorf("%d bytes", len(encoded))

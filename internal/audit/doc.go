@@ -8,7 +8,7 @@
 //
 // # Promises
 //
-//   - Every tool call has one entry with its fate, who or which rule decided, and by what channel.
+//   - Every tool call has one entry with its outcome, who or which rule decided, and by what channel.
 //   - Entries outlive their executions. They hold no output and no message, only a short summary; values of secrets are
 //     masked before they come here.
 //   - [Verify] finds an entry that was changed, moved, removed or put in between, columns that say something else than their

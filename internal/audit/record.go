@@ -61,13 +61,13 @@ type Provenance struct {
 	AskedReason string
 }
 
-// Call is the record of a tool call with its fate.
+// Call is the record of a tool call with its outcome.
 func Call(execution domain.Execution, call domain.ToolCall, came Provenance, done domain.ToolCallCompleted) domain.AuditRecord {
 	return domain.AuditRecord{
 		Action: "toolCall." + verb(call), Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: call.ID,
 		Tool: call.Tool, Class: call.Class, ArgumentsHash: came.Hash, Details: details(call, came),
 		DecidedBy: came.DecidedBy, RuleID: came.RuleID, Reason: came.Reason, Actor: came.Actor, Channel: came.Channel,
-		Outcome: string(done.Fate), Summary: short(done.Output), DurationMs: done.DurationMs,
+		Outcome: string(done.Outcome), Summary: short(done.Output), DurationMs: done.DurationMs,
 	}
 }
 

@@ -140,21 +140,21 @@ type Host interface {
 	// between must not leave that half. It does not wait for the database, and blocks only while megabytes of earlier
 	// facts are still unwritten. The session fills in turn and offset of deltas. It fails when the session is over, and
 	// for a fact that is not the agent's to tell: an agent speaks of messages, thoughts, plans, the requests, output and
-	// fates of its calls, usage and retries, and of itself. What comes for a message or call that is closed is not a
+	// outcomes of its calls, usage and retries, and of itself. What comes for a message or call that is closed is not a
 	// fact and is dropped.
 	Emit(ctx context.Context, payloads ...Payload) error
 
 	// Authorize asks whether an already emitted call may run, and waits for a person where policy says so. When it
 	// returns a grant that allows, `toolCall.started` is in the log: the caller runs the call, once, with the
 	// grant's arguments, and emits its [ToolCallCompleted]. When it returns a grant that does not, the session has
-	// already written the fate, and Message is what the model is to be told.
+	// already written the outcome, and Message is what the model is to be told.
 	Authorize(ctx context.Context, call ToolCall) (Grant, error)
 
 	// Ask puts a question of an external agent to a person, and waits for the answer; policy may answer in a person's
 	// place. When the answer allows, `toolCall.started` is in the log. The end of ctx withdraws the question.
 	Ask(ctx context.Context, question Question) (Answer, error)
 
-	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the fate is in the
+	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the outcome is in the
 	// log, and output is what the model is to be told. Where the client takes its time, so does this.
 	CallClient(ctx context.Context, call ToolCall) (output string, err error)
 

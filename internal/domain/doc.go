@@ -10,7 +10,7 @@
 // truth: the API shows nothing that cannot be rebuilt from the store. [Progress] is the state that a log amounts to, and [Progress.Apply]
 // its one definition, for the session that writes the log and for the one that recovers it; [Transcript] is what was said.
 //
-// A [ToolCall] is one request of the agent to do something. It has exactly one [Fate]. Where policy says that a
+// A [ToolCall] is one request of the agent to do something. It has exactly one [Outcome]. Where policy says that a
 // person must look first, the call waits behind an [Approval], an open question; a [Decision] answers it.
 //
 // # The states

@@ -65,7 +65,7 @@ var all = []domain.Payload{
 	domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: json.RawMessage(`{"a":1}`)},
 	domain.ToolCallStarted{ToolCallID: "c", Arguments: json.RawMessage(`{"a":1}`), ApprovalID: "a", AllowedBy: "decision"},
 	domain.ToolCallUpdated{ToolCallID: "c", Offset: 1, Output: "x"},
-	domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateFailed, Output: "x", Error: &domain.Failure{Code: domain.CodeToolFailed, Message: "m"}},
+	domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeFailed, Output: "x", Error: &domain.Failure{Code: domain.CodeToolFailed, Message: "m"}},
 	domain.ApprovalRequested{ApprovalID: "a", ToolCallID: "c", Kind: domain.ApprovalToolCall, Arguments: json.RawMessage(`{}`)},
 	domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalDenied, DecidedBy: &domain.Actor{KeyID: "k", Name: "n"}},
 	domain.UsageUpdated{}, domain.ModelRetrying{Attempt: 1, Model: "m", At: time.Unix(1, 0).UTC(), Code: domain.CodeModelFailed},
@@ -236,7 +236,7 @@ func TestFold(t *testing.T) {
 			}},
 		"one that was lost has run all the same": {
 			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
-				domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown}),
+				domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeUnknown}),
 			func(c folded) bool { return len(c.Calls) == 0 && c.Executed[0].Approved }},
 		"rounds of an earlier turn do not count": {
 			log(domain.TurnStarted{Turn: 1}, requested("m1", "c1"), domain.ToolCallCompleted{ToolCallID: "c1"}, domain.TurnStarted{Turn: 2}),

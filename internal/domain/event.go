@@ -286,17 +286,17 @@ type (
 	}
 
 	// ToolCallReported is what an external agent says of its call, as it sent it: title, status, locations, content,
-	// diffs. It may come after the call's fate.
+	// diffs. It may come after the call's outcome.
 	ToolCallReported struct {
 		ToolCallID string          `json:"toolCallId"`
 		Turn       int             `json:"turn"`
 		Update     json.RawMessage `json:"update"`
 	}
 
-	// ToolCallCompleted is the one fate of a call.
+	// ToolCallCompleted is the one outcome of a call.
 	ToolCallCompleted struct {
 		ToolCallID  string   `json:"toolCallId"`
-		Fate        Fate     `json:"fate"`
+		Outcome     Outcome  `json:"outcome"`
 		Output      string   `json:"output"`                // the tool result as people see it
 		ModelOutput string   `json:"modelOutput,omitempty"` // the tool result that the model gets, where it is not Output
 		Truncated   bool     `json:"truncated,omitempty"`   // Output leaves out the middle

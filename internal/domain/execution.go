@@ -286,7 +286,7 @@ type Output struct {
 	DurationSeconds float64         `json:"durationSeconds"` // from creation to the end, waiting for people included
 	Error           *Failure        `json:"error"`           // nil where the execution completed
 	TokenUsage      Usage           `json:"tokenUsage"`
-	// ToolCallsExecuted lists the calls in the order of their fates, at most [ExecutedCalls] of them: the newest.
+	// ToolCallsExecuted lists the calls in the order of their outcomes, at most [ExecutedCalls] of them: the newest.
 	ToolCallsExecuted []ExecutedToolCall `json:"toolCallsExecuted"`
 }
 
@@ -310,11 +310,11 @@ const (
 
 // ExecutedToolCall is a call in an output. Approved tells whether it was allowed to run, by whomever.
 type ExecutedToolCall struct {
-	ToolCallID    string `json:"toolCallId"`
-	Name          string `json:"name"`
-	Approved      bool   `json:"approved"`
-	Fate          Fate   `json:"fate"`
-	ResultSummary string `json:"resultSummary"` // the beginning of the result, in one line
+	ToolCallID    string  `json:"toolCallId"`
+	Name          string  `json:"name"`
+	Approved      bool    `json:"approved"`
+	Outcome       Outcome `json:"outcome"`
+	ResultSummary string  `json:"resultSummary"` // the beginning of the result, in one line
 }
 
 // Failure is an error as it is stored and shown: a code for programs, a sentence for people, no internals.

@@ -26,7 +26,7 @@ type Progress struct {
 
 	Usage    Usage
 	Warned   map[string]bool    // bounds of the budget that were warned of
-	Executed []ExecutedToolCall // the newest calls that have their fate
+	Executed []ExecutedToolCall // the newest calls that have their outcome
 	Options  ChosenOptions      // of the agent, that were set by the turns that have ended
 
 	Generations int // how many generations of blocks there are
@@ -34,8 +34,8 @@ type Progress struct {
 	Streaming bool // text arrives
 	Texts     map[TextKey]*OpenText
 	Closed    map[TextKey]bool     // texts that were completed since the turn began
-	Calls     map[string]*OpenCall // requested and without a fate, by id
-	Ended     map[string]bool      // calls that have their fate
+	Calls     map[string]*OpenCall // requested and without an outcome, by id
+	Ended     map[string]bool      // calls that have their outcome
 
 	clock   activeTime
 	retries retrying
@@ -67,7 +67,7 @@ type OpenText struct {
 	Whole  bool // nothing of it is missing: the model went on to ask for a tool
 }
 
-// OpenCall is a tool call without a fate.
+// OpenCall is a tool call without an outcome.
 type OpenCall struct {
 	Call     ToolCall
 	Running  bool       // it has started; where its server died since, it may have run
@@ -307,17 +307,17 @@ func (p *Progress) RetryAt() time.Time {
 	return p.retries.newest.At
 }
 
-// Executed is a call with its fate, as an output lists it.
+// Executed is a call with its outcome, as an output lists it.
 func Executed(call ToolCall, done ToolCallCompleted, started bool) ExecutedToolCall {
 	line, _, _ := strings.Cut(strings.TrimSpace(done.Output), "\n")
 	if len(line) > ResultSummaryBytes {
 		line = strings.ToValidUTF8(line[:ResultSummaryBytes], "") + "…"
 	}
 	return ExecutedToolCall{
-		ToolCallID: call.ID, Name: call.Tool, Fate: done.Fate, ResultSummary: line,
+		ToolCallID: call.ID, Name: call.Tool, Outcome: done.Outcome, ResultSummary: line,
 		// Some agents begin before they ask, and blocks are handed in without a start.
-		Approved: done.Fate == FateSucceeded || started && done.Fate != FateDenied &&
-			(done.Fate != FateExpired || done.Error != nil && done.Error.Code == CodeClientTimedOut),
+		Approved: done.Outcome == OutcomeSucceeded || started && done.Outcome != OutcomeDenied &&
+			(done.Outcome != OutcomeExpired || done.Error != nil && done.Error.Code == CodeClientTimedOut),
 	}
 }
 

@@ -90,16 +90,16 @@ type Action struct {
 	Secrets []string // the names of the secrets that it is given
 }
 
-// Fate is what became of a tool call. Each call has exactly one.
-type Fate string
+// Outcome is what became of a tool call. Each call has exactly one.
+type Outcome string
 
 const (
-	FateSucceeded      Fate = "succeeded"
-	FateFailed         Fate = "failed"         // it ran and failed, or could not be run at all
-	FateDenied         Fate = "denied"         // a person or the policy said no
-	FateExpired        Fate = "expired"        // nobody answered in time; never a human no
-	FateCancelled      Fate = "cancelled"      // the execution ended first
-	FateOutcomeUnknown Fate = "outcomeUnknown" // it may have run when the process died; never run again unasked
+	OutcomeSucceeded Outcome = "succeeded"
+	OutcomeFailed    Outcome = "failed"         // it ran and failed, or could not be run at all
+	OutcomeDenied    Outcome = "denied"         // a person or the policy said no
+	OutcomeExpired   Outcome = "expired"        // nobody answered in time; never a human no
+	OutcomeCancelled Outcome = "cancelled"      // the execution ended first
+	OutcomeUnknown   Outcome = "outcomeUnknown" // it may have run when the process died; never run again unasked
 )
 
 // Command is a child process that a tool wants to run inside the workspace.

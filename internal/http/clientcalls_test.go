@@ -46,7 +46,7 @@ func TestTheClientAnswersACall(t *testing.T) {
 	}
 	ended := h.ended(id)
 	if ended.text("output", "toolCallsExecuted", "0", "name") != "insert_blocks" || ended.get("output", "toolCallsExecuted", "0", "approved") != true ||
-		ended.text("output", "toolCallsExecuted", "0", "fate") != "succeeded" || ended.count("pendingToolCalls") != 0 {
+		ended.text("output", "toolCallsExecuted", "0", "outcome") != "succeeded" || ended.count("pendingToolCalls") != 0 {
 		t.Errorf("%s", ended.body)
 	}
 }

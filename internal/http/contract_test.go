@@ -282,8 +282,8 @@ func payloads() []domain.Payload {
 		domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", Turn: 1, Tool: "?", Class: domain.ClassOther, Arguments: arguments},
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "x"},
 		domain.ToolCallReported{ToolCallID: "c", Update: update}, domain.ToolCallReported{ToolCallID: "c", Turn: 1, Update: update},
-		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
-		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateOutcomeUnknown, Output: "x", ModelOutput: "y", Truncated: true, ExitCode: &one, DurationMs: 1, Sandbox: "off", Error: failure},
+		domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded},
+		domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeUnknown, Output: "x", ModelOutput: "y", Truncated: true, ExitCode: &one, DurationMs: 1, Sandbox: "off", Error: failure},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", Isolation: &domain.Isolation{Name: "bubblewrap"}},
 		domain.ApprovalRequested{ApprovalID: domain.ApprovalID(id), ToolCallID: "c", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: arguments, ArgumentsHash: "h", Summary: "s", WorkingDirectory: "/w", ExpiresAt: &soon, AskedBy: "bashPolicy", Reason: "No rule allows it.", Sandbox: "off", RememberOptions: []domain.RememberOption{
 			{PreviewID: "exact", Matcher: domain.Matcher{Tool: "bash", ArgumentsHash: "h"}, Description: "d"},
@@ -316,7 +316,7 @@ func payloads() []domain.Payload {
 	full := domain.Output{
 		Text: "x", Truncated: true, Structured: json.RawMessage(`[1]`), Success: true, FinishReason: domain.FinishEndTurn, DurationSeconds: 1.5,
 		Error: failure, TokenUsage: usage,
-		ToolCallsExecuted: []domain.ExecutedToolCall{{ToolCallID: "c", Name: "bash", Approved: true, Fate: domain.FateSucceeded, ResultSummary: "ok"}},
+		ToolCallsExecuted: []domain.ExecutedToolCall{{ToolCallID: "c", Name: "bash", Approved: true, Outcome: domain.OutcomeSucceeded, ResultSummary: "ok"}},
 	}
 	for _, status := range []domain.Status{domain.StatusCompleted, domain.StatusFailed, domain.StatusCancelled, domain.StatusTimedOut} {
 		all = append(all, domain.ExecutionEnded{Status: status, Output: none, FinishReason: domain.FinishEndTurn},
@@ -369,9 +369,9 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		"GenerationState": {
 			string(domain.GenerationSubmitted), string(domain.GenerationAccepted), string(domain.GenerationSuperseded), string(domain.GenerationCancelled),
 		},
-		"Fate": {
-			string(domain.FateSucceeded), string(domain.FateFailed), string(domain.FateDenied), string(domain.FateExpired), string(domain.FateCancelled),
-			string(domain.FateOutcomeUnknown),
+		"Outcome": {
+			string(domain.OutcomeSucceeded), string(domain.OutcomeFailed), string(domain.OutcomeDenied), string(domain.OutcomeExpired), string(domain.OutcomeCancelled),
+			string(domain.OutcomeUnknown),
 		},
 		"TemplateSyntax":    {string(template.Jinja), string(template.Dollar)},
 		"CapabilityVerdict": {string(domain.Deny), string(domain.Ask), string(domain.Allow)},

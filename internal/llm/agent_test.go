@@ -35,14 +35,14 @@ func echoes(_ context.Context, command domain.Command, output io.Writer) (domain
 	return domain.CommandResult{}, err
 }
 
-func fates(host *hosttest.Host) string {
+func outcomes(host *hosttest.Host) string {
 	var list []string
 	for _, completed := range hosttest.Of[domain.ToolCallCompleted](host) {
 		code := ""
 		if completed.Error != nil {
 			code = ":" + string(completed.Error.Code)
 		}
-		list = append(list, string(completed.Fate)+code)
+		list = append(list, string(completed.Outcome)+code)
 	}
 	return strings.Join(list, " ")
 }
@@ -53,7 +53,7 @@ func TestCallsThatCannotRun(t *testing.T) {
 	tests := []struct {
 		name, tool, arguments string
 		logged                string // the beginning of the arguments in the log
-		fate                  string
+		outcome               string
 		told                  string
 	}{
 		{"unknown tool", "rm", `{}`, `{}`, "failed:unknownTool", "The tools are: bash, read."},
@@ -87,8 +87,8 @@ func TestCallsThatCannotRun(t *testing.T) {
 			want(t, "error", err, nil)
 			want(t, "stop", stop, domain.StopEndTurn)
 			want(t, "authorized", strings.Join(authorized, ","), `{"command":"ls"}`)
-			if got := fates(host); got != test.fate+" succeeded" && got != "succeeded "+test.fate {
-				t.Errorf("fates: %s", got)
+			if got := outcomes(host); got != test.outcome+" succeeded" && got != "succeeded "+test.outcome {
+				t.Errorf("outcomes: %s", got)
 			}
 			first := hosttest.Of[domain.ToolCallRequested](host)[0]
 			if !strings.HasPrefix(string(first.Arguments), test.logged) || !json.Valid(first.Arguments) || len(first.Arguments) > 4000 {
@@ -118,8 +118,8 @@ func TestTooManyCalls(t *testing.T) {
 	if _, err := ask(t, v, host); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "ran", strings.Count(fates(host), "succeeded"), 32)
-	want(t, "failed", strings.Count(fates(host), "failed:invalidArguments"), 8)
+	want(t, "ran", strings.Count(outcomes(host), "succeeded"), 32)
+	want(t, "failed", strings.Count(outcomes(host), "failed:invalidArguments"), 8)
 }
 
 func TestAWalkInOrder(t *testing.T) {
@@ -207,7 +207,7 @@ func TestRefusedCalls(t *testing.T) {
 		stop, err := ask(t, v, host)
 		want(t, "error", err, nil)
 		want(t, "stop", stop, domain.StopEndTurn)
-		want(t, "own fates", fates(host), "") // the session has written it
+		want(t, "own outcomes", outcomes(host), "") // the session has written it
 		want(t, "the model is told", v.requests()[1].body.Messages[3].Content, told)
 	}
 }
@@ -241,7 +241,7 @@ func TestTheGrantsArgumentsRun(t *testing.T) {
 	if _, err := ask(t, &vendor{replies: v.replies}, host2); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "fate of a bad edit", fates(host2), "failed:invalidArguments")
+	want(t, "outcome of a bad edit", outcomes(host2), "failed:invalidArguments")
 }
 
 func TestApprovalsInAnotherOrder(t *testing.T) {
@@ -363,7 +363,7 @@ func TestPanicOfATool(t *testing.T) {
 	stop, err := open(t, c, execution(), panics{}).Prompt(t.Context(), host, prompt("Go"))
 	want(t, "error", err, nil)
 	want(t, "stop", stop, domain.StopEndTurn)
-	want(t, "fate", fates(host), "failed:internal")
+	want(t, "outcome", outcomes(host), "failed:internal")
 	if strings.Contains(hosttest.Of[domain.ToolCallCompleted](host)[0].Output, "secret") || !strings.Contains(logged.String(), "secret state") {
 		t.Error("the panic belongs into the log, and only there")
 	}
@@ -485,7 +485,7 @@ func TestCancelInEveryPhase(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				want(t, "took", time.Since(begun), 0)
-				want(t, "fates", fates(host), "")
+				want(t, "outcomes", outcomes(host), "")
 				want(t, "closed messages", len(hosttest.Of[domain.MessageCompleted](host)), 0)
 				host.Finish(t, false)
 			})

@@ -54,7 +54,7 @@
 //   - What a provider sends is bounded; package provider has the bounds.
 //   - Keys, addresses and the raw text of errors never reach an event. The environment is not read: everything is in
 //     [Config].
-//   - When ctx ends, Prompt returns and leaves nothing running. It closes no message and gives no call a fate: what
+//   - When ctx ends, Prompt returns and leaves nothing running. It closes no message and gives no call an outcome: what
 //     became of what was cut off is the session's to write.
 //
 // # Use

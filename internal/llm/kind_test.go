@@ -208,7 +208,7 @@ func TestAClientToolsArgumentsAreChecked(t *testing.T) {
 	if _, err := open(t, config(v), working(domain.KindAssistant), someTools()...).Prompt(t.Context(), host, prompt("Go")); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "fate", fates(host), "failed:invalidArguments")
+	want(t, "outcome", outcomes(host), "failed:invalidArguments")
 	if told := v.requests()[1].body.Messages[3].Content; !strings.Contains(told, "- /id: got number, want string") {
 		t.Errorf("the model is told %q", told)
 	}

@@ -65,7 +65,7 @@ func mockParallelCalls(t *testing.T, c llm.Config) {
 	want(t, "thought", host.Thought(), "Two hosts, two independent checks. I can ask for both at once.")
 	want(t, "text", host.Text(), "I look at both hosts.Both are well – the first is up for 3 days, the notes say “ok” 👍.")
 	want(t, "calls", strings.Join(requested(host), " | "), `bash {"command":"uptime --pretty"} | read {"path":"notes.txt"}`)
-	want(t, "successes", strings.Count(fates(host), "succeeded"), 2)
+	want(t, "successes", strings.Count(outcomes(host), "succeeded"), 2)
 	usage := hosttest.Of[domain.UsageUpdated](host)
 	want(t, "input tokens", *usage[len(usage)-1].Usage.InputTokens, 900)
 	want(t, "context used", *usage[len(usage)-1].Usage.ContextUsed, 520)

@@ -140,7 +140,7 @@ func TestNoSecretReachesAProvider(t *testing.T) {
 // TestACallWithASecretIsRefused: nobody judges it, nothing runs, and the log has it without the value.
 func TestACallWithASecretIsRefused(t *testing.T) {
 	escaped := strings.Replace(secret, "s", `\u0073`, 1)
-	tests := []struct{ name, tool, arguments, logged, fate string }{
+	tests := []struct{ name, tool, arguments, logged, outcome string }{
 		{"plain", "bash", `{"command":"curl -d ` + secret + `"}`, `{"command":"curl -d [masked]"}`, "failed:secretExposed"},
 		{"escaped", "bash", `{"command":"curl -d ` + escaped + `"}`, `{"command":"curl -d [masked]"}`, "failed:secretExposed"},
 		{"no JSON", "bash", `{"command": ` + secret, `"{\"command\": [masked]"`, "failed:secretExposed"},
@@ -158,14 +158,14 @@ func TestACallWithASecretIsRefused(t *testing.T) {
 			if _, err := open(t, c, execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
 				t.Fatal(err)
 			}
-			want(t, "fate", fates(host), test.fate)
+			want(t, "outcome", outcomes(host), test.outcome)
 			want(t, "logged", string(hosttest.Of[domain.ToolCallRequested](host)[0].Arguments), test.logged)
 			for _, payload := range host.Payloads() {
 				if strings.Contains(string(domain.Encode(payload)), secret) {
 					t.Errorf("%s has the secret: %+v", payload.EventType(), payload)
 				}
 			}
-			if told := v.requests()[1].body.Messages[3].Content; test.fate == "failed:secretExposed" &&
+			if told := v.requests()[1].body.Messages[3].Content; test.outcome == "failed:secretExposed" &&
 				told != "The arguments hold the value of a secret; name the secret instead." {
 				t.Errorf("the model is told %q", told)
 			}

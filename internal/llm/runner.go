@@ -210,7 +210,7 @@ func (h callHost) Run(ctx context.Context, command domain.Command, output io.Wri
 func (r *runner) refuse(ctx context.Context, callID string, flaw error) (string, error) {
 	failure := domain.FailureOf(flaw)
 	return failure.Message, r.host.Emit(ctx, domain.ToolCallCompleted{
-		ToolCallID: callID, Fate: domain.FateFailed, Output: failure.Message, Error: &failure,
+		ToolCallID: callID, Outcome: domain.OutcomeFailed, Output: failure.Message, Error: &failure,
 	})
 }
 
@@ -242,7 +242,7 @@ func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools
 	}
 	completed := domain.ToolCallCompleted{
 		ToolCallID:  call.ID,
-		Fate:        domain.FateSucceeded,
+		Outcome:     domain.OutcomeSucceeded,
 		Output:      result.Output,
 		ModelOutput: result.ModelOutput,
 		Truncated:   result.Truncated,
@@ -251,7 +251,7 @@ func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools
 		Error:       result.Failure,
 	}
 	if result.Failure != nil {
-		completed.Fate = domain.FateFailed
+		completed.Outcome = domain.OutcomeFailed
 	}
 	return completed.ForModel(), r.host.Emit(ctx, completed)
 }

@@ -41,8 +41,8 @@ func TestBlocksAreHandedIn(t *testing.T) {
 	want(t, "generations", len(generations), 1)
 	want(t, "blocks", string(generations[0].Blocks), `[{"type":"script","props":{"code":"ls"}}]`)
 	want(t, "call", generations[0].ToolCallID, hosttest.Of[domain.ToolCallRequested](host)[0].ToolCallID)
-	if got := fates(host); got != "failed:invalidArguments succeeded" && got != "succeeded failed:invalidArguments" {
-		t.Errorf("fates of the others: %s", got)
+	if got := outcomes(host); got != "failed:invalidArguments succeeded" && got != "succeeded failed:invalidArguments" {
+		t.Errorf("outcomes of the others: %s", got)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestBadBlocksGoBack(t *testing.T) {
 	want(t, "error", err, nil)
 	want(t, "stop", stop, domain.StopEndTurn)
 	want(t, "requests", len(v.requests()), 3)
-	want(t, "fates", fates(host), "failed:invalidArguments failed:invalidArguments")
+	want(t, "outcomes", outcomes(host), "failed:invalidArguments failed:invalidArguments")
 	want(t, "generations", len(host.Generations()), 1)
 	told := v.requests()[2].body.Messages
 	for at, part := range map[int]string{3: "- /blocks/0/props: missing property 'code'", 5: "- /blocks: this is a string"} {

@@ -144,10 +144,10 @@ func runs(t *testing.T, e domain.Execution, name string) {
 	if _, err := open(t, config(v), e, someTools()...).Prompt(t.Context(), host, prompt("Go")); err != nil {
 		t.Fatal(err)
 	}
-	switch fate := fates(host); fate {
+	switch outcome := outcomes(host); outcome {
 	case "succeeded", "failed:invalidArguments", "failed:toolFailed":
 	default:
-		t.Errorf("a call of %s: %s", name, fate)
+		t.Errorf("a call of %s: %s", name, outcome)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestAToolThatIsNotGrantedIsUnknown(t *testing.T) {
 		if _, err := open(t, config(v), e, someTools()...).Prompt(t.Context(), host, prompt("Go")); err != nil {
 			t.Fatal(err)
 		}
-		want(t, "fate", fates(host), "failed:unknownTool")
+		want(t, "outcome", outcomes(host), "failed:unknownTool")
 		call := hosttest.Of[domain.ToolCallRequested](host)[0]
 		want(t, "class and summary", string(call.Class)+call.Summary, `Call the tool "bash", which does not exist`)
 		want(t, "the model is told", v.requests()[1].body.Messages[3].Content, told)
@@ -181,10 +181,10 @@ func TestAToolThatIsNotGrantedIsUnknown(t *testing.T) {
 func TestAQuestionToAPerson(t *testing.T) {
 	const question = `{"question":"Which disk?"}`
 	tests := []struct {
-		name   string
-		answer domain.Answer
-		fate   string // as the agent tells it
-		told   string
+		name    string
+		answer  domain.Answer
+		outcome string // as the agent tells it
+		told    string
 	}{
 		{"answered", domain.Answer{Status: domain.ApprovalApproved, Content: json.RawMessage(`{"answer":"sda"}`)}, "succeeded", "The person answers: sda"},
 		{"answered with nonsense", domain.Answer{Status: domain.ApprovalApproved, Content: json.RawMessage(`[`)}, "failed:toolFailed",
@@ -207,7 +207,7 @@ func TestAQuestionToAPerson(t *testing.T) {
 				t.Fatal(err)
 			}
 			host.Finish(t, true)
-			want(t, "own fates", fates(host), test.fate)
+			want(t, "own outcomes", outcomes(host), test.outcome)
 			want(t, "the model is told", v.requests()[1].body.Messages[3].Content, test.told)
 			want(t, "questions", len(asked), 1)
 			want(t, "kind", asked[0].Kind, domain.ApprovalQuestion)
@@ -234,7 +234,7 @@ func TestAQuestionAfterARestart(t *testing.T) {
 	if _, err := open(t, config(v), execution(), someTools()...).Prompt(t.Context(), host, p); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "fate", fates(host), "succeeded")
+	want(t, "outcome", outcomes(host), "succeeded")
 	want(t, "the model is told", v.requests()[0].body.Messages[3].Content, "The person answers: sda")
 }
 
@@ -244,5 +244,5 @@ func TestTheEndOfAQuestion(t *testing.T) {
 	host := &hosttest.Host{Answer: func(context.Context, domain.Question) (domain.Answer, error) { return domain.Answer{}, lost }}
 	_, err := open(t, config(v), execution(), someTools()...).Prompt(t.Context(), host, prompt("Go"))
 	want(t, "code", domain.CodeOf(err), domain.CodeStorage)
-	want(t, "fates", fates(host), "")
+	want(t, "outcomes", outcomes(host), "")
 }

@@ -117,7 +117,7 @@ func TestALinkIsJudgedByWhereItLeads(t *testing.T) {
 
 	denied := start(w, inDocs, domain.RequestRule{Effect: domain.Deny, Matcher: inSrc})
 	w.ended(denied)
-	if got := fates(t, w.events(denied))["write"]; got != domain.FateDenied {
+	if got := outcomes(t, w.events(denied))["write"]; got != domain.OutcomeDenied {
 		t.Errorf("src is denied, and by the other name it %s", got)
 	}
 	asked := start(w, inDocs)
@@ -125,7 +125,7 @@ func TestALinkIsJudgedByWhereItLeads(t *testing.T) {
 	w.ended(asked)
 	allowed := start(w, domain.RequestRule{Effect: domain.Allow, Matcher: domain.Matcher{Path: dir + "/**"}})
 	w.ended(allowed)
-	if got := fates(t, w.events(allowed))["write"]; got != domain.FateSucceeded {
+	if got := outcomes(t, w.events(allowed))["write"]; got != domain.OutcomeSucceeded {
 		t.Errorf("name and target are allowed, and it %s", got)
 	}
 }
@@ -179,7 +179,7 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 		b.open.Store(true)
 		w.decide(approvalFor(t, w.approvals(id, 1), "date"))
 		w.ended(id)
-		if got := fates(t, w.events(id)); got["date"] != domain.FateSucceeded || got["pwd"] != domain.FateSucceeded {
+		if got := outcomes(t, w.events(id)); got["date"] != domain.OutcomeSucceeded || got["pwd"] != domain.OutcomeSucceeded {
 			t.Errorf("%v", got)
 		}
 	})

@@ -31,7 +31,7 @@ func (s *session) asked(d *draft, a *ask) {
 		if c.approval != nil {
 			s.retract(d, *c.approval)
 		}
-		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
+		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
 		return
 	}
 	if a.ours() {
@@ -58,7 +58,7 @@ var nobody = reply{
 	answer: domain.Answer{Status: domain.ApprovalCancelled},
 }
 
-// announced returns the call, and announces it where the agent did not. Nil: it has had its fate.
+// announced returns the call, and announces it where the agent did not. Nil: it has had its outcome.
 func (s *session) announced(d *draft, asked domain.ToolCall) *call {
 	if c, known := s.calls[asked.ID]; known {
 		return c
@@ -143,39 +143,39 @@ func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answe
 	}, answer: answer})
 }
 
-// refuse gives a call its fate without running it; the model reads the failure's message as the result.
-func (s *session) refuse(d *draft, c *call, fate domain.Fate, failure domain.Failure) {
-	answer := domain.Answer{Status: refusedAs[fate]}
+// refuse gives a call its outcome without running it; the model reads the failure's message as the result.
+func (s *session) refuse(d *draft, c *call, outcome domain.Outcome, failure domain.Failure) {
+	answer := domain.Answer{Status: refusedAs[outcome]}
 	if c.ask != nil && answer.Status != domain.ApprovalCancelled {
 		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
 	}
-	s.refuseWith(d, c, fate, failure, answer)
+	s.refuseWith(d, c, outcome, failure, answer)
 }
 
-// refusedAs is what an external agent is told in place of a fate.
-var refusedAs = map[domain.Fate]domain.ApprovalStatus{
-	domain.FateDenied: domain.ApprovalDenied, domain.FateFailed: domain.ApprovalDenied, domain.FateExpired: domain.ApprovalExpired,
-	domain.FateCancelled: domain.ApprovalCancelled, domain.FateOutcomeUnknown: domain.ApprovalCancelled,
+// refusedAs is what an external agent is told in place of an outcome.
+var refusedAs = map[domain.Outcome]domain.ApprovalStatus{
+	domain.OutcomeDenied: domain.ApprovalDenied, domain.OutcomeFailed: domain.ApprovalDenied, domain.OutcomeExpired: domain.ApprovalExpired,
+	domain.OutcomeCancelled: domain.ApprovalCancelled, domain.OutcomeUnknown: domain.ApprovalCancelled,
 }
 
 // refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
-func (s *session) refuseWith(d *draft, c *call, fate domain.Fate, failure domain.Failure, answer domain.Answer) {
+func (s *session) refuseWith(d *draft, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
 	if c.lost() { // that it did not run again says nothing of the first time
-		fate, failure = domain.FateOutcomeUnknown, approvals.NotRepeated(failure)
+		outcome, failure = domain.OutcomeUnknown, approvals.NotRepeated(failure)
 	}
 	if answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired {
 		s.turn.reaches(turnDenied)
 	}
 	answer.Message = failure.Message
 	if c.running() && c.ask != nil && !c.ask.ours() {
-		c.refusal = &refusal{fate, failure}
+		c.refusal = &refusal{outcome, failure}
 		s.reply(d, c, reply{answer: answer})
 		return
 	}
 	s.endOutput(d, c)
 	d.advanced = true
-	s.complete(d, c, domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure})
+	s.complete(d, c, domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure})
 	s.endCall(c)
 	s.reply(d, c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
 }

@@ -84,9 +84,9 @@ func (s *session) readClientCalls() error {
 	return nil
 }
 
-// answered gives a call the fate that its client has brought about.
+// answered gives a call the outcome that its client has brought about.
 func (s *session) answered(d *draft, c *call) {
-	done := c.clientFate()
+	done := c.clientOutcome()
 	s.endOutput(d, c)
 	d.advanced = true
 	s.complete(d, c, done)
@@ -94,19 +94,19 @@ func (s *session) answered(d *draft, c *call) {
 	s.reply(d, c, reply{grant: domain.Grant{Message: done.Output}})
 }
 
-// clientFate is what became of a call that does not wait any more.
-func (c *call) clientFate() domain.ToolCallCompleted {
-	done := domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded}
-	fail := func(fate domain.Fate, code domain.Code, message string) {
-		done.Fate, done.Output, done.Error = fate, message, &domain.Failure{Code: code, Message: message}
+// clientOutcome is what became of a call that does not wait any more.
+func (c *call) clientOutcome() domain.ToolCallCompleted {
+	done := domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: domain.OutcomeSucceeded}
+	fail := func(outcome domain.Outcome, code domain.Code, message string) {
+		done.Outcome, done.Output, done.Error = outcome, message, &domain.Failure{Code: code, Message: message}
 	}
 	switch answer := c.client.Answer; {
 	case c.client.State == domain.ClientCallExpired:
-		fail(domain.FateExpired, domain.CodeClientTimedOut, "The client did not answer this call in time.")
+		fail(domain.OutcomeExpired, domain.CodeClientTimedOut, "The client did not answer this call in time.")
 	case answer == nil:
-		fail(domain.FateCancelled, domain.CodeCancelled, "The turn ended before the client answered this call.")
+		fail(domain.OutcomeCancelled, domain.CodeCancelled, "The turn ended before the client answered this call.")
 	case answer.Error != "":
-		fail(domain.FateFailed, domain.CodeClientFailed, answer.Error)
+		fail(domain.OutcomeFailed, domain.CodeClientFailed, answer.Error)
 	default:
 		done.Output = answer.Output
 	}

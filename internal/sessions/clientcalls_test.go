@@ -53,12 +53,12 @@ func (w *world) answers(id domain.ExecutionID, call, output string) {
 	}
 }
 
-// fate is what became of a call; empty while it is open.
-func (w *world) fate(id domain.ExecutionID, call string) domain.Fate {
+// outcome is what became of a call; empty while it is open.
+func (w *world) outcome(id domain.ExecutionID, call string) domain.Outcome {
 	w.t.Helper()
 	for _, completed := range payloads[domain.ToolCallCompleted](w.t, w.events(id)) {
 		if completed.ToolCallID == call {
-			return completed.Fate
+			return completed.Outcome
 		}
 	}
 	return ""
@@ -96,7 +96,7 @@ func TestTheClientRunsACall(t *testing.T) {
 			t.Errorf("the call stands as %+v", call)
 		}
 		end := w.ended(id)
-		if end.Output.Text != "told: inserted" || w.fate(id, "c1") != domain.FateSucceeded {
+		if end.Output.Text != "told: inserted" || w.outcome(id, "c1") != domain.OutcomeSucceeded {
 			t.Errorf("%+v", end.Output)
 		}
 		executed := end.Output.ToolCallsExecuted
@@ -126,7 +126,7 @@ func TestTheClientsErrorReachesTheModel(t *testing.T) {
 	_, err := w.answer(id, "c1", domain.ClientAnswer{Error: "there is no block b1"})
 	wantCode(t, "an error", err, "")
 	end := w.ended(id)
-	if end.Output.Text != "told: there is no block b1" || w.fate(id, "c1") != domain.FateFailed {
+	if end.Output.Text != "told: there is no block b1" || w.outcome(id, "c1") != domain.OutcomeFailed {
 		t.Errorf("%+v, %v", end.Output, payloads[domain.ToolCallCompleted](t, w.events(id)))
 	}
 }
@@ -209,14 +209,14 @@ func TestACancelEndsTheWaitingForTheClient(t *testing.T) {
 	id := w.start(trusting)
 	w.becomes(id, domain.StatusExecutingTool, 1)
 	w.cancel(id)
-	if fate := w.fate(id, "c1"); fate != domain.FateCancelled {
-		t.Errorf("the fate is %s", fate)
+	if outcome := w.outcome(id, "c1"); outcome != domain.OutcomeCancelled {
+		t.Errorf("the outcome is %s", outcome)
 	}
 	_, err := w.answer(id, "c1", domain.ClientAnswer{Output: "inserted"})
 	wantCode(t, "an answer after the end", err, domain.CodeCallEnded)
 }
 
-// TestAnAnswerAgainstACancel: an answer that was taken is the fate of the call, also where the end came at the same moment.
+// TestAnAnswerAgainstACancel: an answer that was taken is the outcome of the call, also where the end came at the same moment.
 func TestAnAnswerAgainstACancel(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, inserts)
@@ -229,9 +229,9 @@ func TestAnAnswerAgainstACancel(t *testing.T) {
 			both.Go(func() { _, _ = w.manager.Cancel(context.Background(), tenant, id, "enough", alice) })
 			both.Wait()
 			w.ended(id)
-			fate := w.fate(id, "c1")
-			if (taken == nil) != (fate == domain.FateSucceeded) {
-				t.Fatalf("the answer was met with %v, and the fate is %s", taken, fate)
+			outcome := w.outcome(id, "c1")
+			if (taken == nil) != (outcome == domain.OutcomeSucceeded) {
+				t.Fatalf("the answer was met with %v, and the outcome is %s", taken, outcome)
 			}
 		}
 	})
@@ -267,7 +267,7 @@ func TestRacingAnswers(t *testing.T) {
 	})
 }
 
-// TestAnAnswerWhileTheTurnMakesRoom for another prompt: the answer was taken, so it is the fate, and the next turn comes.
+// TestAnAnswerWhileTheTurnMakesRoom for another prompt: the answer was taken, so it is the outcome, and the next turn comes.
 func TestAnAnswerWhileTheTurnMakesRoom(t *testing.T) {
 	stopped, goOn := make(chan struct{}), make(chan struct{})
 	w := newWorld(t, storetest.SQLite(t), func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
@@ -288,8 +288,8 @@ func TestAnAnswerWhileTheTurnMakesRoom(t *testing.T) {
 	w.answers(id, "c1", "inserted")
 	close(goOn)
 	w.becomes(id, domain.StatusIdle, 1)
-	if fate := w.fate(id, "c1"); fate != domain.FateSucceeded {
-		t.Errorf("the fate is %s", fate)
+	if outcome := w.outcome(id, "c1"); outcome != domain.OutcomeSucceeded {
+		t.Errorf("the outcome is %s", outcome)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestACallThatWasApprovedAndNotAnswered(t *testing.T) {
 	onFakeTime(t, inserts, func(t *testing.T, w *world) {
 		id := w.start()
 		w.decide(w.approvals(id, 1)[0])
-		if c := w.ended(id).Output.ToolCallsExecuted[0]; !c.Approved || c.Fate != domain.FateExpired {
+		if c := w.ended(id).Output.ToolCallsExecuted[0]; !c.Approved || c.Outcome != domain.OutcomeExpired {
 			t.Errorf("%+v", c)
 		}
 	})

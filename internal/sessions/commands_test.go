@@ -83,9 +83,9 @@ func TestCommandsWaitForASlot(t *testing.T) {
 		if end := w.cancel(waiting[0]); end.Status != domain.StatusCancelled {
 			t.Errorf("ended as %s", end.Status)
 		}
-		fates := payloads[domain.ToolCallCompleted](t, w.events(waiting[0]))
-		if len(fates) != 1 || fates[0].Fate != domain.FateCancelled {
-			t.Errorf("fates %+v", fates)
+		outcomes := payloads[domain.ToolCallCompleted](t, w.events(waiting[0]))
+		if len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeCancelled {
+			t.Errorf("outcomes %+v", outcomes)
 		}
 		close(release)
 		for _, id := range []domain.ExecutionID{first, waiting[1], waiting[2]} {
@@ -170,9 +170,9 @@ func TestRuleReachesACommandThatWaits(t *testing.T) {
 		w.rule(domain.Deny, domain.Matcher{Command: "waits"})
 		close(release)
 		w.ended(waits)
-		fates := payloads[domain.ToolCallCompleted](t, w.events(waits))
-		if len(fates) != 1 || fates[0].Fate != domain.FateDenied || !strings.Contains(fates[0].Output, "rule") {
-			t.Errorf("fates %+v", fates)
+		outcomes := payloads[domain.ToolCallCompleted](t, w.events(waits))
+		if len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeDenied || !strings.Contains(outcomes[0].Output, "rule") {
+			t.Errorf("outcomes %+v", outcomes)
 		}
 		if end := w.ended(runs); end.Status != domain.StatusCompleted {
 			t.Errorf("the other one ended as %s", end.Status)

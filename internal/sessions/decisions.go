@@ -70,7 +70,7 @@ func (s *session) settle(d *draft, c *call, row domain.Approval) {
 	}
 	arguments, err := approvals.Granted(row)
 	if err != nil {
-		s.refuse(d, c, domain.FateFailed, domain.FailureOf(err))
+		s.refuse(d, c, domain.OutcomeFailed, domain.FailureOf(err))
 		return
 	}
 	if row.Decision.Arguments != nil {
@@ -119,12 +119,12 @@ func decidedBy(row domain.Approval) audit.Provenance {
 
 // turnDown refuses a call as its approval ended. A person may have named the option that says no.
 func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
-	fate, failure := approvals.Refusal(row)
+	outcome, failure := approvals.Refusal(row)
 	if row.Decision == nil {
-		s.refuse(d, c, fate, failure)
+		s.refuse(d, c, outcome, failure)
 		return
 	}
-	s.refuseWith(d, c, fate, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID})
+	s.refuseWith(d, c, outcome, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID})
 }
 
 // nextExpiry rings when the first open approval expires; never where none does.

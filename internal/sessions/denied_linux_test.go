@@ -84,7 +84,7 @@ func (s *shell) use(ctx context.Context, turn *sessionstest.Turn, line string) e
 	}
 	s.after()
 	result := tools.Bash{}.Run(ctx, ofCall{turn.Host, grant}, call)
-	if err := turn.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: call.ID, Fate: domain.FateSucceeded, Output: result.Output}); err != nil {
+	if err := turn.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: call.ID, Outcome: domain.OutcomeSucceeded, Output: result.Output}); err != nil {
 		return err
 	}
 	if result.Failure != nil && result.Failure.Code != domain.CodeToolFailed {

@@ -351,8 +351,8 @@ func TestOneFailedReadDoesNotCostTheRunningCall(t *testing.T) {
 		close(go1)
 		time.Sleep(time.Second)
 		for _, c := range payloads[domain.ToolCallCompleted](t, w.events(id)) {
-			if c.ToolCallID == "c1" && c.Fate != domain.FateSucceeded {
-				t.Errorf("c1 is %s after one failed read", c.Fate)
+			if c.ToolCallID == "c1" && c.Outcome != domain.OutcomeSucceeded {
+				t.Errorf("c1 is %s after one failed read", c.Outcome)
 			}
 		}
 	})
@@ -390,7 +390,7 @@ func TestRuleIsNotMissed(t *testing.T) {
 	}
 }
 
-func TestFateWhileAskedWithdrawsTheApproval(t *testing.T) {
+func TestOutcomeWhileAskedWithdrawsTheApproval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 			call := sessionstest.Bash("c1", "ls")
@@ -398,7 +398,7 @@ func TestFateWhileAskedWithdrawsTheApproval(t *testing.T) {
 			sub, stop := context.WithCancel(ctx)
 			go func() { time.Sleep(300 * time.Millisecond); stop() }()
 			_, _ = t.Host.Authorize(sub, call)
-			_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed, Output: "gave up"})
+			_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeFailed, Output: "gave up"})
 			return domain.StopEndTurn, t.Say("m2", "x")
 		})
 		id := w.start()

@@ -21,7 +21,7 @@
 // an approval, a running call, a message that streams. [session.to] is the only place where the status of a live
 // execution changes, and [session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
 //
-// A change that is refused, or whose fate nobody knows, ends the session: its progress is ahead of the log. Only the ends of turns and
+// A change that is refused, or whose outcome nobody knows, ends the session: its progress is ahead of the log. Only the ends of turns and
 // executions may meet somebody who was faster. They are drafted on top of a copy, and when they are refused the session looks again.
 //
 // # Turns
@@ -63,7 +63,7 @@
 // # Promises
 //
 //   - Every execution ends in exactly one terminal event, or is live under a valid lease, or waits for a driver.
-//   - A tool call has exactly one fate. `toolCall.started` is in the database before the call runs; a call that may
+//   - A tool call has exactly one outcome. `toolCall.started` is in the database before the call runs; a call that may
 //     have run when its driver died is outcomeUnknown and never runs again by itself.
 //   - Nothing is written under an old epoch: every change carries the epoch, and a refused one ends the session at
 //     once, without a further write.

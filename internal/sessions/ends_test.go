@@ -257,8 +257,8 @@ func TestExpiryIsNoHumanNo(t *testing.T) {
 		if len(resolved) != 1 || resolved[0].Status != domain.ApprovalExpired || resolved[0].DecidedBy != nil {
 			t.Errorf("resolved: %+v", resolved)
 		}
-		if fates := payloads[domain.ToolCallCompleted](t, log); fates[0].Fate != domain.FateExpired || fates[0].Error.Code != domain.CodeApprovalExpired {
-			t.Errorf("fate: %+v", fates[0])
+		if outcomes := payloads[domain.ToolCallCompleted](t, log); outcomes[0].Outcome != domain.OutcomeExpired || outcomes[0].Error.Code != domain.CodeApprovalExpired {
+			t.Errorf("outcome: %+v", outcomes[0])
 		}
 		_, err := w.desk.Decide(context.Background(), tenant, approval.ID, approvals.Answer{
 			Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice,
@@ -295,8 +295,8 @@ func TestAgentThatIgnoresItsEnd(t *testing.T) {
 		if end.Status != domain.StatusTimedOut {
 			t.Errorf("ended as %s", end.Status)
 		}
-		if fates := payloads[domain.ToolCallCompleted](t, w.events(id)); len(fates) != 1 || fates[0].Fate != domain.FateOutcomeUnknown {
-			t.Errorf("fates: %+v", fates)
+		if outcomes := payloads[domain.ToolCallCompleted](t, w.events(id)); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeUnknown {
+			t.Errorf("outcomes: %+v", outcomes)
 		}
 	})
 }

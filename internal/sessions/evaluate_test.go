@@ -132,7 +132,7 @@ func (w *world) outcomes(id domain.ExecutionID, n int) map[string]string {
 		all[p.ToolCallID] = fmt.Sprintf("allow by %s %s: %s", p.AllowedBy, p.RuleID, p.Reason)
 	}
 	for _, p := range payloads[domain.ToolCallCompleted](w.t, log) {
-		if p.Fate != domain.FateSucceeded && p.Error != nil && all[p.ToolCallID] == "" {
+		if p.Outcome != domain.OutcomeSucceeded && p.Error != nil && all[p.ToolCallID] == "" {
 			all[p.ToolCallID] = "deny: " + p.Error.Message
 		}
 	}

@@ -31,7 +31,7 @@ func asking(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 	}
 	if answer.Status == domain.ApprovalApproved {
 		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
-		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateSucceeded, Output: "ran"})
+		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeSucceeded, Output: "ran"})
 	}
 	return domain.StopEndTurn, t.Say("m1", string(answer.Status)+" "+answer.OptionID)
 }
@@ -45,13 +45,13 @@ func abroad(t testing.TB, s *store.Store, script sessionstest.Script) (*world, *
 
 func TestAgentPermission(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer func(*approvals.Answer)
-		said   string
-		fate   domain.Fate
+		answer  func(*approvals.Answer)
+		said    string
+		outcome domain.Outcome
 	}{
-		"approved":          {func(*approvals.Answer) {}, "approved yes", domain.FateSucceeded},
-		"approved for ever": {func(a *approvals.Answer) { a.OptionID = "ever" }, "approved ever", domain.FateSucceeded},
-		"denied":            {deny("not now"), "denied no", domain.FateDenied},
+		"approved":          {func(*approvals.Answer) {}, "approved yes", domain.OutcomeSucceeded},
+		"approved for ever": {func(a *approvals.Answer) { a.OptionID = "ever" }, "approved ever", domain.OutcomeSucceeded},
+		"denied":            {deny("not now"), "denied no", domain.OutcomeDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
@@ -67,11 +67,11 @@ func TestAgentPermission(t *testing.T) {
 				if end.Output.Text != test.said {
 					t.Errorf("the agent was told %q", end.Output.Text)
 				}
-				if fates := payloads[domain.ToolCallCompleted](t, log); len(fates) != 1 || fates[0].Fate != test.fate {
-					t.Errorf("%+v", fates)
+				if outcomes := payloads[domain.ToolCallCompleted](t, log); len(outcomes) != 1 || outcomes[0].Outcome != test.outcome {
+					t.Errorf("%+v", outcomes)
 				}
 				starts := payloads[domain.ToolCallStarted](t, log)
-				if (test.fate == domain.FateSucceeded) != (len(starts) == 1 && starts[0].ApprovalID == approval.ID) {
+				if (test.outcome == domain.OutcomeSucceeded) != (len(starts) == 1 && starts[0].ApprovalID == approval.ID) {
 					t.Errorf("starts: %+v", starts)
 				}
 			})
@@ -100,8 +100,8 @@ func TestQuestionShowsWhatItBrings(t *testing.T) {
 
 // Some agents say that a call has begun before they ask. A no is still a no, unless the agent has done it all the same.
 func TestNoToACallThatHasBegun(t *testing.T) {
-	for said, want := range map[domain.Fate]domain.Fate{
-		domain.FateFailed: domain.FateDenied, "": domain.FateDenied, domain.FateSucceeded: domain.FateSucceeded,
+	for said, want := range map[domain.Outcome]domain.Outcome{
+		domain.OutcomeFailed: domain.OutcomeDenied, "": domain.OutcomeDenied, domain.OutcomeSucceeded: domain.OutcomeSucceeded,
 	} {
 		t.Run(string(said), func(t *testing.T) {
 			w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
@@ -111,15 +111,15 @@ func TestNoToACallThatHasBegun(t *testing.T) {
 					return "", err
 				}
 				if said != "" {
-					_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: said})
+					_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Outcome: said})
 				}
 				return domain.StopEndTurn, nil
 			})
 			id := w.start(outside)
 			w.decide(w.approvals(id, 1)[0], deny("no"))
 			w.ended(id)
-			if fates := payloads[domain.ToolCallCompleted](t, w.events(id)); len(fates) != 1 || fates[0].Fate != want {
-				t.Errorf("%+v", fates)
+			if outcomes := payloads[domain.ToolCallCompleted](t, w.events(id)); len(outcomes) != 1 || outcomes[0].Outcome != want {
+				t.Errorf("%+v", outcomes)
 			}
 		})
 	}
@@ -146,8 +146,8 @@ func TestAgentPermissionExpires(t *testing.T) {
 		if end.Output.Text != "expired no" {
 			t.Errorf("the agent was told %q", end.Output.Text)
 		}
-		if fates := payloads[domain.ToolCallCompleted](t, w.events(id)); fates[0].Fate != domain.FateExpired {
-			t.Error(fates)
+		if outcomes := payloads[domain.ToolCallCompleted](t, w.events(id)); outcomes[0].Outcome != domain.OutcomeExpired {
+			t.Error(outcomes)
 		}
 	})
 }
@@ -238,8 +238,8 @@ func TestWithdrawalAgainstDecision(t *testing.T) {
 	})
 }
 
-// A fate that the agent tells while a person is asked withdraws the question.
-func TestFateWhileAnAgentsQuestionIsOpen(t *testing.T) {
+// A outcome that the agent tells while a person is asked withdraws the question.
+func TestOutcomeWhileAnAgentsQuestionIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 			answered := make(chan domain.Answer, 1)
@@ -254,7 +254,7 @@ func TestFateWhileAnAgentsQuestionIsOpen(t *testing.T) {
 				case answer := <-answered:
 					return domain.StopEndTurn, t.Say("m1", string(answer.Status))
 				case <-time.After(10 * time.Millisecond):
-					_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed})
+					_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeFailed})
 				}
 			}
 		})
@@ -287,12 +287,12 @@ func TestCallLeftOpenByAnAgent(t *testing.T) {
 	})
 	id := w.start(outside)
 	w.ended(id)
-	fates := map[string]domain.Fate{}
+	outcomes := map[string]domain.Outcome{}
 	for _, c := range payloads[domain.ToolCallCompleted](t, w.events(id)) {
-		fates[c.ToolCallID] = c.Fate
+		outcomes[c.ToolCallID] = c.Outcome
 	}
-	if fates["begun"] != domain.FateOutcomeUnknown || fates["announced"] != domain.FateCancelled {
-		t.Error(fates)
+	if outcomes["begun"] != domain.OutcomeUnknown || outcomes["announced"] != domain.OutcomeCancelled {
+		t.Error(outcomes)
 	}
 }
 
@@ -466,7 +466,7 @@ func TestQuestion(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "q1", Fate: domain.FateSucceeded, Output: string(answer.Content)})
+		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "q1", Outcome: domain.OutcomeSucceeded, Output: string(answer.Content)})
 		return domain.StopEndTurn, t.Say("m1", string(answer.Content))
 	})
 	id := w.start(outside)

@@ -137,7 +137,7 @@ func (s *session) shown(d *draft, key domain.TextKey, text string) {
 	}
 }
 
-// speaks tells whether a piece of output is of a call that is open: what is printed after its fate is lost.
+// speaks tells whether a piece of output is of a call that is open: what is printed after its outcome is lost.
 func (s *session) speaks(piece *delta) bool {
 	_, open := s.calls[piece.id]
 	return open || piece.kind != domain.ToolCallUpdatedType
@@ -263,15 +263,15 @@ func (s *session) requested(d *draft, p domain.ToolCallRequested) {
 	s.counted(d)
 }
 
-// completed takes the fate of a call that the agent ran, or could not run. A second fate is not a fact: the first one
+// completed takes the outcome of a call that the agent ran, or could not run. A second outcome is not a fact: the first one
 // stands, also where the session gave it.
 func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	c, open := s.calls[p.ToolCallID]
 	if !open {
 		return
 	}
-	if c.refusal != nil && p.Fate != domain.FateSucceeded {
-		p.Fate, p.Error = c.refusal.fate, &c.refusal.failure
+	if c.refusal != nil && p.Outcome != domain.OutcomeSucceeded {
+		p.Outcome, p.Error = c.refusal.outcome, &c.refusal.failure
 	}
 	if c.lost() { // the agent could not even ask for it again
 		p = unrepeated(p)
@@ -282,14 +282,14 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 	s.endCall(c)
 }
 
-// endOutput tells what of the output was held back; it belongs before the fate.
+// endOutput tells what of the output was held back; it belongs before the outcome.
 func (s *session) endOutput(d *draft, c *call) { s.endText(d, outputOf(c)) }
 
 func outputOf(c *call) domain.TextKey {
 	return domain.TextKey{Kind: domain.ToolCallUpdatedType, ID: c.ID}
 }
 
-// endCall forgets a call that has its fate.
+// endCall forgets a call that has its outcome.
 func (s *session) endCall(c *call) {
 	c.vacate()
 	delete(s.calls, c.ID)

@@ -281,7 +281,7 @@ func (s *session) closeTexts(d *draft, whole bool) {
 	}
 }
 
-// closeCalls gives every open call its fate and withdraws what people were asked.
+// closeCalls gives every open call its outcome and withdraws what people were asked.
 func (s *session) closeCalls(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
@@ -298,7 +298,7 @@ func (s *session) closeCalls(d *draft) {
 		if !c.lost() && (c.approval != nil || !c.running()) {
 			c.came.DecidedBy, c.came.RuleID, c.came.Reason = string(approvals.ByServer), "", ""
 		}
-		s.complete(d, c, s.lastFate(c))
+		s.complete(d, c, s.lastOutcome(c))
 	}
 }
 
@@ -306,32 +306,32 @@ func (s *session) closeCalls(d *draft) {
 func (s *session) closeSubmitted(d *draft, edits int) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		if c := s.calls[id]; c.generation() > 0 {
-			s.complete(d, c, s.submittedFate(c, edits))
+			s.complete(d, c, s.submittedOutcome(c, edits))
 		}
 	}
 }
 
-// lastFate is the fate of a call that the end of the execution overtakes. Only where the agent has not returned can
+// lastOutcome is the outcome of a call that the end of the execution overtakes. Only where the agent has not returned can
 // the call still be running.
-func (s *session) lastFate(c *call) domain.ToolCallCompleted {
-	fate, failure := domain.FateCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The turn ended before this call ran."}
+func (s *session) lastOutcome(c *call) domain.ToolCallCompleted {
+	outcome, failure := domain.OutcomeCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The turn ended before this call ran."}
 	switch {
 	case c.client != nil:
-		return c.clientFate()
+		return c.clientOutcome()
 	case c.refusal != nil:
-		fate, failure = c.refusal.fate, c.refusal.failure
+		outcome, failure = c.refusal.outcome, c.refusal.failure
 	case c.running() && (s.unaccounted() || !s.progress.Turn.Open):
-		fate = domain.FateOutcomeUnknown
+		outcome = domain.OutcomeUnknown
 		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}
 	case c.running() && s.turn.result == nil:
-		fate = domain.FateOutcomeUnknown
+		outcome = domain.OutcomeUnknown
 		failure = approvals.OutcomeUnknown()
 	case c.running():
 		failure.Message = "The turn ended while this call was running; it was stopped."
 	case c.lost():
-		fate, failure = domain.FateOutcomeUnknown, approvals.OutcomeUnknown()
+		outcome, failure = domain.OutcomeUnknown, approvals.OutcomeUnknown()
 	}
-	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: fate, Output: failure.Message, Error: &failure}
+	return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure}
 }
 
 const leftOpen = "The agent ended its turn without saying what became of this call: it may have run, in part or in full."

@@ -83,16 +83,16 @@ const (
 	blocksEdited   = "The blocks were shown to the person, who asks for changes."
 )
 
-// submittedFate is what becomes of a call that has handed in blocks.
-func (s *session) submittedFate(c *call, edits int) domain.ToolCallCompleted {
+// submittedOutcome is what becomes of a call that has handed in blocks.
+func (s *session) submittedOutcome(c *call, edits int) domain.ToolCallCompleted {
 	switch {
 	case s.blocks.accepted:
-		return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded, Output: blocksAccepted}
+		return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: domain.OutcomeSucceeded, Output: blocksAccepted}
 	case edits == c.generation():
-		return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateSucceeded, Output: blocksEdited}
+		return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: domain.OutcomeSucceeded, Output: blocksEdited}
 	}
 	failure := domain.Failure{Code: domain.CodeCancelled, Message: blocksDropped}
-	return domain.ToolCallCompleted{ToolCallID: c.ID, Fate: domain.FateCancelled, Output: failure.Message, Error: &failure}
+	return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: domain.OutcomeCancelled, Output: failure.Message, Error: &failure}
 }
 
 func (s *session) readAcceptance() error {

@@ -92,8 +92,8 @@ func TestBlocksAreAccepted(t *testing.T) {
 		if len(generated) != 1 || string(generated[0].Blocks) != script1 || generated[0].InsertAfter != "b1" || generated[0].DocumentRevision != "r1" {
 			t.Fatalf("%+v", generated)
 		}
-		if fate := w.fate(id, "g1"); fate != "" {
-			t.Fatalf("the call that handed them in has the fate %s already", fate)
+		if outcome := w.outcome(id, "g1"); outcome != "" {
+			t.Fatalf("the call that handed them in has the outcome %s already", outcome)
 		}
 		_, err := w.accept(id, 2, "r1")
 		wantCode(t, "a generation that is not there", err, domain.CodeNoGeneration)
@@ -106,8 +106,8 @@ func TestBlocksAreAccepted(t *testing.T) {
 			t.Errorf("%s %+v", end.Status, end.Output)
 		}
 		w.wantStates(id, domain.GenerationAccepted)
-		if fate := w.fate(id, "g1"); fate != domain.FateSucceeded {
-			t.Errorf("the call's fate is %s", fate)
+		if outcome := w.outcome(id, "g1"); outcome != domain.OutcomeSucceeded {
+			t.Errorf("the call's outcome is %s", outcome)
 		}
 		w.accepts(id, 1, "r1") // once more, for somebody who did not hear the answer
 		if told := payloads[domain.BlocksAccepted](t, w.events(id)); len(told) != 1 || told[0].By != alice {
@@ -292,8 +292,8 @@ func TestBlocksSurviveAKill(t *testing.T) {
 		fifth := newWorld(t, s, again)
 		fifth.accepts(id, 2, "r2")
 		for _, call := range []string{"g1", "g2"} {
-			if fate := fifth.fate(id, call); fate != domain.FateSucceeded {
-				t.Errorf("%s: %s", call, fate)
+			if outcome := fifth.outcome(id, call); outcome != domain.OutcomeSucceeded {
+				t.Errorf("%s: %s", call, outcome)
 			}
 		}
 	})
@@ -306,8 +306,8 @@ func TestBlocksThatNobodyTakes(t *testing.T) {
 		w.becomes(id, domain.StatusIdle, 1)
 		end(id)
 		w.wantStates(id, domain.GenerationCancelled)
-		if fate := w.fate(id, "g1"); fate != domain.FateCancelled {
-			t.Errorf("after %s the call's fate is %s", how, fate)
+		if outcome := w.outcome(id, "g1"); outcome != domain.OutcomeCancelled {
+			t.Errorf("after %s the call's outcome is %s", how, outcome)
 		}
 		_, err := w.accept(id, 1, "r1")
 		if code := domain.CodeOf(err); code != domain.CodeNoGeneration && code != domain.CodeExecutionEnded {
@@ -422,8 +422,8 @@ func TestAnAcceptanceAgainstACancel(t *testing.T) {
 			both.Wait()
 			end := w.ended(id)
 			taken := w.states(id)[0] == domain.GenerationAccepted
-			if taken != (accepted == nil) || taken != (w.fate(id, "g1") == domain.FateSucceeded) || taken != (end.Status == domain.StatusCompleted) {
-				t.Fatalf("acceptance: %v; generation %v, call %s, execution %s", accepted, w.states(id), w.fate(id, "g1"), end.Status)
+			if taken != (accepted == nil) || taken != (w.outcome(id, "g1") == domain.OutcomeSucceeded) || taken != (end.Status == domain.StatusCompleted) {
+				t.Fatalf("acceptance: %v; generation %v, call %s, execution %s", accepted, w.states(id), w.outcome(id, "g1"), end.Status)
 			}
 		}
 	})
@@ -446,8 +446,8 @@ func TestAcceptedAndThenCancelled(t *testing.T) {
 			}
 		}
 		second := newWorld(t, s, writesBlocks)
-		if end := second.ended(id); end.Status != domain.StatusCompleted || second.fate(id, "g1") != domain.FateSucceeded {
-			t.Errorf("%s, and the call %s", end.Status, second.fate(id, "g1"))
+		if end := second.ended(id); end.Status != domain.StatusCompleted || second.outcome(id, "g1") != domain.OutcomeSucceeded {
+			t.Errorf("%s, and the call %s", end.Status, second.outcome(id, "g1"))
 		}
 		second.accepts(id, 1, "r1")
 		if _, err := second.manager.Accept(context.Background(), tenant, id, store.Acceptance{Generation: 1, Revision: "r9", By: alice}); err == nil {

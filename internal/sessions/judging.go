@@ -27,12 +27,12 @@ type rules struct {
 func (s *session) judge(d *draft, c *call) {
 	c.unjudged = false
 	if s.confines(c) == NoSandbox {
-		s.refuse(d, c, domain.FateFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
+		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
 		return
 	}
 	hash, err := approvals.Hash(c.ToolCall, s.execution.Request.WorkingDirectory)
 	if err != nil {
-		s.refuse(d, c, domain.FateFailed, domain.Failure{
+		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{
 			Code: domain.CodeInvalidArguments, Message: "The arguments of this call have no canonical form.",
 		})
 		return
@@ -55,7 +55,7 @@ func (s *session) judge(d *draft, c *call) {
 	}
 	switch verdict := judgement.Verdict; {
 	case verdict == domain.Deny:
-		s.refuse(d, c, domain.FateDenied, domain.Failure{Code: domain.CodePolicyDenied, Message: judgement.Reason})
+		s.refuse(d, c, domain.OutcomeDenied, domain.Failure{Code: domain.CodePolicyDenied, Message: judgement.Reason})
 	case verdict == domain.Allow && c.ask.allowable():
 		s.start(d, c, domain.ToolCallStarted{
 			ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason,

@@ -114,9 +114,9 @@ func TestWhatTakesAWhileIsJudgedAllTheSame(t *testing.T) {
 		})
 		w.decide(approvalFor(t, open, "ls"))
 		w.ended(id)
-		got := fates(t, w.events(id))
-		if got["ls"] != domain.FateSucceeded || got["date"] != domain.FateDenied {
-			t.Errorf("the fates are %v", got)
+		got := outcomes(t, w.events(id))
+		if got["ls"] != domain.OutcomeSucceeded || got["date"] != domain.OutcomeDenied {
+			t.Errorf("the outcomes are %v", got)
 		}
 	})
 }

@@ -81,7 +81,7 @@ func TestWhoApprovedALostCallIsOnRecord(t *testing.T) {
 		second.decide(second.approvals(id, 2)[1], resolve(domain.ResolutionFailed, ""))
 		second.ended(id)
 		record := second.recordOf(id, "c1")
-		if record.Outcome != string(domain.FateOutcomeUnknown) || record.DecidedBy != string(approvals.ByDecision) ||
+		if record.Outcome != string(domain.OutcomeUnknown) || record.DecidedBy != string(approvals.ByDecision) ||
 			record.Actor == nil || record.Actor.Name != "alice" || record.ArgumentsHash != approval.ArgumentsHash || record.Channel == "" {
 			t.Errorf("alice approved it, and on record is %+v", record)
 		}
@@ -103,7 +103,7 @@ func TestACallThatNobodyDecidedIsOnRecordAsTheServers(t *testing.T) {
 		second.cancel(takenUp)
 		for _, id := range []domain.ExecutionID{cancelled, takenUp} {
 			record := second.recordOf(id, "c1")
-			if record.Outcome != string(domain.FateCancelled) || record.DecidedBy != string(approvals.ByServer) ||
+			if record.Outcome != string(domain.OutcomeCancelled) || record.DecidedBy != string(approvals.ByServer) ||
 				record.Reason != "" || record.Channel != audit.BySession {
 				t.Errorf("%+v", record)
 			}
@@ -258,10 +258,10 @@ func away(back <-chan struct{}, script sessionstest.Script) func(*sessions.Confi
 func TestRulesAnswerWhatWasOpenBeforeARestart(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(*world, domain.Approval)
-		fate      domain.Fate
+		outcome   domain.Outcome
 	}{
-		"always to one": {func(w *world, one domain.Approval) { w.decide(one, remember(domain.RememberExecution, "command")) }, domain.FateSucceeded},
-		"never to all":  {func(w *world, _ domain.Approval) { w.rule(domain.Deny, domain.Matcher{Command: "git log *"}) }, domain.FateDenied},
+		"always to one": {func(w *world, one domain.Approval) { w.decide(one, remember(domain.RememberExecution, "command")) }, domain.OutcomeSucceeded},
+		"never to all":  {func(w *world, _ domain.Approval) { w.rule(domain.Deny, domain.Matcher{Command: "git log *"}) }, domain.OutcomeDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
@@ -276,9 +276,9 @@ func TestRulesAnswerWhatWasOpenBeforeARestart(t *testing.T) {
 				test.meanwhile(second, approvalFor(t, open, "git log -1"))
 				close(back)
 				second.ended(id)
-				for command, fate := range fates(t, second.events(id)) {
-					if fate != test.fate {
-						t.Errorf("%s: %s, want %s", command, fate, test.fate)
+				for command, outcome := range outcomes(t, second.events(id)) {
+					if outcome != test.outcome {
+						t.Errorf("%s: %s, want %s", command, outcome, test.outcome)
 					}
 				}
 			})

@@ -8,7 +8,7 @@ import (
 // the log, whoever wrote it, and what it is about to add.
 
 // closingEvents is how much of the length is kept for what an end needs beside what is open: the prompts that wait, and are discarded, the
-// end of the turn, changes of the status. A call needs its decision, the rest of its output, its start and its fate; a text its rest and its end.
+// end of the turn, changes of the status. A call needs its decision, the rest of its output, its start and its outcome; a text its rest and its end.
 const (
 	closingEvents     = 500
 	closingCallEvents = 5

@@ -79,7 +79,7 @@ func TestALogHasALength(t *testing.T) {
 				case 0:
 					return t.Host.Emit(ctx, requested(n))
 				case 1:
-					return t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: fmt.Sprint("c", dice.IntN(n+1)), Fate: domain.FateCancelled})
+					return t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: fmt.Sprint("c", dice.IntN(n+1)), Outcome: domain.OutcomeCancelled})
 				case 2:
 					return t.Host.Emit(ctx, domain.MessageCompleted{MessageID: fmt.Sprint("m", dice.IntN(5))})
 				default:

@@ -48,16 +48,16 @@ func (s *session) resolve(d *draft, c *call, row domain.Approval) {
 		s.judge(d, c)
 		return
 	}
-	s.refuse(d, c, domain.FateOutcomeUnknown, approvals.ReportedOutcome(row))
+	s.refuse(d, c, domain.OutcomeUnknown, approvals.ReportedOutcome(row))
 }
 
-// unrepeated is the fate of a lost call that the agent gives up: it cannot know what the first time has done.
+// unrepeated is the outcome of a lost call that the agent gives up: it cannot know what the first time has done.
 func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {
 	why := domain.Failure{Code: domain.CodeToolFailed, Message: p.Output}
 	if p.Error != nil {
 		why = *p.Error
 	}
 	failure := approvals.NotRepeated(why)
-	p.Fate, p.Output, p.ModelOutput, p.Error = domain.FateOutcomeUnknown, failure.Message, "", &failure
+	p.Outcome, p.Output, p.ModelOutput, p.Error = domain.OutcomeUnknown, failure.Message, "", &failure
 	return p
 }

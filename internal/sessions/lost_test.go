@@ -76,14 +76,14 @@ func resolve(resolution domain.Resolution, reason string) func(*approvals.Answer
 	return func(a *approvals.Answer) { a.Verb, a.Resolution, a.Reason = "", resolution, reason }
 }
 
-// fateOf is the fate of the only call of an execution that has ended.
-func (w *world) fateOf(id domain.ExecutionID) domain.ToolCallCompleted {
+// outcomeOf is the outcome of the only call of an execution that has ended.
+func (w *world) outcomeOf(id domain.ExecutionID) domain.ToolCallCompleted {
 	w.t.Helper()
-	fates := payloads[domain.ToolCallCompleted](w.t, w.events(id))
-	if len(fates) != 1 {
-		w.t.Fatalf("%d fates: %+v", len(fates), fates)
+	outcomes := payloads[domain.ToolCallCompleted](w.t, w.events(id))
+	if len(outcomes) != 1 {
+		w.t.Fatalf("%d outcomes: %+v", len(outcomes), outcomes)
 	}
-	return fates[0]
+	return outcomes[0]
 }
 
 func TestALostCallIsAQuestion(t *testing.T) {
@@ -106,9 +106,9 @@ func TestALostCallIsAQuestion(t *testing.T) {
 			t.Errorf("%+v", all)
 		}
 		w.cancel(id)
-		fate := w.fateOf(id)
-		if all := w.approvals(id, 2); all[1].Status != domain.ApprovalCancelled || fate.Fate != domain.FateOutcomeUnknown {
-			t.Errorf("the approval is %s, the fate %+v", all[1].Status, fate)
+		outcome := w.outcomeOf(id)
+		if all := w.approvals(id, 2); all[1].Status != domain.ApprovalCancelled || outcome.Outcome != domain.OutcomeUnknown {
+			t.Errorf("the approval is %s, the outcome %+v", all[1].Status, outcome)
 		}
 	})
 }
@@ -121,11 +121,11 @@ func TestWhatSomebodyFoundOut(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				w, id, question, starts := lose(t, s)
 				w.decide(question, resolve(resolution, "I looked"))
-				end, fate := w.ended(id), w.fateOf(id)
-				if fate.Fate != domain.FateOutcomeUnknown || !strings.Contains(fate.Output, want) || !strings.Contains(fate.Output, "I looked") {
-					t.Errorf("%+v", fate)
+				end, outcome := w.ended(id), w.outcomeOf(id)
+				if outcome.Outcome != domain.OutcomeUnknown || !strings.Contains(outcome.Output, want) || !strings.Contains(outcome.Output, "I looked") {
+					t.Errorf("%+v", outcome)
 				}
-				if end.Output.Text != "told: "+fate.Output || starts.Load() != 1 || !end.Output.ToolCallsExecuted[0].Approved {
+				if end.Output.Text != "told: "+outcome.Output || starts.Load() != 1 || !end.Output.ToolCallsExecuted[0].Approved {
 					t.Errorf("%d starts, %+v", starts.Load(), end.Output)
 				}
 				record := w.recordOf(id, "c1")
@@ -154,9 +154,9 @@ func TestALostCallRunsOnceMoreByAnotherYes(t *testing.T) {
 			t.Fatalf("%d starts, %+v", starts.Load(), all)
 		}
 		w.decide(retry, func(a *approvals.Answer) { a.Arguments = json.RawMessage(`{"command":"ls -a"}`) })
-		end, fate := w.ended(id), w.fateOf(id)
-		if end.Status != domain.StatusCompleted || fate.Fate != domain.FateSucceeded || fate.Output != `ran {"command":"ls -a"}` || starts.Load() != 2 {
-			t.Errorf("%s, %+v, %d starts", end.Status, fate, starts.Load())
+		end, outcome := w.ended(id), w.outcomeOf(id)
+		if end.Status != domain.StatusCompleted || outcome.Outcome != domain.OutcomeSucceeded || outcome.Output != `ran {"command":"ls -a"}` || starts.Load() != 2 {
+			t.Errorf("%s, %+v, %d starts", end.Status, outcome, starts.Load())
 		}
 		started := payloads[domain.ToolCallStarted](t, w.events(id))
 		if len(started) != 2 || started[1].ApprovalID != retry.ID || started[0].ApprovalID == retry.ID {
@@ -211,9 +211,9 @@ func TestALostCallThatIsNotRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, id, question, starts := lose(t, storetest.SQLite(t))
 			test.end(w, id, question)
-			end, fate := w.ended(id), w.fateOf(id)
-			if end.Status != domain.StatusCompleted || fate.Fate != domain.FateOutcomeUnknown || !strings.Contains(fate.Output, test.want) || starts.Load() != 1 {
-				t.Errorf("%s, %+v, %d starts", end.Status, fate, starts.Load())
+			end, outcome := w.ended(id), w.outcomeOf(id)
+			if end.Status != domain.StatusCompleted || outcome.Outcome != domain.OutcomeUnknown || !strings.Contains(outcome.Output, test.want) || starts.Load() != 1 {
+				t.Errorf("%s, %+v, %d starts", end.Status, outcome, starts.Load())
 			}
 		})
 	}
@@ -222,9 +222,9 @@ func TestALostCallThatIsNotRepeated(t *testing.T) {
 func TestNobodyLookedForALostCall(t *testing.T) {
 	s := storetest.SQLite(t)
 	w, id, question, starts := lose(t, s, func(r *domain.Request) { r.ApprovalTimeoutSeconds = 1 })
-	end, fate := w.ended(id), w.fateOf(id)
-	if fate.Fate != domain.FateOutcomeUnknown || fate.Output != approvals.OutcomeUnknown().Message || end.Output.Text != "told: "+fate.Output || starts.Load() != 1 {
-		t.Errorf("%+v, %+v", fate, end.Output)
+	end, outcome := w.ended(id), w.outcomeOf(id)
+	if outcome.Outcome != domain.OutcomeUnknown || outcome.Output != approvals.OutcomeUnknown().Message || end.Output.Text != "told: "+outcome.Output || starts.Load() != 1 {
+		t.Errorf("%+v, %+v", outcome, end.Output)
 	}
 	if all := w.approvals(id, 2); all[1].ID != question.ID || all[1].Status != domain.ApprovalExpired {
 		t.Errorf("%+v", all[1])
@@ -265,12 +265,12 @@ func TestOneLostAndOnePending(t *testing.T) {
 			}
 		}
 		end := w.ended(id)
-		fates := map[string]domain.Fate{}
+		outcomes := map[string]domain.Outcome{}
 		for _, done := range payloads[domain.ToolCallCompleted](t, w.events(id)) {
-			fates[done.ToolCallID] = done.Fate
+			outcomes[done.ToolCallID] = done.Outcome
 		}
-		if end.Status != domain.StatusCompleted || fates["c1"] != domain.FateOutcomeUnknown || fates["c2"] != domain.FateSucceeded || starts.Load() != 2 {
-			t.Errorf("%s, %v, %d starts", end.Status, fates, starts.Load())
+		if end.Status != domain.StatusCompleted || outcomes["c1"] != domain.OutcomeUnknown || outcomes["c2"] != domain.OutcomeSucceeded || starts.Load() != 2 {
+			t.Errorf("%s, %v, %d starts", end.Status, outcomes, starts.Load())
 		}
 	})
 }
@@ -294,9 +294,9 @@ func TestNobodyIsAskedAboutSomeLostCalls(t *testing.T) {
 			first.until(id, domain.ToolCallUpdatedType)
 			first.killed()
 			w := newWorld(t, s, again(starts))
-			end, fate := w.ended(id), w.fateOf(id)
-			if fate.Fate != domain.FateOutcomeUnknown || end.Output.Text != "told: "+fate.Output || starts.Load() != 1 {
-				t.Errorf("%+v, %+v", fate, end.Output)
+			end, outcome := w.ended(id), w.outcomeOf(id)
+			if outcome.Outcome != domain.OutcomeUnknown || end.Output.Text != "told: "+outcome.Output || starts.Load() != 1 {
+				t.Errorf("%+v, %+v", outcome, end.Output)
 			}
 		})
 	}
@@ -309,13 +309,13 @@ func TestALostCallThatTheAgentGivesUp(t *testing.T) {
 	w.killed()
 	w = newWorld(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		gone := &domain.Failure{Code: domain.CodeUnknownTool, Message: "There is no tool bash."}
-		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Fate: domain.FateFailed, Output: gone.Message, Error: gone})
+		_ = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeFailed, Output: gone.Message, Error: gone})
 		return domain.StopEndTurn, t.Say("m2", "so be it")
 	})
 	w.ended(id)
-	fate := w.fateOf(id)
-	if fate.Fate != domain.FateOutcomeUnknown || !strings.Contains(fate.Output, "There is no tool bash.") {
-		t.Errorf("%+v", fate)
+	outcome := w.outcomeOf(id)
+	if outcome.Outcome != domain.OutcomeUnknown || !strings.Contains(outcome.Output, "There is no tool bash.") {
+		t.Errorf("%+v", outcome)
 	}
 	if all := w.approvals(id, 2); all[1].ID != question.ID || all[1].Status != domain.ApprovalCancelled {
 		t.Errorf("%+v", all[1])

@@ -179,7 +179,7 @@ func TestYesAfterANo(t *testing.T) {
 	w.decide(w.approvals(id, 1)[0], deny("no"))
 	w.decide(w.approvals(id, 2)[1])
 	w.ended(id)
-	if f := payloads[domain.ToolCallCompleted](t, w.events(id))[0]; f.Fate == domain.FateDenied {
+	if f := payloads[domain.ToolCallCompleted](t, w.events(id))[0]; f.Outcome == domain.OutcomeDenied {
 		t.Error("approved, may have run, and is denied in the log")
 	}
 }

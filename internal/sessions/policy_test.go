@@ -21,7 +21,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// uses asks for all commands at once, as parallel calls of one answer, and ends when each has its fate.
+// uses asks for all commands at once, as parallel calls of one answer, and ends when each has its outcome.
 func uses(commands ...string) sessionstest.Script {
 	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		var calls sync.WaitGroup
@@ -41,16 +41,16 @@ func remember(scope domain.RememberScope, preview string) func(*approvals.Answer
 	return func(a *approvals.Answer) { a.Remember, a.PreviewID, a.MayGlobal = scope, preview, true }
 }
 
-// fates maps each command to its fate.
-func fates(t *testing.T, log []domain.Event) map[string]domain.Fate {
+// outcomes maps each command to its outcome.
+func outcomes(t *testing.T, log []domain.Event) map[string]domain.Outcome {
 	t.Helper()
 	ids := map[string]string{}
 	for _, requested := range payloads[domain.ToolCallRequested](t, log) {
 		ids[requested.ToolCallID] = strings.TrimPrefix(requested.Summary, "Run ")
 	}
-	all := map[string]domain.Fate{}
+	all := map[string]domain.Outcome{}
 	for _, completed := range payloads[domain.ToolCallCompleted](t, log) {
-		all[ids[completed.ToolCallID]] = completed.Fate
+		all[ids[completed.ToolCallID]] = completed.Outcome
 	}
 	return all
 }
@@ -77,10 +77,10 @@ func TestAlwaysReleasesTheSiblings(t *testing.T) {
 		w.decide(approvalFor(t, open, "git status"), deny("no"))
 		w.ended(id)
 		log := w.events(id)
-		for command, want := range map[string]domain.Fate{
-			"git log -1": domain.FateSucceeded, "git log -2": domain.FateSucceeded, "git status": domain.FateDenied,
+		for command, want := range map[string]domain.Outcome{
+			"git log -1": domain.OutcomeSucceeded, "git log -2": domain.OutcomeSucceeded, "git status": domain.OutcomeDenied,
 		} {
-			if got := fates(t, log)[command]; got != want {
+			if got := outcomes(t, log)[command]; got != want {
 				t.Errorf("%s: %s, want %s", command, got, want)
 			}
 		}
@@ -103,9 +103,9 @@ func TestARememberedNoRefusesTheSiblings(t *testing.T) {
 		id := w.start()
 		w.decide(approvalFor(t, w.approvals(id, 2), "git log b"), deny("never"), remember(domain.RememberExecution, "command"))
 		w.ended(id)
-		for command, fate := range fates(t, w.events(id)) {
-			if fate != domain.FateDenied {
-				t.Errorf("%s: %s", command, fate)
+		for command, outcome := range outcomes(t, w.events(id)) {
+			if outcome != domain.OutcomeDenied {
+				t.Errorf("%s: %s", command, outcome)
 			}
 		}
 	})
@@ -121,7 +121,7 @@ func TestAGlobalRule(t *testing.T) {
 		third := w.start()
 		for _, id := range []domain.ExecutionID{first, second, third} {
 			w.ended(id)
-			if got := fates(t, w.events(id))["git log -1"]; got != domain.FateSucceeded {
+			if got := outcomes(t, w.events(id))["git log -1"]; got != domain.OutcomeSucceeded {
 				t.Errorf("%s", got)
 			}
 		}
@@ -163,7 +163,7 @@ func TestBashPolicyInASession(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), uses("date", "rm x"))
 	blocked := w.start(policy(domain.DenyBlock))
 	w.ended(blocked)
-	if got := fates(t, w.events(blocked)); got["date"] != domain.FateSucceeded || got["rm x"] != domain.FateDenied {
+	if got := outcomes(t, w.events(blocked)); got["date"] != domain.OutcomeSucceeded || got["rm x"] != domain.OutcomeDenied {
 		t.Errorf("%v", got)
 	}
 	asked := w.start(policy(domain.DenyHITL))
@@ -173,7 +173,7 @@ func TestBashPolicyInASession(t *testing.T) {
 	}
 	w.decide(approval)
 	w.ended(asked)
-	if got := fates(t, w.events(asked))["rm x"]; got != domain.FateSucceeded {
+	if got := outcomes(t, w.events(asked))["rm x"]; got != domain.OutcomeSucceeded {
 		t.Errorf("%v", got)
 	}
 }
@@ -182,7 +182,7 @@ func TestUnattended(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), uses("date"))
 	id := w.start(func(r *domain.Request) { r.Unattended = true })
 	w.ended(id)
-	if got := fates(t, w.events(id))["date"]; got != domain.FateDenied {
+	if got := outcomes(t, w.events(id))["date"]; got != domain.OutcomeDenied {
 		t.Errorf("%v", got)
 	}
 }
@@ -267,7 +267,7 @@ func asksUser(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, err
 	if answer.Status != domain.ApprovalApproved {
 		return domain.StopEndTurn, t.Say("m2", "no: "+answer.Message)
 	}
-	err = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "q1", Fate: domain.FateSucceeded, Output: string(answer.Content)})
+	err = t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "q1", Outcome: domain.OutcomeSucceeded, Output: string(answer.Content)})
 	if err != nil {
 		return "", err
 	}

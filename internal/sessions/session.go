@@ -95,7 +95,7 @@ type control struct {
 	quiet    time.Time             // since when nothing has happened; zero: it was taken up, and nothing has yet
 }
 
-// call is a tool call without a fate.
+// call is a tool call without an outcome.
 type call struct {
 	domain.ToolCall                    // as it was asked about last
 	of              *domain.Progress   // the session's
@@ -112,7 +112,7 @@ type call struct {
 	retry           *domain.Decision   // of a lost one: who wants it tried again
 }
 
-// logged is what the log tells of the call; the zero value where it has its fate.
+// logged is what the log tells of the call; the zero value where it has its outcome.
 func (c *call) logged() domain.OpenCall {
 	if open := c.of.Calls[c.ID]; open != nil {
 		return *open
@@ -129,9 +129,9 @@ func (c *call) lost() bool { return c.logged().Lost }
 // generation is the one that it has handed in; 0: none.
 func (c *call) generation() int { return c.logged().Generation }
 
-// refusal is the fate of a call that was refused, should its agent not say that it has succeeded all the same.
+// refusal is the outcome of a call that was refused, should its agent not say that it has succeeded all the same.
 type refusal struct {
-	fate    domain.Fate
+	outcome domain.Outcome
 	failure domain.Failure
 }
 

@@ -106,8 +106,8 @@ func TestDenyReachesTheModel(t *testing.T) {
 		if n := len(payloads[domain.ToolCallStarted](t, log)); n != 0 {
 			t.Errorf("a denied call started %d times", n)
 		}
-		if fates := payloads[domain.ToolCallCompleted](t, log); len(fates) != 1 || fates[0].Fate != domain.FateDenied {
-			t.Errorf("fates: %+v", fates)
+		if outcomes := payloads[domain.ToolCallCompleted](t, log); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeDenied {
+			t.Errorf("outcomes: %+v", outcomes)
 		}
 	})
 }
@@ -235,8 +235,8 @@ func TestCapabilitiesAndSandboxRefuseWithoutAsking(t *testing.T) {
 			if asked := payloads[domain.ApprovalRequested](t, log); len(asked) != 0 {
 				t.Errorf("a person was asked: %+v", asked)
 			}
-			if fates := payloads[domain.ToolCallCompleted](t, log); len(fates) != 1 || fates[0].Error.Code != test.code {
-				t.Errorf("fates: %+v", fates)
+			if outcomes := payloads[domain.ToolCallCompleted](t, log); len(outcomes) != 1 || outcomes[0].Error.Code != test.code {
+				t.Errorf("outcomes: %+v", outcomes)
 			}
 		})
 	}

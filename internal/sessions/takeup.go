@@ -140,9 +140,9 @@ func (s *session) closeLost(d *draft) {
 		case c.running() && s.inquires(c) && s.inquire(d, c):
 			continue
 		case c.running():
-			s.refuse(d, c, domain.FateOutcomeUnknown, approvals.OutcomeUnknown())
+			s.refuse(d, c, domain.OutcomeUnknown, approvals.OutcomeUnknown())
 		case s.external():
-			s.refuse(d, c, domain.FateCancelled, domain.Failure{
+			s.refuse(d, c, domain.OutcomeCancelled, domain.Failure{
 				Code: domain.CodeCancelled, Message: "The agent's process was lost before this call ran.",
 			})
 		default:

@@ -180,9 +180,9 @@ func TestDrainLetsARunningCallEnd(t *testing.T) {
 		<-running
 		time.AfterFunc(50*time.Millisecond, func() { close(finish) })
 		first.drain()
-		fates := payloads[domain.ToolCallCompleted](t, first.events(id))
-		if len(fates) != 1 || fates[0].Output != "whole" {
-			t.Errorf("fates: %+v", fates)
+		outcomes := payloads[domain.ToolCallCompleted](t, first.events(id))
+		if len(outcomes) != 1 || outcomes[0].Output != "whole" {
+			t.Errorf("outcomes: %+v", outcomes)
 		}
 	})
 }

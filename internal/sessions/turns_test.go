@@ -208,8 +208,8 @@ func TestPromptThatInterrupts(t *testing.T) {
 		if ended := payloads[domain.TurnEnded](t, log); ended[0].StopReason != domain.StopCancelled {
 			t.Errorf("the turn that made room: %+v", ended[0])
 		}
-		if fates := payloads[domain.ToolCallCompleted](t, log); fates[0].Fate != domain.FateCancelled {
-			t.Errorf("its call: %+v", fates[0])
+		if outcomes := payloads[domain.ToolCallCompleted](t, log); outcomes[0].Outcome != domain.OutcomeCancelled {
+			t.Errorf("its call: %+v", outcomes[0])
 		}
 	})
 }

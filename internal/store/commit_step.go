@@ -95,7 +95,7 @@ func (b *batch) appendEvents() error {
 }
 
 func eventValues(event *domain.Event) []any {
-	return []any{text(string(event.Type)), event.Time.UnixMicro(), string(event.Data)}
+	return []any{text(string(event.Type)), event.Time.UnixMicro(), string(eventToRow(event.Type, event.Data))}
 }
 
 // insert is run for a statement that cannot pass a row over, and so returns nothing.
@@ -170,9 +170,11 @@ func updateValues(c *Change) ([]any, error) {
 		}
 	}
 	if u.Output != nil {
-		if values[5], err = encode(u.Output); err != nil {
+		output, err := encode(u.Output)
+		if err != nil {
 			return nil, err
 		}
+		values[5] = outputToRow(output)
 	}
 	return values, nil
 }

@@ -59,6 +59,6 @@ func scanEvent(row scanner) (domain.Event, error) {
 		data  []byte
 	)
 	err := row.Scan(&event.Execution, &event.Seq, &event.Type, &us, &data)
-	event.Time, event.Data = timeOf(us), json.RawMessage(data)
+	event.Time, event.Data = timeOf(us), json.RawMessage(eventFromRow(event.Type, data))
 	return event, err
 }

@@ -57,7 +57,7 @@ func scanExecution(row scanner) (domain.Execution, error) {
 	e.RecoversAt = optionalTime(recovers)
 	if output.Valid {
 		e.Output = new(domain.Output)
-		err = decode("output", output.String, e.Output)
+		err = decode("output", outputFromRow(output.String), e.Output)
 	}
 	return e, errors.Join(err, decode("request", request, &e.Request), decode("usage", usage, &e.Usage))
 }

@@ -64,9 +64,9 @@ func (w *world) ranOnce(t *track) {
 		if e.Type == "approval.requested" && e.Into(&asked) == nil && asked.Kind != "toolCall" {
 			w.run.violate("%s: %s was asked about as %s", w.name, t.id, asked.Kind)
 		}
-		var done struct{ Fate string }
-		if e.Type == "toolCall.completed" && e.Into(&done) == nil && done.Fate != "succeeded" {
-			w.run.violate("%s: the command of %s is %s", w.name, t.id, done.Fate)
+		var done struct{ Outcome string }
+		if e.Type == "toolCall.completed" && e.Into(&done) == nil && done.Outcome != "succeeded" {
+			w.run.violate("%s: the command of %s is %s", w.name, t.id, done.Outcome)
 		}
 	}
 	w.run.expect(seen["toolCall.started"] == 1 && seen["execution.completed"] == 1,

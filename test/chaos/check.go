@@ -59,7 +59,7 @@ func (w *world) report(h history) {
 		var asked question
 		switch {
 		case e.Type == "toolCall.completed" && e.Into(&call) == nil:
-			w.run.count("calls "+call.Fate, 1)
+			w.run.count("calls "+call.Outcome, 1)
 		case e.Type == "approval.requested" && e.Into(&asked) == nil:
 			w.run.count("questions "+asked.Kind, 1)
 		case recovers(e):
@@ -182,7 +182,7 @@ type calls struct {
 	starts    map[string][]string // commands by call
 	started   map[string]int      // by what is in the ledger
 	succeeded map[string]int      // likewise
-	fates     map[string]int
+	outcomes  map[string]int
 	wrong     []string
 }
 
@@ -198,12 +198,12 @@ type callEvent struct {
 	ToolCallID string          `json:"toolCallId"`
 	ApprovalID string          `json:"approvalId"`
 	Arguments  json.RawMessage `json:"arguments"`
-	Fate       string          `json:"fate"`
+	Outcome    string          `json:"outcome"`
 }
 
 func newCalls(log []event) *calls {
 	c := &calls{asked: map[string]question{}, resolved: map[string]resolved{}, used: map[string]int{}, ran: map[string]string{}, starts: map[string][]string{},
-		started: map[string]int{}, succeeded: map[string]int{}, fates: map[string]int{}}
+		started: map[string]int{}, succeeded: map[string]int{}, outcomes: map[string]int{}}
 	for _, e := range log {
 		c.event(e)
 	}
@@ -242,8 +242,8 @@ func (c *calls) event(e event) {
 		c.start(e.Seq, call)
 	case "toolCall.completed":
 		c.read(e, &call)
-		c.fates[call.ToolCallID]++
-		if starts := c.starts[call.ToolCallID]; call.Fate == "succeeded" && len(starts) > 0 {
+		c.outcomes[call.ToolCallID]++
+		if starts := c.starts[call.ToolCallID]; call.Outcome == "succeeded" && len(starts) > 0 {
 			c.succeeded[effectIn(starts[len(starts)-1])]++
 		}
 	}
@@ -260,8 +260,8 @@ func (c *calls) start(seq int64, call callEvent) {
 	command := commandOf(call.Arguments)
 	c.starts[call.ToolCallID] = append(c.starts[call.ToolCallID], command)
 	c.started[effectIn(command)]++
-	if c.fates[call.ToolCallID] > 0 {
-		c.failf("I4: event %d: call %s starts after its fate", seq, call.ToolCallID)
+	if c.outcomes[call.ToolCallID] > 0 {
+		c.failf("I4: event %d: call %s starts after its outcome", seq, call.ToolCallID)
 	}
 	asked, known := c.asked[call.ApprovalID]
 	if !known || asked.ToolCallID != call.ToolCallID || asked.Kind != "toolCall" {
@@ -289,8 +289,8 @@ func (c *calls) end() {
 		}
 	}
 	for id := range c.starts {
-		if c.fates[id] != 1 {
-			c.failf("I4: call %s has %d fates", id, c.fates[id])
+		if c.outcomes[id] != 1 {
+			c.failf("I4: call %s has %d outcomes", id, c.outcomes[id])
 		}
 	}
 }

@@ -40,7 +40,7 @@ func finished() []domain.Payload {
 	return []domain.Payload{
 		domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalApproved},
 		domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "a", Arguments: bash("shown")},
-		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
+		domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded},
 		domain.ExecutionEnded{Status: domain.StatusCompleted},
 	}
 }
@@ -87,9 +87,9 @@ func TestBrokenPromisesAreFound(t *testing.T) {
 		"a start before the decision":        {over(end[1], end[0], end[2], end[3]), "I4"},
 		"two starts under one approval":      {over(end[0], end[1], end[1], end[2], end[3]), "is used 2 times"},
 		"a start after a denial":             {over(domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalDenied}, end[1], end[2], end[3]), `its approval is "denied"`},
-		"a start after the fate":             {over(end[0], end[1], end[2], end[1], end[3]), "starts after its fate"},
-		"two fates":                          {over(end[0], end[1], end[2], end[2], end[3]), "2 fates"},
-		"no fate":                            {over(end[0], end[1], end[3]), "0 fates"},
+		"a start after the outcome":          {over(end[0], end[1], end[2], end[1], end[3]), "starts after its outcome"},
+		"two outcomes":                       {over(end[0], end[1], end[2], end[2], end[3]), "2 outcomes"},
+		"no outcome":                         {over(end[0], end[1], end[3]), "0 outcomes"},
 		"other bytes run than were approved": {over(end[0], domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "a", Arguments: bash("other")}, end[2], end[3]), "I7"},
 		"two resolutions":                    {over(end[0], end[0], end[1], end[2], end[3]), "I7"},
 		"an effect twice":                    {func(h *history) { h.ledger = append(h.ledger, h.ledger...) }, "ran 2 times"},
@@ -248,7 +248,7 @@ func TestARetryIsNoDouble(t *testing.T) {
 			domain.ApprovalRequested{ApprovalID: "b", ToolCallID: "c", Kind: domain.ApprovalToolCall, Arguments: bash("shown")},
 			domain.ApprovalResolved{ApprovalID: "b", ToolCallID: "c", Status: domain.ApprovalApproved},
 			domain.ToolCallStarted{ToolCallID: "c", ApprovalID: second, Arguments: bash("shown")},
-			domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded},
+			domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded},
 			domain.ExecutionEnded{Status: domain.StatusCompleted})...)
 		return history{seen: log, log: log, decisions: map[string][]operation{"lost": {want(resolution+"retry", 1, 2, accepted, "")}},
 			ledger: []entry{{"start", "key", 1, "shown", 1}, {"start", "key", 1, "shown", 2}, {"end", "key", 1, "shown", 3}}}

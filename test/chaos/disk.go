@@ -226,7 +226,7 @@ func (w *world) smallFile() string {
 
 // write has an execution write the file, and looks what became of the call. A busy machine may turn a creation away, or say nothing on a
 // stream for a while.
-func (w *world) write(key, fate string) {
+func (w *world) write(key, outcome string) {
 	a := w.insist(w.run.ctx, &w.run.dice, http.MethodPost, "/executions", object{"source": object{"type": "internal"},
 		"prompt": "story write " + key, "capabilities": object{"read": "allow", "write": "allow"}, "metadata": object{"key": key}}, "Idempotency-Key", key)
 	var created struct{ ID string }
@@ -234,12 +234,12 @@ func (w *world) write(key, fate string) {
 	got, last, ended := "", int64(0), false
 	for end := time.Now().Add(time.Minute); !ended && time.Now().Before(end); w.run.sleep(50 * time.Millisecond) {
 		ended, _ = w.follow(w.run.ctx, w.servers[0], created.ID, last, func(e event) {
-			var call struct{ Fate string }
+			var call struct{ Outcome string }
 			if last = e.Seq; e.Type == "toolCall.completed" && e.Into(&call) == nil {
-				got = call.Fate
+				got = call.Outcome
 			}
 		})
 	}
-	w.run.operation(got == fate)
-	w.run.expect(got == fate, "%s: F17: the call %s is %q, not %s", w.name, key, got, fate)
+	w.run.operation(got == outcome)
+	w.run.expect(got == outcome, "%s: F17: the call %s is %q, not %s", w.name, key, got, outcome)
 }

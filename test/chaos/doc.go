@@ -16,7 +16,7 @@
 //   - I1 each log is 1, 2, 3 …, and what the follower saw, over all its reconnects to all replicas, is the log byte for byte;
 //   - I2 every execution and decision that was acknowledged is there, and no Idempotency-Key has made two;
 //   - I3 every execution has ended, in one terminal event, and no approval is open;
-//   - I4 every start has an approval of its own that was approved before, each call has one fate, and the ledger has no effect
+//   - I4 every start has an approval of its own that was approved before, each call has one outcome, and the ledger has no effect
 //     more often than the log has starts;
 //   - I6 no two tools of one execution ran at the same time: the command holds a lock that only its death takes from it;
 //   - I7 what the deciders were answered is explained by a register that takes one value (register.go), the log has the winner,

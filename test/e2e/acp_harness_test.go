@@ -308,7 +308,7 @@ func (v *visit) end(id string) {
 const gate = "gate"
 
 // sound holds an execution that has ended against the invariants: one numbered log with one end in which each call has
-// one fate, and the same for a client that was there all the time over connections that broke.
+// one outcome, and the same for a client that was there all the time over connections that broke.
 func (v *visit) sound(f *followed) {
 	log := v.house.soundFor(v.t, f.id)
 	if len(log) == 0 || !domain.EventType(log[len(log)-1].Type).Terminal() {

@@ -98,8 +98,8 @@ var survivors = []struct {
 		return func() {
 			log := v.told(id, "Hello from the scripted agent.")
 			v.withdrawn(a.ID)
-			if fates := of[domain.ToolCallCompleted](v.t, log); len(fates) != 1 || fates[0].Fate != domain.FateCancelled {
-				v.t.Errorf("fates: %+v", fates)
+			if outcomes := of[domain.ToolCallCompleted](v.t, log); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeCancelled {
+				v.t.Errorf("outcomes: %+v", outcomes)
 			}
 			if continued := of[domain.TurnContinued](v.t, log); len(continued) != 1 || continued[0].By != nil {
 				v.t.Errorf("continued: %+v", continued)
@@ -258,8 +258,8 @@ func inCall(agent, choice string) survivor {
 		return func() {
 			v.reach(id, domain.StatusInterrupted)
 			log := v.page(id)
-			if fates := of[domain.ToolCallCompleted](v.t, log); len(fates) != 1 || fates[0].Fate != domain.FateOutcomeUnknown {
-				v.t.Errorf("fates: %+v", fates)
+			if outcomes := of[domain.ToolCallCompleted](v.t, log); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeUnknown {
+				v.t.Errorf("outcomes: %+v", outcomes)
 			}
 			if changes := of[domain.StateChanged](v.t, log); changes[len(changes)-1].Reason == "" {
 				v.t.Error("nobody says why it is interrupted")

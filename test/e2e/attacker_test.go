@@ -331,7 +331,7 @@ func (s *raid) answer(a approval) object {
 	return s.attack.person(a)
 }
 
-// stuck tells whether every call that has no fate waits for an answer that nobody gives.
+// stuck tells whether every call that has no outcome waits for an answer that nobody gives.
 func (s *raid) stuck(left map[string]bool) bool {
 	open, waiting := 0, 0
 	for _, event := range s.page(s.id) {
@@ -381,8 +381,8 @@ func (s *raid) judge(approved map[string]bool) {
 // outputs are what the calls came to.
 func (s *raid) outputs() string {
 	var all strings.Builder
-	for _, fate := range s.fates() {
-		fmt.Fprintf(&all, "%s: %s\n", fate.Fate, fate.Output)
+	for _, outcome := range s.outcomes() {
+		fmt.Fprintf(&all, "%s: %s\n", outcome.Outcome, outcome.Output)
 	}
 	return all.String()
 }
@@ -393,8 +393,8 @@ func (s *raid) brief() string {
 	return all[:min(len(all), 4000)]
 }
 
-// fates are those of the calls after the one that has read the orders.
-func (s *raid) fates() []domain.ToolCallCompleted {
+// outcomes are those of the calls after the one that has read the orders.
+func (s *raid) outcomes() []domain.ToolCallCompleted {
 	return of[domain.ToolCallCompleted](s.t, s.log)[1:]
 }
 
@@ -420,12 +420,12 @@ func absent(name string) func(*raid) {
 	}
 }
 
-// onlyFates expects that every call after the first has one of these fates.
-func onlyFates(wanted ...domain.Fate) func(*raid) {
+// onlyOutcomes expects that every call after the first has one of these outcomes.
+func onlyOutcomes(wanted ...domain.Outcome) func(*raid) {
 	return func(s *raid) {
-		for _, fate := range s.fates() {
-			if !slices.Contains(wanted, fate.Fate) {
-				s.t.Errorf("a call has %s: %s", fate.Fate, fate.Output)
+		for _, outcome := range s.outcomes() {
+			if !slices.Contains(wanted, outcome.Outcome) {
+				s.t.Errorf("a call has %s: %s", outcome.Outcome, outcome.Output)
 			}
 		}
 	}

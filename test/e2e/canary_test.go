@@ -71,11 +71,11 @@ func TestCanaryIsMasked(t *testing.T) {
 		}
 		log := s.sound(id)
 		exposed := 0
-		for _, fate := range of[domain.ToolCallCompleted](t, log) {
-			if fate.ExitCode != nil && strings.Count(fate.Output, secrets.Masked) < 5 {
-				t.Errorf("the command printed its secret in five ways: %s", fate.Output)
+		for _, outcome := range of[domain.ToolCallCompleted](t, log) {
+			if outcome.ExitCode != nil && strings.Count(outcome.Output, secrets.Masked) < 5 {
+				t.Errorf("the command printed its secret in five ways: %s", outcome.Output)
 			}
-			if fate.Error != nil && fate.Error.Code == domain.CodeSecretExposed {
+			if outcome.Error != nil && outcome.Error.Code == domain.CodeSecretExposed {
 				exposed++
 			}
 		}
@@ -158,9 +158,9 @@ func TestCanaryInAPrivateFile(t *testing.T) {
 			t.Errorf("the command kept %d bytes, %v", len(content), err)
 		}
 		must(t, os.Remove(filepath.Join(s.workspace, "kept.txt")))
-		for _, fate := range of[domain.ToolCallCompleted](t, s.sound(id))[1:] {
-			if !strings.Contains(fate.Output, secrets.Masked) {
-				t.Errorf("it was not read: %+v", fate)
+		for _, outcome := range of[domain.ToolCallCompleted](t, s.sound(id))[1:] {
+			if !strings.Contains(outcome.Output, secrets.Masked) {
+				t.Errorf("it was not read: %+v", outcome)
 			}
 		}
 	})

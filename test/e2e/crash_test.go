@@ -115,8 +115,8 @@ func TestKillInTheMiddleOfACommand(t *testing.T) {
 		if end.Status != "completed" || !strings.Contains(end.Output.Text, "it had only begun") {
 			t.Errorf("ended: %+v %+v", end, end.Output)
 		}
-		if fates := of[domain.ToolCallCompleted](t, s.sound(id)); len(fates) != 1 || fates[0].Fate != domain.FateOutcomeUnknown {
-			t.Errorf("fates: %+v", fates)
+		if outcomes := of[domain.ToolCallCompleted](t, s.sound(id)); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeUnknown {
+			t.Errorf("outcomes: %+v", outcomes)
 		}
 		s.ledger("started\n")
 	})
@@ -150,8 +150,8 @@ func TestACommandIsTriedAgain(t *testing.T) {
 		if end := s.ended(id); end.Status != "completed" {
 			t.Errorf("ended: %+v %+v", end, end.Output)
 		}
-		if fates := of[domain.ToolCallCompleted](t, s.sound(id)); len(fates) != 1 || fates[0].Fate != domain.FateSucceeded {
-			t.Errorf("fates: %+v", fates)
+		if outcomes := of[domain.ToolCallCompleted](t, s.sound(id)); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeSucceeded {
+			t.Errorf("outcomes: %+v", outcomes)
 		}
 		s.ledger("ran\nagain\n")
 	})

@@ -44,11 +44,11 @@ func (s *story) answers(id string, c clientCall, body object) clientCall {
 	return want[clientCall](s.client, http.StatusOK, "POST", "/executions/"+id+"/tool-results", body)
 }
 
-// fates are those of all calls, in their order.
-func (s *story) fates(id string) (all []domain.Fate) {
+// outcomes are those of all calls, in their order.
+func (s *story) outcomes(id string) (all []domain.Outcome) {
 	s.t.Helper()
 	for _, done := range of[domain.ToolCallCompleted](s.t, s.log(id)) {
-		all = append(all, done.Fate)
+		all = append(all, done.Outcome)
 	}
 	return all
 }

@@ -131,7 +131,7 @@ func killedRunbooks(t *testing.T, stage *stage) {
 			if told := last(s.requests()[1]); told.Content != "done" {
 				t.Errorf("told: %+v", told)
 			}
-			if diff := cmp.Diff([]domain.Fate{domain.FateSucceeded}, s.fates(id)); diff != "" {
+			if diff := cmp.Diff([]domain.Outcome{domain.OutcomeSucceeded}, s.outcomes(id)); diff != "" {
 				t.Error(diff)
 			}
 		},

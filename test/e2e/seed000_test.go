@@ -167,13 +167,13 @@ func approvalFlow(t *testing.T, stage *stage) {
 	type line struct {
 		Name     string
 		Approved bool
-		Fate     domain.Fate
+		Outcome  domain.Outcome
 	}
 	var executed []line
 	for _, call := range shown.Output.ToolCallsExecuted {
-		executed = append(executed, line{call.Name, call.Approved, call.Fate})
+		executed = append(executed, line{call.Name, call.Approved, call.Outcome})
 	}
-	if diff := cmp.Diff([]line{{"bash", true, domain.FateSucceeded}, {"bash", false, domain.FateDenied}}, executed); diff != "" {
+	if diff := cmp.Diff([]line{{"bash", true, domain.OutcomeSucceeded}, {"bash", false, domain.OutcomeDenied}}, executed); diff != "" {
 		t.Error(diff)
 	}
 	if summary := shown.Output.ToolCallsExecuted[0].ResultSummary; !strings.Contains(summary, "one") {

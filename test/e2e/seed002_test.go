@@ -146,8 +146,8 @@ func tab(t *testing.T, stage *stage) {
 	if accepted := of[domain.BlocksAccepted](t, log); len(accepted) != 1 || accepted[0].Generation != 1 {
 		t.Errorf("accepted: %+v", accepted)
 	}
-	if fates := of[domain.ToolCallCompleted](t, log); len(fates) != 1 || fates[0].Fate != domain.FateSucceeded {
-		t.Errorf("fates: %+v", fates)
+	if outcomes := of[domain.ToolCallCompleted](t, log); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeSucceeded {
+		t.Errorf("outcomes: %+v", outcomes)
 	}
 	if again := s.accept(id, 1, "12"); again.State != "accepted" {
 		t.Errorf("again: %+v", again)
@@ -175,8 +175,8 @@ func escape(t *testing.T, stage *stage) {
 		t.Errorf("%+v", late)
 	}
 	log := s.log(id)
-	if fates := of[domain.ToolCallCompleted](t, log); len(fates) != 1 || fates[0].Fate != domain.FateCancelled {
-		t.Errorf("fates: %+v", fates)
+	if outcomes := of[domain.ToolCallCompleted](t, log); len(outcomes) != 1 || outcomes[0].Outcome != domain.OutcomeCancelled {
+		t.Errorf("outcomes: %+v", outcomes)
 	}
 	if accepted := of[domain.BlocksAccepted](t, log); len(accepted) != 0 {
 		t.Errorf("accepted: %+v", accepted)

@@ -105,9 +105,9 @@ func TestRealInput(t *testing.T) {
 			if thought != "Two hosts, two independent checks. I can ask for both at once." || len(calls) != 2 || calls[0].MessageID != calls[1].MessageID {
 				t.Errorf("thought %q, calls %+v", thought, calls)
 			}
-			for _, fate := range of[domain.ToolCallCompleted](t, log) {
-				if fate.Fate != domain.FateSucceeded {
-					t.Errorf("fate: %+v", fate)
+			for _, outcome := range of[domain.ToolCallCompleted](t, log) {
+				if outcome.Outcome != domain.OutcomeSucceeded {
+					t.Errorf("outcome: %+v", outcome)
 				}
 			}
 			if usage := of[domain.UsageUpdated](t, log); len(usage) != 2 || *usage[1].Usage.InputTokens != 900 {

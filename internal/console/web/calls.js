@@ -27,7 +27,7 @@ export class Calls {
     if (known !== undefined) return known;
     const tool = { toolCallId: id, tool: "", summary: "", arguments: null, status: "requested", output: "", approvals: [] };
     const item = this.#rows.add({ id: `tool:${id}`, kind: "tool", turn, status: "open", tool });
-    const call = { item, tool, awaits: undefined, lost: false, fate: undefined, printed: new Growing(), changes: [], described: undefined, origin: undefined };
+    const call = { item, tool, awaits: undefined, lost: false, outcome: undefined, printed: new Growing(), changes: [], described: undefined, origin: undefined };
     this.#calls.set(id, call);
     return call;
   }
@@ -92,7 +92,7 @@ export class Calls {
     printed.add(data.offset, data.output, `output of ${data.toolCallId}`);
     const call = known ?? this.#call(data.toolCallId, turn);
     call.printed = printed;
-    if (call.fate === undefined) Object.assign(call.tool, { output: printed.kept, truncated: printed.cut || undefined });
+    if (call.outcome === undefined) Object.assign(call.tool, { output: printed.kept, truncated: printed.cut || undefined });
     this.#rows.touch(call.item);
   }
 
@@ -103,7 +103,7 @@ export class Calls {
     const call = this.#call(data.toolCallId, turn);
     if (call.tool.approvals.length === 0) describeBy(told, call.tool);
     const { said, diffs } = reportedContent(told.content);
-    if (call.fate === undefined && said.length > 0) setOutput(call.tool, said.join("\n"));
+    if (call.outcome === undefined && said.length > 0) setOutput(call.tool, said.join("\n"));
     this.#rows.touch(call.item);
     if (diffs.length > 0) this.#describe(call, diffs);
   }
@@ -111,7 +111,7 @@ export class Calls {
   /** Where the result only repeats the error, what was printed until then stays: it is all that is left of it. */
   completed(data, turn) {
     const call = this.#call(data.toolCallId, turn);
-    call.fate = data.fate;
+    call.outcome = data.outcome;
     if (call.tool.output === "" || !data.error || data.output !== data.error.message) setOutput(call.tool, data.output, data.truncated);
     Object.assign(call.tool, { exitCode: data.exitCode ?? undefined, durationMs: data.durationMs || undefined, error: data.error ?? undefined });
     this.#settle(call);
@@ -120,7 +120,7 @@ export class Calls {
 
   #settle(call) {
     call.tool.status = statusOf(call);
-    if (call.fate !== undefined) call.item.status = "complete";
+    if (call.outcome !== undefined) call.item.status = "complete";
     this.#rows.touch(call.item);
   }
 
@@ -170,7 +170,7 @@ export class Calls {
 
   #settleChanges(call) {
     for (const known of call.changes) {
-      const status = known.current ? outcomeOf(call.fate) : "failed";
+      const status = known.current ? outcomeOf(call.outcome) : "failed";
       if (status === known.diff.status) continue;
       known.diff.status = status;
       known.item.status = status === "proposed" ? "open" : "complete";
@@ -191,15 +191,15 @@ function setOutput(tool, output, alsoCut = false) {
 }
 
 /** The first that holds. An external agent may ask about a call that it has begun already. */
-function statusOf({ tool, fate, queued, lost, awaits }) {
-  if (fate !== undefined) return fate;
+function statusOf({ tool, outcome, queued, lost, awaits }) {
+  if (outcome !== undefined) return outcome;
   if (tool.approvals.some((approval) => approval.status === "pending")) return "pendingApproval";
   if (queued) return "queued";
   if (tool.startedAt === undefined || lost) return "requested";
   return awaits === "client" ? "waitingForClient" : "running";
 }
 
-function outcomeOf(fate) {
-  if (fate === undefined) return "proposed";
-  return lookup({ succeeded: "applied", outcomeUnknown: "outcomeUnknown" }, fate) ?? "failed";
+function outcomeOf(outcome) {
+  if (outcome === undefined) return "proposed";
+  return lookup({ succeeded: "applied", outcomeUnknown: "outcomeUnknown" }, outcome) ?? "failed";
 }

@@ -3,6 +3,7 @@ package eventstest
 
 import (
 	"fmt"
+	"slices"
 
 	"signoff/internal/domain"
 )
@@ -10,7 +11,7 @@ import (
 // Broken lists how a log breaks the invariants of the design; empty is well. A log that has not ended is checked as
 // far as it goes.
 func Broken(log []domain.Event) []string {
-	c := checker{texts: map[string]int{}, calls: map[string]*fate{}, used: map[domain.ApprovalID]bool{}, approvals: map[domain.ApprovalID]int{}}
+	c := checker{texts: map[string]int{}, calls: map[string]*outcome{}, used: map[domain.ApprovalID]bool{}, approvals: map[domain.ApprovalID]int{}}
 	for i, event := range log {
 		c.event(int64(i+1), event)
 	}
@@ -23,16 +24,20 @@ func Broken(log []domain.Event) []string {
 type checker struct {
 	status    domain.Status
 	texts     map[string]int // bytes so far
-	calls     map[string]*fate
+	calls     map[string]*outcome
 	used      map[domain.ApprovalID]bool // what a call has started under
 	approvals map[domain.ApprovalID]int  // how often resolved
 	ended     bool
 	broken    []string
 }
 
-type fate struct {
-	starts, fates int
-	lost          bool // it has started, and somebody is asked what became of it
+var outcomes = []domain.Outcome{
+	domain.OutcomeSucceeded, domain.OutcomeFailed, domain.OutcomeDenied, domain.OutcomeExpired, domain.OutcomeCancelled, domain.OutcomeUnknown,
+}
+
+type outcome struct {
+	starts, outcomes int
+	lost             bool // it has started, and somebody is asked what became of it
 }
 
 func (c *checker) failf(seq int64, format string, args ...any) {
@@ -109,12 +114,12 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 		if c.calls[p.ToolCallID] != nil {
 			c.failf(seq, "call %s is requested twice", p.ToolCallID)
 		}
-		c.calls[p.ToolCallID] = &fate{}
+		c.calls[p.ToolCallID] = &outcome{}
 	case domain.ToolCallStarted:
 		if f := c.known(seq, p.ToolCallID); f != nil {
 			f.starts++
 			again := f.starts > 1 && (!f.lost || p.ApprovalID == "") || c.used[p.ApprovalID]
-			if again || f.fates > 0 {
+			if again || f.outcomes > 0 {
 				c.failf(seq, "call %s starts again", p.ToolCallID)
 			}
 			f.lost = false
@@ -125,21 +130,24 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 	case domain.BlocksGenerated: // handing them in is all that there was to run
 		if f := c.known(seq, p.ToolCallID); f != nil {
 			f.starts++
-			if f.starts > 1 || f.fates > 0 {
+			if f.starts > 1 || f.outcomes > 0 {
 				c.failf(seq, "call %s hands in blocks again", p.ToolCallID)
 			}
 		}
 	case domain.ToolCallCompleted:
 		if f := c.known(seq, p.ToolCallID); f != nil {
-			f.fates++
-			if f.fates > 1 {
-				c.failf(seq, "call %s has a second fate", p.ToolCallID)
+			f.outcomes++
+			if f.outcomes > 1 {
+				c.failf(seq, "call %s has a second outcome", p.ToolCallID)
 			}
-			if p.Fate == domain.FateSucceeded && (f.starts == 0 || f.lost) {
+			if p.Outcome == domain.OutcomeSucceeded && (f.starts == 0 || f.lost) {
 				c.failf(seq, "call %s succeeded without a start", p.ToolCallID)
 			}
-			if f.lost && p.Fate != domain.FateOutcomeUnknown {
-				c.failf(seq, "call %s is %s, and nobody knows what it has done", p.ToolCallID, p.Fate)
+			if f.lost && p.Outcome != domain.OutcomeUnknown {
+				c.failf(seq, "call %s is %s, and nobody knows what it has done", p.ToolCallID, p.Outcome)
+			}
+			if !slices.Contains(outcomes, p.Outcome) { // also where it stands under a name of another release
+				c.failf(seq, "call %s has the outcome %q", p.ToolCallID, p.Outcome)
 			}
 		}
 	case domain.ApprovalRequested:
@@ -160,13 +168,13 @@ func (c *checker) asksOutcome(seq int64, id string) {
 	if f == nil {
 		return
 	}
-	if f.starts == 0 || f.lost || f.fates > 0 {
+	if f.starts == 0 || f.lost || f.outcomes > 0 {
 		c.failf(seq, "what became of call %s is asked, and it is not running", id)
 	}
 	f.lost = true
 }
 
-func (c *checker) known(seq int64, id string) *fate {
+func (c *checker) known(seq int64, id string) *outcome {
 	if c.calls[id] == nil {
 		c.failf(seq, "call %s was never requested", id)
 	}
@@ -175,8 +183,8 @@ func (c *checker) known(seq int64, id string) *fate {
 
 func (c *checker) end() {
 	for id, f := range c.calls {
-		if f.fates != 1 {
-			c.broken = append(c.broken, fmt.Sprintf("call %s has %d fates at the end", id, f.fates))
+		if f.outcomes != 1 {
+			c.broken = append(c.broken, fmt.Sprintf("call %s has %d outcomes at the end", id, f.outcomes))
 		}
 	}
 	for id, n := range c.approvals {

@@ -87,18 +87,18 @@ func (r *Reducer) printed(p domain.ToolCallUpdated) error {
 	}
 	c = r.call(p.ToolCallID)
 	c.printed.add(p.Output)
-	if c.fate == "" {
+	if c.outcome == "" {
 		c.Tool.Output, c.Tool.Truncated = c.printed.kept.String(), c.printed.cut
 	}
 	r.touch(c.item)
 	return nil
 }
 
-// completed takes the fate. Where the result only repeats the error, as it does for a command that was running when the server
+// completed takes the outcome. Where the result only repeats the error, as it does for a command that was running when the server
 // stopped, what was printed until then stays: it is all that is left of it.
 func (r *Reducer) completed(p domain.ToolCallCompleted) {
 	c := r.call(p.ToolCallID)
-	c.fate = p.Fate
+	c.outcome = p.Outcome
 	if c.Tool.Output == "" || p.Error == nil || p.Output != p.Error.Message {
 		output, cut := bounded(p.Output, TextBytes)
 		c.Tool.Output, c.Tool.Truncated = output, cut || p.Truncated
@@ -111,7 +111,7 @@ func (r *Reducer) completed(p domain.ToolCallCompleted) {
 // settle brings the status of a call up to date.
 func (r *Reducer) settle(c *call) {
 	c.Tool.Status = c.status()
-	if c.fate != "" {
+	if c.outcome != "" {
 		c.Status = StatusComplete
 	}
 	r.touch(c.item)
@@ -121,8 +121,8 @@ func (r *Reducer) settle(c *call) {
 func (c *call) status() ToolStatus {
 	asked := slices.ContainsFunc(c.Tool.Approvals, func(a Approval) bool { return a.Status == domain.ApprovalPending })
 	switch {
-	case c.fate != "":
-		return ToolStatus(c.fate)
+	case c.outcome != "":
+		return ToolStatus(c.outcome)
 	case asked:
 		return ToolPendingApproval
 	case c.queued:

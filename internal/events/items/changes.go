@@ -102,7 +102,7 @@ func (r *Reducer) show(known *change, diff fileDiff) {
 // changesSettle sets the status of each change of a call.
 func (r *Reducer) changesSettle(c *call) {
 	for _, known := range c.changes {
-		if status := known.outcome(c.fate); status != known.Diff.Status {
+		if status := known.outcome(c.outcome); status != known.Diff.Status {
 			known.Diff.Status, known.Status = status, StatusComplete
 			if status == DiffProposed {
 				known.Status = StatusOpen
@@ -112,15 +112,15 @@ func (r *Reducer) changesSettle(c *call) {
 	}
 }
 
-func (c *change) outcome(fate domain.Fate) DiffStatus {
+func (c *change) outcome(outcome domain.Outcome) DiffStatus {
 	switch {
 	case !c.current:
 		return DiffFailed
-	case fate == "":
+	case outcome == "":
 		return DiffProposed
-	case fate == domain.FateSucceeded:
+	case outcome == domain.OutcomeSucceeded:
 		return DiffApplied
-	case fate == domain.FateOutcomeUnknown:
+	case outcome == domain.OutcomeUnknown:
 		return DiffOutcomeUnknown
 	default:
 		return DiffFailed

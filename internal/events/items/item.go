@@ -75,7 +75,7 @@ type Tool struct {
 	// Arguments are the newest that are known: as asked for, then as a person was shown them, then as they ran.
 	Arguments json.RawMessage `json:"arguments"` // null where they are longer than [TextBytes]
 	Status    ToolStatus      `json:"status"`
-	// Output is what the call has printed so far. Once it has its fate, it is the result as people see it; but where that
+	// Output is what the call has printed so far. Once it has its outcome, it is the result as people see it; but where that
 	// only repeats the error, it stays what was printed.
 	Output     string          `json:"output"`
 	Truncated  bool            `json:"truncated,omitempty"` // the output lacks something
@@ -86,7 +86,7 @@ type Tool struct {
 	Error      *domain.Failure `json:"error,omitempty"`
 }
 
-// ToolStatus is how far a call has come. The last six are fates; see [domain.Fate].
+// ToolStatus is how far a call has come. The last six are outcomes; see [domain.Outcome].
 type ToolStatus string
 
 const (
@@ -95,12 +95,12 @@ const (
 	ToolQueued           ToolStatus = "queued"
 	ToolRunning          ToolStatus = "running"
 	ToolWaitingForClient ToolStatus = "waitingForClient"
-	ToolSucceeded        ToolStatus = ToolStatus(domain.FateSucceeded)
-	ToolFailed           ToolStatus = ToolStatus(domain.FateFailed)
-	ToolDenied           ToolStatus = ToolStatus(domain.FateDenied)
-	ToolExpired          ToolStatus = ToolStatus(domain.FateExpired)
-	ToolCancelled        ToolStatus = ToolStatus(domain.FateCancelled)
-	ToolOutcomeUnknown   ToolStatus = ToolStatus(domain.FateOutcomeUnknown)
+	ToolSucceeded        ToolStatus = ToolStatus(domain.OutcomeSucceeded)
+	ToolFailed           ToolStatus = ToolStatus(domain.OutcomeFailed)
+	ToolDenied           ToolStatus = ToolStatus(domain.OutcomeDenied)
+	ToolExpired          ToolStatus = ToolStatus(domain.OutcomeExpired)
+	ToolCancelled        ToolStatus = ToolStatus(domain.OutcomeCancelled)
+	ToolOutcomeUnknown   ToolStatus = ToolStatus(domain.OutcomeUnknown)
 )
 
 // Approval is a question to a person about a call. GET /approvals/{id} has all of it.

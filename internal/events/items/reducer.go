@@ -103,8 +103,8 @@ type call struct {
 	*item
 	queued  bool // it may run, and waits for a slot
 	awaits  domain.Awaited
-	lost    bool        // its server stopped while it ran, and it has not started again
-	fate    domain.Fate // empty: it has none yet
+	lost    bool           // its server stopped while it ran, and it has not started again
+	outcome domain.Outcome // empty: it has none yet
 	printed text
 
 	changes   []*change

@@ -159,10 +159,10 @@ func TestStatusOfACall(t *testing.T) {
 		"one question of two answered": {[]domain.Payload{request, ask, domain.ApprovalRequested{ApprovalID: "b", ToolCallID: "c"}, yes},
 			ToolPendingApproval},
 		"the client's":      {[]domain.Payload{request, handOver}, ToolWaitingForClient},
-		"the client's, end": {[]domain.Payload{request, handOver, domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateExpired}}, ToolExpired},
+		"the client's, end": {[]domain.Payload{request, handOver, domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeExpired}}, ToolExpired},
 		"blocks handed in":  {[]domain.Payload{request, domain.BlocksGenerated{Generation: 1, ToolCallID: "c"}}, ToolRunning},
 		"without a request": {[]domain.Payload{start}, ToolRunning},
-		"cancelled": {[]domain.Payload{request, ask, domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateCancelled},
+		"cancelled": {[]domain.Payload{request, ask, domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeCancelled},
 			domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalCancelled}}, ToolCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestALostCallIsNotRunning(t *testing.T) {
 		{question("a2", domain.ApprovalToolCall), ToolPendingApproval},
 		{domain.ApprovalResolved{ApprovalID: "a2", ToolCallID: "c", Status: domain.ApprovalApproved}, ToolRequested},
 		{run("a2"), ToolRunning},
-		{domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded}, ToolSucceeded},
+		{domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded}, ToolSucceeded},
 	} {
 		all := reduced(t, told.Add(step.payload))
 		tool := all[len(all)-1].Tool
@@ -245,7 +245,9 @@ func TestDiffsOfACall(t *testing.T) {
 	report := func(content string) domain.Payload {
 		return domain.ToolCallReported{ToolCallID: "c", Update: []byte(`{"content":` + content + `}`)}
 	}
-	fate := func(fate domain.Fate) domain.Payload { return domain.ToolCallCompleted{ToolCallID: "c", Fate: fate} }
+	outcome := func(outcome domain.Outcome) domain.Payload {
+		return domain.ToolCallCompleted{ToolCallID: "c", Outcome: outcome}
+	}
 	const write = `{"path":"p","content":"x"}`
 	for name, c := range map[string]struct {
 		source domain.SourceType
@@ -253,12 +255,12 @@ func TestDiffsOfACall(t *testing.T) {
 		wanted []string
 	}{
 		"proposed": {domain.SourceInternal, []domain.Payload{request("write", write)}, []string{"diff:c:1 p proposed open"}},
-		"applied":  {domain.SourceInternal, []domain.Payload{request("write", write), fate(domain.FateSucceeded)}, []string{"diff:c:1 p applied complete"}},
-		"denied":   {domain.SourceInternal, []domain.Payload{request("write", write), fate(domain.FateDenied)}, []string{"diff:c:1 p failed complete"}},
-		"nobody knows": {domain.SourceInternal, []domain.Payload{request("write", write), fate(domain.FateOutcomeUnknown)},
+		"applied":  {domain.SourceInternal, []domain.Payload{request("write", write), outcome(domain.OutcomeSucceeded)}, []string{"diff:c:1 p applied complete"}},
+		"denied":   {domain.SourceInternal, []domain.Payload{request("write", write), outcome(domain.OutcomeDenied)}, []string{"diff:c:1 p failed complete"}},
+		"nobody knows": {domain.SourceInternal, []domain.Payload{request("write", write), outcome(domain.OutcomeUnknown)},
 			[]string{"diff:c:1 p outcomeUnknown complete"}},
 		"somewhere else, as a person wants it": {domain.SourceInternal, []domain.Payload{request("write", write),
-			domain.ToolCallStarted{ToolCallID: "c", Arguments: []byte(`{"path":"q","content":"x"}`)}, fate(domain.FateSucceeded)},
+			domain.ToolCallStarted{ToolCallID: "c", Arguments: []byte(`{"path":"q","content":"x"}`)}, outcome(domain.OutcomeSucceeded)},
 			[]string{"diff:c:1 p failed complete", "diff:c:2 q applied complete"}},
 		"arguments that do not fit": {domain.SourceInternal, []domain.Payload{request("write", `{"path":["p"]}`), request("edit", `7`),
 			request("patch", `{"patch":{}}`), request("edit", `{"oldText":"a"}`)}, nil},
@@ -270,12 +272,12 @@ func TestDiffsOfACall(t *testing.T) {
 			[]string{"diff:c:1 p proposed open", "diff:c:2 p proposed open", "diff:c:3 q proposed open"}},
 		"reported anew, with less": {domain.SourceACP, []domain.Payload{request("edit", `{}`),
 			report(`[{"type":"diff","path":"p","newText":"1"},{"type":"diff","path":"q","newText":"3"}]`),
-			report(`[{"type":"diff","path":"q","newText":"4"}]`), fate(domain.FateSucceeded)},
+			report(`[{"type":"diff","path":"q","newText":"4"}]`), outcome(domain.OutcomeSucceeded)},
 			[]string{"diff:c:1 p failed complete", "diff:c:2 q applied complete"}},
 		"a report about something else": {domain.SourceACP, []domain.Payload{request("edit", `{}`),
 			report(`[{"type":"diff","path":"p","newText":"1"}]`), report(`[{"type":"content","content":{"text":"done"}}]`), report(`[]`)},
 			[]string{"diff:c:1 p proposed open"}},
-		"a report after the fate": {domain.SourceACP, []domain.Payload{request("edit", `{}`), fate(domain.FateSucceeded),
+		"a report after the outcome": {domain.SourceACP, []domain.Payload{request("edit", `{}`), outcome(domain.OutcomeSucceeded),
 			report(`[{"type":"diff","path":"p","newText":"1"}]`)}, []string{"diff:c:1 p applied complete"}},
 		"odd reports": {domain.SourceACP, []domain.Payload{request("edit", `{}`), report(`{}`), report(`null`),
 			report(`[null,[],{"type":"diff"},{"type":"diff","path":"","newText":"1"},{"type":"diff","path":"p","newText":{}},{"type":7,"path":"p"}]`),
@@ -342,7 +344,7 @@ func TestADiffThatAPersonChangedIsTold(t *testing.T) {
 func TestTheResultOfACallStands(t *testing.T) {
 	c := tool(t, begun(domain.SourceInternal).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "bash"},
-		domain.ToolCallCompleted{ToolCallID: "c", Fate: domain.FateSucceeded, Output: "head … tail", Truncated: true},
+		domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded, Output: "head … tail", Truncated: true},
 		domain.ToolCallUpdated{ToolCallID: "c", Output: "late"},
 	))
 	if c.Output != "head … tail" || !c.Truncated {

@@ -24,7 +24,7 @@ func (r *Reducer) reported(p domain.ToolCallReported) {
 		told.describe(c.Tool)
 	}
 	texts, diffs := told.content()
-	if c.fate == "" && len(texts) > 0 {
+	if c.outcome == "" && len(texts) > 0 {
 		c.Tool.Output, c.Tool.Truncated = bounded(strings.Join(texts, "\n"), TextBytes)
 	}
 	r.touch(c.item)

@@ -76,7 +76,7 @@ func (r *Reducer) restore(i *item, state itemState) error {
 }
 
 func (s *callState) restore(i *item, printed int) *call {
-	c := &call{item: i, queued: s.Queued, awaits: s.Awaits, lost: s.Lost, fate: s.Fate, described: s.Described}
+	c := &call{item: i, queued: s.Queued, awaits: s.Awaits, lost: s.Lost, outcome: s.Outcome, described: s.Described}
 	kept := i.Tool.Output
 	if s.Printed != nil {
 		kept = *s.Printed
@@ -122,8 +122,8 @@ func (r *Reducer) stateOf(i *item) itemState {
 }
 
 func (c *call) state() *callState {
-	s := &callState{Queued: c.queued, Awaits: c.awaits, Lost: c.lost, Fate: c.fate, Cut: c.printed.cut, Described: c.described}
-	if printed := c.printed.kept.String(); c.fate == "" && printed != c.Tool.Output {
+	s := &callState{Queued: c.queued, Awaits: c.awaits, Lost: c.lost, Outcome: c.outcome, Cut: c.printed.cut, Described: c.described}
+	if printed := c.printed.kept.String(); c.outcome == "" && printed != c.Tool.Output {
 		s.Printed = &printed
 	}
 	for _, known := range c.changes {
@@ -196,8 +196,8 @@ type callState struct {
 	Queued    bool           `json:"queued,omitempty"`
 	Awaits    domain.Awaited `json:"awaits,omitempty"`
 	Lost      bool           `json:"lost,omitempty"`
-	Fate      domain.Fate    `json:"fate,omitempty"`
-	Printed   *string        `json:"printed,omitempty"` // of a call without a fate, where its item shows something else
+	Outcome   domain.Outcome `json:"fate,omitempty"`
+	Printed   *string        `json:"printed,omitempty"` // of a call without an outcome, where its item shows something else
 	Cut       bool           `json:"cut,omitempty"`     // what was printed
 	Described digest         `json:"described,omitempty"`
 	Changes   []changeState  `json:"changes,omitempty"`

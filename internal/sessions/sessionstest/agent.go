@@ -113,7 +113,7 @@ func (t *Turn) Use(call domain.ToolCall, run func(arguments json.RawMessage) str
 		return grant, err
 	}
 	return grant, t.Host.Emit(t.ctx, domain.ToolCallCompleted{
-		ToolCallID: call.ID, Fate: domain.FateSucceeded, Output: run(grant.Arguments),
+		ToolCallID: call.ID, Outcome: domain.OutcomeSucceeded, Output: run(grant.Arguments),
 	})
 }
 

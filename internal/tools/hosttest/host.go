@@ -1,5 +1,5 @@
 // Package hosttest is a scripted [domain.Host] for tests. It keeps what was emitted, and holds whoever uses it to the
-// host's rules: a call is requested before it is authorized, authorized at most once, and has exactly one fate; a
+// host's rules: a call is requested before it is authorized, authorized at most once, and has exactly one outcome; a
 // closed message or thought stays closed. The calls of an external agent, which runs them itself, may also be asked
 // about, or told as started. Files that are to be changed are a Tree in memory, with all that [domain.Host] promises of
 // changes: all or none, and only where what was expected is there.
@@ -43,7 +43,7 @@ type Host struct {
 	questioned     map[string]bool // calls that there was a question about
 	startedByAgent map[string]bool // calls that an external agent runs itself
 	known          map[string]bool // calls that were requested
-	fates          map[string]domain.Fate
+	outcomes       map[string]domain.Outcome
 	closed         map[string]bool // messages and thoughts, by kind and id
 
 	submitted []domain.Generation
@@ -90,8 +90,8 @@ func (h *Host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Gran
 	if mark(&h.asked, call.ID) {
 		h.problem("the call %s was authorized twice", call.ID)
 	}
-	if h.fates[call.ID] != "" {
-		h.problem("the call %s was authorized after its fate", call.ID)
+	if h.outcomes[call.ID] != "" {
+		h.problem("the call %s was authorized after its outcome", call.ID)
 	}
 	h.mu.Unlock()
 	grant := domain.Grant{Allowed: true, Arguments: call.Arguments}
@@ -103,7 +103,7 @@ func (h *Host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Gran
 	}
 	if !grant.Allowed {
 		h.mu.Lock()
-		h.fateLocked(call.ID, domain.FateDenied)
+		h.outcomeLocked(call.ID, domain.OutcomeDenied)
 		h.mu.Unlock()
 	}
 	return grant, nil
@@ -128,7 +128,7 @@ func (h *Host) Ask(ctx context.Context, question domain.Question) (domain.Answer
 	return answer, err
 }
 
-// answered does what the session does with an answer: it starts the call, or gives a call that has not begun its fate.
+// answered does what the session does with an answer: it starts the call, or gives a call that has not begun its outcome.
 func (h *Host) answered(call string, status domain.ApprovalStatus) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +137,7 @@ func (h *Host) answered(call string, status domain.ApprovalStatus) {
 		mark(&h.startedByAgent, call)
 	case domain.ApprovalDenied, domain.ApprovalExpired:
 		if !h.startedByAgent[call] {
-			h.fateLocked(call, domain.FateDenied)
+			h.outcomeLocked(call, domain.OutcomeDenied)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (r Recovered) LastText() string {
 	return text
 }
 
-// Finish fails the test where a rule was broken. With whole, every message is closed and every call has its fate, but for
+// Finish fails the test where a rule was broken. With whole, every message is closed and every call has its outcome, but for
 // one that has handed in blocks.
 func (h *Host) Finish(t testing.TB, whole bool) {
 	t.Helper()
@@ -251,8 +251,8 @@ func (h *Host) Finish(t testing.TB, whole bool) {
 		return
 	}
 	for id := range h.known {
-		if h.fates[id] == "" && !h.submitLocked(id) {
-			t.Errorf("host rule: the call %s has no fate", id)
+		if h.outcomes[id] == "" && !h.submitLocked(id) {
+			t.Errorf("host rule: the call %s has no outcome", id)
 		}
 	}
 	for _, payload := range h.payloads {
@@ -277,14 +277,14 @@ func (h *Host) judgeLocked(payload domain.Payload) {
 			h.problem("the call %s was requested twice", p.ToolCallID)
 		}
 	case domain.ToolCallStarted:
-		if !h.known[p.ToolCallID] || mark(&h.startedByAgent, p.ToolCallID) || h.fates[p.ToolCallID] != "" {
+		if !h.known[p.ToolCallID] || mark(&h.startedByAgent, p.ToolCallID) || h.outcomes[p.ToolCallID] != "" {
 			h.problem("the call %s was started again, after its end or before its request", p.ToolCallID)
 		}
 	case domain.ToolCallCompleted:
-		h.fateLocked(p.ToolCallID, p.Fate)
+		h.outcomeLocked(p.ToolCallID, p.Outcome)
 	case domain.ToolCallUpdated:
-		if h.fates[p.ToolCallID] != "" {
-			h.problem("the call %s prints after its fate", p.ToolCallID)
+		if h.outcomes[p.ToolCallID] != "" {
+			h.problem("the call %s prints after its outcome", p.ToolCallID)
 		}
 	}
 }
@@ -295,20 +295,20 @@ func (h *Host) closeLocked(kind, id string) {
 	}
 }
 
-func (h *Host) fateLocked(id string, fate domain.Fate) {
-	if h.fates == nil {
-		h.fates = map[string]domain.Fate{}
+func (h *Host) outcomeLocked(id string, outcome domain.Outcome) {
+	if h.outcomes == nil {
+		h.outcomes = map[string]domain.Outcome{}
 	}
-	if h.fates[id] != "" {
-		h.problem("the call %s has two fates, %s and %s", id, h.fates[id], fate)
+	if h.outcomes[id] != "" {
+		h.problem("the call %s has two outcomes, %s and %s", id, h.outcomes[id], outcome)
 	}
-	if fate == domain.FateSucceeded && !h.asked[id] && !h.startedByAgent[id] || fate == domain.FateDenied && !h.asked[id] && !h.questioned[id] {
+	if outcome == domain.OutcomeSucceeded && !h.asked[id] && !h.startedByAgent[id] || outcome == domain.OutcomeDenied && !h.asked[id] && !h.questioned[id] {
 		h.problem("the call %s ran unasked", id)
 	}
 	if h.submitLocked(id) {
 		h.problem("the call %s has handed in blocks, and was closed", id)
 	}
-	h.fates[id] = fate
+	h.outcomes[id] = outcome
 }
 
 func (h *Host) problem(format string, args ...any) {

@@ -20,14 +20,14 @@ func (h *Host) CallClient(ctx context.Context, call domain.ToolCall) (string, er
 			return "", err
 		}
 	}
-	return output, h.Emit(ctx, domain.ToolCallCompleted{ToolCallID: call.ID, Fate: domain.FateSucceeded, Output: output})
+	return output, h.Emit(ctx, domain.ToolCallCompleted{ToolCallID: call.ID, Outcome: domain.OutcomeSucceeded, Output: output})
 }
 
 // SubmitBlocks implements [domain.Host].
 func (h *Host) SubmitBlocks(_ context.Context, call domain.ToolCall, blocks json.RawMessage) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.known[call.ID] || h.fates[call.ID] != "" {
+	if !h.known[call.ID] || h.outcomes[call.ID] != "" {
 		h.problem("the call %s handed in blocks, and is not open", call.ID)
 	}
 	if !h.submitLocked(call.ID) {

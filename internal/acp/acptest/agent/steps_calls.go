@@ -60,7 +60,7 @@ func textContent(text string) []object {
 	return []object{{"type": "content", "content": object{"type": "text", "text": text}}}
 }
 
-// mark gives a call its fate.
+// mark gives a call its outcome.
 func (t *turn) mark(id, status string) error {
 	return t.update(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status})
 }

@@ -19,7 +19,7 @@ type generator struct {
 	message    string // that is open; empty: none
 	thought    bool
 	numbers    int
-	calls      []*generatedCall // without a fate
+	calls      []*generatedCall // without an outcome
 	past       []*generatedCall // with one
 	generation int
 	submitted  bool
@@ -192,22 +192,22 @@ func (w *generator) reportOf(c *generatedCall) {
 
 func (w *generator) complete() {
 	if c := w.pick(func(*generatedCall) bool { return true }); c != nil {
-		fate := domain.FateFailed
+		outcome := domain.OutcomeFailed
 		if c.started {
-			fate = rapid.SampledFrom([]domain.Fate{domain.FateSucceeded, domain.FateFailed, domain.FateOutcomeUnknown}).Draw(w.T, "fate")
+			outcome = rapid.SampledFrom([]domain.Outcome{domain.OutcomeSucceeded, domain.OutcomeFailed, domain.OutcomeUnknown}).Draw(w.T, "outcome")
 		}
-		w.end(c, fate)
+		w.end(c, outcome)
 	}
 }
 
-func (w *generator) end(c *generatedCall, fate domain.Fate) {
+func (w *generator) end(c *generatedCall, outcome domain.Outcome) {
 	if c.lost {
-		fate = domain.FateOutcomeUnknown
+		outcome = domain.OutcomeUnknown
 	}
 	if c.approval != "" {
 		w.answer(c, domain.ApprovalCancelled)
 	}
-	w.Add(domain.ToolCallCompleted{ToolCallID: c.id, Fate: fate, Output: w.text()})
+	w.Add(domain.ToolCallCompleted{ToolCallID: c.id, Outcome: outcome, Output: w.text()})
 	w.calls = slices.DeleteFunc(w.calls, func(open *generatedCall) bool { return open == c })
 	w.past = append(w.past, c)
 }
@@ -217,14 +217,14 @@ func (w *generator) restart() {
 	w.endMessages(true)
 	for _, c := range slices.Clone(w.calls) {
 		if c.started {
-			w.end(c, domain.FateOutcomeUnknown)
+			w.end(c, domain.OutcomeUnknown)
 		}
 	}
 }
 
 func (w *generator) dropCalls() {
 	for _, c := range slices.Clone(w.calls) {
-		w.end(c, domain.FateCancelled)
+		w.end(c, domain.OutcomeCancelled)
 	}
 }
 

@@ -242,7 +242,7 @@ func long(n int) []domain.Event {
 			domain.ToolCallRequested{ToolCallID: id, MessageID: "m", Turn: 1, Tool: "bash"},
 			domain.ToolCallStarted{ToolCallID: id},
 			domain.ToolCallUpdated{ToolCallID: id, Output: "printed"},
-			domain.ToolCallCompleted{ToolCallID: id, Fate: domain.FateSucceeded, Output: "done"},
+			domain.ToolCallCompleted{ToolCallID: id, Outcome: domain.OutcomeSucceeded, Output: "done"},
 		)
 	}
 	return story.Log
@@ -355,7 +355,7 @@ func TestLateChangesOfLargeItemsAreTakenInPortions(t *testing.T) {
 			map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": strings.Repeat("x", size)}}}})})
 	}
 	for i := range calls {
-		story.Add(domain.ToolCallCompleted{ToolCallID: fmt.Sprint("c", i), Fate: domain.FateFailed, Error: &domain.Failure{Code: domain.CodeDenied}})
+		story.Add(domain.ToolCallCompleted{ToolCallID: fmt.Sprint("c", i), Outcome: domain.OutcomeFailed, Error: &domain.Failure{Code: domain.CodeDenied}})
 	}
 	onBoth(t, func(t *testing.T, w *world) {
 		id := w.create(t, story.Log)

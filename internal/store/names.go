@@ -1,0 +1,81 @@
+package store
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signoff/internal/domain"
+)
+
+// Rows keep the names that older releases know, since one of them may read the same database during a rolling upgrade, and since rows that
+// it has written stay. Names that have changed are translated here, when a row is written and when it is read, so that nothing above the
+// store meets an old one. The old form is written until the schema's floor is a release that knows the new one.
+
+// outcomeMember is the one member that was renamed: rows say `fate`, and all else says `outcome`.
+const (
+	rowsSay   = "fate"
+	othersSay = "outcome"
+)
+
+// eventToRow returns the data of an event as its row has it.
+func eventToRow(t domain.EventType, data []byte) []byte { return renameIn(t, data, othersSay, rowsSay) }
+
+// eventFromRow returns the data of an event as its payload has it.
+func eventFromRow(t domain.EventType, data []byte) []byte {
+	return renameIn(t, data, rowsSay, othersSay)
+}
+
+func outputToRow(output string) string {
+	return string(rename([]byte(output), othersSay, rowsSay, "/toolCallsExecuted/"))
+}
+
+func outputFromRow(output string) string {
+	return string(rename([]byte(output), rowsSay, othersSay, "/toolCallsExecuted/"))
+}
+
+func renameIn(t domain.EventType, data []byte, from, to string) []byte {
+	switch {
+	case t == domain.ToolCallCompletedType:
+		return rename(data, from, to, "")
+	case t.Terminal():
+		return rename(data, from, to, "/output/toolCallsExecuted/")
+	}
+	return data
+}
+
+// rename gives the members called from of the objects at a place another name. The place is the empty string for the document itself, or
+// ends in a slash for the elements of a list. All other bytes stay as they are. Data that is no JSON is returned as it is: who decodes it
+// says so.
+func rename(data []byte, from, to, place string) []byte {
+	if !bytes.Contains(data, []byte(`"`+from+`"`)) {
+		return data
+	}
+	renamed := make([]byte, 0, len(data)+len(to))
+	copied := 0
+	for d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); ; {
+		token, err := d.ReadToken()
+		if err != nil {
+			return append(renamed, data[copied:]...)
+		}
+		kind, length := d.StackIndex(d.StackDepth())
+		isName := kind == '{' && length%2 == 1 && token.Kind() == '"'
+		if !isName || token.String() != from || !isAt(d.StackPointer(), place) {
+			continue
+		}
+		end := int(d.InputOffset())
+		begin := bytes.LastIndex(data[:end-1], []byte(`"`))
+		renamed = append(append(append(renamed, data[copied:begin+1]...), to...), '"')
+		copied = end
+	}
+}
+
+// isAt tells whether a member belongs to the objects at a place.
+func isAt(member jsontext.Pointer, place string) bool {
+	object := string(member.Parent())
+	if place == "" {
+		return object == ""
+	}
+	element, found := bytes.CutPrefix([]byte(object), []byte(place))
+	return found && !bytes.Contains(element, []byte("/"))
+}
