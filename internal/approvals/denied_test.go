@@ -12,17 +12,17 @@ import (
 	"signoff/internal/domain"
 )
 
-// walls is an isolation that keeps commands from everything but what it lists, with the reason.
-type walls map[string]string
+// isolation is an isolation that keeps commands from everything but what it lists, with the reason.
+type isolation map[string]string
 
-func (walls) Reaches(dir string, write bool) []string {
+func (isolation) Reaches(dir string, write bool) []string {
 	if write {
 		return []string{dir}
 	}
 	return []string{dir, "/usr", "/etc/passwd"}
 }
 
-func (w walls) Keeps(_ context.Context, dir string, denied domain.Denied) error {
+func (w isolation) Keeps(_ context.Context, dir string, denied domain.Denied) error {
 	if why := w[denied.Path]; why != "" && dir != "" {
 		return errors.New(why)
 	}
@@ -33,7 +33,7 @@ func (w walls) Keeps(_ context.Context, dir string, denied domain.Denied) error 
 // command asks; where it can, the line alone is judged.
 func TestWhatCannotBeKeptAsks(t *testing.T) {
 	const allow, ask, deny = domain.Allow, domain.Ask, domain.Deny
-	isolated := walls{"/srv/gone": "it is gone"}
+	isolated := isolation{"/srv/gone": "it is gone"}
 	path := func(path string) domain.Matcher { return domain.Matcher{Path: path} }
 	for name, test := range map[string]struct {
 		matcher   domain.Matcher
@@ -93,7 +93,7 @@ func TestWhatCannotBeKeptAsks(t *testing.T) {
 // TestDenied: what is handed to the isolation is what the rules deny at the moment in which the command begins.
 func TestDenied(t *testing.T) {
 	const deny = domain.Deny
-	isolated := walls{"/srv/gone": "it is gone"}
+	isolated := isolation{"/srv/gone": "it is gone"}
 	over, soon := now.Add(-time.Second), now.Add(time.Minute)
 	of := func(matchers ...domain.Matcher) (all []domain.PermissionRule) {
 		for _, m := range matchers {

@@ -11,8 +11,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// lostDesk has one open question about a call that was running when its server stopped.
-func lostDesk(t *testing.T) (*rows, *approvals.Service, string) {
+// lostService has one open question about a call that was running when its server stopped.
+func lostService(t *testing.T) (*rows, *approvals.Service, string) {
 	t.Helper()
 	r, d, h := desk(t)
 	r.approval = approvals.AskOutcome(domain.Execution{}, call(`{"command":"ls"}`), h, time.Date(2026, 3, 1, 2, 58, 0, 0, time.UTC), time.Hour, time.Now())
@@ -20,7 +20,7 @@ func lostDesk(t *testing.T) (*rows, *approvals.Service, string) {
 }
 
 func TestLost(t *testing.T) {
-	r, _, h := lostDesk(t)
+	r, _, h := lostService(t)
 	a := r.approval
 	if a.Kind != domain.ApprovalUnknownOutcome || a.ArgumentsHash != h || a.AskedBy != string(approvals.ByServer) || len(a.RememberOptions) != 0 || a.Expires == nil {
 		t.Errorf("%+v", a)
@@ -71,7 +71,7 @@ func TestResolve(t *testing.T) {
 		"an option of remembering": {answer: approvals.Answer{Resolution: "retry", ArgumentsHash: right, PreviewID: "exact"}, pointer: "/remember/previewId"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, d, h := lostDesk(t)
+			r, d, h := lostService(t)
 			if test.answer.ArgumentsHash == right {
 				test.answer.ArgumentsHash = h
 			}
@@ -113,7 +113,7 @@ func refused(t *testing.T, r *rows, err error, pointer string, code domain.Code)
 }
 
 func TestResolveAgain(t *testing.T) {
-	r, d, h := lostDesk(t)
+	r, d, h := lostService(t)
 	if _, err := d.Decide(context.Background(), "", "", approvals.Answer{Resolution: "failed", ArgumentsHash: h, By: alice}); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestOnlyALostCallHasAResolution(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelIsToldOfALostCall(t *testing.T) {
+func TestFailureOfALostCall(t *testing.T) {
 	unknown := approvals.OutcomeUnknown().Message
 	for name, test := range map[string]struct {
 		decision *domain.Decision

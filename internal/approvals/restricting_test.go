@@ -17,7 +17,7 @@ func held(t *testing.T, call domain.ToolCall, r domain.PermissionRule, changes .
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy.Rules, policy.Isolation = []domain.PermissionRule{r}, walls{}
+	policy.Rules, policy.Isolation = []domain.PermissionRule{r}, isolation{}
 	got := policy.Judge(t.Context(), call, hashed, now)
 	if got.Verdict != domain.Allow && (got.Step != 3 || got.Decider == nil || got.Decider.ID != r.ID || got.RuleID != r.ID) {
 		t.Errorf("step %d, rule %q, decider %+v", got.Step, got.RuleID, got.Decider)

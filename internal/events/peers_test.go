@@ -199,7 +199,7 @@ func at(t *testing.T, log *events.Log, id domain.ExecutionID) (seen func() int64
 }
 
 // The clock of a bubble stands still while anybody has something to do: what is seen before the first poll was told by a bell.
-func TestBellReachesTheOtherReplica(t *testing.T) {
+func TestNotificationReachesTheOtherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown()
 		a, here := w.house(t)
@@ -260,7 +260,7 @@ func TestForgottenOnTheOtherReplica(t *testing.T) {
 	})
 }
 
-func TestBellsAreRungInSums(t *testing.T) {
+func TestNotificationsAreCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown()
 		_, log := w.house(t)
@@ -296,7 +296,7 @@ func TestBellsAreRungInSums(t *testing.T) {
 	})
 }
 
-func TestOwnBellsAreNotHeard(t *testing.T) {
+func TestOwnNotificationsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown()
 		a, log := w.house(t)
@@ -310,7 +310,7 @@ func TestOwnBellsAreNotHeard(t *testing.T) {
 }
 
 // What a replica lets go of as it ends is told before it returns, and only to the others.
-func TestLetGoIsHeardByTheOthers(t *testing.T) {
+func TestReleaseNotifiesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown()
 		heard := map[string]int{}
@@ -395,7 +395,7 @@ func TestDeafReplica(t *testing.T) {
 
 // A bell that cannot be rung holds nobody up. What there is to tell meanwhile does not pile up, either: from some point on it is
 // that there is something everywhere.
-func TestBellThatCannotBeRung(t *testing.T) {
+func TestNotificationThatCannotBeSent(t *testing.T) {
 	for name, c := range map[string]struct {
 		hush func(context.Context) error
 		want string // what is told in the end

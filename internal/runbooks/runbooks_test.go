@@ -55,7 +55,7 @@ func TestCheckBlocks(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldOfBlocksIsBounded(t *testing.T) {
+func TestMistakesInBlocksAreBounded(t *testing.T) {
 	blocks := "[" + strings.Repeat(`{"type": "`+strings.Repeat("x", 5000)+`"},`, 60) + `{"` + strings.Repeat("y", 5000) + `": 1}]`
 	details := some(t).CheckBlocks(json.RawMessage(blocks))
 	if len(details) != 21 {

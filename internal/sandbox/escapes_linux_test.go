@@ -24,7 +24,7 @@ import (
 // attempt is a way out that somebody might try. It has worked when anything outside is different afterwards, when the
 // canary comes in, or when the script itself says ESCAPED, about what cannot be seen from outside.
 //
-// Nothing is tried that would do real harm to the machine, should the walls ever fall: to be able to is enough.
+// Nothing is tried that would do real harm to the machine, should the isolation ever fail: to be able to is enough.
 //
 // A script knows: $OUT, a folder outside that everybody may write to, with a file and a .ssh in it; $VICTIM, a process
 // outside with the canary in its environment, and $SERVER; $API, $DNS, $SOCKET, $ABSTRACT, where something listens; $SHM, a
@@ -117,7 +117,7 @@ var escapes = []attempt{
 		localhost%00.below.example xn--localhost LOCALHOST localhost. 127.0.0.1; do ./attack __attack via $h:${API#*:}; done; ./attack __attack via "$(printf 'localhost\001.below.example')":${API#*:}`},
 	{name: "the proxy's socket kept open", hosts: []string{"*"}, script: `setsid sh -c "exec 3<>/dev/null; sleep $MARK" & bash -c 'exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; sleep '$MARK'' & sleep 0.1`},
 
-	// The walls themselves.
+	// The isolation itself.
 	{name: "mount", script: `mount -t tmpfs none /tmp && echo ESCAPED; mount -o remount,rw /usr && echo ESCAPED; mount --bind / /tmp && echo ESCAPED; umount /usr && echo ESCAPED; umount -l . && echo ESCAPED`},
 	{name: "user namespaces", script: `unshare -r true && echo ESCAPED; unshare -Ur mount -t tmpfs none /tmp && echo ESCAPED; unshare -m true && echo ESCAPED; nsenter -t 1 -m true && echo ESCAPED`},
 	{name: "chroot", script: `mkdir -p jail; chroot jail / && echo ESCAPED; chroot / true && echo ESCAPED; ./attack __attack chroot`},
@@ -192,7 +192,7 @@ func TestEscapes(t *testing.T) {
 	})
 }
 
-// TestEscapesAreSeen takes the walls away: an attempt that would go unnoticed then says nothing about them.
+// TestEscapesAreSeen takes the isolation away: an attempt that would go unnoticed then says nothing about it.
 func TestEscapesAreSeen(t *testing.T) {
 	for _, one := range escapes {
 		switch one.name {
@@ -224,7 +224,7 @@ func newWorld(t *testing.T, s *Sandbox) *world {
 	w.program = binary(t, folder(t))
 	write(t, filepath.Join(w.outside, "file"), w.canary)
 	write(t, filepath.Join(w.outside, ".ssh/id_ed25519"), w.canary)
-	must(t, os.Chmod(w.outside, 0o777)) // nothing but the walls protects it
+	must(t, os.Chmod(w.outside, 0o777)) // only the isolation protects it
 	must(t, os.Chmod(filepath.Join(w.outside, "file"), 0o666))
 	w.startVictim(t)
 	w.leak(t)

@@ -101,7 +101,7 @@ func TestStartsTakeTurns(t *testing.T) {
 	run(t, s, command)
 }
 
-// TestCommandsGiveWay looks at the command and at who builds its walls, which is PID 1.
+// TestCommandsGiveWay looks at the command and at PID 1, which builds its isolation.
 func TestCommandsGiveWay(t *testing.T) {
 	each(t, walled, func(t *testing.T, s *Sandbox) {
 		if output, _ := shell(t, s, folder(t), "nice; cut -d ' ' -f 19 /proc/1/stat"); output != "10\n10\n" {

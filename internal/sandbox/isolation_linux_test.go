@@ -81,7 +81,7 @@ func TestNoPrivileges(t *testing.T) {
 	})
 }
 
-// attackRole runs inside the walls.
+// attackRole runs isolated.
 func attackRole(args []string) int {
 	switch args[0] {
 	case "dial":
@@ -162,8 +162,8 @@ func TestFurtherEnvironment(t *testing.T) {
 	})
 }
 
-// TestFurtherEnvironmentIsTheCommandsAlone is about an LD_PRELOAD, which would have its say in a stage before the walls
-// stand, and about secrets.
+// TestFurtherEnvironmentIsTheCommandsAlone is about an LD_PRELOAD, which would act in a stage before the isolation is
+// complete, and about secrets.
 func TestFurtherEnvironmentIsTheCommandsAlone(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
 		m, secret := mark(), "secret-"+mark()
@@ -209,7 +209,7 @@ func TestGitIsGuarded(t *testing.T) {
 			t.Errorf("the config is %q", got)
 		}
 		if _, err := os.Lstat(filepath.Join(dir, ".git/hooks/pre-commit")); err == nil {
-			t.Error("a hook was planted")
+			t.Error("a hook was left")
 		}
 		if _, result := shell(t, s, dir, "echo ok > .git/index"); result.ExitCode != 0 {
 			t.Error("the rest of .git cannot be written")

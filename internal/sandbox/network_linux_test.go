@@ -74,7 +74,7 @@ func TestNetworkRefusesTheRest(t *testing.T) {
 	})
 }
 
-func TestNoHostsNoDoor(t *testing.T) {
+func TestNoHostsNoRelay(t *testing.T) {
 	each(t, walled, func(t *testing.T, s *Sandbox) {
 		output, _ := shell(t, s, folder(t), "env | grep -i proxy; tail -n +2 /proc/net/tcp")
 		if output != "" {
@@ -96,7 +96,7 @@ func TestHostsWithoutNetworkAreRefused(t *testing.T) {
 	}
 }
 
-func TestWithoutWallsThereIsNoProxy(t *testing.T) {
+func TestWithoutIsolationThereIsNoProxy(t *testing.T) {
 	each(t, []method{byPIDNamespace, bySubreaper}, func(t *testing.T, s *Sandbox) {
 		output, _ := run(t, s, domain.Command{Argv: []string{"sh", "-c", "env | cut -d= -f1 | grep -i proxy"}, Dir: folder(t), Hosts: []string{"*"}})
 		if output != "" {

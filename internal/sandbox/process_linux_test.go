@@ -107,7 +107,7 @@ func TestProcessRunsWhateverTheKind(t *testing.T) {
 	}
 }
 
-func TestProcessHasNoWalls(t *testing.T) {
+func TestProcessIsNotIsolated(t *testing.T) {
 	each(t, processMethods, func(t *testing.T, s *Sandbox) {
 		dir, outside := folder(t), filepath.Join(folder(t), "outside")
 		script := fmt.Sprintf("pwd; echo text > %s; readlink /proc/self/ns/net; cat /proc/self/oom_score_adj; nice", outside)
@@ -149,7 +149,7 @@ func TestLaterMountsComeIn(t *testing.T) {
 	})
 }
 
-func TestProcessBuildsWallsOfItsOwn(t *testing.T) {
+func TestProcessIsolatesItself(t *testing.T) {
 	if err := works(byBubblewrap); err != nil {
 		t.Skip("NOT TESTED, bubblewrap does not work here:", err)
 	}

@@ -153,8 +153,8 @@ func TestProtectedLinkIsRestored(t *testing.T) {
 	})
 }
 
-// TestSweepWithoutAServer kills the server of a command that has planted something.
-func TestSweepWithoutAServer(t *testing.T) {
+// TestQuarantineWithoutAServer kills the server of a command that has planted something.
+func TestQuarantineWithoutAServer(t *testing.T) {
 	each(t, walled, func(t *testing.T, s *Sandbox) {
 		m, dir := mark(), folder(t)
 		server := exec.Command(self, "__server", string(s.method), dir, fmt.Sprintf("echo bad > .envrc; sleep %s", m))

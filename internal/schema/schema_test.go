@@ -50,7 +50,7 @@ func TestCheckNamesThePlaces(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldIsBounded(t *testing.T) {
+func TestDetailsAreBounded(t *testing.T) {
 	var allowed, values []string
 	for i := range 500 {
 		allowed, values = append(allowed, fmt.Sprintf("%q", strings.Repeat("v", 20)+fmt.Sprint(i))), append(values, `"`+strings.Repeat("\u202e", 200)+`"`)

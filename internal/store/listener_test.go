@@ -80,7 +80,7 @@ func notify(t *testing.T, s *store.Store, payloads ...string) {
 	}
 }
 
-func TestBells(t *testing.T) {
+func TestNotifications(t *testing.T) {
 	replicas := storetest.PostgresReplicas(t, 2)
 	ears := []*listener{listen(t, replicas[0]), listen(t, replicas[1])}
 	long := strings.Repeat("ä", store.MaxNotification/2)
@@ -159,7 +159,7 @@ func TestQuietListener(t *testing.T) {
 }
 
 // A network that swallows everything without a word is noticed: here it never closes anything.
-func TestSwallowedListener(t *testing.T) {
+func TestDeadListener(t *testing.T) {
 	s, proxy := proxied(t, store.Config{ListenerPing: 200 * time.Millisecond})
 	ear := listen(t, s)
 	proxy.swallow()

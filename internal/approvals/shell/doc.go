@@ -65,5 +65,5 @@
 //   - The files of the machine are not looked at. A program of a known name is taken for that program; a hostile PATH, a
 //     hostile configuration (of git, of the pager) or a hostile .bashrc is the sandbox's to keep away.
 //   - Writes holds what a line writes by itself, not what the programs that it Runs write.
-//   - It is a net below the sandbox, not a wall in place of it.
+//   - It catches accidents; the sandbox stops attacks.
 package shell

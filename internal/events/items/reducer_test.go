@@ -323,7 +323,7 @@ func TestBlocksNobodyAccepted(t *testing.T) {
 }
 
 // A question of the session's own in a person's place is told as one, so that a frontend does not show it as theirs.
-func TestRepairsAreTold(t *testing.T) {
+func TestRepairsAreMarked(t *testing.T) {
 	all := reduced(t, begun(domain.SourceInternal).Add(domain.TurnStarted{Turn: 2, Text: "That is no JSON.", Repair: 1}))
 	if got := all[0]; got.ID != "prompt:turn2" || got.Message.Repair != 1 || got.Message.Role != domain.RoleUser {
 		t.Errorf("it is %+v, %+v", got, got.Message)
@@ -331,7 +331,7 @@ func TestRepairsAreTold(t *testing.T) {
 }
 
 // A follower that is not told of a change would show the diff that nobody approved.
-func TestADiffThatAPersonChangedIsTold(t *testing.T) {
+func TestADiffThatAPersonChangedIsMarked(t *testing.T) {
 	s := begun(domain.SourceInternal).Add(
 		domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "write", Class: domain.ClassWrite, Arguments: []byte(`{"path":"p","content":"1"}`)},
 		domain.ToolCallStarted{ToolCallID: "c", Arguments: []byte(`{"path":"p","content":"2"}`)},

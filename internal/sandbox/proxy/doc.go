@@ -1,10 +1,10 @@
-// Package proxy is the way out of a command that was granted hosts: a small HTTP proxy on its side of the walls.
+// Package proxy is the way out of a command that was granted hosts: a small HTTP proxy on the server's side.
 //
 // # The model
 //
-// One [Proxy] serves one command. [Open] makes it for the hosts that the command was granted, [Proxy.Start] has it wait for
-// the command's door, which is a listening socket inside the command's network, and [Proxy.Close] ends all connections.
-// [Proxy.Traffic] tells last what was connected to and what was refused. Package egress judges each name and each address.
+// One [Proxy] serves one command. [Open] makes it for the hosts that the command was granted, [Proxy.Start] waits for the
+// listening socket inside the command's network, and [Proxy.Close] ends all connections.
+// [Proxy.Traffic] then lists the connections and the refusals. Package egress judges each name and each address.
 //
 // # Promises
 //
