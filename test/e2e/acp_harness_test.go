@@ -264,9 +264,7 @@ func (f *followed) piece(ctx context.Context, c client) (over bool, err error) {
 
 // leave ends the executions of the visit that are still there, and holds all of them against the invariants.
 func (v *visit) leave() {
-	for _, f := range v.all {
-		v.end(f.id)
-	}
+	v.end(v.ids()...)
 	ended := time.Now()
 	for _, f := range v.all {
 		v.sound(f)
@@ -288,20 +286,32 @@ func (v *visit) left() (found []harness.Proc) {
 	return append(found, harness.WorkingIn(v.folder)...)
 }
 
-// end closes an execution that is idle and cancels one that works or waits.
-func (v *visit) end(id string) {
-	e := v.get(id)
-	if domain.Status(e.Status).Terminal() {
-		return
+// end closes the executions that are idle and cancels those that work or wait: all of them before it waits for the first.
+func (v *visit) end(ids ...string) {
+	for _, id := range ids {
+		e := v.get(id)
+		if domain.Status(e.Status).Terminal() {
+			continue
+		}
+		verb := "cancel"
+		if e.Status == string(domain.StatusIdle) {
+			verb = "close"
+		}
+		if response, content := v.do("POST", "/executions/"+id+"/"+verb, nil); response.StatusCode >= 300 {
+			v.t.Errorf("%s: %s: %s", verb, response.Status, content)
+		}
 	}
-	verb := "cancel"
-	if e.Status == string(domain.StatusIdle) {
-		verb = "close"
+	for _, id := range ids {
+		v.ended(id)
 	}
-	if response, content := v.do("POST", "/executions/"+id+"/"+verb, nil); response.StatusCode >= 300 {
-		v.t.Errorf("%s: %s: %s", verb, response.Status, content)
+}
+
+// ids are those of all executions of the visit.
+func (v *visit) ids() (all []string) {
+	for _, f := range v.all {
+		all = append(all, f.id)
 	}
-	v.ended(id)
+	return all
 }
 
 // gate is a file that the agent's step "await gate" waits for: so it goes on when the test wants it, however slow the machine is.

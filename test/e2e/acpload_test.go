@@ -63,8 +63,9 @@ func (h *house) load(t *testing.T) {
 	}
 	v.idle(2)
 	t.Logf("all has been said after %s", since(begun))
+	v.end(v.ids()...)
+	t.Logf("all have ended after %s", since(begun))
 	for id, n := range chunks {
-		v.end(id)
 		log := v.page(id)
 		if said := text(t, log); said != "ready "+numbered(n) {
 			t.Errorf("of %d chunks, what was said is %d bytes, not %d: %.200q", n, len(said), len(numbered(n)), said)
