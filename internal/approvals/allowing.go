@@ -22,7 +22,7 @@ func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool)
 	return nil
 }
 
-// all are the rules of the request, and those that were made since.
+// all are the rules of the request, and the later ones.
 func (p Policy) all() []domain.PermissionRule { return slices.Concat(p.written, p.Rules) }
 
 // allows reports whether a rule with this matcher lets the call run: all that the call does must be covered. What holds a
@@ -40,7 +40,7 @@ func (j *judging) allows(m domain.Matcher) bool {
 	return m.ArgumentsHash != "" || j.foreseen(m)
 }
 
-// isMeant compares what a call has one of.
+// isMeant compares the single-valued fields.
 func (j *judging) isMeant(m domain.Matcher) bool {
 	for _, field := range []struct{ wanted, is string }{
 		{m.Agent, j.agent}, {m.ArgumentsHash, j.hash}, {m.Tool, j.call.Tool}, {m.Server, j.call.Action.Server},
@@ -58,9 +58,9 @@ func (j *judging) allowsClass(m domain.Matcher) bool {
 	return m.Class == j.call.Class && (m.ArgumentsHash != "" || len(j.needs) == 1)
 }
 
-// foreseen reports whether a rule that was not made for exactly this call may allow it: it must be plain what the call
-// does, and nothing of it may be what the rule does not speak of. Who said yes to every git log has not said yes to one
-// that writes its output to a file, or that gets a secret; who said yes to a file, not to a command beside it.
+// foreseen reports whether a rule that was not made for exactly this call may allow it: the effects of the call must be clear, and
+// the rule must cover all of them. An approval of every git log does not cover one that writes its output to a file, or that gets a
+// secret; an approval of a file does not cover a command beside it.
 func (j *judging) foreseen(m domain.Matcher) bool {
 	action := j.call.Action
 	switch {

@@ -10,7 +10,7 @@ import (
 // Answer is a person's answer to an approval.
 type Answer struct {
 	Verb          domain.Verb // empty where Resolution says it all
-	ArgumentsHash string      // of what the decider has seen
+	ArgumentsHash string      // of the call that the decider has seen
 	Reason        string
 	Arguments     json.RawMessage // in place of the shown ones; nil = as shown
 	Remember      domain.RememberScope
@@ -20,7 +20,7 @@ type Answer struct {
 	Answer        json.RawMessage   // question
 	Resolution    domain.Resolution // unknownOutcome
 	By            domain.Actor
-	Channel       string // by what way it came, for the audit
+	Channel       string // the way that it came, for the audit
 	Unseen        bool   // the key may approve without naming the hash
 	MayGlobal     bool   // the key may leave rules for all executions
 }

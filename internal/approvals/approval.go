@@ -116,7 +116,7 @@ func denial(decision *domain.Decision) domain.Failure {
 	}
 }
 
-// runs is the hash of what a decision lets run.
+// runs is the hash of the call that a decision allows.
 func runs(approval domain.Approval, decision domain.Decision) string {
 	if decision.ArgumentsHash != "" {
 		return decision.ArgumentsHash
@@ -127,5 +127,5 @@ func runs(approval domain.Approval, decision domain.Decision) string {
 // NewID returns a fresh id: a UUID of version 7, so that rows made later sort later (RFC 9562).
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// now is as fine as it is stored: who made a rule and who reads it later see the same instant.
+// now has the precision of the store: the author of a rule and its later readers see the same instant.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -40,7 +40,7 @@ func canonicalJSON(document []byte) ([]byte, error) {
 // maxNumber bounds the digits of a number: to compare a million of them exactly takes long.
 const maxNumber = 1000
 
-// survives reports whether a number still is what was written, once it was a float64 and is written again.
+// survives reports whether a number stays the same as a float64.
 func survives(written string) bool {
 	float, err := strconv.ParseFloat(written, 64)
 	if err != nil || len(written) > maxNumber {

@@ -10,7 +10,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// begins reports whether words are what a pattern means, word for word.
+// begins reports whether words match a pattern, word for word.
 func begins(pattern string, words []string) bool {
 	text, open := strings.CutSuffix(pattern, " *")
 	wanted := strings.Fields(text)
@@ -20,7 +20,7 @@ func begins(pattern string, words []string) bool {
 	return slices.Equal(words[:len(wanted)], wanted)
 }
 
-// isRestricted tells how far a pattern that holds back is about these words. There /bin/rm is rm, and in
+// isRestricted returns how far a denying or asking pattern covers these words. There /bin/rm is rm, and in
 // git -C elsewhere push there may be a git push: which of the words between are options only git knows.
 func isRestricted(pattern string, words []string) fit {
 	if len(words) == 0 {
@@ -65,7 +65,7 @@ var subcommands = map[string]int{
 	"apt": 1, "apt-get": 1, "apt-cache": 1, "dnf": 1, "yum": 1, "brew": 1, "pip": 1, "ip": 2, "gh": 2, "aws": 2, "az": 2, "gcloud": 3,
 }
 
-// subcommand is what one looks like.
+// subcommand is the form of a sub-command.
 var subcommand = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
 
 // repeatable is the pattern of the commands that are like this one: with its program, and its sub-command where it has
@@ -86,7 +86,7 @@ func repeatable(script shell.Script, action domain.Action) string {
 	return pattern
 }
 
-// saying are the words that say what a command does: its program with its sub-commands. In git -C elsewhere log they are
+// saying are the words that define a command: its program with its sub-commands. In git -C elsewhere log they are
 // not at the beginning, and git * would be about more than anybody meant.
 func saying(words []string) (beginning []string, known bool) {
 	count := 1 + subcommands[words[0]]

@@ -10,15 +10,15 @@ import (
 	"signoff/internal/domain"
 )
 
-// How deny rules about paths hold for commands. A line tells little about which files a command touches: a link that it makes, a script, a
-// program leads anywhere. So the isolation keeps a command from what is denied, and a rule with which that cannot be done asks about every
+// How deny rules about paths hold for commands. A line shows little of the files that a command touches: a link that it makes, a script, a
+// program leads anywhere. So the isolation keeps a command from denied paths, and a rule that it cannot enforce asks about every
 // command that it may be about.
 
-// Isolation is what commands are run in, as far as it matters to permission rules.
+// Isolation is the isolation of commands, as far as permission rules need it.
 type Isolation interface {
 	// Reaches lists the files and folders of this machine that a command in dir can read, or can write, with all that is in them.
 	Reaches(dir string, write bool) []string
-	// Keeps returns nil where a command in dir can be kept from what is denied, also where it does not reach that anyway. Otherwise the error
+	// Keeps returns nil if a command in dir can be kept from the denied path, or does not reach it anyway. Otherwise the error
 	// says why not, in words that follow "because".
 	Keeps(ctx context.Context, dir string, denied domain.Denied) error
 }
@@ -30,10 +30,10 @@ var (
 	errParticular  = errors.New("the rule is about particular commands")
 )
 
-// unkeepable is told with a rule, and why a command cannot be kept from what it denies.
+// unkeepable is the reason for asking; its arguments are the rule, and why the isolation cannot enforce it.
 const unkeepable = "A permission rule denies %s. A command may reach that in ways that its line does not show, and it cannot be kept from it, because %v."
 
-// Denied lists what the rules keep from a command that is about to run. A rule that became impossible to enforce since the command was judged is an
+// Denied lists the paths that the rules deny to a command that is about to run. A rule that became impossible to enforce since the judgement is an
 // error (CodePolicyDenied), unless a person has said yes to the command.
 func (p Policy) Denied(ctx context.Context, command domain.Command, now time.Time) ([]domain.Denied, error) {
 	call := domain.ToolCall{Tool: command.Tool, Class: domain.ClassExecute, Action: domain.Action{Hosts: command.Hosts}}
@@ -83,7 +83,7 @@ func (j *judging) mayReach(m domain.Matcher) bool {
 	return m.Path != "" && j.isMeant(m) && min(j.toHost(m.Host), j.byCommand(m.Command)) != apart
 }
 
-// keep returns what the isolation is to keep from the command, which is nothing where it does not reach what the rule denies.
+// keep returns the path that the isolation has to keep from the command; none if the command does not reach it.
 func (j *judging) keep(m domain.Matcher) (domain.Denied, error) {
 	write := m.Class == domain.ClassWrite
 	switch {
@@ -135,5 +135,5 @@ func mayBeIn(folder, glob string) bool {
 		}
 		names = names[1:]
 	}
-	return len(names) == 0 // otherwise it is about a folder above, and not about what is in that
+	return len(names) == 0 // otherwise the glob names a folder above, and not its content
 }

@@ -51,7 +51,7 @@ func inGlob(pattern, path string) fit {
 	return apart
 }
 
-// aboveGlob reports whether a path is a folder on the way to what the pattern names: /srv is above /srv/secrets/**. Behind
+// aboveGlob reports whether a path is a folder above the files of the pattern: /srv is above /srv/secrets/**. Behind
 // a ** every folder would be, so there the way ends.
 func aboveGlob(pattern, path string) bool {
 	way, _, _ := strings.Cut(pattern, "**")

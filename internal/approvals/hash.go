@@ -9,7 +9,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// shown is what a person approves: all that decides what will happen.
+// shown is the approved call: every field that changes its effect.
 type shown struct {
 	Tool             string          `json:"tool"`
 	Version          string          `json:"version"`
@@ -18,7 +18,7 @@ type shown struct {
 	Environment      []string        `json:"environment"` // names; the sandbox passes none of the server's on
 }
 
-// Hash names what a call would do: SHA-256, in hex, over canonical JSON (RFC 8785) of tool and version, arguments,
+// Hash identifies a call: SHA-256, in hex, over canonical JSON (RFC 8785) of tool and version, arguments,
 // working directory and the names of the environment. Equal bytes run, or another hash is shown. Arguments that have no
 // canonical form of their own have no hash.
 func Hash(call domain.ToolCall, workingDirectory string) (string, error) {

@@ -19,11 +19,11 @@ type Judgement struct {
 	Step    int // of the nine
 	By      Source
 	RuleID  string                  // where a permission rule decided
-	Decider *domain.PermissionRule  // that rule; one of the request itself was made by nobody
+	Decider *domain.PermissionRule  // that rule; one of the request itself has no author
 	Rule    string                  // name of the rule of the bash policy, where one decided
 	Reason  string                  // a sentence, for people and for the model
-	Trace   []Step                  // what every step up to the deciding one found
-	Options []domain.RememberOption // what a decision about the call could leave behind
+	Trace   []Step                  // the findings of all steps up to the deciding one
+	Options []domain.RememberOption // the rules that a decision about the call may remember
 }
 
 // Step is one line of a [Judgement]'s trace.
@@ -37,14 +37,14 @@ type Step struct {
 // JudgeTime is how long one call may be judged. An ordinary one takes less than a millisecond.
 const JudgeTime = 2 * time.Second
 
-// Judge says what becomes of a call, and what a decision about it could leave behind. It follows the links of the paths that the
-// call names, and returns when its context ends or [JudgeTime] is over, whatever the call is: what could not be judged by
-// then asks a person, or is refused where nobody is there. It may be called at once.
+// Judge returns the verdict over a call, and the rules that a decision about it may remember. It follows the links of the paths that
+// the call names, and returns when its context ends or [JudgeTime] is over: a call that is not judged by then asks a person, or is
+// refused in an unattended execution. It may be called at once.
 func (p Policy) Judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
 	ctx, cancel := context.WithTimeout(ctx, JudgeTime)
 	defer cancel()
 	judged := make(chan Judgement, 1)
-	go func() { // neither a file system that hangs nor a bug in here may hold up who waits, or take the server down
+	go func() { // neither a hanging file system nor a bug in here may block the caller, or crash the server
 		defer func() {
 			if r := recover(); r != nil {
 				slog.Error("judging a call panicked", "tool", call.Tool, "panic", r, "stack", string(debug.Stack()))
@@ -81,9 +81,9 @@ func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 //  6. the bash policy denies and wants a person, or cannot judge the line: ask;
 //  7. the capabilities allow: run;
 //  8. otherwise ask;
-//  9. where nobody can be asked, asking is refusing.
+//  9. in an unattended execution, ask becomes deny.
 //
-// It is a function of its arguments, of the links in the workspace, and of what the isolation can keep from a command.
+// It is a function of its arguments, of the links in the workspace, and of the paths that the isolation can keep from a command.
 func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
 	judged := p.look(ctx, call, hash, now)
 	var trace []Step
@@ -112,7 +112,7 @@ func JudgeQuestion(request domain.Request) Judgement {
 	return asked
 }
 
-// steps are 1 to 8. One that does not apply returns no verdict, and what it found.
+// steps are 1 to 8. A step that does not apply returns no verdict, and its finding.
 var steps = []struct {
 	name   string
 	decide func(*judging) (Judgement, string)
@@ -152,14 +152,14 @@ func (j *judging) refuse() (Judgement, string) {
 	return Judgement{}, "nothing is off, denied or blocked"
 }
 
-// verbs say what a class does, in a sentence about tools.
+// verbs describe each class, in a sentence about tools.
 var verbs = map[domain.Class]string{
 	domain.ClassRead: "read", domain.ClassWrite: "write files", domain.ClassExecute: "execute commands",
 	domain.ClassNetwork: "reach the network", domain.ClassMCP: "belong to MCP servers", domain.ClassDelegate: "delegate to other agents",
 	domain.ClassOther: "do what nobody can classify",
 }
 
-// because says what the bash policy found, of which part of the line, for people who see the whole of it.
+// because describes the finding of the bash policy, with its part of the line, for people who see the whole line.
 func because(f shell.Finding) string {
 	switch {
 	case f.Rule != "":
@@ -191,14 +191,14 @@ func (j *judging) catastrophic() (Judgement, string) {
 			return asking(ByCatastrophe, "%s", why), ""
 		}
 	}
-	if j.verdict.Incomplete { // a rule that blocks may be among those that it was not held against
+	if j.verdict.Incomplete { // one of the unchecked rules may block
 		return asking(ByBashPolicy, "It takes too long to hold the line against all rules of the bash policy."), ""
 	}
 	return Judgement{}, "the command line is not in the catastrophic set"
 }
 
-// restricted lets what is certain go before what may be: a rule that denies a call for sure is not watered down to a
-// question by one that may be about it. A rule may be about a command that cannot be kept from what the rule denies.
+// restricted checks certain rules before possible ones: a rule that may cover the call must not turn a certain denial into a
+// question. A rule may cover a command if the isolation cannot keep the command from the denied path.
 func (j *judging) restricted() (Judgement, string) {
 	for _, covered := range []fit{certain, perhaps} {
 		for _, effect := range []domain.Verdict{domain.Deny, domain.Ask} {
@@ -247,8 +247,8 @@ func (j *judging) permitted() (Judgement, string) {
 	return Judgement{Verdict: domain.Allow, By: ByBashPolicy, Rule: finding.Rule, Reason: because(finding)}, ""
 }
 
-// beyondExecute is what a command does besides running, and the rules for command lines do not speak of: somebody who
-// allows cat has not allowed to overwrite a file with what it prints.
+// beyondExecute names the effects of a command that the rules for command lines do not cover: a rule that allows cat does not allow
+// it to overwrite a file with its output.
 func (j *judging) beyondExecute() string {
 	if len(j.call.Action.Secrets) > 0 {
 		return "gets secrets"

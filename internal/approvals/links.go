@@ -9,7 +9,7 @@ import (
 
 // How a call is seen through the links of the workspace. A call and a dry run of it are judged by this same code.
 
-// withTargets adds to paths, which are meant in a folder, where their links lead. A rule about a folder is about what lies in
+// withTargets adds the targets of links to paths, which are relative to a folder. A rule about a folder is about what lies in
 // it, by whatever name: to be allowed, name and target must be covered, and a rule that denies one of them denies the call.
 func withTargets(folder string, paths []string) []string {
 	all := paths
@@ -24,7 +24,7 @@ func withTargets(folder string, paths []string) []string {
 	return all
 }
 
-// Limits of what is followed, as the kernel has them.
+// Limits of links, as in the kernel.
 const (
 	maxLinks  = 40
 	maxLength = 4096 // bytes of a path

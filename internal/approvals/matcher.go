@@ -9,7 +9,7 @@ import (
 	"signoff/internal/egress"
 )
 
-// CheckMatcher tells what is wrong with a matcher that a client wrote.
+// CheckMatcher returns the mistake in a matcher that a client wrote.
 func CheckMatcher(m domain.Matcher) error {
 	switch {
 	case coversAll(m):
@@ -36,14 +36,13 @@ func coversAll(m domain.Matcher) bool {
 	return m == domain.Matcher{}
 }
 
-// plainCommand reports whether a pattern is what it looks like: a star elsewhere, or a quote, would match itself and not
-// what its author thinks of.
+// plainCommand reports whether a pattern means what it looks like: a star elsewhere, or a quote, would match only itself.
 func plainCommand(pattern string) bool {
 	words := strings.TrimSuffix(pattern, " *")
 	return words != "" && words == strings.Join(strings.Fields(words), " ") && !strings.ContainsAny(words, "*?'\"`$\\;|&<>(){}")
 }
 
-// Describe says in words what a matcher covers.
+// Describe describes the calls that a matcher covers.
 func Describe(m domain.Matcher) string {
 	what := "every call"
 	switch {

@@ -8,7 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Options reads what an external agent offers. An entry that is no option is passed over: the others must not suffer.
+// Options reads the options of an external agent. It skips invalid entries: the others stay usable.
 func Options(verbatim json.RawMessage) []domain.PermissionOption {
 	var entries []json.RawMessage
 	if json.Unmarshal(verbatim, &entries) != nil {

@@ -7,26 +7,25 @@ import (
 	"signoff/internal/domain"
 )
 
-// Source says what decided an action.
+// Source names the part that decided over a call.
 type Source string
 
 const (
 	ByTools        Source = "tools"        // the execution's list of tools and secrets
 	ByCapability   Source = "capability"   // the execution's capabilities
 	ByBashPolicy   Source = "bashPolicy"   // the rules for command lines, or that a line cannot be judged by any
-	ByCatastrophe  Source = "catastrophic" // what is always asked about
+	ByCatastrophe  Source = "catastrophic" // commands that always ask
 	ByRule         Source = "rule"         // a permission rule: a remembered decision, or an operator's word
 	BySafeMode     Source = "safeModeOff"  // the request's full trust
-	ByUnattended   Source = "unattended"   // nobody is there who could be asked
+	ByUnattended   Source = "unattended"   // the execution is unattended
 	ByDecision     Source = "decision"     // a person, just now
 	ByAgent        Source = "agent"        // an external agent, by itself: it did not ask
 	ByExpiry       Source = "expiry"       // nobody answered in time
-	ByServer       Source = "server"       // what could not be run, or ended with its execution
-	ByBrokenPolicy Source = "brokenPolicy" // what was stored cannot be read: never means allow
+	ByServer       Source = "server"       // the call could not run, or ended with its execution
+	ByBrokenPolicy Source = "brokenPolicy" // the stored policy cannot be read: never means allow
 )
 
-// Policy is what an execution's tool calls are judged by. It never changes, but for the rules, which its session reads
-// anew.
+// Policy judges the tool calls of an execution. It never changes, except for the rules, which its session reads again.
 type Policy struct {
 	Rules     []domain.PermissionRule // those that hold: of the execution, and of the tenant
 	Isolation Isolation               // that the call would run in; nil where nothing isolates it
@@ -61,10 +60,10 @@ func NewPolicy(request domain.Request) (Policy, error) {
 	return policy, err
 }
 
-// internalAgent is what matchers call our own loop over a model.
+// internalAgent is the name of our own loop over a model in matchers.
 const internalAgent = "internal"
 
-// agentOf is what matchers call the agent that a source starts.
+// agentOf is the name in matchers of the agent that a source starts.
 func agentOf(source domain.Source) string {
 	if source.Type == domain.SourceACP {
 		return source.Command

@@ -7,7 +7,7 @@ import (
 	"signoff/internal/schema"
 )
 
-// form is what a question shows.
+// form is the content of a question.
 type form struct {
 	Message string          `json:"message"`
 	Schema  json.RawMessage `json:"schema"`

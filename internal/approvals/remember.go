@@ -21,8 +21,8 @@ func exactly(agent string, call domain.ToolCall, hash string) domain.RememberOpt
 	}
 }
 
-// options are the rules that a decision about the call may leave behind, the narrowest first. They are made here, from what
-// would run, and stored with the question: what a person remembers is what was shown, and not what a client sends.
+// options are the rules that a decision about the call may leave behind, the narrowest first. They are made here, from the
+// call that would run, and stored with the approval: a decision remembers a shown rule, and not one that a client sends.
 //
 // Each is for one agent and one class: a yes to an edit is none to a command that an agent calls edit, and a yes to our
 // sandboxed bash none to a program that runs commands without a sandbox.
@@ -57,8 +57,8 @@ func (j *judging) options(call domain.ToolCall) []domain.RememberOption {
 	return options
 }
 
-// wide are the classes of which all calls may be remembered at once. Of commands, and of what nobody can classify, nobody
-// knows what the next one will do.
+// wide are the classes of which all calls may be remembered at once. The effects of
+// the next command, or of the next unclassified call, are unknown.
 var wide = []domain.Class{domain.ClassRead, domain.ClassWrite, domain.ClassNetwork, domain.ClassDelegate}
 
 // offerPaths offers the one file, its folder, and the working directory, for a call that touches files.
@@ -123,7 +123,7 @@ func chosen(approval domain.Approval, previewID string) domain.RememberOption {
 	}
 }
 
-// offered checks that what is to be remembered was shown, and that the key may.
+// offered checks that the remembered rule was shown, and that the key may write it.
 func offered(approval domain.Approval, answer Answer) error {
 	switch {
 	case answer.Remember == "" || answer.Remember == domain.RememberOnce:

@@ -10,7 +10,7 @@ import (
 	"signoff/internal/egress"
 )
 
-// restricts tells how far a rule with this matcher holds the call back. A part of the call that is covered is enough, but
+// restricts returns how far a denying or asking rule with this matcher covers the call. A part of the call that is covered is enough, but
 // every field that is set must hold.
 func (j *judging) restricts(m domain.Matcher) fit {
 	if coversAll(m) || !j.isMeant(m) || m.Class != "" && !slices.Contains(j.needs, m.Class) {
@@ -45,7 +45,7 @@ func (j *judging) hidesPaths() bool {
 
 func (j *judging) does(class domain.Class) bool { return slices.Contains(j.needs, class) }
 
-// touches compares one path. A folder may be a path too: who searches it, or moves it away, touches what is in it.
+// touches compares one path. A folder is a path, too: to search or move it touches its content.
 func (j *judging) touches(path, pattern string) fit {
 	if !filepath.IsAbs(path) {
 		if path == shell.Unknown || j.directory == "" {
@@ -63,8 +63,8 @@ func (j *judging) touches(path, pattern string) fit {
 	return apart
 }
 
-// toHost compares a pattern with the hosts of the call. To hold back, *.example.org is about example.org as well: nobody
-// who closes a domain means to leave its front door open.
+// toHost compares a pattern with the hosts of the call. In a denying or asking rule, *.example.org covers example.org as well: the
+// author of such a rule means the whole domain.
 func (j *judging) toHost(pattern string) fit {
 	if pattern == "" {
 		return certain

@@ -8,7 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Warnings say what a rule with this effect and this matcher does besides what its author may think of; none for most.
+// Warnings name the unexpected effects of a rule with this effect and matcher; most rules have none.
 func Warnings(effect domain.Verdict, m domain.Matcher) []string {
 	if effect == domain.Deny && asksAboutCommands(m) {
 		return []string{"The path is a pattern, and commands cannot be kept from what it matches, so those that may reach it ask. " +
@@ -45,7 +45,7 @@ func RequestWarnings(request domain.Request) (all []domain.Detail) {
 	}
 	policy, err := shell.Compile(*request.Tools.BashPolicy)
 	if err != nil {
-		return all // who creates an execution has heard of it already
+		return all // the creation of the execution reports it
 	}
 	for _, warning := range policy.Warnings() {
 		all = append(all, domain.Detail{Pointer: fmt.Sprintf("/tools/bashPolicy/rules/%d", warning.Rule), Message: warning.Message})

@@ -9,8 +9,8 @@ import (
 // poolSize bounds the memory of all templates that are rendered at the same time, beside the first piece of each.
 const poolSize = 512 << 20
 
-// pool lends memory to what is being rendered. One tenant gets half of it at most, so that large templates of one do not
-// take it from all others. Nobody waits: what gets none is refused, and small templates need none.
+// pool lends memory to renderings. One tenant gets half of it at most, so that large templates of one do not
+// take it from all others. Nobody waits: a rendering without memory is refused, and small templates need none.
 type pool struct {
 	size int64
 
@@ -23,7 +23,7 @@ func newPool(size int64) *pool {
 	return &pool{size: size, tenants: map[domain.TenantID]int64{}}
 }
 
-// loan is what one call has borrowed.
+// loan is the memory of one call.
 type loan struct {
 	pool   *pool
 	tenant domain.TenantID

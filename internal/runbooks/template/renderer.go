@@ -17,7 +17,7 @@ type Renderer struct{ memory *pool }
 func NewRenderer() *Renderer { return &Renderer{memory: newPool(poolSize)} }
 
 // Render renders templates with the same variables, a JSON object, in their order. The first that cannot be rendered is
-// the error, which names its line and what is wrong there and shows no value of a variable. The templates of one call
+// the error, which names its line and the mistake and shows no value of a variable. The templates of one call
 // share one [jinja.Budget].
 func (r *Renderer) Render(ctx context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...Template) ([]Rendered, error) {
 	if err := check(templates, variables); err != nil {
@@ -41,7 +41,7 @@ func (r *Renderer) Render(ctx context.Context, tenant domain.TenantID, variables
 	return all, nil
 }
 
-// request is what one call renders with.
+// request holds the variables and the budget of one call.
 type request struct {
 	raw    json.RawMessage
 	fields map[string]json.RawMessage // of raw, for the syntax Dollar

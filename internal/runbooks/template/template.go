@@ -21,11 +21,11 @@ type Template struct {
 	Syntax Syntax // Jinja where empty
 }
 
-// Usage is what a template reads: Variables are the names, Paths the constant ways into them, as the template spells
+// Usage lists the variables of a template: Variables are the names, Paths the constant ways into them, as the template spells
 // them. Both are sorted. What a template sets itself is not among them.
 type Usage = jinja.Usage
 
-// Rendered is what became of a template.
+// Rendered is a rendered template.
 type Rendered struct {
 	Text  string
 	Usage Usage
@@ -42,7 +42,7 @@ func (t Template) invalid(format string, args ...any) *domain.Error {
 	return domain.Invalid(t.Name, format, args...)
 }
 
-// check refuses what is too large or of no syntax.
+// check refuses a template that is too large or has no known syntax.
 func check(templates []Template, variables []byte) error {
 	size := 0
 	for _, t := range templates {

@@ -11,7 +11,7 @@ type namedArgument struct {
 	value expression
 }
 
-// evaluate gives what they are in this run.
+// evaluate returns their values in this run.
 func (a arguments) evaluate(r *run) (values []any, named []binding) {
 	if len(a.values) > 0 {
 		values = r.list(len(a.values))
@@ -34,7 +34,7 @@ func (a arguments) apply(r *run, o *operation, name string, in any) any {
 	return o.apply(r, name, in, values, named)
 }
 
-// call is what a value gives that is called.
+// call calls a value.
 func (a arguments) call(r *run, callee any) any {
 	values, named := a.evaluate(r)
 	switch callee := callee.(type) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// FaultError is why a template cannot be rendered. It names what the template says and never a value of a variable.
+// FaultError says why a template cannot be rendered. It quotes the template and never a value of a variable.
 //
 // Inside the package a fault is thrown as a panic and caught by [Render] and [Inspect]: every operation can fail, and
 // none has anything to do after that.
@@ -32,7 +32,7 @@ var ErrBusy = errors.New("no memory is left for templates at the moment")
 // stopped is a render that ends for a reason outside the template: its context is done, or [ErrBusy].
 type stopped struct{ cause error }
 
-// catch turns what was thrown into an error. Any other panic is a mistake of this package, and is not caught here.
+// catch turns a thrown fault into an error. Any other panic is a mistake of this package, and is not caught here.
 func catch(line *int, err *error) {
 	switch thrown := recover().(type) {
 	case nil:

@@ -108,7 +108,7 @@ func toInt(c *call) any {
 	return c.otherwise()
 }
 
-// number is what a value is as a number: none is 0, and a text what it says.
+// number converts a value to a number: none is 0, and a text is parsed.
 func (c *call) number() (float64, bool) {
 	switch v := asNumber(c.in).(type) {
 	case nil:

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Variables are what templates are rendered with.
+// Variables are the variables of a template.
 type Variables struct{ dict *dict }
 
 // Decode reads variables, which are a JSON object, or nothing at all. Numbers keep their form: 1 stays 1, and 1.0 stays 1.0.

@@ -20,7 +20,7 @@ func op(params string, need int, run func(c *call) any) *operation {
 	return &operation{params: strings.Fields(names), need: need, rest: rest, run: run}
 }
 
-// rawOp is an operation that may be asked about what is not defined.
+// rawOp is an operation that accepts an undefined value.
 func rawOp(params string, need int, run func(c *call) any) *operation {
 	o := op(params, need, run)
 	o.raw = true
@@ -31,7 +31,7 @@ func rawOp(params string, need int, run func(c *call) any) *operation {
 type call struct {
 	*run
 	name  string
-	in    any   // what stands before it
+	in    any   // the input
 	args  []any // for each parameter its argument, or notGiven
 	rest  []any
 	named []binding // of a call with any number of arguments
@@ -123,14 +123,14 @@ func (c *call) whole(i, otherwise int) int {
 
 func (c *call) flag(i int) bool { return c.has(i) && truth(c.args[i]) }
 
-// inText is what stands before it, which must be a text.
+// inText is its input, which must be a text.
 func (c *call) inText() string {
 	s := c.mustText(c.in)
 	c.scan(len(s))
 	return s
 }
 
-// inDisplayed is what stands before it, as it would be printed.
+// inDisplayed is its input, as it would be printed.
 func (c *call) inDisplayed() string {
 	s := c.display(c.in)
 	c.scan(len(s))

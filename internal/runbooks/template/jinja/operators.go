@@ -133,7 +133,7 @@ func (r *run) joined(parts []any, separator string) string {
 	return out.text.String()
 }
 
-// arithmetic is what MiniJinja does with numbers, and with texts and lists where + and * are meant for them.
+// arithmetic computes as MiniJinja does: with numbers, and + and * also with texts and lists.
 func (r *run) arithmetic(operator string, a, b any) any {
 	refuse(a)
 	refuse(b)

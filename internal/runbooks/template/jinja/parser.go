@@ -11,7 +11,7 @@ import (
 // each level. Real templates stay below ten.
 const deepest = 100
 
-// parser reads a template and makes of it what runs: expressions here, statements in statements.go.
+// parser compiles a template to functions: expressions here, statements in statements.go.
 type parser struct {
 	*lexer
 	depth int
@@ -168,7 +168,7 @@ func (p *parser) operator(of []string) func(r *run, a, b any) any {
 	return operators[found]
 }
 
-// filtered reads a value with what follows it: |filter and is test. A minus before the value is part of it.
+// filtered reads a value with its filters and tests: |filter and is test. A minus before the value is part of it.
 func (p *parser) filtered() expression {
 	value, steps := p.unary(), []step(nil)
 	for {

@@ -2,7 +2,7 @@ package jinja
 
 import "strings"
 
-// Render renders a template; a text longer than limit is a fault. The error is a [*FaultError], [ErrBusy], or what ended
+// Render renders a template; a text longer than limit is a fault. The error is a [*FaultError], [ErrBusy], or the cause of
 // the context of the budget.
 func Render(source string, variables Variables, limit int, budget *Budget) (text string, usage Usage, err error) {
 	r := &run{Budget: budget, out: &buffer{Budget: budget, limit: limit}, scope: &scope{}}
@@ -13,7 +13,7 @@ func Render(source string, variables Variables, limit int, budget *Budget) (text
 	return r.out.text.String(), usage, nil
 }
 
-// Inspect reads a template and tells which variables it uses.
+// Inspect reads a template and returns the variables that it uses.
 func Inspect(source string, budget *Budget) (usage Usage, err error) {
 	defer catch(new(int), &err)
 	_, usage = parse(source, budget)

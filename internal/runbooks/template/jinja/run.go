@@ -31,7 +31,7 @@ func (r *run) enter() {
 
 func (r *run) leave() { r.depth-- }
 
-// call runs what may call itself.
+// call runs a body that may call itself.
 func (r *run) call(what string, body func()) {
 	if r.calls++; r.calls > maxDepth {
 		failf("%s more than %d deep", what, maxDepth)
@@ -40,7 +40,7 @@ func (r *run) call(what string, body func()) {
 	r.calls--
 }
 
-// captured is what a body prints, in a scope of its own.
+// captured returns the output of a body, in a scope of its own.
 func (r *run) captured(body statement) string {
 	r.allocate(callSize)
 	out := &buffer{Budget: r.Budget}
@@ -68,7 +68,7 @@ type binding struct {
 
 const bindingSize = 32
 
-// scope holds what a template has set, up to the end of a loop, a with or a macro.
+// scope holds the variables that a template has set, up to the end of a loop, a with or a macro.
 type scope struct {
 	parent *scope
 	names  []binding
@@ -98,7 +98,7 @@ func (s *scope) set(r *run, name string, value any) {
 	s.names = append(s.names, binding{name, value})
 }
 
-// keep marks what a macro can see.
+// keep marks the variables that a macro can see.
 func (s *scope) keep() {
 	for ; s != nil && !s.kept; s = s.parent {
 		s.kept = true
@@ -120,7 +120,7 @@ func (r *run) variable(name string) any {
 	return &undefined{path: name}
 }
 
-// loop is what a template knows of the loop that it is in.
+// loop is the variable loop of a template.
 type loop struct {
 	items   []any
 	index   int // 0, 1, …

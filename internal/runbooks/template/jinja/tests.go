@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// tests are what may follow "is".
+// tests are the names that may follow "is".
 var tests map[string]*operation
 
 func init() {

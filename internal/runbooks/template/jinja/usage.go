@@ -42,7 +42,7 @@ func (u *usage) note(p *path) {
 	}
 }
 
-// Usage is what a template reads: the variables by name, and how far the way into each is constant.
+// Usage lists the variables of a template: by name, and how far the way into each is constant.
 type Usage struct {
 	Variables []string `json:"variables"` // doc
 	Paths     []string `json:"paths"`     // doc.named['x'].output.rows

@@ -34,7 +34,7 @@ type undefined struct {
 	silent bool // an inline if without else gives it: it is printed as nothing, and is no fault
 }
 
-// namespace is what {% set x.y %} may change.
+// namespace is a value that {% set x.y %} may change.
 type namespace struct{ scope }
 
 // function is one of ours, such as range.
@@ -68,7 +68,7 @@ func unmarked(value any) any {
 	return value
 }
 
-// title is what kind of value it is, for faults, which never show the value itself.
+// title names the kind of a value, for faults, which never show the value itself.
 func title(value any) string {
 	switch value.(type) {
 	case nil:
@@ -200,7 +200,7 @@ func (n *namespace) dict(r *run) *dict {
 	return r.newDict(keys, values)
 }
 
-// lookup is what value.key and value[key] are, if they are there.
+// lookup returns value.key and value[key], if they exist.
 func (r *run) lookup(value, key any) (any, bool) {
 	r.step(1)
 	key = unmarked(key)
