@@ -299,7 +299,7 @@ func (s *raid) fill(text string) string {
 func (s *raid) attend() (approved map[string]bool) {
 	approved = map[string]bool{}
 	left := map[string]bool{}
-	s.eventually("its end", func() bool {
+	s.patiently(scenario, "its end", func() bool {
 		for _, a := range want[list[approval]](s.client, http.StatusOK, "GET", "/executions/"+s.id+"/approvals", nil).Items {
 			if a.Status != "pending" || left[a.ID] {
 				continue
