@@ -28,6 +28,7 @@ import (
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
+	"signoff/internal/workspace"
 )
 
 // App is one server: everything wired, nothing running yet.
@@ -82,18 +83,18 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		return nil, err
 	}
 	protected := config.sandboxConfig()
-	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot, protected.Hidden...)
+	files, err := workspace.New(config.WorkspaceRoot, protected.Hidden...)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	workspace.Guard(sessions.Guards{Files: protected.ReadOnly, Names: sandbox.Trusted(), Git: sandbox.GitParts()})
+	files.Guard(workspace.Guards{Files: protected.ReadOnly, Names: sandbox.Trusted(), Git: sandbox.GitParts()})
 	if a.outbox, err = named.openOutbox(ctx, a.store); err != nil {
 		return nil, err
 	}
 	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
 	a.manager = sessions.NewManager(sessions.Config{
 		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(), Limits: config.limits(),
-		Sandbox: a.sandbox, Workspace: workspace,
+		Sandbox: a.sandbox, Workspace: files,
 		Vault: a.vault, Masker: a.masker, Trust: a.sandbox.Trust,
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
@@ -112,7 +113,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	shownModels, shownAgents, tools := named.models(a.models), agents{a.agents}, shownTools{known}
 	admitted := admission.New(admission.Config{
 		Executions: a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
-		Templates: template.NewRenderer(), Workspace: workspace, Settings: settings,
+		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
 	})
 	a.server, err = http.NewServer(http.Config{
 		Admission: admitted, Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store, Items: paging.New(a.store),

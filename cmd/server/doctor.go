@@ -17,6 +17,7 @@ import (
 	"signoff/internal/sessions"
 	"signoff/internal/store"
 	"signoff/internal/tools"
+	"signoff/internal/workspace"
 )
 
 // doctor prints a line for each check, and fails if something that is configured does not work. It changes
@@ -76,12 +77,12 @@ func (d *diagnosis) print(mark, what, detail string) {
 }
 
 func (d *diagnosis) configuration(config Config) {
-	workspace, err := sessions.NewWorkspace(config.WorkspaceRoot)
+	files, err := workspace.New(config.WorkspaceRoot)
 	if err != nil {
 		d.bad("workspace", err)
 		return
 	}
-	d.good("workspace", workspace.Root())
+	d.good("workspace", files.Root())
 	if config.loopback() {
 		d.good("address", config.Addr+", this machine only")
 	} else {

@@ -33,6 +33,7 @@ import (
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 	"signoff/internal/webhooks"
+	"signoff/internal/workspace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,7 +67,7 @@ func newAdmittingHouse(t testing.TB, admit func(*admission.Config), change ...fu
 			domain.SourceInternal: sessionstest.Open(script), domain.SourceACP: sessionstest.Open(script),
 		},
 	}, h.store, h.log)
-	workspace, err := sessions.NewWorkspace(h.root)
+	files, err := workspace.New(h.root)
 	must(t, err)
 	h.run()
 
@@ -74,7 +75,7 @@ func newAdmittingHouse(t testing.TB, admit func(*admission.Config), change ...fu
 	t.Cleanup(verifier.Close)
 	admitting := admission.Config{
 		Executions: h.store, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{}, Tools: admissiontest.Tools{"bash", "think"},
-		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: workspace,
+		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: files,
 	}
 	admit(&admitting)
 	config := Config{

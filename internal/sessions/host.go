@@ -17,6 +17,7 @@ import (
 	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
+	"signoff/internal/workspace"
 )
 
 // host is what the session offers its agent. It runs in the agent's goroutines and touches nothing of the session but
@@ -28,7 +29,7 @@ type host struct {
 	epoch     int64             // of the claim that the agent runs under
 	policy    approvals.Policy  // without the rules of this moment
 	lease     *leaseholder
-	workspace *Workspace
+	workspace *workspace.Workspace
 	sandbox   Sandbox
 	store     Store
 	vault     Vault
@@ -121,18 +122,18 @@ func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 }
 
 func (h *host) OpenFile(_ context.Context, path string) (fs.File, error) {
-	return h.workspace.open(h.execution.Request.WorkingDirectory, path)
+	return h.workspace.Open(h.execution.Request.WorkingDirectory, path)
 }
 
 func (h *host) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
-	return h.workspace.list(h.execution.Request.WorkingDirectory, path)
+	return h.workspace.List(h.execution.Request.WorkingDirectory, path)
 }
 
 // WriteFiles writes nothing any more when the turn is over or the lease, be it that this process stood still meanwhile: somebody else may
 // have been told by then that nobody knows what came of the call.
 func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) error {
 	failpoint.Hit(failpoint.ToolBeforeFiles)
-	err := h.workspace.change(h.execution.Request.WorkingDirectory, changes, func() error {
+	err := h.workspace.Change(h.execution.Request.WorkingDirectory, changes, func() error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -19,6 +19,7 @@ import (
 	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
+	"signoff/internal/workspace"
 )
 
 // Store is what the manager and its sessions read, and the leases.
@@ -84,7 +85,7 @@ type Config struct {
 	DrainGrace time.Duration // how long running calls may take to end on a drain; 0 = 10 s
 	Agents     map[domain.SourceType]OpenAgent
 	Sandbox    Sandbox
-	Workspace  *Workspace
+	Workspace  *workspace.Workspace
 	Vault      Vault
 	Masker     *secrets.Masker // of what is written; nil knows only the shapes of common keys
 	Judge      Judge           // nil = approvals.Policy.Judge

@@ -14,6 +14,7 @@ import (
 	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
+	"signoff/internal/workspace"
 )
 
 // session drives one execution. Its goroutine alone touches it, but for what is marked otherwise.
@@ -44,7 +45,7 @@ type dependencies struct {
 	log        *events.Log
 	agents     map[domain.SourceType]OpenAgent
 	sandbox    Sandbox
-	workspace  *Workspace
+	workspace  *workspace.Workspace
 	vault      Vault
 	masker     *secrets.Masker
 	judges     Judge

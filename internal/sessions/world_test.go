@@ -17,6 +17,7 @@ import (
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
+	"signoff/internal/workspace"
 )
 
 func TestMain(m *testing.M) {
@@ -65,7 +66,7 @@ func newWorldThrough(
 	w := &world{t: t, store: s, log: events.NewLog(through), patience: time.Minute}
 	w.config = sessions.Config{
 		Replica: store.ReplicaID(approvals.NewID()), LeaseTTL: 15 * time.Second, DrainGrace: time.Second,
-		Sandbox: sessionstest.Sandbox{}, Workspace: &sessions.Workspace{},
+		Sandbox: sessionstest.Sandbox{}, Workspace: &workspace.Workspace{},
 		ParkAfter: 48 * time.Hour, // parking has tests of its own
 		Agents:    map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
 	}

@@ -1,7 +1,8 @@
-package sessions
+package workspace
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,18 +11,33 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
 	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
 )
 
-// hostIn is as much of a host as files need.
-func hostIn(w *Workspace, directory string) *host {
-	return &host{lease: &leaseholder{ctx: context.Background()}, workspace: w, execution: &domain.Execution{Request: domain.Request{WorkingDirectory: directory}}}
+// reach is a host whose files lie in a workspace.
+type reach struct {
+	hosttest.Host
+	workspace *Workspace
+	directory string
+}
+
+func (r *reach) OpenFile(_ context.Context, path string) (fs.File, error) {
+	return r.workspace.Open(r.directory, path)
+}
+
+func (r *reach) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
+	return r.workspace.List(r.directory, path)
+}
+
+func (r *reach) WriteFiles(_ context.Context, changes ...domain.FileChange) error {
+	return r.workspace.Change(r.directory, changes, always)
 }
 
 // TestToolsInAWorkspace lets the tools loose on real files: what they are told by the workspace is what they count on, and no
 // secret comes out.
 func TestToolsInAWorkspace(t *testing.T) {
 	w, root := tree(t)
-	h := hostIn(w, root)
+	h := &reach{workspace: w, directory: root}
 	before := snapshot(t, filepath.Dir(root))
 	for _, test := range []struct {
 		tool      tools.Tool
@@ -71,7 +87,7 @@ func TestTheMarkIsOne(t *testing.T) {
 
 func TestToolsChangeAWorkspace(t *testing.T) {
 	w, root := tree(t)
-	h := hostIn(w, root)
+	h := &reach{workspace: w, directory: root}
 	for _, step := range []struct {
 		tool      tools.Tool
 		arguments any

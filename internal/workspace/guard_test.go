@@ -1,4 +1,4 @@
-package sessions
+package workspace
 
 import (
 	"os"
@@ -52,7 +52,7 @@ func TestGuardedFilesCanBeReadOnly(t *testing.T) {
 		for what, change := range map[string]domain.FileChange{
 			"replace": put(path, "x"), "create": create(path, "x"), "edit": edit(path, "old", "x"), "delete": remove(path, "old"),
 		} {
-			err := w.change(root, []domain.FileChange{put("note.txt", "changed"), change}, always)
+			err := w.Change(root, []domain.FileChange{put("note.txt", "changed"), change}, always)
 			if domain.CodeOf(err) != domain.CodePathOutsideWorkspace || !strings.Contains(err.Error(), "guarded") {
 				t.Errorf("%s %s: %v", what, path, err)
 			}
@@ -62,7 +62,7 @@ func TestGuardedFilesCanBeReadOnly(t *testing.T) {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 	for _, path := range []string{"signoff.yaml", ".envrc", "app/.vscode/tasks.json", "repo/hooks/update"} {
-		file, err := w.open(root, path)
+		file, err := w.Open(root, path)
 		if err != nil {
 			t.Errorf("reading %s: %v", path, err)
 			continue
@@ -78,7 +78,7 @@ func TestWhatOnlyLooksGuarded(t *testing.T) {
 		"app/config", "app/hooks/x", ".gitignore", ".github/workflows/ci.yaml", ".vscode/launch.json", "mcp.json",
 		"signoff.yaml.example", "bin/signoff-client", ".claude/commands/x.md", "HEAD.md", "envrc", "settings.json", "x.git/readme",
 	} {
-		if err := w.change(root, []domain.FileChange{put(path, "x")}, always); err != nil {
+		if err := w.Change(root, []domain.FileChange{put(path, "x")}, always); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestWhatOnlyLooksGuarded(t *testing.T) {
 func TestGuardsHoldFromBelow(t *testing.T) {
 	w, root := guardedTree(t)
 	for directory, path := range map[string]string{"repo": "hooks/update", "app/.vscode": "tasks.json", "bin": "signoff"} {
-		if err := w.change(filepath.Join(root, directory), []domain.FileChange{put(path, "x")}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+		if err := w.Change(filepath.Join(root, directory), []domain.FileChange{put(path, "x")}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 			t.Errorf("%s in %s: %v", path, directory, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestGuardsHoldFromBelow(t *testing.T) {
 
 func TestToolsKeepTheGuards(t *testing.T) {
 	w, root := guardedTree(t)
-	h := hostIn(w, root)
+	h := &reach{workspace: w, directory: root}
 	for _, test := range []struct {
 		tool      tools.Tool
 		arguments map[string]any

@@ -1,4 +1,4 @@
-package sessions
+package workspace
 
 import (
 	"io"
@@ -13,7 +13,7 @@ import (
 // the draft has not taken the first one.
 func killed(t *testing.T, root, path string) {
 	t.Helper()
-	w, err := NewWorkspace(root)
+	w, err := New(root)
 	must(t, err)
 	set := &changeSet{workspace: w, directory: root}
 	set.root, err = openRoot(root)
@@ -38,7 +38,7 @@ func TestAKilledChangeLocksNoFileOut(t *testing.T) {
 			return err
 		},
 		"change": func(w *Workspace, root string) error {
-			return w.change(root, []domain.FileChange{edit("sub/deep.txt", "deep", "deep")}, always)
+			return w.Change(root, []domain.FileChange{edit("sub/deep.txt", "deep", "deep")}, always)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestOtherSecondNamesStay(t *testing.T) {
 	if _, err := content(w, root, "hard"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("read: %v", err)
 	}
-	if err := w.change(root, []domain.FileChange{put("hard", "x")}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+	if err := w.Change(root, []domain.FileChange{put("hard", "x")}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("changed: %v", err)
 	}
 	if _, err := os.Lstat(filepath.Join(root, leftoverPrefix+"draft")); err != nil {
@@ -79,7 +79,7 @@ func TestOtherSecondNamesStay(t *testing.T) {
 }
 
 func content(w *Workspace, root, path string) (string, error) {
-	file, err := w.open(root, path)
+	file, err := w.Open(root, path)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +96,7 @@ func TestReadOnlyFilesStay(t *testing.T) {
 	for name, change := range map[string]domain.FileChange{
 		"replaced": put("note.txt", "x"), "edited": edit("note.txt", "a note", "x"), "deleted": remove("note.txt", "a note"),
 	} {
-		err := w.change(root, []domain.FileChange{put("sub/deep.txt", "x"), change}, always)
+		err := w.Change(root, []domain.FileChange{put("sub/deep.txt", "x"), change}, always)
 		if domain.CodeOf(err) != domain.CodeToolFailed || domain.FailureOf(err).Message != "note.txt is read-only: not even its owner may write it." {
 			t.Errorf("%s: %v", name, err)
 		}

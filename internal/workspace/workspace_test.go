@@ -1,4 +1,4 @@
-package sessions
+package workspace
 
 import (
 	"io"
@@ -40,7 +40,7 @@ func tree(t *testing.T) (w *Workspace, root string) {
 	}
 	must(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 	must(t, os.Link(filepath.Join(base, "secret.txt"), filepath.Join(root, "hard")))
-	w, err = NewWorkspace(root, filepath.Join(root, "data"))
+	w, err = New(root, filepath.Join(root, "data"))
 	must(t, err)
 	return w, root
 }
@@ -76,7 +76,7 @@ func TestOpenFile(t *testing.T) {
 		"":                       {code: domain.CodePathOutsideWorkspace},
 		"note.txt\x00":           {code: domain.CodeToolFailed},
 	} {
-		file, err := w.open(root, path)
+		file, err := w.Open(root, path)
 		if err != nil {
 			if domain.CodeOf(err) != want.code {
 				t.Errorf("%q: %v, want %s", path, err, want.code)
@@ -97,7 +97,7 @@ func TestOpenFileAfterTheDirectoryWasReplaced(t *testing.T) {
 	directory := filepath.Join(root, "sub")
 	must(t, os.Rename(directory, directory+".old"))
 	must(t, os.Symlink("../root-evil", directory))
-	if _, err := w.open(directory, "secret.txt"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+	if _, err := w.Open(directory, "secret.txt"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("got %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestChangeOneFile(t *testing.T) {
 		if path == "empty.txt" {
 			content = ""
 		}
-		err := w.change(root, []domain.FileChange{{Path: path, Content: []byte(content)}}, always)
+		err := w.Change(root, []domain.FileChange{{Path: path, Content: []byte(content)}}, always)
 		if place == "" {
 			if code := domain.CodeOf(err); code != domain.CodePathOutsideWorkspace && code != domain.CodeToolFailed {
 				t.Errorf("%q: %v", path, err)
@@ -164,17 +164,17 @@ func TestChangeOneFile(t *testing.T) {
 }
 
 func TestKernelFilesAreOutside(t *testing.T) {
-	w, err := NewWorkspace("/")
+	w, err := New("/")
 	must(t, err)
 	for _, path := range []string{"/proc/self/environ", "/proc/self/root/etc/hostname", "/proc/version"} {
-		if _, err := w.open("/", path); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+		if _, err := w.Open("/", path); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := w.list("/", "proc"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+	if _, err := w.List("/", "proc"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("the list: %v", err)
 	}
-	if err := w.change("/", []domain.FileChange{{Path: "/proc/self/comm", Content: []byte("x")}}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
+	if err := w.Change("/", []domain.FileChange{{Path: "/proc/self/comm", Content: []byte("x")}}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("the change: %v", err)
 	}
 }
@@ -188,7 +188,7 @@ func TestList(t *testing.T) {
 		"data": "pathOutsideWorkspace", "to-data": "pathOutsideWorkspace", root + "-evil": "pathOutsideWorkspace",
 		"note.txt": "toolFailed", "pipe": "toolFailed", "missing": "toolFailed", "sub\x00": "toolFailed", "": "pathOutsideWorkspace",
 	} {
-		entries, err := w.list(root, path)
+		entries, err := w.List(root, path)
 		if err != nil {
 			if string(domain.CodeOf(err)) != want {
 				t.Errorf("%q: %v, want %s", path, err, want)

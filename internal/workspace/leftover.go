@@ -1,4 +1,4 @@
-package sessions
+package workspace
 
 import (
 	"crypto/rand"
@@ -14,7 +14,7 @@ const leftoverPrefix = ".signoff-"
 func besides() string { return leftoverPrefix + rand.Text() }
 
 // errLinked is what a file with a second name is refused for.
-var errLinked = errors.New("sessions: the file has a second name")
+var errLinked = errors.New("workspace: the file has a second name")
 
 // sweepPlace sweeps beside the file that a path leads to.
 func (w *Workspace) sweepPlace(root *os.Root, directory, relative string) {

@@ -1,4 +1,4 @@
-package sessions
+package workspace
 
 import (
 	"errors"
@@ -65,7 +65,7 @@ func TestChangesOfSeveralFiles(t *testing.T) {
 	w, root := tree(t)
 	must(t, os.Chmod(filepath.Join(root, "sub/deep.txt"), 0o751))
 	must(t, os.WriteFile(filepath.Join(root, "old.txt"), []byte("old"), 0o600))
-	must(t, w.change(root, []domain.FileChange{
+	must(t, w.Change(root, []domain.FileChange{
 		create("a/b/one.txt", "1"), create("a/b/two.txt", "2"), edit("sub/deep.txt", "deep", "deeper"), remove("old.txt", "old"), put("note.txt", ""),
 	}, always))
 	for path, want := range map[string]string{"a/b/one.txt": "1", "a/b/two.txt": "2", "sub/deep.txt": "deeper", "note.txt": ""} {
@@ -121,7 +121,7 @@ func TestChangesAreAllOrNone(t *testing.T) {
 			w, root := tree(t)
 			before := snapshot(t, filepath.Dir(root))
 			changes := append([]domain.FileChange{edit("note.txt", "a note", "changed"), create("a/b/new.txt", "new")}, test.changes...)
-			err := w.change(root, append(changes, create("c/last.txt", "last")), always)
+			err := w.Change(root, append(changes, create("c/last.txt", "last")), always)
 			if domain.CodeOf(err) != test.code {
 				t.Errorf("got %v, want %s", err, test.code)
 			}
@@ -183,7 +183,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	must(t, os.Chmod(sub, 0o555))
 	defer os.Chmod(sub, 0o755)
 	before := snapshot(t, root)
-	err := w.change(root, []domain.FileChange{put("note.txt", "x"), edit("sub/deep.txt", "deep", "x")}, always)
+	err := w.Change(root, []domain.FileChange{put("note.txt", "x"), edit("sub/deep.txt", "deep", "x")}, always)
 	if domain.CodeOf(err) != domain.CodeToolFailed || domain.FailureOf(err).Message != "sub/deep.txt may not be written." {
 		t.Errorf("got %v", err)
 	}
@@ -199,7 +199,7 @@ func TestOneOfManyEditsWins(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			err := w.change(root, []domain.FileChange{edit("note.txt", "a note", fmt.Sprintf("edit %d", i)), put(fmt.Sprintf("new%d/x", i), "x")}, always)
+			err := w.Change(root, []domain.FileChange{edit("note.txt", "a note", fmt.Sprintf("edit %d", i)), put(fmt.Sprintf("new%d/x", i), "x")}, always)
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -208,7 +208,7 @@ func TestOneOfManyEditsWins(t *testing.T) {
 			}
 		})
 		group.Go(func() {
-			file, err := w.open(root, "note.txt")
+			file, err := w.Open(root, "note.txt")
 			if err != nil {
 				t.Error(err)
 				return
@@ -235,11 +235,11 @@ func always() error { return nil }
 // A change that is stopped between two files leaves none of them.
 func TestAChangeStopsWhenItMayNotGoOn(t *testing.T) {
 	root := t.TempDir()
-	w, err := NewWorkspace(root)
+	w, err := New(root)
 	must(t, err)
 	asked := 0
 	over := errors.New("over")
-	err = w.change(root, []domain.FileChange{put("one", "1"), put("two", "2")}, func() error {
+	err = w.Change(root, []domain.FileChange{put("one", "1"), put("two", "2")}, func() error {
 		if asked++; asked == 2 {
 			return over
 		}

@@ -1,4 +1,4 @@
-package sessions
+package workspace
 
 import (
 	"os"
@@ -8,13 +8,6 @@ import (
 
 	"signoff/internal/domain"
 )
-
-// Guards are what executions may read and not change: others, outside of every sandbox, take commands from it.
-type Guards struct {
-	Files []string // files and folders of the server's own; they need not exist yet
-	Names []string // of files and folders below any folder, such as .envrc or .vscode/tasks.json
-	Git   []string // what git takes from its own folder, such as hooks
-}
 
 // Guard tells the workspace what is guarded. It is called before the first execution. Git's folder is guarded anyway.
 func (w *Workspace) Guard(guards Guards) {
@@ -82,16 +75,6 @@ func (w *Workspace) guardsBare(parts []string) bool {
 			return true
 		}
 		if _, err := os.Lstat(filepath.Join(w.root, filepath.Join(parts[:i]...), "HEAD")); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// hasNames tells whether these names follow each other somewhere in a path.
-func hasNames(parts []string, names ...string) bool {
-	for i := range len(parts) - len(names) + 1 {
-		if slices.EqualFunc(parts[i:i+len(names)], names, strings.EqualFold) {
 			return true
 		}
 	}

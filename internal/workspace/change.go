@@ -1,4 +1,4 @@
-package sessions
+package workspace
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ import (
 // maxChanges bounds the folders that are open at once.
 const maxChanges = 256
 
-// change makes all of the changes below directory, or none. Before each file that it replaces it asks whether it still may.
+// Change makes all of the changes below directory, or none. Before each file that it replaces it asks whether it still may.
 //
 // Everything that can fail early is done first: what a file is to hold is written beside it, as a draft. Then the
 // drafts take their places, one rename each: whoever reads sees the old content or the new one. What was there keeps
 // a second name until the last rename is done, so a failure in the middle is undone and leaves nothing behind.
-func (w *Workspace) change(directory string, changes []domain.FileChange, still func() error) error {
+func (w *Workspace) Change(directory string, changes []domain.FileChange, still func() error) error {
 	if len(changes) > maxChanges {
 		return domain.Errorf(domain.CodeToolFailed, "At most %d files can be changed at once.", maxChanges)
 	}
