@@ -107,7 +107,7 @@ func (d *draft) change(s *session) store.Change {
 		Execution: s.execution.ID, Epoch: s.claim.epoch, Update: update, Events: d.events,
 		Ask: d.asked, Resolve: d.resolved, Progress: d.advanced, Debug: d.debug,
 		StartPrompt: d.started, DiscardPrompts: d.dropped, Resumed: d.resumed, Hits: d.hits,
-		AskClient: d.handed, CloseClient: d.closing, Generate: d.generated, Park: d.park,
+		ClientCalls: store.ClientCalls{AskClient: d.handed, CloseClient: d.closing}, Generate: d.generated, Park: d.park,
 	}
 	switch {
 	case d.ended != nil:

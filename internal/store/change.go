@@ -45,10 +45,9 @@ type Change struct {
 	StartPrompt    domain.PromptID   // its turn is Update.Turn
 	DiscardPrompts []domain.PromptID // they will not start
 
-	// Calls that the client runs, by the driver: AskClient opens them, CloseClient ends the waiting. AnswerClient, under epoch 0,
-	// answers one. A change that ends the execution cancels the pending calls: nobody would read the answer.
-	AskClient    []domain.ClientCall
-	CloseClient  []ClientClosing
+	// Calls that the client runs, by the driver. AnswerClient, under epoch 0, answers one. A change that ends the execution cancels the calls
+	// that still wait: nobody would read the answer.
+	ClientCalls
 	AnswerClient *ClientAnswering
 
 	// Generations. Generate, by the driver, is the next one, refused as domain.CodeConflict under any other number; it
@@ -69,6 +68,12 @@ type Change struct {
 	// Events get their seq in the transaction, in this order: the last one gets Outcome.LastSeq. Execution, Type, Time
 	// and Data are set by the caller. Data that is not UTF-8 is replaced here by the stored text.
 	Events []domain.Event
+}
+
+// ClientCalls are calls that the client begins or ends to run.
+type ClientCalls struct {
+	AskClient   []domain.ClientCall // wait for the client from now on
+	CloseClient []ClientClosing     // wait no more
 }
 
 // Creation inserts an execution, driven by Owner from its first moment on under epoch 1.

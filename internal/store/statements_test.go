@@ -30,7 +30,7 @@ func TestStatementsOfAChange(t *testing.T) {
 	traced := says("x", 1, 1)
 	traced.Debug = []domain.DebugMessage{{Time: time.Now(), Direction: domain.ToAgent, Message: "x"}}
 	audited := store.Change{Execution: "x", Epoch: 1, Audit: []domain.AuditRecord{{Action: "a"}, {Action: "b"}}}
-	handed := store.Change{Execution: "x", Epoch: 1, AskClient: []domain.ClientCall{{ToolCallID: "c"}}}
+	handed := store.Change{Execution: "x", Epoch: 1, ClientCalls: store.ClientCalls{AskClient: []domain.ClientCall{{ToolCallID: "c"}}}}
 	end := says("x", 1, 1)
 	end.Update = &store.Update{Status: domain.StatusCompleted}
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ func answered(id domain.ExecutionID, call, output, failure string) store.Change 
 }
 
 func closedClient(id domain.ExecutionID, call string, to domain.ClientCallState) store.Change {
-	return store.Change{Execution: id, Epoch: 1, CloseClient: []store.ClientClosing{{ToolCallID: call, To: to}}}
+	return store.Change{Execution: id, Epoch: 1, ClientCalls: store.ClientCalls{CloseClient: []store.ClientClosing{{ToolCallID: call, To: to}}}}
 }
 
 // clientCalls reads the calls with the ids; without ids those that wait.
@@ -75,7 +75,7 @@ func clientCallRoundTrip(w *world) {
 	w.accepted(c)
 	third := w.clientCall(id, "\xff\x00", 0)
 	third.Asked, third.Arguments = second.Asked, json.RawMessage("{\"a\":1.0, \"\u2028\" : \"<é>\"}")
-	w.accepted(store.Change{Execution: id, Epoch: 1, AskClient: []domain.ClientCall{third}})
+	w.accepted(store.Change{Execution: id, Epoch: 1, ClientCalls: store.ClientCalls{AskClient: []domain.ClientCall{third}}})
 	third.ToolCallID = "\uFFFD\uFFFD"
 	want := []domain.ClientCall{first, second, third}
 	if diff := cmp.Diff(want, w.clientCalls(id)); diff != "" {
@@ -236,7 +236,7 @@ func clientExpiry(w *world) {
 	w.accepted(closedClient(id, "never", domain.ClientCallCancelled))
 
 	soon := w.clientCall(id, "soon", 30*time.Millisecond)
-	w.accepted(store.Change{Execution: id, Epoch: 1, AskClient: []domain.ClientCall{soon}})
+	w.accepted(store.Change{Execution: id, Epoch: 1, ClientCalls: store.ClientCalls{AskClient: []domain.ClientCall{soon}}})
 	for end := time.Now().Add(20 * time.Second); w.commit(expire("soon")).Err != nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.Fatal("a call does not become due")

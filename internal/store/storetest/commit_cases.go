@@ -473,9 +473,9 @@ func brokenBatch(w *world) {
 		"a cause of another status":    {{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusIdle, Cause: domain.CauseProvider}}},
 		"raw messages under epoch 0":   {{Execution: id, Debug: traced(id, 1, "x").Debug}},
 		"rung by the driver":           {{Execution: id, Epoch: 1, Notify: true}},
-		"a client asked under epoch 0": {{Execution: id, AskClient: []domain.ClientCall{{ToolCallID: "c"}}}},
-		"closed for a client under epoch 0": {{Execution: id, CloseClient: []store.ClientClosing{
-			{ToolCallID: "c", To: domain.ClientCallCancelled}}}},
+		"a client asked under epoch 0": {{Execution: id, ClientCalls: store.ClientCalls{AskClient: []domain.ClientCall{{ToolCallID: "c"}}}}},
+		"closed for a client under epoch 0": {{Execution: id, ClientCalls: store.ClientCalls{CloseClient: []store.ClientClosing{
+			{ToolCallID: "c", To: domain.ClientCallCancelled}}}}},
 		"answered by the driver":    {{Execution: id, Epoch: 1, AnswerClient: &store.ClientAnswering{ToolCallID: "c"}}},
 		"generated under epoch 0":   {{Execution: id, Generate: &domain.Generation{Number: 1}}},
 		"accepted by the driver":    {{Execution: id, Epoch: 1, Accept: &store.Acceptance{Generation: 1}}},
