@@ -33,7 +33,10 @@ type hubServer struct {
 
 // serveHub serves until ctx ends. Its commands run bare, or isolated as the server's.
 func serveHub(ctx context.Context, stdout io.Writer, modelURL string, isolated bool) (err error) {
-	h := newHub(ctx, modelURL)
+	h := &hubServer{
+		life: ctx, model: newModelClient(modelURL), child: bare,
+		logs: map[string]*hubLog{}, approvals: map[string]chan struct{}{},
+	}
 	if isolated {
 		var remove func() error
 		if h.child, remove, err = confined(ctx); err != nil {
@@ -43,22 +46,11 @@ func serveHub(ctx context.Context, stdout io.Writer, modelURL string, isolated b
 	}
 	defer h.model.close()
 	defer h.running.Wait()
-	return listenAndServe(ctx, stdout, h.routes())
-}
-
-func newHub(ctx context.Context, modelURL string) *hubServer {
-	return &hubServer{
-		life: ctx, model: newModelClient(modelURL), child: bare,
-		logs: map[string]*hubLog{}, approvals: map[string]chan struct{}{},
-	}
-}
-
-func (h *hubServer) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /executions", h.create)
 	mux.HandleFunc("GET /executions/{id}/events", h.follow)
 	mux.HandleFunc("POST /approvals/{id}", h.decide)
-	return mux
+	return listenAndServe(ctx, stdout, mux)
 }
 
 func (h *hubServer) create(w http.ResponseWriter, r *http.Request) {

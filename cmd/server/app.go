@@ -63,7 +63,10 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 			app = nil
 		}
 	}()
-	if err := a.openStore(ctx); err != nil {
+	if a.store, err = config.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if a.unlock, err = a.store.LockServer(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.prepare(ctx); err != nil {
@@ -127,14 +130,6 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		return nil, fmt.Errorf("cannot listen on %s: %w", config.Addr, err)
 	}
 	return a, nil
-}
-
-func (a *App) openStore(ctx context.Context) (err error) {
-	if a.store, err = a.config.openStore(ctx); err != nil {
-		return err
-	}
-	a.unlock, err = a.store.LockServer(ctx)
-	return err
 }
 
 // prepare probes the sandbox beside the store's preparations: the one waits for processes, the others for the disk, and

@@ -56,14 +56,17 @@ func (p plan) buildRoot() error {
 	r := &root{}
 	system := r.copySystem()
 	workspace := r.copyMount(p.Dir, p.Dir, writableMount)
-	devices := r.copyDevices()
+	var copies []mountCopy
+	for _, name := range devices {
+		copies = append(copies, r.copyMount("/dev/"+name, "/dev/"+name, deviceMount))
+	}
 
 	r.tmpfs("", "mode=0755,size=1m")
 	for _, one := range system {
 		r.attach(one)
 	}
 	r.links()
-	r.dev(devices)
+	r.dev(copies)
 	r.proc(p.maxThreads())
 	r.tmpfs("/tmp", fmt.Sprintf("mode=1777,size=%d", tmpSize))
 	r.attach(workspace)
@@ -92,15 +95,6 @@ func (r *root) copySystem() []mountCopy {
 		if _, err := os.Stat(file); err == nil {
 			all = append(all, r.copyMount(file, file, readOnlyMount))
 		}
-	}
-	return all
-}
-
-func (r *root) copyDevices() []mountCopy {
-	var all []mountCopy
-	for _, name := range devices {
-		path := "/dev/" + name
-		all = append(all, r.copyMount(path, path, deviceMount))
 	}
 	return all
 }

@@ -4,10 +4,9 @@ import "strings"
 
 // mayEndRow reports whether a row with one byte may end at i, or the text does.
 func mayEndRow(text []byte, i int, b byte) bool {
-	return i >= len(text) || endsRow[text[i]] && isLastInRow(text, i, b)
-}
-
-func isLastInRow(text []byte, i int, b byte) bool {
+	if i >= len(text) || !endsRow[text[i]] {
+		return i >= len(text)
+	}
 	column := behindBlanks(text, i)
 	return column == i || column == len(text) || endsRow[text[column]] || inColumn(text[column], b)
 }

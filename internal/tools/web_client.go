@@ -41,19 +41,16 @@ func webClient(host string, allowPrivate bool) *http.Client {
 // question, so the model gets the new URL and may ask.
 func sameHost(request *http.Request, via []*http.Request) error {
 	from, to := via[len(via)-1].URL, request.URL
+	sameOrigin := from.Scheme == to.Scheme && strings.EqualFold(from.Host, to.Host)
 	target := code(withoutUser(to).String())
 	switch {
 	case len(via) > maxRedirects:
 		return domain.Errorf(domain.CodeToolFailed, "There were more than %d redirects; the last one was to %s.", maxRedirects, target)
-	case to.User != nil || !sameOrigin(from, to) && !upgrades(from, to):
+	case to.User != nil || !sameOrigin && !upgrades(from, to):
 		return domain.Errorf(domain.CodeToolFailed,
 			"This is a redirect to %s, which was not followed. Fetch that URL, if it is what you want.", target)
 	}
 	return nil
-}
-
-func sameOrigin(from, to *url.URL) bool {
-	return from.Scheme == to.Scheme && strings.EqualFold(from.Host, to.Host)
 }
 
 // upgrades reports whether a redirect is the usual one from http to https.

@@ -1,6 +1,10 @@
 package items
 
-import "signoff/internal/domain"
+import (
+	"fmt"
+
+	"signoff/internal/domain"
+)
 
 // generated takes a new generation of blocks. The one before it is superseded. To hand them in was all that the call had to
 // run, so this is its start, too; its result is what a person makes of them.
@@ -8,7 +12,7 @@ func (r *Reducer) generated(p domain.BlocksGenerated) {
 	r.begun(r.call(p.ToolCallID))
 	r.decide(domain.GenerationSuperseded)
 	r.current = r.add(Item{
-		ID: blocksID(p.Generation), Kind: KindBlocks, Turn: p.Turn, Status: StatusOpen,
+		ID: fmt.Sprintf("blocks:%d", p.Generation), Kind: KindBlocks, Turn: p.Turn, Status: StatusOpen,
 		Blocks: &Blocks{
 			Generation: p.Generation, ToolCallID: p.ToolCallID, Blocks: boundedJSON(p.Blocks), InsertAfter: p.InsertAfter,
 			DocumentRevision: p.DocumentRevision, State: domain.GenerationSubmitted,

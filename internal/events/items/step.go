@@ -3,7 +3,6 @@ package items
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 
 	"signoff/internal/domain"
@@ -110,5 +109,3 @@ func keyOf(id string) string {
 func textID(kind Kind, messageID string) string { return string(kind) + ":" + messageID }
 
 func callID(id string) string { return "tool:" + id }
-
-func blocksID(generation int) string { return fmt.Sprintf("blocks:%d", generation) }
