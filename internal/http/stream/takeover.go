@@ -26,7 +26,7 @@ func (t *Stream) takeOver(w http.ResponseWriter) bool {
 	ended := t.request.Detach()
 	// The request's context ends with its handler, and would keep the request. So would the function that detached from it.
 	ctx, leave := context.WithCancel(context.Background())
-	t.request.Context, t.request.Detach = ctx, nil
+	t.request.Context, t.request.Detach = ctx, nil //nolint:fatcontext // set once: the stream leaves its handler
 	t.line, t.deadline, t.buffer = chunks{connection}, time.Time{}, bytes.Buffer{}
 	t.hub.taken.add(connection, leave)
 	watched := make(chan struct{})
