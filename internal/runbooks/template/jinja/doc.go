@@ -25,6 +25,6 @@
 //
 // # Use
 //
-// [Decode] reads the variables, [Render] renders, [Inspect] only reads. The last two tell which variables the template takes
+// [Decode] reads the variables, [Render] renders and returns the variables that the template takes
 // from outside. All of them are safe anywhere.
 package jinja

@@ -13,13 +13,6 @@ func Render(source string, variables Variables, limit int, budget *Budget) (text
 	return r.out.text.String(), usage, nil
 }
 
-// Inspect reads a template and returns the variables that it uses.
-func Inspect(source string, budget *Budget) (usage Usage, err error) {
-	defer catch(new(int), &err)
-	_, usage = parse(source, budget)
-	return usage, nil
-}
-
 // parse reads a template.
 func parse(source string, budget *Budget) (statement, Usage) {
 	budget.allocate(perSource * len(source))
