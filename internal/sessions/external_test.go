@@ -363,7 +363,6 @@ func TestInterrupted(t *testing.T) {
 		"no session, fresh":          {speaking, domain.MessageDeltaType, true, domain.ResumeFresh, "", domain.StatusCompleted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // it mostly waits for leases to end
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				script := hung(test.begin)
 				w, external := abroad(t, s, script)

@@ -98,50 +98,52 @@ func TestAWishThatWasTakenGoesBeforeTheEnd(t *testing.T) {
 
 // Nor is it lost where the execution is parked, be it that somebody writes in that moment.
 func TestTheLastWordBeforeParkingIsKept(t *testing.T) {
-	for _, stirs := range []bool{false, true} {
-		storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
-			var w *world
-			var id domain.ExecutionID
-			ready := make(chan struct{})
-			var times atomic.Int32
-			w = newWorld(t, s, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
-				call := sessionstest.Bash("c1", "ls")
-				if times.Add(1) == 1 {
-					if err := turn.Say("m", "begun"); err != nil {
-						return "", err
+	for name, stirs := range map[string]bool{"undisturbed": false, "stirred": true} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+				var w *world
+				var id domain.ExecutionID
+				ready := make(chan struct{})
+				var times atomic.Int32
+				w = newWorld(t, s, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+					call := sessionstest.Bash("c1", "ls")
+					if times.Add(1) == 1 {
+						if err := turn.Say("m", "begun"); err != nil {
+							return "", err
+						}
+						if err := turn.Want("m", call); err != nil {
+							return "", err
+						}
 					}
-					if err := turn.Want("m", call); err != nil {
-						return "", err
+					_, err := turn.Use(call, func(json.RawMessage) string { return "out" })
+					if err == nil {
+						return domain.StopEndTurn, turn.Say("m3", "done")
+					}
+					if stirs && times.Load() == 1 {
+						<-ready
+						_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Notify: true})
+					}
+					_ = turn.Host.Emit(context.WithoutCancel(ctx), domain.MessageDelta{MessageID: "m2", Text: "the last word"})
+					return "", err
+				}, parks)
+				id = w.start()
+				close(ready)
+				approval := w.approvals(id, 1)[0]
+				w.parked(id)
+				w.decide(approval)
+				end := w.ended(id)
+				text := ""
+				for _, event := range w.events(id) {
+					if payload, err := event.Payload(); err == nil {
+						if delta, says := payload.(domain.MessageDelta); says {
+							text += delta.Text + "|"
+						}
 					}
 				}
-				_, err := turn.Use(call, func(json.RawMessage) string { return "out" })
-				if err == nil {
-					return domain.StopEndTurn, turn.Say("m3", "done")
+				if end.Status != domain.StatusCompleted || !strings.HasPrefix(text, "begun|the last word|") || !strings.HasSuffix(text, "done|") {
+					t.Errorf("%s %q", end.Status, text)
 				}
-				if stirs && times.Load() == 1 {
-					<-ready
-					_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Notify: true})
-				}
-				_ = turn.Host.Emit(context.WithoutCancel(ctx), domain.MessageDelta{MessageID: "m2", Text: "the last word"})
-				return "", err
-			}, parks)
-			id = w.start()
-			close(ready)
-			approval := w.approvals(id, 1)[0]
-			w.parked(id)
-			w.decide(approval)
-			end := w.ended(id)
-			text := ""
-			for _, event := range w.events(id) {
-				if payload, err := event.Payload(); err == nil {
-					if delta, says := payload.(domain.MessageDelta); says {
-						text += delta.Text + "|"
-					}
-				}
-			}
-			if end.Status != domain.StatusCompleted || !strings.HasPrefix(text, "begun|the last word|") || !strings.HasSuffix(text, "done|") {
-				t.Errorf("%s %q", end.Status, text)
-			}
+			})
 		})
 	}
 }

@@ -57,7 +57,6 @@ func TestAProviderInterrupts(t *testing.T) {
 		kills bool
 	}{"at once": {}, "after a kill": {kills: true}, "parked": {parks: true}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				var starts, failures atomic.Int32
 				script := refusedAfterACommand(&starts, &failures)

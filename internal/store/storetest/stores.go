@@ -41,11 +41,13 @@ func Open(tb testing.TB, config store.Config) *store.Store {
 	return s
 }
 
-// OnBoth runs test on a fresh store of each engine. Its TestMain must be [Main].
+// OnBoth runs test on a fresh store of each engine, both side by side and beside other tests: it mostly waits for commits and leases.
+// So it may change nothing that belongs to the process, and calls t.Parallel itself. Its TestMain must be [Main].
 func OnBoth(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) { test(t, SQLite(t)) })
-	t.Run("Postgres", func(t *testing.T) { test(t, Open(t, store.Config{DatabaseURL: Migrated(t)})) })
+	t.Parallel()
+	t.Run("SQLite", func(t *testing.T) { t.Parallel(); test(t, SQLite(t)) })
+	t.Run("Postgres", func(t *testing.T) { t.Parallel(); test(t, Open(t, store.Config{DatabaseURL: Migrated(t)})) })
 }
 
 // Replicas returns n stores over one fresh database: on Postgres each with connections of its own, as the replicas of a
