@@ -16,6 +16,7 @@ import (
 	agentregistry "signoff/internal/acp/registry"
 	"signoff/internal/admission"
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/events/items/paging"
@@ -44,8 +45,8 @@ type App struct {
 	agents   *agentregistry.Registry
 	outbox   outbox
 	log      *events.Log
-	manager  *sessions.Manager
-	sweeper  *sessions.Sweeper
+	manager  *dispatch.Manager
+	sweeper  *dispatch.Sweeper
 	server   *http.Server
 	listener net.Listener
 
@@ -95,15 +96,17 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		return nil, err
 	}
 	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
-	a.manager = sessions.NewManager(sessions.Config{
-		LeaseTTL: config.lease(), DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(), Limits: config.limits(),
-		Sandbox: a.sandbox, Workspace: files,
-		Vault: a.vault, Masker: a.masker, Trust: a.sandbox.Trust,
-		Agents: map[domain.SourceType]sessions.OpenAgent{
-			domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
+	a.manager = dispatch.NewManager(dispatch.Config{
+		LeaseTTL: config.lease(), Limits: config.limits(), Trust: a.sandbox.Trust,
+		Config: sessions.Config{
+			DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(),
+			Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker,
+			Agents: map[domain.SourceType]sessions.OpenAgent{
+				domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
+			},
 		},
 	}, a.store, a.log)
-	a.sweeper = sessions.NewSweeper(a.store, a.log, config.retention())
+	a.sweeper = dispatch.NewSweeper(a.store, a.log, config.retention())
 	settings, err := named.openSettings()
 	if err != nil {
 		return nil, err

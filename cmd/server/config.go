@@ -14,6 +14,7 @@ import (
 
 	"github.com/kelseyhightower/envconfig"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/egress"
 	"signoff/internal/sandbox"
 	"signoff/internal/sandbox/proxy"
@@ -192,14 +193,14 @@ func (c Config) lease() time.Duration { return time.Duration(c.LeaseSeconds) * t
 func (c Config) parkAfter() time.Duration { return time.Duration(c.ParkSeconds) * time.Second }
 
 // limits converts the limits for sessions: a queue limit of 0 means here that nothing may queue, and there the default.
-func (c Config) limits() sessions.Limits {
+func (c Config) limits() dispatch.Limits {
 	queue := func(bound int) int {
 		if bound == 0 {
-			return sessions.NoQueue
+			return dispatch.NoQueue
 		}
 		return bound
 	}
-	return sessions.Limits{
+	return dispatch.Limits{
 		Live: c.MaxLive, LivePerTenant: c.MaxLivePerTenant,
 		Queued: queue(c.MaxQueued), QueuedPerTenant: queue(c.MaxQueuedPerTenant),
 		Events:   c.MaxEvents,

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/sandbox"
-	"signoff/internal/sessions"
 )
 
 func TestLoadHasBounds(t *testing.T) {
@@ -34,7 +34,7 @@ func TestLoadHasBounds(t *testing.T) {
 func TestLoadAsSessionsHearOfIt(t *testing.T) {
 	t.Run("defaults", func(t *testing.T) {
 		c, err := readConfig()
-		if want := (sessions.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000, Events: 2_000_000, Commands: sandbox.Commands()}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
+		if want := (dispatch.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000, Events: 2_000_000, Commands: sandbox.Commands()}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
 			t.Errorf("%+v, %s, %v", c.limits(), c.parkAfter(), err)
 		}
 	})
@@ -42,7 +42,7 @@ func TestLoadAsSessionsHearOfIt(t *testing.T) {
 		t.Setenv("SIGNOFF_MAX_QUEUED", "0")
 		t.Setenv("SIGNOFF_MAX_QUEUED_PER_TENANT", "0")
 		c, err := readConfig()
-		if l := c.limits(); err != nil || l.Queued != sessions.NoQueue || l.QueuedPerTenant != sessions.NoQueue {
+		if l := c.limits(); err != nil || l.Queued != dispatch.NoQueue || l.QueuedPerTenant != dispatch.NoQueue {
 			t.Errorf("%+v, %v", l, err)
 		}
 	})

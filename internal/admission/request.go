@@ -5,9 +5,9 @@ import (
 	"context"
 
 	"signoff/api"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/keys"
-	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -20,7 +20,7 @@ const (
 // sources may be gone by now, and the first answer stands. A nil key is none.
 func (a *Admission) Admit(ctx context.Context, by keys.Principal, body api.CreateExecution, key *store.Idempotency) (domain.Request, error) {
 	if key != nil {
-		reading, cancel := sessions.WithCreationTime(ctx)
+		reading, cancel := dispatch.WithCreationTime(ctx)
 		defer cancel()
 		first, _, err := a.config.Executions.ExecutionByKey(reading, by.Tenant, key.Key)
 		if err == nil {

@@ -359,6 +359,14 @@ func (r Request) FirstPrompt() string {
 	return r.Prompt
 }
 
+// Place is where the blocks of the request go, for one execution at a time; empty where the runbook has no id, and so no place is known.
+func (r Request) Place() string {
+	if r.Kind != KindGeneration || r.RunbookID == "" {
+		return ""
+	}
+	return string(Encode([]string{r.RunbookID, r.Runbook.InsertAfter}))
+}
+
 // Marshal encodes r as it is stored.
 func (r Request) Marshal() json.RawMessage { return Encode(r) }
 

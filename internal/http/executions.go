@@ -8,10 +8,10 @@ import (
 
 	"signoff/api"
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 	"signoff/internal/http/contract"
-	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -190,7 +190,7 @@ func (s *Server) ending(
 	if err == nil && wait > 0 {
 		execution, err = s.awaitEnd(ctx, execution, wait)
 		if err == nil && execution.Status.Terminal() {
-			err = sessions.EndedOtherwise(execution, wanted)
+			err = dispatch.EndedOtherwise(execution, wanted)
 		}
 	}
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"signoff/internal/admission"
 	"signoff/internal/admission/admissiontest"
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/events/items/paging"
@@ -44,7 +45,7 @@ type house struct {
 	server  *Server
 	store   *store.Store
 	log     *events.Log
-	manager *sessions.Manager
+	manager *dispatch.Manager
 	logs    *syncBuffer
 	url     string
 	token   string // with every scope, of the default tenant
@@ -61,12 +62,12 @@ func newAdmittingHouse(t testing.TB, admit func(*admission.Config), change ...fu
 	t.Helper()
 	h := &house{TB: t, store: storetest.SQLite(t), logs: &syncBuffer{}, root: t.TempDir()}
 	h.log = events.NewLog(h.store)
-	h.manager = sessions.NewManager(sessions.Config{
+	h.manager = dispatch.NewManager(dispatch.Config{Config: sessions.Config{
 		Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second, Masker: secrets.NewMasker(canary),
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: sessionstest.Open(script), domain.SourceACP: sessionstest.Open(script),
 		},
-	}, h.store, h.log)
+	}}, h.store, h.log)
 	files, err := workspace.New(h.root)
 	must(t, err)
 	h.run()

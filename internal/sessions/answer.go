@@ -16,7 +16,7 @@ import (
 const maxRepairs = 2
 
 // structured is the last answer as the value that was asked for, and what is wrong with it.
-func (s *session) structured() (value json.RawMessage, wrong string) {
+func (s *Session) structured() (value json.RawMessage, wrong string) {
 	fits, err := schema.Compile(s.execution.Request.OutputSchema)
 	if err != nil { // it was compiled when the execution was created
 		return nil, domain.FailureOf(err).Message
@@ -33,7 +33,7 @@ func (s *session) structured() (value json.RawMessage, wrong string) {
 }
 
 // unfit is what is wrong with the last answer where an end is to be a good one.
-func (s *session) unfit(end outcome) string {
+func (s *Session) unfit(end outcome) string {
 	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
 		return ""
 	}
@@ -49,7 +49,7 @@ func misfit(stop domain.StopReason) outcome {
 }
 
 // repair ends the turn and begins the one that asks again, in one change: nobody can come in between.
-func (s *session) repair(stop domain.StopReason, wrong string) state {
+func (s *Session) repair(stop domain.StopReason, wrong string) state {
 	if err := s.endOpen(); err != nil {
 		return s.abandon(err)
 	}

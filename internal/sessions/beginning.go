@@ -12,11 +12,22 @@ import (
 // An execution whose agent is there at once begins with its creation: one commit writes both. All others are created queued, and their
 // sessions write the rest. Without this, short executions cost a third more processor time (scripts/bench.sh -only turns).
 
+// Create takes the change that creates the execution, whose first event it has, and adds the beginning of the first turn where it can. The caller
+// commits the change, calls what is returned when it is committed, and then [Session.Run].
+func (s *Session) Create(creation *store.Change) (created func()) {
+	if err := s.progress.Apply(creation.Events[0]); err != nil {
+		panic(err) // it was just made
+	}
+	d := s.beginWith(creation)
+	d.passBefore()
+	return d.passAfter
+}
+
 // beginWith puts the beginning of the first turn into the change that creates the execution, where it can, and returns what it has put
 // there. The agent is not asked anything before that is written: of a key that was used before nothing must be asked twice.
 //
 // A bug in an agent must not take the request and a place of the server with it: the session runs into it again, and ends the execution.
-func (s *session) beginWith(creation *store.Change) (d *draft) {
+func (s *Session) beginWith(creation *store.Change) (d *draft) {
 	d = &draft{}
 	created, agent := *s.progress.Clone(), s.agent
 	defer func() {
@@ -26,7 +37,7 @@ func (s *session) beginWith(creation *store.Change) (d *draft) {
 			*s.progress, s.agent, s.spent, d = created, agent, nil, &draft{}
 		}
 	}()
-	if s.external() || place(s.execution.Request) != "" { // a process takes its time; another execution may have to make room
+	if s.external() || s.execution.Request.Place() != "" { // a process takes its time; another execution may have to make room
 		return d
 	}
 	s.agent.opening = s.beginToOpen()

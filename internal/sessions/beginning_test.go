@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store/storetest"
 )
@@ -18,7 +18,7 @@ func (panicky) Introduction() domain.Introduction { panic("boom") }
 
 // A bug in an agent's introduction must end its execution, and not the server's way out.
 func TestABugInTheBeginningEndsTheExecution(t *testing.T) {
-	w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
+	w := newWorld(t, storetest.SQLite(t), nil, func(c *dispatch.Config) {
 		c.Agents[domain.SourceInternal] = func(context.Context, domain.Opening) (domain.Agent, error) {
 			return panicky{&sessionstest.Agent{}}, nil
 		}
@@ -50,7 +50,7 @@ func TestAnExecutionBeginsWithItsCreation(t *testing.T) {
 				<-ctx.Done()
 				return "", context.Cause(ctx)
 			})
-			onFakeTimeWith(t, func(c *sessions.Config) {
+			onFakeTimeWith(t, func(c *dispatch.Config) {
 				c.Agents[domain.SourceInternal] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 					time.Sleep(slow)
 					return open(ctx, opening)

@@ -10,7 +10,7 @@ import (
 // alike; what was said before the end is kept.
 
 // used takes what the agent says it has used up.
-func (s *session) used(d *draft, p domain.UsageUpdated) {
+func (s *Session) used(d *draft, p domain.UsageUpdated) {
 	p.Usage = p.Usage.AtLeast(s.progress.Usage)
 	if p.Turn == nil {
 		turn := p.Usage.Since(s.progress.Turn.Before)
@@ -21,7 +21,7 @@ func (s *session) used(d *draft, p domain.UsageUpdated) {
 }
 
 // settleAccounts holds what is known before a turn against the budget: the server that knew of it may be gone.
-func (s *session) settleAccounts(d *draft) {
+func (s *Session) settleAccounts(d *draft) {
 	s.measure(d)
 	s.counted(d)
 	if s.progress.Usage != (domain.Usage{}) {
@@ -30,7 +30,7 @@ func (s *session) settleAccounts(d *draft) {
 }
 
 // unmeasured ends the spending of an agent that tells nothing of it: no further turn can be within bounds.
-func (s *session) unmeasured() {
+func (s *Session) unmeasured() {
 	budget := s.execution.Request.Budget
 	if budget.Tokens > 0 && s.progress.Usage.Tokens() == nil {
 		s.overdraw("The execution has a budget of %d tokens, and its agent does not tell how many it uses.", budget.Tokens)
@@ -41,7 +41,7 @@ func (s *session) unmeasured() {
 }
 
 // counted notes a call.
-func (s *session) counted(d *draft) {
+func (s *Session) counted(d *draft) {
 	budget := s.execution.Request.Budget
 	if !s.external() && s.progress.Turn.Round != "" { // our own agent tells what a request has used before it acts on the answer
 		s.unmeasured()
@@ -59,7 +59,7 @@ func (s *session) counted(d *draft) {
 
 // spend compares the usage with the budget. A cost that nobody knows cannot be kept within bounds, so it ends the
 // execution as well: the other way round, a model without prices would be free.
-func (s *session) spend(d *draft) {
+func (s *Session) spend(d *draft) {
 	budget := s.execution.Request.Budget
 	if tokens := s.progress.Usage.Tokens(); budget.Tokens > 0 && tokens != nil {
 		s.warn(d, "tokens", float64(*tokens), float64(budget.Tokens))
@@ -82,14 +82,14 @@ func (s *session) spend(d *draft) {
 // warnAt is the part of a bound from which on people are warned.
 const warnAt = 0.8
 
-func (s *session) warn(d *draft, limit string, used, most float64) {
+func (s *Session) warn(d *draft, limit string, used, most float64) {
 	if used < warnAt*most || s.progress.Warned[limit] {
 		return
 	}
 	s.emit(d, domain.BudgetWarned{Limit: limit, Used: used, Max: most})
 }
 
-func (s *session) overdraw(format string, args ...any) {
+func (s *Session) overdraw(format string, args ...any) {
 	if s.spent != nil {
 		return
 	}
@@ -100,7 +100,7 @@ func (s *session) overdraw(format string, args ...any) {
 }
 
 // stopSpending ends the execution, with all that was said so far.
-func (s *session) stopSpending() state {
+func (s *Session) stopSpending() state {
 	if err := s.silence(errSpent); err != nil {
 		return s.abandon(err)
 	}

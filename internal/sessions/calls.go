@@ -8,7 +8,7 @@ import (
 )
 
 // asked judges a call that the agent wants to run, or asks about.
-func (s *session) asked(d *draft, a *ask) {
+func (s *Session) asked(d *draft, a *ask) {
 	if s.turn.handsOver() {
 		return // the asker's context ends soon; it asks again where the execution is driven next
 	}
@@ -59,7 +59,7 @@ var nobody = reply{
 }
 
 // announced returns the call, and announces it where the agent did not. Nil: it has had its outcome.
-func (s *session) announced(d *draft, asked domain.ToolCall) *call {
+func (s *Session) announced(d *draft, asked domain.ToolCall) *call {
 	if c, known := s.calls[asked.ID]; known {
 		return c
 	}
@@ -74,7 +74,7 @@ const exposedMessage = "The arguments hold the value of a secret, so they cannot
 
 // ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once
 // finds its waiter.
-func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgement) {
+func (s *Session) ask(d *draft, c *call, hash string, judgement approvals.Judgement) {
 	question := c.ask.Question
 	question.Call = c.ToolCall
 	approval := approvals.New(s.execution, question, hash, judgement, s.approvalTimeout(), time.Now())
@@ -85,7 +85,7 @@ func (s *session) ask(d *draft, c *call, hash string, judgement approvals.Judgem
 }
 
 // put writes a question down.
-func (s *session) put(d *draft, c *call, approval domain.Approval) {
+func (s *Session) put(d *draft, c *call, approval domain.Approval) {
 	c.vacate()
 	approval.Isolation = s.isolation(c, approval.Kind)
 	c.approval = &approval
@@ -97,12 +97,12 @@ func (s *session) put(d *draft, c *call, approval domain.Approval) {
 }
 
 // approvalTimeout is how long a question stays open; 0 is for ever.
-func (s *session) approvalTimeout() time.Duration {
+func (s *Session) approvalTimeout() time.Duration {
 	return time.Duration(s.execution.Request.ApprovalTimeoutSeconds) * time.Second
 }
 
 // confines is the sandbox of a command that we run; everybody who looks at it sees whether there are walls.
-func (s *session) confines(c *call) string {
+func (s *Session) confines(c *call) string {
 	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() && !c.ask.client {
 		return s.deps.sandbox.Name()
 	}
@@ -110,7 +110,7 @@ func (s *session) confines(c *call) string {
 }
 
 // isolation is what would confine the call, for a person to see; nil where it runs no program.
-func (s *session) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation {
+func (s *Session) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation {
 	name := s.confines(c)
 	switch {
 	case kind == domain.ApprovalAgentPermission, name == unconfined: // an agent runs what it asks about itself
@@ -124,7 +124,7 @@ func (s *session) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation
 
 // start lets a call run, once its start is in the log; a command waits for its place before that. One that an external agent has begun before it asked has no
 // second start.
-func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
+func (s *Session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
 	started.Version = c.Version
 	if c.ask.client {
 		s.hand(d, c, started)
@@ -144,7 +144,7 @@ func (s *session) start(d *draft, c *call, started domain.ToolCallStarted, answe
 }
 
 // refuse gives a call its outcome without running it; the model reads the failure's message as the result.
-func (s *session) refuse(d *draft, c *call, outcome domain.Outcome, failure domain.Failure) {
+func (s *Session) refuse(d *draft, c *call, outcome domain.Outcome, failure domain.Failure) {
 	answer := domain.Answer{Status: refusedAs[outcome]}
 	if c.ask != nil && answer.Status != domain.ApprovalCancelled {
 		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
@@ -160,7 +160,7 @@ var refusedAs = map[domain.Outcome]domain.ApprovalStatus{
 
 // refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
-func (s *session) refuseWith(d *draft, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
+func (s *Session) refuseWith(d *draft, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
 	if c.lost() { // that it did not run again says nothing of the first time
 		outcome, failure = domain.OutcomeUnknown, approvals.NotRepeated(failure)
 	}
@@ -181,7 +181,7 @@ func (s *session) refuseWith(d *draft, c *call, outcome domain.Outcome, failure 
 }
 
 // reply answers the asker after the commit. An external agent may ask about the same call again.
-func (s *session) reply(d *draft, c *call, answer reply) {
+func (s *Session) reply(d *draft, c *call, answer reply) {
 	waiting := c.ask
 	if waiting == nil {
 		return

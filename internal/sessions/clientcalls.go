@@ -1,16 +1,12 @@
 package sessions
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"maps"
 	"slices"
 	"time"
 
-	"signoff/internal/audit"
 	"signoff/internal/domain"
-	"signoff/internal/failpoint"
 	"signoff/internal/store"
 )
 
@@ -18,7 +14,7 @@ import (
 // like a decision, and so it is not lost with a process: neither the question nor the answer.
 
 // hand leaves a call that may run to the client. Whoever asked for it goes on waiting.
-func (s *session) hand(d *draft, c *call, started domain.ToolCallStarted) {
+func (s *Session) hand(d *draft, c *call, started domain.ToolCallStarted) {
 	waiting := domain.ClientCall{
 		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: s.deps.masker.JSON(started.Arguments),
 		State: domain.ClientCallWaiting, Asked: time.Now().UTC().Truncate(time.Microsecond),
@@ -43,7 +39,7 @@ func (c *call) awaitsClient() bool {
 
 // clientAnswers acts on the calls that do not wait for the client any more. One that our agent has not come back to since a
 // restart is left until it does: the answer is what it comes back for.
-func (s *session) clientAnswers(d *draft) error {
+func (s *Session) clientAnswers(d *draft) error {
 	if err := s.readClientCalls(); err != nil {
 		return err
 	}
@@ -58,7 +54,7 @@ func (s *session) clientAnswers(d *draft) error {
 
 // readClientCalls brings the picture of the client's calls up to date. When they are to be ended again, this server knows better
 // than the row where its clock is ahead.
-func (s *session) readClientCalls() error {
+func (s *Session) readClientCalls() error {
 	var ids []string
 	for id, c := range s.calls {
 		if c.client != nil {
@@ -85,7 +81,7 @@ func (s *session) readClientCalls() error {
 }
 
 // answered gives a call the outcome that its client has brought about.
-func (s *session) answered(d *draft, c *call) {
+func (s *Session) answered(d *draft, c *call) {
 	done := c.clientOutcome()
 	s.endOutput(d, c)
 	d.advanced = true
@@ -115,7 +111,7 @@ func (c *call) clientOutcome() domain.ToolCallCompleted {
 
 // expireClient ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
 // counts.
-func (s *session) expireClient(c *call) error {
+func (s *Session) expireClient(c *call) error {
 	change := (&draft{closing: []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}}).change(s)
 	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
 	c.client.Expires = &again
@@ -123,42 +119,11 @@ func (s *session) expireClient(c *call) error {
 }
 
 // endWaiting commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
-func (s *session) endWaiting(change store.Change) error {
+func (s *Session) endWaiting(change store.Change) error {
 	_, err := s.deps.log.Commit(s.claim.lease, change)
 	code := domain.CodeOf(err)
 	if err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
 		return err
 	}
 	return nil
-}
-
-// AnswerClient takes the client's answer to a call that it was asked to run, on whichever replica. It returns the call as it
-// then stands, also beside an error about its state.
-//
-// Errors: CodeNotFound; CodeAlreadyAnswered (otherwise: the same again is no error); CodeCallEnded.
-func (m *Manager) AnswerClient(
-	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, toolCallID string, answer domain.ClientAnswer,
-) (domain.ClientCall, error) {
-	execution, err := m.store.Execution(ctx, tenant, id)
-	if err != nil {
-		return domain.ClientCall{}, err
-	}
-	record := audit.Execution("toolCall.answered", execution, answer.By, audit.ByAPI)
-	record.Subject = toolCallID
-	answer.Output, answer.Error = m.masker.MaskString(answer.Output), m.masker.MaskString(answer.Error)
-	failpoint.Hit(failpoint.WishBeforeAnswer)
-	_, err = m.log.Commit(ctx, store.Change{
-		Execution: id, AnswerClient: &store.ClientAnswering{ToolCallID: toolCallID, Answer: answer},
-		Audit: []domain.AuditRecord{record},
-	})
-	failpoint.Hit(failpoint.WishAnswerWritten)
-	rows, lookup := m.store.ClientCalls(ctx, id, toolCallID)
-	switch {
-	case lookup != nil:
-		return domain.ClientCall{}, cmp.Or(err, lookup)
-	case len(rows) == 0:
-		return domain.ClientCall{}, cmp.Or(err, error(domain.Errorf(domain.CodeNotFound, "There is no such call.")))
-	default:
-		return rows[0], err
-	}
 }

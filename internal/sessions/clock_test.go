@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -51,7 +51,7 @@ func asksAndWorks(ctx context.Context, turn *sessionstest.Turn) (domain.StopReas
 func TestParkingDoesNotSetTheClockBack(t *testing.T) {
 	for name, after := range map[string]time.Duration{"parked": time.Millisecond, "live": 48 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			onFakeTimeWith(t, func(c *sessions.Config) {
+			onFakeTimeWith(t, func(c *dispatch.Config) {
 				c.ParkAfter = after
 				c.Agents[domain.SourceInternal] = sessionstest.Open(asksAndWorks)
 			}, func(t *testing.T, w *world) {
@@ -98,7 +98,7 @@ func TestAKillDoesNotSetTheClockBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := storetest.SQLite(t)
 				server := func() *world {
-					w := newWorld(t, s, talks, externally(external), func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = ages, ages })
+					w := newWorld(t, s, talks, externally(external), func(c *dispatch.Config) { c.LeaseTTL, c.LookEvery = ages, ages })
 					w.patience = ages
 					return w
 				}
@@ -131,7 +131,7 @@ func TestReopeningDoesNotSetTheClockBack(t *testing.T) {
 		}
 		return talks(ctx, turn)
 	}}
-	slowly := func(c *sessions.Config) {
+	slowly := func(c *dispatch.Config) {
 		c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 			time.Sleep(30 * time.Second)
 			return external.Open(ctx, opening)
@@ -201,7 +201,7 @@ func eachJump(t *testing.T, script sessionstest.Script, test func(t *testing.T, 
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
 			var off atomic.Int64
-			onFakeTimeWith(t, func(c *sessions.Config) {
+			onFakeTimeWith(t, func(c *dispatch.Config) {
 				c.Agents[domain.SourceInternal] = sessionstest.Open(script)
 				c.WallClock(func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
 			}, func(t *testing.T, w *world) {

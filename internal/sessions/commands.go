@@ -110,9 +110,6 @@ func (q *commandQueue) counts() (running, waiting int) {
 	return len(q.running), len(q.waiting)
 }
 
-// Commands tells how many commands of this server run, and how many wait for a slot.
-func (m *Manager) Commands() (running, waiting int) { return m.commands.counts() }
-
 // delayed is a start that waits for a slot.
 type delayed struct {
 	started domain.ToolCallStarted
@@ -123,7 +120,7 @@ type delayed struct {
 func (c *call) awaitsSlot() bool { return c.delayed != nil }
 
 // delay has a command wait for a slot, and tells whether it must. From here on it needs no answer any more.
-func (s *session) delay(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
+func (s *Session) delay(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
 	if s.confines(c) == "" || c.running() {
 		return false
 	}
@@ -143,7 +140,7 @@ func (s *session) delay(d *draft, c *call, started domain.ToolCallStarted, answe
 
 // slotGiven starts a command that has got its slot. One that nobody had to be asked about is judged again: while it waited,
 // rules may have come that forbid it.
-func (s *session) slotGiven(d *draft, id string) {
+func (s *Session) slotGiven(d *draft, id string) {
 	c, open := s.calls[id]
 	if !open || !c.awaitsSlot() {
 		return

@@ -10,15 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 )
 
 // oneCommand lets the server run one command at a time, and needs no word of a person.
-func oneCommand(c *sessions.Config) { c.Limits.Commands = 1 }
+func oneCommand(c *dispatch.Config) { c.Limits.Commands = 1 }
 
 func unasked(r *domain.Request) { r.Capabilities.Execute = domain.Allow }
 
@@ -54,7 +54,7 @@ func called(prompt string) func(*domain.Request) {
 func TestCommandsWaitForASlot(t *testing.T) {
 	var release chan struct{}
 	var running atomic.Int32
-	onFakeTimeWith(t, func(c *sessions.Config) {
+	onFakeTimeWith(t, func(c *dispatch.Config) {
 		oneCommand(c)
 		release = make(chan struct{}) // within the bubble, or its time would stand still
 		c.Agents[domain.SourceInternal] = sessionstest.Open(commanding(release, &running))

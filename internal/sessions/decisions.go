@@ -13,7 +13,7 @@ import (
 // How answers arrive, and how questions end that got none.
 
 // decisions reads the approvals again and acts on those that are not pending any more.
-func (s *session) decisions() (*draft, error) {
+func (s *Session) decisions() (*draft, error) {
 	d := &draft{}
 	s.judgePostponed(d)
 	if err := s.clientAnswers(d); err != nil {
@@ -50,7 +50,7 @@ func (s *session) decisions() (*draft, error) {
 
 // settle acts on a decided approval, with the row as the store holds it: what the agent asked for is not looked at
 // again.
-func (s *session) settle(d *draft, c *call, row domain.Approval) {
+func (s *Session) settle(d *draft, c *call, row domain.Approval) {
 	failpoint.Hit(failpoint.SessionSettling)
 	c.approval = nil
 	if row.Kind == domain.ApprovalUnknownOutcome {
@@ -118,7 +118,7 @@ func decidedBy(row domain.Approval) audit.Provenance {
 }
 
 // turnDown refuses a call as its approval ended. A person may have named the option that says no.
-func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
+func (s *Session) turnDown(d *draft, c *call, row domain.Approval) {
 	outcome, failure := approvals.Refusal(row)
 	if row.Decision == nil {
 		s.refuse(d, c, outcome, failure)
@@ -128,7 +128,7 @@ func (s *session) turnDown(d *draft, c *call, row domain.Approval) {
 }
 
 // nextExpiry rings when the first open approval expires; never where none does.
-func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
+func (s *Session) nextExpiry() (<-chan time.Time, func() bool) {
 	first := s.firstExpiry()
 	if first == nil {
 		return nil, func() bool { return false }
@@ -138,7 +138,7 @@ func (s *session) nextExpiry() (<-chan time.Time, func() bool) {
 }
 
 // firstExpiry is when the first open question expires; nil: never.
-func (s *session) firstExpiry() (first *time.Time) {
+func (s *Session) firstExpiry() (first *time.Time) {
 	for _, c := range s.calls {
 		if expires := c.expires(); expires != nil && (first == nil || expires.Before(*first)) {
 			first = expires
@@ -164,7 +164,7 @@ const clockSkew = 200 * time.Millisecond
 
 // expire ends the approvals whose time is over, each in a change of its own: one that was answered at the last moment
 // must not keep the others open. What became of them is then read like any other decision.
-func (s *session) expire() state {
+func (s *Session) expire() state {
 	now := time.Now()
 	for _, c := range s.calls {
 		if expires := c.expires(); expires == nil || expires.After(now) {
@@ -182,7 +182,7 @@ func (s *session) expire() state {
 	return s.sync
 }
 
-func (s *session) expireOne(c *call) error {
+func (s *Session) expireOne(c *call) error {
 	resolution, event := approvals.EndUndecided(*c.approval, domain.ApprovalExpired)
 	d := &draft{}
 	s.emit(d, event)

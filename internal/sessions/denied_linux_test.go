@@ -17,6 +17,7 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
 	"signoff/internal/sessions"
@@ -50,7 +51,7 @@ type shell struct {
 
 func newShell(t *testing.T, box sessions.Sandbox, change ...func(*domain.Request)) *shell {
 	s := &shell{lines: make(chan string), ran: make(chan error), after: func() {}}
-	s.world = newWorld(t, storetest.SQLite(t), s.script, func(c *sessions.Config) { c.Sandbox = box })
+	s.world = newWorld(t, storetest.SQLite(t), s.script, func(c *dispatch.Config) { c.Sandbox = box })
 	everything := func(r *domain.Request) {
 		r.Capabilities = domain.Capabilities{Read: domain.Allow, Write: domain.Allow, Execute: domain.Allow}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -35,7 +35,7 @@ func TestWhatIsStillLeavingIsForOthers(t *testing.T) {
 		}
 		return domain.StopEndTurn, turn.Say("m2", "done")
 	}
-	w := newWorldThrough(t, h, h.Store, stubborn, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = 2*time.Second, 20*time.Millisecond })
+	w := newWorldThrough(t, h, h.Store, stubborn, func(c *dispatch.Config) { c.LeaseTTL, c.LookEvery = 2*time.Second, 20*time.Millisecond })
 	id := w.start()
 	w.until(id, domain.MessageDeltaType)
 	head := func() store.Head {

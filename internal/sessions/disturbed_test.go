@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events/eventstest"
 	"signoff/internal/sessions"
@@ -90,7 +91,7 @@ func (h *hooked) Commit(ctx context.Context, changes []store.Change) ([]store.Ou
 
 func hookedWorld(t testing.TB, h *hooked, ttl time.Duration, script sessionstest.Script) *world {
 	t.Helper()
-	return newWorldThrough(t, h, h.Store, script, func(c *sessions.Config) { c.LeaseTTL = ttl })
+	return newWorldThrough(t, h, h.Store, script, func(c *dispatch.Config) { c.LeaseTTL = ttl })
 }
 
 func readCall(id string) domain.ToolCall {
@@ -536,7 +537,7 @@ func TestEndDuringDrainKeepsItsStopReason(t *testing.T) {
 }
 
 func TestPanicInOpenIsAFailure(t *testing.T) {
-	w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
+	w := newWorld(t, storetest.SQLite(t), nil, func(c *dispatch.Config) {
 		c.Agents = map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: func(context.Context, domain.Opening) (domain.Agent, error) { panic("open") }}
 	})
 	w.ended(w.start())

@@ -18,8 +18,8 @@
 // # States
 //
 // One method per state (states.go, turns.go), each returns the next. While a turn runs the status is derived from what is open:
-// an approval, a running call, a message that streams. [session.to] is the only place where the status of a live
-// execution changes, and [session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
+// an approval, a running call, a message that streams. [Session.to] is the only place where the status of a live
+// execution changes, and [Session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
 //
 // A change that is refused, or whose outcome nobody knows, ends the session: its progress is ahead of the log. Only the ends of turns and
 // executions may meet somebody who was faster. They are drafted on top of a copy, and when they are refused the session looks again.

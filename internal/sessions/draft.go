@@ -58,8 +58,8 @@ func (d *draft) after(said *draft) *draft {
 // events of a change have one time.
 //
 // A change that is not committed has been applied all the same: a session whose commit fails ends, unless it drafted by
-// [session.attempt].
-func (s *session) emit(d *draft, payload domain.Payload) {
+// [Session.attempt].
+func (s *Session) emit(d *draft, payload domain.Payload) {
 	if d.at.IsZero() {
 		d.at = s.date()
 	}
@@ -80,7 +80,7 @@ func (s *session) emit(d *draft, payload domain.Payload) {
 }
 
 // complete ends a call, in the log and on record.
-func (s *session) complete(d *draft, c *call, done domain.ToolCallCompleted) {
+func (s *Session) complete(d *draft, c *call, done domain.ToolCallCompleted) {
 	done.Sandbox = c.logged().Sandbox
 	done.Output = s.deps.masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
 	s.emit(d, done)
@@ -90,14 +90,14 @@ func (s *session) complete(d *draft, c *call, done domain.ToolCallCompleted) {
 }
 
 // retract ends an open question that nobody has answered and nobody needs answered any more.
-func (s *session) retract(d *draft, approval domain.Approval) {
+func (s *Session) retract(d *draft, approval domain.Approval) {
 	resolution, event := approvals.EndUndecided(approval, domain.ApprovalCancelled)
 	d.resolved = append(d.resolved, resolution)
 	s.emit(d, event)
 }
 
 // change is the transaction: the row as the session knows it, and the events in their order.
-func (d *draft) change(s *session) store.Change {
+func (d *draft) change(s *Session) store.Change {
 	usage := s.progress.Usage
 	update := &store.Update{
 		Status: s.progress.Status, Cause: s.progress.Cause, Turn: s.progress.Turn.Number, Rounds: s.progress.Turn.Rounds,

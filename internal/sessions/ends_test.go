@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -136,7 +136,7 @@ func TestAskingForAnEndSurvivesAKill(t *testing.T) {
 		idle.becomes(closed, domain.StatusIdle, 1)
 		first.killed()
 		idle.killed()
-		asked := newWorld(t, s, echo, func(c *sessions.Config) { c.LookEvery = ages }) // so it may not have taken them up by then
+		asked := newWorld(t, s, echo, func(c *dispatch.Config) { c.LookEvery = ages }) // so it may not have taken them up by then
 		if _, err := asked.manager.Cancel(context.Background(), tenant, cancelled, "enough", alice); err != nil {
 			t.Fatal(err)
 		}
@@ -170,12 +170,12 @@ func TestCancelOfAnEndedExecutionConflicts(t *testing.T) {
 
 // onFakeTime runs a test on SQLite in a bubble whose clock jumps: its database time is the bubble's.
 func onFakeTime(t *testing.T, script sessionstest.Script, test func(t *testing.T, w *world)) {
-	onFakeTimeWith(t, func(c *sessions.Config) { c.Agents[domain.SourceInternal] = sessionstest.Open(script) }, test)
+	onFakeTimeWith(t, func(c *dispatch.Config) { c.Agents[domain.SourceInternal] = sessionstest.Open(script) }, test)
 }
 
-func onFakeTimeWith(t *testing.T, change func(*sessions.Config), test func(t *testing.T, w *world)) {
+func onFakeTimeWith(t *testing.T, change func(*dispatch.Config), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = ages, ages }, change)
+		w := newWorld(t, storetest.SQLite(t), nil, func(c *dispatch.Config) { c.LeaseTTL, c.LookEvery = ages, ages }, change)
 		w.patience = ages
 		test(t, w)
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/sessions"
@@ -208,7 +209,7 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 			if name == "no sandbox" {
 				sandbox.Kind = sessions.NoSandbox
 			}
-			w := newWorld(t, s, tries(registry, calls), func(c *sessions.Config) { c.Sandbox = sandbox })
+			w := newWorld(t, s, tries(registry, calls), func(c *dispatch.Config) { c.Sandbox = sandbox })
 			desk := approvals.NewService(s, w.log, registry)
 			desk.IsolateCommands(sandbox)
 			if sandbox.Kind == sessions.NoSandbox {

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store/storetest"
 )
@@ -149,7 +149,7 @@ func TestANumberThatIsASecretStaysANumber(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		_ = t.Host.Emit(ctx, domain.UsageUpdated{Usage: tokens(digits, 1)})
 		return domain.StopEndTurn, t.Say("m1", "It is 12345678.")
-	}, func(c *sessions.Config) { c.Masker = secrets.NewMasker("12345678") })
+	}, func(c *dispatch.Config) { c.Masker = secrets.NewMasker("12345678") })
 	id := w.start()
 	if end := w.ended(id); end.Status != domain.StatusCompleted || end.Output.Text != "It is [masked]." || *end.Usage.InputTokens != digits {
 		t.Errorf("%s, %+v, %+v", end.Status, end.Output, end.Usage)

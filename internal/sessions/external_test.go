@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -635,10 +635,10 @@ func TestApprovalsTellWhatConfines(t *testing.T) {
 			w.cancel(id)
 		}
 		for kind, wanted := range map[string]string{"bubblewrap": "bubblewrap", "namespaces": "namespaces", "off": domain.IsolationNone} {
-			w := newWorld(t, s, one("ls"), func(c *sessions.Config) { c.Sandbox = sessionstest.Sandbox{Kind: kind} })
+			w := newWorld(t, s, one("ls"), func(c *dispatch.Config) { c.Sandbox = sessionstest.Sandbox{Kind: kind} })
 			check(w, w.start(), &domain.Isolation{Name: wanted})
 			external := &sessionstest.External{Script: asking, Opened: make(chan domain.Opening, 20)}
-			w = newWorld(t, s, nil, externally(external), func(c *sessions.Config) { c.Sandbox = sessionstest.Sandbox{Kind: kind} })
+			w = newWorld(t, s, nil, externally(external), func(c *dispatch.Config) { c.Sandbox = sessionstest.Sandbox{Kind: kind} })
 			check(w, w.start(outside), &domain.Isolation{Name: domain.IsolationNone})
 		}
 	})

@@ -8,7 +8,7 @@ import (
 
 // takeIn writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
 // moment, the question is ended first, in a change of its own: a decision that was faster stands. What the log has no room for is lost.
-func (s *session) takeIn() error {
+func (s *Session) takeIn() error {
 	items, traces := s.inbox.take()
 	d := &draft{debug: traces}
 	for _, i := range items {
@@ -34,7 +34,7 @@ func (s *session) takeIn() error {
 
 // absorb turns what the agent has said into facts for the log, and keeps the session's own picture in step. The status
 // changes where it changes, so the log tells the story in its order.
-func (s *session) absorb(d *draft, i item) {
+func (s *Session) absorb(d *draft, i item) {
 	switch {
 	case i.delta != nil:
 		s.flowed(d, i.delta)
@@ -55,10 +55,10 @@ func (s *session) absorb(d *draft, i item) {
 }
 
 // derive sets the status of a running turn.
-func (s *session) derive(d *draft) { s.deriveWith(d, s.progress.Streaming) }
+func (s *Session) derive(d *draft) { s.deriveWith(d, s.progress.Streaming) }
 
 // deriveWith sets the first status that holds, where text arrives or does not.
-func (s *session) deriveWith(d *draft, streaming bool) {
+func (s *Session) deriveWith(d *draft, streaming bool) {
 	if !s.progress.Turn.Open || s.turn.result != nil {
 		return
 	}
@@ -78,7 +78,7 @@ func (s *session) deriveWith(d *draft, streaming bool) {
 	s.to(d, status, "")
 }
 
-func (s *session) anyCall(is func(*call) bool) bool {
+func (s *Session) anyCall(is func(*call) bool) bool {
 	for _, c := range s.calls {
 		if is(c) {
 			return true
@@ -88,12 +88,12 @@ func (s *session) anyCall(is func(*call) bool) bool {
 }
 
 // to changes the status of a live execution.
-func (s *session) to(d *draft, status domain.Status, reason string) {
+func (s *Session) to(d *draft, status domain.Status, reason string) {
 	s.change(d, domain.StateChanged{To: status, Reason: reason})
 }
 
-// change is the only place where the status of a live execution changes, by itself or through [session.to].
-func (s *session) change(d *draft, changed domain.StateChanged) {
+// change is the only place where the status of a live execution changes, by itself or through [Session.to].
+func (s *Session) change(d *draft, changed domain.StateChanged) {
 	if s.progress.Status == changed.To {
 		return
 	}
@@ -105,7 +105,7 @@ func (s *session) change(d *draft, changed domain.StateChanged) {
 }
 
 // flowed takes a piece of text, as far as it may be seen already.
-func (s *session) flowed(d *draft, piece *delta) {
+func (s *Session) flowed(d *draft, piece *delta) {
 	key := domain.TextKey{Kind: piece.kind, ID: piece.id}
 	if s.progress.Closed[key] || !s.speaks(piece) {
 		return
@@ -116,7 +116,7 @@ func (s *session) flowed(d *draft, piece *delta) {
 }
 
 // shown numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
-func (s *session) shown(d *draft, key domain.TextKey, text string) {
+func (s *Session) shown(d *draft, key domain.TextKey, text string) {
 	if key.Kind == domain.ToolCallUpdatedType {
 		printed := 0
 		if c := s.progress.Calls[key.ID]; c != nil {
@@ -138,14 +138,14 @@ func (s *session) shown(d *draft, key domain.TextKey, text string) {
 }
 
 // speaks tells whether a piece of output is of a call that is open: what is printed after its outcome is lost.
-func (s *session) speaks(piece *delta) bool {
+func (s *Session) speaks(piece *delta) bool {
 	_, open := s.calls[piece.id]
 	return open || piece.kind != domain.ToolCallUpdatedType
 }
 
 // endText tells the rest of a text that has begun, which was held back because it might have become a secret, and returns its length.
 // Each text ends once.
-func (s *session) endText(d *draft, key domain.TextKey) (length int, begun bool) {
+func (s *Session) endText(d *draft, key domain.TextKey) (length int, begun bool) {
 	if s.progress.Texts[key] == nil && !s.masking.holds(key) {
 		return 0, false
 	}
@@ -158,7 +158,7 @@ func (s *session) endText(d *draft, key domain.TextKey) (length int, begun bool)
 }
 
 // release tells the end of a text that was held back.
-func (s *session) release(d *draft, key domain.TextKey) {
+func (s *Session) release(d *draft, key domain.TextKey) {
 	if rest := s.masking.release(key); rest != "" {
 		s.shown(d, key, rest)
 	}
@@ -166,7 +166,7 @@ func (s *session) release(d *draft, key domain.TextKey) {
 
 // releaseAll tells what of all texts was held back, in a change of its own: what comes after it may have to be drafted
 // more than once, and a text can be let go of only once.
-func (s *session) releaseAll() error {
+func (s *Session) releaseAll() error {
 	d := &draft{}
 	for _, key := range s.masking.keys() {
 		s.release(d, key)
@@ -175,7 +175,7 @@ func (s *session) releaseAll() error {
 }
 
 // fact takes one finished statement of the agent.
-func (s *session) fact(d *draft, payload domain.Payload) {
+func (s *Session) fact(d *draft, payload domain.Payload) {
 	switch p := payload.(type) {
 	case domain.MessageCompleted:
 		if length, begun := s.endText(d, domain.TextKey{Kind: domain.MessageDeltaType, ID: p.MessageID}); begun {
@@ -205,7 +205,7 @@ func (s *session) fact(d *draft, payload domain.Payload) {
 }
 
 // dated fills in the turn.
-func (s *session) dated(payload domain.Payload) domain.Payload {
+func (s *Session) dated(payload domain.Payload) domain.Payload {
 	switch p := payload.(type) {
 	case domain.ToolCallReported:
 		p.Turn = s.now()
@@ -237,7 +237,7 @@ func (s *session) dated(payload domain.Payload) domain.Payload {
 }
 
 // startedItself takes the start of a call that an external agent did not ask about, or was allowed.
-func (s *session) startedItself(d *draft, p domain.ToolCallStarted) {
+func (s *Session) startedItself(d *draft, p domain.ToolCallStarted) {
 	c, open := s.calls[p.ToolCallID]
 	if !open || c.running() {
 		return
@@ -249,7 +249,7 @@ func (s *session) startedItself(d *draft, p domain.ToolCallStarted) {
 	s.emit(d, p)
 }
 
-func (s *session) requested(d *draft, p domain.ToolCallRequested) {
+func (s *Session) requested(d *draft, p domain.ToolCallRequested) {
 	if _, open := s.calls[p.ToolCallID]; open || s.progress.Ended[p.ToolCallID] {
 		return // a call is announced once
 	}
@@ -265,7 +265,7 @@ func (s *session) requested(d *draft, p domain.ToolCallRequested) {
 
 // completed takes the outcome of a call that the agent ran, or could not run. A second outcome is not a fact: the first one
 // stands, also where the session gave it.
-func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
+func (s *Session) completed(d *draft, p domain.ToolCallCompleted) {
 	c, open := s.calls[p.ToolCallID]
 	if !open {
 		return
@@ -283,14 +283,14 @@ func (s *session) completed(d *draft, p domain.ToolCallCompleted) {
 }
 
 // endOutput tells what of the output was held back; it belongs before the outcome.
-func (s *session) endOutput(d *draft, c *call) { s.endText(d, outputOf(c)) }
+func (s *Session) endOutput(d *draft, c *call) { s.endText(d, outputOf(c)) }
 
 func outputOf(c *call) domain.TextKey {
 	return domain.TextKey{Kind: domain.ToolCallUpdatedType, ID: c.ID}
 }
 
 // endCall forgets a call that has its outcome.
-func (s *session) endCall(c *call) {
+func (s *Session) endCall(c *call) {
 	c.vacate()
 	delete(s.calls, c.ID)
 	s.masking.forget(outputOf(c))

@@ -16,8 +16,8 @@ import (
 	"signoff/internal/store"
 )
 
-// stopGrace is how long an agent may take to return after its turn was stopped.
-const stopGrace = 5 * time.Second
+// StopGrace is how long an agent may take to return after its turn was stopped.
+const StopGrace = 5 * time.Second
 
 // Why a turn is stopped, as its agent sees it.
 var (
@@ -72,20 +72,20 @@ func timedOut(seconds int) outcome {
 	}
 }
 
-func (s *session) cancellation() outcome {
+func (s *Session) cancellation() outcome {
 	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.control.requests.Cancel}
 }
 
 // heed reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
 // when somebody has written since all was last read.
-func (s *session) heed() error {
+func (s *Session) heed() error {
 	if s.control.watcher.ForeignWrites() == s.control.seen {
 		return nil
 	}
 	return s.reread()
 }
 
-func (s *session) reread() error {
+func (s *Session) reread() error {
 	ctx, cancel := s.reading()
 	defer cancel()
 	wishes, err := s.deps.store.ControlRequests(ctx, s.execution.ID)
@@ -99,19 +99,19 @@ func (s *session) reread() error {
 const readTimeout = 10 * time.Second
 
 // reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
-func (s *session) reading() (context.Context, context.CancelFunc) {
+func (s *Session) reading() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.claim.lease, readTimeout)
 }
 
 // silence stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
 // answer is kept that way, and a call that was ended half-way can tell how.
-func (s *session) silence(why error) error {
+func (s *Session) silence(why error) error {
 	if s.turn.stop == nil || s.turn.result != nil {
 		return nil
 	}
 	s.turn.stopping()
 	s.turn.stop(why)
-	grace := time.NewTimer(stopGrace)
+	grace := time.NewTimer(StopGrace)
 	defer grace.Stop()
 	for s.turn.result == nil {
 		select {
@@ -129,7 +129,7 @@ func (s *session) silence(why error) error {
 
 // finish writes the terminal event, after everything that was still open has been closed, in one commit. An approval
 // that was decided or a prompt that came in the same instant makes the change fail; then it is looked at again.
-func (s *session) finish(end outcome) state {
+func (s *Session) finish(end outcome) state {
 	if err := s.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
@@ -160,7 +160,7 @@ func (s *session) finish(end outcome) state {
 
 // judged is an end in the light of what was accepted and of what was asked for: blocks that somebody has taken are a good end,
 // whatever else was wanted since, and an answer that does not fit its schema is none.
-func (s *session) judged(end outcome) (outcome, error) {
+func (s *Session) judged(end outcome) (outcome, error) {
 	if s.keepsBlocks() {
 		if err := s.readAcceptance(); err != nil {
 			return end, err
@@ -181,14 +181,14 @@ func (s *session) judged(end outcome) (outcome, error) {
 }
 
 // acceptedMeanwhile tells whether the blocks were accepted while the end was written.
-func (s *session) acceptedMeanwhile() bool {
+func (s *Session) acceptedMeanwhile() bool {
 	before := s.blocks.accepted
 	return s.keepsBlocks() && s.readAcceptance() == nil && s.blocks.accepted && !before
 }
 
 // giveUp ends a turn that cannot be gone on with, and with it the execution. Blocks that were handed in before stay for somebody to
 // accept; only an agent that has not returned must not be left behind an execution that rests.
-func (s *session) giveUp(end outcome) state {
+func (s *Session) giveUp(end outcome) state {
 	switch {
 	case !s.keepsBlocks() || (s.turn.stop != nil && s.turn.result == nil):
 		return s.finish(end)
@@ -209,7 +209,7 @@ func (s *session) giveUp(end outcome) state {
 }
 
 // terminal drafts the end.
-func (s *session) terminal(end outcome) *draft {
+func (s *Session) terminal(end outcome) *draft {
 	if !s.progress.Status.CanBecome(end.status) {
 		panic("sessions: no end as " + string(end.status) + " from " + string(s.progress.Status))
 	}
@@ -242,7 +242,7 @@ func (s *session) terminal(end outcome) *draft {
 }
 
 // output is what has come of the execution, with the calls that end with it.
-func (s *session) output(end outcome) domain.Output {
+func (s *Session) output(end outcome) domain.Output {
 	success := end.status == domain.StatusCompleted
 	text, cut := s.progress.Said.Last(success)
 	return domain.Output{
@@ -253,7 +253,7 @@ func (s *session) output(end outcome) domain.Output {
 }
 
 // endRecord puts the end on record.
-func (s *session) endRecord(end outcome) domain.AuditRecord {
+func (s *Session) endRecord(end outcome) domain.AuditRecord {
 	record := domain.AuditRecord{
 		Action: "execution.ended", Execution: s.execution.ID, RunbookID: s.execution.Request.RunbookID,
 		Subject: string(s.execution.ID), Channel: audit.BySession, Outcome: string(end.status), Reason: string(end.finish),
@@ -269,7 +269,7 @@ func (s *session) endRecord(end outcome) domain.AuditRecord {
 
 // closeTexts drafts the end of all texts that have begun. Whole, nothing of them is missing; otherwise they broke off, but for those after
 // which the model went on to ask for a tool.
-func (s *session) closeTexts(d *draft, whole bool) {
+func (s *Session) closeTexts(d *draft, whole bool) {
 	for _, key := range sortedTexts(maps.Keys(s.progress.Texts)) {
 		open := *s.progress.Texts[key]
 		interrupted := !whole && !open.Whole
@@ -282,7 +282,7 @@ func (s *session) closeTexts(d *draft, whole bool) {
 }
 
 // closeCalls gives every open call its outcome and withdraws what people were asked.
-func (s *session) closeCalls(d *draft) {
+func (s *Session) closeCalls(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
 		switch {
@@ -303,7 +303,7 @@ func (s *session) closeCalls(d *draft) {
 }
 
 // closeSubmitted ends the call that has handed in blocks: what came of them is known now. The turn changes the generation edits; 0: none.
-func (s *session) closeSubmitted(d *draft, edits int) {
+func (s *Session) closeSubmitted(d *draft, edits int) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		if c := s.calls[id]; c.generation() > 0 {
 			s.complete(d, c, s.submittedOutcome(c, edits))
@@ -313,7 +313,7 @@ func (s *session) closeSubmitted(d *draft, edits int) {
 
 // lastOutcome is the outcome of a call that the end of the execution overtakes. Only where the agent has not returned can
 // the call still be running.
-func (s *session) lastOutcome(c *call) domain.ToolCallCompleted {
+func (s *Session) lastOutcome(c *call) domain.ToolCallCompleted {
 	outcome, failure := domain.OutcomeCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The turn ended before this call ran."}
 	switch {
 	case c.client != nil:
@@ -338,13 +338,13 @@ const leftOpen = "The agent ended its turn without saying what became of this ca
 
 // unaccounted tells whether an external agent has ended its turn by itself, so that a call which it left open was not
 // stopped by anybody.
-func (s *session) unaccounted() bool {
+func (s *Session) unaccounted() bool {
 	return s.external() && s.turn.result != nil && !s.turn.stopped()
 }
 
 // dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
 // not, the change was refused for another reason.
-func (s *session) dropDecided() bool {
+func (s *Session) dropDecided() bool {
 	ctx, cancel := s.reading()
 	defer cancel()
 	rows, err := s.deps.store.ApprovalsOf(ctx, s.execution.ID)
@@ -362,7 +362,7 @@ func (s *session) dropDecided() bool {
 }
 
 // dropAnswered notes the answers of the client that came while the end was written, and tells whether there were any.
-func (s *session) dropAnswered() bool {
+func (s *Session) dropAnswered() bool {
 	waiting := func() (n int) {
 		for _, c := range s.calls {
 			if c.awaitsClient() {
@@ -377,7 +377,7 @@ func (s *session) dropAnswered() bool {
 
 // handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
-func (s *session) handOver() state {
+func (s *Session) handOver() state {
 	failpoint.Hit(failpoint.SessionHandingOver)
 	s.turn.reaches(turnHandsOver)
 	deadline := time.NewTimer(s.deps.drainGrace)
@@ -407,7 +407,7 @@ func (s *session) handOver() state {
 }
 
 // giveBack lets go of the execution as it stands.
-func (s *session) giveBack() state {
+func (s *Session) giveBack() state {
 	if err := s.tellHeld(); err != nil {
 		return s.abandon(err)
 	}

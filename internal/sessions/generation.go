@@ -22,16 +22,16 @@ type generating struct {
 }
 
 // runbook is what the agent works on, in this turn.
-func (s *session) runbook() domain.Runbook {
+func (s *Session) runbook() domain.Runbook {
 	runbook := s.execution.Request.Runbook
 	runbook.Document = cmp.Or(s.blocks.document, runbook.Document)
 	return runbook
 }
 
-func (s *session) generates() bool { return s.execution.Request.Kind == domain.KindGeneration }
+func (s *Session) generates() bool { return s.execution.Request.Kind == domain.KindGeneration }
 
 // handedIn takes blocks. They are numbered once: after a restart, the agent hands the same call in again.
-func (s *session) handedIn(d *draft, handed *submission) {
+func (s *Session) handedIn(d *draft, handed *submission) {
 	c, open := s.calls[handed.call.ID]
 	switch {
 	case s.turn.handsOver():
@@ -45,7 +45,7 @@ func (s *session) handedIn(d *draft, handed *submission) {
 	d.replies = append(d.replies, func() { handed.reply <- nil })
 }
 
-func (s *session) generated(d *draft, c *call, handed *submission) {
+func (s *Session) generated(d *draft, c *call, handed *submission) {
 	runbook := s.runbook()
 	generation := domain.Generation{
 		Execution: s.execution.ID, Number: s.progress.Generations + 1, State: domain.GenerationSubmitted, Turn: s.progress.Turn.Number, ToolCallID: c.ID,
@@ -63,13 +63,13 @@ func (s *session) generated(d *draft, c *call, handed *submission) {
 }
 
 // submitted tells whether the turn has handed in blocks.
-func (s *session) submitted() bool {
+func (s *Session) submitted() bool {
 	return s.anyCall(func(c *call) bool { return c.generation() > 0 })
 }
 
 // keepsBlocks tells whether there is something to accept, whatever became of the turn: the blocks of before stay until newer ones
 // take their place.
-func (s *session) keepsBlocks() bool { return s.generates() && s.progress.Generations > 0 }
+func (s *Session) keepsBlocks() bool { return s.generates() && s.progress.Generations > 0 }
 
 // withoutBlocks is the outcome of a turn that was to hand in blocks, and did not.
 func withoutBlocks() outcome {
@@ -84,7 +84,7 @@ const (
 )
 
 // submittedOutcome is what becomes of a call that has handed in blocks.
-func (s *session) submittedOutcome(c *call, edits int) domain.ToolCallCompleted {
+func (s *Session) submittedOutcome(c *call, edits int) domain.ToolCallCompleted {
 	switch {
 	case s.blocks.accepted:
 		return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: domain.OutcomeSucceeded, Output: blocksAccepted}
@@ -95,7 +95,7 @@ func (s *session) submittedOutcome(c *call, edits int) domain.ToolCallCompleted 
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: domain.OutcomeCancelled, Output: failure.Message, Error: &failure}
 }
 
-func (s *session) readAcceptance() error {
+func (s *Session) readAcceptance() error {
 	ctx, cancel := s.reading()
 	defer cancel()
 	newest, err := s.deps.store.NewestGeneration(ctx, s.execution.Tenant, s.execution.ID)
@@ -105,18 +105,10 @@ func (s *session) readAcceptance() error {
 	return err
 }
 
-// place is where the blocks go, for one execution at a time; empty where the runbook has no id, and so no place is known.
-func place(request domain.Request) string {
-	if request.Kind != domain.KindGeneration || request.RunbookID == "" {
-		return ""
-	}
-	return string(domain.Encode([]string{request.RunbookID, request.Runbook.InsertAfter}))
-}
-
 // supersede sees to it that one execution alone generates blocks for its place: the newest. Each one looks after it was
 // created, so of two that were created at once at least one sees the other.
-func (s *session) supersede() (by domain.ExecutionID, err error) {
-	at := place(s.execution.Request)
+func (s *Session) supersede() (by domain.ExecutionID, err error) {
+	at := s.execution.Request.Place()
 	if at == "" {
 		return "", nil
 	}
@@ -141,7 +133,7 @@ func (s *session) supersede() (by domain.ExecutionID, err error) {
 	return "", nil
 }
 
-func (s *session) cancelOther(ctx context.Context, id, newest domain.ExecutionID) error {
+func (s *Session) cancelOther(ctx context.Context, id, newest domain.ExecutionID) error {
 	wish := s.supersededBy(newest)
 	other := domain.Execution{ID: id, Request: domain.Request{RunbookID: s.execution.Request.RunbookID}}
 	_, err := s.deps.log.Commit(ctx, store.Change{
@@ -155,7 +147,7 @@ func (s *session) cancelOther(ctx context.Context, id, newest domain.ExecutionID
 }
 
 // supersededBy is the wish for an end, in the name of the key that has created the newer execution, where this is that one.
-func (s *session) supersededBy(newest domain.ExecutionID) *store.CancelRequest {
+func (s *Session) supersededBy(newest domain.ExecutionID) *store.CancelRequest {
 	by := domain.Actor{Name: "execution " + string(newest)}
 	if newest == s.execution.ID {
 		by.KeyID = s.execution.ByKey
@@ -165,7 +157,7 @@ func (s *session) supersededBy(newest domain.ExecutionID) *store.CancelRequest {
 
 // settling goes on with what is next, unless another execution has taken the place of this one. It tries again while the database is
 // away.
-func (s *session) settling(next state) state {
+func (s *Session) settling(next state) state {
 	for {
 		by, err := s.supersede()
 		switch {
@@ -184,46 +176,4 @@ func (s *session) settling(next state) state {
 			return s.abandon(err)
 		}
 	}
-}
-
-// Edit asks for changes of the blocks that were handed in. It is a prompt that never waits.
-//
-// Errors: those of Prompt; CodeNoGeneration (there are no blocks, or newer ones); CodeBusy (a turn runs).
-func (m *Manager) Edit(
-	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
-	key *store.Idempotency,
-) (accepted domain.QueuedPrompt, replayed bool, err error) {
-	if prompt.Edit.Generation == 0 {
-		newest, err := m.store.NewestGeneration(ctx, tenant, id)
-		if err != nil {
-			return domain.QueuedPrompt{}, false, err
-		}
-		if newest != nil {
-			prompt.Edit.Generation = newest.Number
-		}
-	}
-	prompt.WhenBusy = domain.WhenBusyReject
-	return m.takePrompt(ctx, tenant, id, prompt, by, key)
-}
-
-// Accept takes the blocks of a generation, and closes the execution. It waits a few seconds for its end. Who accepts again what they
-// have accepted gets the same answer.
-//
-// Errors: CodeNotFound; CodeNoGeneration; CodeBusy; CodeDocumentChanged.
-func (m *Manager) Accept(
-	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, acceptance store.Acceptance,
-) (domain.Execution, error) {
-	execution, err := m.store.Execution(ctx, tenant, id)
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	_, err = m.log.Commit(ctx, store.Change{
-		Execution: id, Accept: &acceptance,
-		Events: []domain.Event{domain.NewEvent(id, domain.BlocksAccepted{Generation: acceptance.Generation, By: acceptance.By})},
-		Audit:  []domain.AuditRecord{audit.Execution("blocks.accepted", execution, acceptance.By, audit.ByAPI)},
-	})
-	if err != nil || execution.Status.Terminal() {
-		return execution, err
-	}
-	return m.awaitEnd(ctx, execution)
 }

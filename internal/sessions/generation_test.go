@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -463,7 +463,7 @@ func TestAnEditWithoutItsModel(t *testing.T) {
 	id := first.start(generation)
 	first.becomes(id, domain.StatusIdle, 1)
 	first.drain()
-	second := newWorld(t, s, nil, func(c *sessions.Config) {
+	second := newWorld(t, s, nil, func(c *dispatch.Config) {
 		c.Agents[domain.SourceInternal] = func(context.Context, domain.Opening) (domain.Agent, error) {
 			return nil, domain.Errorf(domain.CodeUnknownModel, "the model is gone")
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -18,7 +18,7 @@ import (
 func TestDrainHandsOverAtOnce(t *testing.T) {
 	replicas := storetest.PostgresReplicas(t, 2)
 	release := make(chan struct{})
-	seldom := func(c *sessions.Config) { c.LookEvery = time.Hour }
+	seldom := func(c *dispatch.Config) { c.LookEvery = time.Hour }
 	script := busyUntil(release) // one, so that no two of its messages have the same id
 	peer := newWorld(t, replicas[0], script, seldom)
 	leaving := newWorld(t, replicas[1], script, seldom)

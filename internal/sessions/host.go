@@ -28,7 +28,7 @@ type host struct {
 	runbook   domain.Runbook    // as it is in this turn
 	epoch     int64             // of the claim that the agent runs under
 	policy    approvals.Policy  // without the rules of this moment
-	lease     *leaseholder
+	lease     func() error      // nil as long as this server may write
 	workspace *workspace.Workspace
 	sandbox   Sandbox
 	store     Store
@@ -137,7 +137,7 @@ func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) err
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return h.lease.good()
+		return h.lease()
 	})
 	failpoint.Hit(failpoint.ToolFilesChanged)
 	return err

@@ -24,19 +24,19 @@ func processGone(reason string) interruption {
 
 // providerFailed tells whether the turn has ended because its model could not be asked. A turn that was being stopped has ended for
 // that reason.
-func (s *session) providerFailed() bool {
+func (s *Session) providerFailed() bool {
 	return !s.external() && !s.turn.stopped() && errors.Is(s.turn.result.err, domain.ErrProviderUnavailable)
 }
 
 // interruptTurnOf interrupts the execution in the middle of the turn of our own agent, which stays open: retry goes on with it from the
 // log.
-func (s *session) interruptTurnOf(cause domain.InterruptCause, failure domain.Failure) state {
+func (s *Session) interruptTurnOf(cause domain.InterruptCause, failure domain.Failure) state {
 	s.letAgentGo()
 	return s.interrupt(&draft{}, interruption{cause: cause, reason: s.deps.masker.MaskString(failure.Message), code: failure.Code})
 }
 
 // letAgentGo closes the agent whose Prompt has returned, and forgets what it has returned.
-func (s *session) letAgentGo() {
+func (s *Session) letAgentGo() {
 	if s.turn.stop != nil {
 		s.turn.stop(errOver)
 	}
@@ -45,7 +45,7 @@ func (s *session) letAgentGo() {
 }
 
 // interrupt leaves the choice to somebody.
-func (s *session) interrupt(d *draft, why interruption) state {
+func (s *Session) interrupt(d *draft, why interruption) state {
 	s.change(d, domain.StateChanged{To: domain.StatusInterrupted, Reason: why.reason, Cause: why.cause, Code: why.code})
 	if err := s.commit(d); err != nil {
 		return s.abandon(err)
@@ -54,7 +54,7 @@ func (s *session) interrupt(d *draft, why interruption) state {
 }
 
 // interrupted: somebody is to choose how the execution goes on. There is a deadline only where the cause has one.
-func (s *session) interrupted() state {
+func (s *Session) interrupted() state {
 	chosen := s.control.requests.Resume
 	switch {
 	case chosen != nil && chosen.Mode == domain.ResumeFail:
@@ -70,7 +70,7 @@ func (s *session) interrupted() state {
 }
 
 // choosingSeconds is for how long the execution stays interrupted; 0 is for ever.
-func (s *session) choosingSeconds() int {
+func (s *Session) choosingSeconds() int {
 	if !s.progress.Cause.Expires() {
 		return 0
 	}
@@ -78,7 +78,7 @@ func (s *session) choosingSeconds() int {
 }
 
 // notGoneOn ends an interrupted execution. Blocks that were handed in before stay for somebody to accept.
-func (s *session) notGoneOn(why string) state {
+func (s *Session) notGoneOn(why string) state {
 	end := failed(domain.Failure{Code: domain.CodeInterrupted, Message: whatHappened[s.progress.Cause] + ", and " + why})
 	if s.keepsBlocks() && s.progress.Turn.Open {
 		return s.endTurn(end, domain.StatusIdle)
@@ -93,7 +93,7 @@ var whatHappened = map[domain.InterruptCause]string{
 }
 
 // resume goes on as somebody has chosen.
-func (s *session) resume(chosen store.ResumeRequest) state {
+func (s *Session) resume(chosen store.ResumeRequest) state {
 	if !s.external() { // it knows of what was said only what it is given
 		if err := s.readTranscript(); err != nil {
 			return s.readAgain(err)

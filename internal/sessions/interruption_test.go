@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -60,7 +60,7 @@ func TestAProviderInterrupts(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				var starts, failures atomic.Int32
 				script := refusedAfterACommand(&starts, &failures)
-				var change []func(*sessions.Config)
+				var change []func(*dispatch.Config)
 				if test.parks {
 					change = append(change, parks)
 				}
@@ -115,7 +115,7 @@ func TestAProviderInterrupts(t *testing.T) {
 
 // TestAProvidersInterruptionHasNoDeadline, while that of a lost process has.
 func TestAProvidersInterruptionHasNoDeadline(t *testing.T) {
-	for name, change := range map[string]func(*sessions.Config){"held": func(*sessions.Config) {}, "parked": func(c *sessions.Config) { c.ParkAfter = time.Minute }} {
+	for name, change := range map[string]func(*dispatch.Config){"held": func(*dispatch.Config) {}, "parked": func(c *dispatch.Config) { c.ParkAfter = time.Minute }} {
 		t.Run(name, func(t *testing.T) {
 			failing := true
 			agent := func(_ context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
@@ -124,7 +124,7 @@ func TestAProvidersInterruptionHasNoDeadline(t *testing.T) {
 				}
 				return domain.StopEndTurn, turn.Say("m1", "done")
 			}
-			onFakeTimeWith(t, func(c *sessions.Config) {
+			onFakeTimeWith(t, func(c *dispatch.Config) {
 				c.Agents[domain.SourceInternal] = sessionstest.Open(agent)
 				change(c)
 			}, func(t *testing.T, w *world) {
@@ -196,7 +196,7 @@ func TestEndsOfAnInterruptedExecution(t *testing.T) {
 // TestAnAgentThatCannotBeOpenedWithoutAKey is interrupted before its first turn, and begins it when there is one.
 func TestAnAgentThatCannotBeOpenedWithoutAKey(t *testing.T) {
 	var keyed atomic.Bool
-	w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
+	w := newWorld(t, storetest.SQLite(t), nil, func(c *dispatch.Config) {
 		c.Agents[domain.SourceInternal] = func(ctx context.Context, o domain.Opening) (domain.Agent, error) {
 			if !keyed.Load() {
 				return nil, errKey()

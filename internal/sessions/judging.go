@@ -24,7 +24,7 @@ type rules struct {
 	verdicts chan struct{}    // rings when a judgement that took a while is there
 }
 
-func (s *session) judge(d *draft, c *call) {
+func (s *Session) judge(d *draft, c *call) {
 	c.unjudged = false
 	if s.confines(c) == NoSandbox {
 		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
@@ -68,7 +68,7 @@ func (s *session) judge(d *draft, c *call) {
 // judgement is what the policy says of a call, with the rules as they are now: one that was revoked a moment ago must
 // not allow, and one that was made a moment ago is not to be asked about again. Where it takes a while it is not there yet,
 // and the session is woken when it is.
-func (s *session) judgement(c *call, hash string) (judgement approvals.Judgement, judged bool, err error) {
+func (s *Session) judgement(c *call, hash string) (judgement approvals.Judgement, judged bool, err error) {
 	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
 		return approvals.JudgeQuestion(s.execution.Request), true, nil
 	}
@@ -95,7 +95,7 @@ type judging struct {
 }
 
 // judgeByPolicy goes on with the judgement that is under way, where it is of the same call by the same rules.
-func (s *session) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
+func (s *Session) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
 	rules := ids(s.rules.policy.Rules)
 	if j := c.judging; j != nil && (j.ask != c.ask || j.hash != hash || !slices.Equal(j.rules, rules)) {
 		j.cancel()
@@ -124,7 +124,7 @@ func ids(rules []domain.PermissionRule) []string {
 	return all
 }
 
-func (s *session) beginToJudge(c *call, hash string, rules []string) *judging {
+func (s *Session) beginToJudge(c *call, hash string, rules []string) *judging {
 	ctx, cancel := context.WithCancel(s.claim.lease)
 	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
 	judge, policy, toolCall := s.deps.judges, s.rules.policy, c.ToolCall
@@ -154,7 +154,7 @@ func (j *judging) soon() bool {
 	}
 }
 
-func (s *session) readRules() error {
+func (s *Session) readRules() error {
 	ctx, cancel := s.reading()
 	defer cancel()
 	rules, err := s.deps.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
@@ -165,7 +165,7 @@ func (s *session) readRules() error {
 }
 
 // judgePostponed judges what waits since the rules could not be read, and what took a while to judge.
-func (s *session) judgePostponed(d *draft) {
+func (s *Session) judgePostponed(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		if c := s.calls[id]; c != nil && c.unjudged && c.ask != nil {
 			s.judge(d, c)

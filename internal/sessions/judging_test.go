@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
-	"signoff/internal/sessions"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 )
@@ -37,7 +37,7 @@ func (j *slowJudge) letGo() {
 	}
 }
 
-func (j *slowJudge) wire(c *sessions.Config) {
+func (j *slowJudge) wire(c *dispatch.Config) {
 	c.Judge = func(p approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement {
 		j.once.Do(func() { close(j.asked) })
 		<-j.goOn

@@ -9,8 +9,8 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -241,8 +241,8 @@ func TestHeldBackTextIsToldAtADrain(t *testing.T) {
 // ——— rules, approvals and budgets across a restart ———
 
 // away is a server whose agent comes back to its questions only when the test says so.
-func away(back <-chan struct{}, script sessionstest.Script) func(*sessions.Config) {
-	return func(c *sessions.Config) {
+func away(back <-chan struct{}, script sessionstest.Script) func(*dispatch.Config) {
+	return func(c *dispatch.Config) {
 		c.Agents[domain.SourceInternal] = func(ctx context.Context, _ domain.Opening) (domain.Agent, error) {
 			select {
 			case <-back:
@@ -309,7 +309,7 @@ func (u updated) Describe(request domain.Request, tool string, arguments json.Ra
 // TestNoYesToAnOlderVersion: whoever says yes to a call whose tool has changed since is told so at once, and the call is put to
 // them anew. A yes that was taken would be judged again, and might end as a refusal.
 func TestNoYesToAnOlderVersion(t *testing.T) {
-	for name, change := range map[string]func(*sessions.Config){"live": func(*sessions.Config) {}, "parked": parks} {
+	for name, change := range map[string]func(*dispatch.Config){"live": func(*dispatch.Config) {}, "parked": parks} {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				var runs atomic.Int32

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -19,7 +19,7 @@ import (
 const hangs = 20 * time.Second
 
 // hangingWorld is a server whose database hangs for a while with each commit, once it is told to, and then does as fail says.
-func hangingWorld(t *testing.T, asked *atomic.Int32, change ...func(*sessions.Config)) (w *world, hang *atomic.Bool, fail *error) {
+func hangingWorld(t *testing.T, asked *atomic.Int32, change ...func(*dispatch.Config)) (w *world, hang *atomic.Bool, fail *error) {
 	h := &hooked{Store: storetest.SQLite(t)}
 	hang, fail = new(atomic.Bool), new(error)
 	h.commit = func(context.Context, []store.Change) error {
@@ -29,7 +29,7 @@ func hangingWorld(t *testing.T, asked *atomic.Int32, change ...func(*sessions.Co
 		time.Sleep(hangs)
 		return *fail
 	}
-	change = append(change, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery, c.CreateWithin = ages, time.Second, 0 })
+	change = append(change, func(c *dispatch.Config) { c.LeaseTTL, c.LookEvery, c.CreateWithin = ages, time.Second, 0 })
 	w = newWorldThrough(t, h, h.Store, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 		asked.Add(1)
 		return echo(ctx, turn)
@@ -80,7 +80,7 @@ func TestCreationsWhileTheDatabaseHangs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked atomic.Int32
 				leave := make(chan struct{})
-				w, hang, fail := hangingWorld(t, &asked, limited(sessions.Limits{Live: 1}))
+				w, hang, fail := hangingWorld(t, &asked, limited(dispatch.Limits{Live: 1}))
 				before := 0
 				if test.full {
 					w.config.Agents[domain.SourceInternal] = sessionstest.Open(busyUntil(leave))

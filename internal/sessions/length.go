@@ -16,8 +16,8 @@ const (
 )
 
 // measure holds the length of the log, with what is drafted, against its limit, and tells whether the agent may add to it.
-func (s *session) measure(d *draft) (room bool) {
-	limit := int64(s.deps.limits.Events)
+func (s *Session) measure(d *draft) (room bool) {
+	limit := int64(s.deps.maxEvents)
 	length := s.length + int64(len(d.events))
 	usable := limit - closingEvents - closingCallEvents*int64(len(s.progress.Calls)) - closingTextEvents*int64(len(s.progress.Texts))
 	s.warn(d, "events", float64(length), float64(usable)) // of a short log, four fifths of the limit are never reached

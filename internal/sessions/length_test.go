@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -16,7 +16,7 @@ import (
 
 const shortLog = 1200
 
-func lengthLimit(c *sessions.Config) { c.Limits.Events = shortLog }
+func lengthLimit(c *dispatch.Config) { c.Limits.Events = shortLog }
 
 // full fails the test where an execution did not end because of the length of its log, or its log is longer than allowed.
 func (w *world) full(id domain.ExecutionID) {
@@ -90,7 +90,7 @@ func TestALogHasALength(t *testing.T) {
 	} {
 		for kind, change := range map[string]func(*domain.Request){"internal": func(*domain.Request) {}, "external": outside} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				w := newWorld(t, storetest.SQLite(t), script, lengthLimit, func(c *sessions.Config) {
+				w := newWorld(t, storetest.SQLite(t), script, lengthLimit, func(c *dispatch.Config) {
 					c.Agents[domain.SourceACP] = sessionstest.Open(script)
 				})
 				w.full(w.start(change))
@@ -139,7 +139,7 @@ func TestTheLengthCountsOverTurnsAndRestarts(t *testing.T) {
 func TestTheLengthIsWarnedOf(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		return flood(ctx, func(int) error { return t.Host.Emit(ctx, domain.AgentStderr{Text: "x"}) })
-	}, func(c *sessions.Config) { c.Limits.Events = 10_000 })
+	}, func(c *dispatch.Config) { c.Limits.Events = 10_000 })
 	id := w.start()
 	end := w.ended(id)
 	log := w.events(id)

@@ -17,13 +17,13 @@ var consequential = []domain.Class{domain.ClassWrite, domain.ClassExecute, domai
 
 // inquires tells whether somebody is to be asked what became of a call. An external agent is not there any more to wait for that,
 // and of an unattended execution there is nobody to be asked.
-func (s *session) inquires(c *call) bool {
+func (s *Session) inquires(c *call) bool {
 	return !s.external() && !s.execution.Request.Unattended && slices.Contains(consequential, c.Class)
 }
 
 // inquire asks what became of a call, and tells whether it could. From that event on the call is not running, in the log and here: the
 // next driver finds the same question.
-func (s *session) inquire(d *draft, c *call) bool {
+func (s *Session) inquire(d *draft, c *call) bool {
 	hash, err := approvals.Hash(c.ToolCall, s.execution.Request.WorkingDirectory)
 	if err != nil {
 		return false
@@ -42,7 +42,7 @@ func (c *call) wished() domain.Decision {
 
 // resolve acts on what somebody has found out about a lost call. To run it again is another question: it is judged as if it were
 // asked for anew, and never allowed without a person.
-func (s *session) resolve(d *draft, c *call, row domain.Approval) {
+func (s *Session) resolve(d *draft, c *call, row domain.Approval) {
 	if row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
 		c.retry, d.advanced = row.Decision, true
 		s.judge(d, c)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -101,7 +101,7 @@ func TestOptionsOfPromptsHold(t *testing.T) {
 // TestOptionsThatHoldASecret cannot be masked: the agent would be told something else.
 func TestOptionsThatHoldASecret(t *testing.T) {
 	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 20)}
-	w := newWorld(t, storetest.SQLite(t), nil, externally(external), func(c *sessions.Config) { c.Masker = secrets.NewMasker("12345678") })
+	w := newWorld(t, storetest.SQLite(t), nil, externally(external), func(c *dispatch.Config) { c.Masker = secrets.NewMasker("12345678") })
 	id := w.start(outside, keepOpen)
 	prompt := domain.QueuedPrompt{Text: "x", Options: map[string]string{"key": "12345678"}}
 	if _, _, err := w.manager.Prompt(context.Background(), tenant, id, prompt, alice, nil); domain.CodeOf(err) != domain.CodeSecretExposed {

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -154,7 +154,7 @@ func TestNoTurnBeginsDuringADrain(t *testing.T) {
 				return "ran"
 			})
 			return domain.StopEndTurn, err
-		}, func(c *sessions.Config) { c.DrainGrace = 20 * time.Second })
+		}, func(c *dispatch.Config) { c.DrainGrace = 20 * time.Second })
 		id := w.start(keepOpen)
 		w.becomes(id, domain.StatusExecutingTool, 1)
 		w.say(id, "two", "")

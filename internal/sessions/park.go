@@ -16,7 +16,7 @@ import (
 var errPark = errors.New("sessions: the execution is parked")
 
 // parking rings when the session has been quiet for long enough; never where it cannot be parked, or would wake at once.
-func (s *session) parking() (<-chan time.Time, func() bool) {
+func (s *Session) parking() (<-chan time.Time, func() bool) {
 	if !s.parkable() || s.wakesSoon() {
 		return nil, func() bool { return false }
 	}
@@ -33,7 +33,7 @@ const shortRetry = 10 * time.Second
 
 // parkable tells whether another session could go on from the log alone, without anybody noticing. What an external agent
 // asks lives in its process, and so does a session that no other process can take up.
-func (s *session) parkable() bool {
+func (s *Session) parkable() bool {
 	switch {
 	case s.progress.Status == domain.StatusInterrupted:
 		return true
@@ -51,7 +51,7 @@ func (s *session) parkable() bool {
 func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
 
 // wakesSoon tells whether parking is not worth it.
-func (s *session) wakesSoon() bool {
+func (s *Session) wakesSoon() bool {
 	soon := s.deps.parkAfter
 	if s.awaitsRetry() {
 		soon = min(soon, shortRetry)
@@ -61,7 +61,7 @@ func (s *session) wakesSoon() bool {
 }
 
 // wakes is when the session has something to do by itself; nil: never.
-func (s *session) wakes() *time.Time {
+func (s *Session) wakes() *time.Time {
 	resting := func(seconds int) *time.Time {
 		if seconds == 0 {
 			return nil
@@ -84,7 +84,7 @@ func (s *session) wakes() *time.Time {
 
 // park lets the agent and then the execution go. The bell is read first: what was written before that is read here, and what
 // is written after it has the parking refused.
-func (s *session) park() state {
+func (s *Session) park() state {
 	select {
 	case <-s.inbox.bell:
 		return s.hear
@@ -117,7 +117,7 @@ func (s *session) park() state {
 }
 
 // wanted tells whether somebody has left a wish that is to be met now.
-func (s *session) wanted() bool {
+func (s *Session) wanted() bool {
 	w := s.control.requests
 	switch {
 	case w.Cancel != nil:
@@ -133,7 +133,7 @@ func (s *session) wanted() bool {
 
 // letGo stops the agent and gives the execution to whoever claims it when it wakes. An agent that comes to its end at this
 // very moment has the last word.
-func (s *session) letGo(bell int64) state {
+func (s *Session) letGo(bell int64) state {
 	s.turn.reaches(turnHandsOver)
 	if err := s.silence(errPark); err != nil {
 		return s.abandon(err)
@@ -162,13 +162,13 @@ func (s *session) letGo(bell int64) state {
 }
 
 // cameToItsEnd tells whether the turn that was stopped had ended by itself.
-func (s *session) cameToItsEnd() bool {
+func (s *Session) cameToItsEnd() bool {
 	return s.turn.result != nil && s.turn.result.err == nil && s.turn.result.stop != domain.StopCancelled
 }
 
 // onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, or for the time at which a request to the model
 // is repeated, so that no agent is needed before that.
-func (s *session) onlyWaits() bool {
+func (s *Session) onlyWaits() bool {
 	waits := s.progress.Status == domain.StatusPendingToolApproval || s.progress.Status == domain.StatusExecutingTool || s.awaitsRetry()
 	if !waits || !s.parkable() || s.wanted() || len(s.decided) > 0 {
 		return false
@@ -177,13 +177,13 @@ func (s *session) onlyWaits() bool {
 }
 
 // waitOn closes what broke off with the earlier driver and parks the execution at once.
-func (s *session) waitOn() state {
+func (s *Session) waitOn() state {
 	newer, err := s.newerRules()
 	if err != nil {
 		return s.abandon(err)
 	}
 	if newer {
-		s.deps.dispatch.arrived(s)
+		s.deps.dispatch.Recovered(s)
 		return s.goOnWithTurn
 	}
 	d := &draft{}
@@ -198,7 +198,7 @@ func (s *session) waitOn() state {
 // its call tells what the call would do. The time of a rule is of the clock of the replica that made it, and that of a question of another
 // one: so ten minutes more. Where that is too much, an agent is opened in vain; were it too little, the rule would not be
 // noticed, and the call would wait for a person who has already answered.
-func (s *session) newerRules() (bool, error) {
+func (s *Session) newerRules() (bool, error) {
 	if err := s.readRules(); err != nil {
 		return false, err
 	}

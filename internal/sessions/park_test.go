@@ -9,15 +9,15 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 )
 
 // parks lets go of what waits almost at once.
-func parks(c *sessions.Config) {
+func parks(c *dispatch.Config) {
 	c.ParkAfter, c.LookEvery = time.Millisecond, 20*time.Millisecond
 }
 
@@ -116,7 +116,7 @@ func TestWhatOnlyWaitsIsParkedAfterAKill(t *testing.T) {
 		first.killed()
 
 		opened := 0
-		second := newWorld(t, s, nil, parks, func(c *sessions.Config) {
+		second := newWorld(t, s, nil, parks, func(c *dispatch.Config) {
 			open := sessionstest.Open(resuming(&starts))
 			c.Agents[domain.SourceInternal] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 				opened++

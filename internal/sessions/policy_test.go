@@ -13,9 +13,9 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -452,7 +452,7 @@ func TestToolsGetMaskedOutput(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 		_, err := turn.Host.Run(ctx, domain.Command{Argv: []string{"a " + canary + " b " + canary[:9]}}, &got)
 		return domain.StopEndTurn, err
-	}, masking, func(c *sessions.Config) { c.Sandbox = byteByByte{} })
+	}, masking, func(c *dispatch.Config) { c.Sandbox = byteByByte{} })
 	if e := w.ended(w.start()); e.Status != domain.StatusCompleted {
 		t.Errorf("%+v", e.Output.Error)
 	}
@@ -486,7 +486,7 @@ func TestHostGivesSecretsAndNotes(t *testing.T) {
 			err = domain.Errorf(domain.CodeInternal, "%+v", again)
 		}
 		return domain.StopEndTurn, err
-	}, masking, func(c *sessions.Config) { c.Sandbox = box })
+	}, masking, func(c *dispatch.Config) { c.Sandbox = box })
 	id := w.start(func(r *domain.Request) { r.Memory, r.RunbookID = true, "deploy" })
 	if e := w.ended(id); e.Status != domain.StatusCompleted {
 		t.Errorf("%+v", e.Output.Error)
@@ -524,7 +524,7 @@ func TestToolOutputIsReadable(t *testing.T) {
 	}
 }
 
-func masking(c *sessions.Config) {
+func masking(c *dispatch.Config) {
 	vault, err := secrets.NewVault(secrets.Secret{Name: "key", Variable: "KEY", Value: canary})
 	if err != nil {
 		panic(err)

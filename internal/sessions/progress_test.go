@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
 // asTheLogTells has every session of a server held against its log after each of its commits: what it knows of itself is what another
 // server would read there.
-func asTheLogTells(t testing.TB, s *store.Store) func(*sessions.Config) {
-	return func(c *sessions.Config) {
+func asTheLogTells(t testing.TB, s *store.Store) func(*dispatch.Config) {
+	return func(c *dispatch.Config) {
 		c.OnCommit(func(id domain.ExecutionID, seq int64, live *domain.Progress) {
 			log, err := s.Events(context.Background(), id, 0, int(seq))
 			if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -30,8 +30,8 @@ func busyUntil(release <-chan struct{}) sessionstest.Script {
 	}
 }
 
-func limited(limits sessions.Limits) func(*sessions.Config) {
-	return func(c *sessions.Config) { c.Limits, c.LookEvery = limits, 50*time.Millisecond }
+func limited(limits dispatch.Limits) func(*dispatch.Config) {
+	return func(c *dispatch.Config) { c.Limits, c.LookEvery = limits, 50*time.Millisecond }
 }
 
 func (w *world) begin(of domain.TenantID, key string) (domain.Execution, error) {
@@ -56,7 +56,7 @@ func (w *world) position(id domain.ExecutionID) int {
 func TestBeyondTheLimitExecutionsAreQueued(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		release := make(chan struct{})
-		w := newWorld(t, s, busyUntil(release), limited(sessions.Limits{Live: 2, Queued: 3, QueuedPerTenant: 2}))
+		w := newWorld(t, s, busyUntil(release), limited(dispatch.Limits{Live: 2, Queued: 3, QueuedPerTenant: 2}))
 		var ids []domain.ExecutionID
 		for range 4 {
 			ids = append(ids, w.start())
@@ -111,7 +111,7 @@ func TestATenantLeavesRoomForOthers(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	s := &watched{Store: storetest.SQLite(t), looked: make(chan struct{}, 100)}
-	w := newWorldThrough(t, s, s.Store, busyUntil(release), limited(sessions.Limits{Live: 5, LivePerTenant: 1}), func(c *sessions.Config) { c.LookEvery = ages })
+	w := newWorldThrough(t, s, s.Store, busyUntil(release), limited(dispatch.Limits{Live: 5, LivePerTenant: 1}), func(c *dispatch.Config) { c.LookEvery = ages })
 	<-s.looked
 	busy := w.start()
 	w.until(busy, domain.MessageDeltaType)
@@ -132,13 +132,13 @@ func TestAnotherReplicaTakesFromTheQueue(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		release := make(chan struct{})
 		script := busyUntil(release)
-		first := newWorld(t, s, script, limited(sessions.Limits{Live: 1}))
+		first := newWorld(t, s, script, limited(dispatch.Limits{Live: 1}))
 		busy, waiting := first.start(), first.start()
 		first.until(busy, domain.MessageDeltaType)
 		if !s.Shared() {
 			first.killed()
 		}
-		second := newWorld(t, s, script, limited(sessions.Limits{Live: 2}))
+		second := newWorld(t, s, script, limited(dispatch.Limits{Live: 2}))
 		second.until(waiting, domain.MessageDeltaType)
 		close(release)
 		second.ended(busy)

@@ -32,12 +32,12 @@ func RecoveryDelay(n int) time.Duration {
 
 // exhausted tells whether the execution has been recovered too often without progress. One that waits for somebody has not: before they
 // answer nobody can get any further, and the question must not be lost.
-func (s *session) exhausted() bool {
+func (s *Session) exhausted() bool {
 	return s.execution.Recovery > maxRecoveries && !s.anyCall(func(c *call) bool { return c.waits() || (c.running() && s.inquires(c)) })
 }
 
 // notRecovered is the interruption of an execution that is exhausted.
-func (s *session) notRecovered() *interruption {
+func (s *Session) notRecovered() *interruption {
 	why := &interruption{
 		cause: domain.CauseRecovery, code: domain.CodeRecoveryLimit,
 		reason: "The server stopped again and again while it drove this execution, and in ten recoveries no message and no call was finished. " +

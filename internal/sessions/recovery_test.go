@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
@@ -132,7 +133,7 @@ func TestIdleIsNotRecoveredInVain(t *testing.T) {
 // resting is a world in a bubble whose clock jumps, with the delays of a real server. Worlds of one store are one server that is started again.
 func resting(t *testing.T, s *store.Store, script sessionstest.Script) *world {
 	t.Helper()
-	w := newWorld(t, s, script, func(c *sessions.Config) { c.LeaseTTL, c.LookEvery = ages, 100*time.Millisecond })
+	w := newWorld(t, s, script, func(c *dispatch.Config) { c.LeaseTTL, c.LookEvery = ages, 100*time.Millisecond })
 	w.patience = time.Hour // longer than all delays, and soon over where something never comes
 	return w
 }

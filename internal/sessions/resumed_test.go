@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -41,7 +41,7 @@ func tells(err error, pointer, id string) bool {
 func TestResumeFromInTheQueue(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		release := make(chan struct{})
-		w := newWorld(t, s, busyUntil(release), externally(&sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 20)}), limited(sessions.Limits{Live: 1}))
+		w := newWorld(t, s, busyUntil(release), externally(&sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 20)}), limited(dispatch.Limits{Live: 1}))
 		from := w.resuming()
 		busy := w.start()
 		key := &store.Idempotency{Key: "k", BodyHash: []byte("h")}
@@ -99,7 +99,7 @@ func TestQueuedBesideAnAgentThatIsLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
 		release, leave := make(chan struct{}), make(chan struct{})
-		w := newWorld(t, storetest.SQLite(t), busyUntil(release), limited(sessions.Limits{Live: 2}), func(c *sessions.Config) {
+		w := newWorld(t, storetest.SQLite(t), busyUntil(release), limited(dispatch.Limits{Live: 2}), func(c *dispatch.Config) {
 			c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 				agent, err := external.Open(ctx, opening)
 				if opening.Execution.Request.ResumeFrom == "" {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"signoff/internal/audit"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
-	"signoff/internal/sessions"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
 )
@@ -30,7 +30,7 @@ func TestRetention(t *testing.T) {
 		}
 		defer follower.Close()
 
-		w.sweep(sessions.NewSweeper(w.store, w.log, time.Nanosecond), 1)
+		w.sweep(dispatch.NewSweeper(w.store, w.log, time.Nanosecond), 1)
 		if _, err := w.store.Execution(t.Context(), tenant, over); domain.CodeOf(err) != domain.CodeNotFound {
 			t.Errorf("it is there: %v", err)
 		}
@@ -52,7 +52,7 @@ func TestRetention(t *testing.T) {
 }
 
 // sweep runs a sweeper until it has removed so many.
-func (w *world) sweep(sweeper *sessions.Sweeper, want int64) {
+func (w *world) sweep(sweeper *dispatch.Sweeper, want int64) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -114,7 +114,7 @@ func TestRetentionIsBounded(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second) // two rounds
 				defer cancel()
 				a := test.attic
-				sweeper := sessions.NewSweeper(&a, events.NewLog(oneServer{}), test.keep)
+				sweeper := dispatch.NewSweeper(&a, events.NewLog(oneServer{}), test.keep)
 				sweeper.Run(ctx)
 				if sweeper.Removed() != test.removed || a.left != test.left || a.asked != test.asked || int64(len(a.forgotten)) != test.forgets {
 					t.Errorf("%d removed, %d left, asked %d times, forgotten %v", sweeper.Removed(), a.left, a.asked, a.forgotten)

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -106,7 +106,7 @@ func TestTheClockStandsStillWhileARetryWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent := &turnedAway{waits: waits}
-			onFakeTimeWith(t, func(c *sessions.Config) {
+			onFakeTimeWith(t, func(c *dispatch.Config) {
 				c.Agents[domain.SourceInternal] = sessionstest.Open(agent.prompt)
 				c.LookEvery = time.Second
 			}, func(t *testing.T, w *world) {
@@ -125,7 +125,7 @@ func TestTheClockRunsAgainAfterARetry(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"short": 5 * time.Second, "long": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			agent := &turnedAway{waits: []time.Duration{wait}}
-			onFakeTimeWith(t, func(c *sessions.Config) {
+			onFakeTimeWith(t, func(c *dispatch.Config) {
 				c.LookEvery = time.Second
 				c.Agents[domain.SourceInternal] = sessionstest.Open(func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 					if _, err := agent.prompt(ctx, turn); err != nil {
@@ -169,7 +169,7 @@ func TestALongRetryIsParked(t *testing.T) {
 
 // TestAKillWhileARetryWaits does not bring the repetition forward, and nobody holds it meanwhile. It counts from the first failure on.
 func TestAKillWhileARetryWaits(t *testing.T) {
-	for name, change := range map[string]func(*sessions.Config){"held": func(*sessions.Config) {}, "parked": parks} {
+	for name, change := range map[string]func(*dispatch.Config){"held": func(*dispatch.Config) {}, "parked": parks} {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				agent := &turnedAway{waits: []time.Duration{3 * time.Second}}
@@ -205,7 +205,7 @@ func TestADrainWhileARetryWaits(t *testing.T) {
 
 // TestWhatPeopleWantWhileARetryWaits is met at once, also where the execution is parked.
 func TestWhatPeopleWantWhileARetryWaits(t *testing.T) {
-	for name, change := range map[string]func(*sessions.Config){"held": func(*sessions.Config) {}, "parked": parks} {
+	for name, change := range map[string]func(*dispatch.Config){"held": func(*dispatch.Config) {}, "parked": parks} {
 		wait := 8 * time.Second // too short to be parked, unless everything is
 		if name == "parked" {
 			wait = time.Hour
@@ -259,7 +259,7 @@ func TestWhatPeopleWantWhileARetryWaits(t *testing.T) {
 // TestAWokenRetryIsNotEarly: what others write wakes the execution, and not its request.
 func TestAWokenRetryIsNotEarly(t *testing.T) {
 	agent := &turnedAway{waits: []time.Duration{time.Hour}}
-	onFakeTimeWith(t, func(c *sessions.Config) {
+	onFakeTimeWith(t, func(c *dispatch.Config) {
 		c.Agents[domain.SourceInternal] = sessionstest.Open(agent.prompt)
 		c.LookEvery = time.Second
 	}, func(t *testing.T, w *world) {

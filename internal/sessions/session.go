@@ -12,17 +12,15 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/failpoint"
-	"signoff/internal/secrets"
 	"signoff/internal/store"
-	"signoff/internal/workspace"
 )
 
-// session drives one execution. Its goroutine alone touches it, but for what is marked otherwise.
-type session struct {
-	deps      *dependencies
+// Session drives one execution. Its goroutine alone touches it, but for what is marked otherwise.
+type Session struct {
+	deps      *Engine
 	execution domain.Execution // its fields that never change; what changes is in progress
 	claim     claim
-	progress  *domain.Progress // what the log implies; only [session.emit] changes it
+	progress  *domain.Progress // what the log implies; only [Session.emit] changes it
 	clock     clock            // of the events
 	length    int64            // of the log, as far as this session knows
 	turn      turnRun
@@ -38,38 +36,6 @@ type session struct {
 	held      *draft   // what the agent said last, as it came with the end of the turn; nil: all is written
 }
 
-// dependencies are what the sessions of a server share.
-type dependencies struct {
-	dispatch   dispatcher
-	store      Store
-	log        *events.Log
-	agents     map[domain.SourceType]OpenAgent
-	sandbox    Sandbox
-	workspace  *workspace.Workspace
-	vault      Vault
-	masker     *secrets.Masker
-	judges     Judge
-	limits     Limits
-	parkAfter  time.Duration
-	drainGrace time.Duration
-	leases     leaseholder
-	commands   *commandQueue
-	draining   chan struct{} // closes with the drain
-
-	committed func(domain.ExecutionID, int64, *domain.Progress) // see [Config]; nil but in tests
-	wallClock func() time.Time
-}
-
-// dispatcher starts sessions, and is told by them how they get on.
-type dispatcher interface {
-	// arrived tells that a session has read what the earlier driver left.
-	arrived(s *session)
-	// orphan has an execution given back that nobody drives here any more.
-	orphan(id domain.ExecutionID, epoch int64)
-	// left tells that a session is over, and its agent with it.
-	left(s *session)
-}
-
 // claim is the right to drive an execution, and how it was got and goes.
 type claim struct {
 	epoch    int64
@@ -79,12 +45,6 @@ type claim struct {
 	bell     int64           // as it stood when the execution was claimed
 	released bool            // the execution is given back when the session has left
 	parked   bool            // nobody drives the execution any more
-	departed chan struct{}   // closes when the session has left, and its agent with it
-
-	// Guarded by the manager.
-	contested bool // it was claimed again before this session had left
-	arriving  bool // it reads what the earlier driver left
-	summoned  bool // somebody else has written to it
 }
 
 // control is what others want of the execution, and when the session looks again.
@@ -139,9 +99,31 @@ type refusal struct {
 // state is a method of the session that stays in one state and returns the next; nil ends the session.
 type state func() state
 
-// run goes from state to state. A bug in a session must not take the server down with all the others, and must not
-// leave an execution that looks alive.
-func (s *session) run() {
+// Execution is the one that the session drives, as it was when the session was made.
+func (s *Session) Execution() domain.Execution { return s.execution }
+
+// Cancel has the session end as soon as it runs. It is called before [Session.Run].
+func (s *Session) Cancel(request *store.CancelRequest) { s.control.requests.Cancel = request }
+
+// Recover has the session go on from the log of an earlier driver, or of an execution that was queued. The bell is how often somebody had
+// written to the execution when it was claimed. It is called before [Session.Run].
+func (s *Session) Recover(bell int64) {
+	s.claim.recovers, s.claim.bell, s.control.quiet = true, bell, time.Time{}
+}
+
+// LetGo tells, when the session has left, whether the execution goes on without it.
+func (s *Session) LetGo() bool { return s.claim.released || s.claim.parked }
+
+// Dismiss lets a session go that was never run.
+func (s *Session) Dismiss() {
+	s.control.watcher.Close()
+	s.closeAgent()
+	s.deps.dispatch.Left(s)
+}
+
+// Run drives the execution until it has ended, or is let go of. A bug in a session must not take the server down with all the others, and
+// must not leave an execution that looks alive.
+func (s *Session) Run() {
 	defer s.leave()
 	defer func() {
 		if r := recover(); r != nil {
@@ -155,7 +137,7 @@ func (s *session) run() {
 }
 
 // crashed books the execution as failed, unless what it would write is what panics.
-func (s *session) crashed() {
+func (s *Session) crashed() {
 	defer func() {
 		if r := recover(); r != nil {
 			s.abandon(fmt.Errorf("sessions: panic after panic: %v", r))
@@ -178,7 +160,7 @@ var errCrashed = errors.New("sessions: panic")
 
 // leave ends the agent and only then lets go of the execution: whoever drives it next may be this server, at once, and
 // the tools of two drivers must never run together.
-func (s *session) leave() {
+func (s *Session) leave() {
 	s.inbox.close(errOver)
 	s.control.watcher.Close()
 	s.vacate((*call).awaitsSlot)
@@ -189,12 +171,12 @@ func (s *session) leave() {
 	s.closeAgent()
 	s.vacate(func(*call) bool { return true })
 	if s.claim.released {
-		s.deps.dispatch.orphan(s.execution.ID, s.claim.epoch)
+		s.deps.dispatch.Release(s.execution.ID, s.claim.epoch)
 	}
-	s.deps.dispatch.left(s)
+	s.deps.dispatch.Left(s)
 }
 
-func (s *session) vacate(which func(*call) bool) {
+func (s *Session) vacate(which func(*call) bool) {
 	for _, c := range s.calls {
 		if which(c) {
 			c.vacate()
@@ -202,7 +184,7 @@ func (s *session) vacate(which func(*call) bool) {
 	}
 }
 
-func (s *session) closeAgent() {
+func (s *Session) closeAgent() {
 	if s.agent.opening != nil {
 		s.agent.open, s.agent.opening = s.agent.opening.stop(), nil
 	}
@@ -218,10 +200,10 @@ func (s *session) closeAgent() {
 }
 
 // external tells whether the agent is a process that keeps a history of its own.
-func (s *session) external() bool { return s.execution.Request.Source.Type == domain.SourceACP }
+func (s *Session) external() bool { return s.execution.Request.Source.Type == domain.SourceACP }
 
 // now is the turn that a fact belongs to; 0 between two turns.
-func (s *session) now() int {
+func (s *Session) now() int {
 	if s.progress.Turn.Open {
 		return s.progress.Turn.Number
 	}
@@ -229,8 +211,8 @@ func (s *session) now() int {
 }
 
 // outlive waits until Prompt has returned, however long that takes.
-func (s *session) outlive() {
-	late := time.NewTimer(stopGrace)
+func (s *Session) outlive() {
+	late := time.NewTimer(StopGrace)
 	defer late.Stop()
 	for {
 		select {
@@ -246,7 +228,7 @@ var errOver = errors.New("sessions: the session is over")
 
 // attempt commits a change that may be refused, because somebody else was faster: then the session is as it was before, and looks again.
 // Nothing else is committed while it is drafted.
-func (s *session) attempt(drafted func() *draft) error {
+func (s *Session) attempt(drafted func() *draft) error {
 	before := s.progress.Clone()
 	err := s.commit(drafted())
 	if err != nil {
@@ -256,7 +238,7 @@ func (s *session) attempt(drafted func() *draft) error {
 }
 
 // tellHeld writes what is held where nothing else follows it: half an answer, of a turn that the next driver goes on with.
-func (s *session) tellHeld() error {
+func (s *Session) tellHeld() error {
 	d := s.held
 	if d == nil {
 		return nil
@@ -269,7 +251,7 @@ func (s *session) tellHeld() error {
 // came in the same moment, and are one commit. While the database is away it tries again: the agent goes
 // on into the inbox meanwhile. It gives up where the lease is lost, where the change is refused, and where nobody can
 // tell whether it was written.
-func (s *session) commit(d *draft) error {
+func (s *Session) commit(d *draft) error {
 	if d.empty() { // nothing to write, but perhaps somebody to answer
 		d.answer()
 		return nil
@@ -309,7 +291,7 @@ func (s *session) commit(d *draft) error {
 }
 
 // abandon ends the session without a further write. Whoever claims the execution next goes on from the log.
-func (s *session) abandon(why error) state {
+func (s *Session) abandon(why error) state {
 	slog.Warn("session abandoned", "execution", s.execution.ID, "epoch", s.claim.epoch, "why", why)
 	s.claim.released = true
 	return nil

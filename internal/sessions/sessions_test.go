@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -219,12 +219,12 @@ func TestRememberedForTheExecution(t *testing.T) {
 
 func TestCapabilitiesAndSandboxRefuseWithoutAsking(t *testing.T) {
 	for name, test := range map[string]struct {
-		config  func(*sessions.Config)
+		config  func(*dispatch.Config)
 		request func(*domain.Request)
 		code    domain.Code
 	}{
-		"capability denies": {func(*sessions.Config) {}, func(r *domain.Request) { r.Capabilities.Execute = domain.Deny }, domain.CodePolicyDenied},
-		"no sandbox": {func(c *sessions.Config) { c.Sandbox = sessionstest.Sandbox{Kind: "none"} }, func(*domain.Request) {},
+		"capability denies": {func(*dispatch.Config) {}, func(r *domain.Request) { r.Capabilities.Execute = domain.Deny }, domain.CodePolicyDenied},
+		"no sandbox": {func(c *dispatch.Config) { c.Sandbox = sessionstest.Sandbox{Kind: "none"} }, func(*domain.Request) {},
 			domain.CodeSandboxUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // answerByRules answers the open questions that a rule covers by now: somebody who says always to one of five equal
 // calls does not want to be asked about the other four. Each is a change of its own, so that a person who is
 // faster wins, like everywhere; what became of them is then read like any other decision.
-func (s *session) answerByRules() error {
+func (s *Session) answerByRules() error {
 	if err := s.readRules(); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *call) answerable() bool {
 }
 
 // answerByRule writes the decision of a rule, in the name of who made it.
-func (s *session) answerByRule(c *call, judgement approvals.Judgement) error {
+func (s *Session) answerByRule(c *call, judgement approvals.Judgement) error {
 	rule := judgement.Decider
 	if rule.Scope == "" {
 		return nil // a rule of the request: it was there when the question was asked, and nobody is its author

@@ -14,7 +14,7 @@ import (
 // The states of an execution, in the order in which a run visits them.
 
 // queued is where every execution starts.
-func (s *session) queued() state {
+func (s *Session) queued() state {
 	switch {
 	case s.claim.recovers:
 		return s.takeUp
@@ -34,7 +34,7 @@ func (s *session) queued() state {
 }
 
 // initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
-func (s *session) initializing() state {
+func (s *Session) initializing() state {
 	o := s.agent.opening
 	if s.agent.opening = nil; o == nil {
 		o = s.beginToOpen()
@@ -70,7 +70,7 @@ type opening struct {
 	err    error
 }
 
-func (s *session) beginToOpen() *opening {
+func (s *Session) beginToOpen() *opening {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o := &opening{cancel: cancel, done: make(chan struct{})}
 	with := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.agent.loading, Log: s.agentLog(), Options: s.progress.Options}
@@ -96,7 +96,7 @@ func (o *opening) stop() domain.Agent {
 }
 
 // today is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.
-func (s *session) today() domain.Execution {
+func (s *Session) today() domain.Execution {
 	execution := s.execution
 	execution.Status, execution.Turn, execution.Rounds, execution.Usage = s.progress.Status, s.progress.Turn.Number, s.progress.Turn.Rounds, s.progress.Usage
 	return execution
@@ -104,7 +104,7 @@ func (s *session) today() domain.Execution {
 
 // opened goes on when the agent is there, or will not be. What an execution was in the middle of is not lost with an
 // agent that cannot be started, or cannot take up its session: somebody may mend that, or choose to begin anew.
-func (s *session) opened(err error) state {
+func (s *Session) opened(err error) state {
 	switch {
 	case err == nil:
 		return s.begin
@@ -120,7 +120,7 @@ func (s *session) opened(err error) state {
 }
 
 // waiting: the agent thinks, nothing has arrived. While it waits to repeat a request to its model, the clock stands still.
-func (s *session) waiting() state {
+func (s *Session) waiting() state {
 	if !s.awaitsRetry() {
 		return s.listen()
 	}
@@ -130,12 +130,12 @@ func (s *session) waiting() state {
 }
 
 // awaitsRetry tells whether the turn waits for the time at which a request to the model is repeated.
-func (s *session) awaitsRetry() bool {
+func (s *Session) awaitsRetry() bool {
 	return s.progress.Turn.Open && time.Now().Before(s.progress.RetryAt())
 }
 
 // current is the state method of the derived status.
-func (s *session) current() state {
+func (s *Session) current() state {
 	switch s.progress.Status {
 	case domain.StatusStreaming, domain.StatusPendingToolApproval, domain.StatusExecutingTool:
 		return s.listen
@@ -149,7 +149,7 @@ func (s *session) current() state {
 }
 
 // listen waits for the one thing that happens next in a turn.
-func (s *session) listen() state {
+func (s *Session) listen() state {
 	expiry, stopExpiry := s.nextExpiry()
 	defer stopExpiry()
 	out, stopClock := s.timeLeft()
@@ -159,7 +159,7 @@ func (s *session) listen() state {
 
 // timeLeft rings when the turn has been active for as long as it may; never while its clock stands still. The time that people and
 // clients take is not the agent's.
-func (s *session) timeLeft() (<-chan time.Time, func() bool) {
+func (s *Session) timeLeft() (<-chan time.Time, func() bool) {
 	limit := time.Duration(s.execution.Request.TimeoutSeconds) * time.Second
 	if limit == 0 || !s.progress.Active() {
 		return nil, func() bool { return false }
@@ -170,7 +170,7 @@ func (s *session) timeLeft() (<-chan time.Time, func() bool) {
 
 // await waits for whatever comes first: that a question expires, that the time is out, and what can come in any state
 // that waits. A channel that is nil never delivers.
-func (s *session) await(expiry, out <-chan time.Time, over state) state {
+func (s *Session) await(expiry, out <-chan time.Time, over state) state {
 	parking, stopParking := s.parking()
 	defer stopParking()
 	select {
@@ -197,7 +197,7 @@ func (s *session) await(expiry, out <-chan time.Time, over state) state {
 }
 
 // hear takes what the agent has said.
-func (s *session) hear() state {
+func (s *Session) hear() state {
 	s.control.quiet = time.Now()
 	if err := s.takeIn(); err != nil {
 		return s.abandon(err)
@@ -215,7 +215,7 @@ func (s *session) hear() state {
 }
 
 // look checks whether the bell was rung by somebody else.
-func (s *session) look() state {
+func (s *Session) look() state {
 	if s.control.watcher.ForeignWrites() == s.control.seen {
 		return s.current()
 	}
@@ -224,7 +224,7 @@ func (s *session) look() state {
 
 // sync reads what others have written: wishes and decisions. The count of their writes is taken before the reading and
 // noted only after all of it, so that nothing that came in between is taken for read.
-func (s *session) sync() state {
+func (s *Session) sync() state {
 	stirred := s.control.watcher.ForeignWrites()
 	err := s.heed()
 	switch {
@@ -251,7 +251,7 @@ func (s *session) sync() state {
 }
 
 // superseded tells whether the turn that runs is to make room for a prompt that does not want to wait.
-func (s *session) superseded() bool {
+func (s *Session) superseded() bool {
 	return s.turn.stop != nil && len(s.control.requests.Prompts) > 0 && s.control.requests.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
 }
 
@@ -259,25 +259,25 @@ func (s *session) superseded() bool {
 const readPause = 250 * time.Millisecond
 
 // readAgain stays in the state: a database that is away for a moment must not cost the call that runs.
-func (s *session) readAgain(err error) state {
+func (s *Session) readAgain(err error) state {
 	s.postpone(err)
 	return s.current()
 }
 
 // postpone has what could not be read now read in a moment.
-func (s *session) postpone(err error) {
+func (s *Session) postpone(err error) {
 	slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
 	s.control.again = time.After(readPause)
 }
 
-func (s *session) cancelTurn() state {
+func (s *Session) cancelTurn() state {
 	if err := s.silence(errCancelled); err != nil {
 		return s.abandon(err)
 	}
 	return s.finish(s.cancellation())
 }
 
-func (s *session) interruptTurn() state {
+func (s *Session) interruptTurn() state {
 	s.turn.reaches(turnSuperseded)
 	if err := s.silence(errSuperseded); err != nil {
 		return s.abandon(err)
@@ -288,7 +288,7 @@ func (s *session) interruptTurn() state {
 	return s.conclude
 }
 
-func (s *session) timeOut() state {
+func (s *Session) timeOut() state {
 	if err := s.silence(errTimedOut); err != nil {
 		return s.abandon(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
 // a message that broke off is interrupted, and what became of a call that may have run is asked or unknown.
-func (s *session) takeUp() state {
+func (s *Session) takeUp() state {
 	failpoint.Hit(failpoint.SessionTakingUp)
 	if broken, err := s.remember(); err != nil {
 		if broken {
@@ -25,7 +25,7 @@ func (s *session) takeUp() state {
 	if s.onlyWaits() {
 		return s.waitOn
 	}
-	s.deps.dispatch.arrived(s)
+	s.deps.dispatch.Recovered(s)
 	failpoint.Hit(failpoint.SessionRemembered)
 	switch {
 	case s.control.requests.Cancel != nil:
@@ -41,7 +41,7 @@ func (s *session) takeUp() state {
 
 // rested goes on with an execution that has no process, and needs none before somebody wants something of it. It can get no further
 // until then, so no recovery of it is in vain.
-func (s *session) rested() state {
+func (s *Session) rested() state {
 	s.agent.transcript = nil // nobody needs it before somebody prompts
 	if s.execution.Recovery > 0 {
 		if err := s.commit(&draft{advanced: true}); err != nil {
@@ -53,12 +53,12 @@ func (s *session) rested() state {
 
 // waitsForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they
 // were asked must not be lost with it.
-func (s *session) waitsForSomebody() bool {
+func (s *Session) waitsForSomebody() bool {
 	return s.anyCall((*call).waits)
 }
 
 // goOnWithTurn closes what broke off, and takes the turn up again where that is safe.
-func (s *session) goOnWithTurn() state {
+func (s *Session) goOnWithTurn() state {
 	d := &draft{}
 	why := s.obstacle()
 	if why == nil || s.progress.Status == domain.StatusQueued {
@@ -83,7 +83,7 @@ func (s *session) goOnWithTurn() state {
 }
 
 // takenUpAs is the reason that the log gives for the beginning of another driver.
-func (s *session) takenUpAs() string {
+func (s *Session) takenUpAs() string {
 	switch {
 	case s.progress.Status == domain.StatusQueued && s.progress.Turn.Number == 0:
 		return "" // it was to begin here
@@ -95,12 +95,12 @@ func (s *session) takenUpAs() string {
 }
 
 // closeBroken closes the texts that the earlier driver did not.
-func (s *session) closeBroken(d *draft) {
+func (s *Session) closeBroken(d *draft) {
 	s.closeTexts(d, false)
 }
 
 // obstacle is why the execution cannot simply go on; nil where it can.
-func (s *session) obstacle() *interruption {
+func (s *Session) obstacle() *interruption {
 	if reason := s.processLost(); reason != "" {
 		why := processGone(reason)
 		return &why
@@ -114,7 +114,7 @@ func (s *session) obstacle() *interruption {
 // processLost is why a turn of an external agent cannot simply go on. Our own agent asks before it repeats a call; an
 // external one is asked nothing by anybody, so a person is. One that had not said a word may have heard its prompt all
 // the same, and have done half of it: some agents act unasked, and tell of it later.
-func (s *session) processLost() string {
+func (s *Session) processLost() string {
 	if !s.external() || !s.progress.Turn.Open {
 		return ""
 	}
@@ -131,7 +131,7 @@ const cannotLoad = "The agent cannot take up a session of an earlier process."
 
 // closeLost ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
 // left who would wait for an answer. Where it matters what became of one, a person is asked first.
-func (s *session) closeLost(d *draft) {
+func (s *Session) closeLost(d *draft) {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		c := s.calls[id]
 		switch {
@@ -156,7 +156,7 @@ func (s *session) closeLost(d *draft) {
 
 // readLog applies the log from its beginning, and puts what it amounts to in the place of what the session has thought. It tells whether
 // the log is broken where it fails. None of its pages is kept: of a million events they would be hundreds of megabytes.
-func (s *session) readLog(transcript *domain.Transcript) (broken bool, err error) {
+func (s *Session) readLog(transcript *domain.Transcript) (broken bool, err error) {
 	progress := domain.NewProgress()
 	folded := []domain.Folded{progress}
 	if transcript != nil {
@@ -175,7 +175,7 @@ func (s *session) readLog(transcript *domain.Transcript) (broken bool, err error
 }
 
 // readTranscript reads what was said, for an agent that knows nothing of it.
-func (s *session) readTranscript() error {
+func (s *Session) readTranscript() error {
 	transcript := domain.NewTranscript()
 	if err := eachEvent(s.claim.lease, s.deps.store, s.execution.ID, transcript.Apply); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (s *session) readTranscript() error {
 
 // remember reads the log of an execution that is taken up, and the rows beside it. A log that is broken, and not only out of reach, will
 // be the next time, too.
-func (s *session) remember() (broken bool, err error) {
+func (s *Session) remember() (broken bool, err error) {
 	if broken, err = s.readLog(domain.NewTranscript()); err != nil {
 		return broken, err
 	}
@@ -213,7 +213,7 @@ func (s *session) remember() (broken bool, err error) {
 }
 
 // attachCalls has a call for each that the log leaves open, and for no other.
-func (s *session) attachCalls() {
+func (s *Session) attachCalls() {
 	for id, c := range s.calls {
 		if s.progress.Calls[id] == nil {
 			s.endCall(c)
@@ -233,7 +233,7 @@ func (s *session) attachCalls() {
 
 // recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
 // question about a call that counts: a yes to an earlier one has been used, and must not let the call run twice.
-func (s *session) recallApproval(row domain.Approval) {
+func (s *Session) recallApproval(row domain.Approval) {
 	c, open := s.calls[row.Call.ID]
 	if open && row.ID == c.logged().Under {
 		c.ranUnder(row)
@@ -275,7 +275,7 @@ func recalled(open domain.OpenCall) audit.Provenance {
 }
 
 // history is what the agent starts from: what the client brought along, and what is in the log.
-func (s *session) history() ([]domain.Message, error) {
+func (s *Session) history() ([]domain.Message, error) {
 	var history []domain.Message
 	for _, m := range slices.Concat(s.execution.Request.Context, s.execution.Request.Messages) {
 		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
@@ -295,7 +295,7 @@ func (s *session) history() ([]domain.Message, error) {
 }
 
 // agentLog reads what was logged of the agent's session: by the executions that it was taken over from, and by this one.
-func (s *session) agentLog() domain.AgentLog {
+func (s *Session) agentLog() domain.AgentLog {
 	logs, execution := s.deps.store, s.execution
 	return func(ctx context.Context, take func(domain.Request, domain.Event)) error {
 		chain := []domain.Execution{execution}
@@ -325,6 +325,9 @@ func (s *session) agentLog() domain.AgentLog {
 
 // longestChain is how many executions that went on with one agent session are read.
 const longestChain = 100
+
+// eventPage is how many events of a log are read at once.
+const eventPage = 500
 
 // eachEvent reads a log page by page, to its end or to the first error of take.
 func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func(domain.Event) error) error {

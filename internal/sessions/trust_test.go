@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"signoff/internal/sessions"
+	"signoff/internal/dispatch"
 	"signoff/internal/store/storetest"
 )
 
@@ -35,7 +35,7 @@ func TestSupervisorsAreTold(t *testing.T) {
 			heard := &supervisors{}
 			h := &hooked{Store: storetest.SQLite(t), shared: shared}
 			before := time.Now()
-			w := newWorldThrough(t, h, h.Store, nil, func(c *sessions.Config) { c.LeaseTTL, c.Trust = time.Hour, heard.trust })
+			w := newWorldThrough(t, h, h.Store, nil, func(c *dispatch.Config) { c.LeaseTTL, c.Trust = time.Hour, heard.trust })
 			after := time.Now()
 			w.stop()
 			all := heard.told()

@@ -66,7 +66,7 @@ type agentHandle struct {
 }
 
 // begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
-func (s *session) begin() state {
+func (s *Session) begin() state {
 	d := &draft{}
 	s.introduce(d)
 	if !s.progress.Turn.Open {
@@ -78,7 +78,7 @@ func (s *session) begin() state {
 }
 
 // advance starts the next turn with the agent that is there, or opens it again where its process is gone.
-func (s *session) advance() state {
+func (s *Session) advance() state {
 	if s.deps.isDraining() {
 		return s.handOver // its prompt is the next driver's
 	}
@@ -102,7 +102,7 @@ func (s *session) advance() state {
 }
 
 // introduce tells who answers from here on.
-func (s *session) introduce(d *draft) {
+func (s *Session) introduce(d *draft) {
 	agent := s.agent.open.Introduction()
 	started := domain.AgentStarted{
 		Source: s.execution.Request.Source, Sandbox: s.deps.sandbox.Name(), Name: agent.Name, Version: agent.Version,
@@ -123,7 +123,7 @@ func (s *session) introduce(d *draft) {
 const unconfined = "off"
 
 // startTurn takes the next prompt. What the agent has said between the turns ends here.
-func (s *session) startTurn(d *draft) {
+func (s *Session) startTurn(d *draft) {
 	for _, key := range s.masking.keys() {
 		s.release(d, key)
 	}
@@ -144,7 +144,7 @@ func (s *session) startTurn(d *draft) {
 }
 
 // beginTurn opens a turn. The agent hears what came of the blocks that the one before has handed in.
-func (s *session) beginTurn(d *draft, started domain.TurnStarted) {
+func (s *Session) beginTurn(d *draft, started domain.TurnStarted) {
 	s.closeSubmitted(d, started.Edits)
 	for _, c := range s.calls {
 		s.endCall(c)
@@ -155,7 +155,7 @@ func (s *session) beginTurn(d *draft, started domain.TurnStarted) {
 }
 
 // promptText is what the person says in this turn.
-func (s *session) promptText() string {
+func (s *Session) promptText() string {
 	if s.progress.Turn.Number > 1 {
 		return s.progress.Turn.Text
 	}
@@ -163,7 +163,7 @@ func (s *session) promptText() string {
 }
 
 // forgetTurn lets go of what belonged to the turn that is over.
-func (s *session) forgetTurn() {
+func (s *Session) forgetTurn() {
 	clear(s.masking.streams)
 	for _, c := range s.calls {
 		if c.generation() == 0 {
@@ -178,7 +178,7 @@ func (s *session) forgetTurn() {
 }
 
 // enter writes the beginning of a turn and lets the agent run.
-func (s *session) enter(d *draft) state {
+func (s *Session) enter(d *draft) state {
 	s.to(d, domain.StatusWaiting, "")
 	s.derive(d) // an approval of an earlier driver may be open
 	s.settleAccounts(d)
@@ -189,7 +189,7 @@ func (s *session) enter(d *draft) state {
 }
 
 // goOn lets the agent of a turn run whose beginning is in the log.
-func (s *session) goOn() state {
+func (s *Session) goOn() state {
 	if s.spent != nil {
 		return s.stopSpending
 	}
@@ -201,7 +201,7 @@ func (s *session) goOn() state {
 
 // prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
 // end of the lease reaches the agent also while the session itself waits for a database that does not answer.
-func (s *session) prompt() error {
+func (s *Session) prompt() error {
 	prompt := domain.Prompt{
 		Turn: s.progress.Turn.Number, Edits: s.progress.Turn.Edits, Rounds: s.progress.Turn.Rounds, Text: s.promptText(),
 		Options: s.progress.Turn.Set, Retrying: s.progress.Retrying(),
@@ -235,9 +235,9 @@ func (s *session) prompt() error {
 	return nil
 }
 
-func (s *session) host() *host {
+func (s *Session) host() *host {
 	return &host{
-		inbox: s.inbox, execution: &s.execution, epoch: s.claim.epoch, lease: &s.deps.leases, workspace: s.deps.workspace, sandbox: s.deps.sandbox, store: s.deps.store,
+		inbox: s.inbox, execution: &s.execution, epoch: s.claim.epoch, lease: s.deps.dispatch.HoldsLease, workspace: s.deps.workspace, sandbox: s.deps.sandbox, store: s.deps.store,
 		vault: s.deps.vault, masker: s.deps.masker, runbook: s.runbook(), policy: s.rules.policy,
 	}
 }
@@ -245,7 +245,7 @@ func (s *session) host() *host {
 // conclude goes on after the agent has ended its turn: with the next prompt, with waiting for one, or to the end of the
 // execution. A wish to cancel that came meanwhile goes first: some agents call a cancel an ordinary end, and some an
 // error.
-func (s *session) conclude() state {
+func (s *Session) conclude() state {
 	if s.unheard() {
 		return s.reopen
 	}
@@ -288,12 +288,12 @@ func (s *session) conclude() state {
 
 // unheard tells whether the agent's process was gone before it was prompted, so that nothing is done twice where the next
 // one gets the same. It may end between two turns, and the prompt may be faster than the news of it.
-func (s *session) unheard() bool {
+func (s *Session) unheard() bool {
 	return errors.Is(s.turn.result.err, domain.ErrNotPrompted) && s.turn.stage < turnReopened
 }
 
 // reopen starts the agent's process again in the middle of its turn, whose clock goes on where it was.
-func (s *session) reopen() state {
+func (s *Session) reopen() state {
 	s.turn.reaches(turnReopened)
 	s.turn.stop(errOver)
 	s.turn.stop, s.turn.result = nil, nil
@@ -308,7 +308,7 @@ func (s *session) reopen() state {
 }
 
 // ending is how the turn ended, as an outcome of the execution.
-func (s *session) ending() outcome {
+func (s *Session) ending() outcome {
 	switch {
 	case s.turn.stage == turnSuperseded:
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
@@ -325,7 +325,7 @@ func (s *session) ending() outcome {
 
 // goesOn tells whether a further turn makes sense after such an end. A conversation that stays open survives every end of
 // a turn: a limit, a refusal, and an agent that broke down, since the next prompt may find it well again.
-func (s *session) goesOn(end outcome) bool {
+func (s *Session) goesOn(end outcome) bool {
 	if s.generates() {
 		return s.keepsBlocks()
 	}
@@ -335,7 +335,7 @@ func (s *session) goesOn(end outcome) bool {
 // brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, and the next
 // prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
 // conversation would be lost.
-func (s *session) brokeDown() bool {
+func (s *Session) brokeDown() bool {
 	if !s.unaccounted() || s.turn.result.err == nil || domain.CodeOf(s.turn.result.err) == domain.CodeInvalid {
 		return false // it only does not take what the prompt wants
 	}
@@ -344,7 +344,7 @@ func (s *session) brokeDown() bool {
 
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
 // is what comes next.
-func (s *session) endTurn(end outcome, next domain.Status) state {
+func (s *Session) endTurn(end outcome, next domain.Status) state {
 	if err := s.endOpen(); err != nil {
 		return s.abandon(err)
 	}
@@ -381,7 +381,7 @@ func (s *session) endTurn(end outcome, next domain.Status) state {
 
 // endOpen comes before the end of a turn, in changes of its own: it tells what was held back of its texts, and withdraws what people
 // were asked.
-func (s *session) endOpen() error {
+func (s *Session) endOpen() error {
 	if err := s.releaseAll(); err != nil {
 		return err
 	}
@@ -389,7 +389,7 @@ func (s *session) endOpen() error {
 }
 
 // closeTurn drafts the end of the turn, with all in it that was still open.
-func (s *session) closeTurn(end outcome) *draft {
+func (s *Session) closeTurn(end outcome) *draft {
 	d := &draft{advanced: true, at: s.clock.set()} // the time of the turn is over
 	s.closeTexts(d, false)
 	s.closeCalls(d)
@@ -400,7 +400,7 @@ func (s *session) closeTurn(end outcome) *draft {
 }
 
 // idle: the turn is over, and the next prompt has not come.
-func (s *session) idle() state {
+func (s *Session) idle() state {
 	if s.agent.exited {
 		s.closeAgent()
 	}
@@ -418,7 +418,7 @@ func (s *session) idle() state {
 }
 
 // continuation is what the agent is told when its turn goes on.
-func (s *session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
+func (s *Session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 	continued := &domain.TurnContinued{Turn: s.progress.Turn.Number, Mode: mode, Text: s.promptText()}
 	switch {
 	case mode == domain.ResumeRetry: // the request is repeated as it was
@@ -437,7 +437,7 @@ const goOn = "The process in which you were working was stopped in the middle of
 	"anything, and then go on with the task."
 
 // rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
-func (s *session) rest(seconds int, over state) state {
+func (s *Session) rest(seconds int, over state) state {
 	var deadline <-chan time.Time
 	if seconds > 0 {
 		timer := time.NewTimer(s.progress.Since.Add(time.Duration(seconds) * time.Second).Sub(s.clock.now()))

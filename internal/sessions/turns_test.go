@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
-	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
@@ -408,8 +408,8 @@ func TestTheContextOfATurnEndsWithIt(t *testing.T) {
 	w.close(id)
 }
 
-func externally(e *sessionstest.External) func(*sessions.Config) {
-	return func(c *sessions.Config) { c.Agents[domain.SourceACP] = e.Open }
+func externally(e *sessionstest.External) func(*dispatch.Config) {
+	return func(c *dispatch.Config) { c.Agents[domain.SourceACP] = e.Open }
 }
 
 func outside(r *domain.Request) {
@@ -542,7 +542,7 @@ func TestResumeFromAnAgentThatIsLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
 		leave := make(chan struct{})
-		w := newWorld(t, storetest.SQLite(t), nil, func(c *sessions.Config) {
+		w := newWorld(t, storetest.SQLite(t), nil, func(c *dispatch.Config) {
 			c.Agents[domain.SourceACP] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 				agent, err := external.Open(ctx, opening)
 				return slowToLeave{agent, leave}, err

@@ -15,7 +15,7 @@ import (
 
 // unasked notes that the asker of a question has left. What the question asked for stays open until the agent says
 // what became of it.
-func (s *session) unasked(gone *ask) {
+func (s *Session) unasked(gone *ask) {
 	for _, c := range s.calls {
 		if c.ask == gone {
 			c.ask = nil
@@ -24,7 +24,7 @@ func (s *session) unasked(gone *ask) {
 }
 
 // moot is the call whose open question loses its sense with what the agent says next.
-func (s *session) moot(i item) *call {
+func (s *Session) moot(i item) *call {
 	if p, ended := i.payload.(domain.ToolCallCompleted); ended {
 		if c := s.calls[p.ToolCallID]; c != nil && c.approval != nil {
 			return c
@@ -44,7 +44,7 @@ func (s *session) moot(i item) *call {
 
 // withdraw ends an open question, unless a decision was faster: that is acted on then. Where the turn is over nobody is
 // left who could act on it, and nothing starts any more.
-func (s *session) withdraw(c *call) error {
+func (s *Session) withdraw(c *call) error {
 	d := &draft{}
 	s.retract(d, *c.approval)
 	err := s.commit(d)
@@ -74,7 +74,7 @@ func (s *session) withdraw(c *call) error {
 }
 
 // decisionsAtLast reads the decisions, and again while the database is away: what hangs on them cannot wait for a bell.
-func (s *session) decisionsAtLast() (*draft, error) {
+func (s *Session) decisionsAtLast() (*draft, error) {
 	for {
 		decided, err := s.decisions()
 		if err == nil {
@@ -90,7 +90,7 @@ func (s *session) decisionsAtLast() (*draft, error) {
 }
 
 // withdrawAll ends all open questions.
-func (s *session) withdrawAll() error {
+func (s *Session) withdrawAll() error {
 	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
 		if c := s.calls[id]; c != nil && c.approval != nil {
 			if err := s.withdraw(c); err != nil {
@@ -101,7 +101,7 @@ func (s *session) withdrawAll() error {
 	return nil
 }
 
-func (s *session) dismissAsker(c *call) {
+func (s *Session) dismissAsker(c *call) {
 	if c.ask != nil {
 		c.ask.reply <- nobody
 		c.ask = nil

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"signoff/internal/approvals"
+	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/events/eventstest"
@@ -41,14 +42,14 @@ type world struct {
 	store    *store.Store
 	log      *events.Log
 	desk     *approvals.Service
-	manager  *sessions.Manager
-	config   sessions.Config
+	manager  *dispatch.Manager
+	config   dispatch.Config
 	patience time.Duration // how long follow waits
 	stop     func()        // as a kill would: nothing is released
 	stopped  bool
 }
 
-func newWorld(t testing.TB, s *store.Store, script sessionstest.Script, change ...func(*sessions.Config)) *world {
+func newWorld(t testing.TB, s *store.Store, script sessionstest.Script, change ...func(*dispatch.Config)) *world {
 	t.Helper()
 	return newWorldThrough(t, s, s, script, change...)
 }
@@ -56,26 +57,25 @@ func newWorld(t testing.TB, s *store.Store, script sessionstest.Script, change .
 // database is all that the engine does with the store; a test may stand in between.
 type database interface {
 	events.Store
-	sessions.Store
+	dispatch.Store
 }
 
 func newWorldThrough(
-	t testing.TB, through database, s *store.Store, script sessionstest.Script, change ...func(*sessions.Config),
+	t testing.TB, through database, s *store.Store, script sessionstest.Script, change ...func(*dispatch.Config),
 ) *world {
 	t.Helper()
 	w := &world{t: t, store: s, log: events.NewLog(through), patience: time.Minute}
-	w.config = sessions.Config{
-		Replica: store.ReplicaID(approvals.NewID()), LeaseTTL: 15 * time.Second, DrainGrace: time.Second,
-		Sandbox: sessionstest.Sandbox{}, Workspace: &workspace.Workspace{},
+	w.config = dispatch.Config{Replica: store.ReplicaID(approvals.NewID()), LeaseTTL: 15 * time.Second, Config: sessions.Config{
+		DrainGrace: time.Second, Sandbox: sessionstest.Sandbox{}, Workspace: &workspace.Workspace{},
 		ParkAfter: 48 * time.Hour, // parking has tests of its own
 		Agents:    map[domain.SourceType]sessions.OpenAgent{domain.SourceInternal: sessionstest.Open(script)},
-	}
+	}}
 	w.config.CreateWithin = time.Minute // what a slow database is told has tests of its own
 	for _, c := range change {
 		c(&w.config)
 	}
 	w.desk = approvals.NewService(s, w.log, sessionstest.AnyTool{})
-	w.manager = sessions.NewManager(w.config, through, w.log)
+	w.manager = dispatch.NewManager(w.config, through, w.log)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	logCtx, cancelLog := context.WithCancel(context.Background())

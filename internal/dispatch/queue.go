@@ -1,4 +1,4 @@
-package sessions
+package dispatch
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (l Limits) withDefaults() Limits {
 // somebody waits for it, but all at once must not be too much either.
 const woken = 2
 
-var errNoRoom = errors.New("sessions: no room for another session")
+var errNoRoom = errors.New("dispatch: no room for another session")
 
 // room tells whether there is room for one more session of tenant, and nobody who waits for it. m.mu is held.
 func (m *Manager) room(tenant domain.TenantID) bool {

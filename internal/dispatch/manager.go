@@ -1,10 +1,9 @@
-package sessions
+package dispatch
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -18,25 +17,14 @@ import (
 	"signoff/internal/events"
 	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
+	"signoff/internal/sessions"
 	"signoff/internal/store"
-	"signoff/internal/workspace"
 )
 
 // Store is what the manager and its sessions read, and the leases.
 type Store interface {
-	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+	sessions.Store
 	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error)
-	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
-	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
-	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
-	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
-	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
-	ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error)
-	ClientCalls(ctx context.Context, id domain.ExecutionID, ids ...string) ([]domain.ClientCall, error)
-	NewestGeneration(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (*domain.Generation, error)
-	Generations(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Generation, error)
-	EditedDocument(ctx context.Context, id domain.ExecutionID) (*domain.Document, error)
-	LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error)
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	Deleted(ctx context.Context, limit int) ([]store.Deleted, error)
@@ -46,7 +34,6 @@ type Store interface {
 	AcquireNow(ctx context.Context, replica store.ReplicaID, ids []domain.ExecutionID) ([]store.Acquired, error)
 	AcquireQueued(ctx context.Context, replica store.ReplicaID, limit, each int, live map[domain.TenantID]int) ([]store.Acquired, error)
 	Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error)
-	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	Owned(ctx context.Context, replica store.ReplicaID) (map[domain.ExecutionID]int64, error)
 	Release(ctx context.Context, replica store.ReplicaID) error
 	ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error
@@ -55,40 +42,14 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// OpenAgent makes the agent of an execution. It may take its time, and gives up when ctx ends. An agent session that it
-// cannot take up is domain.CodeNotResumable.
-type OpenAgent func(ctx context.Context, opening domain.Opening) (domain.Agent, error)
-
-// NoSandbox is the name of a sandbox that can confine nothing and so runs nothing.
-const NoSandbox = "none"
-
-// Sandbox runs the commands of tools. What [domain.Command.Denied] lists, it keeps from them, or it does not begin.
-type Sandbox interface {
-	approvals.Isolation
-	Name() string
-	Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
-}
-
-// Vault gives commands the secrets that they name.
-type Vault interface {
-	// Environment returns NAME=value for each name, or why one cannot be had.
-	Environment(names []string) ([]string, error)
-}
-
-// Config is how a manager is wired.
+// Config is how a manager and its sessions are wired. The bounds of [Limits] take the place of those in [sessions.Config].
 type Config struct {
-	Replica    store.ReplicaID
-	LeaseTTL   time.Duration // 0 = 10 s
-	LookEvery  time.Duration // how late at most an execution goes on that woke by itself, or that another replica let go; 0 = 1 s
-	ParkAfter  time.Duration // how long an execution that waits for somebody keeps its session; 0 = 1 min
-	Limits     Limits
-	DrainGrace time.Duration // how long running calls may take to end on a drain; 0 = 10 s
-	Agents     map[domain.SourceType]OpenAgent
-	Sandbox    Sandbox
-	Workspace  *workspace.Workspace
-	Vault      Vault
-	Masker     *secrets.Masker // of what is written; nil knows only the shapes of common keys
-	Judge      Judge           // nil = approvals.Policy.Judge
+	sessions.Config
+
+	Replica   store.ReplicaID
+	LeaseTTL  time.Duration // 0 = 10 s
+	LookEvery time.Duration // how late at most an execution goes on that woke by itself, or that another replica let go; 0 = 1 s
+	Limits    Limits
 
 	// CreateWithin is how long the database may take for a creation; then the answer is that it takes too long. 0 = 1.9 s.
 	CreateWithin time.Duration
@@ -96,16 +57,16 @@ type Config struct {
 	// Trust hears at each renewal until when this replica's lease is good (the zero time: for ever), and at its end, that
 	// it is over. What the replica runs must be dead by then, also when the replica itself stands still. nil tells nobody.
 	Trust func(until time.Time)
-
-	// committed hears of each commit of a session, in its goroutine; for tests.
-	committed func(id domain.ExecutionID, seq int64, progress *domain.Progress)
-	// wallClock tells the time of day; time.Now but in tests.
-	wallClock func() time.Time
 }
 
 // Manager starts, cancels and takes up executions. Its methods may be called at once.
 type Manager struct {
-	*dependencies // of its sessions
+	engine *sessions.Engine
+	store  Store
+	log    *events.Log
+	masker *secrets.Masker // of what people ask for
+	limits Limits
+	leases leaseholder
 
 	replica      store.ReplicaID
 	ttl          time.Duration
@@ -114,46 +75,46 @@ type Manager struct {
 
 	running sync.WaitGroup
 
-	bell    chan struct{} // there may be something to take up
-	giving  chan struct{} // full while executions are given back
-	deleted chan struct{} // there may be something to remove
+	bell     chan struct{} // there may be something to take up
+	giving   chan struct{} // full while executions are given back
+	deleted  chan struct{} // there may be something to remove
+	draining chan struct{} // closes with the drain
 
 	takeUps, refusals atomic.Int64 // for the metrics
 
 	mu       sync.Mutex
-	live     map[domain.ExecutionID]*session // from before the first commit until the agent is gone
-	tenants  map[domain.TenantID]int         // how many of them each has
-	arriving int                             // how many of them still read what an earlier driver left
-	more     bool                            // there was more to take up than there was room for
-	backlog  int                             // how often an execution may have been queued since the queue was last found empty
-	called   map[domain.ExecutionID]bool     // somebody waits for them, and perhaps nobody drives them
-	orphans  map[domain.ExecutionID]int64    // to be given back, by epoch
-	doubt    time.Time                       // until when this replica may own what it does not know of
+	live     map[domain.ExecutionID]*driven // from before the first commit until the agent is gone
+	tenants  map[domain.TenantID]int        // how many of them each has
+	arriving int                            // how many of them still read what an earlier driver left
+	more     bool                           // there was more to take up than there was room for
+	backlog  int                            // how often an execution may have been queued since the queue was last found empty
+	called   map[domain.ExecutionID]bool    // somebody waits for them, and perhaps nobody drives them
+	orphans  map[domain.ExecutionID]int64   // to be given back, by epoch
+	doubt    time.Time                      // until when this replica may own what it does not know of
+}
+
+// driven is an execution that has a session here. The manager's lock guards it.
+type driven struct {
+	session   *sessions.Session
+	departed  chan struct{} // closes when the session has left, and its agent with it
+	contested bool          // it was claimed again before its session had left
+	arriving  bool          // its session reads what the earlier driver left
+	summoned  bool          // somebody else has written to it
 }
 
 // NewManager returns a manager that drives nothing until Run is called.
 func NewManager(config Config, s Store, log *events.Log) *Manager {
-	limits := config.Limits.withDefaults()
 	m := &Manager{
-		dependencies: &dependencies{
-			store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault,
-			masker: config.Masker, judges: config.Judge, limits: limits, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
-			commands: newCommandQueue(limits.Commands), draining: make(chan struct{}), committed: config.committed, wallClock: config.wallClock,
-		},
+		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(),
 		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
-		live: map[domain.ExecutionID]*session{}, tenants: map[domain.TenantID]int{},
+		live: map[domain.ExecutionID]*driven{}, tenants: map[domain.TenantID]int{},
 		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
-		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), deleted: make(chan struct{}, 1),
+		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), deleted: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
-	m.dispatch = m
+	config.MaxEvents, config.MaxCommands = m.limits.Events, m.limits.Commands
+	m.engine = sessions.NewEngine(config.Config, s, log, m)
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
-	}
-	if m.wallClock == nil {
-		m.wallClock = time.Now
-	}
-	if m.judges == nil {
-		m.judges = approvals.Policy.Judge
 	}
 	if m.ttl == 0 {
 		m.ttl = 10 * time.Second
@@ -161,14 +122,8 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 	if m.createWithin == 0 {
 		m.createWithin = creationTime
 	}
-	if m.drainGrace == 0 {
-		m.drainGrace = 10 * time.Second
-	}
 	if m.lookEvery == 0 {
 		m.lookEvery = min(m.ttl/3, time.Second)
-	}
-	if m.parkAfter == 0 {
-		m.parkAfter = time.Minute
 	}
 	log.OnForeign(m.call)
 	log.OnRelease(m.lookAgain)
@@ -210,12 +165,8 @@ func (m *Manager) Start(
 	if err != nil {
 		return m.notStarted(ctx, tenant, key, err)
 	}
-	if err := s.progress.Apply(creation.Events[0]); err != nil {
-		panic(err) // it was made here
-	}
 	failpoint.Hit(failpoint.SessionAdmitted)
-	beginning := s.beginWith(&creation)
-	beginning.passBefore()
+	written := s.Create(&creation)
 	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
 	switch {
 	case errors.Is(err, events.ErrUnderWay):
@@ -224,7 +175,7 @@ func (m *Manager) Start(
 		m.dismiss(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}
-	beginning.passAfter()
+	written()
 	failpoint.Hit(failpoint.SessionCreated)
 	execution.LastSeq = 1
 	go m.drive(s)
@@ -239,7 +190,7 @@ func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *sto
 	return store.Change{
 		Execution: execution.ID,
 		Epoch:     1,
-		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: place(request)},
+		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: request.Place()},
 		Events:    []domain.Event{created},
 		Audit:     []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
 	}
@@ -313,7 +264,7 @@ func asCreated(e domain.Execution) domain.Execution {
 
 // admit takes a new session in, unless the server drains, has no lease, or still drives the execution. Whoever is
 // admitted is waited for by Drain: the caller ends it with drive or with dismiss.
-func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, error) {
+func (m *Manager) admit(execution domain.Execution, epoch int64) (*sessions.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.isDraining() {
@@ -330,10 +281,10 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 		return nil, domain.Errorf(domain.CodeConflict, "The agent of an earlier session of this execution has not ended yet.")
 	}
 	if other := m.driving(execution); other != nil {
-		return nil, domain.NotResumable("The execution %s is going on with that agent session.", other.execution.ID)
+		return nil, domain.NotResumable("The execution %s is going on with that agent session.", other.session.Execution().ID)
 	}
-	s := m.session(execution, epoch, lease)
-	m.live[execution.ID] = s
+	s := m.engine.NewSession(execution, epoch, lease)
+	m.live[execution.ID] = &driven{session: s, departed: make(chan struct{})}
 	m.tenants[execution.Tenant]++
 	m.running.Add(1)
 	return s, nil
@@ -341,15 +292,15 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*session, erro
 
 // driving finds the session that goes on with the same agent session as an execution. The database sees to it that there is one such
 // execution, but the agent of one that has ended may still be here: two processes would write one transcript. m.mu is held.
-func (m *Manager) driving(execution domain.Execution) *session {
+func (m *Manager) driving(execution domain.Execution) *driven {
 	wanted := execution.Request
 	if wanted.ResumeSession == "" {
 		return nil
 	}
-	for _, s := range m.live {
-		if r := s.execution.Request; r.ResumeSession == wanted.ResumeSession &&
-			r.Source.Command == wanted.Source.Command && s.execution.Tenant == execution.Tenant {
-			return s
+	for _, d := range m.live {
+		other := d.session.Execution()
+		if r := other.Request; r.ResumeSession == wanted.ResumeSession && r.Source.Command == wanted.Source.Command && other.Tenant == execution.Tenant {
+			return d
 		}
 	}
 	return nil
@@ -364,83 +315,59 @@ func (m *Manager) awaitDeparture(ctx context.Context, execution domain.Execution
 	if other == nil {
 		return
 	}
-	if ended, err := m.store.Execution(ctx, other.execution.Tenant, other.execution.ID); err != nil || !ended.Status.Terminal() {
+	earlier := other.session.Execution()
+	if ended, err := m.store.Execution(ctx, earlier.Tenant, earlier.ID); err != nil || !ended.Status.Terminal() {
 		return
 	}
 	select {
-	case <-other.claim.departed:
-	case <-time.After(stopGrace):
+	case <-other.departed:
+	case <-time.After(sessions.StopGrace):
 	case <-ctx.Done():
 	}
 }
 
 // drive runs an admitted session to its end.
-func (m *Manager) drive(s *session) {
+func (m *Manager) drive(s *sessions.Session) {
 	defer m.running.Done()
-	s.run()
+	s.Run()
 }
 
 // dismiss lets an admitted session go that was never driven.
-func (m *Manager) dismiss(s *session) {
+func (m *Manager) dismiss(s *sessions.Session) {
 	defer m.running.Done()
-	s.control.watcher.Close()
-	s.closeAgent()
-	m.left(s)
+	s.Dismiss()
 }
 
-// session returns a session that listens already, so that nothing is missed between the first commit and its start.
-func (m *Manager) session(execution domain.Execution, epoch int64, lease context.Context) *session {
-	watcher := m.log.Watch(execution.ID)
-	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
-	return &session{
-		deps: m.dependencies, execution: execution,
-		claim:    claim{epoch: epoch, lease: lease, departed: make(chan struct{})},
-		progress: progressOf(execution), clock: clock{wall: m.wallClock}, length: execution.LastSeq,
-		agent:   agentHandle{session: execution.AgentSession, loading: execution.Request.ResumeSession},
-		control: control{watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()},
-		inbox:   newInbox(), masking: masking{masker: m.masker, streams: map[domain.TextKey]*secrets.Stream{}},
-		calls: map[string]*call{}, decided: map[string]domain.Approval{},
-		rules: rules{policy: policy, verdicts: make(chan struct{}, 1)},
-	}
-}
-
-// progressOf is what is known of an execution before its log is read.
-func progressOf(execution domain.Execution) *domain.Progress {
-	p := domain.NewProgress()
-	p.Status, p.Cause, p.Usage = execution.Status, execution.Cause, execution.Usage
-	p.Turn.Number, p.Turn.Rounds = execution.Turn, execution.Rounds
-	return p
-}
-
-func (m *Manager) left(s *session) {
+// Left implements [sessions.Dispatcher].
+func (m *Manager) Left(s *sessions.Session) {
 	failpoint.Hit(failpoint.SessionLeft)
+	execution := s.Execution()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.live[s.execution.ID] == s {
-		m.vacated(s.execution.Tenant)
-		delete(m.live, s.execution.ID)
-		if m.tenants[s.execution.Tenant]--; m.tenants[s.execution.Tenant] == 0 {
-			delete(m.tenants, s.execution.Tenant)
-		}
+	d := m.live[execution.ID]
+	m.vacated(execution.Tenant)
+	delete(m.live, execution.ID)
+	if m.tenants[execution.Tenant]--; m.tenants[execution.Tenant] == 0 {
+		delete(m.tenants, execution.Tenant)
 	}
-	m.arrivedLocked(s)
-	if s.claim.summoned && (s.claim.released || s.claim.parked) {
-		m.called[s.execution.ID] = true
+	m.recovered(d)
+	if d.summoned && s.LetGo() {
+		m.called[execution.ID] = true
 	}
-	if _, orphaned := m.orphans[s.execution.ID]; orphaned || m.backlog > 0 || m.more || s.claim.summoned {
+	if _, orphaned := m.orphans[execution.ID]; orphaned || m.backlog > 0 || m.more || d.summoned {
 		ring(m.bell)
 	}
-	close(s.claim.departed)
+	close(d.departed)
 }
 
-func (d *dependencies) open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
-	source := opening.Execution.Request.Source.Type
-	open, known := d.agents[source]
-	if !known {
-		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", source)
-	}
-	return open(ctx, opening)
-}
+// Draining implements [sessions.Dispatcher].
+func (m *Manager) Draining() <-chan struct{} { return m.draining }
+
+// HoldsLease implements [sessions.Dispatcher].
+func (m *Manager) HoldsLease() error { return m.leases.good() }
+
+// Commands tells how many commands of this server run, and how many wait for a slot.
+func (m *Manager) Commands() (running, waiting int) { return m.engine.Commands() }
 
 // TakenUp counts the executions that this replica went on with, and Refused those that it had no room for. They are for the metrics.
 func (m *Manager) TakenUp() int64 { return m.takeUps.Load() }
@@ -500,4 +427,12 @@ func (m *Manager) letGo(ctx context.Context) error {
 		slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
 	}
 	return nil
+}
+
+// ring is a bell: it never waits, and two rings before anybody looks are one.
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
 }

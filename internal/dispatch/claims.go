@@ -1,4 +1,4 @@
-package sessions
+package dispatch
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -23,8 +24,6 @@ const (
 	maxArriving = 32
 	// maxCalled bounds what a database that is away for long has called up.
 	maxCalled = 10_000
-	// eventPage is how much of a log is read at once when an execution is taken up.
-	eventPage = 500
 )
 
 // keepTakingUp looks at every tick, and when the bell rings.
@@ -77,10 +76,10 @@ func (m *Manager) takeUp(ctx context.Context, tick bool) error {
 func (m *Manager) call(id domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, live := m.live[id]
+	d, live := m.live[id]
 	switch {
 	case live:
-		s.claim.summoned = true
+		d.summoned = true
 	case len(m.called) < maxCalled: // the ticks find the rest
 		m.called[id] = true
 		ring(m.bell)
@@ -150,8 +149,8 @@ func (m *Manager) crowded() bool {
 func (m *Manager) places() (free int, but []domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for id, s := range m.live {
-		if s.claim.contested {
+	for id, d := range m.live {
+		if d.contested {
 			but = append(but, id)
 		}
 	}
@@ -160,17 +159,19 @@ func (m *Manager) places() (free int, but []domain.ExecutionID) {
 	return free, but
 }
 
-func (m *Manager) arrived(s *session) {
+// Recovered implements [sessions.Dispatcher].
+func (m *Manager) Recovered(s *sessions.Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.arrivedLocked(s)
+	m.recovered(m.live[s.Execution().ID])
 }
 
-func (m *Manager) arrivedLocked(s *session) {
-	if !s.claim.arriving {
+// recovered has the next log read in the place of this one. m.mu is held.
+func (m *Manager) recovered(d *driven) {
+	if !d.arriving {
 		return
 	}
-	s.claim.arriving = false
+	d.arriving = false
 	m.arriving--
 	if m.more {
 		ring(m.bell)
@@ -191,9 +192,9 @@ func (m *Manager) resumeAll(claimed []store.Acquired) {
 	}
 }
 
-func (d *dependencies) isDraining() bool {
+func (m *Manager) isDraining() bool {
 	select {
-	case <-d.draining:
+	case <-m.draining:
 		return true
 	default:
 		return false
@@ -205,14 +206,14 @@ func (m *Manager) resume(c store.Acquired) {
 	s, err := m.admit(c.Execution, c.Epoch)
 	if err != nil {
 		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
-		m.orphan(c.Execution.ID, c.Epoch)
+		m.Release(c.Execution.ID, c.Epoch)
 		m.contest(c.Execution.ID)
 		return
 	}
 	m.takeUps.Add(1)
-	s.claim.recovers, s.claim.bell, s.control.quiet = true, c.ForeignWrites, time.Time{}
+	s.Recover(c.ForeignWrites)
 	m.mu.Lock()
-	s.claim.arriving = true
+	m.live[c.Execution.ID].arriving = true
 	m.arriving++
 	m.mu.Unlock()
 	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
@@ -224,15 +225,15 @@ func (m *Manager) resume(c store.Acquired) {
 func (m *Manager) contest(id domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s, live := m.live[id]; live {
-		s.claim.contested = true
+	if d, live := m.live[id]; live {
+		d.contested = true
 	}
 }
 
-// orphan has an execution given back that this replica cannot drive on, at the next tick and until it works: this
+// Release implements [sessions.Dispatcher]: it has an execution given back that this replica cannot drive on, at the next tick and until it works: this
 // replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
 // work in the next instant either.
-func (m *Manager) orphan(id domain.ExecutionID, epoch int64) {
+func (m *Manager) Release(id domain.ExecutionID, epoch int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.orphans[id] = max(m.orphans[id], epoch) // a session that leaves late knows an older one

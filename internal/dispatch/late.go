@@ -1,4 +1,4 @@
-package sessions
+package dispatch
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -46,14 +47,14 @@ func underWay(ctx context.Context) error {
 }
 
 // createdLate drives a session, or lets it go, whose creation has come through, or not, after its answer.
-func (m *Manager) createdLate(ctx context.Context, s *session, key *store.Idempotency, err error) {
+func (m *Manager) createdLate(ctx context.Context, s *sessions.Session, key *store.Idempotency, err error) {
 	if err != nil {
 		m.dismiss(s)
-		m.notCreatedLate(ctx, s.execution, key, err)
+		m.notCreatedLate(ctx, s.Execution(), key, err)
 		return
 	}
 	if isLate(ctx) && key == nil {
-		s.control.requests.Cancel = retraction()
+		s.Cancel(retraction())
 	}
 	m.drive(s)
 }
@@ -86,6 +87,9 @@ func retraction() *store.CancelRequest {
 	return &store.CancelRequest{Reason: "Its request was answered with 503 before the database had created it.", By: domain.Actor{Name: "server"}}
 }
 
+// retryPause is how long a cancellation waits for a database that is away.
+const retryPause = 250 * time.Millisecond
+
 // retract cancels an execution that this server does not drive, if it is there. It tries again while the database is away.
 func (m *Manager) retract(execution domain.Execution) {
 	for {
@@ -95,7 +99,7 @@ func (m *Manager) retract(execution domain.Execution) {
 		}
 		slog.Warn("cannot cancel an execution that was created too late, trying again", "execution", execution.ID, "error", err)
 		select {
-		case <-time.After(readPause):
+		case <-time.After(retryPause):
 		case <-m.draining:
 			return
 		}

@@ -1,4 +1,4 @@
-package sessions
+package dispatch
 
 import (
 	"context"
@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-var errLeaseLost = errors.New("sessions: the lease is over, another replica may drive its executions")
+var (
+	errStopped   = errors.New("dispatch: the server has stopped")
+	errLeaseLost = errors.New("dispatch: the lease is over, another replica may drive its executions")
+)
 
 // leaseholder knows until when this replica may write. Sessions hold the context of the lease under which they were
 // started; it ends with the lease and does not come back with a new one.
@@ -91,7 +94,7 @@ func (l *leaseholder) retire() {
 // Run renews the lease and takes up executions that nobody drives, until ctx ends. It returns the error of the first
 // renewal, since a server that cannot write is not to serve.
 func (m *Manager) Run(ctx context.Context, ready func()) error {
-	defer m.leases.end(errOver) // what was not drained is let go, unwritten
+	defer m.leases.end(errStopped) // what was not drained is let go, unwritten
 	if err := m.beginLease(ctx); err != nil {
 		return err
 	}

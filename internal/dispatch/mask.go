@@ -1,0 +1,51 @@
+package dispatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// maskRequest takes the secrets out of what a client asked for, before anything of it is stored. That is for texts: a
+// rule with a masked pattern would be another rule, and one in which [masked] is a class of letters.
+func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, err error) {
+	plain := request.Marshal()
+	hidden := m.masker.JSON(plain)
+	if bytes.Equal(hidden, plain) {
+		return request, nil
+	}
+	err = json.Unmarshal(hidden, &masked)
+	if err != nil || !bytes.Equal(withoutTexts(request), withoutTexts(masked)) {
+		return request, domain.Errorf(domain.CodeSecretExposed,
+			"The request holds the value of a secret where it is no text that could be masked; name the secret instead.").With(err)
+	}
+	return masked, nil
+}
+
+// withoutTexts is what of a request decides what happens.
+func withoutTexts(r domain.Request) []byte {
+	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, nil, "", "", nil
+	if r.Runbook.Document != nil {
+		r.Runbook.Document = &domain.Document{Revision: r.Runbook.Document.Revision}
+	}
+	r.Runbook.BlockTypes = slices.Clone(r.Runbook.BlockTypes)
+	for i := range r.Runbook.BlockTypes {
+		r.Runbook.BlockTypes[i].Docs = ""
+	}
+	return r.Marshal()
+}
+
+// maskEdit takes the secrets out of a document. One in its revision cannot be masked: nobody could ever accept for it.
+func (m *Manager) maskEdit(edit domain.Edit) (*domain.Edit, error) {
+	if edit.Document == nil {
+		return &edit, nil
+	}
+	document := domain.Document{Revision: edit.Document.Revision, Blocks: m.masker.JSON(edit.Document.Blocks)}
+	if m.masker.MaskString(document.Revision) != document.Revision {
+		return nil, domain.Invalid("/document/revision", "The revision holds the value of a secret.")
+	}
+	edit.Document = &document
+	return &edit, nil
+}

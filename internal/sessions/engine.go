@@ -1,0 +1,176 @@
+package sessions
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/secrets"
+	"signoff/internal/store"
+	"signoff/internal/workspace"
+)
+
+// Engine is what the sessions of one server share. It makes sessions; which executions get one, and when, is the business of its
+// [Dispatcher]. Its methods may be called at once.
+type Engine struct {
+	dispatch   Dispatcher
+	store      Store
+	log        *events.Log
+	agents     map[domain.SourceType]OpenAgent
+	sandbox    Sandbox
+	workspace  *workspace.Workspace
+	vault      Vault
+	masker     *secrets.Masker
+	judges     Judge
+	maxEvents  int
+	parkAfter  time.Duration
+	drainGrace time.Duration
+	commands   *commandQueue
+	draining   <-chan struct{} // closes with the drain
+
+	committed func(domain.ExecutionID, int64, *domain.Progress) // see [Config]; nil but in tests
+	wallClock func() time.Time
+}
+
+// Dispatcher starts sessions, and is told by them how they get on. Sessions call it from their own goroutines.
+type Dispatcher interface {
+	// Recovered tells that a session has read what the earlier driver left.
+	Recovered(s *Session)
+	// Release has an execution given back that nobody drives here any more.
+	Release(id domain.ExecutionID, epoch int64)
+	// Left tells that a session is over, and its agent with it. It is the last thing that a session does.
+	Left(s *Session)
+	// Draining closes when the server begins to shut down.
+	Draining() <-chan struct{}
+	// HoldsLease is nil as long as this server may write.
+	HoldsLease() error
+}
+
+// Store is what sessions read, and the notes of agents, which are written without an event.
+type Store interface {
+	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
+	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
+	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
+	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
+	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
+	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
+	ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error)
+	ClientCalls(ctx context.Context, id domain.ExecutionID, ids ...string) ([]domain.ClientCall, error)
+	NewestGeneration(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (*domain.Generation, error)
+	EditedDocument(ctx context.Context, id domain.ExecutionID) (*domain.Document, error)
+	LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error)
+	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
+}
+
+var _ Store = (*store.Store)(nil)
+
+// OpenAgent makes the agent of an execution. It may take its time, and gives up when ctx ends. An agent session that it
+// cannot take up is domain.CodeNotResumable.
+type OpenAgent func(ctx context.Context, opening domain.Opening) (domain.Agent, error)
+
+// NoSandbox is the name of a sandbox that can confine nothing and so runs nothing.
+const NoSandbox = "none"
+
+// Sandbox runs the commands of tools. What [domain.Command.Denied] lists, it keeps from them, or it does not begin.
+type Sandbox interface {
+	approvals.Isolation
+	Name() string
+	Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
+}
+
+// Vault gives commands the secrets that they name.
+type Vault interface {
+	// Environment returns NAME=value for each name, or why one cannot be had.
+	Environment(names []string) ([]string, error)
+}
+
+// Config is how sessions are wired.
+type Config struct {
+	ParkAfter   time.Duration // how long an execution that waits for somebody keeps its session; 0 = 1 min
+	DrainGrace  time.Duration // how long running calls may take to end on a drain; 0 = 10 s
+	MaxEvents   int           // in the log of an execution; some hundreds of them are kept for its end
+	MaxCommands int           // that run at once
+	Agents      map[domain.SourceType]OpenAgent
+	Sandbox     Sandbox
+	Workspace   *workspace.Workspace
+	Vault       Vault
+	Masker      *secrets.Masker // of what is written; nil knows only the shapes of common keys
+	Judge       Judge           // nil = approvals.Policy.Judge
+
+	// committed hears of each commit of a session, in its goroutine; for tests.
+	committed func(id domain.ExecutionID, seq int64, progress *domain.Progress)
+	// wallClock tells the time of day; time.Now but in tests.
+	wallClock func() time.Time
+}
+
+// NewEngine returns an engine whose sessions answer to a dispatcher.
+func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *Engine {
+	e := &Engine{
+		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault,
+		masker: config.Masker, judges: config.Judge, maxEvents: config.MaxEvents, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
+		commands: newCommandQueue(config.MaxCommands), draining: dispatch.Draining(),
+		committed: config.committed, wallClock: config.wallClock,
+	}
+	if e.wallClock == nil {
+		e.wallClock = time.Now
+	}
+	if e.judges == nil {
+		e.judges = approvals.Policy.Judge
+	}
+	if e.drainGrace == 0 {
+		e.drainGrace = 10 * time.Second
+	}
+	if e.parkAfter == 0 {
+		e.parkAfter = time.Minute
+	}
+	return e
+}
+
+// NewSession returns a session that may write under a lease, as the driver with that epoch. It listens already, so that nothing is missed
+// between the first commit and its start. The caller calls either [Session.Run] or [Session.Dismiss].
+func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
+	watcher := e.log.Watch(execution.ID)
+	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
+	return &Session{
+		deps: e, execution: execution,
+		claim:    claim{epoch: epoch, lease: lease},
+		progress: progressOf(execution), clock: clock{wall: e.wallClock}, length: execution.LastSeq,
+		agent:   agentHandle{session: execution.AgentSession, loading: execution.Request.ResumeSession},
+		control: control{watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()},
+		inbox:   newInbox(), masking: masking{masker: e.masker, streams: map[domain.TextKey]*secrets.Stream{}},
+		calls: map[string]*call{}, decided: map[string]domain.Approval{},
+		rules: rules{policy: policy, verdicts: make(chan struct{}, 1)},
+	}
+}
+
+// progressOf is what is known of an execution before its log is read.
+func progressOf(execution domain.Execution) *domain.Progress {
+	p := domain.NewProgress()
+	p.Status, p.Cause, p.Usage = execution.Status, execution.Cause, execution.Usage
+	p.Turn.Number, p.Turn.Rounds = execution.Turn, execution.Rounds
+	return p
+}
+
+// Commands tells how many commands of this server run, and how many wait for a slot.
+func (e *Engine) Commands() (running, waiting int) { return e.commands.counts() }
+
+func (e *Engine) isDraining() bool {
+	select {
+	case <-e.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *Engine) open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+	source := opening.Execution.Request.Source.Type
+	open, known := e.agents[source]
+	if !known {
+		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", source)
+	}
+	return open(ctx, opening)
+}
