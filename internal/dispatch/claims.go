@@ -2,14 +2,12 @@ package dispatch
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"signoff/internal/domain"
-	"signoff/internal/sessions"
 	"signoff/internal/store"
 )
 
@@ -22,77 +20,7 @@ const (
 	claimBatch = 50
 	// maxArriving is how many logs are read at once.
 	maxArriving = 32
-	// maxCalled bounds what a database that is away for long has called up.
-	maxCalled = 10_000
 )
-
-// keepTakingUp looks at every tick, and when the bell rings.
-func (m *Manager) keepTakingUp(ctx context.Context) {
-	ticker := time.NewTicker(m.lookEvery)
-	defer ticker.Stop()
-	for tick := true; ; {
-		if err := m.takeUp(ctx, tick); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot take up executions", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			tick = true
-		case <-m.bell:
-			tick = false
-		}
-	}
-}
-
-// takeUp claims executions that nobody drives, to go on from where their logs end, and gives back what this replica
-// cannot drive. Between two ticks it looks only for what the bell may have rung for.
-func (m *Manager) takeUp(ctx context.Context, tick bool) error {
-	ctx, cancel := context.WithTimeout(ctx, takeUpLimit)
-	defer cancel()
-	if err := m.giveBack(ctx, tick); err != nil {
-		return err
-	}
-	if err := m.claimCalled(ctx); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	more, backlog := m.more, m.backlog > 0
-	m.mu.Unlock()
-	if tick || more {
-		if err := m.claimLeft(ctx); err != nil {
-			return err
-		}
-	}
-	if tick || backlog {
-		return m.admitQueued(ctx)
-	}
-	return nil
-}
-
-// call has an execution claimed at once, should nobody drive it: somebody has just written to it, and waits for what
-// comes of that. Where it is driven the claim finds nothing. A session of this replica may be about to let go of it: then it is
-// claimed again when that has left.
-func (m *Manager) call(id domain.ExecutionID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d, live := m.live[id]
-	switch {
-	case live:
-		d.summoned = true
-	case len(m.called) < maxCalled: // the ticks find the rest
-		m.called[id] = true
-		ring(m.bell)
-	}
-}
-
-// lookAgain has this replica look for what another one has let go of, and not only at the next tick.
-func (m *Manager) lookAgain() {
-	m.mu.Lock()
-	m.more = true
-	m.mu.Unlock()
-	ring(m.bell)
-}
 
 // claimCalled claims what was called for, also where a server that has just started finds thousands of others. What there is no place
 // for waits for its turn among what is left.
@@ -159,45 +87,9 @@ func (m *Manager) places() (free int, but []domain.ExecutionID) {
 	return free, but
 }
 
-// Recovered implements [sessions.Dispatcher].
-func (m *Manager) Recovered(s *sessions.Session) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.recovered(m.live[s.Execution().ID])
-}
-
-// recovered has the next log read in the place of this one. m.mu is held.
-func (m *Manager) recovered(d *driven) {
-	if !d.arriving {
-		return
-	}
-	d.arriving = false
-	m.arriving--
-	if m.more {
-		ring(m.bell)
-	}
-}
-
-// doubtful passes on the error of a claim, which may have worked all the same.
-func (m *Manager) doubtful(err error) error {
-	if errors.Is(err, store.ErrUnknownOutcome) {
-		m.wonder()
-	}
-	return err
-}
-
 func (m *Manager) resumeAll(claimed []store.Acquired) {
 	for _, c := range claimed {
 		m.resume(c)
-	}
-}
-
-func (m *Manager) isDraining() bool {
-	select {
-	case <-m.draining:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -210,7 +102,7 @@ func (m *Manager) resume(c store.Acquired) {
 		m.contest(c.Execution.ID)
 		return
 	}
-	m.takeUps.Add(1)
+	m.counts.takenUp.Add(1)
 	s.Recover(c.ForeignWrites)
 	m.mu.Lock()
 	m.live[c.Execution.ID].arriving = true
@@ -218,36 +110,6 @@ func (m *Manager) resume(c store.Acquired) {
 	m.mu.Unlock()
 	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
 	go m.drive(s)
-}
-
-// contest leaves an execution to other replicas until its earlier session has left this one. Otherwise this replica, whose lease is good, would claim it
-// again each time that it has given it back, and nobody would drive it as long as an agent does not return.
-func (m *Manager) contest(id domain.ExecutionID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if d, live := m.live[id]; live {
-		d.contested = true
-	}
-}
-
-// Release implements [sessions.Dispatcher]: it has an execution given back that this replica cannot drive on, at the next tick and until it works: this
-// replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
-// work in the next instant either.
-func (m *Manager) Release(id domain.ExecutionID, epoch int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.orphans[id] = max(m.orphans[id], epoch) // a session that leaves late knows an older one
-}
-
-// doubtLasts is for how long a commit whose answer was lost may still come through: the database may work on it long after the
-// connection was given up.
-const doubtLasts = 2 * time.Minute
-
-// wonder has the next ticks look for executions that this replica owns and does not know of.
-func (m *Manager) wonder() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.doubt = time.Now().Add(doubtLasts)
 }
 
 // giveBack releases what is orphaned; what does not work is tried again at the next tick.

@@ -1,18 +1,12 @@
 package dispatch
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
-	"signoff/internal/approvals"
-	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/failpoint"
@@ -80,7 +74,7 @@ type Manager struct {
 	deleted  chan struct{} // there may be something to remove
 	draining chan struct{} // closes with the drain
 
-	takeUps, refusals atomic.Int64 // for the metrics
+	counts counts
 
 	mu       sync.Mutex
 	live     map[domain.ExecutionID]*driven // from before the first commit until the agent is gone
@@ -93,6 +87,9 @@ type Manager struct {
 	doubt    time.Time                      // until when this replica may own what it does not know of
 }
 
+// counts are for the metrics.
+type counts struct{ takenUp, refused atomic.Int64 }
+
 // driven is an execution that has a session here. The manager's lock guards it.
 type driven struct {
 	session   *sessions.Session
@@ -102,165 +99,7 @@ type driven struct {
 	summoned  bool          // somebody else has written to it
 }
 
-// NewManager returns a manager that drives nothing until Run is called.
-func NewManager(config Config, s Store, log *events.Log) *Manager {
-	m := &Manager{
-		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(),
-		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
-		live: map[domain.ExecutionID]*driven{}, tenants: map[domain.TenantID]int{},
-		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
-		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), deleted: make(chan struct{}, 1), draining: make(chan struct{}),
-	}
-	config.MaxEvents, config.MaxCommands = m.limits.Events, m.limits.Commands
-	m.engine = sessions.NewEngine(config.Config, s, log, m)
-	if m.replica == "" {
-		m.replica = store.ReplicaID(uuid.NewString())
-	}
-	if m.ttl == 0 {
-		m.ttl = 10 * time.Second
-	}
-	if m.createWithin == 0 {
-		m.createWithin = creationTime
-	}
-	if m.lookEvery == 0 {
-		m.lookEvery = min(m.ttl/3, time.Second)
-	}
-	log.OnForeign(m.call)
-	log.OnRelease(m.lookAgain)
-	if m.leases.trust = config.Trust; config.Trust == nil {
-		m.leases.trust = func(time.Time) {}
-	}
-	return m
-}
-
-// Start creates an execution and begins to drive it, or queues it where there is no room. When it returns, the execution and its first event are in the
-// database. With an idempotency key that was used before, it returns the first answer again (replayed), or
-// CodeIdempotencyMismatch where that came with another body.
-//
-// Where the database takes longer than [WithCreationTime] allows, it is CodeUnavailable or CodeStorage, and the creation is not in the
-// database, or on its way there. What gets there all the same goes on with an idempotency key, since who repeats the request gets it;
-// without one it is cancelled before its agent is asked anything.
-func (m *Manager) Start(
-	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
-) (execution domain.Execution, replayed bool, err error) {
-	if err := m.takeOver(ctx, tenant, &request); err != nil {
-		return m.notTakenOver(ctx, tenant, key, err)
-	}
-	if request, err = m.maskRequest(request); err != nil {
-		return domain.Execution{}, false, err
-	}
-	execution = m.created(tenant, by, request)
-	m.awaitDeparture(ctx, execution)
-	ctx, cancel := withCreationTime(ctx, m.createWithin)
-	defer cancel()
-	creation := m.creation(execution, by, key)
-	s, err := m.admit(execution, 1)
-	if errors.Is(err, errNoRoom) {
-		execution, err = m.enqueue(ctx, execution, creation, key)
-		if err != nil {
-			return m.notStarted(ctx, tenant, key, err)
-		}
-		return execution, false, nil
-	}
-	if err != nil {
-		return m.notStarted(ctx, tenant, key, err)
-	}
-	failpoint.Hit(failpoint.SessionAdmitted)
-	written := s.Create(&creation)
-	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
-	switch {
-	case errors.Is(err, events.ErrUnderWay):
-		return domain.Execution{}, false, underWay(ctx)
-	case err != nil:
-		m.dismiss(s)
-		return m.notStarted(ctx, tenant, key, err)
-	}
-	written()
-	failpoint.Hit(failpoint.SessionCreated)
-	execution.LastSeq = 1
-	go m.drive(s)
-	return execution, false, nil
-}
-
-// creation is the first change of an execution.
-func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *store.Idempotency) store.Change {
-	request := execution.Request
-	created := domain.NewEvent(execution.ID, domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source})
-	created.Time = execution.Created
-	return store.Change{
-		Execution: execution.ID,
-		Epoch:     1,
-		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: request.Place()},
-		Events:    []domain.Event{created},
-		Audit:     []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
-	}
-}
-
-func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domain.Request) domain.Execution {
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	return domain.Execution{
-		ID: domain.ExecutionID(approvals.NewID()), Tenant: tenant, Request: request,
-		Status: domain.StatusQueued, Created: now, Updated: now, ByKey: by.KeyID,
-	}
-}
-
-func (m *Manager) notStarted(
-	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
-) (domain.Execution, bool, error) {
-	if errors.Is(err, store.ErrUnknownOutcome) {
-		m.wonder() // where it was created after all, it is driven all the same
-	}
-	switch domain.CodeOf(err) {
-	case domain.CodeConflict:
-		if key != nil {
-			return m.replay(ctx, tenant, key)
-		}
-	case domain.CodeTooMany, domain.CodeOverloaded, domain.CodeNotResumable: // a full queue does not forget what it has taken
-		return m.notTakenOver(ctx, tenant, key, err)
-	}
-	return domain.Execution{}, false, err
-}
-
-// notTakenOver gives the first answer again also where what it took over is not there any more.
-func (m *Manager) notTakenOver(
-	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
-) (domain.Execution, bool, error) {
-	if key != nil {
-		if first, replayed, lookup := m.replay(ctx, tenant, key); domain.CodeOf(lookup) != domain.CodeNotFound {
-			return first, replayed, lookup
-		}
-	}
-	return domain.Execution{}, false, err
-}
-
-// replay is the first answer to an idempotency key.
-func (m *Manager) replay(
-	ctx context.Context, tenant domain.TenantID, key *store.Idempotency,
-) (domain.Execution, bool, error) {
-	first, bodyHash, err := m.store.ExecutionByKey(ctx, tenant, key.Key)
-	if err == nil {
-		err = sameBody(bodyHash, key)
-	}
-	if err != nil {
-		return domain.Execution{}, false, err
-	}
-	return asCreated(first), true, nil
-}
-
-// sameBody refuses a key that comes again with another body than at first: the first answer would not be its answer.
-func sameBody(firstHash []byte, key *store.Idempotency) error {
-	if bytes.Equal(firstHash, key.BodyHash) {
-		return nil
-	}
-	return domain.Errorf(domain.CodeIdempotencyMismatch, "This Idempotency-Key was used before with another body.")
-}
-
-// asCreated is an execution as it was answered when it was created.
-func asCreated(e domain.Execution) domain.Execution {
-	e.Status, e.Turn, e.Rounds, e.LastSeq = domain.StatusQueued, 0, 0, 1
-	e.Usage, e.Output, e.Ended, e.Updated = domain.Usage{}, nil, nil, e.Created
-	return e
-}
+var errNoRoom = errors.New("dispatch: no room for another session")
 
 // admit takes a new session in, unless the server drains, has no lease, or still drives the execution. Whoever is
 // admitted is waited for by Drain: the caller ends it with drive or with dismiss.
@@ -290,6 +129,11 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*sessions.Sess
 	return s, nil
 }
 
+// room tells whether there is room for one more session of tenant, and nobody who waits for it. m.mu is held.
+func (m *Manager) room(tenant domain.TenantID) bool {
+	return m.backlog == 0 && len(m.live) < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
+}
+
 // driving finds the session that goes on with the same agent session as an execution. The database sees to it that there is one such
 // execution, but the agent of one that has ended may still be here: two processes would write one transcript. m.mu is held.
 func (m *Manager) driving(execution domain.Execution) *driven {
@@ -304,26 +148,6 @@ func (m *Manager) driving(execution domain.Execution) *driven {
 		}
 	}
 	return nil
-}
-
-// awaitDeparture waits for the agent of an execution that has ended. Whoever has seen the end may go on with its agent session at once,
-// and is not to be refused because the process takes a moment to leave.
-func (m *Manager) awaitDeparture(ctx context.Context, execution domain.Execution) {
-	m.mu.Lock()
-	other := m.driving(execution)
-	m.mu.Unlock()
-	if other == nil {
-		return
-	}
-	earlier := other.session.Execution()
-	if ended, err := m.store.Execution(ctx, earlier.Tenant, earlier.ID); err != nil || !ended.Status.Terminal() {
-		return
-	}
-	select {
-	case <-other.departed:
-	case <-time.After(sessions.StopGrace):
-	case <-ctx.Done():
-	}
 }
 
 // drive runs an admitted session to its end.
@@ -360,18 +184,127 @@ func (m *Manager) Left(s *sessions.Session) {
 	close(d.departed)
 }
 
+// vacated has the queue looked at where it may have waited for the session that leaves: what was queued on another replica this one
+// has not heard of, and nobody new is to go before it. m.mu is held.
+func (m *Manager) vacated(tenant domain.TenantID) {
+	full := len(m.live) >= m.limits.Live || m.tenants[tenant] >= m.limits.LivePerTenant
+	if full && m.limits.Queued > 0 {
+		m.backlog++
+	}
+}
+
+// Recovered implements [sessions.Dispatcher].
+func (m *Manager) Recovered(s *sessions.Session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.recovered(m.live[s.Execution().ID])
+}
+
+// recovered has the next log read in the place of this one. m.mu is held.
+func (m *Manager) recovered(d *driven) {
+	if !d.arriving {
+		return
+	}
+	d.arriving = false
+	m.arriving--
+	if m.more {
+		ring(m.bell)
+	}
+}
+
+// Release implements [sessions.Dispatcher]: it has an execution given back that this replica cannot drive on, at the next tick and until it works: this
+// replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
+// work in the next instant either.
+func (m *Manager) Release(id domain.ExecutionID, epoch int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.orphans[id] = max(m.orphans[id], epoch) // a session that leaves late knows an older one
+}
+
 // Draining implements [sessions.Dispatcher].
 func (m *Manager) Draining() <-chan struct{} { return m.draining }
+
+func (m *Manager) isDraining() bool {
+	select {
+	case <-m.draining:
+		return true
+	default:
+		return false
+	}
+}
 
 // HoldsLease implements [sessions.Dispatcher].
 func (m *Manager) HoldsLease() error { return m.leases.good() }
 
-// Commands tells how many commands of this server run, and how many wait for a slot.
-func (m *Manager) Commands() (running, waiting int) { return m.engine.Commands() }
+// maxCalled bounds what a database that is away for long has called up.
+const maxCalled = 10_000
 
-// TakenUp counts the executions that this replica went on with, and Refused those that it had no room for. They are for the metrics.
-func (m *Manager) TakenUp() int64 { return m.takeUps.Load() }
-func (m *Manager) Refused() int64 { return m.refusals.Load() }
+// call has an execution claimed at once, should nobody drive it: somebody has just written to it, and waits for what
+// comes of that. Where it is driven the claim finds nothing. A session of this replica may be about to let go of it: then it is
+// claimed again when that has left.
+func (m *Manager) call(id domain.ExecutionID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, live := m.live[id]
+	switch {
+	case live:
+		d.summoned = true
+	case len(m.called) < maxCalled: // the ticks find the rest
+		m.called[id] = true
+		ring(m.bell)
+	}
+}
+
+// lookAgain has this replica look for what another one has let go of, and not only at the next tick.
+func (m *Manager) lookAgain() {
+	m.mu.Lock()
+	m.more = true
+	m.mu.Unlock()
+	ring(m.bell)
+}
+
+// enqueued has the queue looked at: somebody may have left meanwhile.
+func (m *Manager) enqueued() {
+	m.mu.Lock()
+	m.backlog++
+	m.mu.Unlock()
+	ring(m.bell)
+}
+
+// contest leaves an execution to other replicas until its earlier session has left this one. Otherwise this replica, whose lease is good, would claim it
+// again each time that it has given it back, and nobody would drive it as long as an agent does not return.
+func (m *Manager) contest(id domain.ExecutionID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d, live := m.live[id]; live {
+		d.contested = true
+	}
+}
+
+// doubtLasts is for how long a commit whose answer was lost may still come through: the database may work on it long after the
+// connection was given up.
+const doubtLasts = 2 * time.Minute
+
+// wonder has the next ticks look for executions that this replica owns and does not know of.
+func (m *Manager) wonder() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubt = time.Now().Add(doubtLasts)
+}
+
+// doubtful passes on the error of a claim, which may have worked all the same.
+func (m *Manager) doubtful(err error) error {
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		m.wonder()
+	}
+	return err
+}
+
+// TakenUp counts the executions that this replica went on with.
+func (m *Manager) TakenUp() int64 { return m.counts.takenUp.Load() }
+
+// Refused counts the creations that this replica had no room for.
+func (m *Manager) Refused() int64 { return m.counts.refused.Load() }
 
 // Live counts the executions that this replica drives. It is for the metrics.
 func (m *Manager) Live() int {
@@ -380,54 +313,8 @@ func (m *Manager) Live() int {
 	return len(m.live)
 }
 
-// Drain lets go of all executions and returns when their sessions have left, or with the cause of ctx. New ones are
-// refused from its beginning on.
-func (m *Manager) Drain(ctx context.Context) error {
-	m.mu.Lock()
-	if !m.isDraining() {
-		close(m.draining)
-	}
-	m.mu.Unlock()
-	left := make(chan struct{})
-	go func() {
-		m.running.Wait()
-		close(left)
-	}()
-	select {
-	case <-left:
-		m.leases.retire()
-		return m.letGo(ctx)
-	case <-ctx.Done():
-		slog.Error("drain was cut short", "live", m.Live())
-		return context.Cause(ctx)
-	}
-}
-
-// givingLasts is for how long a drain waits for what is being given back. A statement that hangs must not keep everything from the others.
-const givingLasts = time.Second
-
-// letGo gives all back and tells the others, once nothing else is being given back: the row that such a statement still held, the
-// others passed over when they looked.
-func (m *Manager) letGo(ctx context.Context) error {
-	late := time.NewTimer(givingLasts)
-	defer late.Stop()
-	select {
-	case m.giving <- struct{}{}:
-		defer func() { <-m.giving }()
-	case <-late.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	err := m.store.Release(ctx, m.replica)
-	failpoint.Hit(failpoint.LeaseReleased)
-	if err != nil {
-		return err
-	}
-	if err := m.log.AnnounceRelease(ctx); err != nil {
-		slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
-	}
-	return nil
-}
+// Commands tells how many commands of this server run, and how many wait for a slot.
+func (m *Manager) Commands() (running, waiting int) { return m.engine.Commands() }
 
 // ring is a bell: it never waits, and two rings before anybody looks are one.
 func ring(bell chan struct{}) {

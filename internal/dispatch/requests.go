@@ -131,34 +131,6 @@ func (m *Manager) Resume(
 	return m.store.Execution(ctx, tenant, id)
 }
 
-// takeOver finds the agent session that a new execution wants to go on with.
-func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request *domain.Request) error {
-	if request.ResumeFrom == "" {
-		return nil
-	}
-	reading, cancel := withCreationTime(ctx, m.createWithin)
-	defer cancel()
-	earlier, err := m.store.Execution(reading, tenant, request.ResumeFrom)
-	if domain.CodeOf(err) == domain.CodeNotFound {
-		return domain.Invalid("/resumeFrom", "There is no such execution.").With(err)
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case request.Source.Type != domain.SourceACP || earlier.Request.Source.Command != request.Source.Command:
-		return domain.NotResumable("An agent session is taken up by the agent that it belongs to: name the same source.")
-	case !earlier.Status.Terminal():
-		return domain.NotResumable("That execution has not ended; prompt it instead.")
-	case earlier.AgentSession == "":
-		return domain.NotResumable("The agent of that execution cannot take its session up again.")
-	case earlier.Request.WorkingDirectory != request.WorkingDirectory:
-		return domain.NotResumable("An agent session belongs to its workingDirectory; name the same.")
-	}
-	request.ResumeSession = earlier.AgentSession
-	return nil
-}
-
 // Cancel asks for the end of an execution, on whichever replica it is driven, and does not wait for it: when it returns,
 // the request is in the database, and also survives the death of this server. The execution is returned as it then stands.
 // Cancelled again it is no error; ended otherwise it is CodeExecutionEnded.

@@ -41,13 +41,6 @@ func (s *Session) unfit(end outcome) string {
 	return wrong
 }
 
-// misfit is the end of an execution whose last answer does not fit.
-func misfit(stop domain.StopReason) outcome {
-	end := failed(domain.Failure{Code: domain.CodeOutputInvalid, Message: "The final answer does not fit the outputSchema."})
-	end.stop = stop
-	return end
-}
-
 // repair ends the turn and begins the one that asks again, in one change: nobody can come in between.
 func (s *Session) repair(stop domain.StopReason, wrong string) state {
 	if err := s.endOpen(); err != nil {

@@ -3,7 +3,6 @@ package sessions
 import (
 	"log/slog"
 	"runtime/debug"
-	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/store"
@@ -54,19 +53,4 @@ func (s *Session) beginWith(creation *store.Change) (d *draft) {
 	creation.Events = append(creation.Events, d.events...)
 	creation.Create.Execution.Status, creation.Create.Execution.Turn = s.progress.Status, s.progress.Turn.Number
 	return d
-}
-
-// atOnce is how long a creation waits for an agent that is being opened. Our own needs a fraction of it.
-const atOnce = 5 * time.Millisecond
-
-// soon tells whether the agent was there at once, and without an error.
-func (o *opening) soon() bool {
-	wait := time.NewTimer(atOnce)
-	defer wait.Stop()
-	select {
-	case <-o.done:
-		return o.err == nil
-	case <-wait.C:
-		return false
-	}
 }

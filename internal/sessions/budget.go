@@ -9,17 +9,6 @@ import (
 // A budget bounds what an execution uses up. The session counts, so it holds for our own agent and for external ones
 // alike; what was said before the end is kept.
 
-// used takes what the agent says it has used up.
-func (s *Session) used(d *draft, p domain.UsageUpdated) {
-	p.Usage = p.Usage.AtLeast(s.progress.Usage)
-	if p.Turn == nil {
-		turn := p.Usage.Since(s.progress.Turn.Before)
-		p.Turn = &turn
-	}
-	s.emit(d, p)
-	s.spend(d)
-}
-
 // settleAccounts holds what is known before a turn against the budget: the server that knew of it may be gone.
 func (s *Session) settleAccounts(d *draft) {
 	s.measure(d)
@@ -97,12 +86,4 @@ func (s *Session) overdraw(format string, args ...any) {
 		status: domain.StatusFailed, finish: domain.FinishBudget,
 		failure: &domain.Failure{Code: domain.CodeLimitReached, Message: fmt.Sprintf(format, args...)},
 	}
-}
-
-// stopSpending ends the execution, with all that was said so far.
-func (s *Session) stopSpending() state {
-	if err := s.silence(errSpent); err != nil {
-		return s.abandon(err)
-	}
-	return s.giveUp(*s.spent)
 }

@@ -7,70 +7,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// asked judges a call that the agent wants to run, or asks about.
-func (s *Session) asked(d *draft, a *ask) {
-	if s.turn.handsOver() {
-		return // the asker's context ends soon; it asks again where the execution is driven next
-	}
-	if s.turn.stopped() || !s.progress.Turn.Open || s.turn.result != nil || s.spent != nil {
-		a.reply <- nobody
-		return
-	}
-	exposed := s.veil(a)
-	c := s.announced(d, a.Call)
-	if c == nil || c.ask != nil || (c.running() && a.ours() && c.client == nil) || s.spent != nil {
-		a.reply <- nobody
-		return
-	}
-	c.ask = a
-	if c.client != nil { // an earlier driver asked the client, who may have answered since
-		d.advanced, s.rules.behind = true, true
-		return
-	}
-	if exposed && a.ours() {
-		if c.approval != nil {
-			s.retract(d, *c.approval)
-		}
-		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
-		return
-	}
-	if a.ours() {
-		c.Version, c.Action = a.Call.Version, a.Call.Action
-	} else { // an external agent often says only now what the call is about: that is what a person is to see
-		c.ToolCall = a.Call
-	}
-	row, decided := s.decided[c.ID]
-	delete(s.decided, c.ID)
-	switch {
-	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
-		d.advanced = true
-		s.rules.behind = true // a rule of the time in between may answer it
-	case decided:
-		s.settle(d, c, row)
-	default:
-		s.judge(d, c)
-	}
-}
-
 // nobody will answer: the call was judged before, or the turn is over.
 var nobody = reply{
 	grant:  domain.Grant{Message: "This call was judged before, or comes too late."},
 	answer: domain.Answer{Status: domain.ApprovalCancelled},
 }
-
-// announced returns the call, and announces it where the agent did not. Nil: it has had its outcome.
-func (s *Session) announced(d *draft, asked domain.ToolCall) *call {
-	if c, known := s.calls[asked.ID]; known {
-		return c
-	}
-	s.requested(d, domain.ToolCallRequested{
-		ToolCallID: asked.ID, MessageID: s.progress.Turn.Round, Tool: asked.Tool, Class: asked.Class,
-		Arguments: asked.Arguments, Summary: asked.Summary,
-	})
-	return s.calls[asked.ID]
-}
-
-const exposedMessage = "The arguments hold the value of a secret, so they cannot be shown to anybody; name the secret instead."
 
 // ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once
 // finds its waiter.
@@ -190,4 +131,40 @@ func (s *Session) reply(d *draft, c *call, answer reply) {
 	if !waiting.ours() {
 		c.ask = nil
 	}
+}
+
+// hand leaves a call that may run to the client. Such a call is judged like any other; what starts is that the client is asked. Its answer is
+// a row, like a decision, and so neither the question nor the answer is lost with a process. Whoever asked for it goes on waiting.
+func (s *Session) hand(d *draft, c *call, started domain.ToolCallStarted) {
+	waiting := domain.ClientCall{
+		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: s.deps.masker.JSON(started.Arguments),
+		State: domain.ClientCallWaiting, Asked: time.Now().UTC().Truncate(time.Microsecond),
+	}
+	if seconds := s.execution.Request.ApprovalTimeoutSeconds; seconds > 0 {
+		expires := waiting.Asked.Add(time.Duration(seconds) * time.Second)
+		waiting.Expires = &expires
+	}
+	started.Awaits, started.ExpiresAt = domain.AwaitsClient, waiting.Expires
+	s.emit(d, started)
+	d.handed = append(d.handed, waiting)
+	c.approval, c.client = nil, &waiting
+}
+
+// delay has a command wait for a slot, and tells whether it must. From here on it needs no answer any more.
+func (s *Session) delay(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
+	if s.confines(c) == "" || c.running() {
+		return false
+	}
+	if c.slot == nil {
+		id := c.ID
+		c.slot = s.deps.commands.request(s.execution.Tenant, s.execution.ID, func() {
+			_ = s.inbox.put(item{slotGiven: id}) // refused only where the session is over, which gives the slot back
+		})
+	}
+	if c.slot.isGiven() {
+		return false
+	}
+	c.approval, c.delayed = nil, &delayed{started, answer}
+	s.emit(d, domain.ToolCallQueued{ToolCallID: c.ID})
+	return true
 }

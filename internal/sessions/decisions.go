@@ -1,11 +1,11 @@
 package sessions
 
 import (
-	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"signoff/internal/approvals"
-	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 )
@@ -82,41 +82,6 @@ func (s *Session) settle(d *draft, c *call, row domain.Approval) {
 	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
 }
 
-// outdated tells whether a question about one of our own calls was about what the tool did before this server was updated: it
-// was approved, or it was withdrawn when somebody tried to, see [approvals.Service.Decide].
-func outdated(row domain.Approval, c *call) bool {
-	return row.Status == domain.ApprovalCancelled || (row.Status == domain.ApprovalApproved && row.Call.Version != c.Version)
-}
-
-// edited forgets what the call would have done: with the decider's arguments it does something else, which the record
-// must not call by the old name.
-func (c *call) edited(arguments json.RawMessage) {
-	c.Summary = "With arguments that the decider wrote: " + string(arguments)
-	c.Action = domain.Action{}
-}
-
-// decidedBy tells who ended a question, for the record.
-func decidedBy(row domain.Approval) audit.Provenance {
-	came := audit.Provenance{
-		DecidedBy: string(approvals.ByServer), Hash: row.ArgumentsHash, Channel: audit.BySession,
-		AskedBy: row.AskedBy, AskedReason: row.Reason,
-	}
-	switch {
-	case row.Status == domain.ApprovalExpired:
-		came.DecidedBy = string(approvals.ByExpiry)
-	case row.Decision == nil:
-	case row.Decision.ByRule():
-		came.DecidedBy, came.RuleID, came.Actor = string(approvals.ByRule), row.Decision.RuleID, &row.Decision.By
-	default:
-		came.DecidedBy, came.Reason, came.Actor = string(approvals.ByDecision), row.Decision.Reason, &row.Decision.By
-		came.RuleID = row.Decision.RuleID
-	}
-	if row.Decision != nil && row.Decision.ArgumentsHash != "" {
-		came.Hash = row.Decision.ArgumentsHash
-	}
-	return came
-}
-
 // turnDown refuses a call as its approval ended. A person may have named the option that says no.
 func (s *Session) turnDown(d *draft, c *call, row domain.Approval) {
 	outcome, failure := approvals.Refusal(row)
@@ -147,49 +112,75 @@ func (s *Session) firstExpiry() (first *time.Time) {
 	return first
 }
 
-// expires is until when the call's question may be answered, a person's or the client's; nil where it may be at any time.
-func (c *call) expires() *time.Time {
-	switch {
-	case c.approval != nil:
-		return c.approval.Expires
-	case c.awaitsClient():
-		return c.client.Expires
-	default:
+// resolve acts on what somebody has found out about a lost call. To run it again is another question: it is judged as if it were
+// asked for anew, and never allowed without a person.
+func (s *Session) resolve(d *draft, c *call, row domain.Approval) {
+	if row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
+		c.retry, d.advanced = row.Decision, true
+		s.judge(d, c)
+		return
+	}
+	s.refuse(d, c, domain.OutcomeUnknown, approvals.ReportedOutcome(row))
+}
+
+// judgePostponed judges what waits since the rules could not be read, and what took a while to judge.
+func (s *Session) judgePostponed(d *draft) {
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		if c := s.calls[id]; c != nil && c.unjudged && c.ask != nil {
+			s.judge(d, c)
+		}
+	}
+}
+
+// clientAnswers acts on the calls that do not wait for the client any more. One that our agent has not come back to since a
+// restart is left until it does: the answer is what it comes back for.
+func (s *Session) clientAnswers(d *draft) error {
+	if err := s.readClientCalls(); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
+		if c := s.calls[id]; c.client != nil && c.ask != nil && !c.awaitsClient() {
+			s.answered(d, c)
+			s.derive(d)
+		}
+	}
+	return nil
+}
+
+// readClientCalls brings the picture of the client's calls up to date. When they are to be ended again, this server knows better
+// than the row where its clock is ahead.
+func (s *Session) readClientCalls() error {
+	var ids []string
+	for id, c := range s.calls {
+		if c.client != nil {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
 		return nil
 	}
-}
-
-// clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
-const clockSkew = 200 * time.Millisecond
-
-// expire ends the approvals whose time is over, each in a change of its own: one that was answered at the last moment
-// must not keep the others open. What became of them is then read like any other decision.
-func (s *Session) expire() state {
-	now := time.Now()
-	for _, c := range s.calls {
-		if expires := c.expires(); expires == nil || expires.After(now) {
-			continue
-		}
-		end := s.expireOne
-		if c.approval == nil {
-			end = s.expireClient
-		}
-		if err := end(c); err != nil {
-			return s.abandon(err)
-		}
-		failpoint.Hit(failpoint.SessionExpired)
+	ctx, cancel := s.reading()
+	defer cancel()
+	rows, err := s.deps.store.ClientCalls(ctx, s.execution.ID, ids...)
+	if err != nil {
+		return err
 	}
-	return s.sync
+	for _, row := range rows {
+		c := s.calls[row.ToolCallID]
+		if again := c.client.Expires; again != nil && row.Expires != nil && again.After(*row.Expires) {
+			row.Expires = again
+		}
+		c.client = &row
+	}
+	return nil
 }
 
-func (s *Session) expireOne(c *call) error {
-	resolution, event := approvals.EndUndecided(*c.approval, domain.ApprovalExpired)
-	d := &draft{}
-	s.emit(d, event)
-	change := d.change(s)
-	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
-	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
-	c.approval.Expires = &again
-	failpoint.Hit(failpoint.SessionBeforeExpiry)
-	return s.endWaiting(change)
+// answered gives a call the outcome that its client has brought about.
+func (s *Session) answered(d *draft, c *call) {
+	done := c.clientOutcome()
+	s.endOutput(d, c)
+	d.advanced = true
+	s.complete(d, c, done)
+	s.endCall(c)
+	s.reply(d, c, reply{grant: domain.Grant{Message: done.Output}})
 }

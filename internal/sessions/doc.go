@@ -2,9 +2,12 @@
 //
 // # Model
 //
-// The [Manager] starts executions, cancels them, takes up the ones whose driver died, and lets go of all on a drain.
-// Each live execution has a session. Its goroutine alone owns its fields. The agent runs in a goroutine of its own
-// and speaks to the session through an inbox; people speak through rows in the store, and a bell.
+// Each execution that this server drives has a [Session]. Its goroutine alone owns its fields. The agent runs in a goroutine of its own
+// and speaks to the session through an inbox; people speak through rows in the store, and a bell. What all sessions of a server share is
+// the [Engine]. Which executions get a session is decided by a [Dispatcher], which is package dispatch.
+//
+// The fields of a session are grouped by what they are about: the claim, the progress and its clock, the turn that runs, the agent, and the
+// control of others. How a turn stops is one value, its stage (turnrun.go).
 //
 // What the log implies of an execution is its [domain.Progress]. The session changes that only by emitting events (draft.go): an event is
 // masked, dated and encoded, and then applied as the log will hold it. A session that recovers an execution applies the log, and reads the
@@ -27,7 +30,7 @@
 // # Turns
 //
 // A turn is one prompt until the agent stops (turns.go). Further prompts are rows that people leave, like the wish to
-// cancel, to close, or how an interrupted execution is to go on (wishes.go): the session reads them when the bell rings.
+// cancel, to close, or how an interrupted execution is to go on: the session reads them when the bell rings.
 // Between two turns it is idle. It then holds its agent, if that is there; one that is taken up while idle opens none
 // before a prompt comes.
 //
@@ -38,7 +41,7 @@
 //
 // # Others who answer
 //
-// A call may be the client's to run (clientcalls.go). It is judged like any other; then it waits, as a row, for the one answer, over
+// A call may be run by the client (calls.go). It is judged like any other; then it waits, as a row, for the one answer, over
 // restarts too. The call by which an agent hands in blocks (generation.go) stays open over the end of its turn: what came of the
 // blocks is its result, and the next turn begins with it. Of several executions that generate blocks for one place the newest stays.
 // An answer that does not fit the schema that was asked for is asked for again, in a turn of its own (answer.go).
@@ -47,18 +50,13 @@
 //
 // What waits for somebody, or for the time at which a request to its model is repeated, holds nothing for long (park.go): after a while the session lets its agent go and leaves a row behind, with the
 // time at which it wakes by itself. Whoever writes to it wakes it at once, on the replica where they do, since that claims it there and
-// then (claims.go). What a dead replica was waiting for is parked as soon as it is claimed, without an agent; so a start after a crash
+// then. What a dead replica was waiting for is parked as soon as it is claimed, without an agent; so a start after a crash
 // costs a reading of each log, some at a time, and what somebody has just answered goes first.
-//
-// An execution is deleted by a mark, and a goroutine of the manager removes the rows of those that are marked, in portions (deletion.go).
 //
 // What a dead replica drove rests before it is recovered, the longer the more recoveries have come to nothing (recovery.go): so one that takes its
 // server down does not take the others with it each time.
 //
 // A server runs so many commands at once and no more (commands.go): one that may run waits for a slot before its start is written.
-//
-// A server drives so many executions and no more (queue.go). What is created beyond that waits in the database, for whichever replica has
-// room; and beyond that it is refused.
 //
 // # Promises
 //
@@ -69,12 +67,6 @@
 //     once, without a further write.
 //   - A prompt that was acknowledged has its turn, or the log says that it was discarded.
 //   - A drain ends no turn as failed: what is in the log stays, and the next server goes on from it.
-//
-// # Lease
-//
-// Each replica has one row that it renews at a third of the time-to-live. It trusts the row only until the TTL minus
-// a margin, counted from before the renewal was sent. A replica that cannot renew ends its sessions before another
-// one may start them. On SQLite there is no other one, and the lease lasts as long as the server.
 //
 // An execution is given back only after its agent has returned, so the tools of two drivers never run together.
 package sessions

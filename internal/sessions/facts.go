@@ -1,6 +1,8 @@
 package sessions
 
 import (
+	"time"
+
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
@@ -52,126 +54,6 @@ func (s *Session) absorb(d *draft, i item) {
 		s.fact(d, i.payload)
 	}
 	s.derive(d)
-}
-
-// derive sets the status of a running turn.
-func (s *Session) derive(d *draft) { s.deriveWith(d, s.progress.Streaming) }
-
-// deriveWith sets the first status that holds, where text arrives or does not.
-func (s *Session) deriveWith(d *draft, streaming bool) {
-	if !s.progress.Turn.Open || s.turn.result != nil {
-		return
-	}
-	switch s.progress.Status {
-	case domain.StatusInitializing, domain.StatusInterrupted: // the turn is open, and its agent is not at work
-		return
-	}
-	status := domain.StatusWaiting
-	switch {
-	case s.anyCall(func(c *call) bool { return c.approval != nil }):
-		status = domain.StatusPendingToolApproval
-	case s.anyCall(func(c *call) bool { return c.running() || c.awaitsSlot() }):
-		status = domain.StatusExecutingTool
-	case streaming:
-		status = domain.StatusStreaming
-	}
-	s.to(d, status, "")
-}
-
-func (s *Session) anyCall(is func(*call) bool) bool {
-	for _, c := range s.calls {
-		if is(c) {
-			return true
-		}
-	}
-	return false
-}
-
-// to changes the status of a live execution.
-func (s *Session) to(d *draft, status domain.Status, reason string) {
-	s.change(d, domain.StateChanged{To: status, Reason: reason})
-}
-
-// change is the only place where the status of a live execution changes, by itself or through [Session.to].
-func (s *Session) change(d *draft, changed domain.StateChanged) {
-	if s.progress.Status == changed.To {
-		return
-	}
-	if !s.progress.Status.CanBecome(changed.To) {
-		panic("sessions: no transition from " + string(s.progress.Status) + " to " + string(changed.To))
-	}
-	changed.From = s.progress.Status
-	s.emit(d, changed)
-}
-
-// flowed takes a piece of text, as far as it may be seen already.
-func (s *Session) flowed(d *draft, piece *delta) {
-	key := domain.TextKey{Kind: piece.kind, ID: piece.id}
-	if s.progress.Closed[key] || !s.speaks(piece) {
-		return
-	}
-	if text := s.masking.write(key, piece.text.String()); text != "" {
-		s.shown(d, key, text)
-	}
-}
-
-// shown numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
-func (s *Session) shown(d *draft, key domain.TextKey, text string) {
-	if key.Kind == domain.ToolCallUpdatedType {
-		printed := 0
-		if c := s.progress.Calls[key.ID]; c != nil {
-			printed = c.Printed
-		}
-		s.emit(d, domain.ToolCallUpdated{ToolCallID: key.ID, Offset: printed, Output: text})
-		return
-	}
-	s.deriveWith(d, true)
-	offset := 0
-	if open := s.progress.Texts[key]; open != nil {
-		offset = open.Length
-	}
-	if key.Kind == domain.ThoughtDeltaType {
-		s.emit(d, domain.ThoughtDelta{MessageID: key.ID, Turn: s.now(), Offset: offset, Text: text})
-	} else {
-		s.emit(d, domain.MessageDelta{MessageID: key.ID, Turn: s.now(), Offset: offset, Text: text})
-	}
-}
-
-// speaks tells whether a piece of output is of a call that is open: what is printed after its outcome is lost.
-func (s *Session) speaks(piece *delta) bool {
-	_, open := s.calls[piece.id]
-	return open || piece.kind != domain.ToolCallUpdatedType
-}
-
-// endText tells the rest of a text that has begun, which was held back because it might have become a secret, and returns its length.
-// Each text ends once.
-func (s *Session) endText(d *draft, key domain.TextKey) (length int, begun bool) {
-	if s.progress.Texts[key] == nil && !s.masking.holds(key) {
-		return 0, false
-	}
-	s.release(d, key)
-	s.masking.forget(key)
-	if open := s.progress.Texts[key]; open != nil {
-		length = open.Length
-	}
-	return length, true
-}
-
-// release tells the end of a text that was held back.
-func (s *Session) release(d *draft, key domain.TextKey) {
-	if rest := s.masking.release(key); rest != "" {
-		s.shown(d, key, rest)
-	}
-}
-
-// releaseAll tells what of all texts was held back, in a change of its own: what comes after it may have to be drafted
-// more than once, and a text can be let go of only once.
-func (s *Session) releaseAll() error {
-	d := &draft{}
-	for _, key := range s.masking.keys() {
-		s.release(d, key)
-	}
-	return s.commit(d)
 }
 
 // fact takes one finished statement of the agent.
@@ -282,16 +164,124 @@ func (s *Session) completed(d *draft, p domain.ToolCallCompleted) {
 	s.endCall(c)
 }
 
-// endOutput tells what of the output was held back; it belongs before the outcome.
-func (s *Session) endOutput(d *draft, c *call) { s.endText(d, outputOf(c)) }
-
-func outputOf(c *call) domain.TextKey {
-	return domain.TextKey{Kind: domain.ToolCallUpdatedType, ID: c.ID}
+// asked judges a call that the agent wants to run, or asks about.
+func (s *Session) asked(d *draft, a *ask) {
+	if s.turn.handsOver() {
+		return // the asker's context ends soon; it asks again where the execution is driven next
+	}
+	if s.turn.stopped() || !s.progress.Turn.Open || s.turn.result != nil || s.spent != nil {
+		a.reply <- nobody
+		return
+	}
+	exposed := s.veil(a)
+	c := s.announced(d, a.Call)
+	if c == nil || c.ask != nil || (c.running() && a.ours() && c.client == nil) || s.spent != nil {
+		a.reply <- nobody
+		return
+	}
+	c.ask = a
+	if c.client != nil { // an earlier driver asked the client, who may have answered since
+		d.advanced, s.rules.behind = true, true
+		return
+	}
+	if exposed && a.ours() {
+		if c.approval != nil {
+			s.retract(d, *c.approval)
+		}
+		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
+		return
+	}
+	if a.ours() {
+		c.Version, c.Action = a.Call.Version, a.Call.Action
+	} else { // an external agent often says only now what the call is about: that is what a person is to see
+		c.ToolCall = a.Call
+	}
+	row, decided := s.decided[c.ID]
+	delete(s.decided, c.ID)
+	switch {
+	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
+		d.advanced = true
+		s.rules.behind = true // a rule of the time in between may answer it
+	case decided:
+		s.settle(d, c, row)
+	default:
+		s.judge(d, c)
+	}
 }
 
-// endCall forgets a call that has its outcome.
-func (s *Session) endCall(c *call) {
-	c.vacate()
-	delete(s.calls, c.ID)
-	s.masking.forget(outputOf(c))
+// announced returns the call, and announces it where the agent did not. Nil: it has had its outcome.
+func (s *Session) announced(d *draft, asked domain.ToolCall) *call {
+	if c, known := s.calls[asked.ID]; known {
+		return c
+	}
+	s.requested(d, domain.ToolCallRequested{
+		ToolCallID: asked.ID, MessageID: s.progress.Turn.Round, Tool: asked.Tool, Class: asked.Class,
+		Arguments: asked.Arguments, Summary: asked.Summary,
+	})
+	return s.calls[asked.ID]
+}
+
+const exposedMessage = "The arguments hold the value of a secret, so they cannot be shown to anybody; name the secret instead."
+
+// handedIn takes blocks. They are numbered once: after a restart, the agent hands the same call in again.
+func (s *Session) handedIn(d *draft, handed *submission) {
+	c, open := s.calls[handed.call.ID]
+	switch {
+	case s.turn.handsOver():
+		return // the asker's context ends soon; it hands them in again where the execution is driven next
+	case s.turn.stopped() || !s.progress.Turn.Open || s.turn.result != nil || !open || s.spent != nil:
+		handed.reply <- domain.Errorf(domain.CodeConflict, "The blocks come too late: the turn is over.")
+		return
+	case c.generation() == 0:
+		s.generated(d, c, handed)
+	}
+	d.replies = append(d.replies, func() { handed.reply <- nil })
+}
+
+func (s *Session) generated(d *draft, c *call, handed *submission) {
+	runbook := s.runbook()
+	generation := domain.Generation{
+		Execution: s.execution.ID, Number: s.progress.Generations + 1, State: domain.GenerationSubmitted, Turn: s.progress.Turn.Number, ToolCallID: c.ID,
+		Blocks: s.deps.masker.JSON(handed.blocks), Created: time.Now().UTC().Truncate(time.Microsecond),
+	}
+	if runbook.Document != nil {
+		generation.DocumentRevision = runbook.Document.Revision
+	}
+	d.advanced = true
+	d.generated = &generation
+	s.emit(d, domain.BlocksGenerated{
+		Generation: generation.Number, Turn: generation.Turn, ToolCallID: generation.ToolCallID, Blocks: generation.Blocks,
+		InsertAfter: runbook.InsertAfter, DocumentRevision: generation.DocumentRevision,
+	})
+}
+
+// slotGiven starts a command that has got its slot. One that nobody had to be asked about is judged again: while it waited,
+// rules may have come that forbid it.
+func (s *Session) slotGiven(d *draft, id string) {
+	c, open := s.calls[id]
+	if !open || !c.awaitsSlot() {
+		return
+	}
+	if s.turn.stopped() || s.turn.handsOver() { // it starts where the execution is driven next, or never
+		c.slot.release()
+		return
+	}
+	next := c.delayed
+	c.delayed = nil
+	if next.started.ApprovalID == "" {
+		s.judge(d, c)
+		return
+	}
+	s.start(d, c, next.started, next.answer)
+}
+
+// used takes what the agent says it has used up.
+func (s *Session) used(d *draft, p domain.UsageUpdated) {
+	p.Usage = p.Usage.AtLeast(s.progress.Usage)
+	if p.Turn == nil {
+		turn := p.Usage.Since(s.progress.Turn.Before)
+		p.Turn = &turn
+	}
+	s.emit(d, p)
+	s.spend(d)
 }

@@ -1,9 +1,6 @@
 package sessions
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -16,91 +13,8 @@ import (
 	"signoff/internal/store"
 )
 
-// StopGrace is how long an agent may take to return after its turn was stopped.
-const StopGrace = 5 * time.Second
-
-// Why a turn is stopped, as its agent sees it.
-var (
-	errCancelled = errors.New("sessions: the execution was cancelled")
-	errTimedOut  = errors.New("sessions: the turn's time is over")
-	errSpent     = errors.New("sessions: the budget is used up")
-	errDrain     = errors.New("sessions: the server shuts down")
-
-	errSuperseded = errors.New("sessions: another prompt takes the place of this turn")
-)
-
-// outcome is how an execution ends.
-type outcome struct {
-	status  domain.Status
-	finish  domain.FinishReason
-	stop    domain.StopReason // of the turn; empty where the agent did not say
-	failure *domain.Failure
-	wish    *store.CancelRequest
-
-	structured json.RawMessage // the last answer as the value that was asked for
-}
-
-// stopped is the outcome of a turn that the agent ended. A limit is a failure with its text kept, since what the
-// client asked for was not reached.
-func stopped(stop domain.StopReason) outcome {
-	fail := func(finish domain.FinishReason, code domain.Code, message string) outcome {
-		return outcome{status: domain.StatusFailed, finish: finish, stop: stop, failure: &domain.Failure{Code: code, Message: message}}
-	}
-	switch stop {
-	case domain.StopEndTurn:
-		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: stop}
-	case domain.StopMaxTokens:
-		return fail(domain.FinishMaxTokens, domain.CodeLimitReached, "The model reached its limit of output tokens.")
-	case domain.StopMaxIterations:
-		return fail(domain.FinishMaxIterations, domain.CodeLimitReached, "The agent used up maxIterations.")
-	case domain.StopRefusal:
-		return fail(domain.FinishRefusal, domain.CodeRefused, "The model declined to go on.")
-	default: // an agent that says cancelled although nobody did
-		return fail(domain.FinishError, domain.CodeAgentFailed, "The agent stopped without finishing.")
-	}
-}
-
-func failed(failure domain.Failure) outcome {
-	return outcome{status: domain.StatusFailed, finish: domain.FinishError, failure: &failure}
-}
-
-func timedOut(seconds int) outcome {
-	failure := domain.Errorf(domain.CodeTimedOut, "The turn was active for longer than its timeoutSeconds of %d.", seconds)
-	return outcome{
-		status: domain.StatusTimedOut, finish: domain.FinishTimeout,
-		failure: &domain.Failure{Code: failure.Code, Message: failure.Message},
-	}
-}
-
 func (s *Session) cancellation() outcome {
 	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.control.requests.Cancel}
-}
-
-// heed reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
-// when somebody has written since all was last read.
-func (s *Session) heed() error {
-	if s.control.watcher.ForeignWrites() == s.control.seen {
-		return nil
-	}
-	return s.reread()
-}
-
-func (s *Session) reread() error {
-	ctx, cancel := s.reading()
-	defer cancel()
-	wishes, err := s.deps.store.ControlRequests(ctx, s.execution.ID)
-	if err == nil {
-		s.control.requests = wishes
-	}
-	return err
-}
-
-// readTimeout gives a query up that the database does not answer.
-const readTimeout = 10 * time.Second
-
-// reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
-func (s *Session) reading() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.claim.lease, readTimeout)
 }
 
 // silence stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
@@ -265,20 +179,6 @@ func (s *Session) endRecord(end outcome) domain.AuditRecord {
 		record.Actor = &end.wish.By
 	}
 	return record
-}
-
-// closeTexts drafts the end of all texts that have begun. Whole, nothing of them is missing; otherwise they broke off, but for those after
-// which the model went on to ask for a tool.
-func (s *Session) closeTexts(d *draft, whole bool) {
-	for _, key := range sortedTexts(maps.Keys(s.progress.Texts)) {
-		open := *s.progress.Texts[key]
-		interrupted := !whole && !open.Whole
-		if key.Kind == domain.ThoughtDeltaType {
-			s.emit(d, domain.ThoughtCompleted{MessageID: key.ID, Turn: s.now(), Length: open.Length, Interrupted: interrupted})
-		} else {
-			s.emit(d, domain.MessageCompleted{MessageID: key.ID, Turn: s.now(), Length: open.Length, Interrupted: interrupted})
-		}
-	}
 }
 
 // closeCalls gives every open call its outcome and withdraws what people were asked.

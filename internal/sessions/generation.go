@@ -15,12 +15,6 @@ import (
 // Generations: blocks that the agent hands in, and a person accepts or wants changed. The call that handed them in stays
 // open over the end of its turn, so that the model hears of the outcome, and is not asked before there is one.
 
-// generating is what a session knows of the blocks of its execution.
-type generating struct {
-	accepted bool // somebody has accepted the newest
-	document *domain.Document
-}
-
 // runbook is what the agent works on, in this turn.
 func (s *Session) runbook() domain.Runbook {
 	runbook := s.execution.Request.Runbook
@@ -30,38 +24,6 @@ func (s *Session) runbook() domain.Runbook {
 
 func (s *Session) generates() bool { return s.execution.Request.Kind == domain.KindGeneration }
 
-// handedIn takes blocks. They are numbered once: after a restart, the agent hands the same call in again.
-func (s *Session) handedIn(d *draft, handed *submission) {
-	c, open := s.calls[handed.call.ID]
-	switch {
-	case s.turn.handsOver():
-		return // the asker's context ends soon; it hands them in again where the execution is driven next
-	case s.turn.stopped() || !s.progress.Turn.Open || s.turn.result != nil || !open || s.spent != nil:
-		handed.reply <- domain.Errorf(domain.CodeConflict, "The blocks come too late: the turn is over.")
-		return
-	case c.generation() == 0:
-		s.generated(d, c, handed)
-	}
-	d.replies = append(d.replies, func() { handed.reply <- nil })
-}
-
-func (s *Session) generated(d *draft, c *call, handed *submission) {
-	runbook := s.runbook()
-	generation := domain.Generation{
-		Execution: s.execution.ID, Number: s.progress.Generations + 1, State: domain.GenerationSubmitted, Turn: s.progress.Turn.Number, ToolCallID: c.ID,
-		Blocks: s.deps.masker.JSON(handed.blocks), Created: time.Now().UTC().Truncate(time.Microsecond),
-	}
-	if runbook.Document != nil {
-		generation.DocumentRevision = runbook.Document.Revision
-	}
-	d.advanced = true
-	d.generated = &generation
-	s.emit(d, domain.BlocksGenerated{
-		Generation: generation.Number, Turn: generation.Turn, ToolCallID: generation.ToolCallID, Blocks: generation.Blocks,
-		InsertAfter: runbook.InsertAfter, DocumentRevision: generation.DocumentRevision,
-	})
-}
-
 // submitted tells whether the turn has handed in blocks.
 func (s *Session) submitted() bool {
 	return s.anyCall(func(c *call) bool { return c.generation() > 0 })
@@ -70,11 +32,6 @@ func (s *Session) submitted() bool {
 // keepsBlocks tells whether there is something to accept, whatever became of the turn: the blocks of before stay until newer ones
 // take their place.
 func (s *Session) keepsBlocks() bool { return s.generates() && s.progress.Generations > 0 }
-
-// withoutBlocks is the outcome of a turn that was to hand in blocks, and did not.
-func withoutBlocks() outcome {
-	return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
-}
 
 // what the model is told of the blocks that it has handed in.
 const (

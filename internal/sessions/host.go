@@ -100,10 +100,6 @@ func (h *host) SubmitBlocks(ctx context.Context, call domain.ToolCall, blocks js
 
 func (h *host) Runbook() domain.Runbook { return h.runbook }
 
-func newAsk(question domain.Question) *ask {
-	return &ask{Question: question, reply: make(chan reply, 1)}
-}
-
 func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 	if err := h.inbox.put(item{ask: asked}); err != nil {
 		return reply{}, err

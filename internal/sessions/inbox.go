@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 )
 
@@ -246,4 +247,17 @@ func ring(bell chan struct{}) {
 	case bell <- struct{}{}:
 	default:
 	}
+}
+
+// allowable tells whether a yes without a person can be said at all: to one of our own calls, and to an agent that
+// offers exactly one option for it.
+func (a *ask) allowable() bool { return a.ours() || a.option() != "" }
+
+func (a *ask) option() string {
+	id, _ := approvals.AllowingOption(approvals.Options(a.Options))
+	return id
+}
+
+func newAsk(question domain.Question) *ask {
+	return &ask{Question: question, reply: make(chan reply, 1)}
 }

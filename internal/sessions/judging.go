@@ -2,12 +2,10 @@ package sessions
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
 	"signoff/internal/approvals"
-	"signoff/internal/audit"
 	"signoff/internal/domain"
 )
 
@@ -16,13 +14,6 @@ import (
 
 // Judge is how calls are judged; see [approvals.Policy.Judge].
 type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement
-
-// rules are those that calls are judged by.
-type rules struct {
-	policy   approvals.Policy // with the rules as they were last read
-	behind   bool             // an open question has not been held against the rules of today
-	verdicts chan struct{}    // rings when a judgement that took a while is there
-}
 
 func (s *Session) judge(d *draft, c *call) {
 	c.unjudged = false
@@ -162,28 +153,4 @@ func (s *Session) readRules() error {
 		s.rules.policy.Rules = rules
 	}
 	return err
-}
-
-// judgePostponed judges what waits since the rules could not be read, and what took a while to judge.
-func (s *Session) judgePostponed(d *draft) {
-	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
-		if c := s.calls[id]; c != nil && c.unjudged && c.ask != nil {
-			s.judge(d, c)
-		}
-	}
-}
-
-func provenance(judgement approvals.Judgement, hash string) audit.Provenance {
-	return audit.Provenance{
-		DecidedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason, Hash: hash, Channel: audit.BySession,
-	}
-}
-
-// allowable tells whether a yes without a person can be said at all: to one of our own calls, and to an agent that
-// offers exactly one option for it.
-func (a *ask) allowable() bool { return a.ours() || a.option() != "" }
-
-func (a *ask) option() string {
-	id, _ := approvals.AllowingOption(approvals.Options(a.Options))
-	return id
 }

@@ -32,25 +32,6 @@ func (s *Session) inquire(d *draft, c *call) bool {
 	return true
 }
 
-// wished is the wish to have a lost call tried again, as far as it is known.
-func (c *call) wished() domain.Decision {
-	if c.retry == nil {
-		return domain.Decision{}
-	}
-	return *c.retry
-}
-
-// resolve acts on what somebody has found out about a lost call. To run it again is another question: it is judged as if it were
-// asked for anew, and never allowed without a person.
-func (s *Session) resolve(d *draft, c *call, row domain.Approval) {
-	if row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
-		c.retry, d.advanced = row.Decision, true
-		s.judge(d, c)
-		return
-	}
-	s.refuse(d, c, domain.OutcomeUnknown, approvals.ReportedOutcome(row))
-}
-
 // unrepeated is the outcome of a lost call that the agent gives up: it cannot know what the first time has done.
 func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {
 	why := domain.Failure{Code: domain.CodeToolFailed, Message: p.Output}

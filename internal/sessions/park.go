@@ -47,9 +47,6 @@ func (s *Session) parkable() bool {
 	}
 }
 
-// waits tells whether a person or the client is to answer.
-func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
-
 // wakesSoon tells whether parking is not worth it.
 func (s *Session) wakesSoon() bool {
 	soon := s.deps.parkAfter

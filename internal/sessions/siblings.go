@@ -39,11 +39,6 @@ func (s *Session) answerByRules() error {
 	return nil
 }
 
-// answerable tells whether a rule can answer the call's question at all: what one answers in words, or has to look up, none can.
-func (c *call) answerable() bool {
-	return c.approval.Kind != domain.ApprovalQuestion && c.approval.Kind != domain.ApprovalUnknownOutcome
-}
-
 // answerByRule writes the decision of a rule, in the name of who made it.
 func (s *Session) answerByRule(c *call, judgement approvals.Judgement) error {
 	rule := judgement.Decider

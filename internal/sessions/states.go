@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"time"
 
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
+	"signoff/internal/store"
 )
 
 // The states of an execution, in the order in which a run visits them.
@@ -62,14 +64,6 @@ func (s *Session) initializing() state {
 	}
 }
 
-// opening is an agent on its way. agent and err are set when done closes.
-type opening struct {
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-	agent  domain.Agent
-	err    error
-}
-
 func (s *Session) beginToOpen() *opening {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o := &opening{cancel: cancel, done: make(chan struct{})}
@@ -86,13 +80,6 @@ func (s *Session) beginToOpen() *opening {
 		failpoint.Hit(failpoint.AgentOpened)
 	}()
 	return o
-}
-
-// stop ends the opening, if it has not ended, and returns the agent that it came to all the same.
-func (o *opening) stop() domain.Agent {
-	o.cancel(errOver)
-	<-o.done
-	return o.agent
 }
 
 // today is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.
@@ -294,3 +281,94 @@ func (s *Session) timeOut() state {
 	}
 	return s.giveUp(timedOut(s.execution.Request.TimeoutSeconds))
 }
+
+// expire ends the approvals whose time is over, each in a change of its own: one that was answered at the last moment
+// must not keep the others open. What became of them is then read like any other decision.
+func (s *Session) expire() state {
+	now := time.Now()
+	for _, c := range s.calls {
+		if expires := c.expires(); expires == nil || expires.After(now) {
+			continue
+		}
+		end := s.expireOne
+		if c.approval == nil {
+			end = s.expireClient
+		}
+		if err := end(c); err != nil {
+			return s.abandon(err)
+		}
+		failpoint.Hit(failpoint.SessionExpired)
+	}
+	return s.sync
+}
+
+func (s *Session) expireOne(c *call) error {
+	resolution, event := approvals.EndUndecided(*c.approval, domain.ApprovalExpired)
+	d := &draft{}
+	s.emit(d, event)
+	change := d.change(s)
+	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
+	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
+	c.approval.Expires = &again
+	failpoint.Hit(failpoint.SessionBeforeExpiry)
+	return s.endWaiting(change)
+}
+
+// expireClient ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
+// counts.
+func (s *Session) expireClient(c *call) error {
+	change := (&draft{closing: []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}}).change(s)
+	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
+	c.client.Expires = &again
+	return s.endWaiting(change)
+}
+
+// endWaiting commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
+func (s *Session) endWaiting(change store.Change) error {
+	_, err := s.deps.log.Commit(s.claim.lease, change)
+	code := domain.CodeOf(err)
+	if err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
+		return err
+	}
+	return nil
+}
+
+// clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
+const clockSkew = 200 * time.Millisecond
+
+// rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
+func (s *Session) rest(seconds int, over state) state {
+	var deadline <-chan time.Time
+	if seconds > 0 {
+		timer := time.NewTimer(s.progress.Since.Add(time.Duration(seconds) * time.Second).Sub(s.clock.now()))
+		defer timer.Stop()
+		deadline = timer.C
+	}
+	return s.await(nil, deadline, over)
+}
+
+// stopSpending ends the execution, with all that was said so far.
+func (s *Session) stopSpending() state {
+	if err := s.silence(errSpent); err != nil {
+		return s.abandon(err)
+	}
+	return s.giveUp(*s.spent)
+}
+
+func (s *Session) closeAgent() {
+	if s.agent.opening != nil {
+		s.agent.open, s.agent.opening = s.agent.opening.stop(), nil
+	}
+	if s.agent.open == nil {
+		return
+	}
+	failpoint.Hit(failpoint.AgentClosing)
+	if err := s.agent.open.Close(); err != nil {
+		slog.Warn("agent did not close cleanly", "execution", s.execution.ID, "error", err)
+	}
+	failpoint.Hit(failpoint.AgentClosed)
+	s.agent.open, s.agent.exited = nil, false
+}
+
+// StopGrace is how long an agent may take to return after its turn was stopped.
+const StopGrace = 5 * time.Second

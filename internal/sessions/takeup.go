@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"signoff/internal/approvals"
-	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 )
@@ -92,11 +91,6 @@ func (s *Session) takenUpAs() string {
 	default: // it was parked, or handed over
 		return "takenUp"
 	}
-}
-
-// closeBroken closes the texts that the earlier driver did not.
-func (s *Session) closeBroken(d *draft) {
-	s.closeTexts(d, false)
 }
 
 // obstacle is why the execution cannot simply go on; nil where it can.
@@ -253,27 +247,6 @@ func (s *Session) recallApproval(row domain.Approval) {
 	}
 }
 
-// ranUnder notes what the approval under which a call started tells of it, and the log does not.
-func (c *call) ranUnder(row domain.Approval) {
-	c.came = decidedBy(row)
-	c.Version = row.Call.Version
-	if row.Decision != nil && row.Decision.Arguments != nil {
-		c.edited(c.Arguments)
-	}
-}
-
-// recalled is how a call came to run as far as the log tells; the approvals may tell more.
-func recalled(open domain.OpenCall) audit.Provenance {
-	came := audit.Provenance{DecidedBy: open.AllowedBy, RuleID: open.RuleID, Channel: audit.BySession}
-	switch came.DecidedBy {
-	case "":
-		came.DecidedBy = string(approvals.ByServer)
-	case string(approvals.ByAgent):
-		came.Channel = audit.ByAgent
-	}
-	return came
-}
-
 // history is what the agent starts from: what the client brought along, and what is in the log.
 func (s *Session) history() ([]domain.Message, error) {
 	var history []domain.Message
@@ -320,32 +293,5 @@ func (s *Session) agentLog() domain.AgentLog {
 			}
 		}
 		return nil
-	}
-}
-
-// longestChain is how many executions that went on with one agent session are read.
-const longestChain = 100
-
-// eventPage is how many events of a log are read at once.
-const eventPage = 500
-
-// eachEvent reads a log page by page, to its end or to the first error of take.
-func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func(domain.Event) error) error {
-	for after := int64(0); ; {
-		limited, cancel := context.WithTimeout(ctx, readTimeout)
-		page, err := logs.Events(limited, id, after, eventPage)
-		cancel()
-		if err != nil {
-			return err
-		}
-		for _, event := range page {
-			if err := take(event); err != nil {
-				return err
-			}
-		}
-		if len(page) < eventPage {
-			return nil
-		}
-		after = page[len(page)-1].Seq
 	}
 }

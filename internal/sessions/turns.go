@@ -6,64 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 )
-
-// turnRun is the turn that runs, as far as the log does not tell.
-type turnRun struct {
-	stop      context.CancelCauseFunc // ends the turn; nil where none runs
-	gone      chan struct{}           // closes when Prompt has returned
-	result    *turnResult             // how the turn ended; nil before
-	continued *domain.TurnContinued   // what the agent is told where its turn goes on
-	stage     turnStage
-}
-
-// turnStage is how far a turn is on its way to its end. A later stage takes the place of an earlier one.
-type turnStage int
-
-const (
-	turnGoesOn     turnStage = iota
-	turnReopened             // the agent was gone before it heard the prompt, and was opened again
-	turnDenied               // a question of it was answered with no
-	turnHandsOver            // another driver goes on with it: whoever asks waits for that one, and calls may come to their end
-	turnHandedOver           // the same, and its agent was told to stop
-	turnSuperseded           // it is stopped for the sake of another prompt
-	turnStopped              // it is stopped: whoever asks is told that nobody will answer
-)
-
-// reaches goes on to a stage, never back.
-func (t *turnRun) reaches(stage turnStage) { t.stage = max(t.stage, stage) }
-
-// stopping goes on to the stage at which the agent is told to stop.
-func (t *turnRun) stopping() {
-	switch t.stage {
-	case turnHandsOver:
-		t.stage = turnHandedOver
-	case turnHandedOver, turnSuperseded:
-	default:
-		t.stage = turnStopped
-	}
-}
-
-// handsOver tells whether another driver goes on with the turn.
-func (t *turnRun) handsOver() bool { return t.stage == turnHandsOver || t.stage == turnHandedOver }
-
-// stopped tells whether the agent was told to stop.
-func (t *turnRun) stopped() bool { return t.stage >= turnHandedOver }
-
-// agentHandle is the agent of the execution, and what is known of it.
-type agentHandle struct {
-	open       domain.Agent       // nil where its process is gone, or was not needed yet
-	opening    *opening           // on its way already when the execution was created
-	exited     bool               // its process has ended by itself, or broke down: the next prompt starts it again
-	session    string             // as the agent calls it, where it can take it up again
-	loading    string             // the agent session that is taken up when the agent is opened
-	fresh      bool               // the agent was just opened and remembers nothing of earlier turns
-	transcript *domain.Transcript // what was said before it was opened; nil: it knows, or that is to be read
-}
 
 // begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
 func (s *Session) begin() state {
@@ -433,16 +379,7 @@ func (s *Session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 }
 
 const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
-	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
-	"anything, and then go on with the task."
 
-// rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
-func (s *Session) rest(seconds int, over state) state {
-	var deadline <-chan time.Time
-	if seconds > 0 {
-		timer := time.NewTimer(s.progress.Since.Add(time.Duration(seconds) * time.Second).Sub(s.clock.now()))
-		defer timer.Stop()
-		deadline = timer.C
-	}
-	return s.await(nil, deadline, over)
-}
+	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
+
+	"anything, and then go on with the task."

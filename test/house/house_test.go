@@ -130,9 +130,10 @@ var arrows = []arrow{
 	{"the domain imports the standard library only", in("internal/domain"),
 		func(imported string) bool { return !standard(imported) }, false},
 	{"acp, llm and tools meet the session in domain, so that the state machine is tested without them",
-		in("internal/acp", "internal/llm", "internal/tools"), ours("internal/sessions", "internal/http", "internal/store"), true},
+		in("internal/acp", "internal/llm", "internal/tools"), ours("internal/dispatch", "internal/sessions", "internal/http", "internal/store"), true},
 	{"a session does not know who is behind domain.Agent", in("internal/sessions", "internal/approvals", "internal/events"),
 		ours("internal/acp", "internal/llm", "internal/http"), true},
+	{"a session tells its dispatcher how it gets on, and does not know who that is", in("internal/sessions"), ours("internal/dispatch"), false},
 	{"the store knows the domain and its migrations", in("internal/store"),
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/failpoint", "internal/store", "migrations")(imported)

@@ -1,0 +1,226 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/failpoint"
+	"signoff/internal/sessions"
+	"signoff/internal/store"
+)
+
+// Start creates an execution and begins to drive it, or queues it where there is no room. When it returns, the execution and its first event are in the
+// database. With an idempotency key that was used before, it returns the first answer again (replayed), or
+// CodeIdempotencyMismatch where that came with another body.
+//
+// Where the database takes longer than [WithCreationTime] allows, it is CodeUnavailable or CodeStorage, and the creation is not in the
+// database, or on its way there. What gets there all the same goes on with an idempotency key, since who repeats the request gets it;
+// without one it is cancelled before its agent is asked anything.
+func (m *Manager) Start(
+	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
+) (execution domain.Execution, replayed bool, err error) {
+	if err := m.takeOver(ctx, tenant, &request); err != nil {
+		return m.notTakenOver(ctx, tenant, key, err)
+	}
+	if request, err = m.maskRequest(request); err != nil {
+		return domain.Execution{}, false, err
+	}
+	execution = m.created(tenant, by, request)
+	m.awaitDeparture(ctx, execution)
+	ctx, cancel := withCreationTime(ctx, m.createWithin)
+	defer cancel()
+	creation := m.creation(execution, by, key)
+	s, err := m.admit(execution, 1)
+	if errors.Is(err, errNoRoom) {
+		execution, err = m.enqueue(ctx, execution, creation, key)
+		if err != nil {
+			return m.notStarted(ctx, tenant, key, err)
+		}
+		return execution, false, nil
+	}
+	if err != nil {
+		return m.notStarted(ctx, tenant, key, err)
+	}
+	failpoint.Hit(failpoint.SessionAdmitted)
+	written := s.Create(&creation)
+	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
+	switch {
+	case errors.Is(err, events.ErrUnderWay):
+		return domain.Execution{}, false, underWay(ctx)
+	case err != nil:
+		m.dismiss(s)
+		return m.notStarted(ctx, tenant, key, err)
+	}
+	written()
+	failpoint.Hit(failpoint.SessionCreated)
+	execution.LastSeq = 1
+	go m.drive(s)
+	return execution, false, nil
+}
+
+// takeOver finds the agent session that a new execution wants to go on with.
+func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request *domain.Request) error {
+	if request.ResumeFrom == "" {
+		return nil
+	}
+	reading, cancel := withCreationTime(ctx, m.createWithin)
+	defer cancel()
+	earlier, err := m.store.Execution(reading, tenant, request.ResumeFrom)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return domain.Invalid("/resumeFrom", "There is no such execution.").With(err)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case request.Source.Type != domain.SourceACP || earlier.Request.Source.Command != request.Source.Command:
+		return domain.NotResumable("An agent session is taken up by the agent that it belongs to: name the same source.")
+	case !earlier.Status.Terminal():
+		return domain.NotResumable("That execution has not ended; prompt it instead.")
+	case earlier.AgentSession == "":
+		return domain.NotResumable("The agent of that execution cannot take its session up again.")
+	case earlier.Request.WorkingDirectory != request.WorkingDirectory:
+		return domain.NotResumable("An agent session belongs to its workingDirectory; name the same.")
+	}
+	request.ResumeSession = earlier.AgentSession
+	return nil
+}
+
+// awaitDeparture waits for the agent of an execution that has ended. Whoever has seen the end may go on with its agent session at once,
+// and is not to be refused because the process takes a moment to leave.
+func (m *Manager) awaitDeparture(ctx context.Context, execution domain.Execution) {
+	m.mu.Lock()
+	other := m.driving(execution)
+	m.mu.Unlock()
+	if other == nil {
+		return
+	}
+	earlier := other.session.Execution()
+	if ended, err := m.store.Execution(ctx, earlier.Tenant, earlier.ID); err != nil || !ended.Status.Terminal() {
+		return
+	}
+	select {
+	case <-other.departed:
+	case <-time.After(sessions.StopGrace):
+	case <-ctx.Done():
+	}
+}
+
+// creation is the first change of an execution.
+func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *store.Idempotency) store.Change {
+	request := execution.Request
+	created := domain.NewEvent(execution.ID, domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source})
+	created.Time = execution.Created
+	return store.Change{
+		Execution: execution.ID,
+		Epoch:     1,
+		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: request.Place()},
+		Events:    []domain.Event{created},
+		Audit:     []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
+	}
+}
+
+func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domain.Request) domain.Execution {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	return domain.Execution{
+		ID: domain.ExecutionID(approvals.NewID()), Tenant: tenant, Request: request,
+		Status: domain.StatusQueued, Created: now, Updated: now, ByKey: by.KeyID,
+	}
+}
+
+// enqueue creates an execution that waits for room.
+//
+// Errors: CodeTooMany where the tenant's part of the queue is full, CodeOverloaded where all of it is.
+func (m *Manager) enqueue(
+	ctx context.Context, execution domain.Execution, creation store.Change, key *store.Idempotency,
+) (domain.Execution, error) {
+	own, all, err := m.store.Waiting(ctx, execution.Tenant)
+	switch {
+	case err != nil:
+		return execution, err
+	case m.limits.QueuedPerTenant == NoQueue:
+		m.counts.refused.Add(1)
+		return execution, domain.Errorf(domain.CodeTooMany, "All room is taken, and this server queues nothing.")
+	case own >= m.limits.QueuedPerTenant:
+		m.counts.refused.Add(1)
+		return execution, domain.Errorf(domain.CodeTooMany, "All room is taken, and %d executions wait already; try again when some of them have begun.", own)
+	case all >= m.limits.Queued:
+		m.counts.refused.Add(1)
+		return execution, domain.Errorf(domain.CodeOverloaded, "All room is taken, and the queue of all replicas is full; try again later.")
+	}
+	creation.Create.Owner, creation.Create.Queued = "", true
+	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.queuedLate(ctx, execution, key, err) })
+	if errors.Is(err, events.ErrUnderWay) {
+		return execution, underWay(ctx)
+	}
+	if err != nil {
+		return execution, err
+	}
+	m.enqueued()
+	execution.LastSeq = 1
+	return execution, nil
+}
+
+func (m *Manager) notStarted(
+	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
+) (domain.Execution, bool, error) {
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		m.wonder() // where it was created after all, it is driven all the same
+	}
+	switch domain.CodeOf(err) {
+	case domain.CodeConflict:
+		if key != nil {
+			return m.replay(ctx, tenant, key)
+		}
+	case domain.CodeTooMany, domain.CodeOverloaded, domain.CodeNotResumable: // a full queue does not forget what it has taken
+		return m.notTakenOver(ctx, tenant, key, err)
+	}
+	return domain.Execution{}, false, err
+}
+
+// notTakenOver gives the first answer again also where what it took over is not there any more.
+func (m *Manager) notTakenOver(
+	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
+) (domain.Execution, bool, error) {
+	if key != nil {
+		if first, replayed, lookup := m.replay(ctx, tenant, key); domain.CodeOf(lookup) != domain.CodeNotFound {
+			return first, replayed, lookup
+		}
+	}
+	return domain.Execution{}, false, err
+}
+
+// replay is the first answer to an idempotency key.
+func (m *Manager) replay(
+	ctx context.Context, tenant domain.TenantID, key *store.Idempotency,
+) (domain.Execution, bool, error) {
+	first, bodyHash, err := m.store.ExecutionByKey(ctx, tenant, key.Key)
+	if err == nil {
+		err = sameBody(bodyHash, key)
+	}
+	if err != nil {
+		return domain.Execution{}, false, err
+	}
+	return asCreated(first), true, nil
+}
+
+// sameBody refuses a key that comes again with another body than at first: the first answer would not be its answer.
+func sameBody(firstHash []byte, key *store.Idempotency) error {
+	if bytes.Equal(firstHash, key.BodyHash) {
+		return nil
+	}
+	return domain.Errorf(domain.CodeIdempotencyMismatch, "This Idempotency-Key was used before with another body.")
+}
+
+// asCreated is an execution as it was answered when it was created.
+func asCreated(e domain.Execution) domain.Execution {
+	e.Status, e.Turn, e.Rounds, e.LastSeq = domain.StatusQueued, 0, 0, 1
+	e.Usage, e.Output, e.Ended, e.Updated = domain.Usage{}, nil, nil, e.Created
+	return e
+}

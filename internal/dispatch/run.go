@@ -1,0 +1,226 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/failpoint"
+	"signoff/internal/sessions"
+	"signoff/internal/store"
+)
+
+// NewManager returns a manager that drives nothing until Run is called.
+func NewManager(config Config, s Store, log *events.Log) *Manager {
+	m := &Manager{
+		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(),
+		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
+		live: map[domain.ExecutionID]*driven{}, tenants: map[domain.TenantID]int{},
+		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
+		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), deleted: make(chan struct{}, 1), draining: make(chan struct{}),
+	}
+	config.MaxEvents, config.MaxCommands = m.limits.Events, m.limits.Commands
+	m.engine = sessions.NewEngine(config.Config, s, log, m)
+	if m.replica == "" {
+		m.replica = store.ReplicaID(uuid.NewString())
+	}
+	if m.ttl == 0 {
+		m.ttl = 10 * time.Second
+	}
+	if m.createWithin == 0 {
+		m.createWithin = creationTime
+	}
+	if m.lookEvery == 0 {
+		m.lookEvery = min(m.ttl/3, time.Second)
+	}
+	log.OnForeign(m.call)
+	log.OnRelease(m.lookAgain)
+	if m.leases.trust = config.Trust; config.Trust == nil {
+		m.leases.trust = func(time.Time) {}
+	}
+	return m
+}
+
+// Run renews the lease and takes up executions that nobody drives, until ctx ends. It returns the error of the first
+// renewal, since a server that cannot write is not to serve.
+func (m *Manager) Run(ctx context.Context, ready func()) error {
+	defer m.leases.end(errStopped) // what was not drained is let go, unwritten
+	if err := m.beginLease(ctx); err != nil {
+		return err
+	}
+	ready()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { m.keepRenewing(ctx) })
+	beside.Go(func() { m.keepRemoving(ctx) })
+	m.keepTakingUp(ctx)
+	return nil
+}
+
+// firstRenewals is how often that is tried.
+const firstRenewals = 10
+
+// beginLease tries for longer than a renewal may take: a server that starts while the database is slow must not give up, be
+// started again and make it slower.
+func (m *Manager) beginLease(ctx context.Context) error {
+	for try := 1; ; try++ {
+		err := m.renew(ctx)
+		if err == nil || try == firstRenewals {
+			return err
+		}
+		slog.Warn("cannot take a lease, trying again", "error", err)
+		select {
+		case <-time.After(m.ttl / 10):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// keepRenewing has a rhythm of its own: what taking up waits for must not cost the lease.
+func (m *Manager) keepRenewing(ctx context.Context) {
+	ticker := time.NewTicker(m.ttl / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		err := m.renew(ctx)
+		m.leases.failing.Store(err != nil)
+		if err != nil && ctx.Err() == nil {
+			slog.Warn("cannot renew the lease", "error", err)
+		}
+	}
+}
+
+// renew counts from before the request was sent: when the answer took long, the lease is already that much shorter.
+// The margin is for a clock that runs slower than the database's.
+func (m *Manager) renew(ctx context.Context) error {
+	m.leases.renewing.Lock()
+	defer m.leases.renewing.Unlock()
+	if m.leases.retired {
+		return nil
+	}
+	sent := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, m.ttl/3)
+	defer cancel()
+	if err := m.store.Heartbeat(ctx, m.replica, m.ttl); err != nil {
+		return err
+	}
+	var trusted time.Time
+	if m.store.Shared() {
+		trusted = sent.Add(m.ttl - m.ttl/5)
+	}
+	m.leases.renewed(sent, trusted)
+	return nil
+}
+
+// slowCommit is how long a change may wait before the server counts as one that cannot write.
+const slowCommit = 2 * time.Second
+
+// Writable tells whether the database takes in what is written: it answers every reading while a disk is full or slow, or a table is
+// locked. It is asked by anybody, so it writes nothing itself, and goes by what is written all the time: the newest renewal of
+// the lease is younger than half of it, no renewal or commit has just failed, and none waits for two seconds.
+func (m *Manager) Writable() bool {
+	return m.leases.age() < m.ttl/2 && !m.leases.failing.Load() && !m.log.Failing() && m.log.Waiting() < slowCommit
+}
+
+// keepTakingUp looks at every tick, and when the bell rings.
+func (m *Manager) keepTakingUp(ctx context.Context) {
+	ticker := time.NewTicker(m.lookEvery)
+	defer ticker.Stop()
+	for tick := true; ; {
+		if err := m.takeUp(ctx, tick); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot take up executions", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			tick = true
+		case <-m.bell:
+			tick = false
+		}
+	}
+}
+
+// takeUp claims executions that nobody drives, to go on from where their logs end, and gives back what this replica
+// cannot drive. Between two ticks it looks only for what the bell may have rung for.
+func (m *Manager) takeUp(ctx context.Context, tick bool) error {
+	ctx, cancel := context.WithTimeout(ctx, takeUpLimit)
+	defer cancel()
+	if err := m.giveBack(ctx, tick); err != nil {
+		return err
+	}
+	if err := m.claimCalled(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	more, backlog := m.more, m.backlog > 0
+	m.mu.Unlock()
+	if tick || more {
+		if err := m.claimLeft(ctx); err != nil {
+			return err
+		}
+	}
+	if tick || backlog {
+		return m.admitQueued(ctx)
+	}
+	return nil
+}
+
+// Drain lets go of all executions and returns when their sessions have left, or with the cause of ctx. New ones are
+// refused from its beginning on.
+func (m *Manager) Drain(ctx context.Context) error {
+	m.mu.Lock()
+	if !m.isDraining() {
+		close(m.draining)
+	}
+	m.mu.Unlock()
+	left := make(chan struct{})
+	go func() {
+		m.running.Wait()
+		close(left)
+	}()
+	select {
+	case <-left:
+		m.leases.retire()
+		return m.letGo(ctx)
+	case <-ctx.Done():
+		slog.Error("drain was cut short", "live", m.Live())
+		return context.Cause(ctx)
+	}
+}
+
+// givingLasts is for how long a drain waits for what is being given back. A statement that hangs must not keep everything from the others.
+const givingLasts = time.Second
+
+// letGo gives all back and tells the others, once nothing else is being given back: the row that such a statement still held, the
+// others passed over when they looked.
+func (m *Manager) letGo(ctx context.Context) error {
+	late := time.NewTimer(givingLasts)
+	defer late.Stop()
+	select {
+	case m.giving <- struct{}{}:
+		defer func() { <-m.giving }()
+	case <-late.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := m.store.Release(ctx, m.replica)
+	failpoint.Hit(failpoint.LeaseReleased)
+	if err != nil {
+		return err
+	}
+	if err := m.log.AnnounceRelease(ctx); err != nil {
+		slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package sessions
+
+import (
+	"encoding/json"
+	"errors"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// Why a turn is stopped, as its agent sees it.
+var (
+	errCancelled = errors.New("sessions: the execution was cancelled")
+	errTimedOut  = errors.New("sessions: the turn's time is over")
+	errSpent     = errors.New("sessions: the budget is used up")
+	errDrain     = errors.New("sessions: the server shuts down")
+
+	errSuperseded = errors.New("sessions: another prompt takes the place of this turn")
+)
+
+// outcome is how an execution ends.
+type outcome struct {
+	status  domain.Status
+	finish  domain.FinishReason
+	stop    domain.StopReason // of the turn; empty where the agent did not say
+	failure *domain.Failure
+	wish    *store.CancelRequest
+
+	structured json.RawMessage // the last answer as the value that was asked for
+}
+
+// stopped is the outcome of a turn that the agent ended. A limit is a failure with its text kept, since what the
+// client asked for was not reached.
+func stopped(stop domain.StopReason) outcome {
+	fail := func(finish domain.FinishReason, code domain.Code, message string) outcome {
+		return outcome{status: domain.StatusFailed, finish: finish, stop: stop, failure: &domain.Failure{Code: code, Message: message}}
+	}
+	switch stop {
+	case domain.StopEndTurn:
+		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: stop}
+	case domain.StopMaxTokens:
+		return fail(domain.FinishMaxTokens, domain.CodeLimitReached, "The model reached its limit of output tokens.")
+	case domain.StopMaxIterations:
+		return fail(domain.FinishMaxIterations, domain.CodeLimitReached, "The agent used up maxIterations.")
+	case domain.StopRefusal:
+		return fail(domain.FinishRefusal, domain.CodeRefused, "The model declined to go on.")
+	default: // an agent that says cancelled although nobody did
+		return fail(domain.FinishError, domain.CodeAgentFailed, "The agent stopped without finishing.")
+	}
+}
+
+func failed(failure domain.Failure) outcome {
+	return outcome{status: domain.StatusFailed, finish: domain.FinishError, failure: &failure}
+}
+
+func timedOut(seconds int) outcome {
+	failure := domain.Errorf(domain.CodeTimedOut, "The turn was active for longer than its timeoutSeconds of %d.", seconds)
+	return outcome{
+		status: domain.StatusTimedOut, finish: domain.FinishTimeout,
+		failure: &domain.Failure{Code: failure.Code, Message: failure.Message},
+	}
+}
+
+// misfit is the end of an execution whose last answer does not fit.
+func misfit(stop domain.StopReason) outcome {
+	end := failed(domain.Failure{Code: domain.CodeOutputInvalid, Message: "The final answer does not fit the outputSchema."})
+	end.stop = stop
+	return end
+}
+
+// withoutBlocks is the outcome of a turn that was to hand in blocks, and did not.
+func withoutBlocks() outcome {
+	return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
+}

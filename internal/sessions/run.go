@@ -1,0 +1,96 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// Run drives the execution until it has ended, or is let go of. A bug in a session must not take the server down with all the others, and
+// must not leave an execution that looks alive.
+func (s *Session) Run() {
+	defer s.leave()
+	defer func() {
+		if r := recover(); r != nil {
+			slog.Error("session panicked", "execution", s.execution.ID, "panic", r, "stack", string(debug.Stack()))
+			s.crashed()
+		}
+	}()
+	for next := state(s.queued); next != nil; {
+		next = next()
+	}
+}
+
+// Dismiss lets a session go that was never run.
+func (s *Session) Dismiss() {
+	s.control.watcher.Close()
+	s.closeAgent()
+	s.deps.dispatch.Left(s)
+}
+
+// crashed books the execution as failed, unless what it would write is what panics.
+func (s *Session) crashed() {
+	defer func() {
+		if r := recover(); r != nil {
+			s.abandon(fmt.Errorf("sessions: panic after panic: %v", r))
+		}
+	}()
+	// What was about to be written when it panicked is not in the log, and must not be gone on from.
+	if _, err := s.readLog(nil); err != nil {
+		s.abandon(err)
+		return
+	}
+	s.held = nil
+	s.attachCalls()
+	if err := s.silence(errCrashed); err != nil {
+		s.abandon(err)
+		return
+	}
+	s.finish(failed(domain.FailureOf(errCrashed)))
+}
+
+var errCrashed = errors.New("sessions: panic")
+
+// leave ends the agent and only then lets go of the execution: whoever drives it next may be this server, at once, and
+// the tools of two drivers must never run together.
+func (s *Session) leave() {
+	s.inbox.close(errOver)
+	s.control.watcher.Close()
+	s.vacate((*call).awaitsSlot)
+	if s.turn.stop != nil {
+		s.turn.stop(errOver)
+		s.outlive()
+	}
+	s.closeAgent()
+	s.vacate(func(*call) bool { return true })
+	if s.claim.released {
+		s.deps.dispatch.Release(s.execution.ID, s.claim.epoch)
+	}
+	s.deps.dispatch.Left(s)
+}
+
+func (s *Session) vacate(which func(*call) bool) {
+	for _, c := range s.calls {
+		if which(c) {
+			c.vacate()
+		}
+	}
+}
+
+// outlive waits until Prompt has returned, however long that takes.
+func (s *Session) outlive() {
+	late := time.NewTimer(StopGrace)
+	defer late.Stop()
+	for {
+		select {
+		case <-s.turn.gone:
+			return
+		case <-late.C:
+			slog.Error("agent does not return although its session is over", "execution", s.execution.ID)
+		}
+	}
+}
