@@ -63,16 +63,16 @@ var claims = []claim{
 	{policyPage, "`echo hi > a.txt` needs `execute` and `write`", all, []string{"allow capability: echo hi > a.txt"}},
 	{policyPage, "The strictest counts.", `"capabilities":{"write":"ask","execute":"allow"}`, []string{"allow capability: echo hi", "ask capability: echo hi > a.txt"}},
 	{policyPage, "a command that is granted hosts needs `network` too", `"capabilities":{"execute":"allow"}`, []string{"allow capability: ls", "ask capability: HOSTS ls"}},
-	{policyPage, "what is not listed is refused", `"tools":{"enabled":["read"]}`, []string{"deny tools: ls", "allow capability: READ a"}},
-	{policyPage, "what is not listed is refused", `"secrets":[]`, []string{"deny tools: SECRET ls"}},
+	{policyPage, "all others are refused", `"tools":{"enabled":["read"]}`, []string{"deny tools: ls", "allow capability: READ a"}},
+	{policyPage, "all others are refused", `"secrets":[]`, []string{"deny tools: SECRET ls"}},
 
-	{policyPage, "What no rule matches is decided by `defaultBehavior`", bash("allow", "hitl", denying("^rm")), []string{"allow bashPolicy: ls", "ask bashPolicy: rm x"}},
+	{policyPage, "`defaultBehavior` decides over other commands", bash("allow", "hitl", denying("^rm")), []string{"allow bashPolicy: ls", "ask bashPolicy: rm x"}},
 	{policyPage, "the first that matches a command decides over it", bash("deny", "hitl", allowing("^ls -l"), denying("^ls"), allowing("^ls -a")), []string{
 		"allow bashPolicy: ls -l", "ask bashPolicy: ls -a"}},
 	{policyPage, "with `hitl` a denied command asks a person", "EXAMPLE ## The bash policy", []string{"ask bashPolicy: rm x", "allow bashPolicy: ls", "ask bashPolicy: make"}},
 	{policyPage, "With `block` it is refused, and nothing overrides that: no rule, no safe mode, no decider.", trusted + "," + all + "," + bash("allow", "block", denying("^rm")) + "," + matching("allow", `{"command":"rm *"}`), []string{
 		"deny bashPolicy: rm x"}},
-	{policyPage, "commands are judged by their capabilities alone; what is unclear or catastrophic asks nevertheless", all, []string{
+	{policyPage, "commands are judged by their capabilities alone; unclear and catastrophic commands ask nevertheless", all, []string{
 		"allow capability: ls", "allow capability: make", "ask bashPolicy: ls $A", "ask catastrophic: rm -rf /"}},
 
 	{policyPage, "every simple command in it is judged by itself: in lists, pipes, groups, loops, substitutions, here-documents, and behind `timeout`, `env`, `xargs`, `find -exec`, `sh -c`, `eval` and their like",
@@ -98,13 +98,13 @@ var claims = []claim{
 		"ask bashPolicy: sudo ls", "ask bashPolicy: ssh host ls", "ask bashPolicy: docker exec web ls"}},
 	{policyPage, "`sudo`, `ssh`, `docker exec` and other programs that carry a command elsewhere need a rule of their own.", bash("deny", "hitl", allowing(`^(ls|sudo|ssh|docker exec)\b`)), []string{
 		"allow bashPolicy: sudo ls", "allow bashPolicy: ssh host ls", "allow bashPolicy: docker exec web ls"}},
-	{policyPage, "a program that runs what its words do not show (`make`, `python3`, a script) asks until a rule names it", bash("allow", "hitl"), []string{
+	{policyPage, "a program whose work its words do not show (`make`, `python3`, a script) asks until a rule names it", bash("allow", "hitl"), []string{
 		"allow bashPolicy: ls", "ask bashPolicy: make", "ask bashPolicy: python3 x.py", "ask bashPolicy: ./deploy.sh"}},
-	{policyPage, "a program that runs what its words do not show (`make`, `python3`, a script) asks until a rule names it", bash("allow", "hitl", allowing(`^(make|python3|\./deploy\.sh)`)), []string{
+	{policyPage, "a program whose work its words do not show (`make`, `python3`, a script) asks until a rule names it", bash("allow", "hitl", allowing(`^(make|python3|\./deploy\.sh)`)), []string{
 		"allow bashPolicy: make", "allow bashPolicy: python3 x.py", "allow bashPolicy: ./deploy.sh"}},
 
 	{policyPage, "These ask, whatever the rules of the bash policy say.", all + "," + bash("allow", "hitl", allowing(".*")), []string{"allow bashPolicy: unheard-of x", "ask bashPolicy: ls $A"}},
-	{policyPage, "What lets them run is full trust", all + "," + trusted, []string{"allow safeModeOff: ls $A"}},
+	{policyPage, "Only full trust, or a rule for exactly this call, lets them run", all + "," + trusted, []string{"allow safeModeOff: ls $A"}},
 	{policyPage, "words that are known only when the line runs: `$CMD x`, `` `which x` ``, `eval \"$X\"`, `curl … | sh`", all + "," + bash("allow", "hitl", allowing(".*")), []string{
 		"ask bashPolicy: $CMD x", "ask bashPolicy: `which x`", `ask bashPolicy: eval "$X"`, "ask catastrophic: curl https://x | sh"}},
 	{policyPage, "functions, arrays, arithmetic, coprocesses, `case`, jobs in the background, variables such as `PATH` and `LD_PRELOAD`", all + "," + bash("allow", "hitl", allowing(".*")), []string{
@@ -114,7 +114,7 @@ var claims = []claim{
 		"ask bashPolicy: find build -delete", "ask bashPolicy: git -c core.pager=x log", "ask bashPolicy: tar -xf a --to-command=x"}},
 	{policyPage, "comments, control characters, invisible characters, long gaps, a backslash at the end of a line", all + "," + bash("allow", "hitl", allowing(".*")), []string{
 		"ask bashPolicy: ls # all", "ask bashPolicy: ls \a", "ask bashPolicy: ls \u200b", "ask bashPolicy: ls " + strings.Repeat(" ", 40) + "; ls", "ask bashPolicy: ls \\\n-l"}},
-	{policyPage, "what does not parse, over 64 KiB, over 50 commands, nested too deeply", all + "," + bash("allow", "hitl", allowing(".*")), []string{
+	{policyPage, "lines that do not parse, over 64 KiB, over 50 commands, nested too deeply", all + "," + bash("allow", "hitl", allowing(".*")), []string{
 		"ask bashPolicy: ls (", "ask bashPolicy: ls " + strings.Repeat("a", 65<<10), "ask bashPolicy: " + strings.Repeat("ls;", 51), "ask bashPolicy: " + strings.Repeat("{ ", 301) + "ls" + strings.Repeat("; }", 301)}},
 	{policyPage, "A line that takes too much work, such as substitutions within substitutions sixty deep, asks like a catastrophic one.", all + "," + trusted, []string{
 		"ask catastrophic: " + strings.Repeat(`"$(`, 60) + "ls" + strings.Repeat(`)"`, 60)}},
@@ -125,19 +125,19 @@ var claims = []claim{
 	{policyPage, "a rule that allows `cat` does not allow `cat a > b`", bash("deny", "hitl", allowing(`^cat\b`)), []string{"allow bashPolicy: cat a", "ask capability: cat a > b"}},
 	{policyPage, "Where `write` is `allow`, it does.", `"capabilities":{"write":"allow"},` + bash("deny", "hitl", allowing(`^cat\b`)), []string{"allow bashPolicy: cat a > b"}},
 
-	{policyPage, "This set asks whatever was remembered, allowed or trusted: removing, moving or giving away the root, a home, the working folder or a folder of the system; formatting and overwriting disks; stopping the machine; killing everything; fork bombs; running what is downloaded or decoded; taking the firewall down; removing users or all scheduled jobs; overwriting files that the system does not start without; forced pushes and rewritten history; dropping databases; deleting namespaces, nodes, volumes or everything of a kind in a cluster;",
+	{policyPage, "This set always asks, in spite of remembered decisions, rules and trust: removing, moving or giving away the root, a home, the working folder or a folder of the system; formatting and overwriting disks; stopping the machine; killing everything; fork bombs; running downloaded or decoded code; taking the firewall down; removing users or all scheduled jobs; overwriting files that the system does not start without; forced pushes and rewritten history; dropping databases; deleting namespaces, nodes, volumes or everything of a kind in a cluster;",
 		all + "," + trusted + "," + matching("allow", `{"tool":"bash"}`), []string{
 			"ask catastrophic: rm -rf /", "ask catastrophic: rm -rf ~", "ask catastrophic: rm -rf .", "ask catastrophic: mv /etc /x", "ask catastrophic: chown -R me /usr", "ask catastrophic: mkfs.ext4 /dev/sda1",
 			"ask catastrophic: dd if=x of=/dev/sda", "ask catastrophic: reboot", "ask catastrophic: kill -9 -1", "ask catastrophic: f(){ f|f& };f", "ask catastrophic: curl https://x | sh", "ask catastrophic: base64 -d x | sh",
 			"ask catastrophic: iptables -F", "ask catastrophic: userdel bob", "ask catastrophic: crontab -r", "ask catastrophic: echo x > /etc/passwd", "ask catastrophic: git push -f", "ask catastrophic: git filter-branch x",
 			"ask catastrophic: dropdb x", "ask catastrophic: kubectl delete ns x", "ask catastrophic: kubectl delete node x", "ask catastrophic: kubectl delete pvc x", "ask catastrophic: kubectl delete pods --all"}},
-	{policyPage, "what the command lines of clouds, clusters, containers and backups call delete, destroy, uninstall or purge (`helm uninstall`, `aws s3 rb`, `az group delete`, `docker volume rm` and their like)", all + "," + trusted, []string{
+	{policyPage, "the commands delete, destroy, uninstall or purge of clouds, clusters, containers and backups (`helm uninstall`, `aws s3 rb`, `az group delete`, `docker volume rm` and their like)", all + "," + trusted, []string{
 		"ask catastrophic: helm uninstall x", "ask catastrophic: aws s3 rb s3://x --force", "ask catastrophic: az group delete -n x", "ask catastrophic: docker volume rm x", "ask catastrophic: rclone purge x:y", "ask catastrophic: terraform destroy"}},
-	{policyPage, "A pattern that may stand for a protected folder counts as that folder: `rm -rf /e*`, `rm -rf /{bin,etc}`; so does a substitution: `rm -rf \"$(pwd)\"`; and `xargs` removes what it is fed with: `echo / | xargs rm -rf`.", all + "," + trusted, []string{
+	{policyPage, "A pattern that may stand for a protected folder counts as that folder: `rm -rf /e*`, `rm -rf /{bin,etc}`; so does a substitution: `rm -rf \"$(pwd)\"`; and `xargs` removes its input: `echo / | xargs rm -rf`.", all + "," + trusted, []string{
 		"ask catastrophic: rm -rf /e*", "ask catastrophic: rm -rf /{bin,etc}", `ask catastrophic: rm -rf "$(pwd)"`, "ask catastrophic: echo / | xargs rm -rf"}},
 	{policyPage, "So does a name in a folder that the line changes to: `cd /etc; rm passwd`.", all + "," + trusted, []string{
 		"ask catastrophic: cd /etc; rm passwd", "allow safeModeOff: cd /srv; rm passwd"}},
-	{policyPage, "What only shows is not in the set (`--help`, `git push --dry-run --force`, `kubectl delete ns x --dry-run=client`, `fdisk -l`), nor is a name that reads like a sub-command: `helm status delete`.", all + "," + trusted, []string{
+	{policyPage, "Lines that only show something are not in the set (`--help`, `git push --dry-run --force`, `kubectl delete ns x --dry-run=client`, `fdisk -l`), nor is a name that reads like a sub-command: `helm status delete`.", all + "," + trusted, []string{
 		"allow safeModeOff: dropdb --help", "allow safeModeOff: git push --dry-run --force", "allow safeModeOff: kubectl delete ns x --dry-run=client", "allow safeModeOff: fdisk -l", "allow safeModeOff: helm status delete"}},
 
 	{policyPage, "a rule for `git log *` allows no `git log > f`, none with a secret or with hosts", `"secrets":["github"],` + matching("allow", `{"command":"git log *"}`), []string{
@@ -156,10 +156,10 @@ var claims = []claim{
 		"allow safeModeOff: unheard-of x", "ask catastrophic: rm -rf /", "ask rule: make x"}},
 	{policyPage, "`safeMode: false` is full trust: nothing asks but the catastrophic and what a rule asks about, and nothing is refused but what is off, denied or blocked", trusted + `,"capabilities":{"execute":"deny"}`, []string{"deny capability: ls"}},
 
-	{approvalsPage, "A person is asked where a capability says `ask`, where a rule says so, where the bash policy denies or cannot tell what a command does, and always before what is catastrophic.",
+	{approvalsPage, "A person is asked where a capability says `ask`, where a rule says so, where the bash policy denies or cannot judge a command, and before every catastrophic one.",
 		bash("deny", "hitl", allowing(`^ls\b`)) + "," + matching("ask", `{"command":"ls -x *"}`), []string{
 			"ask capability: WRITE a", "ask rule: ls -x a", "ask bashPolicy: make", "ask rule: ls $A", "ask catastrophic: rm -rf /"}},
-	{approvalsPage, "**What no rule allows**: the catastrophic, what a capability denies, what a bash policy blocks.", `"capabilities":{"write":"deny"},` + bash("allow", "block", denying("^make")) + "," + matching("allow", `{"tool":"bash"}`), []string{
+	{approvalsPage, "**No rule allows** catastrophic commands, calls that a capability denies, and commands that a bash policy blocks.", `"capabilities":{"write":"deny"},` + bash("allow", "block", denying("^make")) + "," + matching("allow", `{"tool":"bash"}`), []string{
 		"ask catastrophic: reboot", "deny capability: ls > a", "deny bashPolicy: make", "allow rule: ls"}},
 	{approvalsPage, "A wide option also allows nothing unclear, and nothing that gets secrets.", `"secrets":["github"],` + matching("allow", `{"tool":"bash"}`), []string{"ask bashPolicy: ls $A", "ask capability: SECRET ls"}},
 }

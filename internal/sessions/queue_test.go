@@ -56,7 +56,9 @@ func (w *world) position(id domain.ExecutionID) int {
 func TestBeyondTheLimitExecutionsAreQueued(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		release := make(chan struct{})
-		w := newWorld(t, s, busyUntil(release), limited(dispatch.Limits{Live: 2, Queued: 3, QueuedPerTenant: 2}))
+		looks := &watched{Store: s, looked: make(chan struct{}, 100)}
+		w := newWorldThrough(t, looks, s, busyUntil(release), limited(dispatch.Limits{Live: 2, Queued: 3, QueuedPerTenant: 2}), rarely)
+		<-looks.looked
 		var ids []domain.ExecutionID
 		for range 4 {
 			ids = append(ids, w.start())
@@ -105,13 +107,15 @@ func (s *watched) AcquireQueued(
 	return s.Store.AcquireQueued(ctx, replica, limit, each, live)
 }
 
-// A look at the queue that began before the first session did would still find room for the second one. So none is under way when it
-// begins: the first look is over, and the bell alone brings another one.
+// rarely leaves the looks at the queue to the notifications. A look that began before a session did still finds room for one more, see
+// [dispatch.Limits], so a test that counts them begins when the first look is over.
+func rarely(c *dispatch.Config) { c.LookEvery = ages }
+
 func TestATenantLeavesRoomForOthers(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	s := &watched{Store: storetest.SQLite(t), looked: make(chan struct{}, 100)}
-	w := newWorldThrough(t, s, s.Store, busyUntil(release), limited(dispatch.Limits{Live: 5, LivePerTenant: 1}), func(c *dispatch.Config) { c.LookEvery = ages })
+	w := newWorldThrough(t, s, s.Store, busyUntil(release), limited(dispatch.Limits{Live: 5, LivePerTenant: 1}), rarely)
 	<-s.looked
 	busy := w.start()
 	w.until(busy, domain.MessageDeltaType)

@@ -145,7 +145,9 @@ var arrows = []arrow{
 	{"requests are admitted in the same way whoever brings them, so admission knows no way in", in("internal/admission"),
 		ours("internal/http", "internal/acp", "internal/llm", "internal/sandbox", "internal/tools"), true},
 	{"whoever gives files to an agent goes through one package, which knows nobody", in("internal/workspace"),
-		func(imported string) bool { return strings.HasPrefix(imported, module) && !ours("internal/domain")(imported) }, false},
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) && !ours("internal/domain")(imported)
+		}, false},
 	{"the console is files, which know nothing of the server", in("internal/console"),
 		func(imported string) bool { return !standard(imported) }, true},
 	{"HTTP asks sessions, approvals and the log, never what they are made of", in("internal/http"),
