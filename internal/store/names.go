@@ -12,26 +12,27 @@ import (
 // it has written stay. Names that have changed are translated here, when a row is written and when it is read, so that nothing above the
 // store meets an old one. The old form is written until the schema's floor is a release that knows the new one.
 
-// outcomeMember is the one member that was renamed: rows say `fate`, and all else says `outcome`.
+// The one member that was renamed.
 const (
-	rowsSay   = "fate"
-	othersSay = "outcome"
+	inRows    = "fate"
+	elsewhere = "outcome"
 )
 
 // eventToRow returns the data of an event as its row has it.
-func eventToRow(t domain.EventType, data []byte) []byte { return renameIn(t, data, othersSay, rowsSay) }
+func eventToRow(t domain.EventType, data []byte) []byte { return renameIn(t, data, elsewhere, inRows) }
 
 // eventFromRow returns the data of an event as its payload has it.
 func eventFromRow(t domain.EventType, data []byte) []byte {
-	return renameIn(t, data, rowsSay, othersSay)
+	return renameIn(t, data, inRows, elsewhere)
 }
 
+// outputToRow and outputFromRow are the same for the output of an execution.
 func outputToRow(output string) string {
-	return string(rename([]byte(output), othersSay, rowsSay, "/toolCallsExecuted/"))
+	return string(rename([]byte(output), elsewhere, inRows, "/toolCallsExecuted/"))
 }
 
 func outputFromRow(output string) string {
-	return string(rename([]byte(output), rowsSay, othersSay, "/toolCallsExecuted/"))
+	return string(rename([]byte(output), inRows, elsewhere, "/toolCallsExecuted/"))
 }
 
 func renameIn(t domain.EventType, data []byte, from, to string) []byte {

@@ -196,7 +196,7 @@ type callState struct {
 	Queued    bool           `json:"queued,omitempty"`
 	Awaits    domain.Awaited `json:"awaits,omitempty"`
 	Lost      bool           `json:"lost,omitempty"`
-	Outcome   domain.Outcome `json:"fate,omitempty"`
+	Outcome   domain.Outcome `json:"fate,omitempty"`    // its name in what is stored already
 	Printed   *string        `json:"printed,omitempty"` // of a call without an outcome, where its item shows something else
 	Cut       bool           `json:"cut,omitempty"`     // what was printed
 	Described digest         `json:"described,omitempty"`
