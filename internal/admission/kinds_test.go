@@ -6,18 +6,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/admission/admissiontest"
 	"signoff/internal/domain"
 )
 
 const (
-	aDocument  = `"document":{"revision":"12","blocks":[{"id":"b1","type":"heading"},{"id":"b2","type":"list","children":[{"id":"b3","props":{"x":1}}]}]}`
-	aBlockType = `"blockTypes":[{"type":"script","description":"Runs it.","docs":"# Script","propsSchema":{"type":"object","required":["code"]}}]`
-	generation = `"kind":"inlineBlockGeneration","source":{"type":"internal"}`
+	aDocument  = admissiontest.Document
+	aBlockType = admissiontest.BlockType
+	generation = admissiontest.Generation
 )
 
 // aGeneration is a request for blocks, with further fields.
 func aGeneration(prompt string, more ...string) string {
-	return strings.Join(append([]string{`{` + generation + `,"prompt":"` + prompt + `"`, aDocument, aBlockType}, more...), ",") + "}"
+	return admissiontest.GenerationBody(prompt, more...)
 }
 
 func TestTheKindDecidesWhatIsLeftOut(t *testing.T) {

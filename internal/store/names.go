@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -77,6 +78,6 @@ func isAt(member jsontext.Pointer, place string) bool {
 	if place == "" {
 		return object == ""
 	}
-	element, found := bytes.CutPrefix([]byte(object), []byte(place))
-	return found && !bytes.Contains(element, []byte("/"))
+	element, found := strings.CutPrefix(object, place)
+	return found && !strings.Contains(element, "/")
 }

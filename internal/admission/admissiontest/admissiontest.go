@@ -1,4 +1,4 @@
-// Package admissiontest has the registries that tests of requests admit by: small, fixed, and without anything behind them.
+// Package admissiontest has the registries that tests of requests admit by, small and fixed, and parts of request bodies.
 package admissiontest
 
 import (
@@ -171,4 +171,16 @@ func lookUp(data map[string]json.RawMessage, path string) (string, bool) {
 		return text, known
 	}
 	return string(value), known
+}
+
+// Members of a request for blocks, as JSON.
+const (
+	Document   = `"document":{"revision":"12","blocks":[{"id":"b1","type":"heading"},{"id":"b2","type":"list","children":[{"id":"b3","props":{"x":1}}]}]}`
+	BlockType  = `"blockTypes":[{"type":"script","description":"Runs it.","docs":"# Script","propsSchema":{"type":"object","required":["code"]}}]`
+	Generation = `"kind":"inlineBlockGeneration","source":{"type":"internal"}`
+)
+
+// GenerationBody is a request for blocks, with further fields.
+func GenerationBody(prompt string, more ...string) string {
+	return strings.Join(append([]string{`{` + Generation + `,"prompt":"` + prompt + `"`, Document, BlockType}, more...), ",") + "}"
 }
